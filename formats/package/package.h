@@ -1,0 +1,66 @@
+// Reads a model package (README.md): model.json as plain structs, weights by key. Knows nothing of graphs.
+#pragma once
+#include "formats/base/expected.h"
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace longwave::package {
+
+struct Tensor {
+    std::vector<uint64_t> shape; // empty: a scalar
+    std::vector<float> data;
+};
+
+struct Input {
+    enum class Kind { audio, features, tokens };
+    std::string name;
+    Kind kind = Kind::audio;
+    uint32_t width = 1, sample_rate = 0, vocabulary = 0;
+};
+
+struct Layer {
+    std::string path;                        // JSON path for messages: "layers[3].layers[0]"
+    std::string type, name, prefix;
+    std::vector<std::string> inputs;         // empty: the layer before
+    nlohmann::json attributes;               // checked against the layer type's list by the reader
+    std::map<std::string, std::string> keys; // parameter -> tensor key
+    std::vector<Layer> layers;               // residual
+    std::shared_ptr<Layer> norm;             // residual
+};
+
+struct Output {
+    std::string name, from;
+};
+
+struct Decision {
+    std::string output;
+    std::vector<std::string> ignore;
+    float default_threshold = 0.8f;
+    std::map<std::string, float> thresholds; // by label
+    float smoothing_ms = 300, release = 0.5f, refractory_ms = 1000;
+    uint32_t min_count = 3;
+};
+
+struct Package {
+    std::string name;
+    std::vector<Input> inputs;
+    std::vector<Layer> layers;
+    std::vector<Output> outputs;
+    std::vector<std::string> labels;
+    bool has_decision = false;
+    Decision decision;
+    std::map<std::string, Tensor> weights;
+};
+
+// Fault::input lists every problem, one line each. Weights are required to be finite.
+Expected<Package> read(const std::string &folder);
+// The same from memory (oracle fixtures, tests): `weights` as in weights.safetensors.
+Expected<Package> parse(const std::string &model_json, std::map<std::string, Tensor> weights);
+// Reads one safetensors file; every offset, shape and duplicate is checked. Element types: F32 only (F64, F16, BF16, I64, BOOL are widened or refused by name).
+Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path);
+
+} // namespace longwave::package

@@ -1,0 +1,49 @@
+// The contract between the compiler, which asks for kernels, the schedules, which write them, and the runtime, which calls them.
+//
+// A kernel is one Halide pipeline with static shapes for one target. It is named by its *specification*: canonical JSON text,
+//     {"kernel":"linear","params":{"in":96,"out":192,"rows":1},"epilogue":[{"op":"gelu"}]}
+// Equal specifications are equal kernels: that is how identical layers share code and how the cache finds it.
+//
+// Conventions every kernel keeps:
+// - Activations are float32 rows: [row = time][channel], channels innermost. A row of C channels has stride pad(C) elements: C rounded up to 16, except that
+//   C == 1 stays 1. A (frequency F, channel C) value has rows of F·pad(C). Lanes beyond C are written as zero and may be read. The padding is the same on every
+//   target, so state and weights have one layout.
+// - Halide dimension 0 is the innermost. All mins are 0, all extents and strides static.
+// - The function is `int f(void **args)` (Halide's argv form); args[i] is a halide_buffer_t* or int32_t*, args[0] is void** user context -> Scratch*.
+// - Argument order (after the context): inputs, weights, operands of the epilogue in order, scalars, outputs.
+// - A *ring* is a buffer of `ring` rows in which the reader finds its newest row at `position + rows − 1` and older ones before it, modulo `ring`. Every firing
+//   writes `rows` rows in one piece (ring is a multiple of rows), so only readers wrap. A whole sequence is a ring that is written once:
+//   its history rows are zero.
+// - No undefined symbols but halide_malloc and halide_free (the image supplies them), no libm, no parallel loops, no float division by a possible zero.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace longwave::schedules {
+
+enum class Elem : uint8_t { f32 = 0, i32 = 1, f64 = 2, u8 = 3 };
+enum class ArgKind : uint8_t { input = 0, output = 1, scalar = 2 };
+
+struct Dim {
+    uint32_t extent = 0;
+    int32_t stride = 0; // in elements
+};
+
+struct KernelArg {
+    std::string name;
+    ArgKind kind = ArgKind::input;
+    Elem elem = Elem::f32;
+    std::vector<Dim> dims; // empty for scalars
+};
+
+// What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so it cannot disagree with the code.
+struct Signature {
+    std::vector<KernelArg> args; // without the user context
+    uint64_t scratch_bytes = 0;  // upper bound of what halide_malloc hands out at once
+};
+
+inline constexpr uint32_t lanes = 16;
+inline constexpr uint32_t pad(uint32_t channels) { return channels == 1 ? 1 : (channels + lanes - 1) / lanes * lanes; }
+
+} // namespace longwave::schedules

@@ -1,0 +1,1 @@
+"""Keyword spotting: data, features, training batches, losses, decision layer and evaluation."""

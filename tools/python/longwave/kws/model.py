@@ -1,0 +1,129 @@
+"""The keyword network: causal convolution stem to 20 ms frames, SGConv blocks, one 12-class decision per frame.
+
+Inside, activations are laid out (channels, batch, frames), so that every pointwise layer is one matrix product.
+The modules and parameter names are those of the official GConv; the network computes the same function as
+calling the modules one after the other (see tests/test_kws_model.py).
+"""
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..layers.blockconv import BLOCK, causal_depthwise
+from ..layers.frontend import BANDS, LogMel
+from ..layers.sgconv import GConv
+from .labels import CLASSES
+
+BN_EPS = 1e-5
+
+
+@dataclass(frozen=True)
+class KwsConfig:
+    """Fixed before the seeds were trained."""
+    width: int = 96
+    layers: int = 6
+    kernel_dim: int = 8
+    n_scales: int = 4  # K = 64 frames of 20 ms
+    stem1: int = 16
+    stem2: int = 32
+    dropout: float = 0.1
+    auxiliary: int = 43  # training-only classes: bed, cat, happy, 40 Arabic words
+
+    def to_dict(self) -> dict:
+        return asdict(self)
+
+
+class Stem(nn.Module):
+    """(B, T, 40) features -> (channels, B, T/2).  Output m sees the features up to and including frame 2m+1.
+
+    Convolution 1 -> 16, kernel (4, 5), stride (2, 2), time padding 2 on the left; ReLU; depthwise (3, 3), stride (1, 2),
+    time padding 2 on the left; pointwise 16 -> 32; batch norm; ReLU; (frequency, channel) flattened; linear -> width;
+    batch norm.  Frequency padding is symmetric with zeros.
+    """
+
+    def __init__(self, config: KwsConfig) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, config.stem1, (4, 5), stride=(2, 2), padding=(0, 2))
+        self.depthwise = nn.Conv2d(config.stem1, config.stem1, 3, stride=(1, 2), padding=(0, 1), groups=config.stem1,
+                                   bias=False)
+        self.pointwise = nn.Conv2d(config.stem1, config.stem2, 1, bias=False)
+        self.norm1 = nn.BatchNorm2d(config.stem2, eps=BN_EPS)
+        self.bands = BANDS // 4
+        self.project = nn.Linear(self.bands * config.stem2, config.width, bias=False)
+        self.norm2 = nn.BatchNorm1d(config.width, eps=BN_EPS)
+
+    def forward(self, features: Tensor) -> Tensor:
+        x = F.relu(self.conv1(F.pad(features.unsqueeze(1), (0, 0, 2, 0))))
+        x = F.relu(self.norm1(self.pointwise(self.depthwise(F.pad(x, (0, 0, 2, 0))))))
+        x = self.project(x.permute(0, 2, 3, 1).flatten(2))  # (B, T/2, bands * channels), channel fastest
+        return channel_norm(self.norm2, x.permute(2, 0, 1))
+
+
+def channel_norm(norm: nn.BatchNorm1d, x: Tensor) -> Tensor:
+    """Batch norm of (channels, B, T) with the statistics of `norm`."""
+    return norm(x.flatten(1).t()).t().view(x.shape)
+
+
+class Block(nn.Module):
+    """x + dropout(GConv(norm(x))) on (channels, B, T)."""
+
+    def __init__(self, config: KwsConfig) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(config.width, eps=BN_EPS)
+        self.layer = GConv(config.width, kernel_dim=config.kernel_dim, n_scales=config.n_scales, mode="cat_randn",
+                           decay_min=1.0, decay_max=2.0, postact="glu")
+        order = torch.randperm(config.width)
+        self.layer.multiplier.copy_(self.layer.multiplier[:, order])
+        self.layer.D.data.mul_(0.5)
+        self.layer.freeze_norm()
+        self.dropout = config.dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        layer = self.layer
+        u = channel_norm(self.norm, x)
+        kernel = (layer.raw_kernel() / layer.kernel_norm)[0]
+        if torch.is_autocast_enabled("cpu") and u.shape[2] % BLOCK == 0:
+            y = causal_depthwise(u, kernel, torch.bfloat16) + (layer.D[0][:, None, None] * u).bfloat16()
+        else:
+            n = u.shape[2] + kernel.shape[1]
+            y = torch.fft.irfft(torch.fft.rfft(u, n=n) * torch.fft.rfft(kernel, n=n)[:, None], n=n)[..., :u.shape[2]]
+            y = y + layer.D[0][:, None, None] * u
+        linear = layer.output_linear[0]
+        z = linear.weight @ F.gelu(y).flatten(1) + linear.bias[:, None]
+        y = F.glu(z, dim=0).view(u.shape)
+        if self.training and self.dropout:
+            keep = 1.0 - self.dropout
+            y = y * (torch.rand(y.shape[0], y.shape[1], 1) < keep).to(y.dtype).div(keep)
+        return x + y
+
+
+class KwsNet(nn.Module):
+    """Normalised log-mel features (B, T, 40) -> per-frame logits (B, T/2, 12 + auxiliary)."""
+
+    def __init__(self, config: KwsConfig = KwsConfig()) -> None:
+        super().__init__()
+        self.config = config
+        self.front_end = LogMel()
+        self.stem = Stem(config)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.norm = nn.BatchNorm1d(config.width, eps=BN_EPS)
+        self.head = nn.Linear(config.width, len(CLASSES))
+        self.auxiliary = nn.Linear(config.width, config.auxiliary)
+
+    def hidden(self, features: Tensor) -> Tensor:
+        """(B, T, 40) -> (channels, B, T/2) after the final norm."""
+        x = self.stem(features)
+        for block in self.blocks:
+            x = block(x)
+        return channel_norm(self.norm, x)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Per-frame logits of the twelve classes, (B, T/2, 12)."""
+        return self.head(self.hidden(features).permute(1, 2, 0))
+
+    def from_samples(self, samples: Tensor) -> Tensor:
+        """(B, n) samples -> (B, n // 320, 12)."""
+        return self(self.front_end(samples))

@@ -1,0 +1,1 @@
+"""PyTorch layers with exactly the semantics of the Longwave engine's operators."""
