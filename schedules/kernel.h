@@ -35,6 +35,8 @@ struct KernelArg {
     ArgKind kind = ArgKind::input;
     Elem elem = Elem::f32;
     std::vector<Dim> dims; // empty for scalars
+    uint16_t alignment = 0; // bytes the code assumes of the first element's address; 0: that of the element
+    int32_t high = 0;       // scalars: the kernel is called with 0 … high; filled in by the compiler, who knows the plan
 };
 
 // What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so it cannot disagree with the code.

@@ -25,15 +25,22 @@ struct Input {
 struct Layer {
     std::string path;                        // JSON path for messages: "layers[3].layers[0]"
     std::string type, name, prefix;
-    std::vector<std::string> inputs;         // empty: the layer before
-    nlohmann::json attributes;               // checked against the layer type's list by the reader
+    std::string address;                     // the name with those of the residuals around it: "block.0/glu"; the norm of a residual: "block.0/norm"
+    std::vector<std::string> inputs;         // addresses of layers or inputs; empty: the layer before
+    nlohmann::json attributes;               // checked against the layer type's list (layer_types.h) by the reader, defaults filled in
     std::map<std::string, std::string> keys; // parameter -> tensor key
     std::vector<Layer> layers;               // residual
     std::shared_ptr<Layer> norm;             // residual
+
+    // The tensor key of parameter `p`.
+    std::string key(const std::string &p) const {
+        auto it = keys.find(p);
+        return it != keys.end() ? it->second : prefix + "." + p;
+    }
 };
 
 struct Output {
-    std::string name, from;
+    std::string name, from; // from: the address of a layer or input
 };
 
 struct Decision {
@@ -54,11 +61,12 @@ struct Package {
     bool has_decision = false;
     Decision decision;
     std::map<std::string, Tensor> weights;
+    std::vector<std::string> unused; // keys of weights that no layer reads: worth a warning (training counters are left out)
 };
 
 // Fault::input lists every problem, one line each. Weights are required to be finite.
 Expected<Package> read(const std::string &folder);
-// The same from memory (oracle fixtures, tests): `weights` as in weights.safetensors.
+// The same from memory (oracle fixtures, tests): `weights` as in weights.safetensors. Both check that every weight is finite.
 Expected<Package> parse(const std::string &model_json, std::map<std::string, Tensor> weights);
 // Reads one safetensors file; every offset, shape and duplicate is checked. Element types: F32 only (F64, F16, BF16, I64, BOOL are widened or refused by name).
 Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path);

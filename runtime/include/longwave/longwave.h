@@ -75,7 +75,11 @@ typedef struct lw_open_options {
     const char *variant;            /* NULL: the best this processor runs; else a target name such as "x86-64-v3" */
     const lw_allocator *allocator;  /* NULL: malloc/free */
     int map_weights;                /* 1: read weights from the mapped file instead of a copy (the file must not change) */
-    uint64_t memory_limit;          /* 0: none; else refuse artifacts that need more for the model and one stream */
+    uint64_t memory_limit;          /* 0: none; else refuse artifacts that need more for the model and one stream (LW_NO_MEMORY) */
+    /* Checks the Ed25519 `signature` (64 bytes) of `root` (32 bytes) and whether `key` (32 bytes) is one you trust; nonzero: both hold. Called once, in
+     * open, for signed artifacts, after every data check. NULL: a signature counts for nothing and the artifact is treated as unsigned. */
+    int (*check_signature)(void *context, const uint8_t *key, const uint8_t *root, const uint8_t *signature);
+    void *signature_context;
 } lw_open_options;
 
 LW_API lw_status lw_model_open(const char *path, const lw_open_options *options, lw_model **out);
@@ -150,6 +154,8 @@ LW_API void lw_stream_destroy(lw_stream *stream);
  * push takes whole ticks and may take fewer than n when the output queue is full: pull, then push the rest. Non-finite samples count as 0 (see stats). */
 LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken);
 LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);
+/* Pushes and drops the outputs: brings the stream to where `n` ticks leave it (a prompt, a warm-up), taking all of them. Rows that wait already are dropped too. */
+LW_API lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n);
 /* End of input: the last, partial block is completed with zeros; outputs that depend on real input only remain valid, later ones are dropped. */
 LW_API lw_status lw_stream_finish(lw_stream *stream);
 LW_API lw_status lw_stream_reset(lw_stream *stream);

@@ -56,15 +56,19 @@ class Stem(nn.Module):
         self.norm2 = nn.BatchNorm1d(config.width, eps=BN_EPS)
 
     def forward(self, features: Tensor) -> Tensor:
-        x = F.relu(self.conv1(F.pad(features.unsqueeze(1), (0, 0, 2, 0))))
-        x = F.relu(self.norm1(self.pointwise(self.depthwise(F.pad(x, (0, 0, 2, 0))))))
-        x = self.project(x.permute(0, 2, 3, 1).flatten(2))  # (B, T/2, bands * channels), channel fastest
-        return channel_norm(self.norm2, x.permute(2, 0, 1))
+        with torch.autocast("cpu", enabled=False):  # the small convolutions are slower in bfloat16
+            patches = F.pad(features, (2, 2, 2, 0)).unfold(1, 4, 2).unfold(2, 5, 2)  # (B, T/2, 20, 4, 5)
+            x = F.relu(F.linear(patches.flatten(3), self.conv1.weight.flatten(1), self.conv1.bias))
+            x = self.depthwise(F.pad(x.permute(0, 3, 1, 2), (0, 0, 2, 0)))
+            x = F.linear(x.permute(0, 2, 3, 1), self.pointwise.weight[:, :, 0, 0])
+            x = F.relu(self.norm1(x.permute(0, 3, 1, 2))).permute(0, 2, 3, 1)
+        x = self.project(x.flatten(2))  # (B, T/2, bands * channels), channel fastest
+        return channel_norm(self.norm2, x.permute(2, 0, 1).float())
 
 
 def channel_norm(norm: nn.BatchNorm1d, x: Tensor) -> Tensor:
     """Batch norm of (channels, B, T) with the statistics of `norm`."""
-    return norm(x.flatten(1).t()).t().view(x.shape)
+    return norm(x.reshape(1, x.shape[0], -1)).view(x.shape)
 
 
 class Block(nn.Module):

@@ -1,0 +1,13 @@
+# longwave_options: what every target of the tree is compiled with. Link it PRIVATE.
+add_library(longwave_options INTERFACE)
+target_compile_features(longwave_options INTERFACE cxx_std_20)
+target_include_directories(longwave_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/runtime/include")
+target_compile_options(longwave_options INTERFACE
+  -Wall -Wextra -Wshadow -Wvla -Wnon-virtual-dtor -Wno-missing-field-initializers
+  -ffp-contract=off                              # the same bits whether or not the machine has fused multiply-add
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.      # no build paths in the binaries
+  -fvisibility=hidden)
+# gcc 12 reports out-of-bounds and uninitialised reads inside its own <string> and <vector> when sanitizers are on.
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(longwave_options INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow)
+endif()

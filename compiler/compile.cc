@@ -1,0 +1,170 @@
+#include "compiler/compile.h"
+#include "compiler/emit/code.h"
+#include "compiler/emit/emit.h"
+#include "compiler/emit/golden.h"
+#include "compiler/emit/report.h"
+#include "compiler/ir/text.h"
+#include "compiler/ir/verify.h"
+#include "compiler/passes/fold_constants.h"
+#include "compiler/passes/fold_norms.h"
+#include "compiler/passes/lower.h"
+#include "compiler/passes/make_streaming.h"
+#include "compiler/passes/materialise_kernels.h"
+#include "compiler/passes/merge_branches.h"
+#include "compiler/passes/plan_memory.h"
+#include "compiler/planner/entry_planner.h"
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <ostream>
+
+namespace longwave::compiler {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Runs passes in order; after each: verified, dumped and timed on request.
+class Passes {
+public:
+    explicit Passes(const Options &options) : options_(options) {}
+
+    template <class Pass> Expected<ir::Graph> run(const char *name, Pass &&pass) {
+        auto start = Clock::now();
+        auto graph = pass();
+        if (!graph) return graph;
+        LW_TRY(ir::verify(*graph));
+        if (options_.dump && options_.timings) *options_.dump << fmt::format("{:<20} {:8.2f} ms\n", name, 1e3 * seconds_since(start));
+        known_ = known_ || options_.dump_after == name;
+        if (options_.dump && options_.dump_after == name) *options_.dump << ir::print(*graph);
+        return graph;
+    }
+    void dump_plan(const char *name, const EntryPlan &plan) {
+        known_ = known_ || options_.dump_after == name;
+        if (options_.dump && options_.dump_after == name) *options_.dump << print(plan);
+    }
+    Status check_dump_name() const {
+        if (options_.dump_after.empty() || known_) return Status::ok();
+        return Status::usage(fmt::format("--dump-after {}: expected lower, fold_constants, materialise_kernels, merge_branches, fold_norms, make_streaming or plan_memory",
+                                         options_.dump_after));
+    }
+
+private:
+    const Options &options_;
+    bool known_ = false;
+};
+
+// Capacity of whole sequences: what was asked for, else one second of audio, else the longest kernel of the model, else 1024 ticks.
+uint32_t run_capacity(const package::Package &package, const Options &options) {
+    if (options.length) return options.length;
+    if (package.inputs[0].kind == package::Input::Kind::audio) return package.inputs[0].sample_rate;
+    uint32_t longest = 0;
+    auto visit = [&](auto &&self, const std::vector<package::Layer> &layers) -> void {
+        for (const auto &layer : layers) {
+            if (layer.type == "sgconv" && layer.attributes.contains("l_max")) longest = std::max(longest, layer.attributes["l_max"].get<uint32_t>());
+            self(self, layer.layers);
+        }
+    };
+    visit(visit, package.layers);
+    return longest ? longest : 1024;
+}
+
+Expected<std::vector<targets::Target>> find_targets(const std::vector<std::string> &names) {
+    if (names.empty()) return targets::all();
+    std::vector<targets::Target> found;
+    for (const auto &name : names) {
+        const auto *target = targets::find(name);
+        if (!target) {
+            std::string known;
+            for (const auto &t : targets::all()) known += (known.empty() ? "" : ", ") + t.name;
+            return Status::usage(fmt::format("unknown target \"{}\": expected {}", name, known));
+        }
+        found.push_back(*target);
+    }
+    return found;
+}
+
+} // namespace
+
+Expected<Compiled> compile(const package::Package &package, const Options &options) {
+    auto start = Clock::now();
+    LW_ASSIGN(auto targets, find_targets(options.targets));
+    Passes passes(options);
+
+    // ---- the graph: exact rewrites, each verified ----
+    LW_ASSIGN(auto graph, passes.run("lower", [&] { return lower(package); }));
+    LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
+    LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
+    LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
+    LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
+
+    // ---- the stream of it, when there is one ----
+    std::string no_stream;
+    ir::Graph stream;
+    bool streams = options.stream != StreamMode::none;
+    if (streams) {
+        auto made = passes.run("make_streaming", [&] { return make_streaming(graph); });
+        if (made) stream = *std::move(made);
+        else if (options.stream == StreamMode::required || made.status().fault() == Fault::internal) return made.status();
+        else {
+            no_stream = made.status().message();
+            streams = false;
+        }
+    }
+    if (!streams && !options.whole) return Status::usage("nothing to compile: neither whole sequences nor a stream");
+
+    // ---- plans: prepare fills up while the others ask it for taps and spectra ----
+    Storage storage;
+    std::vector<EntryPlan> entries;
+    std::vector<const ir::Graph *> entry_graphs;
+    std::vector<std::pair<std::string, ConvolutionReport>> convolutions;
+    auto plan = [&](const ir::Graph &g, EntryPlan::Kind kind, uint32_t block, const char *name) -> Status {
+        EntryPlanner planner(g, kind, block, options.convolution, storage);
+        LW_ASSIGN(auto entry, planner.plan());
+        for (const auto &c : planner.convolutions()) convolutions.emplace_back(name, c);
+        entries.push_back(std::move(entry));
+        entry_graphs.push_back(&g);
+        return Status::ok();
+    };
+    if (options.whole) LW_TRY(plan(graph, EntryPlan::Kind::run, run_capacity(package, options), "run"));
+    if (streams) {
+        uint32_t block = options.block ? options.block : natural_block(stream);
+        LW_TRY(check_block(stream, block));
+        LW_TRY(plan(stream, EntryPlan::Kind::stream, block, "stream"));
+    }
+    if (!storage.prepare().steps.empty()) {
+        measure_lifetimes(storage.prepare());
+        entries.insert(entries.begin(), storage.prepare());
+        entry_graphs.insert(entry_graphs.begin(), nullptr);
+    }
+    for (auto &entry : entries) {
+        plan_memory(entry);
+        passes.dump_plan("plan_memory", entry);
+    }
+    LW_TRY(passes.check_dump_name());
+
+    // ---- kernels and golden vectors ----
+    auto specs = unique_specs(entries);
+    LW_ASSIGN(auto code, compile_code(specs, entries, targets, options));
+    std::vector<fb::GoldenT> golden;
+    std::vector<uint8_t> golden_bytes;
+    for (size_t i = 0; i < entries.size(); i++) {
+        if (!entry_graphs[i]) continue;
+        LW_ASSIGN(auto vector, make_golden(*entry_graphs[i], entries[i], static_cast<uint16_t>(i), golden_bytes));
+        golden.push_back(std::move(vector));
+    }
+
+    // ---- bytes ----
+    auto report = make_report({package, graph, entries, convolutions, storage, code.targets, specs.size(), no_stream});
+    Compiled result;
+    LW_ASSIGN(result.artifact, emit({package, storage, entries, specs, code.signatures, code.targets, std::move(golden), std::move(golden_bytes), report.dump(),
+                                     make_certificates(graph).dump()}));
+    // Times and cache hits differ from run to run: they are told, and kept out of the artifact.
+    report["build"] = {{"seconds", seconds_since(start)}, {"kernels_compiled", code.compiled}, {"kernels_cached", code.cached}};
+    report["artifact_bytes"] = result.artifact.size();
+    result.report = report.dump(2);
+    return result;
+}
+
+} // namespace longwave::compiler

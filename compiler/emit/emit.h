@@ -1,0 +1,41 @@
+// The last step: plans, weights, code and golden vectors become the bytes of an artifact.
+#pragma once
+#include "compiler/planner/entry_plan.h"
+#include "compiler/planner/storage.h"
+#include "formats/artifact/plan_generated.h"
+#include "formats/base/expected.h"
+#include "formats/package/package.h"
+#include "schedules/kernel.h"
+#include "targets/target.h"
+#include <string>
+#include <vector>
+
+namespace longwave::compiler {
+
+// All kernels of the artifact for one target: one image, an entry for each kernel in the order of `specs`.
+struct TargetCode {
+    targets::Target target;
+    std::vector<uint8_t> image;
+    std::vector<uint32_t> entries;
+    std::vector<uint64_t> scratch;
+};
+
+struct Parts {
+    const package::Package &package;
+    const Storage &storage;
+    const std::vector<EntryPlan> &entries;                 // prepare (when it has steps), run, stream
+    const std::vector<std::string> &specs;                 // unique kernel specifications
+    const std::vector<schedules::Signature> &signatures;   // the same order
+    const std::vector<TargetCode> &code;
+    std::vector<fb::GoldenT> golden;
+    std::vector<uint8_t> golden_bytes;
+    std::string report, certificates;
+};
+
+// Equal parts give equal bytes.
+Expected<std::vector<uint8_t>> emit(Parts parts);
+
+// The specifications of all steps, sorted, each once.
+std::vector<std::string> unique_specs(const std::vector<EntryPlan> &entries);
+
+} // namespace longwave::compiler

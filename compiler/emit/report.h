@@ -1,0 +1,24 @@
+// The compile report as JSON: what became of every layer, what it costs in memory, which algorithms were chosen. compiler/README.md has its layout.
+#pragma once
+#include "compiler/emit/emit.h"
+#include "compiler/ir/graph.h"
+#include "compiler/planner/entry_planner.h"
+#include <nlohmann/json.hpp>
+
+namespace longwave::compiler {
+
+struct ReportInputs {
+    const package::Package &package;
+    const ir::Graph &graph;
+    const std::vector<EntryPlan> &entries;
+    const std::vector<std::pair<std::string, ConvolutionReport>> &convolutions; // entry name, choice
+    const Storage &storage;
+    const std::vector<TargetCode> &code;
+    size_t kernels = 0;
+    std::string no_stream; // why the model has no stream entry; empty when it has or was not asked for
+};
+
+nlohmann::ordered_json make_report(const ReportInputs &inputs);
+nlohmann::ordered_json make_certificates(const ir::Graph &graph);
+
+} // namespace longwave::compiler

@@ -1,0 +1,106 @@
+// The compiler's graph: values with types, nodes that make them. Immutable: passes build a new one (builder.h) and never edit.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace longwave::ir {
+
+enum class Elem : uint8_t { f32, i32 };
+
+// Ticks of a value for each tick of the input. {1,1}: the input's own rate; {1,160}: one row every 160 samples; {0,1}: no time axis
+// (a constant, or one row for a whole sequence).
+struct Clock {
+    uint32_t num = 1, den = 1;
+    bool timeless() const { return num == 0; }
+    bool operator==(const Clock &) const = default;
+};
+
+struct Type {
+    Elem elem = Elem::f32;
+    std::vector<uint32_t> dims;  // of one row, slowest first: {channels} or {frequency, channels}; a constant's full shape
+    Clock clock;
+    bool causal = true;          // row t depends on input up to its own tick only
+    uint32_t delay = 0;          // algorithmic delay in own ticks
+    bool operator==(const Type &) const = default;
+
+    uint32_t width() const {     // logical elements of a row
+        uint32_t n = 1;
+        for (auto d : dims) n *= d;
+        return n;
+    }
+    // Elements of a row in memory: the innermost channels are padded to whole vectors on every target (schedules/kernel.h). {F, 1} and {C} are one run.
+    uint32_t row() const;
+    // Where logical element i of a row lies in memory.
+    uint32_t physical(uint32_t i) const;
+};
+
+using ValueId = uint32_t;
+using Attribute = std::variant<int64_t, double, std::string>;
+using Attributes = std::map<std::string, Attribute>;
+
+// Weights are kept in float64, so that folding rounds once, when they are written.
+struct Constant {
+    std::string key; // tensor key in the package, or what a pass made of it
+    std::shared_ptr<const std::vector<double>> data;
+};
+
+struct OpDef; // compiler/ops/op.h
+
+struct Value {
+    Type type;
+    enum class Kind { input, constant, node } kind = Kind::node;
+    uint32_t index = 0; // into inputs, constants or nodes
+};
+
+struct Node {
+    const OpDef *op = nullptr;
+    Attributes attributes;
+    std::vector<ValueId> inputs;
+    ValueId output = 0;
+    std::string layer; // the package layer it came from: "model.layers.0.layer"
+
+    int64_t integer(const std::string &name) const { return std::get<int64_t>(attributes.at(name)); }
+    double number(const std::string &name) const { return std::get<double>(attributes.at(name)); }
+    const std::string &text(const std::string &name) const { return std::get<std::string>(attributes.at(name)); }
+    bool has(const std::string &name) const { return attributes.count(name) != 0; }
+};
+
+struct GraphInput {
+    std::string name;
+    enum class Kind { audio, features, tokens } kind = Kind::audio;
+    uint32_t sample_rate = 0, vocabulary = 0;
+    ValueId value = 0;
+};
+
+struct GraphOutput {
+    std::string name;
+    ValueId value = 0;
+};
+
+// What an exact rewrite claimed, and the largest error when it was re-run on numbers.
+struct Certificate {
+    std::string pass, layer, what;
+    double error = 0; // relative to the peak of the rewritten value
+};
+
+struct Graph {
+    std::string name;
+    std::vector<GraphInput> inputs;
+    std::vector<Constant> constants;
+    std::vector<Node> nodes; // in topological order
+    std::vector<Value> values;
+    std::vector<GraphOutput> outputs;
+    std::vector<Certificate> certificates;
+
+    const Type &type(ValueId v) const { return values[v].type; }
+    const Node *producer(ValueId v) const { return values[v].kind == Value::Kind::node ? &nodes[values[v].index] : nullptr; }
+    const Constant *constant(ValueId v) const { return values[v].kind == Value::Kind::constant ? &constants[values[v].index] : nullptr; }
+    // Number of nodes and graph outputs that read v.
+    size_t uses(ValueId v) const;
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,28 @@
+// add: the sum of two values, row by row.
+#include "compiler/ops/rules.h"
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 2));
+    LW_TRY(rules::real(in[0]));
+    return rules::join(in[0], in[1]);
+}
+
+void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+    for (size_t i = 0; i < out.data.size(); ++i) out.data[i] = in[0]->data[i] + in[1]->data[i];
+}
+
+} // namespace
+
+const OpDef op_add{
+    .name = "add",
+    .attributes = {},
+    .infer = infer,
+    .stream = row_by_row,
+    .pointwise = true,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,35 @@
+// affine: x · scale + shift, each given for every element of a row or for every channel.
+#include "compiler/ops/rules.h"
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 3));
+    LW_TRY(rules::real(in[0]));
+    const uint32_t width = in[0].width(), channels = in[0].dims.empty() ? 1 : in[0].dims.back();
+    for (size_t i : {1, 2}) {
+        const bool whole = in[i].width() == width;
+        LW_TRY(rules::vector(in[i], i == 1 ? "scale" : "shift", whole ? width : channels));
+    }
+    return in[0];
+}
+
+void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+    const auto &scale = in[1]->data, &shift = in[2]->data;
+    for (size_t t = 0; t < out.rows; ++t)
+        for (size_t i = 0; i < out.width; ++i) out.row(t)[i] = in[0]->row(t)[i] * scale[i % scale.size()] + shift[i % shift.size()];
+}
+
+} // namespace
+
+const OpDef op_affine{
+    .name = "affine",
+    .attributes = {},
+    .infer = infer,
+    .stream = row_by_row,
+    .pointwise = true,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,36 @@
+// embedding: row `id` of a table. Ids are range-checked where they enter.
+#include "compiler/ops/rules.h"
+#include <algorithm>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 2));
+    if (in[0].elem != Elem::i32) return Status::input("expected token ids, found float32 rows");
+    if (in[0].dims != std::vector<uint32_t>{1}) return Status::input("expected one id a row, found " + rules::text(in[0].dims));
+    LW_TRY(rules::operand(in[1], "table", {0, 0}));
+    Type type = in[0];
+    type.elem = Elem::f32;
+    type.dims = {in[1].dims[1]};
+    return type;
+}
+
+void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+    for (size_t t = 0; t < out.rows; ++t) {
+        const auto id = static_cast<size_t>(*in[0]->row(t));
+        std::copy_n(&in[1]->data[id * out.width], out.width, out.row(t));
+    }
+}
+
+} // namespace
+
+const OpDef op_embedding{
+    .name = "embedding",
+    .attributes = {},
+    .infer = infer,
+    .stream = row_by_row,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,45 @@
+// expand_scales: the taps of a `cat` kernel from parameters [N, C', H, d] with growth and norm already folded in. The artifact stores these
+// parameters; the runtime expands them once, at open.
+#include "compiler/ops/multi_scale.h"
+#include "compiler/ops/rules.h"
+
+namespace longwave::ir {
+namespace {
+
+MultiScale scales_of(const Node &node, const Type &parameters) {
+    return {parameters.dims[3], parameters.dims[0], static_cast<uint32_t>(node.integer("init_scale")), false, node.integer("nearest") == 1};
+}
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_TRY(rules::flag(node, "nearest").status());
+    LW_TRY(rules::integer(node, "init_scale", 0, 24).status());
+    LW_TRY(rules::count(in, 1));
+    LW_TRY(rules::operand(in[0], "parameters", {0, 0, 0, 0}));
+    if (in[0].dims[0] > 24) return Status::input(fmt::format("expected at most 24 scales, found {}", in[0].dims[0]));
+    const uint64_t full = scales_of(node, in[0]).taps();
+    LW_TRY(rules::elements({in[0].dims[1], in[0].dims[2], full}, "the kernel").status());
+    LW_ASSIGN(const uint32_t taps, rules::integer(node, "taps", 1, static_cast<uint32_t>(full)));
+    Type type = in[0];
+    type.dims = {in[0].dims[1], in[0].dims[2], taps};
+    return type;
+}
+
+void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &context, Array &out) {
+    const auto &dims = context.types[0].dims;
+    const size_t rows = size_t{dims[1]} * dims[2], taps = out.width / rows;
+    for (uint32_t i = 0; i < dims[0]; ++i)
+        for (size_t r = 0; r < rows; ++r)
+            add_scale(scales_of(node, context.types[0]), i, &in[0]->data[(i * rows + r) * dims[3]], 1.0, &out.data[r * taps], taps);
+}
+
+} // namespace
+
+const OpDef op_expand_scales{
+    .name = "expand_scales",
+    .attributes = {{"nearest", AttributeDef::Kind::integer}, {"init_scale", AttributeDef::Kind::integer}, {"taps", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = row_by_row,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,38 @@
+// layer_norm: (x − mean) / √(var + eps) · weight + bias, mean and population variance over the row.
+#include "compiler/ops/rules.h"
+#include <cmath>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 3));
+    LW_TRY(rules::real(in[0]));
+    if (node.number("eps") < 0) return Status::input(fmt::format("attribute eps expected 0 or more, found {}", node.number("eps")));
+    LW_TRY(rules::vector(in[1], "weight", in[0].width()));
+    LW_TRY(rules::vector(in[2], "bias", in[0].width()));
+    return in[0];
+}
+
+void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+    const auto n = static_cast<double>(out.width);
+    for (size_t t = 0; t < out.rows; ++t) {
+        const double *x = in[0]->row(t);
+        double mean = 0, var = 0;
+        for (size_t i = 0; i < out.width; ++i) mean += x[i] / n;
+        for (size_t i = 0; i < out.width; ++i) var += (x[i] - mean) * (x[i] - mean) / n;
+        for (size_t i = 0; i < out.width; ++i) out.row(t)[i] = (x[i] - mean) / std::sqrt(var + node.number("eps")) * in[1]->data[i] + in[2]->data[i];
+    }
+}
+
+} // namespace
+
+const OpDef op_layer_norm{
+    .name = "layer_norm",
+    .attributes = {{"eps", AttributeDef::Kind::number}},
+    .infer = infer,
+    .stream = row_by_row,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

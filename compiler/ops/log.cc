@@ -1,0 +1,23 @@
+// log: log(x + offset).
+#include "compiler/ops/rules.h"
+#include <cmath>
+
+namespace longwave::ir {
+namespace {
+
+void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+    for (size_t i = 0; i < out.data.size(); ++i) out.data[i] = std::log(in[0]->data[i] + node.number("offset"));
+}
+
+} // namespace
+
+const OpDef op_log{
+    .name = "log",
+    .attributes = {{"offset", AttributeDef::Kind::number}},
+    .infer = infer_same,
+    .stream = row_by_row,
+    .pointwise = true,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

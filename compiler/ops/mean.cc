@@ -1,0 +1,45 @@
+// mean: pools a whole sequence into one row: its mean, its sum, its first or its last row. A stream answers with the value so far.
+#include "compiler/ops/rules.h"
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 1));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    const std::string &mode = node.text("mode");
+    if (mode != "mean" && mode != "sum" && mode != "first" && mode != "last")
+        return Status::input("attribute mode expected mean, sum, first or last, found \"" + mode + "\"");
+    Type type = in[0];
+    type.clock = {0, 1};
+    return type;
+}
+
+StreamRule stream(const Node &node, std::span<const Type>) {
+    if (node.text("mode") == "first") return looks_ahead("it answers with the first position of the sequence, which a stream has no use for");
+    if (node.text("mode") == "last") return {};
+    return {StreamRule::Kind::running, 0, {}};
+}
+
+void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &context, Array &out) {
+    const std::string &mode = node.text("mode");
+    if (context.length == 0) return;
+    const size_t begin = mode == "last" ? context.length - 1 : 0, end = mode == "first" ? 1 : context.length;
+    for (size_t t = begin; t < end; ++t)
+        for (size_t i = 0; i < out.width; ++i) out.data[i] += in[0]->row(t)[i];
+    if (mode == "mean")
+        for (double &value : out.data) value /= static_cast<double>(context.length);
+}
+
+} // namespace
+
+const OpDef op_mean{
+    .name = "mean",
+    .attributes = {{"mode", AttributeDef::Kind::text}},
+    .infer = infer,
+    .stream = stream,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,37 @@
+// mean_window: mean of the last `frames` rows, of what exists at the start.
+#include "compiler/ops/rules.h"
+#include <algorithm>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 1));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    LW_TRY(rules::integer(node, "frames", 1, 1 << 20).status());
+    return in[0];
+}
+
+StreamRule stream(const Node &node, std::span<const Type>) { return history(static_cast<uint32_t>(node.integer("frames")) - 1); }
+
+void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+    const auto frames = static_cast<size_t>(node.integer("frames"));
+    for (size_t t = 0; t < out.rows; ++t) {
+        const size_t n = std::min(frames, t + 1);
+        for (size_t j = 0; j < n; ++j)
+            for (size_t i = 0; i < out.width; ++i) out.row(t)[i] += in[0]->row(t - j)[i] / static_cast<double>(n);
+    }
+}
+
+} // namespace
+
+const OpDef op_mean_window{
+    .name = "mean_window",
+    .attributes = {{"frames", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = stream,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

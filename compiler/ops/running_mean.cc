@@ -1,0 +1,38 @@
+// running_mean: the streaming form of `mean`: at each row the mean (or sum) of all rows so far. make_streaming puts it in; packages never name it.
+#include "compiler/ops/rules.h"
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 1));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    const std::string &mode = node.text("mode");
+    if (mode != "mean" && mode != "sum") return Status::input("attribute mode expected mean or sum, found \"" + mode + "\"");
+    return in[0];
+}
+
+StreamRule stream(const Node &, std::span<const Type>) { return {StreamRule::Kind::running, 0, {}}; }
+
+void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+    const bool mean = node.text("mode") == "mean";
+    std::vector<double> sum(out.width, 0.0);
+    for (size_t t = 0; t < out.rows; ++t)
+        for (size_t i = 0; i < out.width; ++i) {
+            sum[i] += in[0]->row(t)[i];
+            out.row(t)[i] = mean ? sum[i] / static_cast<double>(t + 1) : sum[i];
+        }
+}
+
+} // namespace
+
+const OpDef op_running_mean{
+    .name = "running_mean",
+    .attributes = {{"mode", AttributeDef::Kind::text}},
+    .infer = infer,
+    .stream = stream,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

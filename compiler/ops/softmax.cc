@@ -1,0 +1,29 @@
+// softmax over a row, with the largest value taken out first.
+#include "compiler/ops/rules.h"
+#include <algorithm>
+#include <cmath>
+
+namespace longwave::ir {
+namespace {
+
+void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+    for (size_t t = 0; t < out.rows; ++t) {
+        const double *x = in[0]->row(t);
+        const double top = *std::max_element(x, x + out.width);
+        double sum = 0;
+        for (size_t i = 0; i < out.width; ++i) sum += out.row(t)[i] = std::exp(x[i] - top);
+        for (size_t i = 0; i < out.width; ++i) out.row(t)[i] /= sum;
+    }
+}
+
+} // namespace
+
+const OpDef op_softmax{
+    .name = "softmax",
+    .attributes = {},
+    .infer = infer_same,
+    .stream = row_by_row,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

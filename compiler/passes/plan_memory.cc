@@ -1,0 +1,73 @@
+#include "compiler/passes/plan_memory.h"
+#include "compiler/planner/storage.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace longwave::compiler {
+
+namespace {
+
+constexpr uint64_t alignment = 64;
+uint64_t aligned(uint64_t n) { return (n + alignment - 1) / alignment * alignment; }
+
+bool alive_together(const Buffer &a, const Buffer &b) { return a.first <= b.last && b.first <= a.last; }
+
+} // namespace
+
+// Largest first, each at the lowest offset that no buffer alive at the same time uses: within a few percent of the optimum on chains, and simple to trust.
+void plan_memory(EntryPlan &plan) {
+    std::vector<Buffer *> arena;
+    for (Buffer &buffer : plan.buffers) {
+        if (buffer.space == Space::state) {
+            buffer.offset = plan.state_bytes;
+            plan.state_bytes = aligned(plan.state_bytes + buffer.bytes);
+        } else {
+            arena.push_back(&buffer);
+        }
+    }
+    std::stable_sort(arena.begin(), arena.end(), [](const Buffer *a, const Buffer *b) { return a->bytes > b->bytes; });
+    std::vector<const Buffer *> placed;
+    for (Buffer *buffer : arena) {
+        std::vector<std::pair<uint64_t, uint64_t>> taken;
+        for (const Buffer *other : placed)
+            if (alive_together(*buffer, *other)) taken.emplace_back(other->offset, aligned(other->offset + other->bytes));
+        std::sort(taken.begin(), taken.end());
+        uint64_t offset = 0;
+        for (auto [begin, end] : taken) {
+            if (offset + buffer->bytes <= begin) break;
+            offset = std::max(offset, end);
+        }
+        buffer->offset = offset;
+        plan.arena_bytes = std::max(plan.arena_bytes, aligned(offset + buffer->bytes));
+        placed.push_back(buffer);
+    }
+}
+
+std::string print(const EntryPlan &plan) {
+    static const char *kinds[] = {"prepare", "run", "stream"}, *spaces[] = {"weights", "derived", "state", "arena"};
+    std::string text = fmt::format("entry {} block={} period={} state={} arena={}\n", kinds[static_cast<int>(plan.kind)], plan.block, plan.period, plan.state_bytes, plan.arena_bytes);
+    for (size_t i = 0; i < plan.buffers.size(); i++) {
+        const Buffer &b = plan.buffers[i];
+        text += fmt::format("  buffer {} {} @{} {} bytes, steps {}..{}  ; {}\n", i, spaces[static_cast<int>(b.space)], b.offset, b.bytes, b.first, b.last, b.name);
+    }
+    for (size_t i = 0; i < plan.steps.size(); i++) {
+        const Step &s = plan.steps[i];
+        text += fmt::format("  step {} {}", i, s.kind == Step::Kind::call ? s.spec : s.kind == Step::Kind::zero ? fmt::format("zero {} bytes", s.bytes) : fmt::format("zero_tail {} rows of {}", s.rows, s.row_bytes));
+        if (s.period > 1) text += fmt::format(" every {} at {}", s.period, s.phase);
+        if (s.tiles > 1) text += fmt::format(" x{}", s.tiles);
+        for (const auto &arg : s.args) {
+            if (auto *p = std::get_if<Place>(&arg)) {
+                text += fmt::format(" {}{}+{}", p->buffer & shared_buffer ? "s" : "b", p->buffer & ~shared_buffer, p->offset);
+                if (p->slots > 1) text += fmt::format("[f+{}%{} x{}]", p->slot_add, p->slots, p->slot_bytes);
+                if (p->tile_bytes) text += fmt::format("[tile x{}]", p->tile_bytes);
+            } else {
+                const Scalar &v = std::get<Scalar>(arg);
+                text += fmt::format(" ({}+f%{}*{}+tile*{})", v.value, v.modulus, v.mul, v.tile_mul);
+            }
+        }
+        text += fmt::format("  ; {}\n", s.name);
+    }
+    return text;
+}
+
+} // namespace longwave::compiler

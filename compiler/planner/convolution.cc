@@ -1,0 +1,106 @@
+#include "compiler/planner/convolution.h"
+#include "schedules/twiddles.h"
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace longwave::compiler {
+
+namespace {
+
+const char costs_text[] =
+#include "long_conv_costs.inc"
+    ;
+
+// Figures of one machine; the choice needs their ratios only.
+struct Costs {
+    double direct_tap, direct_base, partition_mac;
+    std::vector<std::pair<double, double>> transform; // log2 length -> ns an output element for one forward and one inverse transform
+
+    static const Costs &get() {
+        static const Costs costs = [] {
+            auto json = nlohmann::json::parse(costs_text);
+            Costs c{json.at("direct_ns_per_tap"), json.at("direct_ns_base"), json.at("partition_ns_per_mac"), {}};
+            for (const auto &point : json.at("transform_ns")) c.transform.emplace_back(std::log2(point.at(0).get<double>()), point.at(1).get<double>());
+            return c;
+        }();
+        return costs;
+    }
+
+    double transforms(double length) const {
+        double x = std::log2(length);
+        if (x <= transform.front().first) return transform.front().second;
+        for (size_t i = 1; i < transform.size(); i++)
+            if (x <= transform[i].first) {
+                auto [x0, y0] = transform[i - 1];
+                auto [x1, y1] = transform[i];
+                return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
+            }
+        return transform.back().second * x / transform.back().first;
+    }
+};
+
+struct Candidate {
+    ConvolutionChoice choice;
+    std::string refused; // why it does not apply
+};
+
+Candidate direct(const ConvolutionShape &s) {
+    Candidate c{.choice = {.algorithm = Algorithm::direct}};
+    if (s.two_sided) c.refused = "it is one-sided, and the convolution has two sides";
+    c.choice.cost = Costs::get().direct_base + Costs::get().direct_tap * s.taps;
+    return c;
+}
+
+Candidate right_angle(const ConvolutionShape &s) {
+    Candidate c{.choice = {.algorithm = Algorithm::right_angle}};
+    if (s.streaming) c.refused = "it transforms whole sequences";
+    c.choice.length = schedules::right_angle_length(s.rows);
+    c.choice.cost = Costs::get().transforms(c.choice.length) * c.choice.length / s.rows;
+    return c;
+}
+
+Candidate partitioned(const ConvolutionShape &s) {
+    Candidate c{.choice = {.algorithm = Algorithm::partitioned}};
+    if (!s.streaming) c.refused = "it is a streaming form";
+    else if (s.two_sided) c.refused = "it is one-sided, and the convolution has two sides";
+    else if (schedules::right_angle_radices(s.rows).empty()) c.refused = fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", s.rows);
+    else {
+        c.choice.length = s.rows;
+        c.choice.partitions = (s.taps + s.rows - 1) / s.rows;
+        c.choice.cost = Costs::get().transforms(s.rows) + Costs::get().partition_mac * c.choice.partitions;
+    }
+    return c;
+}
+
+} // namespace
+
+const char *name_of(Algorithm algorithm) {
+    switch (algorithm) {
+    case Algorithm::direct: return "direct";
+    case Algorithm::right_angle: return "right_angle";
+    case Algorithm::partitioned: return "partitioned";
+    }
+    return "";
+}
+
+Expected<ConvolutionChoice> choose_convolution(const ConvolutionShape &shape, const std::string &force) {
+    std::vector<Candidate> all = {direct(shape), right_angle(shape), partitioned(shape)};
+    if (!force.empty()) {
+        auto found = std::find_if(all.begin(), all.end(), [&](const Candidate &c) { return force == name_of(c.choice.algorithm); });
+        if (found == all.end()) return Status::usage(fmt::format("--convolution {}: expected direct, right_angle or partitioned", force));
+        if (found->refused.empty()) return found->choice;
+        // A forced streaming form leaves whole sequences to the planner, and the other way round.
+        bool other_entry = (found->choice.algorithm == Algorithm::right_angle && shape.streaming) || (found->choice.algorithm == Algorithm::partitioned && !shape.streaming);
+        if (!other_entry) return Status::usage(fmt::format("--convolution {} does not apply: {}", force, found->refused));
+    }
+    std::erase_if(all, [](const Candidate &c) { return !c.refused.empty(); });
+    if (all.empty()) return Status::input(fmt::format("no algorithm computes a two-sided convolution of {} channel", shape.channels));
+    std::sort(all.begin(), all.end(), [](const Candidate &a, const Candidate &b) { return a.choice.cost < b.choice.cost; });
+    ConvolutionChoice best = all[0].choice;
+    if (all.size() > 1) best.runner_up = fmt::format("{}, +{:.0f} %", name_of(all[1].choice.algorithm), 100 * (all[1].choice.cost / best.cost - 1));
+    return best;
+}
+
+} // namespace longwave::compiler

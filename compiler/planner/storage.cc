@@ -1,0 +1,41 @@
+#include "compiler/planner/storage.h"
+
+namespace longwave::compiler {
+
+namespace {
+constexpr uint64_t alignment = 64;
+uint64_t aligned(uint64_t n) { return (n + alignment - 1) / alignment * alignment; }
+} // namespace
+
+BufferId Storage::weights(const std::string &name, const void *bytes, size_t size) {
+    std::string content(static_cast<const char *>(bytes), size);
+    if (auto found = by_content_.find(content); found != by_content_.end()) return found->second;
+    Buffer buffer{.name = name, .space = Space::weights, .bytes = size, .offset = aligned(weight_bytes_.size())};
+    weight_bytes_.resize(buffer.offset);
+    weight_bytes_.insert(weight_bytes_.end(), content.begin(), content.end());
+    BufferId id = shared_buffer | static_cast<BufferId>(buffers_.size());
+    buffers_.push_back(std::move(buffer));
+    by_content_.emplace(std::move(content), id);
+    return id;
+}
+
+BufferId Storage::weights(const std::string &name, const std::vector<float> &values) {
+    return weights(name, values.data(), values.size() * sizeof(float));
+}
+
+BufferId Storage::weights(const std::string &name, const std::vector<double> &values) {
+    return weights(name, values.data(), values.size() * sizeof(double));
+}
+
+BufferId Storage::derived(const std::string &key, uint64_t bytes, bool *fresh) {
+    auto [entry, inserted] = by_key_.try_emplace(key, 0);
+    *fresh = inserted;
+    if (inserted) {
+        entry->second = shared_buffer | static_cast<BufferId>(buffers_.size());
+        buffers_.push_back({.name = key, .space = Space::derived, .bytes = bytes, .offset = derived_bytes_});
+        derived_bytes_ = aligned(derived_bytes_ + bytes);
+    }
+    return entry->second;
+}
+
+} // namespace longwave::compiler

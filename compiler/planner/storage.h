@@ -1,0 +1,34 @@
+// What entries share: weights packed as kernels want them (equal bytes are stored once) and buffers derived at open by the `prepare` entry.
+#pragma once
+#include "compiler/planner/entry_plan.h"
+#include <map>
+
+namespace longwave::compiler {
+
+// Ids of shared buffers have the top bit set; an entry's own buffers count from 0.
+inline constexpr BufferId shared_buffer = 0x80000000u;
+
+class Storage {
+public:
+    // Packed little-endian bytes; 64-aligned in the segment. Equal bytes give the same buffer.
+    BufferId weights(const std::string &name, const void *bytes, size_t size);
+    BufferId weights(const std::string &name, const std::vector<float> &values);
+    BufferId weights(const std::string &name, const std::vector<double> &values);
+    // A buffer that prepare steps fill, found again by `key`. *fresh says whether the caller must add those steps.
+    BufferId derived(const std::string &key, uint64_t bytes, bool *fresh);
+
+    EntryPlan &prepare() { return prepare_; }
+    const Buffer &buffer(BufferId id) const { return buffers_[id & ~shared_buffer]; }
+    const std::vector<uint8_t> &weight_bytes() const { return weight_bytes_; }
+    uint64_t derived_bytes() const { return derived_bytes_; }
+    const EntryPlan &prepare() const { return prepare_; }
+
+private:
+    std::vector<Buffer> buffers_;
+    std::vector<uint8_t> weight_bytes_;
+    uint64_t derived_bytes_ = 0;
+    std::map<std::string, BufferId> by_content_, by_key_;
+    EntryPlan prepare_{.kind = EntryPlan::Kind::prepare};
+};
+
+} // namespace longwave::compiler

@@ -1,0 +1,30 @@
+#include "formats/artifact/abi.h"
+#include "formats/artifact/geometry.h"
+#include "formats/artifact/hash.h"
+#include <cstring>
+
+namespace longwave::artifact {
+
+uint64_t kernel_abi(const fb::Kernel &kernel) {
+    Hasher hasher;
+    hasher.update(kernel.spec()->c_str(), kernel.spec()->size() + 1);
+    for (uint32_t i = 0; i < count(kernel.args()); ++i) {
+        const fb::KernelArg &arg = *kernel.args()->Get(i);
+        const uint8_t kinds[2] = {static_cast<uint8_t>(arg.kind()), static_cast<uint8_t>(arg.elem())};
+        const uint16_t alignment = arg.alignment();
+        const int32_t high = arg.high();
+        const uint32_t dims = count(arg.dims());
+        hasher.update(kinds, sizeof kinds);
+        hasher.update(&alignment, sizeof alignment);
+        hasher.update(&high, sizeof high);
+        hasher.update(&dims, sizeof dims);
+        if (dims > 0) hasher.update(arg.dims()->Data(), dims * sizeof(fb::Dim)); // a fixed little-endian struct
+    }
+    uint8_t digest[hash_bytes];
+    hasher.finish(digest);
+    uint64_t abi;
+    memcpy(&abi, digest, sizeof abi);
+    return abi;
+}
+
+} // namespace longwave::artifact

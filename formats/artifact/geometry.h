@@ -1,0 +1,48 @@
+// Where a place lies and how far an argument reaches: shared by the rules that check it and the runtime that uses it.
+#pragma once
+#include "formats/artifact/schema.h"
+#include "formats/base/checked.h"
+#include <cstdint>
+
+namespace longwave::artifact {
+
+inline uint32_t elem_bytes(fb::Elem elem) {
+    switch (elem) {
+    case fb::Elem::f32:
+    case fb::Elem::i32: return 4;
+    case fb::Elem::f64: return 8;
+    case fb::Elem::u8: return 1;
+    }
+    return 0;
+}
+
+template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) { return vector ? vector->size() : 0; }
+
+// Bytes from the first to behind the last element of a buffer argument. False on overflow, an empty extent or a negative stride.
+[[nodiscard]] inline bool span_bytes(const fb::KernelArg &arg, uint64_t *out) {
+    uint64_t last = 0; // element index of the farthest element
+    for (uint32_t i = 0; i < count(arg.dims()); ++i) {
+        const fb::Dim *dim = arg.dims()->Get(i);
+        uint64_t reach;
+        if (dim->extent() == 0 || dim->stride() < 0) return false;
+        if (!checked::mul(dim->extent() - 1, static_cast<uint64_t>(dim->stride()), &reach) || !checked::add(last, reach, &last)) return false;
+    }
+    uint64_t elements;
+    return checked::add(last, 1, &elements) && checked::mul(elements, elem_bytes(arg.elem()), out);
+}
+
+// First byte behind everything a place touches over all slots and tiles, when each visit touches `span` bytes.
+[[nodiscard]] inline bool place_end(const fb::Place &place, uint32_t tiles, uint64_t span, uint64_t *out) {
+    uint64_t slots, shift, end;
+    if (place.slots() == 0 || tiles == 0) return false;
+    return checked::mul(place.slots() - 1, place.slot_bytes(), &slots) && checked::mul(tiles - 1, place.tile_bytes(), &shift) &&
+           checked::add(place.offset(), slots, &end) && checked::add(end, shift, &end) && checked::add(end, span, out);
+}
+
+// Rows of a port: `rows` rows of `width` elements, `row_bytes` apart.
+[[nodiscard]] inline bool rows_span(uint32_t rows, uint64_t row_bytes, uint64_t used_bytes, uint64_t *out) {
+    uint64_t end;
+    return rows > 0 && checked::mul(rows - 1, row_bytes, &end) && checked::add(end, used_bytes, out);
+}
+
+} // namespace longwave::artifact

@@ -1,0 +1,57 @@
+// The rules themselves, one function each; private to verify.cc. Every rule may rely on those before it.
+#pragma once
+#include "formats/artifact/verify.h"
+
+namespace longwave::artifact {
+
+struct Subject {
+    const Request &request;
+    const uint8_t *front; // header and plan
+    const Header *header = nullptr;
+    const fb::Plan *plan = nullptr;
+};
+
+// What the format allows at most.
+namespace cap {
+inline constexpr uint64_t file = 1ull << 40;
+inline constexpr uint64_t plan = 1ull << 30; // flatbuffers offsets are 32 bits, signed in places
+inline constexpr uint64_t space = 1ull << 40;
+inline constexpr uint32_t items = 65535; // kernels, steps of an entry, labels
+inline constexpr uint32_t kernel_args = 64;
+inline constexpr uint32_t rank = 6;
+inline constexpr uint32_t extent = 1u << 24;
+inline constexpr uint32_t name = 256;
+inline constexpr uint32_t entries = 64, variants = 16, segments = 64, ports = 256;
+inline constexpr uint32_t block = 1u << 24, period = 1u << 20, tiles = 1u << 20, slots = 1u << 24;
+inline constexpr uint64_t elements = 1ull << 38; // of one argument
+} // namespace cap
+
+inline Broken broken(uint8_t rule, const char *text, uint64_t a = 0, uint64_t b = 0) { return {rule, text, a, b, false}; }
+
+// rules_file.cc: header, container, hashes
+Broken v1_length(const Subject &);
+Broken v2_magic_and_version(const Subject &);
+Broken v3_declared_size(const Subject &);
+Broken v4_flags(const Subject &);
+Broken v5_flatbuffer(Subject &); // sets plan
+Broken v8_segments(const Subject &);
+Broken v9_ranges(const Subject &);
+Broken v17_variant(const Subject &);
+Broken v19_hashes(const Subject &);
+Broken v20_memory(const Subject &);
+
+// rules_plan.cc: the plan's numbers and names
+Broken v6_caps(const Subject &);
+Broken v7_sizes(const Subject &);
+Broken v11_kernels(const Subject &);
+Broken v13_indices(const Subject &);
+Broken v15_state(const Subject &);
+Broken v16_names(const Subject &);
+Broken v18_values(const Subject &);
+
+// rules_calls.cc: what each step does to memory
+Broken v12_calls(const Subject &);
+Broken v10_lifetimes(const Subject &);
+Broken v14_single_writes(const Subject &);
+
+} // namespace longwave::artifact

@@ -1,0 +1,44 @@
+// Read access to a verified artifact. Only verify() fills a View in: whoever holds one may follow every index, offset and size in it without checking.
+#pragma once
+#include "formats/artifact/header.h"
+#include "formats/artifact/schema.h"
+#include <cstddef>
+#include <cstdint>
+
+namespace longwave::artifact {
+
+struct Bytes {
+    const uint8_t *data = nullptr;
+    uint64_t size = 0;
+};
+
+class View {
+public:
+    View() = default; // empty: `if (view)` is false
+
+    explicit operator bool() const { return plan_ != nullptr; }
+    const Header &header() const { return *header_; }
+    const fb::Plan &plan() const { return *plan_; }
+
+    Bytes segment(uint32_t index) const;
+    Bytes weights() const; // empty when the plan has none
+    Bytes golden() const;  // empty when the plan has none
+
+    const fb::Entry *prepare() const { return first(fb::EntryKind::prepare); } // or null
+    const fb::Entry *stream() const { return first(fb::EntryKind::stream); }   // or null
+    const fb::Entry *run() const { return first(fb::EntryKind::run); }         // the first of them, or null
+
+    // The variant this processor should run: of those whose features it has, the one that needs most. With a name: that variant, if it may run here.
+    // Null when there is none.
+    const fb::CodeVariant *variant(uint16_t machine, uint64_t features, const char *name = nullptr) const;
+
+private:
+    friend class Verifier;
+    const fb::Entry *first(fb::EntryKind kind) const;
+
+    const Header *header_ = nullptr;
+    const fb::Plan *plan_ = nullptr;
+    const uint8_t *file_ = nullptr;
+};
+
+} // namespace longwave::artifact

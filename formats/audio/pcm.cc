@@ -1,0 +1,77 @@
+// Interleaved PCM or float samples, decoded as they arrive.
+#include "formats/audio/source.h"
+#include <algorithm>
+#include <cstring>
+
+namespace longwave::audio {
+namespace {
+
+template <class T> T load(const uint8_t *p) {
+    T value;
+    std::memcpy(&value, p, sizeof value);
+    return value;
+}
+
+float decode(Encoding encoding, const uint8_t *p) {
+    switch (encoding) {
+    case Encoding::u8: return (static_cast<float>(*p) - 128.0f) / 128.0f;
+    case Encoding::s16: return static_cast<float>(load<int16_t>(p)) / 32768.0f;
+    case Encoding::s24: return static_cast<float>(static_cast<int32_t>(uint32_t{p[0]} << 8 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 24)) / 2147483648.0f;
+    case Encoding::s32: return static_cast<float>(load<int32_t>(p)) / 2147483648.0f;
+    case Encoding::f32: return load<float>(p);
+    case Encoding::f64: return static_cast<float>(load<double>(p));
+    }
+    return 0;
+}
+
+class PcmSource final : public Source {
+public:
+    PcmSource(Bytes bytes, const Pcm &pcm, uint32_t channel)
+        : bytes_(std::move(bytes)), pcm_(pcm), frame_(bytes_of(pcm.encoding) * pcm.channels),
+          offset_(bytes_of(pcm.encoding) * (channel ? channel - 1 : 0)), left_(pcm.bytes) {
+        sample_rate = pcm.sample_rate;
+    }
+
+    Expected<size_t> read(float *samples, size_t n) override {
+        // A pipe may cut a frame in two: keep its first bytes for the next read.
+        buffer_.resize(std::max(frame_, std::min<size_t>(n, 4096) * frame_));
+        while (held_ < frame_) {
+            const size_t wanted = static_cast<size_t>(std::min<uint64_t>(buffer_.size() - held_, left_));
+            if (wanted == 0) return size_t{0};
+            LW_ASSIGN(const size_t got, bytes_.some(buffer_.data() + held_, wanted));
+            if (got == 0) return size_t{0};
+            held_ += got;
+            if (left_ != UINT64_MAX) left_ -= got;
+        }
+        const size_t frames = std::min(n, held_ / frame_);
+        for (size_t i = 0; i < frames; i++) samples[i] = decode(pcm_.encoding, buffer_.data() + i * frame_ + offset_);
+        held_ -= frames * frame_;
+        std::memmove(buffer_.data(), buffer_.data() + frames * frame_, held_);
+        return frames;
+    }
+
+private:
+    Bytes bytes_;
+    Pcm pcm_;
+    size_t frame_, offset_, held_ = 0;
+    uint64_t left_;
+    std::vector<uint8_t> buffer_;
+};
+
+} // namespace
+
+size_t bytes_of(Encoding encoding) {
+    switch (encoding) {
+    case Encoding::u8: return 1;
+    case Encoding::s16: return 2;
+    case Encoding::s24: return 3;
+    case Encoding::s32: return 4;
+    case Encoding::f32: return 4;
+    case Encoding::f64: return 8;
+    }
+    return 1;
+}
+
+SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, uint32_t channel) { return std::make_unique<PcmSource>(std::move(bytes), pcm, channel); }
+
+} // namespace longwave::audio

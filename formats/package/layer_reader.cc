@@ -1,0 +1,176 @@
+#include "formats/package/layer_reader.h"
+#include "formats/package/attributes.h"
+
+namespace longwave::package {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t max_layers = 4096, max_nesting = 8;
+
+std::vector<std::string> type_names(bool norms_only) {
+    std::vector<std::string> names;
+    for (const auto &type : layer_types())
+        if (type.norm || !norms_only) names.push_back(type.name);
+    return names;
+}
+
+// The layer type that `object` names; null when it was reported.
+const LayerType *read_type(const json &object, const std::string &path, bool norms_only, Problems &problems) {
+    const std::string here = path + ".type", expected = norms_only ? "a norm layer" : "a layer type of formats/package/README.md";
+    auto it = object.find("type");
+    if (it == object.end() || !it->is_string()) {
+        problems.add(here, expected, it == object.end() ? "no such key" : describe(*it));
+        return nullptr;
+    }
+    const auto &name = it->get_ref<const std::string &>();
+    const LayerType *type = find_layer_type(name);
+    if (type && (type->norm || !norms_only)) return type;
+    problems.add(here, expected, in_quotes(name), did_you_mean(name, type_names(norms_only)));
+    return nullptr;
+}
+
+} // namespace
+
+LayerReader::LayerReader(const std::vector<std::string> &inputs, Problems &problems) : problems_(problems) {
+    for (size_t i = 0; i < inputs.size(); ++i) known_.emplace(inputs[i], element("inputs", i));
+}
+
+std::vector<Layer> LayerReader::read(const json &list) { return this->list(list, "layers", ""); }
+
+std::vector<Layer> LayerReader::list(const json &list, const std::string &path, const std::string &scope) {
+    std::vector<Layer> layers;
+    if (!list.is_array() || list.empty()) {
+        problems_.add(path, "a list of layers", describe(list));
+        return layers;
+    }
+    for (size_t i = 0; i < list.size(); ++i) {
+        if (++layers_ > max_layers) {
+            if (layers_ == max_layers + 1) problems_.add(path, "at most " + std::to_string(max_layers) + " layers in a model", "more");
+            break;
+        }
+        layers.push_back(layer(list[i], element(path, i), scope));
+    }
+    return layers;
+}
+
+Layer LayerReader::layer(const json &object, const std::string &path, const std::string &scope) {
+    Layer layer;
+    layer.path = path;
+    if (!object.is_object()) {
+        problems_.add(path, "a layer (an object with \"type\" and \"name\")", describe(object));
+        return layer;
+    }
+    if (!object.contains("name")) {
+        problems_.add(path + ".name", "a name of its own", "no such key", "reports, references and weight keys use it");
+    } else if (good_name(object["name"], path + ".name", false, problems_)) {
+        layer.name = layer.prefix = object["name"];
+        layer.address = scope + layer.name;
+    }
+
+    const LayerType *type = read_type(object, path, false, problems_);
+    if (type) {
+        layer.type = type->name;
+        std::vector<std::string> others = {"type", "name", "input"};
+        if (type->two_inputs) others.back() = "inputs";
+        if (!type->parameters.empty()) others.insert(others.end(), {"prefix", "keys"});
+        if (type->name == "residual") others.insert(others.end(), {"norm", "layers"});
+        references(object, type->two_inputs, layer, scope);
+        body(object, layer, others);
+        if (type->name == "residual" && depth_ + 1 >= max_nesting) {
+            problems_.add(path, "residuals nested at most " + std::to_string(max_nesting) + " deep", "more");
+        } else if (type->name == "residual") {
+            ++depth_;
+            bool prenorm = layer.attributes.value("prenorm", true);
+            const bool has_norm = object.contains("norm") && !object["norm"].is_null();
+            if (has_norm && prenorm) layer.norm = std::make_shared<Layer>(norm(object["norm"], path + ".norm", layer));
+            layer.layers = list(object.value("layers", json()), path + ".layers", layer.address + "/");
+            if (has_norm && !prenorm) layer.norm = std::make_shared<Layer>(norm(object["norm"], path + ".norm", layer));
+            --depth_;
+        }
+    }
+    if (!layer.address.empty()) define(layer.address, path);
+    return layer;
+}
+
+Layer LayerReader::norm(const json &object, const std::string &path, const Layer &residual) {
+    Layer norm;
+    norm.path = path;
+    norm.name = "norm";
+    norm.prefix = residual.name + ".norm";
+    norm.address = residual.address + "/norm";
+    if (!object.is_object()) {
+        problems_.add(path, "a norm layer without name, or null", describe(object));
+        return norm;
+    }
+    if (const LayerType *type = read_type(object, path, true, problems_)) {
+        norm.type = type->name;
+        body(object, norm, {"type", "prefix", "keys"});
+    }
+    define(norm.address, path);
+    return norm;
+}
+
+// Attributes, prefix and keys.
+void LayerReader::body(const json &object, Layer &layer, const std::vector<std::string> &others) {
+    const LayerType &type = *find_layer_type(layer.type);
+    layer.attributes = read_attributes(type, object, others, layer.path, problems_);
+    if (type.parameters.empty()) return;
+    if (object.contains("prefix") && good_name(object["prefix"], layer.path + ".prefix", true, problems_)) layer.prefix = object["prefix"];
+    auto keys = object.find("keys");
+    if (keys == object.end()) return;
+    if (!keys->is_object()) {
+        problems_.add(layer.path + ".keys", "an object from parameter to tensor key", describe(*keys));
+        return;
+    }
+    std::vector<std::string> names;
+    for (const auto &p : type.parameters) names.push_back(p.name);
+    for (const auto &[parameter, key] : keys->items()) {
+        const std::string here = member(layer.path + ".keys", parameter);
+        if (!reads_parameter(type, layer.attributes, parameter)) {
+            problems_.add(here, "a parameter that this " + layer.type + " reads", "another", did_you_mean(parameter, names));
+        } else if (good_name(key, here, true, problems_)) {
+            layer.keys[parameter] = key;
+        }
+    }
+}
+
+void LayerReader::references(const json &object, bool two, Layer &layer, const std::string &scope) {
+    if (!two) {
+        if (object.contains("input")) layer.inputs.push_back(resolve(object["input"], layer.path + ".input", scope));
+        return;
+    }
+    const json list = object.value("inputs", json());
+    if (!list.is_array() || list.size() != 2) {
+        problems_.add(layer.path + ".inputs", "a list of two names of layers or inputs", object.contains("inputs") ? describe(list) : "no such key");
+        return;
+    }
+    for (size_t i = 0; i < 2; ++i) layer.inputs.push_back(resolve(list[i], element(layer.path + ".inputs", i), scope));
+}
+
+// Names inside a residual hide those outside.
+std::string LayerReader::resolve(const json &reference, const std::string &path, std::string scope) {
+    if (!reference.is_string()) {
+        problems_.add(path, "the name of an input or of an earlier layer", describe(reference));
+        return "";
+    }
+    const auto &name = reference.get_ref<const std::string &>();
+    while (true) {
+        if (known_.count(scope + name)) return scope + name;
+        if (scope.empty()) break;
+        scope.pop_back(); // "a/b/" -> "a/"
+        size_t slash = scope.rfind('/');
+        scope.resize(slash == std::string::npos ? 0 : slash + 1);
+    }
+    std::vector<std::string> names;
+    for (const auto &[address, where] : known_) names.push_back(address);
+    problems_.add(path, "the name of an input or of an earlier layer", in_quotes(name), did_you_mean(name, names));
+    return name;
+}
+
+void LayerReader::define(const std::string &address, const std::string &path) {
+    auto [it, fresh] = known_.emplace(address, path);
+    if (!fresh) problems_.add(path + ".name", "a name that is used once", in_quotes(address) + ", which " + it->second + " has too", "rename one of them");
+}
+
+} // namespace longwave::package

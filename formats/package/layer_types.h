@@ -1,0 +1,45 @@
+// The one table of layer types: their attributes with kinds, defaults and ranges, and the names of their parameters. README.md shows the same table to
+// people, and a test holds the two together. What a layer computes is compiler/layers.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace longwave::package {
+
+constexpr double max_dim = 1 << 24; // of anything that becomes a dimension
+
+struct AttributeType {
+    enum class Kind { integer, number, boolean, text, pair, branches };
+    std::string name;
+    Kind kind = Kind::integer;
+    bool required = true;
+    std::string fallback = {};             // JSON text of the default; empty: absent unless given
+    double low = 1, high = max_dim;        // integer, number, both of a pair
+    std::vector<std::string> choices = {}; // text: the only values; "null" stands for JSON null
+};
+
+struct ParameterType {
+    std::string name;        // "weight"; '#' stands for an index: "kernel_list.#"
+    std::string when = {};   // attribute that must be true (or not null) for the parameter to be read; "!linear": must be false
+};
+
+struct LayerType {
+    std::string name;
+    std::vector<AttributeType> attributes;
+    std::vector<ParameterType> parameters;
+    bool norm = false;       // may be the norm of a residual
+    bool two_inputs = false;
+};
+
+const std::vector<LayerType> &layer_types();
+const LayerType *find_layer_type(std::string_view name); // null when unknown
+
+// Elements of the attribute `branches`, in the same form: "conv1d" and "identity".
+const std::vector<LayerType> &branch_kinds();
+
+// True when `parameter` ("kernel_list.3") is one that `type` reads with these checked attributes.
+bool reads_parameter(const LayerType &type, const nlohmann::json &attributes, std::string_view parameter);
+
+} // namespace longwave::package

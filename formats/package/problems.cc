@@ -1,0 +1,120 @@
+#include "formats/package/problems.h"
+#include <algorithm>
+#include <cctype>
+
+namespace longwave::package {
+
+void Problems::add(std::string_view where, std::string_view expected, std::string_view found, std::string_view way_out) {
+    std::string text(where);
+    text.append(": expected ").append(expected).append(", found ").append(found);
+    if (!way_out.empty()) text.append("; ").append(way_out);
+    line(std::move(text));
+}
+
+void Problems::line(std::string text) {
+    ++count_;
+    if (lines_.size() < max_lines_) lines_.push_back(std::move(text));
+}
+
+void Problems::append(const Status &failure) {
+    if (failure) return;
+    const std::string &message = failure.message();
+    for (size_t begin = 0; begin < message.size();) {
+        size_t end = std::min(message.find('\n', begin), message.size());
+        if (end > begin) line(message.substr(begin, end - begin));
+        begin = end + 1;
+    }
+}
+
+Status Problems::status() const {
+    if (!any()) return Status::ok();
+    std::string text;
+    for (const auto &l : lines_) text += (text.empty() ? "" : "\n") + l;
+    if (count_ > lines_.size()) text += "\nand " + std::to_string(count_ - lines_.size()) + " more problems";
+    return Status::input(std::move(text));
+}
+
+// Edit distance with neighbouring letters swapped counting once ("kernle" → "kernel").
+static size_t distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
+    for (size_t i = 1; i <= a.size(); ++i) {
+        row[0] = i;
+        for (size_t j = 1; j <= b.size(); ++j) {
+            row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+        }
+        std::swap(before, last);
+        std::swap(last, row);
+    }
+    return last[b.size()];
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string> &candidates) {
+    if (word.size() < 2 || word.size() > 256) return {};
+    std::string best;
+    size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1; // anything further away is another word
+    for (const auto &candidate : candidates) {
+        if (candidate.size() > word.size() + best_distance || word.size() > candidate.size() + best_distance) continue;
+        size_t d = distance(word, candidate);
+        if (d < best_distance) best = candidate, best_distance = d;
+    }
+    return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string> &candidates) {
+    std::string best = nearest(word, candidates);
+    return best.empty() ? best : "did you mean " + in_quotes(best) + "?";
+}
+
+// At most `limit` bytes, never half a character.
+static std::string_view cut(std::string_view text, size_t limit) {
+    if (text.size() <= limit) return text;
+    while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xc0) == 0x80) --limit;
+    return text.substr(0, limit);
+}
+
+std::string in_quotes(std::string_view text) {
+    static const char hex[] = "0123456789abcdef";
+    std::string_view shown = cut(text, 80);
+    std::string out = "\"";
+    for (char c : shown) {
+        auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7f) {
+            out += {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
+        } else {
+            if (c == '"' || c == '\\') out += '\\';
+            out += c;
+        }
+    }
+    return out + (shown.size() < text.size() ? "…\"" : "\"");
+}
+
+std::string compact(const nlohmann::json &value) {
+    std::string text = value.dump();
+    std::string_view shown = cut(text, 80);
+    return std::string(shown) + (shown.size() < text.size() ? "…" : "");
+}
+
+std::string member(std::string_view path, std::string_view key) {
+    bool plain = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+    std::string text(path);
+    if (!plain) return text + "[" + in_quotes(key) + "]";
+    return text.empty() ? std::string(key) : text + "." + std::string(key);
+}
+
+std::string element(std::string_view path, size_t index) { return std::string(path) + "[" + std::to_string(index) + "]"; }
+
+std::string describe(const nlohmann::json &value) {
+    using Kind = nlohmann::json::value_t;
+    switch (value.type()) {
+    case Kind::null: return "null";
+    case Kind::string: return "the text " + in_quotes(value.get_ref<const std::string &>());
+    case Kind::object: return value.empty() ? "an empty object" : "an object";
+    case Kind::array: return "a list of " + std::to_string(value.size());
+    case Kind::boolean: return value.get<bool>() ? "true" : "false";
+    default: return value.dump();
+    }
+}
+
+} // namespace longwave::package

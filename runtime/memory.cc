@@ -1,0 +1,26 @@
+#include "runtime/memory.h"
+#include <cstdlib>
+
+namespace longwave::runtime {
+
+const lw_allocator standard_allocator = {
+    [](void *, size_t size, size_t alignment) { return aligned_alloc(alignment, to_line(size)); },
+    [](void *, void *memory, size_t) { free(memory); },
+    nullptr,
+};
+
+bool Block::allocate(const lw_allocator &allocator, uint64_t bytes) {
+    if (bytes == 0) bytes = line;
+    if (bytes > SIZE_MAX / 2) return false;
+    data = static_cast<uint8_t *>(allocator.allocate(allocator.context, static_cast<size_t>(bytes), line));
+    size = data ? bytes : 0;
+    return data != nullptr;
+}
+
+void Block::release(const lw_allocator &allocator) {
+    if (data) allocator.release(allocator.context, data, static_cast<size_t>(size));
+    data = nullptr;
+    size = 0;
+}
+
+} // namespace longwave::runtime

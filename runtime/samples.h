@@ -1,0 +1,19 @@
+// What the caller pushes becomes rows of float32 or int32: conversion, and the checks on values from outside.
+#pragma once
+#include "formats/artifact/schema.h"
+#include "longwave/longwave.h"
+#include <cstddef>
+#include <cstdint>
+
+namespace longwave::runtime {
+
+bool format_fits(lw_format format, fb::InputKind kind);
+size_t sample_bytes(lw_format format);
+
+// Index of the first id outside 0 … vocabulary − 1, or n.
+size_t first_bad_token(const void *ids, size_t n, uint32_t vocabulary);
+
+// `rows` rows of `width` values, to rows `row_bytes` apart. Values that are not finite become 0; returns how many.
+uint64_t convert(const void *from, lw_format format, size_t rows, uint32_t width, uint8_t *to, uint32_t row_bytes);
+
+} // namespace longwave::runtime

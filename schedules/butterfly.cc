@@ -1,0 +1,115 @@
+#include "schedules/butterfly.h"
+#include "schedules/twiddles.h"
+#include <cmath>
+#include <numbers>
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+Expr add(const Expr &a, const Expr &b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
+Expr subtract(const Expr &a, const Expr &b) { return !b.defined() ? a : !a.defined() ? -b : a - b; }
+Expr multiply(const Expr &a, const Expr &b) { return !a.defined() || !b.defined() ? Expr() : a * b; }
+Complex scaled(const Complex &a, double factor) {
+    const Expr f = Internal::make_const(a.re.type(), factor);
+    return {a.re * f, multiply(a.im, f)};
+}
+
+} // namespace
+
+Complex operator+(const Complex &a, const Complex &b) { return {add(a.re, b.re), add(a.im, b.im)}; }
+Complex operator-(const Complex &a, const Complex &b) { return {subtract(a.re, b.re), subtract(a.im, b.im)}; }
+Complex operator*(const Complex &a, const Complex &b) {
+    return {subtract(a.re * b.re, multiply(a.im, b.im)), add(multiply(a.re, b.im), multiply(a.im, b.re))};
+}
+Complex times_conjugate(const Complex &a, const Complex &b) {
+    return {add(a.re * b.re, multiply(a.im, b.im)), subtract(multiply(a.im, b.re), multiply(a.re, b.im))};
+}
+Complex times_i(const Complex &a) { return {a.im.defined() ? -a.im : Internal::make_zero(a.re.type()), a.re}; }
+
+std::vector<Complex> dft(const std::vector<Complex> &x) {
+    const double pi = std::numbers::pi;
+    switch (x.size()) {
+    case 2: return {x[0] + x[1], x[0] - x[1]};
+    case 3: {
+        const Complex sum = x[1] + x[2], turned = times_i(scaled(x[1] - x[2], std::sqrt(3.0) / 2)), middle = x[0] - scaled(sum, 0.5);
+        return {x[0] + sum, middle + turned, middle - turned};
+    }
+    case 4: {
+        const Complex even = x[0] + x[2], odd = x[1] + x[3], evens = x[0] - x[2], odds = times_i(x[1] - x[3]);
+        return {even + odd, evens + odds, even - odd, evens - odds};
+    }
+    default: { // 5
+        const Complex a = x[1] + x[4], b = x[2] + x[3], c = x[1] - x[4], d = x[2] - x[3];
+        const double c1 = std::cos(2 * pi / 5), c2 = std::cos(4 * pi / 5), s1 = std::sin(2 * pi / 5), s2 = std::sin(4 * pi / 5);
+        const Complex p = x[0] + scaled(a, c1) + scaled(b, c2), q = x[0] + scaled(a, c2) + scaled(b, c1);
+        const Complex u = times_i(scaled(c, s1) + scaled(d, s2)), v = times_i(scaled(c, s2) - scaled(d, s1));
+        return {x[0] + a + b, p + u, q + v, q - v, p - u};
+    }
+    }
+}
+
+std::vector<Expr> real_parts(const std::vector<Complex> &x) {
+    std::vector<Expr> parts;
+    for (const Complex &value : x) parts.push_back(value.re);
+    return parts;
+}
+
+std::vector<Expr> imaginary_parts(const std::vector<Complex> &x) {
+    std::vector<Expr> parts;
+    for (const Complex &value : x) parts.push_back(value.im.defined() ? value.im : Internal::make_zero(value.re.type()));
+    return parts;
+}
+
+RightAngle::RightAngle(int length, Type type, std::function<Expr(Expr)> table)
+    : radices_(right_angle_radices(static_cast<uint32_t>(length))), type_(type), table_(std::move(table)) {}
+
+int RightAngle::blocks(int level) const {
+    int count = 1;
+    for (int s = 0; s < level; s++) count *= radices_[s];
+    return count;
+}
+
+void RightAngle::forward_part(std::vector<Complex> &x, size_t offset, size_t size, int level, const Expr &block) const {
+    if (size == 1) return;
+    const int radix = radices_[level];
+    const size_t step = size / radix;
+    for (size_t i = 0; i < step; i++) {
+        std::vector<Complex> point(radix);
+        for (int m = 0; m < radix; m++) {
+            point[m] = x[offset + i + m * step];
+            if (m > 0 && point[m].re.defined()) point[m] = point[m] * twiddle(level, block, m);
+        }
+        point = dft(point);
+        for (int j = 0; j < radix; j++) x[offset + i + j * step] = point[j];
+    }
+    for (int j = 0; j < radix; j++) forward_part(x, offset + j * step, step, level + 1, Internal::simplify(block * radix + j));
+}
+
+void RightAngle::inverse_part(std::vector<Complex> &x, size_t offset, size_t size, int level, const Expr &block) const {
+    if (size == 1) return;
+    const int radix = radices_[level];
+    const size_t step = size / radix;
+    for (int j = 0; j < radix; j++) inverse_part(x, offset + j * step, step, level + 1, Internal::simplify(block * radix + j));
+    for (size_t i = 0; i < step; i++) {
+        std::vector<Complex> point(radix);
+        for (int j = 0; j < radix; j++) point[(radix - j) % radix] = x[offset + i + j * step]; // turns the sign of the exponent
+        point = dft(point);
+        for (int m = 0; m < radix; m++)
+            x[offset + i + m * step] = m == 0 ? point[m] : times_conjugate(point[m], twiddle(level, block, m));
+    }
+}
+
+Complex RightAngle::twiddle(int level, const Expr &block, int power) const {
+    const int radix = radices_[level];
+    if (const auto constant = Internal::as_const_int(block)) {
+        const double angle = 2 * std::numbers::pi * phase(radices_, 0.25, level, *constant) / radix * power;
+        return {Internal::make_const(type_, std::cos(angle)), Internal::make_const(type_, std::sin(angle))};
+    }
+    const Expr at = 2 * (blocks(level) - 1 + block * (radix - 1) + (power - 1));
+    return {table_(at), table_(at + 1)};
+}
+
+} // namespace longwave::schedules

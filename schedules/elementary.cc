@@ -1,0 +1,39 @@
+#include "schedules/elementary.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+Expr horner(const Expr &t, const std::vector<float> &coefficients) {
+    Expr value = coefficients.back();
+    for (size_t i = coefficients.size() - 1; i-- > 0;) value = value * t + coefficients[i];
+    return value;
+}
+
+// exp of an argument kept where neither the result nor its use overflows.
+Expr bounded_exp(const Expr &x) { return exp(clamp(x, -87.0f, 87.0f)); }
+
+} // namespace
+
+// x·P(x²)/Q(x²), a minimax fit of degrees 6 and 4 on |x| ≤ 3.9 (beyond it float32 erf is ±1); the fit itself is within 5e-8.
+Expr erf32(Expr x) {
+    x = clamp(x, -3.9f, 3.9f);
+    const Expr t = x * x;
+    const Expr p = horner(t, {1.1283791065216064f, 0.19817888736724854f, 0.050344474613666534f, 0.003632143372669816f, 0.0001405957154929638f,
+                              -1.963191607501358e-06f, 2.0148279489262677e-08f});
+    const Expr q = horner(t, {1.0f, 0.5089632272720337f, 0.11427949368953705f, 0.014207577332854271f, 0.0009405468008480966f});
+    return x * p / q;
+}
+
+Expr gelu(Expr x) {
+    const Expr half = 0.5f * x;
+    return half + half * erf32(x * 0.70710678118654752f);
+}
+
+Expr sigmoid(Expr x) { return 1.0f / (1.0f + bounded_exp(-x)); }
+Expr silu(Expr x) { return x / (1.0f + bounded_exp(-x)); }
+Expr logarithm(Expr x) { return log(max(x, 1.17549435e-38f)); }
+
+} // namespace longwave::schedules

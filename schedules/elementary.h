@@ -1,0 +1,13 @@
+// Functions of one float32 value, written from exp and arithmetic so that kernels need no libm. Measured errors stand in elementary.cc.
+#pragma once
+#include <Halide.h>
+
+namespace longwave::schedules {
+
+Halide::Expr erf32(Halide::Expr x);
+Halide::Expr gelu(Halide::Expr x);    // exact form: x·Φ(x)
+Halide::Expr sigmoid(Halide::Expr x);
+Halide::Expr silu(Halide::Expr x);
+Halide::Expr logarithm(Halide::Expr x); // of max(x, smallest normal)
+
+} // namespace longwave::schedules

@@ -1,0 +1,81 @@
+#include "schedules/lowered.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+constexpr int64_t block_overhead = 320;     // header, footer, alignment and the padding Halide adds to each heap allocation
+constexpr int64_t stack_limit = 16 * 1024;  // bytes of intermediates in a frame
+constexpr int64_t halide_stack_limit = 16 * 1024; // larger ones go to the heap by themselves
+
+class Allocations : public Internal::IRVisitor {
+public:
+    explicit Allocations(std::string kernel) : kernel_(std::move(kernel)) {}
+    int64_t heap = 0, stack = 0;
+
+private:
+    using Internal::IRVisitor::visit;
+    void visit(const Internal::Allocate *op) override {
+        int64_t bytes = op->type.bytes();
+        for (const Expr &extent : op->extents) {
+            const auto constant = Internal::as_const_int(Internal::simplify(extent));
+            if (!constant) throw SpecError(kernel_ + ": intermediate '" + op->name + "' has no constant size");
+            bytes *= *constant;
+        }
+        if (op->memory_type == MemoryType::Heap || (op->memory_type != MemoryType::Register && bytes > halide_stack_limit)) {
+            heap += (bytes + block_overhead + 63) / 64 * 64;
+        } else {
+            stack += bytes;
+        }
+        Internal::IRVisitor::visit(op);
+    }
+    std::string kernel_;
+};
+
+const char *elem_name(Type type) {
+    if (type == Float(32)) return "f32";
+    if (type == Float(64)) return "f64";
+    if (type == Int(32)) return "i32";
+    if (type == UInt(8)) return "u8";
+    throw SpecError("an argument has an element type outside the contract");
+}
+
+int64_t constant(const Expr &e, const std::string &name) {
+    const auto value = Internal::as_const_int(e);
+    if (!value) throw SpecError("argument '" + name + "' has an extent or stride that is not constant");
+    return *value;
+}
+
+nlohmann::json argument(const std::string &name, const char *kind, Type type, const Parameter &parameter) {
+    nlohmann::json dims = nlohmann::json::array();
+    for (int i = 0; i < parameter.dimensions(); i++)
+        dims.push_back({constant(parameter.extent_constraint(i), name), constant(parameter.stride_constraint(i), name)});
+    return {{"name", name}, {"kind", kind}, {"elem", elem_name(type)}, {"dims", dims}};
+}
+
+} // namespace
+
+uint64_t scratch_bytes(const std::string &kernel, const Module &module) {
+    Allocations found(kernel);
+    for (const Internal::LoweredFunc &function : module.functions()) function.body.accept(&found);
+    if (found.stack > stack_limit) throw SpecError(kernel + ": " + std::to_string(found.stack) + " bytes of stack frame");
+    return static_cast<uint64_t>(found.heap);
+}
+
+std::string signature_json(const KernelBuilder &builder, uint64_t scratch) {
+    nlohmann::json args = nlohmann::json::array();
+    for (const ImageParam &buffer : builder.buffers()) args.push_back(argument(buffer.name(), "input", buffer.type(), buffer.parameter()));
+    for (const Param<int> &scalar : builder.scalars())
+        args.push_back({{"name", scalar.name()}, {"kind", "scalar"}, {"elem", "i32"}, {"dims", nlohmann::json::array()}});
+    for (const Func &output : builder.outputs()) {
+        const auto buffers = output.output_buffers();
+        for (size_t i = 0; i < buffers.size(); i++)
+            args.push_back(argument(output.name() + (buffers.size() > 1 ? "." + std::to_string(i) : ""), "output", output.types()[i],
+                                    buffers[i].parameter()));
+    }
+    return nlohmann::json{{"args", args}, {"scratch_bytes", scratch}}.dump();
+}
+
+} // namespace longwave::schedules

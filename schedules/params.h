@@ -1,0 +1,42 @@
+// The params of a kernel specification, each asked for once with its range; whatever was not asked for is an error.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace longwave::schedules {
+
+// A specification no kernel can be made from; the message names the kernel and the param.
+struct SpecError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+class Params {
+public:
+    Params(std::string owner, const nlohmann::json &object); // owner: "linear", "linear: epilogue log"; `object` must outlive this
+
+    int integer(const std::string &name, int low, int high);
+    int integer_or(const std::string &name, int otherwise, int low, int high);
+    bool flag_or(const std::string &name, bool otherwise) { return integer_or(name, otherwise, 0, 1) != 0; }
+    double real(const std::string &name, double low, double high);
+    std::string choice(const std::string &name, const std::vector<std::string> &allowed);
+
+    void finish() const; // throws when a param was never asked for
+    [[noreturn]] void fail(const std::string &what) const;
+    void require(bool condition, const std::string &what) const {
+        if (!condition) fail(what);
+    }
+
+private:
+    const nlohmann::json *find(const std::string &name);
+    const nlohmann::json &get(const std::string &name);
+    int checked(const std::string &name, const nlohmann::json &value, int low, int high) const;
+
+    std::string owner_;
+    const nlohmann::json &object_;
+    std::set<std::string> asked_;
+};
+
+} // namespace longwave::schedules

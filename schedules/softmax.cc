@@ -1,0 +1,46 @@
+// softmax over the channels of each row.
+#include "schedules/kernel_builder.h"
+#include "schedules/kernels.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+void build_softmax(KernelBuilder &k) {
+    const int channels = k.params.integer("channels", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20);
+    const int width = static_cast<int>(pad(channels));
+    const Shape shape = dense({width, rows});
+    ImageParam x = k.input("x", shape);
+
+    // THE ALGORITHM
+    // Maximum and sum run in `lanes` independent chains, folded at the end. Only valid lanes take part.
+    const int lanes = dividing_vector(width, k.target.vector_lanes);
+    Var c("c"), r("r"), l("l");
+    RDom i(0, width / lanes, "i"), f(0, lanes, "f"), i2(0, width / lanes, "i2"), f2(0, lanes, "f2");
+    Func peaks("peaks"), peak("peak"), e("e"), sums("sums"), sum("sum"), y("y");
+    auto valid = [&](const Expr &lane) { return channels == width ? Expr(const_true()) : lane < channels; };
+    const float lowest = -3.0e38f;
+    peaks(l, r) = lowest;
+    peaks(l, r) = max(peaks(l, r), select(valid(i * lanes + l), x(i * lanes + l, r), lowest));
+    peak(r) = lowest;
+    peak(r) = max(peak(r), peaks(f, r));
+    e(c, r) = select(valid(c), exp(max(x(c, r) - peak(r), -87.0f)), 0.0f);
+    sums(l, r) = 0.0f;
+    sums(l, r) += e(i2 * lanes + l, r);
+    sum(r) = 0.0f;
+    sum(r) += sums(f2, r);
+    y(c, r) = k.epilogue(e(c, r) / sum(r), {c, r}, shape, channels);
+
+    // THE SCHEDULE
+    y.vectorize(c, lanes);
+    for (Func partial : {peaks, sums}) {
+        partial.compute_at(y, r).vectorize(l);
+        partial.update().reorder(l, partial.rvars()[0]).vectorize(l);
+    }
+    for (Func whole : {peak, sum}) whole.compute_at(y, r).update().unroll(whole.rvars()[0]);
+    e.compute_at(y, r).bound_extent(c, width).vectorize(c, lanes);
+    store(e, int64_t{4} * width);
+    k.output(y, shape);
+}
+
+} // namespace longwave::schedules

@@ -1,0 +1,139 @@
+#include "schedules/twiddles.h"
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace longwave::schedules {
+
+namespace {
+
+constexpr double turn = 2 * std::numbers::pi;
+
+// Radices of a power of two for a self-sorting transform: fours, and one two.
+std::vector<int> power_of_two_radices(int n) {
+    std::vector<int> radices;
+    while (n % 4 == 0) radices.push_back(4), n /= 4;
+    if (n == 2) radices.push_back(2);
+    return radices;
+}
+
+int floats_of(const std::vector<int> &radices) {
+    int length = 1, floats = 0;
+    for (int r : radices) length *= r;
+    for (int r : radices) floats += 2 * length / r * (r - 1), length /= r;
+    return floats;
+}
+
+// exp(2πi·p·k/n) for k = 1 … R−1, for every p < n/R, for every pass; n shrinks by the radix of each pass.
+void append_passes(std::vector<float> &table, const std::vector<int> &radices) {
+    int length = 1;
+    for (int r : radices) length *= r;
+    for (int r : radices) {
+        for (int p = 0; p < length / r; p++)
+            for (int k = 1; k < r; k++) {
+                table.push_back(static_cast<float>(std::cos(turn * p * k / length)));
+                table.push_back(static_cast<float>(std::sin(turn * p * k / length)));
+            }
+        length /= r;
+    }
+}
+
+} // namespace
+
+std::vector<int> right_angle_radices(uint32_t length) {
+    if (length < 4) return {};
+    int twos = 0;
+    std::vector<int> threes, fives, radices;
+    while (length % 5 == 0) fives.push_back(5), length /= 5;
+    while (length % 3 == 0) threes.push_back(3), length /= 3;
+    while (length % 2 == 0) twos++, length /= 2;
+    if (length != 1) return {};
+    // The odd radices go first, where their twiddles are constants of the code; fours last.
+    if (twos % 2) radices.push_back(2);
+    radices.insert(radices.end(), fives.begin(), fives.end());
+    radices.insert(radices.end(), threes.begin(), threes.end());
+    radices.insert(radices.end(), twos / 2, 4);
+    return radices;
+}
+
+uint32_t right_angle_length(uint32_t rows) {
+    auto cost = [](uint32_t length) {
+        double sum = 1.5; // loading, product, storing
+        for (int r : right_angle_radices(length)) sum += r == 2 ? 0.7 : r == 3 ? 0.95 : r == 4 ? 1.0 : 1.5;
+        return sum * length;
+    };
+    uint32_t end = 4;
+    while (end < rows) end *= 2;
+    uint32_t best = end;
+    for (uint32_t length = std::max(rows, 4u); length < end; length++)
+        if (!right_angle_radices(length).empty() && cost(length) < cost(best)) best = length;
+    return best;
+}
+
+double phase(const std::vector<int> &radices, double phase0, int level, int64_t block) {
+    if (level == 0) return phase0;
+    const int r = radices[level - 1];
+    return (phase(radices, phase0, level - 1, block / r) + static_cast<double>(block % r)) / r;
+}
+
+std::vector<double> right_angle_twiddles(uint32_t length) {
+    const std::vector<int> radices = right_angle_radices(length);
+    std::vector<double> table;
+    int64_t blocks = 1;
+    for (size_t s = 0; s < radices.size(); s++) {
+        for (int64_t q = 0; q < blocks; q++)
+            for (int m = 1; m < radices[s]; m++) {
+                const double angle = turn * phase(radices, 0.25, static_cast<int>(s), q) / radices[s] * m;
+                table.push_back(std::cos(angle));
+                table.push_back(std::sin(angle));
+            }
+        blocks *= radices[s];
+    }
+    return table;
+}
+
+FrameShape frame_shape(int n_fft) {
+    FrameShape shape;
+    shape.rows = 1;
+    while (shape.rows * shape.rows < n_fft / 2) shape.rows *= 2;
+    shape.columns = n_fft / 2 / shape.rows;
+    shape.row_radices = power_of_two_radices(shape.rows);
+    shape.column_radices = power_of_two_radices(shape.columns);
+    return shape;
+}
+
+FrameTables frame_tables(int n_fft) {
+    const FrameShape shape = frame_shape(n_fft);
+    const int points = n_fft / 2, bins = (points + 1 + 15) / 16 * 16;
+    FrameTables t;
+    t.columns = t.rows + floats_of(shape.row_radices);
+    t.between_re = (t.columns + floats_of(shape.column_radices) + 15) / 16 * 16;
+    t.between_im = t.between_re + points;
+    t.split_re = t.between_im + points;
+    t.split_im = t.split_re + bins;
+    t.size = t.split_im + bins;
+    return t;
+}
+
+std::vector<float> frame_twiddles(uint32_t n_fft) {
+    const FrameShape shape = frame_shape(static_cast<int>(n_fft));
+    const FrameTables tables = frame_tables(static_cast<int>(n_fft));
+    const int points = shape.rows * shape.columns;
+    std::vector<float> table;
+    append_passes(table, shape.row_radices);
+    append_passes(table, shape.column_radices);
+    table.resize(tables.size, 0.0f);
+    for (int k1 = 0; k1 < shape.rows; k1++)
+        for (int n2 = 0; n2 < shape.columns; n2++) {
+            const double angle = turn * k1 * n2 / points;
+            table[tables.between_re + n2 * shape.rows + k1] = static_cast<float>(std::cos(angle));
+            table[tables.between_im + n2 * shape.rows + k1] = static_cast<float>(std::sin(angle));
+        }
+    for (int k = 0; k <= points; k++) {
+        table[tables.split_re + k] = static_cast<float>(std::cos(turn * k / (2 * points)));
+        table[tables.split_im + k] = static_cast<float>(std::sin(turn * k / (2 * points)));
+    }
+    return table;
+}
+
+} // namespace longwave::schedules

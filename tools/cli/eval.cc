@@ -1,0 +1,287 @@
+// longwave eval: how well a keyword model does on labelled clips and on hours of other audio, through the same stream and decisions as `listen`.
+#include "formats/audio/audio.h"
+#include "tools/cli/artifact_file.h"
+#include "tools/cli/command.h"
+#include "tools/cli/flags.h"
+#include "tools/cli/samples.h"
+#include "tools/cli/spotter.h"
+#include "tools/cli/statistics.h"
+#include "tools/cli/text.h"
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct Flags {
+    std::string model, variant, clips;
+    std::vector<std::string> negatives;
+    AudioFlags audio;
+    DecisionFlags decision;
+    bool isolated = false, json = false, predictions = false;
+    double quiet_ms = 1500;
+    uint64_t seed = 0;
+};
+
+struct Clip {
+    std::string path;
+    uint32_t label = 0;
+};
+
+Expected<std::vector<fs::path>> entries(const fs::path &folder) {
+    std::error_code error;
+    std::vector<fs::path> found;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+        if (it->path().filename().string()[0] != '.') found.push_back(it->path());
+    if (error) return Status::input(folder.string() + ": cannot be listed: " + error.message());
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+// Every file under a folder, sorted; a file stands for itself.
+Status collect(const fs::path &path, std::vector<std::string> &files) {
+    if (!fs::is_directory(path)) {
+        files.push_back(path.string());
+        return {};
+    }
+    LW_ASSIGN(const auto found, entries(path));
+    for (const auto &entry : found) LW_TRY(collect(entry, files));
+    return {};
+}
+
+Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vector<std::string> &labels, uint64_t seed) {
+    std::vector<Clip> clips;
+    LW_ASSIGN(const auto folders, entries(folder));
+    std::string unknown;
+    for (const auto &path : folders) {
+        if (!fs::is_directory(path)) continue;
+        const auto label = std::find(labels.begin(), labels.end(), path.filename().string());
+        if (label == labels.end()) {
+            unknown += (unknown.empty() ? "" : ", ") + path.filename().string();
+            continue;
+        }
+        std::vector<std::string> files;
+        LW_TRY(collect(path, files));
+        for (auto &file : files) clips.push_back({std::move(file), static_cast<uint32_t>(label - labels.begin())});
+    }
+    if (!unknown.empty()) return Status::input(folder + ": the model has no label for the folders " + unknown);
+    if (clips.empty()) return Status::input(folder + ": holds no clips; they are expected as <label>/<file>");
+    std::sort(clips.begin(), clips.end(), [](const Clip &a, const Clip &b) { return a.path < b.path; });
+    Random random(seed);
+    for (size_t i = clips.size(); i > 1; i--) std::swap(clips[i - 1], clips[random.below(i)]);
+    return clips;
+}
+
+class Evaluation {
+public:
+    Evaluation(const Flags &flags, const Model &model, Stream stream) : flags_(flags), model_(model), stream_(std::move(stream)) {}
+
+    // Top-1 over the clips, each cut or filled with silence to one length.
+    Status accuracy(const std::vector<Clip> &clips, ordered_json &json) {
+        if (model_.stream_outputs.at(0).width != model_.labels.size())
+            return Status::usage("the model's first output has " + std::to_string(model_.stream_outputs[0].width) + " values a row, not one for each of its " +
+                                 std::to_string(model_.labels.size()) + " labels");
+        const size_t labels = model_.labels.size(), length = model_.info.has_run ? model_.info.run_capacity : rate();
+        std::vector<std::vector<uint64_t>> confusion(labels, std::vector<uint64_t>(labels));
+        ordered_json predictions = ordered_json::object();
+        LW_TRY(stream_.reset());
+        Progress progress;
+        for (size_t i = 0; i < clips.size(); i++) {
+            progress.show(i, clips.size(), "accuracy");
+            LW_ASSIGN(std::vector<float> samples, read(clips[i].path));
+            samples.resize(length);
+            if (flags_.isolated) LW_TRY(stream_.reset());
+            std::vector<float> last;
+            LW_TRY(stream_.push(samples.data(), length, [&](const lw_output &row) {
+                if (row.index == 0) last.assign(row.data, row.data + row.width);
+            }));
+            if (last.empty()) return Status::input(clips[i].path + ": the model gave no output for a clip of " + std::to_string(length) + " samples");
+            const auto decided = static_cast<size_t>(std::max_element(last.begin(), last.end()) - last.begin());
+            confusion[clips[i].label][decided]++;
+            if (flags_.predictions) predictions[clips[i].path] = {{"label", model_.labels[clips[i].label]}, {"predicted", model_.labels[decided]}, {"outputs", last}};
+        }
+        uint64_t right = 0, all = 0, right_words = 0, all_words = 0;
+        ordered_json recall;
+        for (size_t i = 0; i < labels; i++) {
+            uint64_t n = 0;
+            for (const uint64_t count : confusion[i]) n += count;
+            right += confusion[i][i], all += n;
+            if (model_.labels[i] != "_silence_") right_words += confusion[i][i], all_words += n;
+            if (n) recall[model_.labels[i]] = share(confusion[i][i], n);
+        }
+        json["accuracy"] = share(right, all);
+        json["accuracy_interval"] = interval(right, all);
+        json["accuracy_without_silence"] = share(right_words, all_words);
+        json["accuracy_without_silence_interval"] = interval(right_words, all_words);
+        json["clips"] = all;
+        json["state"] = flags_.isolated ? "reset before each clip" : "carried from clip to clip";
+        json["labels"] = model_.labels;
+        json["confusion"] = confusion; // [true label][decided label]
+        json["recall"] = recall;
+        if (flags_.predictions) json["predictions"] = predictions;
+        return {};
+    }
+
+    // Events over the clips, each followed by quiet: how many words are missed.
+    Status rejects(const std::vector<Clip> &clips, const Decision &decision, ordered_json &json) {
+        Spotter spotter(decision, row_seconds(decision.output));
+        const std::vector<float> quiet(static_cast<size_t>(flags_.quiet_ms * rate() / 1000));
+        uint64_t words = 0, missed = 0, wrong = 0, on_others = 0;
+        LW_TRY(stream_.reset());
+        Progress progress;
+        for (size_t i = 0; i < clips.size(); i++) {
+            progress.show(i, clips.size(), "events");
+            const uint32_t label = clips[i].label;
+            const bool word = !decision.ignored[label];
+            bool heard = false;
+            const auto event = [&](const Event &e) {
+                if (word && e.label == label) heard = true;
+                else (word ? wrong : on_others)++;
+            };
+            LW_ASSIGN(const std::vector<float> samples, read(clips[i].path));
+            if (flags_.isolated) {
+                LW_TRY(stream_.reset());
+                spotter.reset();
+            }
+            LW_TRY(push(samples, spotter, event));
+            LW_TRY(push(quiet, spotter, event));
+            words += word;
+            missed += word && !heard;
+        }
+        json["false_reject_rate"] = share(missed, words);
+        json["false_reject_rate_interval"] = interval(missed, words);
+        json["false_rejects"] = missed;
+        json["word_clips"] = words;
+        json["wrong_word_events"] = wrong;
+        json["events_on_other_clips"] = on_others; // unknown words and noise
+        json["quiet_ms"] = flags_.quiet_ms;
+        return {};
+    }
+
+    // Events where there should be none, in one long stream.
+    Status accepts(const std::vector<std::string> &files, const Decision &decision, ordered_json &json) {
+        Spotter spotter(decision, row_seconds(decision.output));
+        ordered_json events = ordered_json::array();
+        double seconds = 0;
+        LW_TRY(stream_.reset());
+        Progress progress;
+        for (size_t i = 0; i < files.size(); i++) {
+            progress.show(i, files.size(), "negatives");
+            LW_ASSIGN(const std::vector<float> samples, read(files[i]));
+            LW_TRY(push(samples, spotter, [&](const Event &e) {
+                events.push_back({{"word", decision.labels[e.label]}, {"score", e.score}, {"t", e.t}, {"file", fs::path(files[i]).filename().string()}});
+            }));
+            seconds += static_cast<double>(samples.size()) / rate();
+        }
+        const double hours = seconds / 3600;
+        const auto [low, high] = count_interval(events.size());
+        json["false_accepts"] = events.size();
+        json["hours"] = hours;
+        json["false_accepts_per_hour"] = static_cast<double>(events.size()) / hours;
+        json["false_accepts_per_hour_interval"] = {low / hours, high / hours};
+        json["false_accept_events"] = events;
+        return {};
+    }
+
+private:
+    double rate() const { return model_.audio()->sample_rate; }
+    double row_seconds(uint32_t output) const {
+        const lw_output_info &info = model_.stream_outputs[output];
+        return info.clock_num ? info.clock_den / rate() / info.clock_num : model_.info.stream_block / rate();
+    }
+    static ordered_json share(uint64_t hits, uint64_t n) { return n ? ordered_json(static_cast<double>(hits) / static_cast<double>(n)) : ordered_json(); }
+    static ordered_json interval(uint64_t hits, uint64_t n) {
+        const auto [low, high] = proportion_interval(hits, n);
+        return {low, high};
+    }
+    Expected<std::vector<float>> read(const std::string &path) const {
+        LW_ASSIGN(audio::Audio audio, audio::read(path, flags_.audio.options(model_.audio()->sample_rate)));
+        return std::move(audio.samples);
+    }
+    template <class OnEvent> Status push(const std::vector<float> &samples, Spotter &spotter, OnEvent on_event) {
+        return stream_.push(samples.data(), samples.size(), [&](const lw_output &row) {
+            if (row.index != spotter.decision().output) return;
+            const double t = (static_cast<double>(row.end) - model_.info.stream_delay) / rate();
+            if (const auto event = spotter.row(row.data, row.row, t)) on_event(*event);
+        });
+    }
+
+    const Flags &flags_;
+    const Model &model_;
+    Stream stream_;
+};
+
+void print_summary(const ordered_json &json) {
+    const auto value = [&](const char *key) { return json[key].is_number() ? json[key].get<double>() : 0.0; };
+    if (json.contains("accuracy"))
+        std::fprintf(stderr, "accuracy        %.2f %% of %llu clips (95 %%: %.1f-%.1f), without _silence_ %.2f %%\n", 100 * value("accuracy"),
+                     json["clips"].get<unsigned long long>(), 100 * json["accuracy_interval"][0].get<double>(),
+                     100 * json["accuracy_interval"][1].get<double>(), 100 * value("accuracy_without_silence"));
+    if (json.contains("false_rejects"))
+        std::fprintf(stderr, "false rejects   %.2f %% of %llu words, %llu wrong words\n", 100 * value("false_reject_rate"),
+                     json["word_clips"].get<unsigned long long>(), json["wrong_word_events"].get<unsigned long long>());
+    if (json.contains("false_accepts"))
+        std::fprintf(stderr, "false accepts   %llu in %.3f hours: %.2f an hour (95 %%: %.2f-%.2f)\n", json["false_accepts"].get<unsigned long long>(),
+                     value("hours"), value("false_accepts_per_hour"), json["false_accepts_per_hour_interval"][0].get<double>(),
+                     json["false_accepts_per_hour_interval"][1].get<double>());
+}
+
+Status evaluate(const Flags &flags) {
+    if (flags.clips.empty() && flags.negatives.empty()) return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
+    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
+    LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
+    if (!model.audio()) return Status::usage(flags.model + ": the model does not listen to audio");
+    if (model.labels.empty()) return Status::usage(flags.model + ": the model has no labels");
+    LW_ASSIGN(Stream stream, Stream::create(model));
+    const auto decision = decision_of(file.view(), model, flags.decision);
+    Evaluation evaluation(flags, model, std::move(stream));
+
+    ordered_json json = {{"model", model.info.name}, {"variant", model.info.variant}};
+    if (!flags.clips.empty()) {
+        LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed));
+        LW_TRY(evaluation.accuracy(clips, json));
+        json["false_reject_rate"] = nullptr;
+        if (decision) LW_TRY(evaluation.rejects(clips, *decision, json));
+    }
+    if (!flags.negatives.empty()) {
+        if (!decision) return decision.status();
+        std::vector<std::string> files;
+        for (const auto &path : flags.negatives) LW_TRY(collect(path, files));
+        if (files.empty()) return Status::input(flags.negatives[0] + ": holds no files");
+        LW_TRY(evaluation.accepts(files, *decision, json));
+    }
+    if (decision) json["decision"] = to_json(*decision);
+    print_summary(json);
+    std::printf("%s\n", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
+    return {};
+}
+
+} // namespace
+
+Command add_eval(CLI::App &program) {
+    auto flags = std::make_shared<Flags>();
+    CLI::App *app = program.add_subcommand("eval", "Accuracy, missed words and false alarms through the streaming path; one JSON object");
+    app->add_option("model", flags->model, "Artifact (.lw)")->required();
+    app->add_option("--clips", flags->clips, "Folder of labelled clips: DIR/<label>/<file>");
+    app->add_option("--negatives", flags->negatives, "Folders or files in which no word is spoken");
+    app->add_flag("--isolated", flags->isolated, "Reset the state before each clip (default: one stream, state carried from clip to clip)");
+    app->add_option("--quiet-ms", flags->quiet_ms, "Silence after each clip when words are counted")->check(CLI::Range(1500.0, 60000.0))->capture_default_str();
+    app->add_option("--seed", flags->seed, "Of the order of the clips")->capture_default_str();
+    app->add_flag("--predictions", flags->predictions, "Also every clip's outputs");
+    app->add_flag("--json", flags->json, "The result is always JSON; accepted for uniformity");
+    flags->audio.add(*app, false);
+    add_decision_flags(*app, flags->decision);
+    app->add_option("--variant", flags->variant, "Code variant to run (default: the best for this processor)");
+    app->footer(
+        "accuracy: every clip is cut or filled with zeros to one second (or the capacity of the run entry), and decided by the largest value of the\n"
+        "  first output's row at its end. All clips go through one stream without reset, in the order of their sorted paths shuffled by --seed.\n"
+        "false_reject_rate: words without an event of their own in the clip or the silence after it (events as `listen` gives them).\n"
+        "false_accepts: events in the negatives, one long stream. Intervals are 95 %: Wilson for shares, exact Poisson for counts.");
+    return {app, [flags] { return evaluate(*flags); }};
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,140 @@
+// longwave inspect: what an artifact holds. Works for artifacts of any machine: it reads, it does not run.
+#include "tools/cli/artifact_file.h"
+#include "tools/cli/command.h"
+#include "tools/cli/report.h"
+#include "tools/cli/text.h"
+#include <cstdio>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+namespace fb = artifact::fb;
+
+struct Flags {
+    std::string model;
+    bool json = false, steps = false;
+};
+
+std::string text_of(const flatbuffers::String *text) { return text ? text->str() : ""; }
+
+const char *kind_name(fb::EntryKind kind) {
+    return kind == fb::EntryKind::prepare ? "prepare" : kind == fb::EntryKind::run ? "run" : "stream";
+}
+const char *kind_name(fb::InputKind kind) {
+    return kind == fb::InputKind::audio ? "audio" : kind == fb::InputKind::features ? "features" : "tokens";
+}
+template <class T> uint32_t size_of(const flatbuffers::Vector<T> *vector) { return vector ? vector->size() : 0; }
+
+ordered_json parsed(const flatbuffers::String *text) {
+    const ordered_json json = ordered_json::parse(text_of(text), nullptr, false);
+    return json.is_discarded() ? ordered_json(text_of(text)) : json;
+}
+
+ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) {
+    ordered_json json = {{"kind", kind_name(entry.kind())}, {"block", entry.block()},  {"steps", size_of(entry.steps())},
+                         {"state_bytes", entry.state_bytes()}, {"arena_bytes", entry.arena_bytes()}, {"period", entry.period()}};
+    json["outputs"] = ordered_json::array();
+    if (entry.outputs())
+        for (const auto *port : *entry.outputs())
+            json["outputs"].push_back({{"name", text_of(port->name())},
+                                       {"width", port->width()},
+                                       {"clock", {port->clock_num(), port->clock_den()}},
+                                       {"delay", port->delay()}});
+    if (!steps) return json;
+    json["plan"] = ordered_json::array();
+    for (const auto *step : *entry.steps())
+        json["plan"].push_back({{"name", text_of(step->name())},
+                                {"kernel", step->kind() == fb::StepKind::call ? text_of(plan.kernels()->Get(step->kernel())->spec()) : "clear"},
+                                {"period", step->period()},
+                                {"phase", step->phase()},
+                                {"tiles", step->tiles()}});
+    return json;
+}
+
+ordered_json describe(const ArtifactFile &file, bool steps) {
+    const fb::Plan &plan = file.plan();
+    const artifact::Header &header = file.view().header();
+    ordered_json json = {{"name", text_of(plan.name())},
+                         {"producer", text_of(plan.producer())},
+                         {"format", format("%u.%u", header.major, header.minor)},
+                         {"bytes", file.size()},
+                         {"signed", (header.flags & artifact::flag_signed) != 0}};
+    for (const auto *input : *plan.inputs())
+        json["inputs"].push_back({{"name", text_of(input->name())},
+                                  {"kind", kind_name(input->kind())},
+                                  {"width", input->width()},
+                                  {"sample_rate", input->sample_rate()},
+                                  {"vocabulary", input->vocabulary()}});
+    json["labels"] = ordered_json::array();
+    if (plan.labels())
+        for (const auto *label : *plan.labels()) json["labels"].push_back(label->str());
+    for (const auto *entry : *plan.entries()) json["entries"].push_back(describe(plan, *entry, steps));
+    for (const auto *variant : *plan.variants())
+        json["variants"].push_back({{"target", text_of(variant->target())},
+                                    {"code_bytes", file.view().segment(variant->segment()).size},
+                                    {"runs_here", runs_here(*variant)}});
+    json["kernels"] = size_of(plan.kernels());
+    json["weights_bytes"] = plan.weights_bytes();
+    json["derived_bytes"] = plan.derived_bytes();
+    json["delay"] = plan.delay();
+    json["report"] = parsed(plan.report());
+    json["certificates"] = parsed(plan.certificates());
+    return json;
+}
+
+void print(const ordered_json &json) {
+    std::printf("%s", json["name"].get<std::string>().c_str());
+    for (const auto &input : json["inputs"]) {
+        std::printf("   %s: %s", input["name"].get<std::string>().c_str(), input["kind"].get<std::string>().c_str());
+        if (input["sample_rate"] != 0) std::printf(" %u Hz", input["sample_rate"].get<unsigned>());
+        else if (input["vocabulary"] != 0) std::printf(" of %u", input["vocabulary"].get<unsigned>());
+        else std::printf(" x %u", input["width"].get<unsigned>());
+    }
+    if (!json["labels"].empty()) std::printf(" -> %zu classes", json["labels"].size());
+    std::printf("\nfile      format %s, %s, %s · by %s\n", json["format"].get<std::string>().c_str(), bytes_text(json["bytes"]).c_str(),
+                json["signed"].get<bool>() ? "signed" : "not signed", json["producer"].get<std::string>().c_str());
+    std::printf("weights   %s, %s derived at open\n", bytes_text(json["weights_bytes"]).c_str(), bytes_text(json["derived_bytes"]).c_str());
+    for (const auto &variant : json["variants"])
+        std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(), bytes_text(variant["code_bytes"]).c_str(),
+                    json["kernels"].get<unsigned>(), variant["runs_here"].get<bool>() ? "" : " (not on this processor)");
+    for (const auto &entry : json["entries"]) {
+        const std::string kind = entry["kind"];
+        std::printf("%-9s %u steps", kind.c_str(), entry["steps"].get<unsigned>());
+        if (kind == "run") std::printf(", up to %u ticks", entry["block"].get<unsigned>());
+        if (kind == "stream")
+            std::printf(", block %u, delay %u ticks, state %s a stream", entry["block"].get<unsigned>(), json["delay"].get<unsigned>(),
+                        bytes_text(entry["state_bytes"]).c_str());
+        std::printf(", working memory %s\n", bytes_text(entry["arena_bytes"]).c_str());
+        for (const auto &output : entry["outputs"])
+            std::printf("          -> %s: %u values, %u row%s for every %u ticks\n", output["name"].get<std::string>().c_str(), output["width"].get<unsigned>(),
+                        output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(), output["clock"][0].get<unsigned>() > 1 ? "s" : "",
+                        output["clock"][0] == 0 ? entry["block"].get<unsigned>() : output["clock"][1].get<unsigned>());
+        if (entry.contains("plan"))
+            for (const auto &step : entry["plan"])
+                std::printf("          %-32s %s\n", step["name"].get<std::string>().c_str(), step["kernel"].get<std::string>().c_str());
+    }
+    if (json["report"].is_object()) std::printf("%s", report_text(json["report"]).c_str());
+}
+
+Status inspect(const Flags &flags) {
+    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
+    const ordered_json json = describe(file, flags.steps);
+    if (flags.json) std::printf("%s\n", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
+    else print(json);
+    return {};
+}
+
+} // namespace
+
+Command add_inspect(CLI::App &program) {
+    auto flags = std::make_shared<Flags>();
+    CLI::App *app = program.add_subcommand("inspect", "What an artifact holds");
+    app->add_option("model", flags->model, "Artifact (.lw)")->required();
+    app->add_flag("--steps", flags->steps, "Also every step of every entry");
+    app->add_flag("--json", flags->json, "One JSON object, with the compile report and certificates");
+    return {app, [flags] { return inspect(*flags); }};
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,65 @@
+// longwave: finds the verb, runs it, turns its Status into one line on stderr and an exit code.
+#include "tools/cli/command.h"
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <longwave/longwave.h>
+
+namespace longwave::cli {
+namespace {
+
+int exit_code(Fault fault) {
+    switch (fault) {
+    case Fault::none: return 0;
+    case Fault::check: return 1;
+    case Fault::usage: return 2;
+    case Fault::input: return 3;
+    case Fault::device:
+    case Fault::internal: return 4;
+    }
+    return 4;
+}
+
+int main(int argc, char **argv) {
+    CLI::App program("Compiles long-convolution sequence models into one file and runs it, whole or as a stream.", "longwave");
+    program.set_version_flag("--version", std::string("longwave ") + lw_version());
+    program.require_subcommand(1);
+    program.footer("Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input file, 4 device. Results go to stdout, logs to stderr.");
+    const Command commands[] = {add_compile(program), add_inspect(program), add_verify(program), add_run(program),
+                                add_listen(program),  add_eval(program),    add_bench(program)};
+    try {
+        program.parse(argc, argv);
+    } catch (const CLI::Success &asked) { // --help, --version
+        return program.exit(asked);
+    } catch (const CLI::ParseError &error) {
+        std::fprintf(stderr, "error: %s (longwave%s --help shows the flags)\n", error.what(),
+                     program.get_subcommands().empty() ? "" : (" " + program.get_subcommands().front()->get_name()).c_str());
+        return exit_code(Fault::usage);
+    }
+    for (const Command &command : commands) {
+        if (!command.flags->parsed()) continue;
+        const Status status = command.run();
+        if (!status) std::fprintf(stderr, "error: %s\n", status.message().c_str());
+        // Results that did not reach the disk or the pipe are no results.
+        if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+            std::fprintf(stderr, "error: standard output cannot be written\n");
+            return exit_code(status ? Fault::device : status.fault());
+        }
+        return exit_code(status.fault());
+    }
+    return 0;
+}
+
+} // namespace
+} // namespace longwave::cli
+
+int main(int argc, char **argv) {
+    try {
+        return longwave::cli::main(argc, argv);
+    } catch (const std::bad_alloc &) {
+        std::fprintf(stderr, "error: not enough memory\n");
+    } catch (const std::exception &error) { // a defect: the libraries report through Status
+        std::fprintf(stderr, "error: internal: %s\n", error.what());
+    }
+    return 4;
+}

@@ -1,0 +1,74 @@
+// The C API with C++ lifetimes and Status.
+#pragma once
+#include "formats/base/expected.h"
+#include <functional>
+#include <longwave/longwave.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace longwave::cli {
+
+// Ok for LW_OK; otherwise what failed, in the library's own words.
+Status status_of(lw_status status, const std::string &what);
+
+// An open artifact with what it says about itself.
+struct Model {
+    // The command line allows unsigned code: whoever runs it has chosen the file. `variant` empty: the best for this processor.
+    static Expected<Model> open(const std::string &path, const std::string &variant = "");
+    static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant = "");
+
+    std::shared_ptr<lw_model> handle;
+    lw_model_info info = {};
+    std::vector<lw_input_info> inputs;
+    std::vector<lw_output_info> run_outputs, stream_outputs;
+    std::vector<std::string> labels;
+
+    const lw_input_info *audio() const; // the only input, if it is audio
+    int stream_output(const std::string &name) const; // -1: there is none
+private:
+    static Expected<Model> describe(lw_model *model);
+};
+
+// One row of a stream's output.
+using OnRow = std::function<void(const lw_output &row)>;
+
+class Stream {
+public:
+    static Expected<Stream> create(const Model &model, lw_format format = LW_F32);
+    // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the format.
+    Status push(const void *samples, size_t n, const OnRow &row);
+    Status finish(const OnRow &row);
+    Status reset();
+    lw_stream_stats stats() const;
+    lw_stream *get() const { return handle_.get(); }
+
+private:
+    Status pull(const OnRow &row);
+    std::shared_ptr<lw_stream> handle_;
+    size_t tick_bytes_ = 4;
+};
+
+// A whole sequence: one vector of rows × width elements an input (float, or int32 for tokens); results one vector an output.
+struct Sequence {
+    std::vector<std::vector<float>> floats; // by input
+    std::vector<std::vector<int32_t>> ids;
+    size_t rows = 0;
+    std::vector<size_t> lengths;            // valid rows by input; empty: all
+    const void *data(size_t input) const { return floats[input].empty() ? static_cast<const void *>(ids[input].data()) : floats[input].data(); }
+};
+
+class Runner {
+public:
+    static Expected<Runner> create(const Model &model);
+    Expected<std::vector<std::vector<float>>> run(const Sequence &in);
+
+private:
+    const Model *model_ = nullptr;
+    std::shared_ptr<lw_runner> handle_;
+};
+
+// Rows an output has after `ticks` input ticks (clock 0/1: one).
+uint64_t rows_after(const lw_output_info &output, uint64_t ticks);
+
+} // namespace longwave::cli

@@ -1,0 +1,102 @@
+#include "tools/cli/proof.h"
+#include "tools/cli/samples.h"
+#include "tools/cli/text.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace longwave::cli {
+namespace {
+
+using Rows = std::vector<std::vector<float>>; // by output, all rows in order
+
+const void *tick(const Model &model, const Sequence &in, size_t at) {
+    return static_cast<const uint8_t *>(in.data(0)) + at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
+}
+
+// Streams the sequence in pushes of the sizes `size()` gives.
+template <class Size> Status stream(const Model &model, const Sequence &in, Stream &stream, Size size, Rows &rows) {
+    rows.assign(model.stream_outputs.size(), {});
+    const auto keep = [&](const lw_output &row) { rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width); };
+    LW_TRY(stream.reset());
+    for (size_t at = 0; at < in.rows;) {
+        const size_t n = std::min<size_t>(size(), in.rows - at);
+        LW_TRY(stream.push(tick(model, in, at), n, keep));
+        at += n;
+    }
+    return stream.finish(keep);
+}
+
+bool same_bits(const Rows &a, const Rows &b) {
+    for (size_t i = 0; i < a.size(); i++)
+        if (a[i].size() != b[i].size() || (!a[i].empty() && std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0)) return false;
+    return true;
+}
+
+// Row r of the stream is row r of the whole; a whole output without a time axis is the stream's last row.
+Status compare(const Model &model, const Rows &streamed, const Rows &whole, Proof &proof) {
+    for (size_t i = 0; i < model.run_outputs.size(); i++) {
+        const lw_output_info &output = model.run_outputs[i];
+        const int j = model.stream_output(output.name);
+        if (j < 0) continue;
+        const auto &a = streamed[static_cast<size_t>(j)];
+        const auto &b = whole[i];
+        size_t from = 0, count = std::min(a.size(), b.size());
+        if (b.size() == output.width && a.size() > b.size()) from = a.size() - output.width;
+        double peak = 0, error = 0;
+        for (float value : b) peak = std::max<double>(peak, std::fabs(value));
+        for (size_t k = 0; k < count; k++) {
+            const double difference = std::fabs(static_cast<double>(a[from + k]) - b[k]);
+            error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
+        }
+        if (count == 0) return Status::check(std::string("output ") + output.name + ": the stream gave no row to compare");
+        proof.rows += count / output.width;
+        proof.largest_error = std::max(proof.largest_error, peak > 0 ? error / peak : error);
+        proof.compared = true;
+    }
+    return {};
+}
+
+} // namespace
+
+Expected<Proof> prove_stream(const Model &model, unsigned cuts) {
+    Proof proof;
+    proof.variant = model.info.variant;
+    proof.limit = stream_limit;
+    const size_t block = std::max<uint32_t>(1, model.info.stream_block);
+    const size_t ticks = model.info.has_run ? model.info.run_capacity : 100 * block;
+    proof.ticks = ticks;
+    const Sequence in = made_up(model, ticks, 7);
+    LW_ASSIGN(Stream stream_of, Stream::create(model));
+    Rows blocks, cut, whole;
+    LW_TRY(stream(model, in, stream_of, [&] { return block; }, blocks));
+    if (model.info.has_run) {
+        LW_ASSIGN(Runner runner, Runner::create(model));
+        LW_ASSIGN(whole, runner.run(in));
+        LW_TRY(compare(model, blocks, whole, proof));
+    }
+    Random random(11);
+    for (unsigned i = 0; i < cuts; i++) {
+        const size_t longest = i % 4 == 0 ? 3 : i % 4 == 1 ? block + 1 : i % 4 == 2 ? 3 * block : ticks; // from sample by sample to nearly all at once
+        LW_TRY(stream(model, in, stream_of, [&] { return 1 + static_cast<size_t>(random.below(longest)); }, cut));
+        proof.cuts++;
+        if (!same_bits(blocks, cut)) proof.bit_equal = false;
+    }
+    return proof;
+}
+
+nlohmann::ordered_json to_json(const Proof &proof) {
+    nlohmann::ordered_json json = {{"variant", proof.variant}, {"holds", proof.holds()}, {"ticks", proof.ticks}};
+    if (proof.compared) json.update({{"rows", proof.rows}, {"largest_error", proof.largest_error}, {"limit", proof.limit}});
+    json.update({{"cuts", proof.cuts}, {"bit_equal", proof.bit_equal}});
+    return json;
+}
+
+std::string to_text(const Proof &proof) {
+    std::string text = proof.compared ? format("= whole within %.1e (limit %.0e)", proof.largest_error, proof.limit) : "not compared (no whole-sequence entry)";
+    text += format(proof.bit_equal ? ", bit-equal for %u random cuts" : ", NOT bit-equal for %u random cuts", proof.cuts);
+    if (!proof.holds()) text += " -- the promise does not hold";
+    return text;
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,153 @@
+// longwave run: one whole sequence, or the same through the stream.
+#include "tools/cli/command.h"
+#include "tools/cli/flags.h"
+#include "tools/cli/model.h"
+#include "tools/cli/npy.h"
+#include "tools/cli/samples.h"
+#include "tools/cli/text.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct Flags {
+    std::string model, variant;
+    std::vector<std::string> inputs, expected, outputs;
+    uint64_t length = 0;
+    double limit = 1e-4;
+    bool stream = false, json = false;
+    AudioFlags audio;
+};
+
+struct Result {
+    lw_output_info info = {};
+    std::vector<float> rows;
+    std::vector<uint64_t> shape() const {
+        if (info.clock_num == 0) return {info.width};
+        return {rows.size() / info.width, info.width};
+    }
+};
+
+Expected<std::vector<Result>> run_whole(const Model &model, Sequence in, uint64_t length) {
+    if (length) in.lengths.assign(model.inputs.size(), length);
+    LW_ASSIGN(Runner runner, Runner::create(model));
+    LW_ASSIGN(auto rows, runner.run(in));
+    std::vector<Result> results;
+    for (size_t i = 0; i < rows.size(); i++) results.push_back({model.run_outputs[i], std::move(rows[i])});
+    return results;
+}
+
+Expected<std::vector<Result>> run_stream(const Model &model, const Sequence &in) {
+    LW_ASSIGN(Stream stream, Stream::create(model));
+    std::vector<Result> results;
+    for (const auto &output : model.stream_outputs) results.push_back({output, {}});
+    const auto keep = [&](const lw_output &row) {
+        auto &rows = results[row.index].rows;
+        rows.insert(rows.end(), row.data, row.data + row.width);
+    };
+    LW_TRY(stream.push(in.data(0), in.rows, keep));
+    LW_TRY(stream.finish(keep));
+    return results;
+}
+
+// "name=value", or "value" when there is one output (the first, for files to compare with).
+Expected<std::pair<size_t, std::string>> addressed(const std::vector<Result> &results, const std::string &flag, const std::string &text) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+        if (results.size() == 1) return std::pair<size_t, std::string>(0, text);
+        return Status::usage(flag + " " + text + ": the model has several outputs; say which (name=...)");
+    }
+    for (size_t i = 0; i < results.size(); i++)
+        if (text.substr(0, equals) == results[i].info.name) return std::pair(i, text.substr(equals + 1));
+    std::string names;
+    for (const auto &result : results) names += std::string(names.empty() ? "" : ", ") + result.info.name;
+    return Status::usage(flag + " " + text + ": the model has no such output; it has " + names);
+}
+
+std::string shape_text(const std::vector<uint64_t> &shape) {
+    std::string text;
+    for (uint64_t dim : shape) text += (text.empty() ? "" : " x ") + std::to_string(dim);
+    return text;
+}
+
+Status compare(const Flags &flags, const std::vector<Result> &results, ordered_json &json) {
+    Status failure;
+    for (const std::string &text : flags.expected) {
+        LW_ASSIGN(const auto where, addressed(results, "--expected", text));
+        const Result &result = results[where.first];
+        LW_ASSIGN(const Array expected, read_npy(where.second[0] == '@' ? where.second.substr(1) : where.second));
+        if (expected.data.size() != result.rows.size())
+            return Status::input(text + ": holds " + shape_text(expected.shape) + " values, the output is " + shape_text(result.shape()));
+        double peak = 0, error = 0;
+        for (size_t i = 0; i < result.rows.size(); i++) {
+            peak = std::max(peak, std::fabs(expected.data[i]));
+            const double difference = std::fabs(expected.data[i] - result.rows[i]);
+            error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
+        }
+        const double relative = peak > 0 ? error / peak : error;
+        json[result.info.name]["error"] = relative;
+        std::fprintf(stderr, "%s: largest error %.2e of the peak, limit %.0e\n", result.info.name, relative, flags.limit);
+        if (!(relative <= flags.limit) && failure)
+            failure = Status::check(std::string("output ") + result.info.name + format(" differs from the expected one by %.2e of its peak; the limit is %.0e", relative, flags.limit));
+    }
+    return failure;
+}
+
+Status run(const Flags &flags) {
+    LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
+    LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
+    if (!flags.stream && in.rows > model.info.run_capacity)
+        return Status::input(format("the input has %zu rows, the artifact's whole-sequence entry takes at most %u; compile with a larger --length, or pass "
+                                    "--stream",
+                                    in.rows, model.info.run_capacity));
+    LW_ASSIGN(const std::vector<Result> results, flags.stream ? run_stream(model, in) : run_whole(model, in, flags.length));
+
+    ordered_json json;
+    for (const Result &result : results) json[result.info.name] = {{"shape", result.shape()}, {"data", result.rows}};
+    const Status compared = compare(flags, results, json);
+    for (const std::string &text : flags.outputs) {
+        LW_ASSIGN(const auto where, addressed(results, "-o", text));
+        LW_TRY(write_npy(where.second, results[where.first].shape(), results[where.first].rows));
+    }
+    if (flags.json) {
+        std::printf("%s\n", json.dump().c_str());
+        return compared;
+    }
+    for (const Result &result : results) {
+        std::printf("%s: %s", result.info.name, shape_text(result.shape()).c_str());
+        const size_t width = result.info.width;
+        if (result.rows.size() >= width && width == model.labels.size()) { // classes: the last row's largest
+            const float *last = result.rows.data() + result.rows.size() - width;
+            const auto best = std::max_element(last, last + width) - last;
+            std::printf("   last row: %s %.4f", model.labels[static_cast<size_t>(best)].c_str(), last[best]);
+        } else {
+            for (size_t i = 0; i < std::min<size_t>(8, result.rows.size()); i++) std::printf(" %.6g", result.rows[i]);
+        }
+        std::printf("\n");
+    }
+    return compared;
+}
+
+} // namespace
+
+Command add_run(CLI::App &program) {
+    auto flags = std::make_shared<Flags>();
+    CLI::App *app = program.add_subcommand("run", "Run one whole sequence");
+    app->add_option("model", flags->model, "Artifact (.lw)")->required();
+    app->add_option("-i,--input", flags->inputs, "name=@file.npy, name=@file.wav, or name=ROWS[xWIDTH] for made-up values; one for each input")->required();
+    app->add_option("--expected", flags->expected, "output=@file.npy to compare with; exit code 1 when it differs by more than --limit");
+    app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")->capture_default_str();
+    app->add_option("-o,--output", flags->outputs, "output=file.npy to write");
+    app->add_option("--length", flags->length, "Valid rows, for models that pool over them (default: all)");
+    app->add_flag("--stream", flags->stream, "Through the streaming entry");
+    app->add_flag("--json", flags->json, "Outputs as one JSON object");
+    app->add_option("--variant", flags->variant, "Code variant to run (default: the best for this processor)");
+    flags->audio.add(*app, false);
+    return {app, [flags] { return run(*flags); }};
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,35 @@
+// Words and numbers for people.
+#pragma once
+#include "formats/base/expected.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace longwave::cli {
+
+std::string format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
+std::string bytes_text(uint64_t bytes);      // "812 kB"
+std::string count_text(uint64_t n);          // "165 k"
+std::string seconds_text(double seconds);    // "14.2 s", "11 µs"
+std::vector<std::string> split(const std::string &text, char separator); // empty parts are dropped
+
+bool on_terminal(); // is stderr one?
+
+// One line on stderr that grows; nothing unless stderr is a terminal and a second has passed. finish() (or the end of life) clears it.
+class Progress {
+public:
+    Progress();
+    ~Progress() { finish(); }
+    Progress(const Progress &) = delete;
+    Progress &operator=(const Progress &) = delete;
+    void show(size_t done, size_t total, const std::string &what);
+    void finish();
+
+private:
+    double start_, last_ = 0;
+    bool shown_ = false;
+};
+
+double now(); // seconds on a clock that never goes back
+
+} // namespace longwave::cli

@@ -1,0 +1,70 @@
+// longwave verify: the artifact's rules, then its golden vectors on every code variant this machine can run.
+#include "tools/cli/artifact_file.h"
+#include "tools/cli/command.h"
+#include "tools/cli/model.h"
+#include "tools/cli/proof.h"
+#include "tools/cli/text.h"
+#include <cstdio>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct Flags {
+    std::string model, variant;
+    bool json = false, stream = false;
+};
+
+Status verify(const Flags &flags) {
+    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
+    const auto &plan = file.plan();
+    if (!flags.json) std::printf("rules     V1-V20 hold · %s · %s\n", plan.name()->c_str(), bytes_text(file.size()).c_str());
+    ordered_json variants = ordered_json::array();
+    unsigned checked = 0;
+    Status failure;
+    for (const auto *variant : *plan.variants()) {
+        const std::string name = variant->target()->str();
+        if (!flags.variant.empty() && name != flags.variant) continue;
+        if (!runs_here(*variant)) {
+            variants.push_back({{"variant", name}, {"runs_here", false}});
+            if (!flags.json) std::printf("%-9s cannot run on this processor: run `longwave verify` on one that has it\n", name.c_str());
+            continue;
+        }
+        LW_ASSIGN(const Model model, Model::open(flags.model, name));
+        double worst = 0;
+        const Status golden = status_of(lw_model_verify(model.handle.get(), &worst), name);
+        if (!golden && golden.fault() != Fault::check) return golden;
+        if (!golden && failure) failure = golden;
+        ordered_json entry = {{"variant", name}, {"runs_here", true}, {"golden", static_cast<bool>(golden)}, {"worst_of_limit", worst}};
+        std::string text = format("golden vectors within %.2f of their limits%s", worst, golden ? "" : " -- FAILED");
+        if (flags.stream && model.info.has_stream) {
+            LW_ASSIGN(const Proof proof, prove_stream(model));
+            entry["stream"] = to_json(proof);
+            text += "\n          stream " + to_text(proof);
+            if (!proof.holds() && failure) failure = Status::check(name + ": the stream does not equal the whole");
+        }
+        variants.push_back(std::move(entry));
+        if (!flags.json) std::printf("%-9s %s\n", name.c_str(), text.c_str());
+        checked++;
+    }
+    if (variants.empty()) return Status::usage(flags.model + ": has no code variant " + flags.variant);
+    if (flags.json)
+        std::printf("%s\n", ordered_json{{"model", plan.name()->str()}, {"rules", true}, {"ok", static_cast<bool>(failure)}, {"variants", variants}}.dump().c_str());
+    if (checked == 0 && failure) return Status::device(flags.model + ": no code variant runs on this processor; nothing was proved");
+    return failure;
+}
+
+} // namespace
+
+Command add_verify(CLI::App &program) {
+    auto flags = std::make_shared<Flags>();
+    CLI::App *app = program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
+    app->add_option("model", flags->model, "Artifact (.lw)")->required();
+    app->add_option("--variant", flags->variant, "Only this code variant");
+    app->add_flag("--stream", flags->stream, "Also prove stream = whole on random input");
+    app->add_flag("--json", flags->json, "One JSON object");
+    return {app, [flags] { return verify(*flags); }};
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,89 @@
+"""The trained keyword network as a model package.
+
+    python -m longwave.kws.export RUN FOLDER [--decision decision.json] [--name kws12]
+"""
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .. import package
+from ..layers.frontend import BANDS, HOP, N_FFT, SAMPLE_RATE, WINDOW
+from ..package import Package, layer, residual
+from .labels import CLASSES
+from .losses import READ
+from .model import BN_EPS, KwsConfig, KwsNet
+
+
+def layers(net: KwsNet) -> list[package.Layer]:
+    """The chain from samples to logits; tensor prefixes are the module names of `KwsNet`."""
+    config = net.config
+    chain = [
+        layer("log_mel", "front_end", window=WINDOW, hop=HOP, n_fft=N_FFT, bands=BANDS, offset=net.front_end.offset),
+        layer("conv2d", "stem.conv1", out_channels=config.stem1, kernel=[4, 5], stride=[2, 2]),
+        layer("relu", "stem.relu1"),
+        layer("conv2d", "stem.depthwise", out_channels=config.stem1, kernel=[3, 3], stride=[1, 2], groups=config.stem1,
+              bias=False),
+        layer("conv2d", "stem.pointwise", out_channels=config.stem2, kernel=[1, 1], bias=False),
+        layer("batch_norm", "stem.norm1", eps=BN_EPS),
+        layer("relu", "stem.relu2"),
+        layer("flatten", "stem.flatten"),
+        layer("linear", "stem.project", out_features=config.width, bias=False),
+        layer("batch_norm", "stem.norm2", eps=BN_EPS),
+    ]
+    for i, block in enumerate(net.blocks):
+        convolution = layer("sgconv", "sgconv", prefix=f"blocks.{i}.layer", kernel_dim=config.kernel_dim,
+                            l_max=block.layer.kernel_length, num_scales=config.n_scales, mode="cat_randn", postact="glu")
+        norm = layer("batch_norm", "norm", prefix=f"blocks.{i}.norm", eps=BN_EPS)
+        chain.append(residual(f"blocks.{i}", norm, [convolution]))
+    chain += [
+        layer("batch_norm", "norm", eps=BN_EPS),
+        layer("linear", "head", out_features=len(CLASSES)),
+        layer("softmax", "softmax"),
+        layer("mean_window", "window", frames=READ, input="head"),
+    ]
+    return chain
+
+
+def make_package(net: KwsNet, decision: dict[str, Any], name: str) -> Package:
+    """Outputs: "logits", the mean of the last 0.3 s, and "probabilities" of each 20 ms frame for the decision layer."""
+    return Package(
+        name=name,
+        inputs=[{"name": "audio", "kind": "audio", "sample_rate": SAMPLE_RATE}],
+        layers=layers(net),
+        outputs=[{"name": "logits", "from": "window"}, {"name": "probabilities", "from": "softmax"}],
+        labels=CLASSES,
+        decision=decision,
+        weights=net.state_dict(),
+    )
+
+
+def load_run(run: Path) -> KwsNet:
+    """The averaged weights of a finished run, or of its last checkpoint."""
+    file = run / "final.pt"
+    net = KwsNet(KwsConfig())
+    net.load_state_dict(torch.load(file if file.exists() else run / "checkpoint.pt")["average"])
+    return net.eval()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--decision", type=Path, help="decision settings (default: threshold 0.8 for every word)")
+    parser.add_argument("--name", default="kws12")
+    options = parser.parse_args()
+    if options.decision:
+        decision = json.loads(options.decision.read_text())
+    else:
+        decision = {"output": "probabilities", "ignore": ["_silence_", "_unknown_"], "threshold": {"default": 0.8},
+                    "smoothing_ms": 300, "min_count": 3, "release": 0.5, "refractory_ms": 1000}
+    package.write(make_package(load_run(options.run), decision, options.name), options.folder)
+
+
+if __name__ == "__main__":
+    main()

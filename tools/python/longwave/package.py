@@ -1,0 +1,122 @@
+"""Writes a model package: a folder with `model.json` and `weights.safetensors` (float32).
+
+The format is described in formats/package/README.md.  Layer functions below return one entry of "layers" each; a model
+is a list of them, and tensors are found in its state dict by the prefixes they name.
+"""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+Layer = dict[str, Any]
+
+# tensors that a layer type reads under its prefix; "#" stands for 0, 1, ...
+_PARAMETERS = {
+    "log_mel": ["window", "mel", "mean", "scale"],
+    "conv2d": ["weight", "bias"],
+    "conv1d": ["weight", "bias"],
+    "linear": ["weight", "bias"],
+    "embedding": ["weight"],
+    "batch_norm": ["weight", "bias", "running_mean", "running_var"],
+    "layer_norm": ["weight", "bias"],
+    "transposed_layer_norm": ["m", "s"],
+    "rms_norm": ["weight"],
+    "sgconv": ["D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized", "multiplier", "decay",
+               "output_linear.weight", "output_linear.bias", "output_linear.0.weight", "output_linear.0.bias",
+               "norm.norm.weight", "norm.norm.bias", "norm.norm.m", "norm.norm.s"],
+}
+
+
+def layer(kind: str, name: str, prefix: str | None = None, **attributes: Any) -> Layer:
+    """One layer; `prefix` only where the tensors are not named after the layer."""
+    entry: Layer = {"type": kind, "name": name}
+    if prefix is not None and prefix != name:
+        entry["prefix"] = prefix
+    return entry | attributes
+
+
+def residual(name: str, norm: Layer | None, inner: list[Layer], prenorm: bool = True) -> Layer:
+    """x + f(norm(x)), or norm(x + f(x)) when not `prenorm`."""
+    if norm is not None:
+        norm = {key: value for key, value in norm.items() if key != "name"}
+    return {"type": "residual", "name": name, "prenorm": prenorm, "norm": norm, "layers": inner}
+
+
+@dataclass
+class Package:
+    name: str
+    inputs: list[dict[str, Any]]
+    layers: list[Layer]
+    outputs: list[dict[str, str]]
+    weights: dict[str, Tensor]
+    labels: list[str] = field(default_factory=list)
+    decision: dict[str, Any] | None = None
+
+
+def tensor_keys(layers: Iterable[Layer], available: Iterable[str]) -> list[str]:
+    """Keys among `available` that the layers read, in the order of the layers."""
+    available = set(available)
+    found: list[str] = []
+    for entry in layers:
+        if entry["type"] == "residual":
+            norm = entry["norm"]
+            inner = ([norm | {"name": f"{entry['name']}.norm"}] if norm else []) + entry["layers"]
+            found += tensor_keys(inner, available)
+            continue
+        prefix = entry.get("prefix", entry["name"])
+        for parameter in _PARAMETERS.get(entry["type"], []):
+            key = entry.get("keys", {}).get(parameter, f"{prefix}.{parameter}")
+            if "#" not in key:
+                found += [key] if key in available else []
+                continue
+            number = 0
+            while key.replace("#", str(number)) in available:
+                found.append(key.replace("#", str(number)))
+                number += 1
+    return found
+
+
+def model_json(package: Package) -> dict[str, Any]:
+    document: dict[str, Any] = {"format": "longwave-model", "version": 1, "name": package.name,
+                                "inputs": package.inputs, "layers": package.layers, "outputs": package.outputs}
+    if package.labels:
+        document["labels"] = package.labels
+    if package.decision is not None:
+        document["decision"] = package.decision
+    return document
+
+
+def write(package: Package, folder: Path) -> None:
+    """Writes both files; only tensors that a layer reads, all as float32 (flags become 0 or 1)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    keys = tensor_keys(package.layers, package.weights)
+    tensors = {key: package.weights[key].detach().to(torch.float32).contiguous().clone() for key in keys}
+    for key, tensor in tensors.items():
+        if not torch.isfinite(tensor).all():
+            raise ValueError(f"{key}: not finite")
+    save_file(tensors, folder / "weights.safetensors")
+    (folder / "model.json").write_text(_pretty(model_json(package)) + "\n")
+
+
+def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """model.json as a dictionary, and the weights by key."""
+    return json.loads((folder / "model.json").read_text()), load_file(folder / "weights.safetensors")
+
+
+def _pretty(value: Any, indent: str = "") -> str:
+    """JSON with one line per innermost object, so that a list of layers reads as a list."""
+    flat = json.dumps(value)
+    if not isinstance(value, (dict, list)) or not value or len(indent + flat) <= 160:
+        return flat
+    deeper = indent + "  "
+    if isinstance(value, dict):
+        rows = [f"{deeper}{json.dumps(key)}: {_pretty(item, deeper)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    return "[\n" + ",\n".join(deeper + _pretty(item, deeper) for item in value) + f"\n{indent}]"

@@ -1,0 +1,184 @@
+"""Trains the keyword model (or the CNN neighbour) on prepared features; see README.md for the order of commands.
+
+    python -m longwave.train_kws DATA --cache CACHE --stage pretrain --steps 5000 --seed 100 --out pre
+    python -m longwave.train_kws DATA --cache CACHE --stage finetune --init pre --steps 8000 --seed 0 --out seed0
+
+The schedule is counted in steps.  A run that was stopped goes on from its last checkpoint with the same command, and
+each step draws its random numbers from (seed, step).  Features are prepared first when the cache is empty.
+"""
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .kws import batches, features, losses
+from .kws.cnn import DsCnn
+from .kws.labels import SILENCE
+from .kws.model import KwsConfig, KwsNet
+
+EMA = 0.997
+SAVE_EVERY = 500
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, help="data folder; layouts: see longwave/kws/datasets.py")
+    parser.add_argument("--cache", type=Path, required=True, help="folder of the prepared features")
+    parser.add_argument("--out", type=Path, required=True, help="folder of this run")
+    parser.add_argument("--stage", choices=["pretrain", "finetune"], default="finetune")
+    parser.add_argument("--init", type=Path, help="folder of the run whose averaged weights to start from")
+    parser.add_argument("--net", choices=["sgconv", "cnn"], default="sgconv")
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows", type=int, default=28, help="sequences of 5.12 s in a batch")
+    parser.add_argument("--rate", type=float, default=4e-3, help="highest learning rate")
+    parser.add_argument("--decay", type=float, default=0.05, help="weight decay")
+    parser.add_argument("--missed", type=float, default=0.25, help="weight of the detection loss of missed words")
+    parser.add_argument("--false", type=float, default=0.8, help="weight of the detection loss of false words")
+    return parser.parse_args()
+
+
+def clip_vectors(net: nn.Module, hidden: Tensor | None, features_in: Tensor, ends: Tensor) -> Tensor:
+    """One vector per clip, (B * SLOTS, channels): the mean of the last READ frames, or the CNN's view of the clip."""
+    if hidden is None:
+        index = ends[:, :, None] - batches.CLIP + torch.arange(batches.CLIP)
+        row = torch.arange(len(ends))[:, None, None]
+        with torch.autocast("cpu", torch.bfloat16):
+            vectors = net.hidden(features_in[row, index].flatten(0, 1))
+        return vectors.float()
+    index = (ends[:, :, None] // 2 - losses.READ + torch.arange(losses.READ)).flatten(1)
+    picked = hidden.gather(2, index.expand(hidden.shape[0], -1, -1))
+    return picked.view(hidden.shape[0], -1, losses.READ).mean(2).t()
+
+
+def batch_loss(net: nn.Module, batch: batches.Batch, options: argparse.Namespace) -> Tensor:
+    features_in = batches.mask(net.front_end.normalise(batch.features), batch.ends)
+    hidden = None
+    if options.net == "sgconv":
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden = net.hidden(features_in).float()  # (channels, B, T)
+
+    def one(rows: Tensor | slice, share: Tensor | None) -> Tensor:
+        vectors = clip_vectors(net, hidden, features_in, batch.ends[rows])
+        weight = batch.weight[rows] if share is None else batch.weight[rows] * share[:, None]
+        return losses.clip_loss(net.head(vectors), net.auxiliary(vectors), batch.label[rows].flatten(),
+                                batch.auxiliary[rows].flatten(), weight.flatten())
+
+    everything = slice(None)
+    if batch.partner is None:
+        loss = one(everything, None)
+    else:
+        rest = 1 - batch.share
+        loss = one(everything, batch.share) + one(batch.partner, rest) * float(rest.mean())
+    if hidden is None or (options.missed == 0 and options.false == 0):
+        return loss
+    frames = net.head(hidden.permute(1, 2, 0))
+    allowed = losses.allowed_words(batch.ends, batch.label, frames.shape[1])
+    if batch.partner is not None:
+        allowed = allowed | allowed[batch.partner]
+    missed, false = losses.detection_loss(frames, batch.ends, batch.label, allowed)
+    if batch.partner is not None:
+        row = torch.where((batch.label >= 0) & (batch.label < SILENCE))[0]
+        missed = missed * batch.share[row]
+    return loss + options.missed * missed.mean() + options.false * false
+
+
+@torch.no_grad()
+def quick_accuracy(net: nn.Module, cache: Path) -> float:
+    """Top-1 in percent of isolated validation clips, for the log only."""
+    net.eval()
+    clips = torch.from_numpy(np.load(cache / "val.npy")).float()
+    label = torch.from_numpy(np.load(cache / "val_label.npy"))
+    x = net.front_end.normalise(clips)
+    if isinstance(net, DsCnn):
+        logits = net(x)
+    else:
+        logits = torch.cat([net(part)[:, -losses.READ:].mean(1) for part in x.split(64)])
+    return 100 * (logits.argmax(1) == label).float().mean().item()
+
+
+def parameter_groups(net: nn.Module, decay: float) -> list[dict]:
+    """Weight decay on matrices only; long-convolution kernels, norms and biases without."""
+    decayed, free = [], []
+    for name, parameter in net.named_parameters():
+        (decayed if parameter.dim() > 1 and "kernel_list" not in name and not name.endswith(".D") else free).append(parameter)
+    return [{"params": decayed, "weight_decay": decay}, {"params": free, "weight_decay": 0.0}]
+
+
+def learning_rate(step: int, steps: int, highest: float) -> float:
+    """200 steps of warm-up, then a half cosine to zero."""
+    return highest * min(1.0, (step + 1) / 200) * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+def prepared(data: Path, cache: Path) -> batches.Material:
+    cache.mkdir(parents=True, exist_ok=True)
+    if not (cache / "val.npy").exists():
+        for name, prepare in features.PARTS.items():
+            if (data / "pretrain").is_dir() or name not in ("auxiliary", "arabic"):
+                prepare(data, cache)
+    return batches.Material(cache)
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(1)
+    torch.manual_seed(options.seed)
+    material = prepared(options.data, options.cache)
+    recipe = batches.PRETRAIN if options.stage == "pretrain" else batches.FINETUNE
+    net = DsCnn().to(memory_format=torch.channels_last) if options.net == "cnn" else KwsNet(KwsConfig())
+    mean, deviation = material.statistics()
+    net.front_end.mean.copy_(mean)
+    net.front_end.scale.copy_(1 / deviation)
+    if options.init:
+        net.load_state_dict(torch.load(options.init / "final.pt")["average"])
+    average = copy.deepcopy(net).eval()
+    optimiser = torch.optim.AdamW(parameter_groups(net, options.decay), lr=options.rate, fused=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    checkpoint, first = options.out / "checkpoint.pt", 0
+    if checkpoint.exists():
+        saved = torch.load(checkpoint)
+        net.load_state_dict(saved["net"])
+        average.load_state_dict(saved["average"])
+        optimiser.load_state_dict(saved["optimiser"])
+        first = saved["step"]
+    shown = {k: str(v) for k, v in vars(options).items()}
+    (options.out / "options.json").write_text(json.dumps(shown, indent=1))
+    print(json.dumps(shown), "parameters", sum(p.numel() for p in net.parameters()), "from step", first, flush=True)
+    pairs = [(a, n) for a, n in zip(average.state_dict().values(), net.state_dict().values()) if a.is_floating_point()]
+    averages, currents = [a for a, _ in pairs], [n for _, n in pairs]
+    running, begin = 0.0, time.time()
+    for step in range(first, options.steps):
+        rng = np.random.default_rng([options.seed, step])
+        torch.manual_seed(options.seed * 1_000_003 + step)
+        for group in optimiser.param_groups:
+            group["lr"] = learning_rate(step, options.steps, options.rate)
+        batch = batches.make_batch(material, recipe, options.rows, rng)
+        net.train()
+        loss = batch_loss(net, batch, options)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 2.0)
+        optimiser.step()
+        with torch.no_grad():
+            torch._foreach_lerp_(averages, currents, 1 - min(EMA, (step + 1) / (step + 31)))
+        running = loss.item() if step == first else 0.99 * running + 0.01 * loss.item()
+        if (step + 1) % SAVE_EVERY == 0 or step + 1 == options.steps:
+            state = {"net": net.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),
+                     "step": step + 1}
+            torch.save(state, checkpoint.with_suffix(".part"))
+            checkpoint.with_suffix(".part").replace(checkpoint)
+            print(f"step {step + 1} loss {running:.3f} val isolated {quick_accuracy(average, options.cache):.2f} % "
+                  f"{(time.time() - begin) / (step + 1 - first):.3f} s/step", flush=True)
+    torch.save({"average": average.state_dict(), "net_kind": options.net, "options": shown}, options.out / "final.pt")
+
+
+if __name__ == "__main__":
+    main()
