@@ -2,6 +2,7 @@
 #   Halide::Halide        schedules (the wheel in .venv, or -DHalide_DIR)
 #   flatbuffers, flatc    formats/artifact
 #   nlohmann_json         formats/package, compiler, tools
+#   fmt                   compiler, schedules
 #   PkgConfig::SODIUM     formats/artifact
 #   PkgConfig::SNDFILE, PkgConfig::SOXR   formats/audio
 #   PkgConfig::FFTW       tests/bench only: FFTW is GPL and no shipped program links it
@@ -9,6 +10,7 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
+find_package(fmt REQUIRED)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile>=1.1) # 1.1 reads Ogg Opus well
 pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
@@ -22,7 +24,7 @@ endif()
 # The wheel's own Python interpreter is not needed to link its C++ library.
 set(CMAKE_DISABLE_FIND_PACKAGE_Halide_Python ON)
 file(GLOB halide_hints "${PROJECT_SOURCE_DIR}/.venv/lib*/python3*/site-packages/halide/lib*/cmake/Halide")
-find_package(Halide 21 CONFIG HINTS ${halide_hints})
+find_package(Halide 21 CONFIG COMPONENTS Halide HINTS ${halide_hints})
 if(NOT Halide_FOUND)
   message(FATAL_ERROR "Halide 21 was not found. Run tools/setup, or: pip install halide==21.0.0 and "
                       "-DHalide_DIR=<site-packages>/halide/lib64/cmake/Halide")

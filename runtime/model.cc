@@ -73,6 +73,7 @@ lw_status check(lw_model &model, const uint8_t *file, uint64_t size, const lw_op
     request.file = file;
     request.size = size;
     request.front = model.file.data;
+    request.front_size = model.file.size;
     request.memory_limit = options.memory_limit;
     request.memory = &memory;
     if (const artifact::Broken broken = artifact::verify(request, &model.view)) return refused(broken);

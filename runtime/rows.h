@@ -2,7 +2,7 @@
 //
 // Firing f of an output happens in block b = f·period + phase and brings rows n = f·rows … f·rows + rows − 1 of its clock. When it fires, (b + 1)·block
 // ticks are in; row r is exact once (r + 1)·den/num + delay ticks are. So the first `lead` rows that come out are start-up and are never shown:
-//     lead = ((period − 1 − phase)·block + delay)·num/den          (a whole number, V12)
+//     lead = ⌈((period − 1 − phase)·block + delay)·num/den⌉
 // and row n of the clock is row r = n − lead of the output. A finished sequence of t ticks has floor(t·num/den) rows, as a whole run has: later ones would
 // stand for input that never came. To bring out the last of them a finished stream runs on with zeros, which is what a whole sequence has behind its end.
 #pragma once
@@ -16,9 +16,12 @@ struct Rows {
 
     Rows(const fb::OutputPort &port, uint64_t block)
         : period(port.period()), phase(port.phase()), rows(port.rows()),
-          lead(((port.period() - 1 - port.phase()) * block + port.delay()) * port.clock_num() / port.clock_den()), num(port.clock_num()),
+          lead(start_up((port.period() - 1 - port.phase()) * block + port.delay(), port.clock_num(), port.clock_den())), num(port.clock_num()),
           den(port.clock_den()), delay(port.delay()) {}
 
+    static uint64_t start_up(uint64_t ticks, uint64_t num, uint64_t den) {
+        return static_cast<uint64_t>((static_cast<unsigned __int128>(ticks) * num + den - 1) / den);
+    }
     bool fires(uint64_t block) const { return block % period == phase; }
     uint64_t first(uint64_t block) const { return block / period * rows; } // number of the first row of this firing, before `lead` is taken off
 

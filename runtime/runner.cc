@@ -105,6 +105,7 @@ lw_status lw_runner_create(const lw_model *model, const lw_run_options *options,
     if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
     lw_run_options read_in;
     if (!read_options(options, &read_in)) return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_run_options is not set"});
+    if (!known_format(read_in.format)) return fail(LW_INVALID_ARGUMENT, {"lw_run_options: unknown format"});
     if (!model->view.run()) return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without whole sequences"});
     for (const fb::Input *input : *model->plan().inputs())
         if (input->kind() != fb::InputKind::tokens && !format_fits(read_in.format, input->kind()))

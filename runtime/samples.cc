@@ -12,6 +12,13 @@ bool format_fits(lw_format format, fb::InputKind kind) {
     return false;
 }
 
+bool known_format(const lw_format &format) {
+    uint32_t value;
+    static_assert(sizeof value == sizeof format);
+    memcpy(&value, &format, sizeof value);
+    return value <= LW_I32;
+}
+
 size_t sample_bytes(lw_format format) { return format == LW_S16 ? 2 : 4; }
 
 size_t first_bad_token(const void *ids, size_t n, uint32_t vocabulary) {

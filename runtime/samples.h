@@ -8,6 +8,8 @@
 namespace longwave::runtime {
 
 bool format_fits(lw_format format, fb::InputKind kind);
+// What a C caller wrote, which need not be one of the enumerators.
+bool known_format(const lw_format &format);
 size_t sample_bytes(lw_format format);
 
 // Index of the first id outside 0 … vocabulary − 1, or n.

@@ -10,10 +10,6 @@ using namespace longwave::runtime;
 
 namespace {
 
-const fb::InputPort &input_port(const lw_stream &stream) { return *stream.entry->inputs()->Get(0); }
-const fb::Input &input_of(const lw_stream &stream) { return *stream.model->plan().inputs()->Get(input_port(stream).input()); }
-uint32_t outputs(const lw_stream &stream) { return stream.entry->outputs()->size(); }
-
 // ---- set-up --------------------------------------------------------------------------------------------------------------------------------------
 
 // The most rows a block can bring, by the ports that could fire together.
@@ -37,6 +33,8 @@ uint64_t lay_out(const lw_model &model, const fb::Entry &entry, const lw_stream_
     stream->queue_rows = wanted > least ? wanted : least;
     stream->queue_row_bytes = static_cast<uint32_t>(to_line(sizeof(QueuedRow) + uint64_t{widest(entry)} * 4));
     stream->rows_per_block = least;
+    stream->rows = parts.take<Rows>(entry.outputs()->size());
+    for (uint32_t i = 0; memory && i < entry.outputs()->size(); ++i) new (stream->rows + i) Rows(*entry.outputs()->Get(i), entry.block());
     stream->state = parts.take<StreamState>(1);
     stream->plan_state = parts.take<uint8_t>(entry.state_bytes());
     stream->queue = parts.take<uint8_t>(uint64_t{stream->queue_rows} * stream->queue_row_bytes);
@@ -51,6 +49,7 @@ uint64_t lay_out(const lw_model &model, const fb::Entry &entry, const lw_stream_
 lw_status read(const lw_model *model, const lw_stream_options *given, lw_stream_options *options, const fb::Entry **entry) {
     if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
     if (!read_options(given, options)) return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_stream_options is not set"});
+    if (!known_format(options->format)) return fail(LW_INVALID_ARGUMENT, {"lw_stream_options: unknown format"});
     *entry = model->view.stream();
     if (!*entry) return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream"});
     const fb::Input &input = *model->plan().inputs()->Get((*entry)->inputs()->Get(0)->input());
@@ -60,29 +59,15 @@ lw_status read(const lw_model *model, const lw_stream_options *given, lw_stream_
     return LW_OK;
 }
 
-void clear(lw_stream &stream) {
-    StreamState &state = *stream.state;
-    state = StreamState{};
-    memcpy(state.weights, weights_identity(*stream.model), sizeof state.weights);
-    state.layout = stream.entry->layout();
-    state.state_bytes = stream.entry->state_bytes();
-    memset(stream.plan_state, 0, stream.entry->state_bytes());
-}
-
 // ---- the queue -----------------------------------------------------------------------------------------------------------------------------------
-
-uint8_t *slot(const lw_stream &stream, uint32_t position) {
-    const uint64_t index = (uint64_t{stream.state->queue_head} + position) % stream.queue_rows;
-    return stream.queue + index * stream.queue_row_bytes;
-}
 
 // Rows that block b brings; those of the start-up and beyond the end of the sequence do not count, but are few.
 bool room_for_block(const lw_stream &stream) {
     const uint32_t room = stream.queue_rows - stream.state->queue_count;
     if (room >= stream.rows_per_block) return true;
     uint64_t rows = 0;
-    for (const fb::OutputPort *port : *stream.entry->outputs())
-        if (Rows(*port, stream.entry->block()).fires(stream.state->block)) rows += port->rows();
+    for (uint32_t i = 0; i < outputs(stream); ++i)
+        if (stream.rows[i].fires(stream.state->block)) rows += stream.rows[i].rows;
     return rows <= room;
 }
 
@@ -90,7 +75,7 @@ void queue_outputs(lw_stream &stream) {
     StreamState &state = *stream.state;
     for (uint32_t i = 0; i < outputs(stream); ++i) {
         const fb::OutputPort &port = *stream.entry->outputs()->Get(i);
-        const Rows rows(port, stream.entry->block());
+        const Rows &rows = stream.rows[i];
         if (!rows.fires(state.block)) continue;
         const uint8_t *from = moving(*port.place(), stream.bases).at(state.block / rows.period, 0);
         const uint64_t first = rows.first(state.block), valid = state.life == Life::finished ? rows.valid(state.ticks) : UINT64_MAX;
@@ -135,8 +120,8 @@ lw_status run_block(lw_stream &stream) {
 // Blocks a finished stream has to have run to show every valid row.
 uint64_t last_block(const lw_stream &stream) {
     uint64_t last = 0;
-    for (const fb::OutputPort *port : *stream.entry->outputs()) {
-        const Rows rows(*port, stream.entry->block());
+    for (uint32_t i = 0; i < outputs(stream); ++i) {
+        const Rows &rows = stream.rows[i];
         const uint64_t blocks = rows.blocks_for(rows.valid(stream.state->ticks));
         last = blocks > last ? blocks : last;
     }
@@ -148,10 +133,6 @@ lw_status run_zeros(lw_stream &stream) {
     const uint64_t row_bytes = input_port(stream).row_bytes();
     memset(input_row(stream, stream.state->filled), 0, (stream.entry->block() - stream.state->filled) * row_bytes);
     return run_block(stream);
-}
-
-lw_status not_open(const lw_stream &stream) {
-    return fail(LW_WRONG_STATE, {stream.state->life == Life::finished ? "the stream is finished: reset, copy or load it first" : "a kernel failed before: reset, copy or load the stream first"});
 }
 
 lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) {
@@ -295,105 +276,6 @@ lw_status lw_stream_finish(lw_stream *stream) {
 lw_status lw_stream_reset(lw_stream *stream) {
     if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
     clear(*stream);
-    return LW_OK;
-}
-
-lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
-    if (!to || !from) return fail(LW_INVALID_ARGUMENT, {"a stream is NULL"});
-    if (to->model != from->model || to->queue_rows != from->queue_rows || to->format != from->format)
-        return fail(LW_BAD_STATE, {"the streams differ in model or options"});
-    if (to == from) return LW_OK;
-    const uint64_t bytes = static_cast<uint64_t>(from->queue - reinterpret_cast<const uint8_t *>(from->state)) + uint64_t{from->queue_rows} * from->queue_row_bytes;
-    memcpy(to->state, from->state, bytes);
-    return LW_OK;
-}
-
-// Saved form: StreamState with queue_head 0 · plan state · the rows that wait, each QueuedRow and its values.
-lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n) {
-    if (!stream || !n) return fail(LW_INVALID_ARGUMENT, {"stream or n is NULL"});
-    const StreamState &state = *stream->state;
-    if (state.life == Life::failed) return not_open(*stream);
-    uint64_t size = sizeof state + state.state_bytes;
-    for (uint32_t i = 0; i < state.queue_count; ++i) {
-        QueuedRow header;
-        memcpy(&header, slot(*stream, i), sizeof header);
-        size += sizeof header + uint64_t{header.width} * 4;
-    }
-    *n = size;
-    if (!bytes) return LW_OK;
-    if (capacity < size) return fail(LW_TOO_SMALL, {"the state takes ", size, " bytes, given ", uint64_t(capacity)});
-    uint8_t *to = static_cast<uint8_t *>(bytes);
-    StreamState saved = state;
-    saved.queue_head = 0;
-    memcpy(to, &saved, sizeof saved);
-    memcpy(to += sizeof saved, stream->plan_state, state.state_bytes);
-    to += state.state_bytes;
-    for (uint32_t i = 0; i < state.queue_count; ++i) {
-        QueuedRow header;
-        memcpy(&header, slot(*stream, i), sizeof header);
-        const uint64_t row = sizeof header + uint64_t{header.width} * 4;
-        memcpy(to, slot(*stream, i), row);
-        to += row;
-    }
-    return LW_OK;
-}
-
-// A loaded state is input like any other: ids in it index tables.
-static bool tokens_in_range(const lw_stream &stream, const uint8_t *plan_state) {
-    const fb::Input &input = input_of(stream);
-    if (input.kind() != fb::InputKind::tokens) return true;
-    const fb::InputPort &port = input_port(stream);
-    for (uint32_t slot = 0; slot < port.place()->slots(); ++slot)
-        for (uint32_t row = 0; row < port.rows(); ++row) {
-            const uint64_t offset = port.place()->offset() + slot * port.place()->slot_bytes() + uint64_t{row} * port.row_bytes();
-            if (first_bad_token(plan_state + offset, 1, input.vocabulary()) == 0) return false;
-        }
-    return true;
-}
-
-static lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved state: ", what}); }
-
-lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
-    if (!stream || !bytes) return fail(LW_INVALID_ARGUMENT, {"stream or bytes is NULL"});
-    StreamState saved;
-    const uint8_t *from = static_cast<const uint8_t *>(bytes), *end = from + n;
-    if (n < sizeof saved) return bad_state("too short");
-    memcpy(&saved, from, sizeof saved);
-    from += sizeof saved;
-    // Every position follows from the block counter modulo something, so any value of it stays in bounds; the rest is checked.
-    if (memcmp(saved.weights, weights_identity(*stream->model), sizeof saved.weights) != 0) return bad_state("of another model");
-    if (saved.layout != stream->entry->layout() || saved.state_bytes != stream->entry->state_bytes()) return bad_state("of another layout");
-    if (saved.filled >= stream->entry->block() || saved.life > Life::finished) return bad_state("counters out of range");
-    const unsigned __int128 ticks = static_cast<unsigned __int128>(saved.block) * stream->entry->block() + saved.filled;
-    if (saved.ticks > ticks || (saved.life == Life::open && saved.ticks != ticks)) return bad_state("counters contradict each other");
-    if (saved.queue_head != 0 || saved.queue_count > stream->queue_rows) return bad_state("more rows wait than this stream's queue holds");
-    for (uint64_t reserved : saved.reserved)
-        if (reserved != 0) return bad_state("reserved fields are set");
-    if (static_cast<size_t>(end - from) < saved.state_bytes) return bad_state("too short");
-    const uint8_t *plan_state = from, *rows = from + saved.state_bytes;
-    if (!tokens_in_range(*stream, plan_state)) return bad_state("a token id is outside the vocabulary");
-    from = rows;
-    for (uint32_t i = 0; i < saved.queue_count; ++i) {
-        QueuedRow header;
-        if (static_cast<size_t>(end - from) < sizeof header) return bad_state("too short");
-        memcpy(&header, from, sizeof header);
-        if (header.index >= outputs(*stream) || header.width != stream->entry->outputs()->Get(header.index)->width() || header.reserved != 0)
-            return bad_state("a waiting row fits no output");
-        const uint64_t row = sizeof header + uint64_t{header.width} * 4;
-        if (static_cast<size_t>(end - from) < row) return bad_state("too short");
-        from += row;
-    }
-    if (from != end) return bad_state("too long");
-
-    *stream->state = saved;
-    memcpy(stream->plan_state, plan_state, saved.state_bytes);
-    for (uint32_t i = 0; i < saved.queue_count; ++i) {
-        QueuedRow header;
-        memcpy(&header, rows, sizeof header);
-        const uint64_t row = sizeof header + uint64_t{header.width} * 4;
-        memcpy(slot(*stream, i), rows, row);
-        rows += row;
-    }
     return LW_OK;
 }
 

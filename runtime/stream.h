@@ -22,7 +22,7 @@ struct StreamState {
     Life life;
     uint64_t rows_dropped, non_finite;
     uint32_t queue_head, queue_count; // rows that wait
-    uint64_t reserved[3];
+    uint64_t reserved[4];
 };
 static_assert(sizeof(StreamState) == 128);
 
@@ -47,8 +47,28 @@ struct lw_stream {
     uint32_t rows_per_block; // most rows one block can bring
     longwave::runtime::Moving input;
     longwave::runtime::Bases bases;
+    longwave::runtime::Rows *rows; // of each output
     longwave::runtime::Program program;
     longwave::runtime::StreamState *state;
     uint8_t *plan_state;
     uint8_t *queue;
 };
+
+namespace longwave::runtime {
+
+inline const fb::InputPort &input_port(const lw_stream &stream) { return *stream.entry->inputs()->Get(0); }
+inline const fb::Input &input_of(const lw_stream &stream) { return *stream.model->plan().inputs()->Get(input_port(stream).input()); }
+inline uint32_t outputs(const lw_stream &stream) { return stream.entry->outputs()->size(); }
+
+// Where the row that waits at `position` lies.
+inline uint8_t *slot(const lw_stream &stream, uint32_t position) {
+    const uint64_t index = (uint64_t{stream.state->queue_head} + position) % stream.queue_rows;
+    return stream.queue + index * stream.queue_row_bytes;
+}
+
+// As a fresh stream: state.cc.
+void clear(lw_stream &stream);
+// LW_WRONG_STATE, with the reason.
+lw_status not_open(const lw_stream &stream);
+
+} // namespace longwave::runtime

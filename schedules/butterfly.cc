@@ -12,9 +12,15 @@ namespace {
 Expr add(const Expr &a, const Expr &b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 Expr subtract(const Expr &a, const Expr &b) { return !b.defined() ? a : !a.defined() ? -b : a - b; }
 Expr multiply(const Expr &a, const Expr &b) { return !a.defined() || !b.defined() ? Expr() : a * b; }
+Expr negate(const Expr &a) { return a.defined() ? -a : Expr(); }
 Complex scaled(const Complex &a, double factor) {
-    const Expr f = Internal::make_const(a.re.type(), factor);
-    return {a.re * f, multiply(a.im, f)};
+    auto part = [&](const Expr &e) { return e.defined() ? e * Internal::make_const(e.type(), factor) : Expr(); };
+    return {part(a.re), part(a.im)};
+}
+std::vector<Expr> parts(const std::vector<Complex> &x, Type type, Expr Complex::*part) {
+    std::vector<Expr> list;
+    for (const Complex &value : x) list.push_back((value.*part).defined() ? value.*part : Internal::make_zero(type));
+    return list;
 }
 
 } // namespace
@@ -22,12 +28,12 @@ Complex scaled(const Complex &a, double factor) {
 Complex operator+(const Complex &a, const Complex &b) { return {add(a.re, b.re), add(a.im, b.im)}; }
 Complex operator-(const Complex &a, const Complex &b) { return {subtract(a.re, b.re), subtract(a.im, b.im)}; }
 Complex operator*(const Complex &a, const Complex &b) {
-    return {subtract(a.re * b.re, multiply(a.im, b.im)), add(multiply(a.re, b.im), multiply(a.im, b.re))};
+    return {subtract(multiply(a.re, b.re), multiply(a.im, b.im)), add(multiply(a.re, b.im), multiply(a.im, b.re))};
 }
 Complex times_conjugate(const Complex &a, const Complex &b) {
-    return {add(a.re * b.re, multiply(a.im, b.im)), subtract(multiply(a.im, b.re), multiply(a.re, b.im))};
+    return {add(multiply(a.re, b.re), multiply(a.im, b.im)), subtract(multiply(a.im, b.re), multiply(a.re, b.im))};
 }
-Complex times_i(const Complex &a) { return {a.im.defined() ? -a.im : Internal::make_zero(a.re.type()), a.re}; }
+Complex times_i(const Complex &a) { return {negate(a.im), a.re}; }
 
 std::vector<Complex> dft(const std::vector<Complex> &x) {
     const double pi = std::numbers::pi;
@@ -51,17 +57,8 @@ std::vector<Complex> dft(const std::vector<Complex> &x) {
     }
 }
 
-std::vector<Expr> real_parts(const std::vector<Complex> &x) {
-    std::vector<Expr> parts;
-    for (const Complex &value : x) parts.push_back(value.re);
-    return parts;
-}
-
-std::vector<Expr> imaginary_parts(const std::vector<Complex> &x) {
-    std::vector<Expr> parts;
-    for (const Complex &value : x) parts.push_back(value.im.defined() ? value.im : Internal::make_zero(value.re.type()));
-    return parts;
-}
+std::vector<Expr> real_parts(const std::vector<Complex> &x, Type type) { return parts(x, type, &Complex::re); }
+std::vector<Expr> imaginary_parts(const std::vector<Complex> &x, Type type) { return parts(x, type, &Complex::im); }
 
 RightAngle::RightAngle(int length, Type type, std::function<Expr(Expr)> table)
     : radices_(right_angle_radices(static_cast<uint32_t>(length))), type_(type), table_(std::move(table)) {}
@@ -80,7 +77,7 @@ void RightAngle::forward_part(std::vector<Complex> &x, size_t offset, size_t siz
         std::vector<Complex> point(radix);
         for (int m = 0; m < radix; m++) {
             point[m] = x[offset + i + m * step];
-            if (m > 0 && point[m].re.defined()) point[m] = point[m] * twiddle(level, block, m);
+            if (m > 0) point[m] = point[m] * twiddle(level, block, m);
         }
         point = dft(point);
         for (int j = 0; j < radix; j++) x[offset + i + j * step] = point[j];
@@ -97,8 +94,7 @@ void RightAngle::inverse_part(std::vector<Complex> &x, size_t offset, size_t siz
         std::vector<Complex> point(radix);
         for (int j = 0; j < radix; j++) point[(radix - j) % radix] = x[offset + i + j * step]; // turns the sign of the exponent
         point = dft(point);
-        for (int m = 0; m < radix; m++)
-            x[offset + i + m * step] = m == 0 ? point[m] : times_conjugate(point[m], twiddle(level, block, m));
+        for (int m = 0; m < radix; m++) x[offset + i + m * step] = m == 0 ? point[m] : times_conjugate(point[m], twiddle(level, block, m));
     }
 }
 

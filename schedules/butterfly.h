@@ -1,5 +1,5 @@
-// Complex values as pairs of expressions, and the butterflies that transforms are made of. An undefined imaginary part means zero, so that transforms
-// of real input simplify by themselves; an imaginary part nobody asks for costs nothing.
+// Complex values as pairs of expressions, and the butterflies that transforms are made of. An undefined part means zero, so that transforms of real or
+// zero-extended input simplify by themselves; a part nobody asks for costs nothing.
 #pragma once
 #include <Halide.h>
 #include <functional>
@@ -20,8 +20,9 @@ Complex times_i(const Complex &a);
 // Discrete Fourier transform of 2, 3, 4 or 5 values with exp(+2πi/R).
 std::vector<Complex> dft(const std::vector<Complex> &x);
 
-std::vector<Halide::Expr> real_parts(const std::vector<Complex> &x);
-std::vector<Halide::Expr> imaginary_parts(const std::vector<Complex> &x);
+// The parts, with zeros of that type where they are undefined.
+std::vector<Halide::Expr> real_parts(const std::vector<Complex> &x, Halide::Type type = Halide::Float(32));
+std::vector<Halide::Expr> imaginary_parts(const std::vector<Complex> &x, Halide::Type type = Halide::Float(32));
 
 // The levels of a right-angle transform (twiddles.h) on values held in expressions.
 class RightAngle {

@@ -26,7 +26,8 @@ void build_conv2d(KernelBuilder &k) {
     params.require(phase < rows * stride_t, "'phase' must lie in the new rows");
 
     const Shape y_shape = dense({width, out_f, rows});
-    ImageParam x = k.input("x", {{static_cast<uint32_t>(in_width), 1}, {static_cast<uint32_t>(in_f), in_width}, {static_cast<uint32_t>(ring), in_row}});
+    ImageParam x =
+        k.input("x", {{static_cast<uint32_t>(in_width), 1}, {static_cast<uint32_t>(in_f), in_width}, {static_cast<uint32_t>(ring), in_row}});
     ImageParam w = depthwise ? k.weight("w", dense({width, frequency, time})) : k.weight("w", dense({width, in_c, frequency, time}));
     ImageParam bias;
     if (has_bias) bias = k.weight("bias", dense({width}));
@@ -39,8 +40,8 @@ void build_conv2d(KernelBuilder &k) {
     Func framed("framed"); // the rows in use with zeros around the frequencies; row n is new row n - reach + phase
     framed(i, f, n) = select(f >= pad_f && f < pad_f + in_f, x(i, clamp(f - pad_f, 0, in_f - 1), row_of(n - reach + phase)), 0.0f);
     auto input = [&](const Expr &channel, const Expr &tap_f, const Expr &tap_t) -> Expr {
-        Expr at_f = f * stride_f + tap_f, n = r * stride_t + tap_t * dilation_t;
-        return padded ? Expr(framed(channel, at_f, n)) : Expr(x(channel, at_f, row_of(n - reach + phase)));
+        Expr at_f = f * stride_f + tap_f, row = r * stride_t + tap_t * dilation_t;
+        return padded ? Expr(framed(channel, at_f, row)) : Expr(x(channel, at_f, row_of(row - reach + phase)));
     };
     Func sum("sum"), y("y");
     sum(c, f, r) = has_bias ? Expr(bias(c)) : Expr(0.0f);
@@ -54,17 +55,17 @@ void build_conv2d(KernelBuilder &k) {
 
     // THE SCHEDULE
     // A register tile of channels by frequencies (or rows, when there is one frequency).
-    const int lanes = dividing_vector(width, k.target.vector_lanes), sums = k.target.vector_registers == 32 ? 16 : 8;
-    const int vectors = divisor_at_most(width / lanes, sums / 4), across = sums / vectors;
-    const int tile_f = out_f == 1 ? 1 : std::min(out_f, across), tile_r = out_f == 1 ? std::min(rows, across) : 1, block = vectors * lanes;
+    const int vec = dividing_vector(width, k.target.vector_lanes), sums = k.target.vector_registers == 32 ? 16 : 8;
+    const int vectors = divisor_at_most(width / vec, sums / 4), across = sums / vectors;
+    const int tile_f = out_f == 1 ? 1 : std::min(out_f, across), tile_r = out_f == 1 ? std::min(rows, across) : 1, block = vectors * vec;
     Var co("co"), ci("ci"), fo("fo"), fi("fi"), ro("ro"), ri("ri");
     y.split(c, co, ci, block).split(f, fo, fi, tile_f, TailStrategy::ShiftInwards).split(r, ro, ri, tile_r, TailStrategy::ShiftInwards);
-    y.reorder(ci, fi, ri, fo, co, ro).vectorize(ci, lanes).unroll(ci).unroll(fi).unroll(ri);
+    y.reorder(ci, fi, ri, fo, co, ro).vectorize(ci, vec).unroll(ci).unroll(fi).unroll(ri);
     sum.compute_at(y, fo).bound_extent(c, block).bound_extent(f, tile_f).bound_extent(r, tile_r);
-    sum.vectorize(c, lanes).unroll(c).unroll(f).unroll(r);
+    sum.vectorize(c, vec).unroll(c).unroll(f).unroll(r);
     std::vector<VarOrRVar> order = {c, f, r, taps.x, taps.y};
     if (!depthwise) order.push_back(taps.z);
-    sum.update().reorder(order).vectorize(c, lanes).unroll(c).unroll(f).unroll(r);
+    sum.update().reorder(order).vectorize(c, vec).unroll(c).unroll(f).unroll(r);
     if (padded) {
         framed.compute_root().bound_extent(i, in_width).bound_extent(f, used_f).bound_extent(n, reach + (rows - 1) * stride_t + 1);
         if (in_width > 1) {

@@ -20,9 +20,9 @@ void build_expand_scales(KernelBuilder &k) {
     // Scale i stretches by s = 2^(max(0, i−1) + init_scale) and starts where scale i−1 ends. Half-pixel interpolation, clamped at both ends.
     Var c("c"), m("m"), t("t");
     Func y("k");
-    const int lanes = dividing_vector(width, k.target.vector_lanes);
+    const int vec = dividing_vector(width, k.target.vector_lanes);
     y(c, m, t) = 0.0f;
-    y.vectorize(c, lanes);
+    y.vectorize(c, vec);
     int updates = 0;
     int64_t start = 0;
     for (int i = 0; i < scales && start < taps; i++) {
@@ -40,11 +40,11 @@ void build_expand_scales(KernelBuilder &k) {
             value = (1.0f - part) * w(c, low, m, i) + part * w(c, high, m, i);
         }
         y(c, m, static_cast<int>(start) + j) = value;
-        y.update(updates++).reorder(c, j, m).vectorize(c, lanes);
+        y.update(updates++).reorder(c, j, m).vectorize(c, vec);
         start += length;
     }
     y(c, m, 0) += d(c, m);
-    y.update(updates).vectorize(c, lanes);
+    y.update(updates).vectorize(c, vec);
     k.output(y, dense({width, copies, taps}));
 }
 

@@ -76,7 +76,7 @@ void build_frame_power(KernelBuilder &k) {
     // THE ALGORITHM
     // n_fft real samples are n_fft/2 complex ones (even, odd), as a matrix n = columns·n1 + n2, k = k1 + rows·k2: transforms along n1, a twist, transforms
     // along n2, both with the other index in the lanes. Then Z is split into the spectra of the even and odd samples.
-    Var i("i"), n("n"), lane("lane"), r("r");
+    Var i("i"), r("r");
     Func frame("frame"), spectrum("spectrum"), y("power");
     RDom w(0, chunk, 0, window / chunk, "w");
     const Expr at = w.y * chunk + w.x; // a chunk never straddles the end of the ring
@@ -105,23 +105,24 @@ void build_frame_power(KernelBuilder &k) {
     y(i, r) = k.epilogue(power, {i, r}, y_shape, bins);
 
     // THE SCHEDULE
-    const int lanes = k.target.vector_lanes;
-    y.vectorize(i, std::min(lanes, 16));
-    frame.compute_at(y, r).bound_extent(i, n_fft).vectorize(i, lanes);
-    frame.update().allow_race_conditions().reorder(w.x, w.y, r).vectorize(w.x, dividing_vector(chunk, lanes));
+    const int vec = k.target.vector_lanes;
+    y.vectorize(i, std::min(vec, 16));
+    frame.compute_at(y, r).bound_extent(i, n_fft).vectorize(i, vec);
+    frame.update().allow_race_conditions().reorder(w.x, w.y, r).vectorize(w.x, dividing_vector(chunk, vec));
     store(frame, 4 * n_fft);
     auto schedule = [&](std::vector<Func> passes, int lane_count, int length) {
         for (Func pass : passes) {
             const Var lane_var = pass.args()[0];
             pass.compute_at(y, r).bound_extent(lane_var, lane_count).bound_extent(pass.args()[1], length);
-            pass.update().vectorize(lane_var, std::min(lanes, lane_count));
+            pass.update().vectorize(lane_var, std::min(vec, lane_count));
             store(pass, int64_t{8} * points);
         }
     };
     schedule(along_rows, shape.columns, shape.rows);
     schedule(along_columns, shape.rows, shape.columns);
     spectrum.compute_at(y, r);
-    spectrum.update(0).allow_race_conditions().reorder(k1.x, k1.y, r).vectorize(k1.x, std::min(lanes, shape.rows));
+    spectrum.update(0).allow_race_conditions().reorder(k1.x, k1.y, r).vectorize(k1.x, std::min(vec, shape.rows));
+    spectrum.update(1).unscheduled();
     store(spectrum, int64_t{8} * (points + 32));
     k.output(y, y_shape);
 }

@@ -9,12 +9,13 @@
 //   C == 1 stays 1. A (frequency F, channel C) value has rows of F·pad(C). Lanes beyond C are written as zero and may be read. The padding is the same on every
 //   target, so state and weights have one layout.
 // - Halide dimension 0 is the innermost. All mins are 0, all extents and strides static.
-// - The function is `int f(void **args)` (Halide's argv form); args[i] is a halide_buffer_t* or int32_t*, args[0] is void** user context -> Scratch*.
+// - The function is `int f(void **args)` (Halide's argv form, symbol `<symbol>_argv`); args[i] is a halide_buffer_t* or int32_t*, args[0] is void** user context ->
+//   Scratch* = struct { char *base; uint64_t size, used; }: base 64-byte aligned, size at least the kernel's scratch_bytes, used 0 between calls.
 // - Argument order (after the context): inputs, weights, operands of the epilogue in order, scalars, outputs.
 // - A *ring* is a buffer of `ring` rows in which the reader finds its newest row at `position + rows − 1` and older ones before it, modulo `ring`. Every firing
-//   writes `rows` rows in one piece (ring is a multiple of rows), so only readers wrap. A whole sequence is a ring that is written once:
-//   its history rows are zero.
-// - No undefined symbols but halide_malloc and halide_free (the image supplies them), no libm, no parallel loops, no float division by a possible zero.
+//   writes `rows` rows in one piece (position + rows ≤ ring), so only the history wraps. A whole sequence is a ring that is written once: its history rows are
+//   zero. `ring` ≥ rows + history.
+// - No undefined symbols but halide_malloc, halide_free, memset and memcpy (compiler/emit/scratch_shim.c supplies them in the image), no libm, no parallel loops, no float division by a possible zero.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -34,7 +35,7 @@ struct KernelArg {
     std::string name;
     ArgKind kind = ArgKind::input;
     Elem elem = Elem::f32;
-    std::vector<Dim> dims; // empty for scalars
+    std::vector<Dim> dims;  // empty for scalars
     uint16_t alignment = 0; // bytes the code assumes of the first element's address; 0: that of the element
     int32_t high = 0;       // scalars: the kernel is called with 0 … high; filled in by the compiler, who knows the plan
 };

@@ -8,8 +8,7 @@ using namespace Halide;
 namespace {
 
 void constrain(OutputImageParam buffer, const Shape &shape) {
-    for (size_t i = 0; i < shape.size(); i++)
-        buffer.dim(i).set_bounds(0, static_cast<int>(shape[i].extent)).set_stride(shape[i].stride);
+    for (size_t i = 0; i < shape.size(); i++) buffer.dim(i).set_bounds(0, static_cast<int>(shape[i].extent)).set_stride(shape[i].stride);
 }
 
 } // namespace
@@ -51,40 +50,62 @@ void KernelBuilder::no_epilogue() const {
     params.require(!spec_.contains("epilogue") || spec_.at("epilogue").empty(), "this kernel takes no epilogue");
 }
 
-Expr KernelBuilder::epilogue(Expr value, const std::vector<Expr> &at, const Shape &shape, int valid) {
-    if (!spec_.contains("epilogue")) return value;
+KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
+    struct Step {
+        std::string op;
+        float offset = 0;
+        std::vector<ImageParam> operands;
+    };
+    std::vector<Step> steps;
     bool moves_zero = false;
-    int count = 0;
     const Shape row(shape.begin(), shape.end() - 1);
-    const std::vector<Expr> at_row(at.begin(), at.end() - 1);
-    for (const nlohmann::json &entry : spec_.at("epilogue")) {
-        const std::string place = "epilogue " + std::to_string(count);
-        params.require(entry.is_object() && entry.contains("op") && entry.at("op").is_string(), place + " must be an object with a text 'op'");
-        const std::string op = entry.at("op");
-        Params own(kernel_ + ": " + place + " (" + op + ")", entry);
-        own.choice("op", {"affine", "relu", "gelu", "silu", "sigmoid", "log", "add", "mul"});
-        const std::string suffix = "_" + std::to_string(count++);
-        if (op == "affine") {
-            ImageParam scale = add(operands_, "scale" + suffix, row, Float(32)), shift = add(operands_, "shift" + suffix, row, Float(32));
-            value = value * scale(at_row) + shift(at_row);
-        }
-        if (op == "relu") value = max(value, 0.0f);
-        if (op == "gelu") value = gelu(value);
-        if (op == "silu") value = silu(value);
-        if (op == "sigmoid") value = sigmoid(value);
-        if (op == "log") value = logarithm(value + static_cast<float>(own.real("offset", 0, 1e30)));
-        if (op == "add") value = value + add(operands_, "addend" + suffix, shape, Float(32))(at);
-        if (op == "mul") value = value * add(operands_, "factor" + suffix, shape, Float(32))(at);
-        moves_zero = moves_zero || op == "sigmoid" || op == "log";
+    for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
+        const std::string place = "epilogue " + std::to_string(steps.size()), suffix = "_" + std::to_string(steps.size());
+        Params own(kernel_ + ": " + place, entry);
+        Step step{.op = own.choice("op", {"affine", "relu", "gelu", "silu", "sigmoid", "log", "add", "mul"})};
+        if (step.op == "affine") step.operands = {add(operands_, "scale" + suffix, row, Float(32)), add(operands_, "shift" + suffix, row, Float(32))};
+        if (step.op == "add" || step.op == "mul") step.operands = {add(operands_, step.op + suffix, shape, Float(32))};
+        if (step.op == "log") step.offset = static_cast<float>(own.real("offset", 0, 1e30));
+        moves_zero = moves_zero || step.op == "sigmoid" || step.op == "log";
         own.finish();
+        steps.push_back(step);
     }
-    if (moves_zero && valid < static_cast<int>(shape[0].extent)) value = select(at[0] < valid, value, 0.0f);
-    return value;
+    const bool mask = moves_zero && valid < static_cast<int>(shape[0].extent);
+    const int group = static_cast<int>(pad(static_cast<uint32_t>(valid))); // dimension 0 may hold several padded groups
+    const bool grouped = group < static_cast<int>(shape[0].extent);
+    return [steps, mask, valid, group, grouped](Expr value, const std::vector<Expr> &at) {
+        const std::vector<Expr> at_row(at.begin(), at.end() - 1);
+        for (const Step &step : steps) {
+            if (step.op == "affine") value = value * step.operands[0](at_row) + step.operands[1](at_row);
+            if (step.op == "relu") value = max(value, 0.0f);
+            if (step.op == "gelu") value = gelu(value);
+            if (step.op == "silu") value = silu(value);
+            if (step.op == "sigmoid") value = sigmoid(value);
+            if (step.op == "log") value = logarithm(value + step.offset);
+            if (step.op == "add") value = value + step.operands[0](at);
+            if (step.op == "mul") value = value * step.operands[0](at);
+        }
+        return mask ? select((grouped ? at[0] % group : at[0]) < valid, value, 0.0f) : value;
+    };
 }
 
-void KernelBuilder::outputs(Func f, const std::vector<Shape> &shapes) {
+KernelBuilder::Epilogue KernelBuilder::tile_epilogue(const Shape &shape, int channels) {
+    const bool padded = static_cast<int>(pad(channels)) != channels;
+    for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
+        const std::string op = entry.is_object() ? entry.value("op", "") : "";
+        params.require(!padded || (op != "sigmoid" && op != "log"),
+                       "epilogue '" + op + "' needs channels to be a multiple of 16 here; use a pointwise kernel");
+    }
+    return epilogue(shape, static_cast<int>(shape[0].extent));
+}
+
+void KernelBuilder::outputs(Func f, const std::vector<Shape> &shapes, const std::vector<std::string> &names) {
     std::vector<OutputImageParam> buffers = f.output_buffers();
-    for (size_t i = 0; i < shapes.size(); i++) constrain(buffers[i], shapes[i]);
+    for (size_t i = 0; i < shapes.size(); i++) {
+        if (i == 0) constrain(buffers[i], shapes[i]);
+        for (size_t d = 0; d < shapes[i].size(); d++) buffers[i].dim(static_cast<int>(d)).set_stride(shapes[i][d].stride);
+        output_buffers_.push_back({names[i], f.types()[i], buffers[i], buffers[0]});
+    }
     outputs_.push_back(f);
 }
 
@@ -102,9 +123,9 @@ std::vector<Argument> KernelBuilder::arguments() const {
     return list;
 }
 
-int dividing_vector(int extent, int lanes) {
-    while (lanes > 1 && extent % lanes) lanes /= 2;
-    return lanes;
+int dividing_vector(int extent, int limit) {
+    while (limit > 1 && extent % limit) limit /= 2;
+    return limit;
 }
 
 int divisor_at_most(int n, int limit) {
@@ -116,6 +137,6 @@ int divisor_at_most(int n, int limit) {
 
 Expr wrapped(const Expr &index, int ring) { return select(index < 0, index + ring, index); }
 
-void store(Func f, int64_t bytes) { f.store_in(bytes > 4096 ? MemoryType::Heap : MemoryType::Stack); }
+void store(Func f, int64_t bytes) { f.store_in(bytes > 1024 ? MemoryType::Heap : MemoryType::Stack); }
 
 } // namespace longwave::schedules

@@ -4,6 +4,7 @@
 #include "schedules/params.h"
 #include "targets/target.h"
 #include <Halide.h>
+#include <functional>
 
 namespace longwave::schedules {
 
@@ -18,18 +19,26 @@ public:
 
     Params params;
     const targets::Target &target;
+    nlohmann::json structures; // of transforms, instead of the built-in ones (long_conv_transform.h); null: built-in
 
     Halide::ImageParam input(const std::string &name, const Shape &shape, Halide::Type type = Halide::Float(32));
     Halide::ImageParam weight(const std::string &name, const Shape &shape, Halide::Type type = Halide::Float(32));
     Halide::Expr scalar(const std::string &name);
 
-    // The value after the epilogue chain. `shape` is the output's; its last dimension is the rows. `at` are the coordinates. Lanes of dimension 0 from
-    // `valid` on become zero when the chain could make them something else.
-    Halide::Expr epilogue(Halide::Expr value, const std::vector<Halide::Expr> &at, const Shape &shape, int valid);
+    // Declares the operands of the epilogue chain and returns the function that applies it to the value at some coordinates of the output. The last
+    // dimension of `shape` is the rows. In each padded group of dimension 0 the lanes from `valid` on become
+    // zero when the chain could make them something else.
+    using Epilogue = std::function<Halide::Expr(Halide::Expr value, const std::vector<Halide::Expr> &at)>;
+    Epilogue epilogue(const Shape &shape, int valid);
+    Halide::Expr epilogue(Halide::Expr value, const std::vector<Halide::Expr> &at, const Shape &shape, int valid) {
+        return epilogue(shape, valid)(value, at);
+    }
+    // The same for a tile of channels: which lanes are valid is not known, so a chain that would need to know is refused.
+    Epilogue tile_epilogue(const Shape &shape, int channels);
     void no_epilogue() const;
 
-    void output(Halide::Func f, const Shape &shape) { outputs(f, {shape}); }
-    void outputs(Halide::Func f, const std::vector<Shape> &shapes); // one shape for each element of a tuple
+    void output(Halide::Func f, const Shape &shape) { outputs(f, {shape}, {f.name()}); }
+    void outputs(Halide::Func f, const std::vector<Shape> &shapes, const std::vector<std::string> &names); // one for each element of a tuple
 
     // Checks that the whole specification was used.
     void finish() const;
@@ -37,7 +46,13 @@ public:
     std::vector<Halide::Argument> arguments() const;
     const std::vector<Halide::ImageParam> &buffers() const { return buffers_; }
     const std::vector<Halide::Param<int>> &scalars() const { return scalars_; }
-    const std::vector<Halide::Func> &outputs() const { return outputs_; }
+    struct NamedOutput {
+        std::string name;
+        Halide::Type type;
+        Halide::OutputImageParam buffer;
+        Halide::OutputImageParam extents; // the elements of a tuple have the extents of the first
+    };
+    const std::vector<NamedOutput> &output_buffers() const { return output_buffers_; }
 
 private:
     Halide::ImageParam add(std::vector<Halide::ImageParam> &list, const std::string &name, const Shape &shape, Halide::Type type);
@@ -47,11 +62,12 @@ private:
     std::vector<Halide::ImageParam> inputs_, weights_, operands_;
     std::vector<Halide::Param<int>> scalars_;
     std::vector<Halide::Func> outputs_;
+    std::vector<NamedOutput> output_buffers_;
     mutable std::vector<Halide::ImageParam> buffers_;
 };
 
-// The largest vector of at most `lanes` that divides the extent evenly; 1 for odd extents.
-int dividing_vector(int extent, int lanes);
+// The largest vector of at most `limit` lanes that divides the extent evenly; 1 for odd extents.
+int dividing_vector(int extent, int limit);
 // The largest divisor of `n` that is at most `limit`.
 int divisor_at_most(int n, int limit);
 // Where row `index` of a ring lies when index is in [-ring, ring).

@@ -11,11 +11,12 @@ using namespace longwave;
 namespace {
 
 struct Options {
-    std::string spec, target, symbol = "kernel", out, statement;
+    std::string spec, target, symbol = "kernel", out, statement, structures;
 };
 
 int usage(const std::string &problem) {
-    std::cerr << "longwave-kgen: " << problem << "\nusage: longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o [--statement OUT.stmt]\n";
+    std::cerr << "longwave-kgen: " << problem
+              << "\nusage: longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o [--statement OUT.stmt] [--structures FILE.json]\n";
     return 2;
 }
 
@@ -23,12 +24,13 @@ int usage(const std::string &problem) {
 std::string parse(int argc, char **argv, Options &options) {
     for (int i = 1; i < argc; i++) {
         const std::string flag = argv[i];
-        std::string *value = flag == "--spec"        ? &options.spec
-                             : flag == "--target"    ? &options.target
-                             : flag == "--symbol"    ? &options.symbol
-                             : flag == "-o"          ? &options.out
-                             : flag == "--statement" ? &options.statement
-                                                     : nullptr;
+        std::string *value = flag == "--spec"         ? &options.spec
+                             : flag == "--target"     ? &options.target
+                             : flag == "--symbol"     ? &options.symbol
+                             : flag == "-o"           ? &options.out
+                             : flag == "--statement"  ? &options.statement
+                             : flag == "--structures" ? &options.structures
+                                                      : nullptr;
         if (!value) return "unknown option '" + flag + "'";
         if (++i == argc) return "option '" + flag + "' needs a value";
         *value = argv[i];
@@ -49,6 +51,10 @@ void compile(const Options &options) {
     if (!build) throw schedules::SpecError("unknown kernel '" + name + "'");
 
     schedules::KernelBuilder builder(name, spec, *target);
+    if (!options.structures.empty()) { // for measuring other values than schedules/long_conv/ has
+        std::ifstream file(options.structures);
+        builder.structures = nlohmann::json::parse(file);
+    }
     build(builder);
     builder.finish();
 

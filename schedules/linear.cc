@@ -42,15 +42,15 @@ void build_linear(KernelBuilder &k) {
     // THE ALGORITHM
     // Sums of in/parts products each, for a half h (values, gates) of output o and row r.
     const bool single = width == 1; // one output: the lanes run along the input instead
-    const int lanes = dividing_vector(single ? in : width, k.target.vector_lanes);
-    const Tile tile = single ? Tile{1, std::min(rows, 4), lanes} : choose_tile(k.target, width / lanes, rows, halves, in);
+    const int vec = dividing_vector(single ? in : width, k.target.vector_lanes);
+    const Tile tile = single ? Tile{1, std::min(rows, 4), vec} : choose_tile(k.target, width / vec, rows, halves, in);
     Var o("o"), r("r"), h("h"), p("p");
     RDom i(0, in / tile.parts, "i"), q(0, tile.parts, "q");
     Func sum("sum"), total("total"), y("y");
-    sum(p, o, h, r) = 0.0f;
-    sum(p, o, h, r) += w(o + h * width, i * tile.parts + p) * x(i * tile.parts + p, r);
+    sum(o, p, h, r) = 0.0f;
+    sum(o, p, h, r) += w(o + h * width, i * tile.parts + p) * x(i * tile.parts + p, r);
     total(o, h, r) = has_bias ? Expr(bias(o + h * width)) : Expr(0.0f);
-    total(o, h, r) += sum(q, o, h, r);
+    total(o, h, r) += sum(o, q, h, r);
     const Expr value = glu ? total(o, 0, r) * sigmoid(total(o, 1, r)) : total(o, 0, r);
     y(o, r) = k.epilogue(value, {o, r}, y_shape, out);
 
@@ -59,19 +59,19 @@ void build_linear(KernelBuilder &k) {
     Var oo("oo"), oi("oi"), ro("ro"), ri("ri");
     if (single) {
         y.split(r, ro, ri, tile.rows, TailStrategy::ShiftInwards).reorder(o, ri, ro).unroll(ri);
-        sum.compute_at(y, ro).reorder(p, o, h, r).vectorize(p).unroll(h).unroll(r);
+        sum.compute_at(y, ro).bound_extent(o, 1).reorder(p, o, h, r).vectorize(p).unroll(h).unroll(r);
         sum.update().reorder(p, o, h, r, i).vectorize(p).unroll(h).unroll(r);
         total.compute_at(y, ro).unroll(h).unroll(r);
         total.update().unroll(q).unroll(h).unroll(r);
     } else {
-        const int block = tile.vectors * lanes;
+        const int block = tile.vectors * vec;
         y.split(o, oo, oi, block).split(r, ro, ri, tile.rows, TailStrategy::ShiftInwards);
-        y.reorder(oi, ri, ro, oo).vectorize(oi, lanes).unroll(oi).unroll(ri);
+        y.reorder(oi, ri, ro, oo).vectorize(oi, vec).unroll(oi).unroll(ri);
         sum.compute_at(y, ro).bound_extent(o, block).bound_extent(r, tile.rows);
-        sum.vectorize(o, lanes).unroll(o).unroll(r).unroll(h).unroll(p);
-        sum.update().reorder(o, h, r, p, i).vectorize(o, lanes).unroll(o).unroll(h).unroll(r).unroll(p);
-        total.compute_at(y, ro).vectorize(o, lanes).unroll(o).unroll(r).unroll(h);
-        total.update().reorder(o, h, r, q).vectorize(o, lanes).unroll(o).unroll(r).unroll(h).unroll(q);
+        sum.vectorize(o, vec).unroll(o).unroll(r).unroll(h).unroll(p);
+        sum.update().reorder(o, h, r, p, i).vectorize(o, vec).unroll(o).unroll(h).unroll(r).unroll(p);
+        total.compute_at(y, ro).bound_extent(o, block).bound_extent(r, tile.rows).vectorize(o, vec).unroll(o).unroll(r).unroll(h);
+        total.update().reorder(o, h, r, q).vectorize(o, vec).unroll(o).unroll(r).unroll(h).unroll(q);
     }
     k.output(y, y_shape);
 }

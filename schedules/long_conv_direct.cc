@@ -16,43 +16,45 @@ void build_long_conv_direct(KernelBuilder &k) {
     ImageParam u = k.input("u", dense({width, ring}));
     ImageParam kernel = k.weight("k", dense({width, copies, taps}));
 
-    // THE ALGORITHM
-    // Each sum is split into `parts` so that enough independent sums are under way when few rows are computed.
-    const int lanes = dividing_vector(width, k.target.vector_lanes), vectors = divisor_at_most(width / lanes, 4);
-    const int block = rows >= 4 ? 4 : 1; // rows that share a tap and their inputs
-    const int parts = vectors * block >= 8 ? 1 : divisor_at_most(taps, 4);
-    Var c("c"), m("m"), r("r"), p("p"), n("n");
-    Expr position;
-    Func line("line"), sum("sum"), y("y");
-    RDom t(0, taps / parts, "t"), q(0, parts, "q");
-    Expr lag = t * parts + p;
-    Expr input;
-    if (block > 1) { // a copy without the wrap lets neighbouring rows share what they read
-        line(c, n) = u(c, wrapped(k.scalar("position") + n - (taps - 1), ring));
-        input = line(c, r - lag + (taps - 1));
-    } else {
-        input = u(c, wrapped(k.scalar("position") + r - lag, ring));
-    }
-    sum(c, p, m, r) = 0.0f;
-    sum(c, p, m, r) += kernel(c, m, lag) * input;
-    Func total("total");
-    total(c, m, r) = 0.0f;
-    total(c, m, r) += sum(c, q, m, r);
-    y(c, m, r) = k.epilogue(total(c, m, r), {c, m, r}, y_shape, channels);
+    const Expr position = k.scalar("position");
 
-    // THE SCHEDULE
-    Var co("co"), ci("ci"), ro("ro"), ri("ri");
-    y.split(c, co, ci, vectors * lanes).split(r, ro, ri, block, TailStrategy::ShiftInwards);
-    y.reorder(ci, ri, ro, m, co).vectorize(ci, lanes).unroll(ci).unroll(ri);
-    sum.compute_at(y, ro).bound_extent(c, vectors * lanes).bound_extent(r, block);
-    sum.vectorize(c, lanes).unroll(c).unroll(p).unroll(r);
-    sum.update().reorder(c, r, p, m, t).vectorize(c, lanes).unroll(c).unroll(r).unroll(p);
-    total.compute_at(y, ro).vectorize(c, lanes).unroll(c).unroll(r);
-    total.update().reorder(c, r, m, q).vectorize(c, lanes).unroll(c).unroll(r).unroll(q);
-    if (block > 1) {
-        const int length = taps - 1 + rows;
-        line.compute_at(y, co).bound_extent(n, length).bound_extent(c, vectors * lanes).vectorize(c, lanes).unroll(c);
-        store(line, int64_t{4} * vectors * lanes * length);
+    const int vec = dividing_vector(width, k.target.vector_lanes), parts = divisor_at_most(taps, 4);
+    Var c("c"), m("m"), r("r"), p("p"), n("n"), co("co"), ci("ci"), ro("ro"), ri("ri");
+    Func sum("sum"), y("y");
+    if (rows >= 4) {
+        // THE ALGORITHM for many rows: on a copy without the wrap.
+        Func line("line");
+        line(c, n) = u(c, wrapped(position + n - (taps - 1), ring));
+        RDom t(0, parts, 0, taps / parts, "t");
+        sum(c, m, r) = 0.0f;
+        const Expr lag = t.y * parts + t.x;
+        sum(c, m, r) += kernel(c, m, lag) * line(c, r - lag + (taps - 1));
+        y(c, m, r) = k.epilogue(sum(c, m, r), {c, m, r}, y_shape, channels);
+
+        // THE SCHEDULE: a register tile of `block` rows by `parts` taps shares what it reads.
+        const int block = std::min(rows, k.target.vector_registers == 32 ? 8 : 4), length = taps - 1 + rows;
+        y.split(c, co, ci, vec).split(r, ro, ri, block, TailStrategy::ShiftInwards).reorder(ci, ri, ro, m, co).vectorize(ci).unroll(ri);
+        sum.compute_at(y, ro).bound_extent(c, vec).bound_extent(r, block).vectorize(c).unroll(r);
+        sum.update().reorder(c, r, t.x, m, t.y).vectorize(c).unroll(r).unroll(t.x);
+        line.compute_at(y, co).bound_extent(n, length).bound_extent(c, vec).vectorize(c);
+        store(line, int64_t{4} * vec * length);
+    } else {
+        // THE ALGORITHM for few rows: each sum in `parts`, so that enough independent sums are under way.
+        Func total("total");
+        RDom i(0, taps / parts, "i"), q(0, parts, "q");
+        sum(c, p, m, r) = 0.0f;
+        sum(c, p, m, r) += kernel(c, m, i * parts + p) * u(c, wrapped(position + r - (i * parts + p), ring));
+        total(c, m, r) = 0.0f;
+        total(c, m, r) += sum(c, q, m, r);
+        y(c, m, r) = k.epilogue(total(c, m, r), {c, m, r}, y_shape, channels);
+
+        // THE SCHEDULE
+        const int block = vec * divisor_at_most(width / vec, 4);
+        y.split(c, co, ci, block).reorder(ci, co, m, r).vectorize(ci, vec).unroll(ci);
+        sum.compute_at(y, co).bound_extent(c, block).vectorize(c, vec).unroll(c).unroll(p);
+        sum.update().reorder(c, p, m, r, i).vectorize(c, vec).unroll(c).unroll(p);
+        total.compute_at(y, co).bound_extent(c, block).vectorize(c, vec).unroll(c);
+        total.update().reorder(c, m, r, q).vectorize(c, vec).unroll(c).unroll(q);
     }
     k.output(y, y_shape);
 }

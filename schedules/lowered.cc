@@ -6,8 +6,8 @@ using namespace Halide;
 
 namespace {
 
-constexpr int64_t block_overhead = 320;     // header, footer, alignment and the padding Halide adds to each heap allocation
-constexpr int64_t stack_limit = 16 * 1024;  // bytes of intermediates in a frame
+constexpr int64_t block_overhead = 320;           // header, footer, alignment and the padding Halide adds to each heap allocation
+constexpr int64_t stack_limit = 16 * 1024;        // bytes of intermediates in a frame
 constexpr int64_t halide_stack_limit = 16 * 1024; // larger ones go to the heap by themselves
 
 class Allocations : public Internal::IRVisitor {
@@ -48,10 +48,10 @@ int64_t constant(const Expr &e, const std::string &name) {
     return *value;
 }
 
-nlohmann::json argument(const std::string &name, const char *kind, Type type, const Parameter &parameter) {
+nlohmann::json argument(const std::string &name, const char *kind, Type type, const Parameter &parameter, const Parameter &extents) {
     nlohmann::json dims = nlohmann::json::array();
     for (int i = 0; i < parameter.dimensions(); i++)
-        dims.push_back({constant(parameter.extent_constraint(i), name), constant(parameter.stride_constraint(i), name)});
+        dims.push_back({constant(extents.extent_constraint(i), name), constant(parameter.stride_constraint(i), name)});
     return {{"name", name}, {"kind", kind}, {"elem", elem_name(type)}, {"dims", dims}};
 }
 
@@ -66,15 +66,12 @@ uint64_t scratch_bytes(const std::string &kernel, const Module &module) {
 
 std::string signature_json(const KernelBuilder &builder, uint64_t scratch) {
     nlohmann::json args = nlohmann::json::array();
-    for (const ImageParam &buffer : builder.buffers()) args.push_back(argument(buffer.name(), "input", buffer.type(), buffer.parameter()));
+    for (const ImageParam &buffer : builder.buffers())
+        args.push_back(argument(buffer.name(), "input", buffer.type(), buffer.parameter(), buffer.parameter()));
     for (const Param<int> &scalar : builder.scalars())
         args.push_back({{"name", scalar.name()}, {"kind", "scalar"}, {"elem", "i32"}, {"dims", nlohmann::json::array()}});
-    for (const Func &output : builder.outputs()) {
-        const auto buffers = output.output_buffers();
-        for (size_t i = 0; i < buffers.size(); i++)
-            args.push_back(argument(output.name() + (buffers.size() > 1 ? "." + std::to_string(i) : ""), "output", output.types()[i],
-                                    buffers[i].parameter()));
-    }
+    for (const KernelBuilder::NamedOutput &output : builder.output_buffers())
+        args.push_back(argument(output.name, "output", output.type, output.buffer.parameter(), output.extents.parameter()));
     return nlohmann::json{{"args", args}, {"scratch_bytes", scratch}}.dump();
 }
 

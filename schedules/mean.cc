@@ -18,7 +18,6 @@ void build_mean_run(KernelBuilder &k) {
     // Sums in float64: a mean of thousands of rows keeps float32 accuracy, and a run equals a stream.
     Var c("c"), r("r");
     Func sum("sum"), y("y");
-    RDom t(0, rows, "t");
     Expr value;
     if (mode == "mean" || mode == "sum") {
         RDom valid(0, length, "valid");
@@ -31,13 +30,13 @@ void build_mean_run(KernelBuilder &k) {
     y(c, r) = k.epilogue(value, {c, r}, y_shape, channels);
 
     // THE SCHEDULE
-    const int lanes = dividing_vector(width, k.target.vector_lanes);
-    const int block = lanes * divisor_at_most(width / lanes, 4);
+    const int vec = dividing_vector(width, k.target.vector_lanes);
+    const int block = vec * divisor_at_most(width / vec, 4);
     Var co("co"), ci("ci");
-    y.split(c, co, ci, block).vectorize(ci, lanes).unroll(ci);
+    y.split(c, co, ci, block).vectorize(ci, vec).unroll(ci);
     if (mode == "mean" || mode == "sum") {
-        sum.compute_at(y, co).vectorize(c, lanes).unroll(c);
-        sum.update().reorder(c, sum.rvars()[0]).vectorize(c, lanes).unroll(c);
+        sum.compute_at(y, co).vectorize(c, vec).unroll(c);
+        sum.update().reorder(c, sum.rvars()[0]).vectorize(c, vec).unroll(c);
     }
     k.output(y, y_shape);
 }
@@ -64,15 +63,16 @@ void build_mean_stream(KernelBuilder &k) {
     RDom all(0, width, "all");
     after(all) = sums(all, rows);
     after(width) = before(width) + cast<double>(rows);
+    after.update(1).unscheduled();
 
     // THE SCHEDULE
-    const int lanes = dividing_vector(width, k.target.vector_lanes);
+    const int vec = dividing_vector(width, k.target.vector_lanes);
     sums.compute_root().bound_extent(c, width).bound_extent(r, rows + 1);
-    sums.update(0).vectorize(c, lanes);
-    sums.update(1).reorder(c, t).vectorize(c, lanes);
+    sums.update(0).vectorize(c, vec);
+    sums.update(1).reorder(c, t).vectorize(c, vec);
     store(sums, int64_t{8} * width * (rows + 1));
-    y.vectorize(c, lanes);
-    after.update(0).allow_race_conditions().vectorize(all, lanes);
+    y.vectorize(c, vec);
+    after.update(0).allow_race_conditions().vectorize(all, vec);
     k.output(y, y_shape);
     k.output(after, dense({width + 1}));
 }
@@ -99,12 +99,12 @@ void build_mean_window(KernelBuilder &k) {
     after(i) = min(cast<double>(frames), count(i) + cast<double>(rows));
 
     // THE SCHEDULE
-    const int lanes = dividing_vector(width, k.target.vector_lanes);
-    const int block = lanes * divisor_at_most(width / lanes, 4);
+    const int vec = dividing_vector(width, k.target.vector_lanes);
+    const int block = vec * divisor_at_most(width / vec, 4);
     Var co("co"), ci("ci");
-    y.split(c, co, ci, block).reorder(ci, co, r).vectorize(ci, lanes).unroll(ci);
-    sum.compute_at(y, co).vectorize(c, lanes).unroll(c);
-    sum.update().reorder(c, t).vectorize(c, lanes).unroll(c);
+    y.split(c, co, ci, block).reorder(ci, co, r).vectorize(ci, vec).unroll(ci);
+    sum.compute_at(y, co).vectorize(c, vec).unroll(c);
+    sum.update().reorder(c, t).vectorize(c, vec).unroll(c);
     k.output(y, y_shape);
     k.output(after, dense({1}));
 }

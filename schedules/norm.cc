@@ -19,20 +19,20 @@ void build_norm(KernelBuilder &k) {
     if (centred) shift = k.weight(scalars ? "s" : "bias", dense({scalars ? 1 : width}));
 
     // THE ALGORITHM
-    // Sums run in `lanes` independent chains. Padding lanes are zero in x: they only matter once the mean is subtracted.
-    const int lanes = dividing_vector(group, k.target.vector_lanes), count = channels * copies;
+    // Sums run in parallel chains. Padding lanes are zero in x: they only matter once the mean is subtracted.
+    const int vec = dividing_vector(group, k.target.vector_lanes), count = channels * copies;
     Var c("c"), r("r"), l("l");
-    RDom i(0, width / lanes, "i"), f(0, lanes, "f"), i2(0, width / lanes, "i2"), f2(0, lanes, "f2");
-    auto valid = [&](const Expr &lane) { return channels == group ? Expr(const_true()) : lane % group < channels; };
+    RDom i(0, width / vec, "i"), f(0, vec, "f"), i2(0, width / vec, "i2"), f2(0, vec, "f2");
+    auto valid = [&](const Expr &lane) { return channels == group ? Expr(Internal::const_true()) : lane % group < channels; };
     Func sums("sums"), mean("mean"), squares("squares"), factor("factor"), y("y");
     sums(l, r) = 0.0f;
-    sums(l, r) += x(i * lanes + l, r);
+    sums(l, r) += x(i * vec + l, r);
     mean(r) = 0.0f;
     mean(r) += sums(f, r) * (1.0f / static_cast<float>(count));
     auto centre = [&](const Expr &lane) { return centred ? x(lane, r) - mean(r) : Expr(x(lane, r)); };
-    Expr term = centre(i2 * lanes + l);
+    Expr term = centre(i2 * vec + l);
     squares(l, r) = 0.0f;
-    squares(l, r) += centred ? select(valid(i2 * lanes + l), term * term, 0.0f) : term * term;
+    squares(l, r) += centred ? select(valid(i2 * vec + l), term * term, 0.0f) : term * term;
     Func square("square");
     square(r) = 0.0f;
     square(r) += squares(f2, r);
@@ -44,7 +44,7 @@ void build_norm(KernelBuilder &k) {
     y(c, r) = k.epilogue(value, {c, r}, shape, channels);
 
     // THE SCHEDULE
-    y.vectorize(c, lanes);
+    y.vectorize(c, vec);
     for (Func partial : {sums, squares}) {
         if (partial.name() == sums.name() && !centred) continue;
         partial.compute_at(y, r).vectorize(l);

@@ -22,11 +22,11 @@ void build_pointwise(KernelBuilder &k) {
     y(vars) = k.epilogue(x(at), at, shape, channels);
 
     // THE SCHEDULE
-    const int lanes = k.target.vector_lanes;
-    if (group >= lanes) {
-        y.vectorize(i, lanes, group % lanes ? TailStrategy::ShiftInwards : TailStrategy::Auto);
-    } else if (group == 1 && !grouped && rows >= lanes) {
-        y.reorder(r, i).vectorize(r, lanes, TailStrategy::ShiftInwards); // one value a row: rows are contiguous
+    const int vec = k.target.vector_lanes;
+    if (group >= vec) {
+        y.vectorize(i, vec, group % vec ? TailStrategy::ShiftInwards : TailStrategy::Auto);
+    } else if (group == 1 && !grouped && rows >= vec) {
+        y.reorder(r, i).vectorize(r, vec, TailStrategy::ShiftInwards); // one value a row: rows are contiguous
     }
     k.output(y, shape);
 }

@@ -13,32 +13,32 @@ void build_softmax(KernelBuilder &k) {
     ImageParam x = k.input("x", shape);
 
     // THE ALGORITHM
-    // Maximum and sum run in `lanes` independent chains, folded at the end. Only valid lanes take part.
-    const int lanes = dividing_vector(width, k.target.vector_lanes);
+    // Maximum and sum run in parallel chains, folded at the end. Only valid lanes take part.
+    const int vec = dividing_vector(width, k.target.vector_lanes);
     Var c("c"), r("r"), l("l");
-    RDom i(0, width / lanes, "i"), f(0, lanes, "f"), i2(0, width / lanes, "i2"), f2(0, lanes, "f2");
+    RDom i(0, width / vec, "i"), f(0, vec, "f"), i2(0, width / vec, "i2"), f2(0, vec, "f2");
     Func peaks("peaks"), peak("peak"), e("e"), sums("sums"), sum("sum"), y("y");
-    auto valid = [&](const Expr &lane) { return channels == width ? Expr(const_true()) : lane < channels; };
+    auto valid = [&](const Expr &lane) { return channels == width ? Expr(Internal::const_true()) : lane < channels; };
     const float lowest = -3.0e38f;
     peaks(l, r) = lowest;
-    peaks(l, r) = max(peaks(l, r), select(valid(i * lanes + l), x(i * lanes + l, r), lowest));
+    peaks(l, r) = max(peaks(l, r), select(valid(i * vec + l), x(i * vec + l, r), lowest));
     peak(r) = lowest;
     peak(r) = max(peak(r), peaks(f, r));
     e(c, r) = select(valid(c), exp(max(x(c, r) - peak(r), -87.0f)), 0.0f);
     sums(l, r) = 0.0f;
-    sums(l, r) += e(i2 * lanes + l, r);
+    sums(l, r) += e(i2 * vec + l, r);
     sum(r) = 0.0f;
     sum(r) += sums(f2, r);
     y(c, r) = k.epilogue(e(c, r) / sum(r), {c, r}, shape, channels);
 
     // THE SCHEDULE
-    y.vectorize(c, lanes);
+    y.vectorize(c, vec);
     for (Func partial : {peaks, sums}) {
         partial.compute_at(y, r).vectorize(l);
         partial.update().reorder(l, partial.rvars()[0]).vectorize(l);
     }
     for (Func whole : {peak, sum}) whole.compute_at(y, r).update().unroll(whole.rvars()[0]);
-    e.compute_at(y, r).bound_extent(c, width).vectorize(c, lanes);
+    e.compute_at(y, r).bound_extent(c, width).vectorize(c, vec);
     store(e, int64_t{4} * width);
     k.output(y, shape);
 }

@@ -19,7 +19,8 @@ void build_spectrum(KernelBuilder &k) {
     k.no_epilogue();
     const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16), kernels = two_sided ? 2 * copies : copies;
 
-    ImageParam taps_in = k.input("k", {{static_cast<uint32_t>(tile), 1}, {static_cast<uint32_t>(kernels), row}, {static_cast<uint32_t>(taps), row * kernels}});
+    ImageParam taps_in =
+        k.input("k", {{static_cast<uint32_t>(tile), 1}, {static_cast<uint32_t>(kernels), row}, {static_cast<uint32_t>(taps), row * kernels}});
     ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}), Float(64));
 
     // THE ALGORITHM
@@ -43,7 +44,7 @@ void build_spectrum(KernelBuilder &k) {
             x[p] = {value[0], value[1]};
         }
         transform.forward(x, static_cast<int>(level), Expr(d.y));
-        buffer(v, scatter(at), q, m) = Tuple(gather(real_parts(x)), gather(imaginary_parts(x)));
+        buffer(v, scatter(at), q, m) = Tuple(gather(real_parts(x, Float(64))), gather(imaginary_parts(x, Float(64))));
         buffer.update(static_cast<int>(level)).reorder(v, d.x, d.y, q, m);
         size = step;
     }
@@ -51,10 +52,10 @@ void build_spectrum(KernelBuilder &k) {
     y(v, part, q, n, m) = cast<float>(factor * select(part == 0, buffer(v, n, q, m)[0], buffer(v, n, q, m)[1]));
 
     // THE SCHEDULE
-    const int lanes = std::min(tile, std::max(1, k.target.vector_lanes / 2));
-    y.reorder(v, part, n, q, m).bound(part, 0, 2).bound(v, 0, tile).unroll(part).vectorize(v, lanes);
-    buffer.compute_at(y, q).bound_extent(v, tile).bound_extent(n, length).vectorize(v, lanes);
-    for (size_t level = 0; level < transform.radices().size(); level++) buffer.update(static_cast<int>(level)).vectorize(v, lanes);
+    const int vec = std::min(tile, std::max(1, k.target.vector_lanes / 2));
+    y.reorder(v, part, n, q, m).bound(part, 0, 2).bound(v, 0, tile).unroll(part).vectorize(v, vec);
+    buffer.compute_at(y, q).bound_extent(v, tile).bound_extent(n, length).vectorize(v, vec);
+    for (size_t level = 0; level < transform.radices().size(); level++) buffer.update(static_cast<int>(level)).vectorize(v, vec);
     buffer.store_in(MemoryType::Heap);
     k.output(y, dense({tile, 2, partitions, length, copies}));
 }

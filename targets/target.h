@@ -8,9 +8,9 @@
 namespace longwave::targets {
 
 struct Target {
-    std::string name;         // "x86-64-v3": what users write and artifacts say
-    std::string halide;       // Halide target string of its kernels
-    int vector_lanes = 4;     // float32 lanes of one natural vector
+    std::string name;     // "x86-64-v3": what users write and artifacts say
+    std::string halide;   // Halide target string of its kernels
+    int vector_lanes = 4; // float32 lanes of one natural vector
     int vector_registers = 16;
     bool fused_multiply_add = false;
     uint64_t features = 0;    // CPU features its code needs (formats/artifact/features.h)

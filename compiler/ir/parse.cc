@@ -23,7 +23,7 @@ public:
                 if (word == "graph") LW_TRY(graph_name());
                 else if (word == "output") LW_TRY(output());
                 else if (word == "certificate") LW_TRY(certificate());
-                else return fail("expected graph, output, certificate or a value, found " + word);
+                else return fail_name("expected graph, output, certificate or a value, found " + word);
             }
             LW_TRY(end_of_line());
         }
@@ -45,11 +45,13 @@ private:
             ++at_;
         }
     }
-    Status fail(const std::string &message) const {
+    Status fail(const std::string &message) const { return fail_at(at_, message); }
+    Status fail_name(const std::string &message) const { return fail_at(name_at_, message); } // at the name read last
+    Status fail_at(size_t place, const std::string &message) const {
         size_t line = 1, start = 0;
-        for (size_t i = 0; i < at_ && i < text_.size(); ++i)
+        for (size_t i = 0; i < place && i < text_.size(); ++i)
             if (text_[i] == '\n') ++line, start = i + 1;
-        return Status::input(fmt::format("line {}, column {}: {}", line, at_ - start + 1, message));
+        return Status::input(fmt::format("line {}, column {}: {}", line, place - start + 1, message));
     }
     bool take(const std::string &token) {
         spaces();
@@ -67,10 +69,10 @@ private:
     static bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; }
     Expected<std::string> name(const char *what) {
         spaces();
-        const size_t begin = at_;
+        name_at_ = at_;
         while (letter(peek())) ++at_;
-        if (at_ == begin) return fail(std::string("expected ") + what);
-        return text_.substr(begin, at_ - begin);
+        if (at_ == name_at_) return fail(std::string("expected ") + what);
+        return text_.substr(name_at_, at_ - name_at_);
     }
     Expected<std::string> string() {
         LW_TRY(expect("\""));
@@ -149,7 +151,7 @@ private:
         LW_TRY(expect("%"));
         LW_ASSIGN(const std::string id, name("the name of a value"));
         const auto found = values_.find(id);
-        if (found == values_.end()) return fail("%" + id + " is not known here");
+        if (found == values_.end()) return fail_name("%" + id + " is not known here");
         return found->second;
     }
 
@@ -187,7 +189,7 @@ private:
         ++at_;
         auto id = name("the name of a value");
         if (!id) return id.status();
-        if (values_.count(*id)) return fail("%" + *id + " is there already");
+        if (values_.count(*id)) return fail_name("%" + *id + " is there already");
         LW_TRY(expect("="));
         auto op = name("an op, input or const");
         if (!op) return op.status();
@@ -202,7 +204,7 @@ private:
         LW_ASSIGN(const std::string kind, name("audio, features or tokens"));
         size_t k = 0;
         while (k < std::size(input_kinds) && kind != input_kinds[k]) ++k;
-        if (k == std::size(input_kinds)) return fail("expected audio, features or tokens, found " + kind);
+        if (k == std::size(input_kinds)) return fail_name("expected audio, features or tokens, found " + kind);
         out.kind = static_cast<GraphInput::Kind>(k);
         if (take("rate=")) {
             LW_ASSIGN(out.sample_rate, digits<uint32_t>("a sample rate"));
@@ -227,6 +229,7 @@ private:
         return builder_.constant(key, shape, found->second);
     }
     Expected<ValueId> node(const std::string &op) {
+        const size_t place = name_at_;
         std::vector<ValueId> inputs;
         LW_TRY(expect("("));
         if (!take(")")) {
@@ -242,7 +245,7 @@ private:
                 LW_ASSIGN(const std::string key, name("an attribute"));
                 LW_TRY(expect("="));
                 LW_ASSIGN(const Attribute attribute, this->attribute());
-                if (!attributes.emplace(key, attribute).second) return fail("attribute " + key + " is there already");
+                if (!attributes.emplace(key, attribute).second) return fail_name("attribute " + key + " is there already");
             } while (take(","));
             LW_TRY(expect("}"));
         }
@@ -260,15 +263,15 @@ private:
             }
         }
         const auto made = builder_.node(op, std::move(inputs), std::move(attributes), layer);
-        if (!made) return fail(made.status().message());
+        if (!made) return fail_at(place, made.status().message());
         const Type &inferred = builder_.graph().type(*made);
-        if (written && *written != inferred) return fail(fmt::format("expected {}, found {}", print(inferred), print(*written)));
+        if (written && *written != inferred) return fail_at(place, fmt::format("expected {}, found {}", print(inferred), print(*written)));
         return *made;
     }
 
     const std::string &text_;
     const std::map<std::string, std::vector<double>> &weights_;
-    size_t at_ = 0;
+    size_t at_ = 0, name_at_ = 0;
     Builder builder_{""};
     std::map<std::string, ValueId> values_;
     bool named_ = false;

@@ -25,13 +25,37 @@ struct Branch {
     std::optional<ValueId> expanded;
     std::vector<std::string> parts;        // "3", "5", "identity"
     bool direct = false, norm = false;     // D in tap 0, a norm in taps and bias: merging it alone saves something
+    bool depthwise = true;                 // every convolution in it is a depthwise conv2d, and so will be the merged one
     std::string layer;                     // of its longest convolution
 
     size_t length() const { return taps[0].size(); }
 };
 
 Branch identity(uint32_t heads) {
-    return {std::vector(heads, std::vector{1.0}), std::vector(heads, 0.0), {}, {"identity"}, false, false, {}};
+    return {std::vector(heads, std::vector{1.0}), std::vector(heads, 0.0), {}, {"identity"}, false, false, true, {}};
+}
+
+// conv2d over one frequency with a filter for each channel: a short causal convolution in torch order, so lag j has weight W[kt − 1 − j].
+bool is_depthwise(const ir::Graph &graph, const ir::Node &node) {
+    if (!is(&node, "conv2d") || graph.type(node.inputs[0]).dims.size() != 1) return false;
+    const auto &dims = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
+    const uint32_t heads = graph.type(node.inputs[0]).dims[0];
+    return dims[0] == heads && dims[1] == 1 && dims[3] == 1 && node.integer("groups") == heads && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
+}
+
+std::optional<Branch> short_convolution(const ir::Graph &graph, const ir::Node &node) {
+    const ir::Constant *w = graph.constant(node.inputs[1]), *bias = node.integer("bias") ? graph.constant(node.inputs[2]) : nullptr;
+    if (!w || (node.integer("bias") && !bias)) return {};
+    const auto &dims = graph.type(node.inputs[1]).dims;
+    Branch branch = identity(dims[0]);
+    branch.parts = {fmt::format("{}", dims[2])};
+    branch.layer = node.layer;
+    for (size_t h = 0; h < dims[0]; ++h) {
+        const auto filter = w->data->begin() + static_cast<ptrdiff_t>(h * dims[2]);
+        branch.taps[h].assign(std::make_reverse_iterator(filter + dims[2]), std::make_reverse_iterator(filter));
+        branch.bias[h] = bias ? (*bias->data)[h] : 0.0;
+    }
+    return branch;
 }
 
 std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) {
@@ -41,6 +65,7 @@ std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) 
     Branch branch = identity(dims[1]);
     branch.parts = {k ? fmt::format("{}", dims[2]) : fmt::format("long {}", dims[2])};
     branch.layer = node.layer;
+    branch.depthwise = false;
     for (size_t h = 0; h < dims[1]; ++h) {
         const double direct = (*d->data)[h];
         branch.direct |= k && direct != 0;
@@ -64,6 +89,7 @@ std::optional<Branch> sum(Branch a, const Branch &b) {
     a.parts.insert(a.parts.end(), b.parts.begin(), b.parts.end());
     a.direct |= b.direct;
     a.norm |= b.norm;
+    a.depthwise &= b.depthwise;
     return a;
 }
 
@@ -101,6 +127,7 @@ std::optional<Branch> branch_of(const ir::Graph &graph, ValueId value, ValueId x
     const ir::Node *node = graph.producer(value);
     if (!node || (!root && graph.uses(value) != 1)) return {};
     if (is(node, "long_conv")) return node->inputs[0] == x ? convolution(graph, *node) : std::nullopt;
+    if (is_depthwise(graph, *node)) return node->inputs[0] == x ? short_convolution(graph, *node) : std::nullopt;
     const bool add = is(node, "add");
     if (!add && !is(node, "affine") && !is(node, "batch_norm")) return {};
     auto first = branch_of(graph, node->inputs[0], x, false);
@@ -119,7 +146,7 @@ void terms_of(const ir::Graph &graph, ValueId value, bool root, std::vector<Valu
 
 void bases_of(const ir::Graph &graph, ValueId value, std::vector<ValueId> &bases) {
     const ir::Node *node = graph.producer(value);
-    if (is(node, "long_conv")) {
+    if (node && (is(node, "long_conv") || is_depthwise(graph, *node))) {
         if (std::find(bases.begin(), bases.end(), node->inputs[0]) == bases.end()) bases.push_back(node->inputs[0]);
     } else if (is(node, "add")) {
         for (const ValueId id : node->inputs) bases_of(graph, id, bases);
@@ -154,7 +181,8 @@ std::optional<Merge> merge_on(const ir::Graph &graph, ValueId x, const std::vect
     // A norm of x alone, or x itself, is no convolution yet.
     if (!known || known->branch.layer.empty()) return {};
     const Branch &branch = known->branch;
-    return branch.parts.size() > 1 || branch.direct || branch.norm ? known : std::nullopt;
+    // A norm behind a single conv2d is folded by fold_norms.
+    return branch.parts.size() > 1 || branch.direct || (branch.norm && !branch.depthwise) ? known : std::nullopt;
 }
 
 std::vector<Merge> merges_of(const ir::Graph &graph, ValueId root, std::vector<ValueId> &rest) {
@@ -171,31 +199,51 @@ std::vector<Merge> merges_of(const ir::Graph &graph, ValueId root, std::vector<V
     return merges;
 }
 
-std::string describe(const Branch &branch, bool biased) {
-    if (branch.parts.size() == 1 && !branch.norm) return fmt::format("D into tap 0 of {}", branch.length());
-    const std::string into = branch.expanded ? "one long convolution, single taps in D" : fmt::format("{} taps", branch.length());
-    return fmt::format("branches {{{}}} → {}{}", fmt::join(branch.parts, ", "), into, biased ? " and a bias" : "");
+bool biased(const Branch &branch) {
+    return std::any_of(branch.bias.begin(), branch.bias.end(), [](double b) { return b != 0; });
 }
 
-Expected<ValueId> emit(ir::Rewriter &rewrite, const ir::Graph &graph, const Merge &merge) {
+std::string describe(const Branch &branch) {
+    if (branch.parts.size() == 1 && !branch.norm) return fmt::format("D into tap 0 of {}", branch.length());
+    const std::string into = branch.expanded ? "one long convolution, single taps in D" : fmt::format("{} taps", branch.length());
+    return fmt::format("branches {{{}}} → {}{}", fmt::join(branch.parts, ", "), into, biased(branch) ? " and a bias" : "");
+}
+
+Expected<ValueId> emit_depthwise(ir::Rewriter &rewrite, const Merge &merge) {
+    const Branch &branch = merge.branch;
+    const auto heads = static_cast<uint32_t>(branch.taps.size()), length = static_cast<uint32_t>(branch.length());
+    std::vector<double> weight;
+    for (const auto &row : branch.taps) weight.insert(weight.end(), row.rbegin(), row.rend());
+    std::vector<ValueId> inputs{rewrite.map(merge.x), rewrite.to().constant(branch.layer + ".weight.merged", {heads, 1, length, 1}, std::move(weight))};
+    if (biased(branch)) inputs.push_back(rewrite.to().constant(branch.layer + ".bias.merged", {heads}, branch.bias));
+    return rewrite.to().node("conv2d", inputs,
+                             {{"stride_t", int64_t{1}}, {"stride_f", int64_t{1}}, {"groups", int64_t{heads}}, {"bias", int64_t{biased(branch)}}, {"frequency", int64_t{0}}},
+                             branch.layer);
+}
+
+Expected<ValueId> emit_long(ir::Rewriter &rewrite, const Merge &merge) {
     const Branch &branch = merge.branch;
     const auto heads = static_cast<uint32_t>(branch.taps.size()), length = static_cast<uint32_t>(branch.length());
     std::vector<double> taps;
     for (const auto &row : branch.taps) taps.insert(taps.end(), row.begin(), row.end());
     ir::Builder &to = rewrite.to();
-    const ValueId k = branch.expanded ? rewrite.map(*branch.expanded) : to.constant(branch.layer + ".k", {1, heads, length}, taps);
-    const ValueId d = to.constant(branch.layer + ".D", {1, heads}, branch.expanded ? taps : std::vector(heads, 0.0));
-    LW_ASSIGN(ValueId y, to.node("long_conv", {rewrite.map(merge.x), k, d}, {{"channels", int64_t{1}}, {"two_sided", int64_t{0}}}, branch.layer));
-    const bool biased = std::any_of(branch.bias.begin(), branch.bias.end(), [](double b) { return b != 0; });
-    if (biased) {
-        const ValueId ones = to.constant(branch.layer + ".ones", {heads}, std::vector(heads, 1.0)), bias = to.constant(branch.layer + ".bias", {heads}, branch.bias);
-        LW_ASSIGN(y, to.node("affine", {y, ones, bias}, {}, branch.layer));
-    }
+    const ValueId k = branch.expanded ? rewrite.map(*branch.expanded) : to.constant(branch.layer + ".k.merged", {1, heads, length}, taps);
+    const ValueId d = to.constant(branch.layer + ".D.merged", {1, heads}, branch.expanded ? taps : std::vector(heads, 0.0));
+    LW_ASSIGN(const ValueId y, to.node("long_conv", {rewrite.map(merge.x), k, d}, {{"channels", int64_t{1}}, {"two_sided", int64_t{0}}}, branch.layer));
+    if (!biased(branch)) return y;
+    const ValueId ones = to.constant(branch.layer + ".ones", {heads}, std::vector(heads, 1.0)), bias = to.constant(branch.layer + ".bias.merged", {heads}, branch.bias);
+    return to.node("affine", {y, ones, bias}, {}, branch.layer);
+}
+
+Expected<ValueId> emit(ir::Rewriter &rewrite, const ir::Graph &graph, const Merge &merge) {
+    const Branch &branch = merge.branch;
+    ir::Builder &to = rewrite.to();
+    LW_ASSIGN(const ValueId y, branch.depthwise ? emit_depthwise(rewrite, merge) : emit_long(rewrite, merge));
     LW_ASSIGN(const ir::Graph before, ir::excerpt(graph, merge.x, merge.terms));
     LW_ASSIGN(const ir::Graph after, ir::excerpt(to.graph(), rewrite.map(merge.x), {y}));
-    const size_t longest = branch.expanded ? graph.type(*branch.expanded).dims[2] : length;
-    const size_t nonzero = std::max<size_t>(4, (size_t{1} << 26) / (longest * heads * merge.terms.size())); // bounds the work of the re-run
-    LW_ASSIGN(ir::Certificate certificate, ir::certify("merge_branches", branch.layer, describe(branch, biased), before, after, longest + 8, nonzero));
+    const size_t longest = branch.expanded ? graph.type(*branch.expanded).dims[2] : branch.length();
+    const size_t nonzero = std::max<size_t>(4, (size_t{1} << 26) / (longest * branch.taps.size() * merge.terms.size())); // bounds the work of the re-run
+    LW_ASSIGN(ir::Certificate certificate, ir::certify("merge_branches", branch.layer, describe(branch), before, after, longest + 8, nonzero));
     to.certificate(std::move(certificate));
     return y;
 }
@@ -203,7 +251,7 @@ Expected<ValueId> emit(ir::Rewriter &rewrite, const ir::Graph &graph, const Merg
 // Marks what a merge replaced, so that no part of it is merged again.
 void cover(const ir::Graph &graph, ValueId value, ValueId x, std::set<ValueId> &covered) {
     const ir::Node *node = graph.producer(value);
-    if (value == x || !node || !covered.insert(value).second || is(node, "long_conv")) return;
+    if (value == x || !node || !covered.insert(value).second || is(node, "long_conv") || is(node, "conv2d")) return;
     cover(graph, node->inputs[0], x, covered);
     if (is(node, "add")) cover(graph, node->inputs[1], x, covered);
 }

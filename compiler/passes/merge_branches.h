@@ -1,5 +1,5 @@
-// Merges parallel branches on one value (re-parameterisation): short and long causal convolutions, norms behind them, identities and scaled identities become
-// one long_conv and, where a bias remains, one affine. D goes into tap 0.
+// Merges parallel branches on one value (re-parameterisation): short (depthwise conv2d) and long causal convolutions, norms behind them, identities and scaled
+// identities become one conv2d with a bias where all were short, else one long_conv and, where a bias remains, one affine. D goes into tap 0.
 // Why here: after kernels are taps; before norms fold, because a norm behind a convolution belongs to its branch.
 // Needs: causal convolutions of one channel copy with constant taps. With taps that are expanded later, only single taps merge, into D.
 // Keeps: what is not exact. A norm before a convolution stays: its shift would meet the zeros before the start. Two-sided convolutions stay as they are.

@@ -11,8 +11,8 @@ constexpr uint64_t cache_line = 64;
 uint64_t aligned(uint64_t n) { return (n + cache_line - 1) / cache_line * cache_line; }
 } // namespace
 
-KernelCall::KernelCall(EntryPlanner &planner, const ir::Node &node, ir::ValueId output, bool glu)
-    : node(node), glu(glu), streaming(planner.streaming()), planner_(planner), output_(output) {
+KernelCall::KernelCall(EntryPlanner &planner, const ir::Node &of, ir::ValueId output, bool gated)
+    : node(of), glu(gated), streaming(planner.streaming()), planner_(planner), output_(output) {
     spec_["params"] = nlohmann::json::object();
     sequence_rows_ = planner.rows_of(output);
     if (streaming) rows_ = sequence_rows_;
@@ -87,9 +87,17 @@ BufferId KernelCall::remember(const std::string &name, uint64_t bytes) {
 
 void KernelCall::ping_pong(const std::string &name, uint64_t bytes, uint64_t tile_bytes) {
     uint64_t slot = aligned(bytes);
-    Place read{.buffer = remember(name, 2 * slot), .slot_bytes = slot, .tile_bytes = tile_bytes, .slots = 2};
+    Place read{.tile_bytes = tile_bytes};
     Place written = read;
-    written.slot_add = 1;
+    if (streaming) {
+        read.buffer = written.buffer = remember(name, 2 * slot);
+        read.slots = written.slots = 2;
+        read.slot_bytes = written.slot_bytes = slot;
+        written.slot_add = 1;
+    } else { // a run fires once: from zeros into a buffer nobody reads
+        read.buffer = remember(name, slot);
+        written.buffer = planner_.buffer(node.layer + " " + name + " after", Space::arena, slot);
+    }
     inputs_.push_back(read);
     outputs_.push_back(written);
 }

@@ -124,12 +124,10 @@ Broken output_rule(const Scene &scene, const fb::OutputPort &port, uint32_t inde
         return broken(12, "period and phase of an output: port, period", index, port.period());
     if (port.clock_den() < 1) return broken(12, "clock of an output: port", index);
     if (stream) {
-        // As many rows in a firing as its blocks have ticks of this clock, and a start-up of whole rows (README.md, Rows of a stream).
+        // As many rows in a firing as its blocks have ticks of this clock.
         const unsigned __int128 ticks = static_cast<unsigned __int128>(port.period()) * scene.entry.block();
-        const unsigned __int128 wait = static_cast<unsigned __int128>(port.period() - 1 - port.phase()) * scene.entry.block() + port.delay();
         if (port.clock_num() < 1 || ticks * port.clock_num() != static_cast<unsigned __int128>(port.rows()) * port.clock_den())
             return broken(12, "rows of an output do not fit its clock: port, rows", index, port.rows());
-        if (wait * port.clock_num() % port.clock_den() != 0) return broken(12, "delay of an output is not a whole number of its rows: port, delay", index, port.delay());
     } else {
         const uint64_t rows = port.clock_num() == 0 ? 1 : uint64_t{scene.entry.block()} * port.clock_num() / port.clock_den();
         if (port.period() != 1 || port.clock_num() > cap::extent || port.rows() < rows) return broken(12, "rows of an output: port, rows", index, port.rows());

@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/rules.h"
+#include "formats/artifact/text.h"
 #include <cstring>
 
 namespace longwave::artifact {
@@ -27,6 +28,8 @@ Broken v3_declared_size(const Subject &s) {
     if (h.plan_offset != header_bytes) return broken(3, "plan offset: found, expected", h.plan_offset, header_bytes);
     if (h.plan_bytes > cap::plan || !checked::inside(h.plan_offset, h.plan_bytes, s.request.size))
         return broken(3, "the plan reaches beyond the file: plan bytes, file bytes", h.plan_bytes, s.request.size);
+    if (s.request.front && !checked::inside(h.plan_offset, h.plan_bytes, s.request.front_size))
+        return broken(3, "the plan changed its size while it was read: plan bytes, bytes read", h.plan_bytes, s.request.front_size);
     return {};
 }
 
@@ -56,7 +59,12 @@ Broken v5_flatbuffer(Subject &s) {
     const uint8_t *bytes = s.front + s.header->plan_offset;
     flatbuffers::Verifier verifier(bytes, size, options);
     if (!fb::VerifyPlanBuffer(verifier)) return broken(5, "the plan is not a well-formed flatbuffer: bytes", size);
-    s.plan = fb::GetPlan(bytes);
+    const fb::Plan *plan = fb::GetPlan(bytes);
+    // The verifier aligns a vector's length but not its elements; the only elements wider than a length are these.
+    for (uint32_t v = 0; v < plan->variants()->size(); ++v)
+        if (reinterpret_cast<uintptr_t>(plan->variants()->Get(v)->scratch()->Data()) % alignof(uint64_t) != 0)
+            return broken(5, "scratch sizes are not aligned: variant", v);
+    s.plan = plan;
     return {};
 }
 
@@ -130,7 +138,7 @@ Broken v17_variant(const Subject &s) {
     if (!host || plan.kernels()->size() == 0) return {};
     for (const fb::CodeVariant *variant : *plan.variants())
         if (variant->machine() == host->machine && (variant->features() & ~host->features) == 0 &&
-            (!s.request.variant || strcmp(s.request.variant, variant->target()->c_str()) == 0))
+            (!s.request.variant || equal(*variant->target(), s.request.variant)))
             return {};
     return broken(17, "no code variant for this processor: variants, features of the processor", plan.variants()->size(), host->features);
 }

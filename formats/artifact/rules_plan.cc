@@ -2,8 +2,7 @@
 #include "formats/artifact/abi.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/rules.h"
-#include <cmath>
-#include <cstring>
+#include "formats/artifact/text.h"
 
 namespace longwave::artifact {
 
@@ -144,7 +143,7 @@ static bool same_outputs(const fb::Entry &a, const fb::Entry &b) {
         if (a.inputs()->Get(i)->input() != b.inputs()->Get(i)->input()) return false;
     for (uint32_t i = 0; i < count(a.outputs()); ++i) {
         const fb::OutputPort &p = *a.outputs()->Get(i), &q = *b.outputs()->Get(i);
-        if (strcmp(p.name()->c_str(), q.name()->c_str()) != 0 || p.width() != q.width() || p.clock_num() != q.clock_num() || p.clock_den() != q.clock_den())
+        if (!equal(*p.name(), *q.name()) || p.width() != q.width() || p.clock_num() != q.clock_num() || p.clock_den() != q.clock_den())
             return false;
     }
     return true;
@@ -188,10 +187,18 @@ Broken v13_indices(const Subject &s) {
         const fb::Golden &golden = *plan.golden()->Get(g);
         if (golden.entry() >= plan.entries()->size()) return broken(13, "a golden vector names no entry: vector, entry", g, golden.entry());
         const fb::Entry &entry = *plan.entries()->Get(golden.entry());
-        for (uint32_t t = 0; t < count(golden.inputs()); ++t)
-            if (golden.inputs()->Get(t)->port() >= count(entry.inputs())) return broken(13, "a golden input names no port: vector, tensor", g, t);
-        for (uint32_t t = 0; t < count(golden.outputs()); ++t)
-            if (golden.outputs()->Get(t)->port() >= count(entry.outputs())) return broken(13, "a golden output names no port: vector, tensor", g, t);
+        if (count(golden.inputs()) != count(entry.inputs())) return broken(13, "inputs of a golden vector: vector, inputs", g, count(golden.inputs()));
+        if (count(golden.outputs()) > cap::ports) return broken(13, "outputs of a golden vector: vector, outputs", g, count(golden.outputs()));
+        for (uint32_t t = 0; t < count(golden.inputs()); ++t) {
+            const fb::GoldenTensor &tensor = *golden.inputs()->Get(t);
+            if (tensor.port() != t) return broken(13, "golden inputs are not in the ports' order: vector, tensor", g, t);
+            if (tensor.width() != plan.inputs()->Get(entry.inputs()->Get(t)->input())->width()) return broken(13, "width of a golden input: vector, tensor", g, t);
+        }
+        for (uint32_t t = 0; t < count(golden.outputs()); ++t) {
+            const fb::GoldenTensor &tensor = *golden.outputs()->Get(t);
+            if (tensor.port() >= count(entry.outputs())) return broken(13, "a golden output names no port: vector, tensor", g, t);
+            if (tensor.width() != entry.outputs()->Get(tensor.port())->width()) return broken(13, "width of a golden output: vector, tensor", g, t);
+        }
     }
     return indices_of_decision(plan);
 }
@@ -262,8 +269,11 @@ Broken v16_names(const Subject &s) {
     if (plan.decision())
         if (Broken b = text(plan.decision()->output(), Text::name, "output of the decision: -, byte", 0)) return b;
     for (const fb::Entry *entry : *plan.entries()) {
-        for (uint32_t i = 0; i < count(entry->outputs()); ++i)
+        for (uint32_t i = 0; i < count(entry->outputs()); ++i) {
             if (Broken b = text(entry->outputs()->Get(i)->name(), Text::name, "name of an output: port, byte", i)) return b;
+            for (uint32_t j = 0; j < i; ++j)
+                if (equal(*entry->outputs()->Get(i)->name(), *entry->outputs()->Get(j)->name())) return broken(16, "two outputs of an entry have one name: ports", i, j);
+        }
         for (uint32_t i = 0; i < entry->steps()->size(); ++i)
             if (Broken b = text(entry->steps()->Get(i)->name(), Text::path_like, "name of a step: step, byte", i)) return b;
     }

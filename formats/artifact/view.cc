@@ -1,5 +1,5 @@
 #include "formats/artifact/view.h"
-#include <cstring>
+#include "formats/artifact/text.h"
 
 namespace longwave::artifact {
 
@@ -28,7 +28,7 @@ const fb::CodeVariant *View::variant(uint16_t machine, uint64_t features, const 
     const fb::CodeVariant *best = nullptr;
     for (const fb::CodeVariant *variant : *plan_->variants()) {
         if (variant->machine() != machine || (variant->features() & ~features) != 0) continue;
-        if (name && strcmp(name, variant->target()->c_str()) != 0) continue;
+        if (name && !equal(*variant->target(), name)) continue;
         if (!best || __builtin_popcountll(variant->features()) > __builtin_popcountll(best->features())) best = variant;
     }
     return best;

@@ -73,15 +73,20 @@ json check_branches(const json &value, const std::string &path, Problems &proble
 
 bool check_value(const AttributeType &type, const json &value, const std::string &path, Problems &problems) {
     switch (type.kind) {
-    case Kind::integer: return integer_in(value, type.low, type.high, path, problems);
-    case Kind::number: return number_in(value, type.low, type.high, path, problems);
+    case Kind::integer:
+        return integer_in(value, type.low, type.high, path, problems);
+    case Kind::number:
+        return number_in(value, type.low, type.high, path, problems);
     case Kind::boolean:
         if (value.is_boolean()) return true;
         problems.add(path, "true or false", describe(value));
         return false;
-    case Kind::text: return check_choice(type, value, path, problems);
-    case Kind::pair: return check_pair(type, value, path, problems);
-    case Kind::branches: break; // the caller's
+    case Kind::text:
+        return check_choice(type, value, path, problems);
+    case Kind::pair:
+        return check_pair(type, value, path, problems);
+    case Kind::branches:
+        break; // the caller's
     }
     return false;
 }
@@ -107,11 +112,11 @@ bool good_name(const json &value, const std::string &path, bool slash_allowed, P
     }
     const auto &text = value.get_ref<const std::string &>();
     bool control = std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-    const char *expected = text.empty()                                              ? "a text that is not empty"
-                           : text.size() > max_name                                  ? "at most 256 bytes"
-                           : control                                                 ? "a text without control characters"
+    const char *expected = text.empty()                                            ? "a text that is not empty"
+                           : text.size() > max_name                                ? "at most 256 bytes"
+                           : control                                               ? "a text without control characters"
                            : !slash_allowed && text.find('/') != std::string::npos ? "a name without '/' (it separates a residual from its layers)"
-                                                                                     : nullptr;
+                                                                                   : nullptr;
     if (!expected) return true;
     problems.add(path, expected, text.size() > max_name ? std::to_string(text.size()) + " bytes" : in_quotes(text));
     return false;
@@ -120,9 +125,9 @@ bool good_name(const json &value, const std::string &path, bool slash_allowed, P
 void only_keys(const json &object, const std::vector<std::string> &known, const std::string &path, Problems &problems) {
     for (const auto &[key, value] : object.items()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-        std::string hint = did_you_mean(key, known), expected;
+        std::string expected;
         for (const auto &k : known) expected += (expected.empty() ? "" : ", ") + k;
-        problems.add(member(path, key), "one of the keys " + expected, "an unknown key", hint);
+        problems.add(member(path, key), "one of the keys " + expected, "an unknown key", problems.hint(key, known));
     }
 }
 
@@ -136,8 +141,10 @@ json read_attributes(const LayerType &type, const json &object, const std::vecto
         const std::string here = member(path, a.name);
         auto given = object.find(a.name);
         if (given == object.end()) {
-            if (a.required) problems.add(here, "this key (" + type.name + " needs it)", "no such key");
-            else if (!a.fallback.empty()) checked[a.name] = json::parse(a.fallback);
+            if (a.required)
+                problems.add(here, "this key (" + type.name + " needs it)", "no such key");
+            else if (!a.fallback.empty())
+                checked[a.name] = json::parse(a.fallback);
         } else if (a.kind == Kind::branches) {
             checked[a.name] = check_branches(*given, here, problems);
         } else if (check_value(a, *given, here, problems)) {

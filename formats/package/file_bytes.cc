@@ -35,7 +35,9 @@ Expected<std::vector<uint8_t>> read_file(const std::string &path, uint64_t limit
         ssize_t n = read(file.fd, bytes.data() + done, size - done);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused(path, errno);
-        if (n == 0) return Status::input(path + ": became shorter while it was read: expected " + std::to_string(size) + " bytes, found " + std::to_string(done));
+        if (n == 0)
+            return Status::input(path + ": became shorter while it was read: expected " + std::to_string(size) + " bytes, found " +
+                                 std::to_string(done));
         done += static_cast<uint64_t>(n);
     }
     return bytes;

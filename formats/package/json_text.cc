@@ -7,6 +7,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t max_values = 2'000'000; // a value takes many times the bytes of its text
+
 // Builds the document itself, because only a handler sees a key that comes twice.
 class Handler final : public nlohmann::json_sax<json> {
 public:
@@ -57,12 +59,15 @@ private:
 
     std::string path() const {
         std::string text;
-        for (size_t i = 0; i + 1 < stack_.size(); ++i)
-            text = stack_[i]->is_array() ? element(text, stack_[i]->size() - 1) : member(text, keys_[i]);
+        for (size_t i = 0; i + 1 < stack_.size(); ++i) text = stack_[i]->is_array() ? element(text, stack_[i]->size() - 1) : member(text, keys_[i]);
         return text.empty() ? source_ : text;
     }
 
     template <class Value> json *put(Value &&value) {
+        if (++values_ > max_values) {
+            problems_.line(source_ + ": more than " + std::to_string(max_values) + " values");
+            return nullptr;
+        }
         if (stack_.empty()) return &(root = std::forward<Value>(value));
         if (stack_.back()->is_array()) return &stack_.back()->emplace_back(std::forward<Value>(value));
         *slot_ = std::forward<Value>(value);
@@ -74,7 +79,9 @@ private:
             problems_.line(path() + ": nested deeper than " + std::to_string(max_depth_) + " levels; flatten the description");
             return false;
         }
-        stack_.push_back(put(std::move(empty)));
+        json *opened = put(std::move(empty));
+        if (!opened) return false;
+        stack_.push_back(opened);
         keys_.emplace_back();
         return true;
     }
@@ -92,6 +99,7 @@ private:
     std::vector<json *> stack_;
     std::vector<std::string> keys_; // the key being read of each open object
     json *slot_ = nullptr;
+    size_t values_ = 0;
     std::vector<std::unique_ptr<json>> repeated_;
 };
 

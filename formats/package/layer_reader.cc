@@ -128,7 +128,7 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
     for (const auto &[parameter, key] : keys->items()) {
         const std::string here = member(layer.path + ".keys", parameter);
         if (!reads_parameter(type, layer.attributes, parameter)) {
-            problems_.add(here, "a parameter that this " + layer.type + " reads", "another", did_you_mean(parameter, names));
+            problems_.add(here, "a parameter that this " + layer.type + " reads", "another", problems_.hint(parameter, names));
         } else if (good_name(key, here, true, problems_)) {
             layer.keys[parameter] = key;
         }
@@ -164,13 +164,14 @@ std::string LayerReader::resolve(const json &reference, const std::string &path,
     }
     std::vector<std::string> names;
     for (const auto &[address, where] : known_) names.push_back(address);
-    problems_.add(path, "the name of an input or of an earlier layer", in_quotes(name), did_you_mean(name, names));
+    problems_.add(path, "the name of an input or of an earlier layer", in_quotes(name), problems_.hint(name, names));
     return name;
 }
 
 void LayerReader::define(const std::string &address, const std::string &path) {
     auto [it, fresh] = known_.emplace(address, path);
-    if (!fresh) problems_.add(path + ".name", "a name that is used once", in_quotes(address) + ", which " + it->second + " has too", "rename one of them");
+    if (!fresh)
+        problems_.add(path + ".name", "a name that is used once", in_quotes(address) + ", which " + it->second + " has too", "rename one of them");
 }
 
 } // namespace longwave::package

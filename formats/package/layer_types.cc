@@ -1,19 +1,22 @@
 #include "formats/package/layer_types.h"
 #include <algorithm>
-#include <charconv>
 
 namespace longwave::package {
 namespace {
 
 using Kind = AttributeType::Kind;
 
+constexpr size_t max_indexed = 64; // scales, branches
+
 AttributeType size(std::string name) { return {std::move(name)}; }
 AttributeType size_or(std::string name, std::string fallback) { return {std::move(name), Kind::integer, false, std::move(fallback)}; }
-AttributeType count_or(std::string name, std::string fallback, double high) { return {std::move(name), Kind::integer, false, std::move(fallback), 0, high}; }
+AttributeType count_or(std::string name, std::string fallback, double high) {
+    return {std::move(name), Kind::integer, false, std::move(fallback), 0, high};
+}
 AttributeType flag(std::string name, std::string fallback) { return {std::move(name), Kind::boolean, false, std::move(fallback)}; }
 AttributeType small(std::string name, std::string fallback) { return {std::move(name), Kind::number, false, std::move(fallback), 0, 1}; } // eps
 
-const std::vector<ParameterType> weight_and_bias = {{"weight"}, {"bias", "bias"}};
+const std::vector<ParameterType> weight_and_bias = {{"weight"}, {"bias", {"bias"}}};
 
 std::vector<LayerType> make_layer_types() {
     const ParameterType weight{"weight"}, bias{"bias"};
@@ -57,14 +60,14 @@ std::vector<LayerType> make_layer_types() {
           {"kernel_norm_initialized"},
           {"multiplier"},
           {"decay"},
-          {"output_linear.weight", "!linear"},
-          {"output_linear.bias", "!linear"},
-          {"output_linear.0.weight", "postact"},
-          {"output_linear.0.bias", "postact"},
-          {"norm.norm.weight", "layer_norm"},
-          {"norm.norm.bias", "layer_norm"},
-          {"norm.norm.m", "layer_norm"},
-          {"norm.norm.s", "layer_norm"}}},
+          {"output_linear.weight", {"!linear", "!postact"}},
+          {"output_linear.bias", {"!linear", "!postact"}},
+          {"output_linear.0.weight", {"!linear", "postact"}},
+          {"output_linear.0.bias", {"!linear", "postact"}},
+          {"norm.norm.weight", {"!linear", "layer_norm"}},
+          {"norm.norm.bias", {"!linear", "layer_norm"}},
+          {"norm.norm.m", {"!linear", "layer_norm"}},
+          {"norm.norm.s", {"!linear", "layer_norm"}}}},
         {"branches",
          {{"branches", Kind::branches}},
          {{"#.conv.weight"}, {"#.conv.bias"}, {"#.bn.weight"}, {"#.bn.bias"}, {"#.bn.running_mean"}, {"#.bn.running_var"}}},
@@ -85,12 +88,14 @@ std::vector<LayerType> make_branch_kinds() {
     };
 }
 
-bool condition_holds(const std::string &when, const nlohmann::json &attributes) {
-    if (when.empty()) return true;
-    bool negated = when[0] == '!';
-    auto it = attributes.find(when.substr(negated));
-    bool on = it != attributes.end() && !it->is_null() && *it != false;
-    return on != negated;
+bool is_on(const nlohmann::json &attributes, const std::string &name) {
+    auto it = attributes.find(name);
+    return it != attributes.end() && !it->is_null() && *it != false;
+}
+
+bool condition_holds(const std::vector<std::string> &when, const nlohmann::json &attributes) {
+    return std::all_of(when.begin(), when.end(),
+                       [&](const std::string &c) { return c[0] == '!' ? !is_on(attributes, c.substr(1)) : is_on(attributes, c); });
 }
 
 } // namespace
@@ -111,22 +116,24 @@ const LayerType *find_layer_type(std::string_view name) {
     return nullptr;
 }
 
-bool reads_parameter(const LayerType &type, const nlohmann::json &attributes, std::string_view parameter) {
-    for (const auto &known : type.parameters) {
-        std::string_view pattern = known.name;
-        if (auto mark = pattern.find('#'); mark != pattern.npos) {
-            std::string_view head = pattern.substr(0, mark), tail = pattern.substr(mark + 1);
-            if (parameter.size() <= head.size() + tail.size() || !parameter.starts_with(head) || !parameter.ends_with(tail)) continue;
-            std::string_view digits = parameter.substr(head.size(), parameter.size() - head.size() - tail.size());
-            uint32_t index = 0;
-            auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-            if (error != std::errc() || end != digits.data() + digits.size()) continue;
-        } else if (pattern != parameter) {
+std::vector<std::string> read_parameters(const LayerType &type, const nlohmann::json &attributes) {
+    std::vector<std::string> names;
+    for (const auto &parameter : type.parameters) {
+        if (!condition_holds(parameter.when, attributes)) continue;
+        const size_t mark = parameter.name.find('#');
+        if (mark == std::string::npos) {
+            names.push_back(parameter.name);
             continue;
         }
-        if (condition_holds(known.when, attributes)) return true;
+        for (size_t i = 0; i < max_indexed; ++i)
+            names.push_back(parameter.name.substr(0, mark) + std::to_string(i) + parameter.name.substr(mark + 1));
     }
-    return false;
+    return names;
+}
+
+bool reads_parameter(const LayerType &type, const nlohmann::json &attributes, std::string_view parameter) {
+    const auto names = read_parameters(type, attributes);
+    return std::find(names.begin(), names.end(), parameter) != names.end();
 }
 
 } // namespace longwave::package

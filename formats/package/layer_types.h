@@ -1,5 +1,5 @@
-// The one table of layer types: their attributes with kinds, defaults and ranges, and the names of their parameters. README.md shows the same table to
-// people, and a test holds the two together. What a layer computes is compiler/layers.
+// The one table of layer types: their attributes with kinds, defaults and ranges, and the names of their parameters. README.md shows the same table
+// to people, and a test holds the two together. What a layer computes is compiler/layers.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -21,15 +21,15 @@ struct AttributeType {
 };
 
 struct ParameterType {
-    std::string name;        // "weight"; '#' stands for an index: "kernel_list.#"
-    std::string when = {};   // attribute that must be true (or not null) for the parameter to be read; "!linear": must be false
+    std::string name;                   // "weight"; '#' stands for an index: "kernel_list.#"
+    std::vector<std::string> when = {}; // it is read when these attributes are true (or not null); "!linear": when `linear` is not
 };
 
 struct LayerType {
     std::string name;
     std::vector<AttributeType> attributes;
     std::vector<ParameterType> parameters;
-    bool norm = false;       // may be the norm of a residual
+    bool norm = false; // may be the norm of a residual
     bool two_inputs = false;
 };
 
@@ -39,7 +39,8 @@ const LayerType *find_layer_type(std::string_view name); // null when unknown
 // Elements of the attribute `branches`, in the same form: "conv1d" and "identity".
 const std::vector<LayerType> &branch_kinds();
 
-// True when `parameter` ("kernel_list.3") is one that `type` reads with these checked attributes.
+// The parameters that `type` reads with these checked attributes; of indexed ones as many as there may be ("kernel_list.0" … "kernel_list.63").
+std::vector<std::string> read_parameters(const LayerType &type, const nlohmann::json &attributes);
 bool reads_parameter(const LayerType &type, const nlohmann::json &attributes, std::string_view parameter);
 
 } // namespace longwave::package

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t max_json_depth = 64, max_inputs = 16, max_outputs = 64, max_labels = 65'535;
-constexpr uint64_t max_json_bytes = 64u << 20;
+constexpr uint64_t max_json_bytes = 16u << 20;
 constexpr double max_rate = 1'000'000; // Hz
 
 // The value of `key`, which must be a list of 1 to `limit`; an empty list when that was reported.
@@ -49,8 +49,10 @@ Input read_input(const json &object, const std::string &path, Problems &problems
         if (kind != k.name) continue;
         input.kind = k.kind;
         only_keys(object, {"name", "kind", k.key}, path, problems);
-        if (!object.contains(k.key)) problems.add(member(path, k.key), std::string("this key (") + k.name + " needs it)", "no such key");
-        else if (integer_in(object[k.key], 1, k.high, member(path, k.key), problems)) input.*k.field = object[k.key];
+        if (!object.contains(k.key))
+            problems.add(member(path, k.key), std::string("this key (") + k.name + " needs it)", "no such key");
+        else if (integer_in(object[k.key], 1, k.high, member(path, k.key), problems))
+            input.*k.field = object[k.key];
         return input;
     }
     problems.add(path + ".kind", "\"audio\", \"features\" or \"tokens\"", object.contains("kind") ? describe(kind) : "no such key",
@@ -65,7 +67,8 @@ std::vector<Input> read_inputs(const json &model, Problems &problems) {
     for (size_t i = 0; i < list.size(); ++i) {
         inputs.push_back(read_input(list[i], element("inputs", i), problems));
         const auto &name = inputs.back().name;
-        if (!name.empty() && !names.insert(name).second) problems.add(element("inputs", i) + ".name", "a name that is used once", in_quotes(name) + " again");
+        if (!name.empty() && !names.insert(name).second)
+            problems.add(element("inputs", i) + ".name", "a name that is used once", in_quotes(name) + " again");
     }
     return inputs;
 }
@@ -107,7 +110,8 @@ std::vector<std::string> read_labels(const json &model, Problems &problems) {
 }
 
 void expect_label(const std::string &label, const std::vector<std::string> &labels, const std::string &path, Problems &problems) {
-    if (std::find(labels.begin(), labels.end(), label) == labels.end()) problems.add(path, "one of the labels", in_quotes(label), did_you_mean(label, labels));
+    if (std::find(labels.begin(), labels.end(), label) == labels.end())
+        problems.add(path, "one of the labels", in_quotes(label), problems.hint(label, labels));
 }
 
 Decision read_decision(const json &object, const Package &package, Problems &problems) {
@@ -125,7 +129,8 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     const json output = object.value("output", json());
     if (output.is_string()) decision.output = output;
     if (std::find(outputs.begin(), outputs.end(), decision.output) == outputs.end() || !output.is_string()) {
-        problems.add("decision.output", "the name of an output", object.contains("output") ? describe(output) : "no such key", did_you_mean(decision.output, outputs));
+        problems.add("decision.output", "the name of an output", object.contains("output") ? describe(output) : "no such key",
+                     did_you_mean(decision.output, outputs));
     }
 
     const json ignore = object.value("ignore", json::array());
@@ -143,8 +148,10 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
         const std::string here = member("decision.threshold", label);
         if (label != "default") expect_label(label, package.labels, here, problems);
         if (!number_in(value, 0, 1, here, problems)) continue;
-        if (label == "default") decision.default_threshold = value;
-        else decision.thresholds[label] = value;
+        if (label == "default")
+            decision.default_threshold = value;
+        else
+            decision.thresholds[label] = value;
     }
 
     auto number = [&](const char *key, float &out, double low, double high) {
@@ -153,7 +160,8 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     number("smoothing_ms", decision.smoothing_ms, 0, 60'000);
     number("release", decision.release, 0, 1);
     number("refractory_ms", decision.refractory_ms, 0, 600'000);
-    if (object.contains("min_count") && integer_in(object["min_count"], 1, 100'000, "decision.min_count", problems)) decision.min_count = object["min_count"];
+    if (object.contains("min_count") && integer_in(object["min_count"], 1, 100'000, "decision.min_count", problems))
+        decision.min_count = object["min_count"];
     return decision;
 }
 
@@ -193,18 +201,16 @@ void check_finite(const std::map<std::string, Tensor> &weights, Problems &proble
         if (bad == 0) continue;
         const char *what = std::isnan(tensor.data[first]) ? "NaN" : tensor.data[first] > 0 ? "+infinity" : "-infinity";
         problems.add("tensor " + in_quotes(key) + " index " + std::to_string(first), "a finite number",
-                     what + (bad > 1 ? " (and " + std::to_string(bad - 1) + " more in this tensor)" : std::string()), "the training diverged or the file is damaged");
+                     what + (bad > 1 ? " (and " + std::to_string(bad - 1) + " more in this tensor)" : std::string()),
+                     "the training diverged or the file is damaged");
     }
 }
 
 void mark_used(const Layer &layer, const std::map<std::string, Tensor> &weights, std::set<std::string> &used) {
     const LayerType *type = find_layer_type(layer.type);
     if (!type) return;
-    for (const auto &[parameter, key] : layer.keys) used.insert(key);
-    const std::string prefix = layer.prefix + ".";
-    for (auto it = weights.lower_bound(prefix); it != weights.end() && it->first.starts_with(prefix); ++it) {
-        const std::string parameter = it->first.substr(prefix.size());
-        if (!layer.keys.count(parameter) && reads_parameter(*type, layer.attributes, parameter)) used.insert(it->first);
+    for (const auto &parameter : read_parameters(*type, layer.attributes)) {
+        if (auto it = weights.find(layer.key(parameter)); it != weights.end()) used.insert(it->first);
     }
     if (layer.norm) mark_used(*layer.norm, weights, used);
     for (const auto &inner : layer.layers) mark_used(inner, weights, used);
@@ -237,7 +243,8 @@ Expected<Package> parse(const std::string &model_json, std::map<std::string, Ten
 
 Expected<Package> read(const std::string &folder) {
     struct stat info;
-    if (stat(folder.c_str(), &info) != 0) return Status::input(folder + ": cannot be read: " + std::strerror(errno) + "; expected a folder with model.json and weights.safetensors");
+    if (stat(folder.c_str(), &info) != 0)
+        return Status::input(folder + ": cannot be read: " + std::strerror(errno) + "; expected a folder with model.json and weights.safetensors");
     if (!S_ISDIR(info.st_mode)) return Status::input(folder + ": expected a folder with model.json and weights.safetensors, found a file");
 
     Problems problems;
@@ -245,8 +252,10 @@ Expected<Package> read(const std::string &folder) {
     const std::string model_path = folder + "/model.json";
     auto model = read_file(model_path, max_json_bytes);
     problems.append(model.status());
-    if (auto tensors = read_safetensors(folder + "/weights.safetensors")) weights = *std::move(tensors);
-    else problems.append(tensors.status());
+    if (auto tensors = read_safetensors(folder + "/weights.safetensors"))
+        weights = *std::move(tensors);
+    else
+        problems.append(tensors.status());
     if (!model) return problems.status();
 
     std::string_view text(reinterpret_cast<const char *>(model->data()), model->size());

@@ -23,7 +23,7 @@ struct Input {
 };
 
 struct Layer {
-    std::string path;                        // JSON path for messages: "layers[3].layers[0]"
+    std::string path; // JSON path for messages: "layers[3].layers[0]"
     std::string type, name, prefix;
     std::string address;                     // the name with those of the residuals around it: "block.0/glu"; the norm of a residual: "block.0/norm"
     std::vector<std::string> inputs;         // addresses of layers or inputs; empty: the layer before
@@ -68,7 +68,8 @@ struct Package {
 Expected<Package> read(const std::string &folder);
 // The same from memory (oracle fixtures, tests): `weights` as in weights.safetensors. Both check that every weight is finite.
 Expected<Package> parse(const std::string &model_json, std::map<std::string, Tensor> weights);
-// Reads one safetensors file; every offset, shape and duplicate is checked. Element types: F32 only (F64, F16, BF16, I64, BOOL are widened or refused by name).
+// Reads one safetensors file; every offset, shape and duplicate is checked. Element types: F32; F16, BF16, F64, I64
+// and BOOL become float32 as safetensors.h says; any other is refused by name.
 Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path);
 
 } // namespace longwave::package

@@ -50,8 +50,8 @@ static size_t distance(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
-std::string nearest(std::string_view word, const std::vector<std::string> &candidates) {
-    if (word.size() < 2 || word.size() > 256) return {};
+static std::string nearest(std::string_view word, const std::vector<std::string> &candidates) {
+    if (word.size() < 2 || word.size() > 100 || candidates.size() > 10'000) return {};
     std::string best;
     size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1; // anything further away is another word
     for (const auto &candidate : candidates) {
@@ -72,6 +72,12 @@ static std::string_view cut(std::string_view text, size_t limit) {
     if (text.size() <= limit) return text;
     while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xc0) == 0x80) --limit;
     return text.substr(0, limit);
+}
+
+std::string Problems::hint(std::string_view word, const std::vector<std::string> &candidates) {
+    if (hints_ >= max_hints_) return {};
+    ++hints_;
+    return did_you_mean(word, candidates);
 }
 
 std::string in_quotes(std::string_view text) {
@@ -97,7 +103,8 @@ std::string compact(const nlohmann::json &value) {
 }
 
 std::string member(std::string_view path, std::string_view key) {
-    bool plain = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+    bool plain = !key.empty() && key.size() <= 80 &&
+                 std::all_of(key.begin(), key.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
     std::string text(path);
     if (!plain) return text + "[" + in_quotes(key) + "]";
     return text.empty() ? std::string(key) : text + "." + std::string(key);
@@ -108,12 +115,18 @@ std::string element(std::string_view path, size_t index) { return std::string(pa
 std::string describe(const nlohmann::json &value) {
     using Kind = nlohmann::json::value_t;
     switch (value.type()) {
-    case Kind::null: return "null";
-    case Kind::string: return "the text " + in_quotes(value.get_ref<const std::string &>());
-    case Kind::object: return value.empty() ? "an empty object" : "an object";
-    case Kind::array: return "a list of " + std::to_string(value.size());
-    case Kind::boolean: return value.get<bool>() ? "true" : "false";
-    default: return value.dump();
+    case Kind::null:
+        return "null";
+    case Kind::string:
+        return "the text " + in_quotes(value.get_ref<const std::string &>());
+    case Kind::object:
+        return value.empty() ? "an empty object" : "an object";
+    case Kind::array:
+        return "a list of " + std::to_string(value.size());
+    case Kind::boolean:
+        return value.get<bool>() ? "true" : "false";
+    default:
+        return value.dump();
     }
 }
 

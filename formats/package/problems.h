@@ -17,16 +17,17 @@ public:
     bool any() const { return count_ != 0; }
     size_t count() const { return count_; }
     Status status() const; // ok, or Fault::input with all lines
+    // did_you_mean for lists that come from outside: at most a few dozen times, because comparing everything with everything is slow.
+    std::string hint(std::string_view word, const std::vector<std::string> &candidates);
 
 private:
-    static constexpr size_t max_lines_ = 200; // a hostile file may be wrong in a million places
+    static constexpr size_t max_lines_ = 200, max_hints_ = 32; // a hostile file may be wrong in a million places
     std::vector<std::string> lines_;
-    size_t count_ = 0;
+    size_t count_ = 0, hints_ = 0;
 };
 
-// The candidate that `word` is probably a misspelling of; empty when none is near.
-std::string nearest(std::string_view word, const std::vector<std::string> &candidates);
-// "; did you mean …?" or an empty text.
+// "did you mean …?" with the candidate that `word` is probably a misspelling of; an empty text when none is near. Long words and lists are not
+// searched.
 std::string did_you_mean(std::string_view word, const std::vector<std::string> &candidates);
 // A JSON value for messages: kind and text, cut when long.
 std::string describe(const nlohmann::json &value);

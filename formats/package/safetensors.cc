@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr uint64_t max_header = 100'000'000; // the format's own limit
 constexpr uint64_t max_file = uint64_t{1} << 36;
-constexpr size_t max_rank = 8;
+constexpr size_t max_rank = 8, max_tensors = 65'536;
 
 float widen_half(uint16_t h) {
     uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 0x3ffu;
@@ -75,7 +75,8 @@ bool read_entry(const std::string &key, const json &info, Entry &entry, Problems
         return false;
     }
     for (const auto &[name, value] : info.items()) {
-        if (name != "dtype" && name != "shape" && name != "data_offsets") problems.add(where, "only dtype, shape and data_offsets", "the key " + in_quotes(name));
+        if (name != "dtype" && name != "shape" && name != "data_offsets")
+            problems.add(where, "only dtype, shape and data_offsets", "the key " + in_quotes(name));
     }
     for (const char *name : {"dtype", "shape", "data_offsets"}) {
         if (!info.contains(name)) problems.add(where, std::string("the key \"") + name + "\"", "none");
@@ -115,13 +116,18 @@ bool read_entry(const std::string &key, const json &info, Entry &entry, Problems
 
 // Tensors must lie one after the other, from the first byte to the last.
 void check_layout(std::vector<Entry> &entries, uint64_t size, const std::string &source, Problems &problems) {
-    std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return std::tie(a.begin, a.end, a.key) < std::tie(b.begin, b.end, b.key); });
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry &a, const Entry &b) { return std::tie(a.begin, a.end, a.key) < std::tie(b.begin, b.end, b.key); });
     uint64_t at = 0;
     for (const auto &entry : entries) {
         const std::string where = "tensor " + in_quotes(entry.key);
-        if (entry.end > size) problems.add(where, "data inside the file (" + std::to_string(size) + " bytes of data)", "an end at " + std::to_string(entry.end), "the file is cut short; copy or export it again");
-        else if (entry.begin < at) problems.add(where, "a start at " + std::to_string(at), std::to_string(entry.begin) + ", which overlaps the tensor before");
-        else if (entry.begin > at) problems.add(where, "a start at " + std::to_string(at), std::to_string(entry.begin) + ", which leaves a gap");
+        if (entry.end > size)
+            problems.add(where, "data inside the file (" + std::to_string(size) + " bytes of data)", "an end at " + std::to_string(entry.end),
+                         "the file is cut short; copy or export it again");
+        else if (entry.begin < at)
+            problems.add(where, "a start at " + std::to_string(at), std::to_string(entry.begin) + ", which overlaps the tensor before");
+        else if (entry.begin > at)
+            problems.add(where, "a start at " + std::to_string(at), std::to_string(entry.begin) + ", which leaves a gap");
         at = std::max(at, entry.end);
     }
     if (at < size) problems.add(source, "the last tensor to end at the end of the file", std::to_string(size - at) + " bytes after it");
@@ -137,8 +143,8 @@ Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_
     }
     uint64_t header = load<uint64_t>(bytes.data());
     if (header > max_header || header > bytes.size() - 8 || header < 2) {
-        problems.add(source, "a header of 2 to " + std::to_string(std::min<uint64_t>(max_header, bytes.size() - 8)) + " bytes", std::to_string(header),
-                     "the file is cut short or no safetensors file");
+        problems.add(source, "a header of 2 to " + std::to_string(std::min<uint64_t>(max_header, bytes.size() - 8)) + " bytes",
+                     std::to_string(header), "the file is cut short or no safetensors file");
         return problems.status();
     }
     std::string_view text(reinterpret_cast<const char *>(bytes.data()) + 8, header);
@@ -150,10 +156,12 @@ Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_
     if (!document) return problems.status();
 
     std::vector<Entry> entries;
+    if (document->size() > max_tensors) problems.add(source, "at most " + std::to_string(max_tensors) + " tensors", std::to_string(document->size()));
     for (const auto &[key, info] : document->items()) {
         if (key == "__metadata__") {
             bool texts = info.is_object();
-            if (texts) for (const auto &v : info) texts = texts && v.is_string();
+            if (texts)
+                for (const auto &v : info) texts = texts && v.is_string();
             if (!texts) problems.add(source + ": __metadata__", "an object of texts", describe(info));
             continue;
         }

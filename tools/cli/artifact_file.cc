@@ -32,7 +32,7 @@ Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
     return result;
 }
 
-bool runs_here(const artifact::fb::CodeVariant &variant) {
+bool runs_here(const fb::CodeVariant &variant) {
     const artifact::Host host = artifact::host();
     return variant.machine() == host.machine && (variant.features() & ~host.features) == 0;
 }

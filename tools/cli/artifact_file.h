@@ -12,7 +12,7 @@ class ArtifactFile {
 public:
     static Expected<ArtifactFile> read(const std::string &path);
     const artifact::View &view() const { return view_; }
-    const artifact::fb::Plan &plan() const { return view_.plan(); }
+    const fb::Plan &plan() const { return view_.plan(); }
     uint64_t size() const { return size_; }
 
 private:
@@ -22,7 +22,7 @@ private:
 };
 
 // Can this machine run the variant?
-bool runs_here(const artifact::fb::CodeVariant &variant);
+bool runs_here(const fb::CodeVariant &variant);
 // "x86-64-v3": the highest level of this processor's architecture that it runs. Empty when it is none of ours.
 std::string host_target();
 

@@ -83,8 +83,8 @@ public:
     // Top-1 over the clips, each cut or filled with silence to one length.
     Status accuracy(const std::vector<Clip> &clips, ordered_json &json) {
         if (model_.stream_outputs.at(0).width != model_.labels.size())
-            return Status::usage("the model's first output has " + std::to_string(model_.stream_outputs[0].width) + " values a row, not one for each of its " +
-                                 std::to_string(model_.labels.size()) + " labels");
+            return Status::usage("the model's first output has " + std::to_string(model_.stream_outputs[0].width) +
+                                 " values a row, not one for each of its " + std::to_string(model_.labels.size()) + " labels");
         const size_t labels = model_.labels.size(), length = model_.info.has_run ? model_.info.run_capacity : rate();
         std::vector<std::vector<uint64_t>> confusion(labels, std::vector<uint64_t>(labels));
         ordered_json predictions = ordered_json::object();
@@ -102,7 +102,8 @@ public:
             if (last.empty()) return Status::input(clips[i].path + ": the model gave no output for a clip of " + std::to_string(length) + " samples");
             const auto decided = static_cast<size_t>(std::max_element(last.begin(), last.end()) - last.begin());
             confusion[clips[i].label][decided]++;
-            if (flags_.predictions) predictions[clips[i].path] = {{"label", model_.labels[clips[i].label]}, {"predicted", model_.labels[decided]}, {"outputs", last}};
+            if (flags_.predictions)
+                predictions[clips[i].path] = {{"label", model_.labels[clips[i].label]}, {"predicted", model_.labels[decided]}, {"outputs", last}};
         }
         uint64_t right = 0, all = 0, right_words = 0, all_words = 0;
         ordered_json recall;
@@ -127,28 +128,24 @@ public:
     }
 
     // Events over the clips, each followed by quiet: how many words are missed.
-    Status rejects(const std::vector<Clip> &clips, const Decision &decision, ordered_json &json) {
-        Spotter spotter(decision, row_seconds(decision.output));
+    Status rejects(const std::vector<Clip> &clips, Spotter &spotter, ordered_json &json) {
         const std::vector<float> quiet(static_cast<size_t>(flags_.quiet_ms * rate() / 1000));
         uint64_t words = 0, missed = 0, wrong = 0, on_others = 0;
-        LW_TRY(stream_.reset());
+        LW_TRY(spotter.reset());
         Progress progress;
         for (size_t i = 0; i < clips.size(); i++) {
             progress.show(i, clips.size(), "events");
             const uint32_t label = clips[i].label;
-            const bool word = !decision.ignored[label];
+            const bool word = spotter.fires(label);
             bool heard = false;
-            const auto event = [&](const Event &e) {
+            const auto event = [&](const lw_event &e) {
                 if (word && e.label == label) heard = true;
                 else (word ? wrong : on_others)++;
             };
             LW_ASSIGN(const std::vector<float> samples, read(clips[i].path));
-            if (flags_.isolated) {
-                LW_TRY(stream_.reset());
-                spotter.reset();
-            }
-            LW_TRY(push(samples, spotter, event));
-            LW_TRY(push(quiet, spotter, event));
+            if (flags_.isolated) LW_TRY(spotter.reset());
+            LW_TRY(spotter.push(samples.data(), samples.size(), event));
+            LW_TRY(spotter.push(quiet.data(), quiet.size(), event));
             words += word;
             missed += word && !heard;
         }
@@ -163,17 +160,17 @@ public:
     }
 
     // Events where there should be none, in one long stream.
-    Status accepts(const std::vector<std::string> &files, const Decision &decision, ordered_json &json) {
-        Spotter spotter(decision, row_seconds(decision.output));
+    Status accepts(const std::vector<std::string> &files, Spotter &spotter, ordered_json &json) {
         ordered_json events = ordered_json::array();
         double seconds = 0;
-        LW_TRY(stream_.reset());
+        LW_TRY(spotter.reset());
         Progress progress;
         for (size_t i = 0; i < files.size(); i++) {
             progress.show(i, files.size(), "negatives");
             LW_ASSIGN(const std::vector<float> samples, read(files[i]));
-            LW_TRY(push(samples, spotter, [&](const Event &e) {
-                events.push_back({{"word", decision.labels[e.label]}, {"score", e.score}, {"t", e.t}, {"file", fs::path(files[i]).filename().string()}});
+            LW_TRY(spotter.push(samples.data(), samples.size(), [&](const lw_event &e) {
+                events.push_back(
+                    {{"word", e.word}, {"score", e.score}, {"t", spotter.seconds(e.tick)}, {"file", fs::path(files[i]).filename().string()}});
             }));
             seconds += static_cast<double>(samples.size()) / rate();
         }
@@ -189,11 +186,9 @@ public:
 
 private:
     double rate() const { return model_.audio()->sample_rate; }
-    double row_seconds(uint32_t output) const {
-        const lw_output_info &info = model_.stream_outputs[output];
-        return info.clock_num ? info.clock_den / rate() / info.clock_num : model_.info.stream_block / rate();
+    static ordered_json share(uint64_t hits, uint64_t n) {
+        return n ? ordered_json(static_cast<double>(hits) / static_cast<double>(n)) : ordered_json();
     }
-    static ordered_json share(uint64_t hits, uint64_t n) { return n ? ordered_json(static_cast<double>(hits) / static_cast<double>(n)) : ordered_json(); }
     static ordered_json interval(uint64_t hits, uint64_t n) {
         const auto [low, high] = proportion_interval(hits, n);
         return {low, high};
@@ -202,14 +197,6 @@ private:
         LW_ASSIGN(audio::Audio audio, audio::read(path, flags_.audio.options(model_.audio()->sample_rate)));
         return std::move(audio.samples);
     }
-    template <class OnEvent> Status push(const std::vector<float> &samples, Spotter &spotter, OnEvent on_event) {
-        return stream_.push(samples.data(), samples.size(), [&](const lw_output &row) {
-            if (row.index != spotter.decision().output) return;
-            const double t = (static_cast<double>(row.end) - model_.info.stream_delay) / rate();
-            if (const auto event = spotter.row(row.data, row.row, t)) on_event(*event);
-        });
-    }
-
     const Flags &flags_;
     const Model &model_;
     Stream stream_;
@@ -237,7 +224,8 @@ Status evaluate(const Flags &flags) {
     if (!model.audio()) return Status::usage(flags.model + ": the model does not listen to audio");
     if (model.labels.empty()) return Status::usage(flags.model + ": the model has no labels");
     LW_ASSIGN(Stream stream, Stream::create(model));
-    const auto decision = decision_of(file.view(), model, flags.decision);
+    auto spotter = Spotter::create(file.view(), model, flags.decision); // needed for events only
+    if (!spotter && file.plan().decision()) return spotter.status();
     Evaluation evaluation(flags, model, std::move(stream));
 
     ordered_json json = {{"model", model.info.name}, {"variant", model.info.variant}};
@@ -245,16 +233,16 @@ Status evaluate(const Flags &flags) {
         LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed));
         LW_TRY(evaluation.accuracy(clips, json));
         json["false_reject_rate"] = nullptr;
-        if (decision) LW_TRY(evaluation.rejects(clips, *decision, json));
+        if (spotter) LW_TRY(evaluation.rejects(clips, *spotter, json));
     }
     if (!flags.negatives.empty()) {
-        if (!decision) return decision.status();
+        if (!spotter) return spotter.status();
         std::vector<std::string> files;
         for (const auto &path : flags.negatives) LW_TRY(collect(path, files));
         if (files.empty()) return Status::input(flags.negatives[0] + ": holds no files");
-        LW_TRY(evaluation.accepts(files, *decision, json));
+        LW_TRY(evaluation.accepts(files, *spotter, json));
     }
-    if (decision) json["decision"] = to_json(*decision);
+    if (spotter) json["decision"] = spotter->settings();
     print_summary(json);
     std::printf("%s\n", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
     return {};
@@ -269,7 +257,9 @@ Command add_eval(CLI::App &program) {
     app->add_option("--clips", flags->clips, "Folder of labelled clips: DIR/<label>/<file>");
     app->add_option("--negatives", flags->negatives, "Folders or files in which no word is spoken");
     app->add_flag("--isolated", flags->isolated, "Reset the state before each clip (default: one stream, state carried from clip to clip)");
-    app->add_option("--quiet-ms", flags->quiet_ms, "Silence after each clip when words are counted")->check(CLI::Range(1500.0, 60000.0))->capture_default_str();
+    app->add_option("--quiet-ms", flags->quiet_ms, "Silence after each clip when words are counted")
+        ->check(CLI::Range(1500.0, 60000.0))
+        ->capture_default_str();
     app->add_option("--seed", flags->seed, "Of the order of the clips")->capture_default_str();
     app->add_flag("--predictions", flags->predictions, "Also every clip's outputs");
     app->add_flag("--json", flags->json, "The result is always JSON; accepted for uniformity");

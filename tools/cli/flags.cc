@@ -30,7 +30,7 @@ void add_decision_flags(CLI::App &app, DecisionFlags &flags) {
     app.add_option("--threshold", flags.thresholds, "yes=0.6,no=0.7 for single words, 0.7 for all (default: the artifact's)")->delimiter(',');
     app.add_option("--smoothing-ms", flags.smoothing_ms, "Length of the moving average of the scores")->check(CLI::Range(0.0, 10000.0));
     app.add_option("--min-count", flags.min_count, "Rows in a row a word must be on top and at its threshold")->check(CLI::Range(1, 1000));
-    app.add_option("--release", flags.release, "A word is over when its score is below this share of its threshold")->check(CLI::Range(0.0, 1.0));
+    app.add_option("--release", flags.release, "A word is over when its score is below this share of its threshold")->check(CLI::Range(0.01, 1.0));
     app.add_option("--refractory-ms", flags.refractory_ms, "Silence after the end of a word")->check(CLI::Range(0.0, 60000.0));
 }
 

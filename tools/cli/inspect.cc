@@ -10,8 +10,6 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-namespace fb = artifact::fb;
-
 struct Flags {
     std::string model;
     bool json = false, steps = false;
@@ -19,12 +17,8 @@ struct Flags {
 
 std::string text_of(const flatbuffers::String *text) { return text ? text->str() : ""; }
 
-const char *kind_name(fb::EntryKind kind) {
-    return kind == fb::EntryKind::prepare ? "prepare" : kind == fb::EntryKind::run ? "run" : "stream";
-}
-const char *kind_name(fb::InputKind kind) {
-    return kind == fb::InputKind::audio ? "audio" : kind == fb::InputKind::features ? "features" : "tokens";
-}
+const char *kind_name(fb::EntryKind kind) { return kind == fb::EntryKind::prepare ? "prepare" : kind == fb::EntryKind::run ? "run" : "stream"; }
+const char *kind_name(fb::InputKind kind) { return kind == fb::InputKind::audio ? "audio" : kind == fb::InputKind::features ? "features" : "tokens"; }
 template <class T> uint32_t size_of(const flatbuffers::Vector<T> *vector) { return vector ? vector->size() : 0; }
 
 ordered_json parsed(const flatbuffers::String *text) {
@@ -33,8 +27,9 @@ ordered_json parsed(const flatbuffers::String *text) {
 }
 
 ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) {
-    ordered_json json = {{"kind", kind_name(entry.kind())}, {"block", entry.block()},  {"steps", size_of(entry.steps())},
-                         {"state_bytes", entry.state_bytes()}, {"arena_bytes", entry.arena_bytes()}, {"period", entry.period()}};
+    ordered_json json = {{"kind", kind_name(entry.kind())},    {"block", entry.block()},
+                         {"steps", size_of(entry.steps())},    {"state_bytes", entry.state_bytes()},
+                         {"arena_bytes", entry.arena_bytes()}, {"period", entry.period()}};
     json["outputs"] = ordered_json::array();
     if (entry.outputs())
         for (const auto *port : *entry.outputs())
@@ -97,8 +92,9 @@ void print(const ordered_json &json) {
                 json["signed"].get<bool>() ? "signed" : "not signed", json["producer"].get<std::string>().c_str());
     std::printf("weights   %s, %s derived at open\n", bytes_text(json["weights_bytes"]).c_str(), bytes_text(json["derived_bytes"]).c_str());
     for (const auto &variant : json["variants"])
-        std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(), bytes_text(variant["code_bytes"]).c_str(),
-                    json["kernels"].get<unsigned>(), variant["runs_here"].get<bool>() ? "" : " (not on this processor)");
+        std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
+                    bytes_text(variant["code_bytes"]).c_str(), json["kernels"].get<unsigned>(),
+                    variant["runs_here"].get<bool>() ? "" : " (not on this processor)");
     for (const auto &entry : json["entries"]) {
         const std::string kind = entry["kind"];
         std::printf("%-9s %u steps", kind.c_str(), entry["steps"].get<unsigned>());
@@ -108,8 +104,9 @@ void print(const ordered_json &json) {
                         bytes_text(entry["state_bytes"]).c_str());
         std::printf(", working memory %s\n", bytes_text(entry["arena_bytes"]).c_str());
         for (const auto &output : entry["outputs"])
-            std::printf("          -> %s: %u values, %u row%s for every %u ticks\n", output["name"].get<std::string>().c_str(), output["width"].get<unsigned>(),
-                        output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(), output["clock"][0].get<unsigned>() > 1 ? "s" : "",
+            std::printf("          -> %s: %u values, %u row%s for every %u ticks\n", output["name"].get<std::string>().c_str(),
+                        output["width"].get<unsigned>(), output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(),
+                        output["clock"][0].get<unsigned>() > 1 ? "s" : "",
                         output["clock"][0] == 0 ? entry["block"].get<unsigned>() : output["clock"][1].get<unsigned>());
         if (entry.contains("plan"))
             for (const auto &step : entry["plan"])

@@ -5,6 +5,7 @@
 #include "tools/cli/flags.h"
 #include "tools/cli/spotter.h"
 #include "tools/cli/text.h"
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <thread>
@@ -33,7 +34,7 @@ struct Flags {
     AudioFlags audio;
     DecisionFlags decision;
     double chunk_ms = 0, stats_every = 0;
-    bool realtime = false, probabilities = false;
+    bool realtime = false, scores = false;
 };
 
 Status listen(const Flags &flags) {
@@ -41,45 +42,37 @@ Status listen(const Flags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
     const lw_input_info *input = model.audio();
     if (!input) return Status::usage(flags.model + ": the model does not listen to audio");
-    LW_ASSIGN(Stream stream, Stream::create(model));
-    LW_ASSIGN(Decision decision, decision_of(file.view(), model, flags.decision));
+    LW_ASSIGN(Spotter spotter, Spotter::create(file.view(), model, flags.decision));
     audio::Options options = flags.audio.options(input->sample_rate);
     options.stop = &stopped;
     LW_ASSIGN(audio::Reader reader, audio::Reader::open(flags.audio.path, options));
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);
 
-    const double rate = input->sample_rate, delay = model.info.stream_delay;
-    const lw_output_info &output = model.stream_outputs[decision.output];
-    const double row_seconds = output.clock_num ? output.clock_den / rate / output.clock_num : model.info.stream_block / rate;
-    const double block_ms = 1000 * model.info.stream_block / rate;
+    const double rate = input->sample_rate;
     bool read_by_someone = print({{"type", "ready"},
                                   {"model", model.info.name},
-                                  {"block_ms", block_ms},
-                                  {"delay_ms", 1000 * delay / rate},
+                                  {"block_ms", 1000 * model.info.stream_block / rate},
+                                  {"delay_ms", 1000 * model.info.stream_delay / rate},
                                   {"sample_rate", input->sample_rate},
                                   {"variant", model.info.variant},
-                                  {"decision", to_json(decision)}});
-    Spotter spotter(std::move(decision), row_seconds);
+                                  {"decision", spotter.settings()}});
     uint64_t events = 0, samples = 0;
-    const auto on_row = [&](const lw_output &row) {
-        if (row.index != spotter.decision().output) return;
-        const double t = (static_cast<double>(row.end) - delay) / rate;
-        if (flags.probabilities) {
-            nlohmann::ordered_json scores;
-            for (uint32_t i = 0; i < row.width; i++) scores[spotter.decision().labels[i]] = row.data[i];
-            read_by_someone &= print({{"type", "scores"}, {"t", rounded(t)}, {"scores", scores}});
-        }
-        const auto event = spotter.row(row.data, row.row, t);
-        if (!event) return;
+    const auto on_event = [&](const lw_event &event) {
         events++;
         read_by_someone &= print({{"type", "keyword"},
-                                  {"word", spotter.decision().labels[event->label]},
-                                  {"score", rounded(event->score)},
-                                  {"t", rounded(event->t)},
-                                  {"t_start", rounded(event->t_start)},
-                                  {"latency_ms", std::round(event->latency_ms)},
-                                  {"frame", event->row}});
+                                  {"word", event.word},
+                                  {"score", rounded(event.score)},
+                                  {"t", rounded(spotter.seconds(event.tick))},
+                                  {"t_start", rounded(spotter.seconds(event.tick_start))},
+                                  {"latency_ms", spotter.latency_ms()},
+                                  {"frame", event.row}});
+    };
+    const auto print_scores = [&] {
+        const std::vector<float> values = spotter.scores();
+        nlohmann::ordered_json scores;
+        for (size_t i = 0; i < values.size(); i++) scores[model.labels[i]] = values[i];
+        read_by_someone &= print({{"type", "scores"}, {"t", rounded(static_cast<double>(samples) / rate)}, {"scores", scores}});
     };
 
     double busy = 0, next_stats = flags.stats_every;
@@ -90,10 +83,11 @@ Status listen(const Flags &flags) {
                                   {"t", rounded(t)},
                                   {"events", events},
                                   {"real_time_factor", t > 0 ? busy / t : 0},
-                                  {"non_finite", stream.stats().non_finite},
-                                  {"rows_dropped", stream.stats().rows_dropped}});
+                                  {"non_finite", spotter.stats().non_finite},
+                                  {"rows_dropped", spotter.stats().rows_dropped}});
     };
-    std::vector<float> chunk(std::max<size_t>(1, flags.chunk_ms > 0 ? static_cast<size_t>(flags.chunk_ms * rate / 1000) : 4096));
+    const size_t chunk_size = flags.chunk_ms > 0 ? static_cast<size_t>(flags.chunk_ms * rate / 1000) : flags.scores ? model.info.stream_block : 4096;
+    std::vector<float> chunk(std::max<size_t>(1, chunk_size));
     const auto work = [&]() -> Status {
         while (!stopped && read_by_someone) {
             LW_ASSIGN(const size_t n, reader.read(chunk.data(), chunk.size()));
@@ -103,21 +97,18 @@ Status listen(const Flags &flags) {
                 if (const double wait = due - now(); wait > 0) std::this_thread::sleep_for(std::chrono::duration<double>(wait));
             }
             const double before = now();
-            LW_TRY(stream.push(chunk.data(), n, on_row));
+            LW_TRY(spotter.push(chunk.data(), n, on_event));
             busy += now() - before;
             samples += n;
+            if (flags.scores) print_scores();
             if (flags.stats_every > 0 && static_cast<double>(samples) / rate >= next_stats) {
                 print_stats();
                 next_stats += flags.stats_every;
             }
         }
-        return samples == 0 && !stopped ? Status::input(flags.audio.name() + ": holds no samples") : stream.finish(on_row);
+        return samples == 0 && !stopped ? Status::input(flags.audio.name() + ": holds no samples") : spotter.finish(on_event);
     };
-    const Status status = work();
-    if (!status) {
-        print({{"type", "error"}, {"message", status.message()}, {"t", rounded(static_cast<double>(samples) / rate)}});
-        return status;
-    }
+    LW_TRY(work());
     print_stats();
     print({{"type", "eof"}, {"t", rounded(static_cast<double>(samples) / rate)}});
     return {}; // a reader that has gone (head -1) is an end like any other
@@ -131,15 +122,22 @@ Command add_listen(CLI::App &program) {
     app->add_option("model", flags->model, "Artifact (.lw)")->required();
     flags->audio.add(*app, true);
     add_decision_flags(*app, flags->decision);
-    app->add_option("--chunk-ms", flags->chunk_ms, "Read at most this much audio at once (results do not depend on it)")->check(CLI::Range(0.1, 60000.0));
+    app->add_option("--chunk-ms", flags->chunk_ms, "Read at most this much audio at once (results do not depend on it)")
+        ->check(CLI::Range(0.1, 60000.0));
     app->add_option("--stats", flags->stats_every, "A stats line every so many seconds of audio (one is always written at the end)")
         ->check(CLI::NonNegativeNumber);
     app->add_flag("--realtime", flags->realtime, "Play a file at its own speed instead of as fast as possible");
-    app->add_flag("--scores", flags->probabilities, "Also a line for every row of scores, to choose thresholds by");
+    app->add_flag("--scores", flags->scores, "Also the averaged scores after every block, to choose thresholds by");
     app->add_option("--variant", flags->variant, "Code variant to run (default: the best for this processor)");
-    app->footer("Example: arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
-                "t: seconds of audio at the decision; t_start: when the word's score began to rise; latency_ms: what smoothing and counting cost.");
-    return {app, [flags] { return listen(*flags); }};
+    app->footer(
+        "Example: arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
+        "t: seconds of audio at the decision; t_start: where the word's score began to rise; latency_ms: how far a decision lies behind the sound\n"
+        "(the model's delay, one block, half the averaging window and the rows that are counted).");
+    return {app, [flags] {
+                const Status status = listen(*flags);
+                if (!status) print({{"type", "error"}, {"message", status.message()}}); // the reader of the pipe does not see stderr
+                return status;
+            }};
 }
 
 } // namespace longwave::cli

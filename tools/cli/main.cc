@@ -27,6 +27,11 @@ int main(int argc, char **argv) {
     program.footer("Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input file, 4 device. Results go to stdout, logs to stderr.");
     const Command commands[] = {add_compile(program), add_inspect(program), add_verify(program), add_run(program),
                                 add_listen(program),  add_eval(program),    add_bench(program)};
+    if (argc > 2 && std::string(argv[1]) == "bench" && std::string(argv[2]) == "conv") {
+        const Status status = bench_convolution(argv + 3);
+        std::fprintf(stderr, "error: %s\n", status.message().c_str());
+        return exit_code(status.fault());
+    }
     try {
         program.parse(argc, argv);
     } catch (const CLI::Success &asked) { // --help, --version

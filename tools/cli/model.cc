@@ -137,8 +137,7 @@ lw_stream_stats Stream::stats() const {
 }
 
 Expected<Runner> Runner::create(const Model &model) {
-    if (!model.info.has_run)
-        return Status::usage(std::string(model.info.name) + ": the artifact has no entry for whole sequences");
+    if (!model.info.has_run) return Status::usage(std::string(model.info.name) + ": the artifact has no entry for whole sequences");
     lw_run_options options = {};
     options.struct_size = sizeof options;
     options.format = LW_F32;
@@ -150,9 +149,7 @@ Expected<Runner> Runner::create(const Model &model) {
     return result;
 }
 
-uint64_t rows_after(const lw_output_info &output, uint64_t ticks) {
-    return output.clock_num == 0 ? 1 : ticks * output.clock_num / output.clock_den;
-}
+uint64_t rows_after(const lw_output_info &output, uint64_t ticks) { return output.clock_num == 0 ? 1 : ticks * output.clock_num / output.clock_den; }
 
 Expected<std::vector<std::vector<float>>> Runner::run(const Sequence &in) {
     std::vector<lw_tensor> inputs, outputs;

@@ -24,7 +24,7 @@ struct Model {
     std::vector<lw_output_info> run_outputs, stream_outputs;
     std::vector<std::string> labels;
 
-    const lw_input_info *audio() const; // the only input, if it is audio
+    const lw_input_info *audio() const;               // the only input, if it is audio
     int stream_output(const std::string &name) const; // -1: there is none
 private:
     static Expected<Model> describe(lw_model *model);
@@ -54,7 +54,7 @@ struct Sequence {
     std::vector<std::vector<float>> floats; // by input
     std::vector<std::vector<int32_t>> ids;
     size_t rows = 0;
-    std::vector<size_t> lengths;            // valid rows by input; empty: all
+    std::vector<size_t> lengths; // valid rows by input; empty: all
     const void *data(size_t input) const { return floats[input].empty() ? static_cast<const void *>(ids[input].data()) : floats[input].data(); }
 };
 

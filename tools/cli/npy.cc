@@ -60,7 +60,8 @@ Expected<Array> read_npy(const std::string &path) {
     for (size_t at = shape.find_first_of("0123456789"); at != std::string::npos; at = shape.find_first_of("0123456789", at)) {
         uint64_t dim = 0;
         for (; at < shape.size() && shape[at] >= '0' && shape[at] <= '9'; at++)
-            if (!checked::mul(dim, 10, &dim) || !checked::add(dim, static_cast<uint64_t>(shape[at] - '0'), &dim)) return bad("its shape is too large");
+            if (!checked::mul(dim, 10, &dim) || !checked::add(dim, static_cast<uint64_t>(shape[at] - '0'), &dim))
+                return bad("its shape is too large");
         array.shape.push_back(dim);
         if (!checked::mul(count, dim, &count)) return bad("its shape is too large");
     }

@@ -69,7 +69,8 @@ Expected<Proof> prove_stream(const Model &model, unsigned cuts) {
     const Sequence in = made_up(model, ticks, 7);
     LW_ASSIGN(Stream stream_of, Stream::create(model));
     Rows blocks, cut, whole;
-    LW_TRY(stream(model, in, stream_of, [&] { return block; }, blocks));
+    LW_TRY(stream(
+        model, in, stream_of, [&] { return block; }, blocks));
     if (model.info.has_run) {
         LW_ASSIGN(Runner runner, Runner::create(model));
         LW_ASSIGN(whole, runner.run(in));
@@ -77,8 +78,12 @@ Expected<Proof> prove_stream(const Model &model, unsigned cuts) {
     }
     Random random(11);
     for (unsigned i = 0; i < cuts; i++) {
-        const size_t longest = i % 4 == 0 ? 3 : i % 4 == 1 ? block + 1 : i % 4 == 2 ? 3 * block : ticks; // from sample by sample to nearly all at once
-        LW_TRY(stream(model, in, stream_of, [&] { return 1 + static_cast<size_t>(random.below(longest)); }, cut));
+        const size_t longest = i % 4 == 0   ? 3
+                               : i % 4 == 1 ? block + 1
+                               : i % 4 == 2 ? 3 * block
+                                            : ticks; // from sample by sample to nearly all at once
+        LW_TRY(stream(
+            model, in, stream_of, [&] { return 1 + static_cast<size_t>(random.below(longest)); }, cut));
         proof.cuts++;
         if (!same_bits(blocks, cut)) proof.bit_equal = false;
     }
@@ -93,7 +98,8 @@ nlohmann::ordered_json to_json(const Proof &proof) {
 }
 
 std::string to_text(const Proof &proof) {
-    std::string text = proof.compared ? format("= whole within %.1e (limit %.0e)", proof.largest_error, proof.limit) : "not compared (no whole-sequence entry)";
+    std::string text =
+        proof.compared ? format("= whole within %.1e (limit %.0e)", proof.largest_error, proof.limit) : "not compared (no whole-sequence entry)";
     text += format(proof.bit_equal ? ", bit-equal for %u random cuts" : ", NOT bit-equal for %u random cuts", proof.cuts);
     if (!proof.holds()) text += " -- the promise does not hold";
     return text;

@@ -8,12 +8,12 @@ namespace longwave::cli {
 
 struct Proof {
     std::string variant;
-    uint64_t ticks = 0, rows = 0;  // compared
-    double largest_error = 0;      // of stream against whole, relative to the largest value of the output
+    uint64_t ticks = 0, rows = 0; // compared
+    double largest_error = 0;     // of stream against whole, relative to the largest value of the output
     double limit = 0;
-    unsigned cuts = 0;             // random cuttings of the input into pushes
-    bool compared = false;         // false: no whole-sequence entry to compare with
-    bool bit_equal = true;         // all cuttings gave the bits of block-sized pushes
+    unsigned cuts = 0;     // random cuttings of the input into pushes
+    bool compared = false; // false: no whole-sequence entry to compare with
+    bool bit_equal = true; // all cuttings gave the bits of block-sized pushes
     bool holds() const { return bit_equal && largest_error <= limit; }
 };
 

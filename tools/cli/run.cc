@@ -92,7 +92,8 @@ Status compare(const Flags &flags, const std::vector<Result> &results, ordered_j
         json[result.info.name]["error"] = relative;
         std::fprintf(stderr, "%s: largest error %.2e of the peak, limit %.0e\n", result.info.name, relative, flags.limit);
         if (!(relative <= flags.limit) && failure)
-            failure = Status::check(std::string("output ") + result.info.name + format(" differs from the expected one by %.2e of its peak; the limit is %.0e", relative, flags.limit));
+            failure = Status::check(std::string("output ") + result.info.name +
+                                    format(" differs from the expected one by %.2e of its peak; the limit is %.0e", relative, flags.limit));
     }
     return failure;
 }
@@ -101,9 +102,10 @@ Status run(const Flags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
     if (!flags.stream && in.rows > model.info.run_capacity)
-        return Status::input(format("the input has %zu rows, the artifact's whole-sequence entry takes at most %u; compile with a larger --length, or pass "
-                                    "--stream",
-                                    in.rows, model.info.run_capacity));
+        return Status::input(
+            format("the input has %zu rows, the artifact's whole-sequence entry takes at most %u; compile with a larger --length, or pass "
+                   "--stream",
+                   in.rows, model.info.run_capacity));
     LW_ASSIGN(const std::vector<Result> results, flags.stream ? run_stream(model, in) : run_whole(model, in, flags.length));
 
     ordered_json json;
@@ -138,7 +140,8 @@ Command add_run(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
     CLI::App *app = program.add_subcommand("run", "Run one whole sequence");
     app->add_option("model", flags->model, "Artifact (.lw)")->required();
-    app->add_option("-i,--input", flags->inputs, "name=@file.npy, name=@file.wav, or name=ROWS[xWIDTH] for made-up values; one for each input")->required();
+    app->add_option("-i,--input", flags->inputs, "name=@file.npy, name=@file.wav, or name=ROWS[xWIDTH] for made-up values; one for each input")
+        ->required();
     app->add_option("--expected", flags->expected, "output=@file.npy to compare with; exit code 1 when it differs by more than --limit");
     app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")->capture_default_str();
     app->add_option("-o,--output", flags->outputs, "output=file.npy to write");

@@ -5,118 +5,124 @@
 namespace longwave::cli {
 namespace {
 
-Expected<double> number(const std::string &text, const std::string &flag) {
-    char *end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end || !(value >= 0 && value <= 1)) return Status::usage(flag + ": a threshold is a number from 0 to 1");
-    return value;
-}
+// The flags as the library takes them. There, zero means "as in the artifact" and a negative time means none.
+struct Options {
+    std::vector<std::string> names;
+    std::vector<lw_word_threshold> words;
+    lw_spotter_options options = {};
+};
 
-Status set_threshold(Decision &decision, const std::string &text) {
-    const std::string flag = "--threshold " + text;
+Status add_threshold(const Model &model, const std::string &text, Options &out) {
     const size_t equals = text.find('=');
-    LW_ASSIGN(const double value, number(equals == std::string::npos ? text : text.substr(equals + 1), flag));
+    const std::string number = equals == std::string::npos ? text : text.substr(equals + 1);
+    char *end = nullptr;
+    const float value = std::strtof(number.c_str(), &end);
+    if (number.empty() || *end || !(value > 0 && value <= 1)) return Status::usage("--threshold " + text + ": a threshold is above 0 and at most 1");
     if (equals == std::string::npos) {
-        std::fill(decision.threshold.begin(), decision.threshold.end(), static_cast<float>(value));
+        out.options.threshold = value;
         return {};
     }
-    const auto label = std::find(decision.labels.begin(), decision.labels.end(), text.substr(0, equals));
-    if (label == decision.labels.end()) {
+    const std::string word = text.substr(0, equals);
+    if (std::find(model.labels.begin(), model.labels.end(), word) == model.labels.end()) {
         std::string names;
-        for (const auto &name : decision.labels) names += (names.empty() ? "" : ", ") + name;
-        return Status::usage(flag + ": the model has no such word; it has " + names);
+        for (const auto &name : model.labels) names += (names.empty() ? "" : ", ") + name;
+        return Status::usage("--threshold " + text + ": the model has no such word; it has " + names);
     }
-    decision.threshold[static_cast<size_t>(label - decision.labels.begin())] = static_cast<float>(value);
+    out.names.push_back(word);
+    out.words.push_back({nullptr, value});
+    return {};
+}
+
+Status read_flags(const Model &model, const DecisionFlags &flags, Options &out) {
+    const auto time = [](const std::optional<float> &ms) { return !ms ? 0.0f : *ms > 0 ? *ms : -1.0f; };
+    out.options.struct_size = sizeof out.options;
+    out.options.format = LW_F32;
+    out.options.smoothing_ms = time(flags.smoothing_ms);
+    out.options.refractory_ms = time(flags.refractory_ms);
+    out.options.release = flags.release.value_or(0);
+    out.options.min_count = flags.min_count.value_or(0);
+    for (const auto &text : flags.thresholds) LW_TRY(add_threshold(model, text, out));
+    for (size_t i = 0; i < out.words.size(); i++) out.words[i].word = out.names[i].c_str();
+    out.options.words = out.words.data();
+    out.options.n_words = out.words.size();
     return {};
 }
 
 } // namespace
 
-Expected<Decision> decision_of(const artifact::View &artifact, const Model &model, const DecisionFlags &flags) {
-    const artifact::fb::Decision *stored = artifact.plan().decision();
-    if (!stored || model.labels.empty())
-        return Status::usage(std::string(model.info.name) + ": the artifact has no keyword decision settings (\"decision\" and \"labels\" in model.json)");
-    Decision result;
-    const std::string name = stored->output() ? stored->output()->str() : "";
-    const int output = model.stream_output(name);
-    if (output < 0) return Status::input("the decision settings read output \"" + name + "\", which the stream does not have");
-    result.output = static_cast<uint32_t>(output);
-    if (model.stream_outputs[result.output].width != model.labels.size())
-        return Status::input("the decision settings read output \"" + name + "\", whose width is not the number of labels");
-    result.labels = model.labels;
-    result.threshold.assign(model.labels.size(), stored->default_threshold());
-    result.ignored.assign(model.labels.size(), false);
-    if (stored->thresholds())
-        for (const auto *threshold : *stored->thresholds())
-            if (threshold->label() < model.labels.size()) result.threshold[threshold->label()] = threshold->value();
-    if (stored->ignore())
-        for (const uint16_t label : *stored->ignore())
-            if (label < model.labels.size()) result.ignored[label] = true;
-    result.smoothing_ms = flags.smoothing_ms.value_or(stored->smoothing_ms());
-    result.release = flags.release.value_or(stored->release());
-    result.refractory_ms = flags.refractory_ms.value_or(stored->refractory_ms());
-    result.min_count = flags.min_count.value_or(stored->min_count());
-    for (const auto &text : flags.thresholds) LW_TRY(set_threshold(result, text));
+Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &model, const DecisionFlags &flags) {
+    const fb::Decision *stored = artifact.plan().decision();
+    if (!stored || !stored->output() || !model.audio())
+        return Status::usage(std::string(model.info.name) +
+                             ": the artifact has no keyword decisions (\"decision\" in model.json, an audio input, a stream)");
+    Options options;
+    LW_TRY(read_flags(model, flags, options));
+    lw_spotter *spotter = nullptr;
+    LW_TRY(status_of(lw_spotter_create(model.handle.get(), &options.options, &spotter), model.info.name));
+    Spotter result;
+    result.handle_ = std::shared_ptr<lw_spotter>(spotter, [keep = model.handle](lw_spotter *s) { lw_spotter_destroy(s); });
+    result.rate_ = model.audio()->sample_rate;
+    result.labels_ = model.labels.size();
+
+    const float smoothing = flags.smoothing_ms.value_or(stored->smoothing_ms());
+    const uint32_t count = flags.min_count.value_or(stored->min_count());
+    nlohmann::ordered_json thresholds = nlohmann::ordered_json::object();
+    for (uint32_t i = 0; i < model.labels.size(); i++)
+        if (result.fires(i)) thresholds[model.labels[i]] = lw_spotter_threshold(spotter, i);
+    result.settings_ = {{"thresholds", thresholds},
+                        {"smoothing_ms", smoothing},
+                        {"min_count", count},
+                        {"release", flags.release.value_or(stored->release())},
+                        {"refractory_ms", flags.refractory_ms.value_or(stored->refractory_ms())}};
+    const int output = model.stream_output(stored->output()->str());
+    const lw_output_info row = output >= 0 ? model.stream_outputs[static_cast<size_t>(output)] : lw_output_info{};
+    const double row_ms = row.clock_num ? 1000 / result.rate_ * row.clock_den / row.clock_num : 0;
+    result.latency_ms_ =
+        1000 * (model.info.stream_delay + model.info.stream_block) / result.rate_ + smoothing / 2 + row_ms * (std::max(1u, count) - 1);
     return result;
 }
 
-nlohmann::ordered_json to_json(const Decision &decision) {
-    nlohmann::ordered_json thresholds;
-    for (size_t i = 0; i < decision.labels.size(); i++)
-        if (!decision.ignored[i]) thresholds[decision.labels[i]] = decision.threshold[i];
-    return {{"thresholds", thresholds},       {"smoothing_ms", decision.smoothing_ms},   {"min_count", decision.min_count},
-            {"release", decision.release},    {"refractory_ms", decision.refractory_ms}};
-}
-
-Spotter::Spotter(Decision decision, double row_seconds)
-    : decision_(std::move(decision)), row_seconds_(row_seconds),
-      window_(std::max<size_t>(1, static_cast<size_t>(std::lround(decision_.smoothing_ms / 1000 / row_seconds)))) {
-    reset();
-}
-
-void Spotter::reset() {
-    const size_t labels = decision_.labels.size();
-    ring_.assign(window_ * labels, 0);
-    at_ = 0;
-    risen_.assign(labels, std::nullopt);
-    reached_.assign(labels, std::nullopt);
-    mean_.assign(labels, 0);
-    top_ = count_ = 0;
-    holding_.reset();
-    quiet_until_ = -1;
-}
-
-std::optional<Event> Spotter::row(const float *scores, uint64_t row, double t) {
-    const size_t labels = decision_.labels.size();
-    std::copy(scores, scores + labels, ring_.begin() + static_cast<std::ptrdiff_t>(at_ * labels));
-    at_ = (at_ + 1) % window_;
-    for (size_t i = 0; i < labels; i++) {
-        double sum = 0; // anew each time: a running sum would drift over days
-        for (size_t k = 0; k < window_; k++) sum += ring_[k * labels + i];
-        mean_[i] = sum / static_cast<double>(window_);
-        if (scores[i] >= level(i)) {
-            if (!risen_[i]) risen_[i] = t - row_seconds_;
-        } else if (mean_[i] < level(i)) {
-            risen_[i].reset();
-            reached_[i].reset();
-        }
-        if (scores[i] >= decision_.threshold[i] && !reached_[i]) reached_[i] = t;
+Status Spotter::pull(const OnEvent &event) {
+    for (;;) {
+        lw_event next = {};
+        next.struct_size = sizeof next;
+        const lw_status status = lw_spotter_pull(handle_.get(), &next);
+        if (status == LW_AGAIN || status == LW_END) return {};
+        LW_TRY(status_of(status, "spotter"));
+        event(next);
     }
+}
 
-    const auto top = static_cast<uint32_t>(std::max_element(mean_.begin(), mean_.end()) - mean_.begin());
-    const bool strong = !decision_.ignored[top] && mean_[top] >= decision_.threshold[top];
-    count_ = !strong ? 0 : top == top_ ? count_ + 1 : 1;
-    top_ = top;
-
-    if (holding_) {
-        if (mean_[*holding_] >= level(*holding_)) return std::nullopt;
-        holding_.reset();
-        quiet_until_ = t + decision_.refractory_ms / 1000;
+Status Spotter::push(const float *samples, size_t n, const OnEvent &event) {
+    while (n > 0) {
+        size_t taken = 0;
+        LW_TRY(status_of(lw_spotter_push(handle_.get(), samples, n, &taken), "push"));
+        LW_TRY(pull(event));
+        samples += taken;
+        n -= taken;
     }
-    if (t < quiet_until_ || count_ < std::max(1u, decision_.min_count)) return std::nullopt;
-    holding_ = top;
-    const double start = std::max(0.0, risen_[top].value_or(t - row_seconds_));
-    return Event{top, static_cast<float>(mean_[top]), t, start, 1000 * (t - reached_[top].value_or(t)), row};
+    return {};
+}
+
+Status Spotter::finish(const OnEvent &event) {
+    LW_TRY(status_of(lw_spotter_finish(handle_.get()), "finish"));
+    return pull(event);
+}
+
+Status Spotter::reset() { return status_of(lw_spotter_reset(handle_.get()), "reset"); }
+
+lw_stream_stats Spotter::stats() const {
+    lw_stream_stats stats = {};
+    stats.struct_size = sizeof stats;
+    (void)lw_spotter_get_stats(handle_.get(), &stats);
+    return stats;
+}
+
+std::vector<float> Spotter::scores() const {
+    const float *scores = nullptr;
+    uint32_t n = 0;
+    if (lw_spotter_scores(handle_.get(), &scores, &n) != LW_OK) return {};
+    return {scores, scores + n};
 }
 
 } // namespace longwave::cli

@@ -31,8 +31,6 @@ static double mean_where(uint64_t k, double p) {
     return low;
 }
 
-std::pair<double, double> count_interval(uint64_t count) {
-    return {count == 0 ? 0 : mean_where(count - 1, 0.975), mean_where(count, 0.025)};
-}
+std::pair<double, double> count_interval(uint64_t count) { return {count == 0 ? 0 : mean_where(count - 1, 0.975), mean_where(count, 0.025)}; }
 
 } // namespace longwave::cli

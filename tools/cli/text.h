@@ -8,9 +8,9 @@
 namespace longwave::cli {
 
 std::string format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
-std::string bytes_text(uint64_t bytes);      // "812 kB"
-std::string count_text(uint64_t n);          // "165 k"
-std::string seconds_text(double seconds);    // "14.2 s", "11 µs"
+std::string bytes_text(uint64_t bytes);                                  // "812 kB"
+std::string count_text(uint64_t n);                                      // "165 k"
+std::string seconds_text(double seconds);                                // "14.2 s", "11 µs"
 std::vector<std::string> split(const std::string &text, char separator); // empty parts are dropped
 
 bool on_terminal(); // is stderr one?

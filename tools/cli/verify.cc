@@ -50,7 +50,9 @@ Status verify(const Flags &flags) {
     }
     if (variants.empty()) return Status::usage(flags.model + ": has no code variant " + flags.variant);
     if (flags.json)
-        std::printf("%s\n", ordered_json{{"model", plan.name()->str()}, {"rules", true}, {"ok", static_cast<bool>(failure)}, {"variants", variants}}.dump().c_str());
+        std::printf("%s\n", ordered_json({{"model", plan.name()->str()}, {"rules", true}, {"ok", static_cast<bool>(failure)}, {"variants", variants}})
+                                .dump()
+                                .c_str());
     if (checked == 0 && failure) return Status::device(flags.model + ": no code variant runs on this processor; nothing was proved");
     return failure;
 }

@@ -1,4 +1,5 @@
 #include "formats/package/package.h"
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -8,8 +9,8 @@
 #include <unistd.h>
 
 using namespace longwave;
-using package::Tensor;
 using nlohmann::json;
+using package::Tensor;
 
 namespace {
 
@@ -124,9 +125,15 @@ TEST_CASE("package: decision settings that are not given have the README's defau
 
 TEST_CASE("package: names are looked up from the inside of a residual outwards") {
     json model = good_model();
-    model["layers"][1]["layers"].push_back({{"type", "residual"}, {"name", "deep"}, {"norm", nullptr}, {"layers", json::array({
-        {{"type", "relu"}, {"name", "act"}}, {{"type", "relu"}, {"name", "a"}, {"input", "act"}}, {{"type", "relu"}, {"name", "b"}, {"input", "conv"}},
-        {{"type", "relu"}, {"name", "c"}, {"input", "encoder"}}, {{"type", "relu"}, {"name", "d"}, {"input", "x"}}, {{"type", "relu"}, {"name", "e"}, {"input", "block/act"}}})}});
+    model["layers"][1]["layers"].push_back({{"type", "residual"},
+                                            {"name", "deep"},
+                                            {"norm", nullptr},
+                                            {"layers", json::array({{{"type", "relu"}, {"name", "act"}},
+                                                                    {{"type", "relu"}, {"name", "a"}, {"input", "act"}},
+                                                                    {{"type", "relu"}, {"name", "b"}, {"input", "conv"}},
+                                                                    {{"type", "relu"}, {"name", "c"}, {"input", "encoder"}},
+                                                                    {{"type", "relu"}, {"name", "d"}, {"input", "x"}},
+                                                                    {{"type", "relu"}, {"name", "e"}, {"input", "block/act"}}})}});
     auto package = package::parse(model.dump(), {});
     REQUIRE_MESSAGE(package, package.status().message());
     const auto &deep = package->layers[1].layers[2];
@@ -157,10 +164,11 @@ TEST_CASE("package: a document nested deeper than the limit is refused at once")
 }
 
 TEST_CASE("package: keys given twice are refused, each with its path") {
-    refused(R"({"format": "longwave-model", "format": "x", "layers": [{"type": "relu"}, {"type": "relu", "keys": {"a": 1, "a": {"b": [1, {"c": 2}]}}, "type": 1}]})",
-            "model.json: the key \"format\" is given twice; keep one of them\n"
-            "layers[1].keys: the key \"a\" is given twice; keep one of them\n"
-            "layers[1]: the key \"type\" is given twice; keep one of them");
+    refused(
+        R"({"format": "longwave-model", "format": "x", "layers": [{"type": "relu"}, {"type": "relu", "keys": {"a": 1, "a": {"b": [1, {"c": 2}]}}, "type": 1}]})",
+        "model.json: the key \"format\" is given twice; keep one of them\n"
+        "layers[1].keys: the key \"a\" is given twice; keep one of them\n"
+        "layers[1]: the key \"type\" is given twice; keep one of them");
 }
 
 TEST_CASE("package: versions and formats of others are refused") {
@@ -171,27 +179,36 @@ TEST_CASE("package: versions and formats of others are refused") {
 }
 
 TEST_CASE("package: unknown keys are errors with the nearest known one") {
-    refused_at("/lables", json::array(), "lables: expected one of the keys format, version, name, inputs, layers, outputs, labels, decision, found an unknown key; did you mean \"labels\"?");
-    refused_at("/layers/0/out_feature", 8, "layers[0].out_feature: expected one of the keys type, name, input, prefix, keys, out_features, bias, found an unknown key; did you mean \"out_features\"?");
+    refused_at("/lables", json::array(),
+               "lables: expected one of the keys format, version, name, inputs, layers, outputs, labels, decision, found an unknown key; did you "
+               "mean \"labels\"?");
+    refused_at("/layers/0/out_feature", 8,
+               "layers[0].out_feature: expected one of the keys type, name, input, prefix, keys, out_features, bias, found an unknown key; did you "
+               "mean \"out_features\"?");
     refused_at("/layers/1/layers/0/kernle_dim", 8,
-               "layers[1].layers[0].kernle_dim: expected one of the keys type, name, input, prefix, keys, kernel_dim, l_max, mode, channels, bidirectional, init_scale, num_scales, "
+               "layers[1].layers[0].kernle_dim: expected one of the keys type, name, input, prefix, keys, kernel_dim, l_max, mode, channels, "
+               "bidirectional, init_scale, num_scales, "
                "activation, postact, layer_norm, linear, resolution, found an unknown key; did you mean \"kernel_dim\"?");
     refused_at("/layers/3/prefix", "a", "layers[3].prefix: expected one of the keys type, name, input, found an unknown key");
     refused_at("/layers/1/norm/name", "n", "layers[1].norm.name: expected one of the keys type, prefix, keys, eps, found an unknown key");
     refused_at("/inputs/0/sample_rate", 1, "inputs[0].sample_rate: expected one of the keys name, kind, width, found an unknown key");
     refused_at("/outputs/0/form", 1, "outputs[0].form: expected one of the keys name, from, found an unknown key; did you mean \"from\"?");
-    refused_at("/decision/min count", 1, "decision[\"min count\"]: expected one of the keys output, ignore, threshold, smoothing_ms, min_count, release, refractory_ms, found an unknown key; did you mean \"min_count\"?");
+    refused_at("/decision/min count", 1,
+               "decision[\"min count\"]: expected one of the keys output, ignore, threshold, smoothing_ms, min_count, release, refractory_ms, found "
+               "an unknown key; did you mean \"min_count\"?");
 }
 
 TEST_CASE("package: layer types must be known") {
-    refused_at("/layers/3/type", "sofmax", "layers[3].type: expected a layer type of formats/package/README.md, found \"sofmax\"; did you mean \"softmax\"?");
+    refused_at("/layers/3/type", "sofmax",
+               "layers[3].type: expected a layer type of formats/package/README.md, found \"sofmax\"; did you mean \"softmax\"?");
     refused_at("/layers/3/type", 3, "layers[3].type: expected a layer type of formats/package/README.md, found 3");
     refused_without("/layers/3", "type", "layers[3].type: expected a layer type of formats/package/README.md, found no such key");
     refused_at("/layers/1/norm/type", "linear", "layers[1].norm.type: expected a norm layer, found \"linear\"");
     refused_at("/layers/1/norm/type", "layernorm", "layers[1].norm.type: expected a norm layer, found \"layernorm\"; did you mean \"layer_norm\"?");
     refused_at("/layers/1/norm", "batch_norm", "layers[1].norm: expected a norm layer without name, or null, found the text \"batch_norm\"");
-    refused_at("/layers/3", "softmax", "layers[3]: expected a layer (an object with \"type\" and \"name\"), found the text \"softmax\"\n"
-                                       "outputs[1].from: expected the name of an input or of an earlier layer, found \"softmax\"");
+    refused_at("/layers/3", "softmax",
+               "layers[3]: expected a layer (an object with \"type\" and \"name\"), found the text \"softmax\"\n"
+               "outputs[1].from: expected the name of an input or of an earlier layer, found \"softmax\"");
 }
 
 TEST_CASE("package: attributes have kinds and ranges") {
@@ -202,27 +219,34 @@ TEST_CASE("package: attributes have kinds and ranges") {
     refused_at("/layers/0/out_features", 16777217, "layers[0].out_features: expected a whole number from 1 to 16777216, found 16777217");
     refused_at("/layers/0/bias", 1, "layers[0].bias: expected true or false, found 1");
     refused_at("/layers/1/norm/eps", -1e-5, "layers[1].norm.eps: expected a number from 0 to 1, found -1e-05");
-    refused_at("/layers/1/layers/0/postact", "gul", "layers[1].layers[0].postact: expected null or \"glu\", found the text \"gul\"; did you mean \"glu\"?");
+    refused_at("/layers/1/layers/0/postact", "gul",
+               "layers[1].layers[0].postact: expected null or \"glu\", found the text \"gul\"; did you mean \"glu\"?");
     refused_at("/layers/1/layers/0/activation", "tanh", "layers[1].layers[0].activation: expected \"gelu\", found the text \"tanh\"");
     refused_at("/layers/1/layers/0/mode", "", "layers[1].layers[0].mode: expected a text that is not empty, found \"\"");
     refused_without("/layers/1/layers/0", "l_max", "layers[1].layers[0].l_max: expected this key (sgconv needs it), found no such key");
-    refused_at("/layers/3", json{{"type", "conv2d"}, {"name", "softmax"}, {"out_channels", 1}, {"kernel", 3}}, "layers[3].kernel: expected a list [time, frequency], found 3");
-    refused_at("/layers/3", json{{"type", "conv2d"}, {"name", "softmax"}, {"out_channels", 1}, {"kernel", {3, 0}}}, "layers[3].kernel[1]: expected a whole number from 1 to 16777216, found 0");
+    refused_at("/layers/3", json{{"type", "conv2d"}, {"name", "softmax"}, {"out_channels", 1}, {"kernel", 3}},
+               "layers[3].kernel: expected a list [time, frequency], found 3");
+    refused_at("/layers/3", json{{"type", "conv2d"}, {"name", "softmax"}, {"out_channels", 1}, {"kernel", {3, 0}}},
+               "layers[3].kernel[1]: expected a whole number from 1 to 16777216, found 0");
 }
 
 TEST_CASE("package: branches are checked one by one") {
     auto branches = [](json list) { return json{{"type", "branches"}, {"name", "softmax"}, {"branches", std::move(list)}}; };
     refused_at("/layers/3", branches(json::array()), "layers[3].branches: expected a list of 1 to 64 branches, found a list of 0");
     refused_at("/layers/3", branches({1}), "layers[3].branches[0]: expected an object with \"kind\", found 1");
-    refused_at("/layers/3", branches({{{"kind", "conv2d"}}}), "layers[3].branches[0].kind: expected \"conv1d\" or \"identity\", found the text \"conv2d\"; did you mean \"conv1d\"?");
-    refused_at("/layers/3", branches({{{"kind", "identity"}}, {{"kind", "conv1d"}}}), "layers[3].branches[1].kernel: expected this key (conv1d needs it), found no such key");
-    refused_at("/layers/3", branches({{{"kind", "identity"}, {"kernel", 3}}}), "layers[3].branches[0].kernel: expected one of the keys kind, batch_norm, found an unknown key");
+    refused_at("/layers/3", branches({{{"kind", "conv2d"}}}),
+               "layers[3].branches[0].kind: expected \"conv1d\" or \"identity\", found the text \"conv2d\"; did you mean \"conv1d\"?");
+    refused_at("/layers/3", branches({{{"kind", "identity"}}, {{"kind", "conv1d"}}}),
+               "layers[3].branches[1].kernel: expected this key (conv1d needs it), found no such key");
+    refused_at("/layers/3", branches({{{"kind", "identity"}, {"kernel", 3}}}),
+               "layers[3].branches[0].kernel: expected one of the keys kind, batch_norm, found an unknown key");
     json model = good_model();
     model["layers"][3] = branches({{{"kind", "conv1d"}, {"kernel", 3}}, {{"kind", "identity"}, {"batch_norm", true}}});
     auto package = package::parse(model.dump(), {});
     REQUIRE(package);
     CHECK(package->layers[3].attributes["branches"] ==
-          json::parse(R"([{"kind": "conv1d", "kernel": 3, "dilation": 1, "bias": true, "batch_norm": false}, {"kind": "identity", "batch_norm": true}])"));
+          json::parse(
+              R"([{"kind": "conv1d", "kernel": 3, "dilation": 1, "bias": true, "batch_norm": false}, {"kind": "identity", "batch_norm": true}])"));
 }
 
 TEST_CASE("package: names are texts that are used once") {
@@ -232,27 +256,37 @@ TEST_CASE("package: names are texts that are used once") {
     refused_at("/layers/0/name", std::string(300, 'a'), "layers[0].name: expected at most 256 bytes, found 300 bytes");
     refused_without("/layers/0", "name", "layers[0].name: expected a name of its own, found no such key; reports, references and weight keys use it");
     refused_at("/layers/0/name", "x", "layers[0].name: expected a name that is used once, found \"x\", which inputs[0] has too; rename one of them");
-    refused_at("/layers/2/name", "softmax", "layers[3].name: expected a name that is used once, found \"softmax\", which layers[2] has too; rename one of them\n"
-                                            "outputs[0].from: expected the name of an input or of an earlier layer, found \"head\"");
-    refused_at("/layers/1/layers/1/name", "norm", "layers[1].layers[1].name: expected a name that is used once, found \"block/norm\", which layers[1].norm has too; rename one of them");
-    refused_at("/outputs/1/name", "logits", "outputs[1].name: expected a name that is used once, found \"logits\" again\n"
-                                            "decision.output: expected the name of an output, found the text \"p\"");
+    refused_at("/layers/2/name", "softmax",
+               "layers[3].name: expected a name that is used once, found \"softmax\", which layers[2] has too; rename one of them\n"
+               "outputs[0].from: expected the name of an input or of an earlier layer, found \"head\"");
+    refused_at("/layers/1/layers/1/name", "norm",
+               "layers[1].layers[1].name: expected a name that is used once, found \"block/norm\", which layers[1].norm has too; rename one of them");
+    refused_at("/outputs/1/name", "logits",
+               "outputs[1].name: expected a name that is used once, found \"logits\" again\n"
+               "decision.output: expected the name of an output, found the text \"p\"");
     refused_at("/name", 7, "name: expected a text, found 7");
 }
 
 TEST_CASE("package: references go to inputs and earlier layers") {
     refused_at("/layers/0/input", "head", "layers[0].input: expected the name of an input or of an earlier layer, found \"head\"");
-    refused_at("/layers/2/input", "enocder", "layers[2].input: expected the name of an input or of an earlier layer, found \"enocder\"; did you mean \"encoder\"?");
+    refused_at("/layers/2/input", "enocder",
+               "layers[2].input: expected the name of an input or of an earlier layer, found \"enocder\"; did you mean \"encoder\"?");
     refused_at("/layers/2/input", 1, "layers[2].input: expected the name of an input or of an earlier layer, found 1");
-    refused_at("/layers/1/layers/0/input", "block", "layers[1].layers[0].input: expected the name of an input or of an earlier layer, found \"block\"");
-    refused_at("/layers/3", json{{"type", "pair_features"}, {"name", "softmax"}}, "layers[3].inputs: expected a list of two names of layers or inputs, found no such key");
-    refused_at("/layers/3", json{{"type", "pair_features"}, {"name", "softmax"}, {"inputs", {"x"}}}, "layers[3].inputs: expected a list of two names of layers or inputs, found a list of 1");
-    refused_at("/layers/3", json{{"type", "relu"}, {"name", "softmax"}, {"inputs", {"x"}}}, "layers[3].inputs: expected one of the keys type, name, input, found an unknown key; did you mean \"input\"?");
-    refused_at("/outputs/0/from", "heat", "outputs[0].from: expected the name of an input or of an earlier layer, found \"heat\"; did you mean \"head\"?");
+    refused_at("/layers/1/layers/0/input", "block",
+               "layers[1].layers[0].input: expected the name of an input or of an earlier layer, found \"block\"");
+    refused_at("/layers/3", json{{"type", "pair_features"}, {"name", "softmax"}},
+               "layers[3].inputs: expected a list of two names of layers or inputs, found no such key");
+    refused_at("/layers/3", json{{"type", "pair_features"}, {"name", "softmax"}, {"inputs", {"x"}}},
+               "layers[3].inputs: expected a list of two names of layers or inputs, found a list of 1");
+    refused_at("/layers/3", json{{"type", "relu"}, {"name", "softmax"}, {"inputs", {"x"}}},
+               "layers[3].inputs: expected one of the keys type, name, input, found an unknown key; did you mean \"input\"?");
+    refused_at("/outputs/0/from", "heat",
+               "outputs[0].from: expected the name of an input or of an earlier layer, found \"heat\"; did you mean \"head\"?");
 }
 
 TEST_CASE("package: keys name parameters of the layer") {
-    refused_at("/layers/2/keys", json{{"weigth", "w"}}, "layers[2].keys.weigth: expected a parameter that this linear reads, found another; did you mean \"weight\"?");
+    refused_at("/layers/2/keys", json{{"weigth", "w"}},
+               "layers[2].keys.weigth: expected a parameter that this linear reads, found another; did you mean \"weight\"?");
     refused_at("/layers/2/keys", json{{"weight", 1}}, "layers[2].keys.weight: expected a text, found 1");
     refused_at("/layers/2/keys", "w", "layers[2].keys: expected an object from parameter to tensor key, found the text \"w\"");
     refused_at("/layers/2/prefix", 1, "layers[2].prefix: expected a text, found 1");
@@ -261,17 +295,22 @@ TEST_CASE("package: keys name parameters of the layer") {
 TEST_CASE("package: inputs, layers and outputs must be there") {
     refused_at("/inputs", json::array(), "inputs: expected a list of 1 to 16, found a list of 0");
     refused_at("/inputs/0", 1, "inputs[0]: expected an input (an object with \"name\" and \"kind\"), found 1");
-    refused_at("/inputs/0/kind", "feature", "inputs[0].kind: expected \"audio\", \"features\" or \"tokens\", found the text \"feature\"; did you mean \"features\"?");
+    refused_at("/inputs/0/kind", "feature",
+               "inputs[0].kind: expected \"audio\", \"features\" or \"tokens\", found the text \"feature\"; did you mean \"features\"?");
     refused_without("/inputs/0", "width", "inputs[0].width: expected this key (features needs it), found no such key");
-    refused_at("/inputs/0", json{{"name", "x"}, {"kind", "audio"}, {"sample_rate", 0}}, "inputs[0].sample_rate: expected a whole number from 1 to 1000000, found 0");
+    refused_at("/inputs/0", json{{"name", "x"}, {"kind", "audio"}, {"sample_rate", 0}},
+               "inputs[0].sample_rate: expected a whole number from 1 to 1000000, found 0");
     refused_at("/inputs/0", json{{"name", "x"}, {"kind", "tokens"}}, "inputs[0].vocabulary: expected this key (tokens needs it), found no such key");
-    refused_at("/layers/1/layers", json::array(), "layers[1].layers: expected a list of layers, found a list of 0\n"
-                                                  "outputs[2].from: expected the name of an input or of an earlier layer, found \"block/conv\"; did you mean \"block/norm\"?");
-    refused_at("/outputs", "head", "outputs: expected a list of 1 to 64, found the text \"head\"\ndecision.output: expected the name of an output, found the text \"p\"");
+    refused_at("/layers/1/layers", json::array(),
+               "layers[1].layers: expected a list of layers, found a list of 0\n"
+               "outputs[2].from: expected the name of an input or of an earlier layer, found \"block/conv\"; did you mean \"block/norm\"?");
+    refused_at("/outputs", "head",
+               "outputs: expected a list of 1 to 64, found the text \"head\"\ndecision.output: expected the name of an output, found the text \"p\"");
 }
 
 TEST_CASE("package: labels and decision settings fit together") {
-    refused_at("/labels/1", "yes", "labels[1]: expected labels that differ, found \"yes\" again\ndecision.ignore[0]: expected one of the labels, found \"no\"");
+    refused_at("/labels/1", "yes",
+               "labels[1]: expected labels that differ, found \"yes\" again\ndecision.ignore[0]: expected one of the labels, found \"no\"");
     refused_at("/labels/1", 1, "labels[1]: expected a text, found 1\ndecision.ignore[0]: expected one of the labels, found \"no\"");
     refused_at("/decision", 1, "decision: expected an object, found 1");
     refused_at("/decision/output", "q", "decision.output: expected the name of an output, found the text \"q\"");
@@ -312,17 +351,40 @@ TEST_CASE("package: all problems are reported at once, and no more than can be r
     CHECK(cut.ends_with("\nand 800 more problems"));
 }
 
+TEST_CASE("package: descriptions made to take long are refused in little time") {
+    auto seconds = [](const std::string &text) {
+        const auto start = std::chrono::steady_clock::now();
+        CHECK_FALSE(failure(text).empty());
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    std::string values = "{\"format\": [", keys = R"({"format": "longwave-model", "version": 1)",
+                layers = R"({"format": "longwave-model", "version": 1, "layers": [)";
+    for (int i = 0; i < 1'500'000; ++i) values += "0,";
+    CHECK(seconds(values + "0]}") < 2); // the limit of two million values bounds the memory
+    CHECK(seconds(std::string(8'000'000, '{')) < 1);
+    for (int i = 0; i < 200'000; ++i) keys += ",\"outputs" + std::to_string(i) + "\":0"; // each near a known key
+    CHECK(seconds(keys + "}") < 5);
+    for (int i = 0; i < 4000; ++i)
+        layers += R"({"type": "relu", "name": ")" + std::string(90, 'a') + std::to_string(i) + R"(", "input": ")" + std::string(90, 'a') + "b" +
+                  std::to_string(i) + "\"},";
+    CHECK(seconds(layers + "0]}") < 10); // every reference near every name
+    for (int i = 0; i < 600'000; ++i) values += "[0],{},";
+    CHECK(failure(values + "0]}") == "model.json: more than 2000000 values");
+}
+
 TEST_CASE("package: weights must be finite") {
     const float infinity = std::numeric_limits<float>::infinity();
     CHECK(failure(good_model().dump(), {{"encoder.weight", Tensor{{4}, {0, 1, infinity, -infinity}}}, {"head.bias", Tensor{{1}, {NAN}}}}) ==
-          "tensor \"encoder.weight\" index 2: expected a finite number, found +infinity (and 1 more in this tensor); the training diverged or the file is damaged\n"
+          "tensor \"encoder.weight\" index 2: expected a finite number, found +infinity (and 1 more in this tensor); the training diverged or the "
+          "file is damaged\n"
           "tensor \"head.bias\" index 0: expected a finite number, found NaN; the training diverged or the file is damaged");
 }
 
 TEST_CASE("package: weights that no layer reads are listed, training counters are not") {
     Weights weights;
-    for (const char *key : {"encoder.weight", "encoder.bias", "encoder.weigth", "conv.kernel_list.0", "conv.output_linear.0.weight", "block.norm.running_var",
-                            "block.norm.num_batches_tracked", "decoder.bias", "decoder.b", "decoder.weight", "auxiliary.weight"})
+    for (const char *key :
+         {"encoder.weight", "encoder.bias", "encoder.weigth", "conv.kernel_list.0", "conv.output_linear.0.weight", "block.norm.running_var",
+          "block.norm.num_batches_tracked", "decoder.bias", "decoder.b", "decoder.weight", "auxiliary.weight"})
         weights[key] = Tensor{{1}, {0}};
     auto package = package::parse(good_model().dump(), weights);
     REQUIRE(package);
@@ -345,7 +407,10 @@ TEST_CASE("package: a folder is read, and what is missing is named with the syst
     const std::string message = package::read(folder.path).status().message();
     CHECK(message.find(folder.path + "/weights.safetensors: expected a header") != std::string::npos);
     CHECK(message.find(folder.path + "/model.json: line 1, column ") != std::string::npos);
-    CHECK(package::read(folder.path + "/model.json").status().message().ends_with("expected a folder with model.json and weights.safetensors, found a file"));
+    CHECK(package::read(folder.path + "/model.json")
+              .status()
+              .message()
+              .ends_with("expected a folder with model.json and weights.safetensors, found a file"));
 
     folder.write("model.json", good_model().dump());
     folder.write("weights.safetensors", empty_safetensors);

@@ -24,7 +24,8 @@ void refused(const Bytes &bytes, std::initializer_list<const char *> words) {
     for (const char *word : words) CHECK_MESSAGE(message.find(word) != std::string::npos, word);
 }
 
-const std::string two = R"({"__metadata__":{"by":"test"},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})";
+const std::string two =
+    R"({"__metadata__":{"by":"test"},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})";
 
 } // namespace
 
@@ -42,7 +43,8 @@ TEST_CASE("safetensors: a file without tensors and tensors without elements are 
     auto none = package::parse_safetensors(with_header("{}"), "w");
     REQUIRE(none);
     CHECK(none->empty());
-    auto empty = package::parse_safetensors(with_header(R"({"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})"), "w");
+    auto empty = package::parse_safetensors(
+        with_header(R"({"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})"), "w");
     REQUIRE(empty);
     CHECK(empty->at("a").data.empty());
 }
@@ -78,14 +80,16 @@ TEST_CASE("safetensors: a wrong header length is refused") {
 
 TEST_CASE("safetensors: a tensor must fill its bytes, without gap, overlap or rest") {
     auto one = [](const char *info) { return std::string(R"({"a":)") + info + "}"; };
-    refused(with_header(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})"), 4), {"tensor \"a\"", "expected 8 bytes for shape [2] of F32", "found 4"});
+    refused(with_header(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})"), 4),
+            {"tensor \"a\"", "expected 8 bytes for shape [2] of F32", "found 4"});
     refused(with_header(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})"), 8), {"start at 0", "found 4, which leaves a gap"});
     refused(with_header(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), 8), {"end at the end of the file", "4 bytes after it"});
     refused(with_header(one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,12]})"), 8), {"inside the file", "an end at 12"});
     refused(with_header(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})"), 4), {"data_offsets in order", "[4,0]"});
     refused(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12),
             {"tensor \"b\"", "start at 8", "found 4, which overlaps"});
-    refused(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4), {"overlaps"});
+    refused(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4),
+            {"overlaps"});
 }
 
 TEST_CASE("safetensors: sizes that wrap around 64 bits are refused") {
@@ -120,13 +124,17 @@ TEST_CASE("safetensors: a key that comes twice is refused") {
 }
 
 TEST_CASE("safetensors: every wrong tensor is named at once") {
-    refused(with_header(R"({"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":"x","data_offsets":[1,5]},"c":{"dtype":"C64","shape":[],"data_offsets":[5,13]}})", 13),
-            {"tensor \"a\"", "tensor \"b\"", "tensor \"c\""});
+    refused(
+        with_header(
+            R"({"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":"x","data_offsets":[1,5]},"c":{"dtype":"C64","shape":[],"data_offsets":[5,13]}})",
+            13),
+        {"tensor \"a\"", "tensor \"b\"", "tensor \"c\""});
 }
 
 TEST_CASE("safetensors: other element types become float32") {
     auto of = [](const char *type, size_t n, size_t size) {
-        return std::string(R"({"a":{"dtype":")") + type + R"(","shape":[)" + std::to_string(n) + R"(],"data_offsets":[0,)" + std::to_string(n * size) + "]}}";
+        return std::string(R"({"a":{"dtype":")") + type + R"(","shape":[)" + std::to_string(n) + R"(],"data_offsets":[0,)" +
+               std::to_string(n * size) + "]}}";
     };
     auto values = [](const Bytes &bytes) {
         auto tensors = package::parse_safetensors(bytes, "w");

@@ -95,9 +95,17 @@ TEST_CASE("the layer table: parameters are recognised, with and without an index
     CHECK_FALSE(reads_parameter(sgconv, attributes, "kernel_list.x"));
     CHECK_FALSE(reads_parameter(sgconv, attributes, "kernel_list.-1"));
     CHECK_FALSE(reads_parameter(sgconv, attributes, "kernel_list.99999999999"));
+    CHECK_FALSE(reads_parameter(sgconv, attributes, "kernel_list.64"));
     CHECK(reads_parameter(sgconv, attributes, "output_linear.weight"));
     CHECK_FALSE(reads_parameter(sgconv, attributes, "output_linear.0.weight"));
     CHECK_FALSE(reads_parameter(sgconv, attributes, "norm.norm.m"));
+    attributes["postact"] = "glu";
+    attributes["layer_norm"] = true;
+    CHECK_FALSE(reads_parameter(sgconv, attributes, "output_linear.weight"));
+    CHECK(reads_parameter(sgconv, attributes, "output_linear.0.weight"));
+    CHECK(reads_parameter(sgconv, attributes, "norm.norm.m"));
+    attributes["linear"] = true;
+    CHECK_FALSE(reads_parameter(sgconv, attributes, "output_linear.0.weight"));
     CHECK(reads_parameter(*find_layer_type("branches"), {}, "3.conv.weight"));
     CHECK(find_layer_type("linera") == nullptr);
 }

@@ -102,6 +102,7 @@ def write(package: Package, folder: Path) -> None:
         if not torch.isfinite(tensor).all():
             raise ValueError(f"{key}: not finite")
     save_file(tensors, folder / "weights.safetensors")
+    (folder / "weights.safetensors").chmod(0o644)
     (folder / "model.json").write_text(_pretty(model_json(package)) + "\n")
 
 

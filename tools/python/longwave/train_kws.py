@@ -1,7 +1,8 @@
 """Trains the keyword model (or the CNN neighbour) on prepared features; see README.md for the order of commands.
 
-    python -m longwave.train_kws DATA --cache CACHE --stage pretrain --steps 5000 --seed 100 --out pre
-    python -m longwave.train_kws DATA --cache CACHE --stage finetune --init pre --steps 8000 --seed 0 --out seed0
+    python -m longwave.train_kws DATA --cache CACHE --stage pretrain --steps 4500 --stop 3000 --seed 100 --out pre
+    python -m longwave.train_kws DATA --cache CACHE --stage finetune --init pre --steps 5000 --stop 2750 --cooldown 500 \\
+        --rate 3e-3 --seed 0 --out seed0
 
 The schedule is counted in steps.  A run that was stopped goes on from its last checkpoint with the same command, and
 each step draws its random numbers from (seed, step).  Features are prepared first when the cache is empty.
@@ -25,7 +26,7 @@ from .kws.labels import SILENCE
 from .kws.model import KwsConfig, KwsNet
 
 EMA = 0.997
-SAVE_EVERY = 500
+SAVE_EVERY = 250
 
 
 def parse() -> argparse.Namespace:
@@ -36,7 +37,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--stage", choices=["pretrain", "finetune"], default="finetune")
     parser.add_argument("--init", type=Path, help="folder of the run whose averaged weights to start from")
     parser.add_argument("--net", choices=["sgconv", "cnn"], default="sgconv")
-    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--steps", type=int, required=True, help="length of the learning-rate schedule")
+    parser.add_argument("--stop", type=int, help="end earlier than the schedule")
+    parser.add_argument("--cooldown", type=int, default=0, help="steps before --stop in which the rate falls to zero")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=28, help="sequences of 5.12 s in a batch")
     parser.add_argument("--rate", type=float, default=4e-3, help="highest learning rate")
@@ -118,6 +121,11 @@ def learning_rate(step: int, steps: int, highest: float) -> float:
     return highest * min(1.0, (step + 1) / 200) * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
+def cooldown(step: int, stop: int, steps: int) -> float:
+    """1, then a straight line to 0 over the last `steps` steps before `stop`."""
+    return min(1.0, (stop - step) / steps) if steps else 1.0
+
+
 def prepared(data: Path, cache: Path) -> batches.Material:
     cache.mkdir(parents=True, exist_ok=True)
     if not (cache / "val.npy").exists():
@@ -155,11 +163,12 @@ def main() -> None:
     pairs = [(a, n) for a, n in zip(average.state_dict().values(), net.state_dict().values()) if a.is_floating_point()]
     averages, currents = [a for a, _ in pairs], [n for _, n in pairs]
     running, begin = 0.0, time.time()
-    for step in range(first, options.steps):
+    stop = options.stop or options.steps
+    for step in range(first, stop):
         rng = np.random.default_rng([options.seed, step])
         torch.manual_seed(options.seed * 1_000_003 + step)
         for group in optimiser.param_groups:
-            group["lr"] = learning_rate(step, options.steps, options.rate)
+            group["lr"] = learning_rate(step, options.steps, options.rate) * cooldown(step, stop, options.cooldown)
         batch = batches.make_batch(material, recipe, options.rows, rng)
         net.train()
         loss = batch_loss(net, batch, options)
@@ -170,7 +179,7 @@ def main() -> None:
         with torch.no_grad():
             torch._foreach_lerp_(averages, currents, 1 - min(EMA, (step + 1) / (step + 31)))
         running = loss.item() if step == first else 0.99 * running + 0.01 * loss.item()
-        if (step + 1) % SAVE_EVERY == 0 or step + 1 == options.steps:
+        if (step + 1) % SAVE_EVERY == 0 or step + 1 == stop:
             state = {"net": net.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),
                      "step": step + 1}
             torch.save(state, checkpoint.with_suffix(".part"))

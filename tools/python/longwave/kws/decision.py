@@ -49,28 +49,32 @@ def moving_average(probabilities: np.ndarray, rows: int) -> np.ndarray:
     return (total[rows + 1:] - total[1:-rows]) / rows
 
 
+def run_lengths(top: np.ndarray, strong: np.ndarray) -> np.ndarray:
+    """(T,): for how many rows up to this one the same word has been on top and strong without a break."""
+    row = np.arange(len(top))
+    starts = ~strong | np.r_[True, (top[1:] != top[:-1]) | ~strong[:-1]]
+    return np.where(strong, row - np.maximum.accumulate(np.where(starts, row, 0)) + 1, 0)
+
+
 def events(average: np.ndarray, decision: Decision) -> list[Event]:
     """Events of one stream; `average` (T, 12) comes from `moving_average`."""
     threshold = decision.threshold()
     top = average.argmax(1)
     strong = average[np.arange(len(top)), top] >= threshold[top]
+    ready = np.flatnonzero(run_lengths(top, strong) >= max(1, decision.min_count))
     found: list[Event] = []
-    count, last = 0, -1
-    holding, quiet_until = -1, -1.0
-    for row in range(len(top)):
+    first = 0  # no event before this row
+    while True:
+        at = np.searchsorted(ready, first)
+        if at == len(ready):
+            return found
+        row = int(ready[at])
         word = int(top[row])
-        count = 0 if not strong[row] else count + 1 if word == last else 1
-        last = word
-        seconds = (row + 1) * ROW_SECONDS
-        if holding >= 0:
-            if average[row, holding] >= decision.release * threshold[holding]:
-                continue
-            holding, quiet_until = -1, seconds + decision.refractory_ms / 1000
-        if seconds < quiet_until or count < max(1, decision.min_count):
-            continue
-        holding = word
-        found.append(Event(word, seconds, float(average[row, word])))
-    return found
+        found.append(Event(word, (row + 1) * ROW_SECONDS, float(average[row, word])))
+        low = np.flatnonzero(average[row + 1:, word] < decision.release * threshold[word])
+        if not len(low):
+            return found
+        first = row + 1 + int(low[0]) + int(np.ceil(decision.refractory_ms / 1000 / ROW_SECONDS - 1e-9))
 
 
 def smoothing_rows(decision: Decision) -> int:

@@ -57,6 +57,19 @@ def accuracy(predicted: np.ndarray, label: np.ndarray) -> tuple[str, str, float]
             float(right.mean()))
 
 
+def robustness(net: KwsNet, samples: np.ndarray, label: np.ndarray, noise: np.ndarray) -> dict[str, float]:
+    """Carried accuracy in percent when all clips are quieter, louder, or in held-out noise.
+
+    The noise is set against the mean power of the clips that hold speech.
+    """
+    speech_rms = np.sqrt(np.mean(samples[label != SILENCE] ** 2))
+    noise = np.resize(noise, samples.shape) * (speech_rms / (noise.std() + 1e-9))
+    altered = {"-12 dB": 0.25 * samples, "+6 dB": np.clip(2 * samples, -1, 1), "SNR 20 dB": samples + 0.1 * noise,
+               "SNR 10 dB": samples + 0.316 * noise, "SNR 5 dB": samples + 0.562 * noise}
+    return {name: round(100 * accuracy(predict_carried(net, x.astype(np.float32)), label)[2], 1)
+            for name, x in altered.items()}
+
+
 def recalls(predicted: np.ndarray, label: np.ndarray) -> str:
     return ", ".join(f"{name} {100 * (predicted[label == i] == i).mean():.0f}" for i, name in enumerate(CLASSES))
 
@@ -80,11 +93,10 @@ def score_streams(net: KwsNet, data: Path, samples: np.ndarray, label: np.ndarra
 
     commands, command_label = streams.command_stream(samples, label)
     others = np.pad(samples[label >= SILENCE], ((0, 0), (0, streams.QUIET))).ravel().astype(np.float32)
-    training = streams.training_speech(data)
-    noise = np.concatenate(streams.datasets.noise_halves(data, held_out=False))
-    return Scores(run(commands), command_label, run(others), [run(training), run(0.3 * training), run(noise)],
-                  run(streams.held_out_speech(data)), run(streams.held_out_noise(data)), run(streams.machine_noise(data)),
-                  run(streams.synthetic_quiet()))
+    training = streams.speech(data, held_out=False)
+    tuning = [run(training), run(0.3 * training), run(streams.noise(data, held_out=False))]
+    return Scores(run(commands), command_label, run(others), tuning, run(streams.speech(data, held_out=True)),
+                  run(streams.noise(data, held_out=True)), run(streams.machine_noise(data)), run(streams.synthetic_quiet()))
 
 
 def minutes(rows: np.ndarray) -> float:
@@ -142,7 +154,9 @@ def main() -> None:
         print(f"{run.name}\n  carried {everything}; without _silence_ {speech}\n  isolated {isolated[0]}\n"
               f"  carried in three other orders: {', '.join(f'{100 * f:.1f}' for f in other)}\n"
               f"  recall: {recalls(predicted, label)}", flush=True)
-        entry = {"carried": everything, "carried_without_silence": speech, "isolated": isolated[0]}
+        altered = robustness(net, samples, label, streams.noise(options.data, held_out=True))
+        print("  carried, altered: " + ", ".join(f"{name} {value}" for name, value in altered.items()))
+        entry = {"altered": altered, "carried": everything, "carried_without_silence": speech, "isolated": isolated[0]}
         scores = score_streams(net, options.data, samples, label)
         decision = choose(scores, Decision(smoothing_ms=options.smoothing_ms, min_count=options.min_count))
         print("  thresholds " + json.dumps(decision.thresholds))

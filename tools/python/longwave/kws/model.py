@@ -63,7 +63,7 @@ class Stem(nn.Module):
             x = F.linear(x.permute(0, 2, 3, 1), self.pointwise.weight[:, :, 0, 0])
             x = F.relu(self.norm1(x.permute(0, 3, 1, 2))).permute(0, 2, 3, 1)
         x = self.project(x.flatten(2))  # (B, T/2, bands * channels), channel fastest
-        return channel_norm(self.norm2, x.permute(2, 0, 1).float())
+        return channel_norm(self.norm2, x.permute(2, 0, 1).to(self.norm2.weight.dtype))
 
 
 def channel_norm(norm: nn.BatchNorm1d, x: Tensor) -> Tensor:

@@ -54,24 +54,26 @@ def command_stream(samples: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, 
     return rows.ravel().astype(np.float32), label[at]
 
 
-def held_out_speech(data: Path) -> np.ndarray:
-    """The negatives that were not trained on, one after the other."""
-    return np.concatenate([audio.read(f) for f in datasets.negative_files(data, held_out=True)])
+def join(parts: list[np.ndarray]) -> np.ndarray:
+    """One after the other; a second of silence where a data folder has none of them."""
+    return np.concatenate(parts) if parts else np.zeros(SAMPLE_RATE, np.float32)
 
 
-def training_speech(data: Path) -> np.ndarray:
-    return np.concatenate([audio.read(f) for f in datasets.negative_files(data, held_out=False)])
+def speech(data: Path, held_out: bool) -> np.ndarray:
+    """Speech without commands: what was trained on, or what was held out."""
+    return join([audio.read(f) for f in datasets.negative_files(data, held_out)])
 
 
-def held_out_noise(data: Path) -> np.ndarray:
-    """Second halves of the noise recordings whose first halves were trained on."""
-    return np.concatenate(datasets.noise_halves(data, held_out=True))
+def noise(data: Path, held_out: bool) -> np.ndarray:
+    """First or second halves of the noise recordings."""
+    return join(datasets.noise_halves(data, held_out))
 
 
 def machine_noise(data: Path) -> np.ndarray:
     """Recordings never used as files in training (`_silence_` clips are cut from them, see datasets.py)."""
     names = ["gsc-doing_the_dishes", "gsc-exercise_bike", "gsc-running_tap"]
-    return np.concatenate([audio.read(data / "noise" / f"{name}.flac") for name in names])
+    files = [data / "noise" / f"{name}.flac" for name in names]
+    return join([audio.read(file) for file in files if file.exists()])
 
 
 def synthetic_quiet() -> np.ndarray:

@@ -107,10 +107,13 @@ class GConv(nn.Module):
         self.kernel_norm_initialized.fill_(True)
 
     def kernel(self, length: int | None = None) -> Tensor:
-        """(C', H, min(K, length)); resized first in mode "trunc" where length differs from l_max."""
+        """(C', H, min(K, length)).  Modes "expand" (resize to l_max) and "trunc" (cut at l_max, resize to length) are for
+        running at another sampling rate than the trained one."""
         if not bool(self.kernel_norm_initialized):
             self.freeze_norm()
         kernel = self.raw_kernel()
+        if "expand" in self.mode and self.l_max is not None:
+            kernel = resize(kernel, self.l_max, "nearest" in self.mode)
         if length is not None and "trunc" in self.mode and self.l_max is not None and length != self.l_max:
             kernel = resize(kernel[..., :self.l_max], length, "nearest" in self.mode) * (self.l_max / length)
         kernel = kernel / self.kernel_norm

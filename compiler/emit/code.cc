@@ -1,0 +1,92 @@
+#include "compiler/emit/code.h"
+#include "compiler/emit/code_image.h"
+#include "compiler/emit/kernel_cache.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+namespace longwave::compiler {
+
+namespace {
+
+// The largest value a plan ever passes as this scalar.
+int64_t highest(const Scalar &s, uint32_t tiles) {
+    int64_t tile = int64_t(std::max(s.tile_mul, 0)) * (tiles - 1);
+    switch (s.kind) {
+    case Scalar::Kind::constant: return s.value;
+    case Scalar::Kind::slot: return int64_t(s.modulus - 1) * s.mul + s.value + tile;
+    case Scalar::Kind::length:
+    case Scalar::Kind::extent: return s.value;
+    }
+    return 0;
+}
+
+// Rows of one element may start anywhere; all other buffers start on a cache line, and the code assumes it.
+uint16_t alignment_of(const schedules::KernelArg &arg) {
+    return arg.elem == schedules::Elem::f32 && !arg.dims.empty() && arg.dims[0].extent > 1 ? 64 : 0;
+}
+
+// Arguments as the plan uses them: the kernel's table gets the range of every scalar, and plan and kernel must agree on their number.
+Status complete_signatures(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries, std::vector<schedules::Signature> &signatures) {
+    std::map<std::string, size_t> index;
+    for (size_t i = 0; i < specs.size(); i++) index[specs[i]] = i;
+    for (auto &signature : signatures)
+        for (auto &arg : signature.args) arg.alignment = arg.kind == schedules::ArgKind::scalar ? 0 : alignment_of(arg);
+    for (const auto &entry : entries)
+        for (const auto &step : entry.steps) {
+            if (step.kind != Step::Kind::call) continue;
+            auto &args = signatures[index[step.spec]].args;
+            if (args.size() != step.args.size())
+                return Status::internal(fmt::format("step {}: kernel takes {} arguments, the plan has {} ({})", step.name, args.size(), step.args.size(), step.spec));
+            for (size_t a = 0; a < args.size(); a++) {
+                const auto *scalar = std::get_if<Scalar>(&step.args[a]);
+                if ((scalar != nullptr) != (args[a].kind == schedules::ArgKind::scalar))
+                    return Status::internal(fmt::format("step {}: argument {} ({}) is a {} in the kernel ({})", step.name, a, args[a].name,
+                                                        scalar ? "buffer" : "scalar", step.spec));
+                if (scalar) args[a].high = static_cast<int32_t>(std::max<int64_t>(args[a].high, highest(*scalar, step.tiles)));
+            }
+        }
+    return Status::ok();
+}
+
+bool same_arguments(const schedules::Signature &a, const schedules::Signature &b) {
+    return std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), [](const auto &x, const auto &y) {
+        return x.kind == y.kind && x.elem == y.elem &&
+               std::equal(x.dims.begin(), x.dims.end(), y.dims.begin(), y.dims.end(), [](auto p, auto q) { return p.extent == q.extent && p.stride == q.stride; });
+    });
+}
+
+} // namespace
+
+Expected<Code> compile_code(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries, const std::vector<targets::Target> &targets,
+                            const Options &options) {
+    std::vector<KernelRequest> requests;
+    for (const auto &target : targets)
+        for (const auto &spec : specs) requests.push_back({spec, target.name});
+    LW_ASSIGN(auto kernels, compile_kernels(requests, {.kgen = options.kgen, .folder = options.cache, .jobs = options.jobs, .progress = options.progress}));
+
+    Code code;
+    for (const auto &kernel : kernels) (kernel.cached ? code.cached : code.compiled)++;
+    for (size_t i = 0; i < specs.size(); i++) code.signatures.push_back(kernels[i].signature);
+    LW_TRY(complete_signatures(specs, entries, code.signatures));
+    std::vector<std::string> symbols;
+    for (const auto &spec : specs) symbols.push_back(kernel_symbol(spec) + "_argv"); // Halide's `int f(void **args)` form
+    for (size_t t = 0; t < targets.size(); t++) {
+        TargetCode linked{.target = targets[t]};
+        std::vector<const std::vector<uint8_t> *> objects;
+        for (size_t i = 0; i < specs.size(); i++) {
+            const CompiledKernel &kernel = kernels[t * specs.size() + i];
+            if (!same_arguments(kernel.signature, kernels[i].signature))
+                return Status::internal(fmt::format("kernel {} has another argument list on {} than on {}", specs[i], targets[t].name, targets[0].name));
+            objects.push_back(&kernel.object);
+            linked.scratch.push_back((kernel.signature.scratch_bytes + 63) / 64 * 64);
+        }
+        LW_ASSIGN(auto image, link_image(objects, symbols, targets[t]));
+        linked.image = std::move(image.bytes);
+        linked.entries = std::move(image.entries);
+        code.targets.push_back(std::move(linked));
+    }
+    return code;
+}
+
+} // namespace longwave::compiler

@@ -1,0 +1,43 @@
+#include "compiler/layers/layer_table.h"
+#include "compiler/layers/layers.h"
+
+namespace longwave::compiler::layers {
+
+std::span<const LayerDef> all_layers() {
+    static constexpr LayerDef table[] = {
+        {"log_mel", lower_log_mel},
+        {"conv2d", lower_conv2d},
+        {"conv1d", lower_conv1d},
+        {"flatten", lower_flatten},
+        {"linear", lower_linear},
+        {"batch_norm", lower_norm},
+        {"layer_norm", lower_norm},
+        {"transposed_layer_norm", lower_norm},
+        {"rms_norm", lower_norm},
+        {"relu", lower_activation},
+        {"gelu", lower_activation},
+        {"silu", lower_activation},
+        {"sigmoid", lower_activation},
+        {"softmax", lower_activation},
+        {"glu", lower_glu},
+        {"embedding", lower_embedding},
+        {"sgconv", lower_sgconv},
+        {"branches", lower_branches},
+        {"residual", lower_residual},
+        {"mean", lower_pooling},
+        {"mean_window", lower_mean_window},
+        {"last", lower_pooling},
+        {"first", lower_pooling},
+        {"sum", lower_pooling},
+        {"pair_features", lower_pair_features},
+    };
+    return table;
+}
+
+const LayerDef *find_layer(const std::string &type) {
+    for (const auto &def : all_layers())
+        if (type == def.type) return &def;
+    return nullptr;
+}
+
+} // namespace longwave::compiler::layers

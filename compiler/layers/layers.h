@@ -1,0 +1,23 @@
+// The lowering functions of all layers, one file each; what each builds stands at the top of its file.
+#pragma once
+#include "compiler/layers/lowering.h"
+
+namespace longwave::compiler::layers {
+
+Expected<Flow> lower_activation(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_branches(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_conv1d(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_conv2d(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_embedding(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_flatten(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_glu(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_linear(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_log_mel(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_mean_window(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_norm(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_pair_features(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_pooling(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_residual(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_sgconv(Lowering &, const Layer &, std::span<const Flow>);
+
+} // namespace longwave::compiler::layers

@@ -1,0 +1,128 @@
+// lw_model_verify: the artifact's golden vectors, run on this machine's code.
+#include "formats/artifact/geometry.h"
+#include "runtime/model.h"
+#include "runtime/status.h"
+#include <cstring>
+
+using namespace longwave;
+using namespace longwave::runtime;
+
+namespace {
+
+using artifact::count;
+
+// Owned by one check; given back on every way out.
+struct Session {
+    explicit Session(const lw_model &m) : model(m) {}
+    ~Session() {
+        lw_stream_destroy(stream);
+        lw_runner_destroy(runner);
+        values.release(model.allocator);
+    }
+    const lw_model &model;
+    lw_stream *stream = nullptr;
+    lw_runner *runner = nullptr;
+    Block values; // what the entry gave, output after output
+};
+
+const uint8_t *golden_bytes(const lw_model &model, const fb::GoldenTensor &tensor) { return model.view.golden().data + tensor.offset(); }
+
+// |got − expected| over the peak of the expected values, largest. Values that are no number count as infinite.
+double error_of(const uint8_t *expected, const uint8_t *got, uint64_t n) {
+    float peak = 0, worst = 0;
+    for (uint64_t i = 0; i < n; ++i) {
+        float e, g;
+        memcpy(&e, expected + 4 * i, 4);
+        memcpy(&g, got + 4 * i, 4);
+        const float size = e < 0 ? -e : e, apart = g - e < 0 ? e - g : g - e;
+        if (!(apart <= 3.4e38f)) return __builtin_inf();
+        peak = size > peak ? size : peak;
+        worst = apart > worst ? apart : worst;
+    }
+    if (worst == 0) return 0;
+    return peak > 0 ? double{worst} / peak : __builtin_inf();
+}
+
+lw_status run_whole(Session &session, const fb::Golden &golden, uint8_t *const *outputs) {
+    const uint32_t n_in = count(golden.inputs()), n_out = count(session.model.plan().entries()->Get(golden.entry())->outputs());
+    lw_tensor in[256] = {}, out[256] = {}; // V6: at most so many ports
+    for (uint32_t i = 0; i < n_in; ++i) {
+        const fb::GoldenTensor &tensor = *golden.inputs()->Get(i);
+        in[tensor.port()] = {sizeof(lw_tensor), const_cast<uint8_t *>(golden_bytes(session.model, tensor)), tensor.rows(), 0};
+    }
+    for (uint32_t i = 0; i < n_out; ++i) out[i] = {sizeof(lw_tensor), nullptr, 0, 0};
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
+        const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
+        out[tensor.port()] = {sizeof(lw_tensor), outputs[i], tensor.rows(), 0};
+    }
+    if (lw_status status = lw_runner_create(&session.model, nullptr, &session.runner)) return status;
+    return lw_run(session.runner, in, session.model.plan().inputs()->size(), out, n_out);
+}
+
+void keep(const fb::Golden &golden, uint8_t *const *outputs, const lw_output &row) {
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
+        const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
+        if (tensor.port() == row.index && row.row < tensor.rows()) memcpy(outputs[i] + row.row * row.width * 4, row.data, row.width * sizeof(float));
+    }
+}
+
+lw_status run_stream(Session &session, const fb::Golden &golden, uint8_t *const *outputs) {
+    if (lw_status status = lw_stream_create(&session.model, nullptr, &session.stream)) return status;
+    const fb::GoldenTensor &input = *golden.inputs()->Get(0);
+    const uint8_t *from = golden_bytes(session.model, input);
+    lw_output row{};
+    row.struct_size = sizeof row;
+    for (uint64_t done = 0; done < input.rows();) {
+        size_t taken = 0;
+        if (lw_status status = lw_stream_push(session.stream, from + done * input.width() * 4, input.rows() - done, &taken)) return status;
+        done += taken;
+        while (lw_stream_pull(session.stream, &row) == LW_OK) keep(golden, outputs, row);
+    }
+    if (lw_status status = lw_stream_finish(session.stream)) return status;
+    lw_status status;
+    while ((status = lw_stream_pull(session.stream, &row)) == LW_OK) keep(golden, outputs, row);
+    return status == LW_END ? LW_OK : status;
+}
+
+lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
+    const fb::Golden &golden = *model.plan().golden()->Get(index);
+    const fb::Entry &entry = *model.plan().entries()->Get(golden.entry());
+    Session session(model);
+    uint8_t *outputs[256];
+    Parts measure(nullptr);
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i) measure.take<uint8_t>(uint64_t{golden.outputs()->Get(i)->rows()} * golden.outputs()->Get(i)->width() * 4);
+    if (!session.values.allocate(model.allocator, measure.used())) return fail(LW_NO_MEMORY, {"no memory for a golden vector: ", measure.used(), " bytes"});
+    memset(session.values.data, 0xff, session.values.size); // not numbers: a row that never comes is an error
+    Parts parts(session.values.data);
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i)
+        outputs[i] = parts.take<uint8_t>(uint64_t{golden.outputs()->Get(i)->rows()} * golden.outputs()->Get(i)->width() * 4);
+
+    const lw_status status = entry.kind() == fb::EntryKind::stream ? run_stream(session, golden, outputs) : run_whole(session, golden, outputs);
+    if (status) return status;
+    lw_status result = LW_OK;
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
+        const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
+        const double error = error_of(golden_bytes(model, tensor), outputs[i], uint64_t{tensor.rows()} * tensor.width()) / double{golden.error_limit()};
+        if (error > *worst) *worst = error;
+        if (error > 1 && result == LW_OK)
+            result = fail(LW_CHECK_FAILED, {"output ", entry.outputs()->Get(tensor.port())->name()->c_str(), " of entry ", uint32_t{golden.entry()}, " is ",
+                                            error < 1e15 ? Piece(static_cast<uint64_t>(error * 100)) : Piece("infinitely many"), " % of its limit away from its golden vector"});
+    }
+    return result;
+}
+
+} // namespace
+
+lw_status lw_model_verify(const lw_model *model, double *worst) {
+    double ignored = 0;
+    if (!worst) worst = &ignored;
+    *worst = 0;
+    if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+    lw_status first = LW_OK;
+    for (uint32_t g = 0; g < count(model->plan().golden()); ++g) {
+        const lw_status status = check_golden(*model, g, worst);
+        if (status != LW_OK && status != LW_CHECK_FAILED) return status;
+        if (first == LW_OK) first = status; // the rest is run too: *worst is that of all
+    }
+    return first;
+}

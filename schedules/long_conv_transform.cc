@@ -1,0 +1,145 @@
+#include "schedules/long_conv_transform.h"
+#include <algorithm>
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+const char *const structures_json =
+#include "long_conv_structures.inc"
+    ;
+
+// Ranges of x in which the same number of points x, x + step, x + 2·step, … lies inside `rows`: one, or two when rows ends within a step.
+struct PointRange {
+    int x_min, x_extent, points;
+};
+std::vector<PointRange> point_ranges(int rows, int step) {
+    const int whole = rows / step, rest = rows - whole * step;
+    std::vector<PointRange> ranges;
+    if (rest > 0) ranges.push_back({0, rest, whole + 1});
+    if (whole > 0) ranges.push_back({rest, step - rest, whole});
+    return ranges;
+}
+
+// Drops the points outside `rows`. A definition cannot store a point for some x only, and two definitions would compute everything before them twice. So a point
+// that lies inside for some x goes first and, where it lies outside, to the place of its neighbour, which is stored after it.
+void drop_outside(int rows, int step, const Expr &x_var, std::vector<Expr> &at, std::vector<Complex> &x) {
+    const int whole = rows / step, rest = rows - whole * step;
+    at.resize(whole + (rest > 0));
+    x.resize(at.size());
+    if (rest == 0 || whole == 0) return;
+    at.back() = select(x_var < rest, at.back(), at[whole - 1]);
+    std::rotate(at.begin(), at.end() - 1, at.end());
+    std::rotate(x.begin(), x.end() - 1, x.end());
+}
+
+} // namespace
+
+TransformStructure transform_structure(const KernelBuilder &k, int length, int tile) {
+    const nlohmann::json all = k.structures.is_null() ? nlohmann::json::parse(structures_json) : k.structures;
+    TransformStructure structure;
+    structure.vec = k.target.vector_lanes;
+    if (all.contains(k.target.name)) {
+        for (const nlohmann::json &row : all.at(k.target.name).at("structures")) { // ascending lengths: the first that is long enough
+            structure = {row.at("vec"), row.at("outer")};
+            if (length <= row.at("up_to").get<int>()) break;
+        }
+    }
+    structure.vec = std::min(structure.vec, tile);
+    return structure;
+}
+
+int TransformPasses::leading_levels(int limit, int most) const {
+    int count = 1;
+    while (count < most && transform_.blocks(count + 1) <= limit) count++;
+    return count;
+}
+
+void TransformPasses::forward(const Reader &in, const Writer &out, int level, int count, int rows) const {
+    pass(Step::forward, in, nullptr, out, level, count, rows);
+}
+void TransformPasses::inverse(const Reader &in, const Writer &out, int level, int count, int rows) const {
+    pass(Step::inverse, in, nullptr, out, level, count, rows);
+}
+void TransformPasses::middle(const Reader &in, const Reader &spectrum, const Writer &out, int rows) const {
+    pass(Step::middle, in, &spectrum, out, levels() - 1, 1, rows);
+}
+
+void TransformPasses::pass(Step kind, const Reader &in, const Reader *spectrum, const Writer &out, int level, int count, int rows) const {
+    const int size = length(level), points = size / length(level + count), step = size / points, blocks = length() / size;
+    const bool partial = blocks == 1 && rows < size; // time ends within the transform
+    std::vector<PointRange> ranges = {{0, step, points}};
+    if (partial && kind == Step::forward) ranges = point_ranges(rows, step);
+    if (partial && kind != Step::forward) ranges = {{0, std::min(step, rows), points}};
+    for (const PointRange &range : ranges) {
+        RDom d(range.x_min, range.x_extent, 0, blocks, Internal::unique_name("pass"));
+        const Expr base = blocks == 1 ? Expr(d.x) : d.y * size + d.x;
+        const Expr block = blocks == 1 ? Expr(0) : Expr(d.y);
+        std::vector<Expr> at(points);
+        std::vector<Complex> x(points);
+        for (int p = 0; p < points; p++) {
+            at[p] = base + p * step;
+            const bool zero = kind == Step::middle && partial && p * step >= rows;
+            if (p < range.points && !zero) x[p] = in(at[p]);
+        }
+        if (kind != Step::inverse) transform_.forward(x, level, block);
+        if (kind == Step::middle) {
+            for (int p = 0; p < points; p++) x[p] = x[p] * (*spectrum)(at[p]);
+        }
+        if (kind != Step::forward) transform_.inverse(x, level, block);
+        if (kind != Step::forward && partial) drop_outside(rows, step, d.x, at, x);
+        out(at, x, blocks == 1 ? std::vector<RVar>{d.x} : std::vector<RVar>{d.x, d.y});
+    }
+}
+
+Func transform_buffer(const std::string &name, const std::vector<Var> &vars) {
+    Func f(name);
+    f(vars) = undef<float>();
+    return f;
+}
+
+Reader read_buffer(Func f, const std::vector<Expr> &rest) {
+    return [f, rest](const Expr &position) {
+        auto part = [&](int which) {
+            std::vector<Expr> at = {f.args()[0], which, position};
+            at.insert(at.end(), rest.begin(), rest.end());
+            return Expr(f(at));
+        };
+        return Complex{part(0), part(1)};
+    };
+}
+
+void define_points(Func f, const std::vector<Expr> &at, const std::vector<Complex> &x) {
+    const std::vector<Expr> re = real_parts(x), im = imaginary_parts(x);
+    std::vector<Expr> parts, positions, values;
+    for (size_t i = 0; i < at.size(); i++) {
+        parts.insert(parts.end(), {Expr(0), Expr(1)});
+        positions.insert(positions.end(), {at[i], at[i]});
+        values.insert(values.end(), {re[i], im[i]});
+    }
+    const std::vector<Var> vars = f.args();
+    std::vector<Expr> where = {vars[0], scatter(parts), scatter(positions)};
+    where.insert(where.end(), vars.begin() + 3, vars.end());
+    f(where) = gather(values);
+}
+
+Writer write_buffer(Func f, int vec) {
+    return [f, vec](const std::vector<Expr> &at, const std::vector<Complex> &x, const std::vector<RVar> &loops) mutable {
+        define_points(f, at, x);
+        const std::vector<Var> vars = f.args();
+        std::vector<VarOrRVar> order = {vars[0]};
+        order.insert(order.end(), loops.begin(), loops.end());
+        order.insert(order.end(), vars.begin() + 3, vars.end());
+        f.update(f.num_update_definitions() - 1).reorder(order).vectorize(vars[0], vec);
+    };
+}
+
+void keep_buffer(Func f, int vec, int positions, Func consumer, Var loop) {
+    const std::vector<Var> vars = f.args();
+    f.compute_at(consumer, loop).bound_extent(vars[0], vec).bound_extent(vars[1], 2).bound_extent(vars[2], positions);
+    store(f, int64_t{8} * vec * positions);
+}
+
+} // namespace longwave::schedules

@@ -1,0 +1,121 @@
+#include "tests/bench/conv/bench_conv.h"
+#include "tests/bench/conv/problem.h"
+#include "tests/schedules/kernel_call.h"
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fmt/format.h>
+#include <fstream>
+#include <random>
+#include <sys/utsname.h>
+
+namespace longwave::bench {
+
+namespace {
+
+Problem make_problem(int length) {
+    Problem p{.length = length, .channels = length < 4096 ? 64 : 32, .input = {}, .taps = {}};
+    std::mt19937 random(static_cast<uint32_t>(length));
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (int c = 0; c < p.channels; c++)
+        for (int t = 0; t < length; t++) {
+            p.input.push_back(uniform(random));
+            p.taps.push_back(uniform(random) * std::exp(-3.0f * static_cast<float>(t) / static_cast<float>(length)));
+        }
+    return p;
+}
+
+// Relative L2 of three channels against sums in float64.
+double error_of(const Problem &p, const Contestant &contestant) {
+    double difference = 0, size = 0;
+    const size_t n = static_cast<size_t>(p.length);
+    for (int channel : {0, p.channels / 2 + 1, p.channels - 1}) {
+        const float *u = &p.input[static_cast<size_t>(channel) * n], *k = &p.taps[static_cast<size_t>(channel) * n];
+        const int stride = std::max(1, p.length / 1024); // of a long output, some rows
+        for (int t = p.length - 1; t >= 0; t -= stride) {
+            double sum = 0;
+            for (int j = 0; j <= t; j++) sum += static_cast<double>(k[j]) * static_cast<double>(u[t - j]);
+            difference += std::pow(contestant.output(channel, t) - sum, 2), size += sum * sum;
+        }
+    }
+    return std::sqrt(difference / size);
+}
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
+// Best of a few runs in a row: what a round reports, so that an interruption does not count.
+double best_ns(Contestant &contestant, int runs, double samples) {
+    double best = 1e300;
+    for (int i = 0; i < runs; i++) {
+        const auto begin = std::chrono::steady_clock::now();
+        contestant.run();
+        best = std::min(best, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return best / samples;
+}
+
+std::string best_target() {
+    std::string name;
+    for (const targets::Target &target : targets::all())
+        if (test::host_runs(target)) name = target.name;
+    return name;
+}
+
+std::string cpu_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+    return "unknown";
+}
+
+} // namespace
+
+std::string conv_environment(const ConvOptions &options) {
+    utsname system{};
+    uname(&system);
+    return fmt::format(
+        R"({{"what":"conv-environment","cpu":"{}","system":"{} {}","target":"{}","fftw":"{}","plans":"{}","compiler":"gcc {}","threads":1}})",
+        cpu_name(), system.sysname, system.release, options.target.empty() ? best_target() : options.target, fftw_version(),
+        options.patient ? "patient" : "measure", __VERSION__);
+}
+
+std::string conv_json(const ConvResult &r) {
+    return fmt::format(
+        R"({{"what":"conv","length":{},"channels":{},"ours_ns":{:.3f},"peer":"{}","peer_ns":{:.3f},"ratio":{:.3f},"error":{:.2e},"peer_error":{:.2e}}})",
+        r.length, r.channels, r.ours_ns, r.peer, r.peer_ns, r.ratio, r.error, r.peer_error);
+}
+
+Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options, const std::function<void(const ConvResult &)> &tell) {
+    std::vector<ConvResult> results;
+    for (int length : options.lengths) {
+        const Problem problem = make_problem(length);
+        const double samples = static_cast<double>(length) * problem.channels;
+        LW_ASSIGN(auto us, ours(problem, options.target.empty() ? best_target() : options.target, options.kgen));
+        const std::pair<std::string, std::unique_ptr<Contestant>> peers[] = {
+            {"fftw-right-angle", fftw_right_angle(problem, options.patient)},
+            {"fftw-rfft-2L", fftw_rfft(problem, options.patient)},
+        };
+        const double once = best_ns(*us, 3, 1) + best_ns(*peers[0].second, 3, 1) + best_ns(*peers[1].second, 3, 1);
+        const int runs = 5, rounds = std::clamp(static_cast<int>(options.seconds * 1e9 / (once * runs)), 5, 200);
+        std::vector<double> our_times, peer_times[2], ratios[2];
+        for (int round = 0; round < rounds; round++) { // in turns, so that a slow spell of the machine meets everyone
+            const double own = best_ns(*us, runs, samples);
+            our_times.push_back(own);
+            for (int i = 0; i < 2; i++) {
+                peer_times[i].push_back(best_ns(*peers[i].second, runs, samples));
+                ratios[i].push_back(own / peer_times[i].back());
+            }
+        }
+        for (int i = 0; i < 2; i++) {
+            results.push_back({length, problem.channels, peers[i].first, median(our_times), median(peer_times[i]), median(ratios[i]),
+                               error_of(problem, *us), error_of(problem, *peers[i].second)});
+            tell(results.back());
+        }
+    }
+    return results;
+}
+
+} // namespace longwave::bench

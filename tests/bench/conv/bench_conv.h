@@ -1,0 +1,34 @@
+// Long convolution of whole sequences against FFTW: the same right-angle form with its best plan, and the usual real transform of twice the length.
+#pragma once
+#include "formats/base/expected.h"
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace longwave::bench {
+
+struct ConvOptions {
+    std::vector<int> lengths = {256, 1024, 4096, 16384};
+    std::string target;   // empty: the highest level this machine runs
+    std::string kgen;     // longwave-kgen; empty: the one of this build
+    double seconds = 2;   // time spent on each length, divided between the contestants in turns
+    bool patient = false; // FFTW_PATIENT instead of FFTW_MEASURE (planning takes minutes)
+};
+
+struct ConvResult {
+    int length = 0, channels = 0;
+    std::string peer;                 // "fftw-right-angle", "fftw-rfft-2L"
+    double ours_ns = 0, peer_ns = 0;  // one output sample of one channel: median over rounds
+    double ratio = 0;                 // median of the ratios within each round
+    double error = 0, peer_error = 0; // relative L2 against float64 sums
+};
+
+// {"what":"conv","machine":…,"cpu":…,"fftw":…,"halide":…,"settings":…}: what the figures depend on.
+std::string conv_environment(const ConvOptions &options);
+// One JSON object: {"what":"conv","length":…,"ours_ns":…,"peer":…,"peer_ns":…,"ratio":…,"error":…}
+std::string conv_json(const ConvResult &result);
+
+// Two results a length, told as they come. Runs on the calling thread, which it does not pin.
+Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options, const std::function<void(const ConvResult &)> &tell);
+
+} // namespace longwave::bench

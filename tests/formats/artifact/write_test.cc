@@ -1,0 +1,149 @@
+// Writing: deterministic bytes, complete files or none.
+#include "formats/artifact/hash.h"
+#include "formats/artifact/write.h"
+#include "tests/support/broken.h"
+#include "tests/support/faults.h"
+#include <cerrno>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+#include <sodium.h>
+#include <sys/stat.h>
+
+using namespace longwave;
+using namespace longwave::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Folder {
+    Folder() {
+        char name[] = "/tmp/longwave-write-XXXXXX";
+        path = mkdtemp(name);
+    }
+    ~Folder() { fs::remove_all(path); }
+    std::string file() const { return path + "/a.lw"; }
+    size_t entries() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator())); }
+    std::string path;
+};
+
+std::vector<uint8_t> contents(const std::string &path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+const std::vector<uint8_t> old_bytes = {'o', 'l', 'd'};
+
+} // namespace
+
+TEST_CASE("write: the same plan gives the same bytes") {
+    const auto a = artifact::write(audio_model().plan, audio_model().segments), b = artifact::write(audio_model().plan, audio_model().segments);
+    REQUIRE(a);
+    REQUIRE(b);
+    CHECK(*a == *b);
+    CHECK(a->size() > 0);
+    CHECK(!check(*a));
+}
+
+TEST_CASE("write: a plan that breaks a rule is a defect, and the rule is named") {
+    Draft draft = audio_model();
+    draft.plan.entries[1]->steps[0]->kernel = 77;
+    const auto written = artifact::write(draft.plan, draft.segments);
+    REQUIRE(!written);
+    CHECK(written.status().fault() == Fault::internal);
+    CHECK(written.status().message().find("V13") != std::string::npos);
+    Draft empty = audio_model();
+    empty.segments.push_back({fb::SegmentKind::golden, {}});
+    CHECK(!artifact::write(empty.plan, empty.segments));
+}
+
+TEST_CASE("sign: the root is renewed, then signed; a changed byte is noticed") {
+    std::vector<uint8_t> bytes = audio_model().bytes();
+    uint8_t key[32], secret[64];
+    const uint8_t seed[32] = {1, 2, 3};
+    REQUIRE(sodium_init() >= 0);
+    crypto_sign_seed_keypair(key, secret, seed);
+    const auto signer = [&](std::span<const uint8_t, 32> root, std::span<uint8_t, 64> signature) {
+        return crypto_sign_detached(signature.data(), nullptr, root.data(), root.size(), secret) == 0;
+    };
+    REQUIRE(artifact::sign(bytes, key, signer));
+    CHECK(!check(bytes));
+    artifact::Header header;
+    memcpy(&header, bytes.data(), sizeof header);
+    CHECK(header.flags == artifact::flag_signed);
+    CHECK(crypto_sign_verify_detached(header.signature, header.root, sizeof header.root, key) == 0);
+    CHECK(check(patch(bytes, 80, {static_cast<uint8_t>(bytes[80] ^ 1)}, false)).rule == 19); // another key under the same root
+    std::vector<uint8_t> again = bytes;
+    CHECK(artifact::sign(again, key, signer));
+    CHECK(again == bytes);
+    CHECK(!artifact::sign(bytes, key, [](auto, auto) { return false; }));
+    std::vector<uint8_t> none(10);
+    CHECK(artifact::sign(none, key, signer).fault() == Fault::input);
+}
+
+TEST_CASE("write_file_atomically: writes a new file and replaces an old one") {
+    const Folder folder;
+    const std::vector<uint8_t> bytes(5000, 7);
+    const mode_t mask = umask(022);
+    REQUIRE(artifact::write_file_atomically(folder.file(), bytes));
+    CHECK(contents(folder.file()) == bytes);
+    struct stat status;
+    REQUIRE(stat(folder.file().c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0644);
+    umask(mask);
+    REQUIRE(artifact::write_file_atomically(folder.file(), old_bytes));
+    CHECK(contents(folder.file()) == old_bytes);
+    CHECK(folder.entries() == 1);
+    REQUIRE(artifact::write_file_atomically(folder.file(), {}));
+    CHECK(contents(folder.file()).empty());
+}
+
+TEST_CASE("write_file_atomically: on any failing call the old file is whole, nothing is left behind, and the reason is told") {
+    const std::vector<uint8_t> bytes(5000, 7);
+    struct {
+        faults::Call call;
+        long k;
+        int error;
+        const char *text;
+        bool replaced; // only the folder's own sync comes after the rename
+    } const cases[] = {
+        {faults::write, 0, ENOSPC, "No space left on device", false}, {faults::write, 3, ENOSPC, "No space left on device", false},
+        {faults::write, 4, EIO, "Input/output error", false},         {faults::sync, 0, EIO, "Input/output error", false},
+        {faults::rename_file, 0, EACCES, "Permission denied", false}, {faults::sync, 1, EIO, "Input/output error", true},
+        {faults::open, 0, EMFILE, "Too many open files", true},
+    };
+    for (const auto &c : cases) {
+        const Folder folder;
+        REQUIRE(artifact::write_file_atomically(folder.file(), old_bytes));
+        Status status;
+        {
+            faults::Scope scope;
+            scope.fail(c.call, c.k, c.error);
+            status = artifact::write_file_atomically(folder.file(), bytes);
+        }
+        CHECK(status.fault() == Fault::device);
+        CHECK_MESSAGE(status.message().find(c.text) != std::string::npos, status.message());
+        CHECK(status.message().find(folder.file()) == 0);
+        CHECK(contents(folder.file()) == (c.replaced ? bytes : old_bytes));
+        CHECK(folder.entries() == 1);
+    }
+}
+
+TEST_CASE("write_file_atomically: an interrupted write goes on") {
+    const Folder folder;
+    const std::vector<uint8_t> bytes(5000, 7);
+    faults::Scope scope;
+    scope.fail(faults::write, 2, EINTR);
+    CHECK(artifact::write_file_atomically(folder.file(), bytes));
+    CHECK(contents(folder.file()) == bytes);
+}
+
+TEST_CASE("write_file_atomically: a folder that is not there, and a folder in the file's place") {
+    const Folder folder;
+    const Status missing = artifact::write_file_atomically(folder.path + "/no/a.lw", old_bytes);
+    CHECK(missing.fault() == Fault::device);
+    CHECK(missing.message().find("No such file or directory") != std::string::npos);
+    fs::create_directory(folder.file());
+    CHECK(artifact::write_file_atomically(folder.file(), old_bytes).fault() == Fault::device);
+    CHECK(folder.entries() == 1);
+}

@@ -1,0 +1,43 @@
+// A model package, its inputs, and what must come out.
+#pragma once
+#include "formats/base/expected.h"
+#include "formats/package/package.h"
+#include "tools/cli/model.h"
+#include <string>
+#include <vector>
+
+namespace longwave::oracles {
+
+struct Comparison {
+    std::string what, output;                  // name of the reference, and of the model's output
+    std::vector<std::vector<float>> reference; // one a sequence: rows x width, or one row
+    double peak = 0;                           // of the whole reference: errors are relative to it
+    double limit = 0;
+    bool whole = true, stream = true;
+};
+
+struct Trial {
+    std::string model_json;
+    std::map<std::string, package::Tensor> weights;
+    uint32_t length = 0;
+    bool streams = false; // causal, and worth streaming
+    std::vector<cli::Sequence> sequences;
+    std::vector<Comparison> comparisons;
+};
+
+struct Settings {
+    std::vector<uint32_t> blocks = {1, 32, 160};
+    std::string cache, kgen, convolution;
+};
+
+// Largest error of one comparison, over all sequences.
+struct Measured {
+    std::string what; // "y", "stream y at 32"
+    double error = 0, limit = 0;
+    bool ok() const { return error <= limit; } // false for NaN
+};
+
+// Compiles, runs whole and as a stream, compares.
+Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings);
+
+} // namespace longwave::oracles

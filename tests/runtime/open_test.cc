@@ -1,0 +1,325 @@
+// Opening: what is refused and how it is told, who is trusted, what is reported about a model.
+#include "longwave/longwave.h"
+#include "formats/artifact/features.h"
+#include "formats/artifact/header.h"
+#include "tests/support/broken.h"
+#include "tests/support/session.h"
+#include <cstring>
+#include <doctest/doctest.h>
+#include <fstream>
+#include <unistd.h>
+
+using namespace longwave;
+using namespace longwave::test;
+
+namespace {
+
+lw_open_options trusting() {
+    lw_open_options options{};
+    options.struct_size = sizeof options;
+    options.allow_unsigned_code = 1;
+    return options;
+}
+
+lw_status open(const std::vector<uint8_t> &bytes, const lw_open_options *options, lw_model **out) {
+    *out = reinterpret_cast<lw_model *>(1);
+    const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), options, out);
+    CHECK((*out == nullptr) == (status != LW_OK));
+    return status;
+}
+
+lw_status open(const std::vector<uint8_t> &bytes, lw_open_options options = trusting()) {
+    lw_model *model = nullptr;
+    const lw_status status = open(bytes, &options, &model);
+    lw_model_close(model);
+    return status;
+}
+
+struct File {
+    explicit File(const std::vector<uint8_t> &bytes) {
+        char name[] = "/tmp/longwave-open-XXXXXX";
+        const int file = mkstemp(name);
+        path = name;
+        REQUIRE(::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+        close(file);
+    }
+    ~File() { unlink(path.c_str()); }
+    std::string path;
+};
+
+bool detail(const char *text) { return std::string(lw_last_error()).find(text) != std::string::npos; }
+
+} // namespace
+
+TEST_CASE("open: a file, and the same bytes in memory") {
+    const std::vector<uint8_t> bytes = audio_model().bytes();
+    const File file(bytes);
+    for (int map : {0, 1}) {
+        lw_open_options options = trusting();
+        options.map_weights = map;
+        lw_model *model = nullptr;
+        REQUIRE(lw_model_open(file.path.c_str(), &options, &model) == LW_OK);
+        const std::vector<float> x = noise(40);
+        CHECK(run(model, x) == run(Model(bytes), x));
+        CHECK(stream_in_cuts(model, x, {5}) == stream_in_cuts(Model(bytes), x, {40}));
+        lw_model_close(model);
+    }
+    lw_model_close(nullptr);
+}
+
+TEST_CASE("open: what is no artifact, no file or no argument has a status and a detail each") {
+    lw_model *model = nullptr;
+    const lw_open_options options = trusting();
+    CHECK(lw_model_open("/nowhere/at/all.lw", &options, &model) == LW_NOT_FOUND);
+    CHECK(detail("/nowhere/at/all.lw"));
+    CHECK(lw_model_open("/tmp", &options, &model) == LW_IO);
+    CHECK(lw_model_open("/dev/null", &options, &model) == LW_IO);
+    CHECK(lw_model_open(nullptr, &options, &model) == LW_INVALID_ARGUMENT);
+    CHECK(lw_model_open("/tmp", &options, nullptr) == LW_INVALID_ARGUMENT);
+    CHECK(lw_model_open_memory(nullptr, 5, &options, &model) == LW_INVALID_ARGUMENT);
+    CHECK(lw_model_open_memory("", 0, &options, &model) == LW_BAD_ARTIFACT);
+    CHECK(detail("V1"));
+    const File empty({}), text({'h', 'e', 'l', 'l', 'o'});
+    CHECK(lw_model_open(empty.path.c_str(), &options, &model) == LW_BAD_ARTIFACT);
+    CHECK(lw_model_open(text.path.c_str(), &options, &model) == LW_BAD_ARTIFACT);
+    CHECK(model == nullptr);
+    lw_open_options wrong = options;
+    wrong.struct_size = 0;
+    CHECK(open(audio_model().bytes(), wrong) == LW_INVALID_ARGUMENT);
+    lw_allocator allocator{};
+    wrong = options;
+    wrong.allocator = &allocator;
+    CHECK(open(audio_model().bytes(), wrong) == LW_INVALID_ARGUMENT);
+}
+
+TEST_CASE("open: a broken rule is named with its numbers") {
+    const std::vector<uint8_t> good = audio_model().bytes();
+    CHECK(open(patch(good, good.size() - 1, {1})) == LW_BAD_ARTIFACT);
+    CHECK(detail("rule V19"));
+    CHECK(detail("1, "));
+    CHECK(open(patch(good, 10, {1, 0})) == LW_BAD_VERSION);
+    CHECK(open(patch(good, 8, {2, 0})) == LW_BAD_VERSION);
+    CHECK(open(patch(good, 0, {'x'})) == LW_BAD_ARTIFACT);
+    Draft draft = audio_model();
+    draft.plan.entries[1]->steps[0]->kernel = 9;
+    CHECK(open(draft.bytes()) == LW_BAD_ARTIFACT);
+    CHECK(detail("rule V13"));
+}
+
+TEST_CASE("open: any truncation and any flipped bit of a small artifact gives a status") {
+    const std::vector<uint8_t> good = token_model().bytes();
+    for (size_t n = 1; n < good.size(); ++n) CHECK(open({good.begin(), good.begin() + static_cast<long>(n)}) == LW_BAD_ARTIFACT);
+    std::vector<uint8_t> bad = good;
+    for (size_t bit = 0; bit < good.size() * 8; bit += 3) {
+        bad[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+        const lw_status status = open(bad);
+        CHECK((status == LW_BAD_ARTIFACT || status == LW_BAD_VERSION || status == LW_NO_VARIANT)); // the last: features nobody knows
+        bad[bit / 8] = good[bit / 8];
+    }
+}
+
+TEST_CASE("open: unsigned code needs the caller's word") {
+    const std::vector<uint8_t> bytes = audio_model().bytes();
+    lw_model *model = nullptr;
+    CHECK(open(bytes, nullptr, &model) == LW_UNSIGNED_CODE);
+    lw_open_options options = trusting();
+    options.allow_unsigned_code = 0;
+    CHECK(open(bytes, options) == LW_UNSIGNED_CODE);
+    CHECK(detail("tiny-audio"));
+    // Data checks come first in every case.
+    CHECK(open(patch(bytes, bytes.size() - 1, {1}), options) == LW_BAD_ARTIFACT);
+}
+
+TEST_CASE("open: a signature counts when the caller's check says so") {
+    std::vector<uint8_t> bytes = audio_model().bytes();
+    const uint8_t key[32] = {42};
+    REQUIRE(artifact::sign(bytes, key, [](std::span<const uint8_t, 32> root, std::span<uint8_t, 64> signature) {
+        memcpy(signature.data(), root.data(), 32); // not Ed25519: what matters here is who is asked, and what
+        return true;
+    }));
+    struct Asked {
+        int times = 0, answer = 1;
+        uint8_t key[32];
+        bool matches = false;
+    } asked;
+    lw_open_options options = trusting();
+    options.allow_unsigned_code = 0;
+    CHECK(open(bytes, options) == LW_UNSIGNED_CODE); // nobody to check it
+    options.signature_context = &asked;
+    options.check_signature = [](void *context, const uint8_t *k, const uint8_t *root, const uint8_t *signature) {
+        Asked &a = *static_cast<Asked *>(context);
+        ++a.times;
+        memcpy(a.key, k, 32);
+        a.matches = memcmp(root, signature, 32) == 0;
+        return a.answer;
+    };
+    CHECK(open(bytes, options) == LW_OK);
+    CHECK(asked.times == 1);
+    CHECK(asked.matches);
+    CHECK(asked.key[0] == 42);
+    asked.answer = 0;
+    CHECK(open(bytes, options) == LW_UNSIGNED_CODE);
+    CHECK(open(audio_model().bytes(), options) == LW_UNSIGNED_CODE); // unsigned: not asked
+    CHECK(asked.times == 2);
+    CHECK(open(patch(bytes, 300, {static_cast<uint8_t>(bytes[300] ^ 1)}, false), options) == LW_BAD_ARTIFACT);
+}
+
+TEST_CASE("open: the best variant this processor runs, or the one asked for") {
+    Draft draft = audio_model();
+    auto better = std::make_unique<fb::CodeVariantT>(*draft.plan.variants[0]);
+    better->target = "better";
+    better->features = artifact::host().features & artifact::feature_sse41;
+    auto alien = std::make_unique<fb::CodeVariantT>(*draft.plan.variants[0]);
+    alien->target = "alien";
+    alien->machine = 243;
+    draft.plan.variants.push_back(std::move(better));
+    draft.plan.variants.push_back(std::move(alien));
+    const std::vector<uint8_t> bytes = draft.bytes();
+    auto chosen = [&](const char *wanted) {
+        lw_open_options options = trusting();
+        options.variant = wanted;
+        lw_model *model = nullptr;
+        lw_model_info info{};
+        info.struct_size = sizeof info;
+        if (open(bytes, &options, &model) == LW_OK) REQUIRE(lw_model_get_info(model, &info) == LW_OK);
+        const std::string name = info.variant ? info.variant : "";
+        lw_model_close(model);
+        return name;
+    };
+    if (artifact::host().features & artifact::feature_sse41) CHECK(chosen(nullptr) == "better");
+    CHECK(chosen(draft.plan.variants[0]->target.c_str()) == draft.plan.variants[0]->target);
+    CHECK(chosen("alien") == "");
+    CHECK(detail("alien"));
+    CHECK(chosen("no-such") == "");
+    lw_open_options options = trusting();
+    options.variant = "alien";
+    CHECK(open(bytes, options) == LW_NO_VARIANT);
+    draft.plan.variants.erase(draft.plan.variants.begin(), draft.plan.variants.begin() + 2);
+    CHECK(open(draft.bytes()) == LW_NO_VARIANT);
+    CHECK(detail("alien"));
+}
+
+TEST_CASE("open: the memory limit covers the model and one stream") {
+    const std::vector<uint8_t> bytes = audio_model().bytes();
+    const Model model(bytes);
+    lw_model_info info{};
+    info.struct_size = sizeof info;
+    REQUIRE(lw_model_get_info(model, &info) == LW_OK);
+    lw_open_options options = trusting();
+    options.memory_limit = bytes.size() + info.derived_bytes + info.stream_memory_bytes + 65536;
+    CHECK(open(bytes, options) == LW_OK);
+    options.memory_limit = bytes.size();
+    CHECK(open(bytes, options) == LW_NO_MEMORY);
+    CHECK(detail("V20"));
+    options.memory_limit = bytes.size() + info.derived_bytes + info.stream_memory_bytes; // the tables are missing in this
+    CHECK(open(bytes, options) == LW_NO_MEMORY);
+}
+
+TEST_CASE("introspection: everything about a model") {
+    Draft draft = audio_model();
+    draft.plan.report = "{\"x\":1}";
+    const std::vector<uint8_t> bytes = draft.bytes();
+    const Model model(bytes);
+    lw_model_info info{};
+    info.struct_size = sizeof info;
+    REQUIRE(lw_model_get_info(model, &info) == LW_OK);
+    CHECK(std::string(info.name) == "tiny-audio");
+    CHECK(std::string(info.producer) == "tests");
+    CHECK(std::string(info.report) == "{\"x\":1}");
+    CHECK(std::string(info.certificates) == "{}");
+    CHECK(info.inputs == 1);
+    CHECK(info.labels == 3);
+    CHECK(info.run_outputs == 2);
+    CHECK(info.stream_outputs == 2);
+    CHECK(info.has_run == 1);
+    CHECK(info.has_stream == 1);
+    CHECK(info.run_capacity == 64);
+    CHECK(info.stream_block == 4);
+    CHECK(info.stream_state_bytes == 128);
+    CHECK(info.derived_bytes == 64);
+    CHECK(info.artifact_bytes == bytes.size());
+    CHECK(info.stream_memory_bytes > 128 + 64);
+    CHECK(info.run_memory_bytes > 640);
+    lw_input_info input{};
+    input.struct_size = sizeof input;
+    REQUIRE(lw_model_input(model, 0, &input) == LW_OK);
+    CHECK(std::string(input.name) == "audio");
+    CHECK(input.kind == LW_AUDIO);
+    CHECK(input.width == 1);
+    CHECK(input.sample_rate == 1000);
+    CHECK(lw_model_input(model, 1, &input) == LW_NOT_FOUND);
+    lw_output_info output{};
+    output.struct_size = sizeof output;
+    REQUIRE(lw_model_stream_output(model, 1, &output) == LW_OK);
+    CHECK(std::string(output.name) == "sums");
+    CHECK(output.width == 3);
+    CHECK(output.clock_num == 1);
+    CHECK(output.clock_den == 8);
+    REQUIRE(lw_model_run_output(model, 1, &output) == LW_OK);
+    CHECK(std::string(output.name) == "mean");
+    CHECK(output.clock_num == 0);
+    CHECK(lw_model_run_output(model, 2, &output) == LW_NOT_FOUND);
+    CHECK(lw_model_stream_output(model, 2, &output) == LW_NOT_FOUND);
+    output.struct_size = 0;
+    CHECK(lw_model_run_output(model, 0, &output) == LW_INVALID_ARGUMENT);
+    CHECK(std::string(lw_model_label(model, 2)) == "three");
+    CHECK(lw_model_label(model, 3) == nullptr);
+    CHECK(lw_model_label(nullptr, 0) == nullptr);
+    CHECK(lw_model_get_info(nullptr, &info) == LW_INVALID_ARGUMENT);
+    CHECK(lw_model_get_info(model, nullptr) == LW_INVALID_ARGUMENT);
+    CHECK(std::string(lw_version()) == "0.1.0");
+}
+
+TEST_CASE("status: every status has a text of its own") {
+    std::vector<std::string> seen;
+    for (int status : {0, 1, 2, 10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 24, 25, 30, 31, 32, 40}) {
+        const std::string text = lw_status_text(static_cast<lw_status>(status));
+        CHECK(text != "unknown status");
+        for (const std::string &other : seen) CHECK(text != other);
+        seen.push_back(text);
+    }
+    CHECK(std::string(lw_status_text(static_cast<lw_status>(99))) == "unknown status");
+}
+
+TEST_CASE("status: a detail longer than its buffer is cut, not overrun") {
+    lw_model *model = nullptr;
+    const std::string path(4000, 'x');
+    CHECK(lw_model_open(("/tmp/" + path).c_str(), nullptr, &model) == LW_IO); // ENAMETOOLONG
+    CHECK(strlen(lw_last_error()) < 256);
+    CHECK(strlen(lw_last_error()) > 200);
+}
+
+TEST_CASE("verify: golden vectors pass, and a wrong one is a failed check with its figure") {
+    auto with_golden = [](float last, uint16_t entry, float limit) {
+        Draft draft = audio_model();
+        std::vector<float> x = noise(24), values = x;
+        const Rows rows = stream_in_cuts(Model(audio_model()), x, {24});
+        values.insert(values.end(), rows.at(0).begin(), rows.at(0).end());
+        values.back() += last;
+        draft.segments.push_back({fb::SegmentKind::golden, as_bytes(values)});
+        auto golden = std::make_unique<fb::GoldenT>();
+        golden->entry = entry;
+        golden->error_limit = limit;
+        auto in = std::make_unique<fb::GoldenTensorT>(), out = std::make_unique<fb::GoldenTensorT>();
+        in->rows = out->rows = 24;
+        in->width = out->width = 1;
+        out->offset = 96;
+        golden->inputs.push_back(std::move(in));
+        golden->outputs.push_back(std::move(out));
+        draft.plan.golden.push_back(std::move(golden));
+        return draft;
+    };
+    double worst = -1;
+    for (uint16_t entry : {uint16_t{1}, uint16_t{2}}) {
+        CHECK(lw_model_verify(Model(with_golden(0, entry, 1e-5f)), &worst) == LW_OK);
+        CHECK(worst == 0);
+        CHECK(lw_model_verify(Model(with_golden(1e-3f, entry, 0.5f)), &worst) == LW_OK);
+        CHECK(worst > 0);
+        CHECK(worst < 1);
+        CHECK(lw_model_verify(Model(with_golden(0.25f, entry, 1e-5f)), &worst) == LW_CHECK_FAILED);
+        CHECK(worst > 100);
+        CHECK(detail("output y"));
+    }
+    CHECK(lw_model_verify(Model(audio_model()), nullptr) == LW_OK);
+    CHECK(lw_model_verify(nullptr, nullptr) == LW_INVALID_ARGUMENT);
+}

@@ -1,0 +1,138 @@
+// After create nothing allocates, locks or calls the system: shown by counting, and by a process that may make no system call at all.
+#include "longwave/longwave.h"
+#include "longwave/spotter.h"
+#include "tests/support/faults.h"
+#include "tests/support/session.h"
+#include <cfenv>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <doctest/doctest.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+using namespace longwave::test;
+
+namespace {
+
+// Everything a real-time thread may call, many times over. Returns the number of rows and events seen, or -1.
+long work(lw_stream *stream, lw_stream *other, lw_spotter *spotter, const float *x, size_t n, void *saved, size_t capacity) {
+    long seen = 0;
+    lw_output out{};
+    out.struct_size = sizeof out;
+    lw_event event{};
+    event.struct_size = sizeof event;
+    for (int i = 0; i < 10000; ++i) {
+        size_t taken = 0;
+        if (lw_stream_push(stream, x, 1 + static_cast<size_t>(i) % n, &taken) != LW_OK) return -1;
+        while (lw_stream_pull(stream, &out) == LW_OK) seen += out.width;
+        if (lw_spotter_push(spotter, x, n, nullptr) != LW_OK) return -1;
+        while (lw_spotter_pull(spotter, &event) == LW_OK) ++seen;
+        if (i % 100 == 0) {
+            size_t bytes = 0;
+            if (lw_stream_copy(other, stream) != LW_OK || lw_stream_save(stream, saved, capacity, &bytes) != LW_OK) return -1;
+            if (lw_stream_load(other, saved, bytes) != LW_OK || lw_stream_finish(other) != LW_OK) return -1;
+            while (lw_stream_pull(other, &out) == LW_OK) seen += out.width;
+            if (lw_stream_push(other, x, 1, &taken) != LW_WRONG_STATE || lw_last_error()[0] == 0) return -1; // failing is real-time too
+            if (lw_stream_reset(other) != LW_OK || lw_stream_prefill(other, x, n) != LW_OK) return -1;
+        }
+    }
+    return seen;
+}
+
+// From here on any system call but exit ends this process.
+bool forbid_system_calls() {
+    sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit_group, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+} // namespace
+
+TEST_CASE("real time: no allocation, no lock") {
+    const Model model(audio_model()), words(spotter_model());
+    Stream stream(model), other(model);
+    lw_spotter *spotter = nullptr;
+    REQUIRE(lw_spotter_create(words, nullptr, &spotter) == LW_OK);
+    const std::vector<float> x = noise(64);
+    std::vector<uint8_t> saved(1 << 16);
+    long seen, allocations, releases, locks;
+    {
+        faults::Scope scope;
+        seen = work(stream, other, spotter, x.data(), x.size(), saved.data(), saved.size());
+        allocations = scope.count(faults::allocate), releases = scope.count(faults::release), locks = scope.count(faults::lock);
+    }
+    CHECK(seen > 0);
+    CHECK(allocations == 0);
+    CHECK(releases == 0);
+    CHECK(locks == 0);
+    lw_spotter_destroy(spotter);
+}
+
+TEST_CASE("real time: no system call") {
+    const Model model(audio_model()), words(spotter_model());
+    Stream stream(model), other(model);
+    lw_spotter *spotter = nullptr;
+    REQUIRE(lw_spotter_create(words, nullptr, &spotter) == LW_OK);
+    const std::vector<float> x = noise(64);
+    std::vector<uint8_t> saved(1 << 16);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        if (!forbid_system_calls()) syscall(SYS_exit_group, 77);
+        const long seen = work(stream, other, spotter, x.data(), x.size(), saved.data(), saved.size());
+        syscall(SYS_exit_group, seen > 0 ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        MESSAGE("SKIPPED: this system does not let a process forbid itself system calls");
+    } else {
+        CHECK(WIFEXITED(status)); // else killed by the first call it made
+        CHECK(WEXITSTATUS(status) == 0);
+    }
+    // That the guard bites: the same process, one system call.
+    const pid_t guilty = fork();
+    if (guilty == 0) {
+        if (!forbid_system_calls()) syscall(SYS_exit_group, 77);
+        syscall(SYS_getpid);
+        syscall(SYS_exit_group, 0);
+    }
+    REQUIRE(waitpid(guilty, &status, 0) == guilty);
+    CHECK((WIFSIGNALED(status) || WEXITSTATUS(status) == 77));
+    lw_spotter_destroy(spotter);
+}
+
+TEST_CASE("real time: denormals are flushed inside, and the caller's floating-point mode comes back") {
+    const Model model(audio_model());
+    Stream stream(model);
+    const std::vector<float> tiny(64, 1e-40f);
+#if defined(__x86_64__)
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | _MM_ROUND_UP);
+    const unsigned mine = _mm_getcsr();
+#endif
+    size_t taken = 0;
+    REQUIRE(lw_stream_push(stream, tiny.data(), tiny.size(), &taken) == LW_OK);
+#if defined(__x86_64__)
+    CHECK((_mm_getcsr() & 0xffc0) == (mine & 0xffc0));
+    _mm_setcsr(before);
+#endif
+    Rows rows;
+    pull_all(stream, &rows);
+    for (float y : rows[0]) CHECK(y == 0);
+}

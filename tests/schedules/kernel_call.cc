@@ -1,0 +1,173 @@
+#include "tests/schedules/kernel_call.h"
+#include "compiler/emit/code_image.h"
+#include "formats/artifact/features.h"
+#include <HalideRuntime.h>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <sys/mman.h>
+
+namespace longwave::test {
+
+namespace {
+
+size_t bytes_of(schedules::Elem elem) { return elem == schedules::Elem::f64 ? 8 : elem == schedules::Elem::u8 ? 1 : 4; }
+
+halide_type_t type_of(schedules::Elem elem) {
+    switch (elem) {
+    case schedules::Elem::f32: return halide_type_of<float>();
+    case schedules::Elem::f64: return halide_type_of<double>();
+    case schedules::Elem::i32: return halide_type_of<int32_t>();
+    default: return halide_type_of<uint8_t>();
+    }
+}
+
+uint8_t *aligned(std::vector<uint8_t> &memory) { return reinterpret_cast<uint8_t *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64); }
+
+} // namespace
+
+Tensor::Tensor(const schedules::KernelArg &arg) : arg_(arg) {
+    size_t elements = 1;
+    for (const schedules::Dim &dim : arg.dims) elements += static_cast<size_t>(dim.extent - 1) * static_cast<size_t>(dim.stride);
+    memory_ = std::make_shared<std::vector<uint8_t>>(elements * bytes_of(arg.elem) + 64);
+}
+
+uint8_t *Tensor::data() const { return aligned(*memory_); }
+
+size_t Tensor::offset(const int *at, size_t n) const {
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++) sum += static_cast<size_t>(at[i]) * static_cast<size_t>(arg_.dims[i].stride);
+    return sum;
+}
+
+double Tensor::get(const std::vector<int> &at) const {
+    const uint8_t *p = data() + offset(at.data(), at.size()) * bytes_of(arg_.elem);
+    if (arg_.elem == schedules::Elem::f64) return *reinterpret_cast<const double *>(p);
+    if (arg_.elem == schedules::Elem::i32) return *reinterpret_cast<const int32_t *>(p);
+    return *reinterpret_cast<const float *>(p);
+}
+
+void Tensor::set(const std::vector<int> &at, double value) {
+    uint8_t *p = data() + offset(at.data(), at.size()) * bytes_of(arg_.elem);
+    if (arg_.elem == schedules::Elem::f64) *reinterpret_cast<double *>(p) = value;
+    else if (arg_.elem == schedules::Elem::i32) *reinterpret_cast<int32_t *>(p) = static_cast<int32_t>(value);
+    else *reinterpret_cast<float *>(p) = static_cast<float>(value);
+}
+
+double Tensor::get(std::initializer_list<int> at) const { return get(std::vector<int>(at)); }
+void Tensor::set(std::initializer_list<int> at, double value) { set(std::vector<int>(at), value); }
+
+void Tensor::for_each(const std::function<void(const std::vector<int> &)> &f) const {
+    std::vector<int> at(arg_.dims.size(), 0);
+    for (;;) {
+        f(at);
+        size_t i = 0;
+        while (i < at.size() && ++at[i] == extent(i)) at[i++] = 0;
+        if (i == at.size()) return;
+    }
+}
+
+// Everything a call points to.
+struct Kernel::Call {
+    struct Scratch {
+        char *base;
+        uint64_t size, used;
+    };
+    std::vector<uint8_t> memory;
+    Scratch scratch{};
+    void *context = nullptr;
+    std::vector<halide_buffer_t> buffers;
+    std::vector<halide_dimension_t> dims;
+};
+
+Kernel::Kernel(std::shared_ptr<void> image, Entry entry, schedules::Signature signature)
+    : image_(std::move(image)), entry_(entry), signature_(std::move(signature)) {
+    for (const schedules::KernelArg &arg : signature_.args) {
+        if (arg.kind == schedules::ArgKind::scalar) scalars_[arg.name] = 0;
+        else tensors_[arg.name] = Tensor(arg);
+    }
+}
+
+void Kernel::fill_inputs(uint32_t seed) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (const schedules::KernelArg &arg : signature_.args)
+        if (arg.kind == schedules::ArgKind::input)
+            tensors_[arg.name].for_each([&](const std::vector<int> &at) { tensors_[arg.name].set(at, uniform(random)); });
+}
+
+void Kernel::prepare(const std::map<std::string, uint8_t *> &elsewhere) {
+    call_ = std::make_shared<Call>();
+    call_->memory.resize(signature_.scratch_bytes + 64);
+    call_->scratch = {reinterpret_cast<char *>(aligned(call_->memory)), signature_.scratch_bytes, 0};
+    call_->context = &call_->scratch;
+    size_t dims = 0;
+    for (const schedules::KernelArg &arg : signature_.args) dims += arg.dims.size();
+    call_->dims.reserve(dims);
+    call_->buffers.reserve(signature_.args.size());
+    arguments_ = {&call_->context};
+    for (const schedules::KernelArg &arg : signature_.args) {
+        if (arg.kind == schedules::ArgKind::scalar) {
+            arguments_.push_back(&scalars_[arg.name]);
+            continue;
+        }
+        halide_buffer_t buffer{};
+        const auto place = elsewhere.find(arg.name);
+        buffer.host = place == elsewhere.end() ? tensors_[arg.name].data() : place->second;
+        buffer.type = type_of(arg.elem);
+        buffer.dimensions = static_cast<int32_t>(arg.dims.size());
+        buffer.dim = call_->dims.data() + call_->dims.size();
+        for (const schedules::Dim &dim : arg.dims) call_->dims.emplace_back(0, static_cast<int32_t>(dim.extent), dim.stride);
+        call_->buffers.push_back(buffer);
+        arguments_.push_back(&call_->buffers.back());
+    }
+}
+
+int Kernel::call(uint64_t *scratch_left) {
+    prepare();
+    const int code = entry_(arguments_.data());
+    if (scratch_left) *scratch_left = call_->scratch.used;
+    return code;
+}
+
+Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs, const targets::Target &target, const std::string &kgen) {
+    std::vector<compiler::KernelRequest> requests;
+    std::vector<std::string> symbols;
+    for (const std::string &spec : specs) {
+        requests.push_back({spec, target.name});
+        symbols.push_back(compiler::kernel_symbol(spec) + "_argv");
+    }
+    compiler::KernelCacheOptions options;
+    options.kgen = kgen;
+    LW_ASSIGN(auto compiled, compiler::compile_kernels(requests, options));
+    std::vector<const std::vector<uint8_t> *> objects;
+    for (const auto &kernel : compiled) objects.push_back(&kernel.object);
+    LW_ASSIGN(auto image, compiler::link_image(objects, symbols, target));
+
+    const size_t size = image.bytes.size();
+    void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return Status::device("no memory for the code image");
+    std::shared_ptr<void> owner(memory, [size](void *p) { munmap(p, size); });
+    std::memcpy(memory, image.bytes.data(), size);
+    if (mprotect(memory, size, PROT_READ | PROT_EXEC) != 0) return Status::device("the code image cannot be made executable");
+    std::vector<Kernel> kernels;
+    for (size_t i = 0; i < specs.size(); i++)
+        kernels.emplace_back(owner, reinterpret_cast<Entry>(static_cast<char *>(memory) + image.entries[i]), compiled[i].signature);
+    return kernels;
+}
+
+bool host_runs(const targets::Target &target) {
+    const artifact::Host host = artifact::host();
+    return host.machine == target.elf_machine && (target.features & ~host.features) == 0;
+}
+
+std::string find_kgen() {
+    namespace fs = std::filesystem;
+    if (const char *build = std::getenv("LONGWAVE_BUILD")) return (fs::path(build) / "longwave-kgen").string();
+    fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+    while (!fs::exists(folder / "longwave-kgen") && folder.has_relative_path()) folder = folder.parent_path();
+    return (folder / "longwave-kgen").string();
+}
+
+} // namespace longwave::test

@@ -1,0 +1,180 @@
+// longwave bench: what a model costs on this machine, with the machine and the settings beside the figures.
+#include "tools/cli/command.h"
+#include "tools/cli/kgen.h"
+#include "tools/cli/model.h"
+#include "tools/cli/samples.h"
+#include "tools/cli/text.h"
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <thread>
+#include <unistd.h>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct Flags {
+    std::string model, variant;
+    double seconds = 10;
+    unsigned repeats = 20;
+    bool json = false;
+};
+
+ordered_json machine() {
+    std::ifstream cpuinfo("/proc/cpuinfo");
+    std::string cpu;
+    for (std::string line; std::getline(cpuinfo, line) && cpu.empty();)
+        if (line.rfind("model name", 0) == 0) cpu = line.substr(line.find(':') + 2);
+    utsname name = {};
+    uname(&name);
+    double load[1] = {0};
+    if (getloadavg(load, 1) < 1) load[0] = 0;
+    return {{"cpu", cpu},
+            {"processors", std::thread::hardware_concurrency()},
+            {"system", std::string(name.sysname) + " " + name.release},
+            {"load", load[0]}};
+}
+
+double quantile(std::vector<double> sorted, double q) {
+    std::sort(sorted.begin(), sorted.end());
+    return sorted.empty() ? 0 : sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+const uint8_t *tick(const Model &model, const Sequence &in, size_t at) {
+    return static_cast<const uint8_t *>(in.data(0)) + at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
+}
+
+// From the path to the first output: open, verify, derive, create a stream, push until a row comes.
+Expected<double> open_to_first_output(const Flags &flags, const Sequence &in) {
+    const double start = now();
+    LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
+    LW_ASSIGN(Stream stream, Stream::create(model));
+    bool heard = false;
+    const size_t block = std::max<uint32_t>(1, model.info.stream_block);
+    for (size_t at = 0; !heard && at + block <= in.rows; at += block)
+        LW_TRY(stream.push(tick(model, in, at), block, [&](const lw_output &) { heard = true; }));
+    return now() - start;
+}
+
+Status bench_stream(const Flags &flags, const Model &model, ordered_json &json) {
+    const size_t block = std::max<uint32_t>(1, model.info.stream_block);
+    const double rate = model.inputs[0].sample_rate;
+    const size_t ticks = std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds * rate) : 20000) / block * block;
+    const Sequence in = made_up(model, ticks, 3);
+    std::vector<double> opens;
+    for (unsigned i = 0; i < flags.repeats; i++) {
+        LW_ASSIGN(const double seconds, open_to_first_output(flags, in));
+        opens.push_back(seconds);
+    }
+    json["open_to_first_output"] = {{"first_ms", 1e3 * opens[0]}, {"median_ms", 1e3 * quantile(opens, 0.5)}};
+
+    LW_ASSIGN(Stream stream, Stream::create(model));
+    const auto nothing = [](const lw_output &) {};
+    for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block) LW_TRY(stream.push(tick(model, in, at), block, nothing)); // warm
+    std::vector<double> blocks;
+    double total = 0;
+    rusage before = {}, after = {};
+    getrusage(RUSAGE_SELF, &before);
+    for (size_t at = 0; at < ticks; at += block) {
+        const double start = now();
+        LW_TRY(stream.push(tick(model, in, at), block, nothing));
+        blocks.push_back(now() - start);
+        total += blocks.back();
+    }
+    getrusage(RUSAGE_SELF, &after);
+    json["stream"] = {
+        {"block", block},
+        {"blocks", blocks.size()},
+        {"block_us", {{"median", 1e6 * quantile(blocks, 0.5)}, {"p99", 1e6 * quantile(blocks, 0.99)}, {"worst", 1e6 * quantile(blocks, 1)}}},
+        {"ns_per_tick", 1e9 * total / static_cast<double>(ticks)},
+        {"page_faults", after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt},
+        {"state_bytes", model.info.stream_state_bytes},
+        {"memory_bytes", model.info.stream_memory_bytes}};
+    if (rate > 0) json["stream"]["real_time_factor"] = total / (static_cast<double>(ticks) / rate);
+    return {};
+}
+
+Status bench_run(const Flags &flags, const Model &model, ordered_json &json) {
+    const Sequence in = made_up(model, model.info.run_capacity, 3);
+    LW_ASSIGN(Runner runner, Runner::create(model));
+    std::vector<double> times;
+    for (unsigned i = 0; i < flags.repeats + 1; i++) {
+        const double start = now();
+        LW_ASSIGN(const auto rows, runner.run(in));
+        times.push_back(now() - start);
+    }
+    times.erase(times.begin()); // the first warms the caches
+    json["run"] = {{"ticks", in.rows},
+                   {"median_ms", 1e3 * quantile(times, 0.5)},
+                   {"worst_ms", 1e3 * quantile(times, 1)},
+                   {"memory_bytes", model.info.run_memory_bytes}};
+    return {};
+}
+
+void print(const ordered_json &json) {
+    const auto &m = json["machine"];
+    std::printf("machine   %s, %u processors, %s, load %.2f\n", m["cpu"].get<std::string>().c_str(), m["processors"].get<unsigned>(),
+                m["system"].get<std::string>().c_str(), m["load"].get<double>());
+    std::printf("settings  longwave %s, code %s, one thread, %u repeats, files in the page cache\n", json["version"].get<std::string>().c_str(),
+                json["variant"].get<std::string>().c_str(), json["repeats"].get<unsigned>());
+    std::printf("artifact  %s: %s\n", json["model"].get<std::string>().c_str(), bytes_text(json["artifact_bytes"]).c_str());
+    if (json.contains("stream")) {
+        const auto &s = json["stream"];
+        std::printf("open      to the first output: first %.2f ms, median %.2f ms\n", json["open_to_first_output"]["first_ms"].get<double>(),
+                    json["open_to_first_output"]["median_ms"].get<double>());
+        std::printf("stream    block of %u ticks: median %.1f µs, p99 %.1f µs, worst %.1f µs", s["block"].get<unsigned>(),
+                    s["block_us"]["median"].get<double>(), s["block_us"]["p99"].get<double>(), s["block_us"]["worst"].get<double>());
+        if (s.contains("real_time_factor")) std::printf(" · real-time factor %.5f", s["real_time_factor"].get<double>());
+        std::printf("\nmemory    state %s, a stream in all %s\n", bytes_text(s["state_bytes"]).c_str(), bytes_text(s["memory_bytes"]).c_str());
+    }
+    if (json.contains("run"))
+        std::printf("whole     %u ticks: median %.3f ms, worst %.3f ms · memory %s\n", json["run"]["ticks"].get<unsigned>(),
+                    json["run"]["median_ms"].get<double>(), json["run"]["worst_ms"].get<double>(), bytes_text(json["run"]["memory_bytes"]).c_str());
+}
+
+Status bench(const Flags &flags) {
+    LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
+    ordered_json json = {{"model", model.info.name},
+                         {"version", lw_version()},
+                         {"variant", model.info.variant},
+                         {"machine", machine()},
+                         {"threads", 1},
+                         {"repeats", flags.repeats},
+                         {"artifact_bytes", model.info.artifact_bytes}};
+    if (model.info.has_stream) LW_TRY(bench_stream(flags, model, json));
+    if (model.info.has_run) LW_TRY(bench_run(flags, model, json));
+    if (flags.json) std::printf("%s\n", json.dump().c_str());
+    else print(json);
+    return {};
+}
+
+} // namespace
+
+Command add_bench(CLI::App &program) {
+    auto flags = std::make_shared<Flags>();
+    CLI::App *app = program.add_subcommand("bench", "Speed and memory of an artifact; `bench conv` for the convolution kernels alone");
+    app->add_option("model", flags->model, "Artifact (.lw), or conv")->required();
+    app->add_option("--seconds", flags->seconds, "Audio to stream")->check(CLI::Range(0.1, 36000.0))->capture_default_str();
+    app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")->check(CLI::Range(1, 10000))->capture_default_str();
+    app->add_flag("--json", flags->json, "One JSON object");
+    app->add_option("--variant", flags->variant, "Code variant to run (default: the best for this processor)");
+    app->footer("longwave bench conv --against fftw --json: our long convolutions against FFTW's, all flags in `longwave bench conv --help`.");
+    return {app, [flags] { return bench(*flags); }};
+}
+
+// That benchmark links FFTW, which is GPL; it is a program of its own so that this one is not.
+Status bench_convolution(char **arguments) {
+    LW_ASSIGN(const std::string program, beside_this_program("longwave-bench-conv"));
+    std::vector<char *> argv = {const_cast<char *>(program.c_str())};
+    for (; *arguments; arguments++) argv.push_back(*arguments);
+    argv.push_back(nullptr);
+    execv(program.c_str(), argv.data());
+    return Status::device(program + ": cannot be started");
+}
+
+} // namespace longwave::cli
