@@ -11,6 +11,7 @@
 #include "compiler/passes/make_streaming.h"
 #include "compiler/passes/materialise_kernels.h"
 #include "compiler/passes/merge_branches.h"
+#include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/plan_memory.h"
 #include "compiler/planner/entry_planner.h"
 #include <algorithm>
@@ -46,7 +47,7 @@ public:
     }
     Status check_dump_name() const {
         if (options_.dump_after.empty() || known_) return Status::ok();
-        return Status::usage(fmt::format("--dump-after {}: expected lower, fold_constants, materialise_kernels, merge_branches, fold_norms, make_streaming or plan_memory",
+        return Status::usage(fmt::format("--dump-after {}: expected lower, fold_constants, materialise_kernels, merge_branches, fold_norms, pack_outputs, make_streaming or plan_memory",
                                          options_.dump_after));
     }
 
@@ -98,6 +99,7 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
     LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
     LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
     LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
+    LW_ASSIGN(graph, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
 
     // ---- the stream of it, when there is one ----
     std::string no_stream;

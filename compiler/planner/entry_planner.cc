@@ -36,6 +36,13 @@ Pace EntryPlanner::pace(ir::ValueId value) const {
     return p ? *p : Pace{};
 }
 
+uint32_t EntryPlanner::input_of(ir::ValueId value) const {
+    while (const ir::Node *node = graph_.producer(value)) value = node->inputs[0];
+    for (size_t i = 0; i < graph_.inputs.size(); i++)
+        if (graph_.inputs[i].value == value) return static_cast<uint32_t>(i);
+    return 0;
+}
+
 uint32_t EntryPlanner::rows_of(ir::ValueId value) const {
     auto clock = graph_.type(value).clock;
     if (clock.timeless()) return 1;
@@ -138,6 +145,15 @@ Step EntryPlanner::clear(BufferId id, uint64_t offset, uint64_t bytes, const std
     return step;
 }
 
+// A whole run: the rows before the first are silence, and so are those behind the last that a reader's last tile reaches.
+void EntryPlanner::clear_around(ir::ValueId value, uint32_t written, const std::string &name) {
+    const Stored &s = stored_[value];
+    uint64_t row_bytes = uint64_t(s.row) * element_bytes;
+    if (s.history > 0) plan_.steps.push_back(clear(s.buffer, 0, s.history * row_bytes, name));
+    uint32_t end = s.history + written;
+    if (s.ring > end) plan_.steps.push_back(clear(s.buffer, end * row_bytes, (s.ring - end) * row_bytes, name));
+}
+
 Status EntryPlanner::plan_region(const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
     const Stored &out = stored_[region.output];
@@ -189,7 +205,7 @@ Status EntryPlanner::plan_region(const Region &region) {
     }
     if (!epilogue.empty()) call.spec_["epilogue"] = std::move(epilogue);
 
-    if (!streaming() && out.history > 0) plan_.steps.push_back(clear(out.buffer, 0, uint64_t(out.history) * out.row * element_bytes, node.layer));
+    if (!streaming()) clear_around(region.output, call.channel_bytes_ ? call.rows_ : call.rows_ * call.tiles_, node.layer);
     Step step{.kind = Step::Kind::call, .name = fmt::format("{} {}", node.layer, call.spec_["kernel"].get<std::string>()), .layer = node.layer, .spec = call.spec_.dump()};
     if (streaming()) {
         Pace p = pace(region.output);
@@ -260,16 +276,9 @@ Expected<EntryPlan> EntryPlanner::plan() {
     LW_TRY(choose_convolutions());
     regions_ = fuse_regions(graph_);
     LW_TRY(place_values());
-    // The history of an input is silence.
     if (!streaming())
-        for (const auto &input : graph_.inputs)
-            if (const Stored &s = stored_[input.value]; s.history > 0)
-                plan_.steps.push_back(clear(s.buffer, 0, uint64_t(s.history) * s.row * element_bytes, "input " + input.name));
+        for (const auto &input : graph_.inputs) clear_around(input.value, stored_[input.value].rows, "input " + input.name);
     for (const Region &region : regions_) LW_TRY(plan_region(region));
-    for (const auto &output : graph_.outputs)
-        if (graph_.type(output.value).dims.size() > 1 && graph_.type(output.value).row() != graph_.type(output.value).width() && graph_.type(output.value).dims[0] > 1)
-            return Status::input(fmt::format("output {} has rows of {} x {}: put a linear layer behind it", output.name, graph_.type(output.value).dims[0],
-                                             graph_.type(output.value).dims[1]));
     plan_ports();
     measure_lifetimes(plan_);
     return std::move(plan_);

@@ -20,6 +20,7 @@ public:
     Expected<EntryPlan> plan();
     const std::vector<ConvolutionReport> &convolutions() const { return reports_; }
     const ir::Graph &graph() const { return graph_; }
+    uint32_t input_of(ir::ValueId value) const;  // number of the graph input that a value is made of
 
 private:
     friend class KernelCall;
@@ -37,6 +38,7 @@ private:
     ir::ValueId anchor_input(const Region &region) const;
     uint32_t history_of(const Region &region) const; // older rows its anchor reads of that input
     uint32_t stride_of(const Region &region) const;  // rows of that input for one output row
+    void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
     Step clear(BufferId buffer, uint64_t offset, uint64_t bytes, const std::string &name) const;
 
     const ir::Graph &graph_;

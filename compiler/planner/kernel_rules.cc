@@ -165,7 +165,8 @@ Status mean(KernelCall &call) {
     call.param("rows", rows);
     call.param("mode", call.node.text("mode"));
     call.read_all(0);
-    call.scalar({.kind = Scalar::Kind::length, .value = static_cast<int32_t>(rows), .mul = static_cast<int32_t>(x.clock.num), .modulus = x.clock.den});
+    call.scalar({.kind = Scalar::Kind::length, .value = static_cast<int32_t>(rows), .mul = static_cast<int32_t>(x.clock.num), .modulus = x.clock.den,
+                 .add = call.planner().input_of(call.node.inputs[0])}); // two documents have lengths of their own
     call.write();
     return Status::ok();
 }

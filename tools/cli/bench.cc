@@ -169,9 +169,17 @@ Command add_bench(CLI::App &program) {
 
 // That benchmark links FFTW, which is GPL; it is a program of its own so that this one is not.
 Status bench_convolution(char **arguments) {
-    LW_ASSIGN(const std::string program, beside_this_program("longwave-bench-conv"));
+    LW_ASSIGN(const std::string program, beside_this_program("bench_conv"));
     std::vector<char *> argv = {const_cast<char *>(program.c_str())};
-    for (; *arguments; arguments++) argv.push_back(*arguments);
+    for (; *arguments; arguments++) {
+        const std::string flag = *arguments;
+        if (flag == "--json") continue; // it prints nothing else
+        if (flag == "--help")
+            return Status::usage(
+                "bench conv [--against fftw] [--lengths 256,1024] [--seconds N] [--target NAME] [--patient] [--limit RATIO]; JSON lines");
+        if (flag != "--against") argv.push_back(*arguments);
+        else if (!arguments[1] || std::string(*++arguments) != "fftw") return Status::usage("bench conv --against: the only peer is fftw");
+    }
     argv.push_back(nullptr);
     execv(program.c_str(), argv.data());
     return Status::device(program + ": cannot be started");

@@ -5,9 +5,11 @@
 #include "tools/cli/flags.h"
 #include "tools/cli/spotter.h"
 #include "tools/cli/text.h"
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <thread>
 
 namespace longwave::cli {
@@ -24,8 +26,28 @@ void stop_on_signals() {
     sigaction(SIGTERM, &action, nullptr);
 }
 
-// One object, one line, at once: the reader of the pipe acts on it. False when nobody reads any more.
-bool print(const nlohmann::ordered_json &line) { return std::printf("%s\n", line.dump().c_str()) > 0 && std::fflush(stdout) == 0; }
+// One object, one line, at once: the reader of the pipe acts on it.
+class Lines {
+public:
+    void print(const nlohmann::ordered_json &line) {
+        if (error_ != 0) return;
+        if (std::printf("%s\n", line.dump().c_str()) < 0 || std::fflush(stdout) != 0) error_ = errno ? errno : EIO;
+    }
+    bool read() const { return error_ == 0; } // does anybody still read them?
+    // A reader that has gone (head -1) is an end like any other; a full disk is not.
+    Status status() const {
+        std::clearerr(stdout);
+        return error_ == 0 || error_ == EPIPE ? Status() : Status::device(std::string("standard output cannot be written: ") + std::strerror(error_));
+    }
+
+private:
+    int error_ = 0;
+};
+
+// Whole numbers without a point, as people write them.
+nlohmann::ordered_json number(double value) {
+    return value == std::floor(value) && std::fabs(value) < 1e9 ? nlohmann::ordered_json(static_cast<int64_t>(value)) : nlohmann::ordered_json(value);
+}
 
 double rounded(double seconds) { return static_cast<double>(std::llround(seconds * 1000)) / 1000; }
 
@@ -37,7 +59,7 @@ struct Flags {
     bool realtime = false, scores = false;
 };
 
-Status listen(const Flags &flags) {
+Status listen(const Flags &flags, Lines &lines) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
     LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
     const lw_input_info *input = model.audio();
@@ -50,46 +72,46 @@ Status listen(const Flags &flags) {
     std::signal(SIGPIPE, SIG_IGN);
 
     const double rate = input->sample_rate;
-    bool read_by_someone = print({{"type", "ready"},
-                                  {"model", model.info.name},
-                                  {"block_ms", 1000 * model.info.stream_block / rate},
-                                  {"delay_ms", 1000 * model.info.stream_delay / rate},
-                                  {"sample_rate", input->sample_rate},
-                                  {"variant", model.info.variant},
-                                  {"decision", spotter.settings()}});
+    lines.print({{"type", "ready"},
+                 {"model", model.info.name},
+                 {"block_ms", number(1000 * model.info.stream_block / rate)},
+                 {"delay_ms", number(1000 * model.info.stream_delay / rate)},
+                 {"sample_rate", input->sample_rate},
+                 {"variant", model.info.variant},
+                 {"decision", spotter.settings()}});
     uint64_t events = 0, samples = 0;
     const auto on_event = [&](const lw_event &event) {
         events++;
-        read_by_someone &= print({{"type", "keyword"},
-                                  {"word", event.word},
-                                  {"score", rounded(event.score)},
-                                  {"t", rounded(spotter.seconds(event.tick))},
-                                  {"t_start", rounded(spotter.seconds(event.tick_start))},
-                                  {"latency_ms", spotter.latency_ms()},
-                                  {"frame", event.row}});
+        lines.print({{"type", "keyword"},
+                     {"word", event.word},
+                     {"score", rounded(event.score)},
+                     {"t", rounded(spotter.seconds(event.tick))},
+                     {"t_start", rounded(spotter.seconds(event.tick_start))},
+                     {"latency_ms", number(spotter.latency_ms())},
+                     {"frame", event.row}});
     };
     const auto print_scores = [&] {
         const std::vector<float> values = spotter.scores();
         nlohmann::ordered_json scores;
         for (size_t i = 0; i < values.size(); i++) scores[model.labels[i]] = values[i];
-        read_by_someone &= print({{"type", "scores"}, {"t", rounded(static_cast<double>(samples) / rate)}, {"scores", scores}});
+        lines.print({{"type", "scores"}, {"t", rounded(static_cast<double>(samples) / rate)}, {"scores", scores}});
     };
 
     double busy = 0, next_stats = flags.stats_every;
     const double start = now();
     const auto print_stats = [&] {
         const double t = static_cast<double>(samples) / rate;
-        read_by_someone &= print({{"type", "stats"},
-                                  {"t", rounded(t)},
-                                  {"events", events},
-                                  {"real_time_factor", t > 0 ? busy / t : 0},
-                                  {"non_finite", spotter.stats().non_finite},
-                                  {"rows_dropped", spotter.stats().rows_dropped}});
+        lines.print({{"type", "stats"},
+                     {"t", rounded(t)},
+                     {"events", events},
+                     {"real_time_factor", t > 0 ? busy / t : 0},
+                     {"non_finite", spotter.stats().non_finite},
+                     {"rows_dropped", spotter.stats().rows_dropped}});
     };
     const size_t chunk_size = flags.chunk_ms > 0 ? static_cast<size_t>(flags.chunk_ms * rate / 1000) : flags.scores ? model.info.stream_block : 4096;
     std::vector<float> chunk(std::max<size_t>(1, chunk_size));
     const auto work = [&]() -> Status {
-        while (!stopped && read_by_someone) {
+        while (!stopped && lines.read()) {
             LW_ASSIGN(const size_t n, reader.read(chunk.data(), chunk.size()));
             if (n == 0) break;
             if (flags.realtime) {
@@ -106,12 +128,12 @@ Status listen(const Flags &flags) {
                 next_stats += flags.stats_every;
             }
         }
-        return samples == 0 && !stopped ? Status::input(flags.audio.name() + ": holds no samples") : spotter.finish(on_event);
+        return samples == 0 && !stopped && lines.read() ? Status::input(flags.audio.name() + ": holds no samples") : spotter.finish(on_event);
     };
     LW_TRY(work());
     print_stats();
-    print({{"type", "eof"}, {"t", rounded(static_cast<double>(samples) / rate)}});
-    return {}; // a reader that has gone (head -1) is an end like any other
+    lines.print({{"type", "eof"}, {"t", rounded(static_cast<double>(samples) / rate)}});
+    return lines.status();
 }
 
 } // namespace
@@ -134,8 +156,9 @@ Command add_listen(CLI::App &program) {
         "t: seconds of audio at the decision; t_start: where the word's score began to rise; latency_ms: how far a decision lies behind the sound\n"
         "(the model's delay, one block, half the averaging window and the rows that are counted).");
     return {app, [flags] {
-                const Status status = listen(*flags);
-                if (!status) print({{"type", "error"}, {"message", status.message()}}); // the reader of the pipe does not see stderr
+                Lines lines;
+                const Status status = listen(*flags, lines);
+                if (!status) lines.print({{"type", "error"}, {"message", status.message()}}); // the reader of the pipe does not see stderr
                 return status;
             }};
 }

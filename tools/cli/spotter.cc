@@ -48,6 +48,9 @@ Status read_flags(const Model &model, const DecisionFlags &flags, Options &out) 
     return {};
 }
 
+// A float as people wrote it: 0.88, not 0.8799999952.
+double decimal(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
+
 } // namespace
 
 Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &model, const DecisionFlags &flags) {
@@ -68,11 +71,11 @@ Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &m
     const uint32_t count = flags.min_count.value_or(stored->min_count());
     nlohmann::ordered_json thresholds = nlohmann::ordered_json::object();
     for (uint32_t i = 0; i < model.labels.size(); i++)
-        if (result.fires(i)) thresholds[model.labels[i]] = lw_spotter_threshold(spotter, i);
+        if (result.fires(i)) thresholds[model.labels[i]] = decimal(lw_spotter_threshold(spotter, i));
     result.settings_ = {{"thresholds", thresholds},
                         {"smoothing_ms", smoothing},
                         {"min_count", count},
-                        {"release", flags.release.value_or(stored->release())},
+                        {"release", decimal(flags.release.value_or(stored->release()))},
                         {"refractory_ms", flags.refractory_ms.value_or(stored->refractory_ms())}};
     const int output = model.stream_output(stored->output()->str());
     const lw_output_info row = output >= 0 ? model.stream_outputs[static_cast<size_t>(output)] : lw_output_info{};

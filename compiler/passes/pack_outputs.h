@@ -1,0 +1,12 @@
+// Puts an identity `linear` behind every output whose rows have gaps in memory (several groups of channels, each padded to whole vectors).
+// Why here: after the folds, which would otherwise merge it away; callers get plain rows of `width` floats.
+// Needs: nothing. Keeps: values, bit for bit (1·x + 0·y). Fails: never.
+#pragma once
+#include "compiler/ir/graph.h"
+#include "formats/base/expected.h"
+
+namespace longwave::compiler {
+
+Expected<ir::Graph> pack_outputs(const ir::Graph &graph);
+
+} // namespace longwave::compiler
