@@ -97,11 +97,13 @@ TEST_CASE("run plan: the same convolution reads behind zero rows, tile by tile")
     auto plan = planner.plan();
     INFO(plan.status().message());
     REQUIRE(plan);
-    REQUIRE(plan->steps.size() == 2);
+    REQUIRE(plan->steps.size() == 3);
     CHECK(plan->steps[0].kind == Step::Kind::zero);
     CHECK(plan->steps[0].bytes == 7 * 16 * 4);
-    CHECK(plan->steps[1].tiles == 4); // 64 rows a tile
-    const auto &position = std::get<Scalar>(plan->steps[1].args[2]);
+    CHECK(plan->steps[1].kind == Step::Kind::zero); // the last tile reads 56 rows behind the 200th
+    CHECK(plan->steps[1].bytes == 56 * 16 * 4);
+    CHECK(plan->steps[2].tiles == 4); // 64 rows a tile
+    const auto &position = std::get<Scalar>(plan->steps[2].args[2]);
     CHECK(position.value == 7);
     CHECK(position.tile_mul == 64);
 }
