@@ -1,12 +1,11 @@
 // conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise and depthwise; a 1-D convolution has one frequency.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_conv2d(KernelBuilder &k) {
+static void build_conv2d(KernelBuilder &k) {
     Params &params = k.params;
     const int time = params.integer("time", 1, 4096), frequency = params.integer("frequency", 1, 4096);
     const int stride_t = params.integer_or("stride_t", 1, 1, 4096), stride_f = params.integer_or("stride_f", 1, 1, 4096);
@@ -77,5 +76,7 @@ void build_conv2d(KernelBuilder &k) {
     }
     k.output(y, y_shape);
 }
+
+static const Kernel conv2d{"conv2d", build_conv2d};
 
 } // namespace longwave::schedules

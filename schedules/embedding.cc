@@ -1,12 +1,11 @@
 // embedding: rows of a table. The caller has checked that every id is inside the vocabulary.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_embedding(KernelBuilder &k) {
+static void build_embedding(KernelBuilder &k) {
     const int vocabulary = k.params.integer("vocabulary", 1, 1 << 24), channels = k.params.integer("width", 1, 1 << 20);
     const int rows = k.params.integer("rows", 1, 1 << 20), width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, rows});
@@ -22,5 +21,7 @@ void build_embedding(KernelBuilder &k) {
     y.vectorize(c, dividing_vector(width, k.target.vector_lanes));
     k.output(y, y_shape);
 }
+
+static const Kernel embedding{"embedding", build_embedding};
 
 } // namespace longwave::schedules

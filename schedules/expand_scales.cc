@@ -1,12 +1,11 @@
 // expand_scales: the taps of a multi-scale kernel from its parameters: each scale is a short kernel stretched by a power of two, laid end to end.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_expand_scales(KernelBuilder &k) {
+static void build_expand_scales(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20), copies = k.params.integer("copies", 1, 128);
     const int dim = k.params.integer("kernel_dim", 1, 1 << 16), scales = k.params.integer("scales", 1, 24);
     const int init_scale = k.params.integer_or("init_scale", 0, 0, 16), taps = k.params.integer("taps", 1, 1 << 24);
@@ -47,5 +46,7 @@ void build_expand_scales(KernelBuilder &k) {
     y.update(updates).vectorize(c, vec);
     k.output(y, dense({width, copies, taps}));
 }
+
+static const Kernel expand_scales{"expand_scales", build_expand_scales};
 
 } // namespace longwave::schedules

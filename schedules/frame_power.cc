@@ -1,7 +1,6 @@
 // frame_power: power spectrum of overlapping windowed frames, with SIMD inside the frame so that one frame at a time is fast.
 #include "schedules/butterfly.h"
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 #include "schedules/twiddles.h"
 #include <functional>
 #include <numeric>
@@ -56,7 +55,7 @@ std::vector<Func> transform(Point in, const std::vector<int> &radices, ImagePara
 
 } // namespace
 
-void build_frame_power(KernelBuilder &k) {
+static void build_frame_power(KernelBuilder &k) {
     const int n_fft = k.params.integer("n_fft", 64, 4096), window = k.params.integer("window", 1, 4096), hop = k.params.integer("hop", 1, 1 << 16);
     const int rows = k.params.integer("rows", 1, 1 << 20), ring = k.params.integer("ring", 1, 1 << 28), chunk = std::gcd(hop, window);
     k.params.require((n_fft & (n_fft - 1)) == 0, "'n_fft' must be a power of two");
@@ -126,5 +125,7 @@ void build_frame_power(KernelBuilder &k) {
     store(spectrum, int64_t{8} * (points + 32));
     k.output(y, y_shape);
 }
+
+static const Kernel frame_power{"frame_power", build_frame_power};
 
 } // namespace longwave::schedules

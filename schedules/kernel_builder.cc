@@ -1,5 +1,5 @@
 #include "schedules/kernel_builder.h"
-#include "schedules/elementary.h"
+#include "schedules/epilogue.h"
 
 namespace longwave::schedules {
 
@@ -52,22 +52,22 @@ void KernelBuilder::no_epilogue() const {
 
 KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
     struct Step {
-        std::string op;
-        float offset = 0;
+        const PointwiseOp *op;
+        float param = 0;
         std::vector<ImageParam> operands;
     };
     std::vector<Step> steps;
     bool moves_zero = false;
     const Shape row(shape.begin(), shape.end() - 1);
     for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
-        const std::string place = "epilogue " + std::to_string(steps.size()), suffix = "_" + std::to_string(steps.size());
-        Params own(kernel_ + ": " + place, entry);
-        Step step{.op = own.choice("op", {"affine", "relu", "gelu", "silu", "sigmoid", "log", "add", "mul"})};
-        if (step.op == "affine") step.operands = {add(operands_, "scale" + suffix, row, Float(32)), add(operands_, "shift" + suffix, row, Float(32))};
-        if (step.op == "add" || step.op == "mul") step.operands = {add(operands_, step.op + suffix, shape, Float(32))};
-        if (step.op == "log") step.offset = static_cast<float>(own.real("offset", 0, 1e30));
-        moves_zero = moves_zero || step.op == "sigmoid" || step.op == "log";
+        const std::string number = std::to_string(steps.size());
+        Params own(kernel_ + ": epilogue " + number, entry);
+        Step step{.op = &pointwise_op(own)};
+        if (step.op->param) step.param = static_cast<float>(own.real(step.op->param, 0, 1e30));
         own.finish();
+        for (const char *name : step.op->operands)
+            step.operands.push_back(add(operands_, std::string(name) + "_" + number, step.op->kind == Operands::row ? row : shape, Float(32)));
+        moves_zero = moves_zero || step.op->moves_zero;
         steps.push_back(step);
     }
     const bool mask = moves_zero && valid < static_cast<int>(shape[0].extent);
@@ -76,14 +76,9 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
     return [steps, mask, valid, group, grouped](Expr value, const std::vector<Expr> &at) {
         const std::vector<Expr> at_row(at.begin(), at.end() - 1);
         for (const Step &step : steps) {
-            if (step.op == "affine") value = value * step.operands[0](at_row) + step.operands[1](at_row);
-            if (step.op == "relu") value = max(value, 0.0f);
-            if (step.op == "gelu") value = gelu(value);
-            if (step.op == "silu") value = silu(value);
-            if (step.op == "sigmoid") value = sigmoid(value);
-            if (step.op == "log") value = logarithm(value + step.offset);
-            if (step.op == "add") value = value + step.operands[0](at);
-            if (step.op == "mul") value = value * step.operands[0](at);
+            std::vector<Expr> operands;
+            for (const ImageParam &operand : step.operands) operands.push_back(operand(step.op->kind == Operands::row ? at_row : at));
+            value = step.op->apply(value, operands, step.param);
         }
         return mask ? select((grouped ? at[0] % group : at[0]) < valid, value, 0.0f) : value;
     };
@@ -92,9 +87,9 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
 KernelBuilder::Epilogue KernelBuilder::tile_epilogue(const Shape &shape, int channels) {
     const bool padded = static_cast<int>(pad(channels)) != channels;
     for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
-        const std::string op = entry.is_object() ? entry.value("op", "") : "";
-        params.require(!padded || (op != "sigmoid" && op != "log"),
-                       "epilogue '" + op + "' needs channels to be a multiple of 16 here; use a pointwise kernel");
+        Params own(kernel_ + ": epilogue", entry);
+        const PointwiseOp &op = pointwise_op(own);
+        params.require(!padded || !op.moves_zero, std::string("epilogue '") + op.name + "' needs channels to be a multiple of 16 here; use a pointwise kernel");
     }
     return epilogue(shape, static_cast<int>(shape[0].extent));
 }

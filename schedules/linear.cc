@@ -1,7 +1,6 @@
 // linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates.
 #include "schedules/elementary.h"
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
@@ -28,7 +27,7 @@ Tile choose_tile(const targets::Target &target, int output_vectors, int rows, in
 
 } // namespace
 
-void build_linear(KernelBuilder &k) {
+static void build_linear(KernelBuilder &k) {
     const int in = k.params.integer("in", 1, 1 << 20), out = k.params.integer("out", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20);
     const bool has_bias = k.params.flag_or("bias", false), glu = k.params.flag_or("glu", false);
     const int width = static_cast<int>(pad(out)), halves = glu ? 2 : 1;
@@ -75,5 +74,7 @@ void build_linear(KernelBuilder &k) {
     }
     k.output(y, y_shape);
 }
+
+static const Kernel linear{"linear", build_linear};
 
 } // namespace longwave::schedules

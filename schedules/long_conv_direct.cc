@@ -1,12 +1,11 @@
 // long_conv_direct: causal convolution over a ring by its definition; the cheapest form of short kernels.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_long_conv_direct(KernelBuilder &k) {
+static void build_long_conv_direct(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20), copies = k.params.integer_or("copies", 1, 1, 64);
     const int taps = k.params.integer("taps", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20), ring = k.params.integer("ring", 1, 1 << 24);
     k.params.require(ring >= rows + taps - 1, "'ring' must hold rows + taps - 1 rows");
@@ -58,5 +57,7 @@ void build_long_conv_direct(KernelBuilder &k) {
     }
     k.output(y, y_shape);
 }
+
+static const Kernel long_conv_direct{"long_conv_direct", build_long_conv_direct};
 
 } // namespace longwave::schedules

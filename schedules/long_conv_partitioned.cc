@@ -1,7 +1,6 @@
 // long_conv_partitioned: one block of a long causal convolution: transform of the block, multiply-accumulate with the spectra of all partitions of the kernel
 // over a ring of past spectra, transform back. The right-angle form needs no zero padding: y = Re z + Im of the previous z.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 #include "schedules/long_conv_transform.h"
 #include "schedules/twiddles.h"
 
@@ -9,7 +8,7 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_long_conv_partitioned(KernelBuilder &k) {
+static void build_long_conv_partitioned(KernelBuilder &k) {
     const int block = k.params.integer("block", 4, 1 << 20), partitions = k.params.integer("partitions", 1, 1 << 16);
     const int copies = k.params.integer_or("copies", 1, 1, 64), channels = k.params.integer("channels", 1, 1 << 20);
     k.params.require(!right_angle_radices(static_cast<uint32_t>(block)).empty(), "'block' must be a product of 2, 3 and 5");
@@ -93,5 +92,7 @@ void build_long_conv_partitioned(KernelBuilder &k) {
     k.output(newest, {{extent(tile), 1}, {2, tile}, {extent(block), 2 * tile * partitions}});
     k.outputs(y, {y_shape, tail_shape}, {"y", "tail_out"});
 }
+
+static const Kernel long_conv_partitioned{"long_conv_partitioned", build_long_conv_partitioned};
 
 } // namespace longwave::schedules

@@ -1,7 +1,6 @@
 // long_conv_right_angle: long convolution of whole sequences, causal or two-sided (the spectrum decides), by one complex transform of the sequence's length
 // for each channel, with channels in the lanes. Only u, the spectrum and y leave the cache.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 #include "schedules/long_conv_transform.h"
 #include "schedules/twiddles.h"
 
@@ -9,7 +8,7 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_long_conv_right_angle(KernelBuilder &k) {
+static void build_long_conv_right_angle(KernelBuilder &k) {
     const int length = k.params.integer("length", 4, 1 << 22), rows = k.params.integer("rows", 1, 1 << 22),
               copies = k.params.integer_or("copies", 1, 1, 64);
     const int channels = k.params.integer("channels", 1, 1 << 20);
@@ -65,5 +64,7 @@ void build_long_conv_right_angle(KernelBuilder &k) {
     }
     k.output(y, y_shape);
 }
+
+static const Kernel long_conv_right_angle{"long_conv_right_angle", build_long_conv_right_angle};
 
 } // namespace longwave::schedules

@@ -1,12 +1,11 @@
 // Means over time: of a whole sequence (mean_run), of everything so far (mean_stream), of the last rows (mean_window).
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_mean_run(KernelBuilder &k) {
+static void build_mean_run(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 24);
     const std::string mode = k.params.choice("mode", {"mean", "sum", "last", "first"});
     const int width = static_cast<int>(pad(channels));
@@ -41,7 +40,7 @@ void build_mean_run(KernelBuilder &k) {
     k.output(y, y_shape);
 }
 
-void build_mean_stream(KernelBuilder &k) {
+static void build_mean_stream(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20);
     const bool mean = k.params.choice("mode", {"mean", "sum"}) == "mean";
     const int width = static_cast<int>(pad(channels));
@@ -77,7 +76,7 @@ void build_mean_stream(KernelBuilder &k) {
     k.output(after, dense({width + 1}));
 }
 
-void build_mean_window(KernelBuilder &k) {
+static void build_mean_window(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20);
     const int ring = k.params.integer("ring", 1, 1 << 24), frames = k.params.integer("frames", 1, 1 << 20);
     k.params.require(ring >= rows + frames - 1, "'ring' must hold rows + frames - 1 rows");
@@ -108,5 +107,9 @@ void build_mean_window(KernelBuilder &k) {
     k.output(y, y_shape);
     k.output(after, dense({1}));
 }
+
+static const Kernel mean_run{"mean_run", build_mean_run};
+static const Kernel mean_stream{"mean_stream", build_mean_stream};
+static const Kernel mean_window{"mean_window", build_mean_window};
 
 } // namespace longwave::schedules

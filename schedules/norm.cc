@@ -1,12 +1,11 @@
 // norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the valid lanes of each row.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_norm(KernelBuilder &k) {
+static void build_norm(KernelBuilder &k) {
     const std::string kind = k.params.choice("kind", {"layer", "transposed", "rms"});
     const int channels = k.params.integer("channels", 1, 1 << 20), copies = k.params.integer_or("copies", 1, 1, 64);
     const int rows = k.params.integer("rows", 1, 1 << 20);
@@ -55,5 +54,7 @@ void build_norm(KernelBuilder &k) {
     if (centred) mean.compute_at(y, r).update().unroll(f);
     k.output(y, shape);
 }
+
+static const Kernel norm{"norm", build_norm};
 
 } // namespace longwave::schedules

@@ -1,12 +1,11 @@
 // pair_features: what a retrieval head sees of two pooled documents: u, v, u − v, u·v.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_pair_features(KernelBuilder &k) {
+static void build_pair_features(KernelBuilder &k) {
     const int width = static_cast<int>(pad(k.params.integer("channels", 1, 1 << 20)));
     k.no_epilogue();
     ImageParam u = k.input("u", dense({width})), v = k.input("v", dense({width}));
@@ -20,5 +19,7 @@ void build_pair_features(KernelBuilder &k) {
     y.vectorize(c, dividing_vector(width, k.target.vector_lanes)).bound(part, 0, 4).unroll(part);
     k.output(y, dense({width, 4}));
 }
+
+static const Kernel pair_features{"pair_features", build_pair_features};
 
 } // namespace longwave::schedules

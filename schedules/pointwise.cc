@@ -1,12 +1,11 @@
 // pointwise: an epilogue chain alone, on values that no other kernel could finish.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_pointwise(KernelBuilder &k) {
+static void build_pointwise(KernelBuilder &k) {
     const int width = k.params.integer("width", 1, 1 << 24), rows = k.params.integer("rows", 1, 1 << 20);
     const int channels = k.params.integer_or("channels", width, 1, 1 << 24), group = channels == width ? width : static_cast<int>(pad(channels));
     k.params.require(width % group == 0, "'width' must be a multiple of the padded 'channels'");
@@ -30,5 +29,7 @@ void build_pointwise(KernelBuilder &k) {
     }
     k.output(y, shape);
 }
+
+static const Kernel pointwise{"pointwise", build_pointwise};
 
 } // namespace longwave::schedules

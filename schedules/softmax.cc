@@ -1,12 +1,11 @@
 // softmax over the channels of each row.
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_softmax(KernelBuilder &k) {
+static void build_softmax(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20);
     const int width = static_cast<int>(pad(channels));
     const Shape shape = dense({width, rows});
@@ -42,5 +41,7 @@ void build_softmax(KernelBuilder &k) {
     store(e, int64_t{4} * width);
     k.output(y, shape);
 }
+
+static const Kernel softmax{"softmax", build_softmax};
 
 } // namespace longwave::schedules

@@ -1,14 +1,13 @@
 // spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the block order that the convolutions read.
 #include "schedules/butterfly.h"
-#include "schedules/kernel_builder.h"
-#include "schedules/kernels.h"
+#include "schedules/registry.h"
 #include "schedules/twiddles.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-void build_spectrum(KernelBuilder &k) {
+static void build_spectrum(KernelBuilder &k) {
     const int length = k.params.integer("length", 4, 1 << 22), partitions = k.params.integer_or("partitions", 1, 1, 1 << 16);
     const int taps = k.params.integer("taps", 1, 1 << 24), copies = k.params.integer_or("copies", 1, 1, 64);
     const int channels = k.params.integer("channels", 1, 1 << 20);
@@ -59,5 +58,7 @@ void build_spectrum(KernelBuilder &k) {
     buffer.store_in(MemoryType::Heap);
     k.output(y, dense({tile, 2, partitions, length, copies}));
 }
+
+static const Kernel spectrum{"spectrum", build_spectrum};
 
 } // namespace longwave::schedules

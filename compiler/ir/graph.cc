@@ -17,6 +17,12 @@ uint32_t Type::row() const { return width() / run(*this) * pad(run(*this)); }
 
 uint32_t Type::physical(uint32_t i) const { return i / run(*this) * pad(run(*this)) + i % run(*this); }
 
+std::vector<float> Type::packed(const std::vector<double> &values) const {
+    std::vector<float> result(row(), 0.f);
+    for (uint32_t i = 0; i < width(); i++) result[physical(i)] = static_cast<float>(values[i % values.size()]);
+    return result;
+}
+
 size_t Graph::uses(ValueId v) const {
     size_t n = 0;
     for (const Node &node : nodes) n += std::count(node.inputs.begin(), node.inputs.end(), v) > 0;

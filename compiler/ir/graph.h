@@ -36,6 +36,8 @@ struct Type {
     uint32_t row() const;
     // Where logical element i of a row lies in memory.
     uint32_t physical(uint32_t i) const;
+    // A row of these values as it lies in memory, padding zero. Fewer values than elements stand for every group of channels.
+    std::vector<float> packed(const std::vector<double> &values) const;
 };
 
 using ValueId = uint32_t;

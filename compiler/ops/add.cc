@@ -21,7 +21,7 @@ const OpDef op_add{
     .attributes = {},
     .infer = infer,
     .stream = row_by_row,
-    .pointwise = true,
+    .pointwise = Pointwise::with_rows,
     .reference = reference,
 };
 

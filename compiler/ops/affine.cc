@@ -28,7 +28,7 @@ const OpDef op_affine{
     .attributes = {},
     .infer = infer,
     .stream = row_by_row,
-    .pointwise = true,
+    .pointwise = Pointwise::with_channels,
     .reference = reference,
 };
 

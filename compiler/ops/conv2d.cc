@@ -1,5 +1,7 @@
 // conv2d: a convolution over time and frequency in torch's cross-correlation order. Causal in time, centred in frequency, zeros outside.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
+#include "schedules/kernel.h"
 
 namespace longwave::ir {
 namespace {
@@ -66,6 +68,49 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
         }
 }
 
+// Packed [kt][kf][in/groups][out]: channels innermost, the newest row last.
+std::vector<float> packed(const std::vector<double> &w, const std::vector<uint32_t> &dims, uint32_t stride) {
+    const size_t out = dims[0], in = dims[1], times = dims[2], frequencies = dims[3];
+    std::vector<float> result(times * frequencies * in * stride, 0.f);
+    for (size_t o = 0; o < out; ++o)
+        for (size_t i = 0; i < in; ++i)
+            for (size_t t = 0; t < times; ++t)
+                for (size_t f = 0; f < frequencies; ++f)
+                    result[((t * frequencies + f) * in + i) * stride + o] = static_cast<float>(w[((o * in + i) * times + t) * frequencies + f]);
+    return result;
+}
+
+Status kernel(KernelCall &call) {
+    const Type &x = call.type(0);
+    const std::vector<uint32_t> &w = call.type(1).dims;
+    const auto groups = static_cast<uint32_t>(call.node.integer("groups")), stride_t = static_cast<uint32_t>(call.node.integer("stride_t"));
+    const bool bias = call.node.integer("bias") != 0;
+    const uint32_t in_f = x.dims.size() == 2 || call.node.integer("frequency") ? x.dims[0] : 1, in_c = x.width() / in_f;
+    const uint32_t out_c = w[0], out_f = call.result().width() / out_c, stride = schedules::pad(out_c);
+    if (groups != 1 && (groups != in_c || out_c != in_c))
+        return Status::input(fmt::format("groups = {} of {} input channels: expected 1 (full) or {} with as many outputs (depthwise)", groups, in_c, in_c));
+    if (out_c == 1 && out_f > 1) return Status::input("a 2-D convolution to one channel: give it at least 2 output channels");
+    call.kernel("conv2d");
+    call.param("time", w[2]);
+    call.param("frequency", w[3]);
+    call.param("stride_t", stride_t);
+    call.param("stride_f", call.node.integer("stride_f"));
+    call.param("in_f", in_f);
+    call.param("in_c", in_c);
+    call.param("out_f", out_f);
+    call.param("out_c", out_c);
+    call.param("groups", groups);
+    call.param("pad_f", (w[3] - 1) / 2);
+    call.param("in_row", x.row());
+    call.param("rows", call.rows());
+    call.param("bias", bias);
+    call.read_ring(0, stride_t);
+    call.weight("weight", packed(call.constant(1), w, stride));
+    if (bias) call.weight("bias", packed(call.constant(2), {out_c, 1, 1, 1}, stride));
+    call.write();
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_conv2d{
@@ -77,6 +122,7 @@ const OpDef op_conv2d{
                    {"frequency", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
+    .kernel = kernel,
     .reference = reference,
 };
 

@@ -1,5 +1,7 @@
 // embedding: row `id` of a table. Ids are range-checked where they enter.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
+#include "schedules/kernel.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -23,6 +25,22 @@ void reference(const Node &, std::span<const Array *const> in, const ReferenceCo
     }
 }
 
+Status kernel(KernelCall &call) {
+    const std::vector<uint32_t> &dims = call.type(1).dims;
+    const size_t vocabulary = dims[0], width = dims[1], stride = schedules::pad(dims[1]);
+    std::vector<float> table(vocabulary * stride, 0.f);
+    for (size_t id = 0; id < vocabulary; ++id)
+        for (size_t i = 0; i < width; ++i) table[id * stride + i] = static_cast<float>(call.constant(1)[id * width + i]);
+    call.kernel("embedding");
+    call.param("vocabulary", dims[0]);
+    call.param("width", dims[1]);
+    call.param("rows", call.rows());
+    call.read_rows(0);
+    call.weight("weight", table);
+    call.write();
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_embedding{
@@ -30,6 +48,7 @@ const OpDef op_embedding{
     .attributes = {},
     .infer = infer,
     .stream = row_by_row,
+    .kernel = kernel,
     .reference = reference,
 };
 

@@ -20,7 +20,7 @@ const OpDef op_gelu{
     .attributes = {},
     .infer = infer_same,
     .stream = row_by_row,
-    .pointwise = true,
+    .pointwise = Pointwise::unary,
     .reference = reference,
 };
 

@@ -1,4 +1,5 @@
 // layer_norm: (x − mean) / √(var + eps) · weight + bias, mean and population variance over the row.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include <cmath>
 
@@ -25,6 +26,8 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
     }
 }
 
+Status kernel(KernelCall &call) { return rules::norm_kernel(call, "layer"); }
+
 } // namespace
 
 const OpDef op_layer_norm{
@@ -32,6 +35,7 @@ const OpDef op_layer_norm{
     .attributes = {{"eps", AttributeDef::Kind::number}},
     .infer = infer,
     .stream = row_by_row,
+    .kernel = kernel,
     .reference = reference,
 };
 

@@ -16,7 +16,8 @@ const OpDef op_log{
     .attributes = {{"offset", AttributeDef::Kind::number}},
     .infer = infer_same,
     .stream = row_by_row,
-    .pointwise = true,
+    .pointwise = Pointwise::unary,
+    .moves_zero = true,
     .reference = reference,
 };
 

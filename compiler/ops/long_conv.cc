@@ -1,5 +1,6 @@
 // long_conv: each channel with its own long kernel, in lag form (k[0] weighs the current row), plus D times the current row.
 // Two-sided: the second half of the kernels starts at lag −1, so its first tap weighs the next row.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 
 namespace longwave::ir {
@@ -45,6 +46,8 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
         }
 }
 
+Status kernel(KernelCall &call) { return call.convolution(); }
+
 } // namespace
 
 const OpDef op_long_conv{
@@ -53,6 +56,7 @@ const OpDef op_long_conv{
     .infer = infer,
     .stream = stream,
     .length = LengthRule::mask, // a causal one is exact as well; only the two-sided kernel reads rows after the end
+    .kernel = kernel,
     .reference = reference,
 };
 

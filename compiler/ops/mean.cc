@@ -1,4 +1,5 @@
 // mean: pools a whole sequence into one row: its mean, its sum, its first or its last row. A stream answers with the value so far.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 
 namespace longwave::ir {
@@ -32,6 +33,19 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
         for (double &value : out.data) value /= static_cast<double>(context.length);
 }
 
+// A whole sequence in one call.
+Status kernel(KernelCall &call) {
+    LW_TRY(rules::plain_channels(call));
+    call.kernel("mean_run");
+    call.param("channels", call.type(0).width());
+    call.param("rows", call.rows_of_input(0));
+    call.param("mode", call.node.text("mode"));
+    call.read_all(0);
+    call.valid_rows(0);
+    call.write();
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_mean{
@@ -39,6 +53,7 @@ const OpDef op_mean{
     .attributes = {{"mode", AttributeDef::Kind::text}},
     .infer = infer,
     .stream = stream,
+    .kernel = kernel,
     .reference = reference,
 };
 

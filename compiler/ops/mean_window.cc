@@ -1,4 +1,5 @@
 // mean_window: mean of the last `frames` rows, of what exists at the start.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include <algorithm>
 
@@ -24,6 +25,19 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
     }
 }
 
+Status kernel(KernelCall &call) {
+    LW_TRY(rules::plain_channels(call));
+    call.kernel("mean_window");
+    call.one_call();
+    call.param("channels", call.type(0).width());
+    call.param("rows", call.rows());
+    call.param("frames", call.node.integer("frames"));
+    call.read_ring(0);
+    call.write();
+    call.carry("count", sizeof(double));
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_mean_window{
@@ -31,6 +45,7 @@ const OpDef op_mean_window{
     .attributes = {{"frames", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
+    .kernel = kernel,
     .reference = reference,
 };
 

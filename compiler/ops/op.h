@@ -32,6 +32,17 @@ enum class LengthRule {
     mask   // rows of the first input after the end must be zero
 };
 
+// Whether one output element comes from the same element of the first input, so that the op can be applied while another kernel's results are in registers,
+// and what its further inputs are.
+enum class Pointwise {
+    no,
+    unary,
+    with_channels, // constants, one value for every element of a row or for every channel
+    with_rows      // rows of their own, read element by element; the order of the inputs does not matter
+};
+
+class KernelCall; // kernel_call.h
+
 // A value in the reference interpreter: [rows][width], logical channels without padding, float64.
 struct Array {
     size_t rows = 0, width = 0;
@@ -52,7 +63,10 @@ struct OpDef {
     Expected<Type> (*infer)(const Node &node, std::span<const Type> inputs);
     StreamRule (*stream)(const Node &node, std::span<const Type> inputs);
     LengthRule length = LengthRule::exact;
-    bool pointwise = false; // can be an epilogue: one output element from the same element of the first input (and operands)
+    Pointwise pointwise = Pointwise::no;
+    bool moves_zero = false; // pointwise: f(0) is not 0
+    // Names the kernel. Null: pointwise, or always part of another op's kernel.
+    Status (*kernel)(KernelCall &call) = nullptr;
     // float64, at most 40 lines, written from the definition and never from the kernel. out arrives with rows and width set and zeros inside.
     // A timeless input has rows = 1 and its whole shape as width.
     void (*reference)(const Node &node, std::span<const Array *const> inputs, const ReferenceContext &context, Array &out);

@@ -1,4 +1,5 @@
 // pair_features: the retrieval head's view of two pooled documents: [u, v, u − v, u·v].
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 
 namespace longwave::ir {
@@ -28,6 +29,16 @@ void reference(const Node &, std::span<const Array *const> in, const ReferenceCo
     }
 }
 
+Status kernel(KernelCall &call) {
+    LW_TRY(rules::plain_channels(call));
+    call.kernel("pair_features");
+    call.param("channels", call.type(0).width());
+    call.read_rows(0);
+    call.read_rows(1);
+    call.write();
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_pair_features{
@@ -35,6 +46,7 @@ const OpDef op_pair_features{
     .attributes = {},
     .infer = infer,
     .stream = stream,
+    .kernel = kernel,
     .reference = reference,
 };
 

@@ -1,5 +1,7 @@
 // power_spectrum: squared magnitude of the discrete Fourier transform of a row, zero-padded to n_fft.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
+#include "schedules/twiddles.h"
 #include <cmath>
 #include <numbers>
 
@@ -36,6 +38,23 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
         }
 }
 
+Status kernel(KernelCall &call) {
+    const Node *frame = call.producer(0);
+    if (!frame || std::string_view(frame->op->name) != "frame") return Status::input("a power spectrum needs frames right before it");
+    const auto hop = static_cast<uint32_t>(frame->integer("hop")), n_fft = static_cast<uint32_t>(call.node.integer("n_fft"));
+    call.kernel("frame_power");
+    call.param("window", frame->integer("window"));
+    call.param("hop", hop);
+    call.param("n_fft", n_fft);
+    call.param("rows", call.rows());
+    call.read_ring(0, hop);
+    const std::vector<double> &window = call.constant(*frame, 1);
+    call.weight("window", {window.begin(), window.end()});
+    call.weight("twiddles", schedules::frame_twiddles(n_fft));
+    call.write();
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_power_spectrum{
@@ -43,6 +62,7 @@ const OpDef op_power_spectrum{
     .attributes = {{"n_fft", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
+    .kernel = kernel,
     .reference = reference,
 };
 

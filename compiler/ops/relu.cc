@@ -18,7 +18,7 @@ const OpDef op_relu{
     .attributes = {},
     .infer = infer_same,
     .stream = row_by_row,
-    .pointwise = true,
+    .pointwise = Pointwise::unary,
     .reference = reference,
 };
 

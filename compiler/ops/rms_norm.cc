@@ -1,4 +1,5 @@
 // rms_norm: x / √(mean x² + eps) · weight.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include <cmath>
 
@@ -22,6 +23,8 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
     }
 }
 
+Status kernel(KernelCall &call) { return rules::norm_kernel(call, "rms"); }
+
 } // namespace
 
 const OpDef op_rms_norm{
@@ -29,6 +32,7 @@ const OpDef op_rms_norm{
     .attributes = {{"eps", AttributeDef::Kind::number}},
     .infer = infer,
     .stream = row_by_row,
+    .kernel = kernel,
     .reference = reference,
 };
 

@@ -1,4 +1,5 @@
 #include "compiler/ops/rules.h"
+#include "compiler/ops/kernel_call.h"
 #include "formats/base/checked.h"
 #include <numeric>
 
@@ -73,6 +74,29 @@ Expected<Type> join(const Type &a, const Type &b) {
     Type type = a;
     type.causal = a.causal && b.causal;
     return type;
+}
+
+Status plain_channels(const KernelCall &call) {
+    if (call.type(0).dims.size() == 1) return Status::ok();
+    return Status::input("pooling and softmax need plain channels: put a linear layer before them");
+}
+
+Status norm_kernel(KernelCall &call, const std::string &kind) {
+    const Type &x = call.type(0);
+    call.kernel("norm");
+    call.param("kind", kind);
+    call.param("channels", x.dims.back());
+    call.param("copies", x.width() / x.dims.back());
+    call.param("rows", call.rows());
+    call.param("eps", call.node.has("eps") ? call.node.number("eps") : 0.0);
+    call.read_rows(0);
+    for (size_t i = 1; i < call.node.inputs.size(); ++i) {
+        const std::vector<double> &values = call.constant(i);
+        const bool scalar = values.size() == 1; // transposed: m and s
+        call.weight("norm." + std::to_string(i), scalar ? std::vector<float>{static_cast<float>(values[0])} : x.packed(values));
+    }
+    call.write();
+    return Status::ok();
 }
 
 } // namespace rules

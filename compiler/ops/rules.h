@@ -34,6 +34,10 @@ Expected<Clock> slower(const Clock &clock, uint32_t stride);
 // Two values read row by row: equal types but for causality, which the result has when both have it.
 Expected<Type> join(const Type &a, const Type &b);
 
+// ---- what kernel rules share ----
+Status plain_channels(const KernelCall &call);                 // the first input's rows have one dimension
+Status norm_kernel(KernelCall &call, const std::string &kind); // kernel "norm": x, then the constants as padded rows
+
 } // namespace rules
 
 StreamRule row_by_row(const Node &node, std::span<const Type> inputs);

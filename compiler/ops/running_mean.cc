@@ -1,5 +1,7 @@
 // running_mean: the streaming form of `mean`: at each row the mean (or sum) of all rows so far. make_streaming puts it in; packages never name it.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
+#include "schedules/kernel.h"
 
 namespace longwave::ir {
 namespace {
@@ -25,6 +27,20 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
         }
 }
 
+Status kernel(KernelCall &call) {
+    LW_TRY(rules::plain_channels(call));
+    const uint32_t channels = call.type(0).width();
+    call.kernel("mean_stream");
+    call.one_call();
+    call.param("channels", channels);
+    call.param("rows", call.rows());
+    call.param("mode", call.node.text("mode"));
+    call.read_rows(0);
+    call.write();
+    call.carry("sums", (uint64_t{schedules::pad(channels)} + 1) * sizeof(double)); // and the number of rows
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_running_mean{
@@ -32,6 +48,7 @@ const OpDef op_running_mean{
     .attributes = {{"mode", AttributeDef::Kind::text}},
     .infer = infer,
     .stream = stream,
+    .kernel = kernel,
     .reference = reference,
 };
 

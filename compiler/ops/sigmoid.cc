@@ -19,7 +19,8 @@ const OpDef op_sigmoid{
     .attributes = {},
     .infer = infer_same,
     .stream = row_by_row,
-    .pointwise = true,
+    .pointwise = Pointwise::unary,
+    .moves_zero = true,
     .reference = reference,
 };
 

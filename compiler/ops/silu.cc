@@ -19,7 +19,7 @@ const OpDef op_silu{
     .attributes = {},
     .infer = infer_same,
     .stream = row_by_row,
-    .pointwise = true,
+    .pointwise = Pointwise::unary,
     .reference = reference,
 };
 

@@ -1,4 +1,5 @@
 // softmax over a row, with the largest value taken out first.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include <algorithm>
 #include <cmath>
@@ -16,6 +17,16 @@ void reference(const Node &, std::span<const Array *const> in, const ReferenceCo
     }
 }
 
+Status kernel(KernelCall &call) {
+    LW_TRY(rules::plain_channels(call));
+    call.kernel("softmax");
+    call.param("channels", call.type(0).width());
+    call.param("rows", call.rows());
+    call.read_rows(0);
+    call.write();
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_softmax{
@@ -23,6 +34,7 @@ const OpDef op_softmax{
     .attributes = {},
     .infer = infer_same,
     .stream = row_by_row,
+    .kernel = kernel,
     .reference = reference,
 };
 

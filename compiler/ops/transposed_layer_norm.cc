@@ -1,5 +1,6 @@
 // transposed_layer_norm: SGConv's norm with two scalars, (s / std)(x − mean + m), population std over the row. The published form has no eps;
 // the bound on std only keeps a row of equal values finite.
+#include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include <algorithm>
 #include <cmath>
@@ -27,6 +28,8 @@ void reference(const Node &, std::span<const Array *const> in, const ReferenceCo
     }
 }
 
+Status kernel(KernelCall &call) { return rules::norm_kernel(call, "transposed"); }
+
 } // namespace
 
 const OpDef op_transposed_layer_norm{
@@ -34,6 +37,7 @@ const OpDef op_transposed_layer_norm{
     .attributes = {},
     .infer = infer,
     .stream = row_by_row,
+    .kernel = kernel,
     .reference = reference,
 };
 

@@ -1,5 +1,6 @@
 #include "compiler/passes/fuse_regions.h"
 #include "compiler/ops/op.h"
+#include "schedules/kernel.h"
 #include <algorithm>
 #include <string_view>
 
@@ -22,11 +23,18 @@ size_t index_of(const ir::Graph &graph, const ir::Node *node) { return static_ca
 
 // Elementwise on the stored row: the value must come first, except for commutative ops.
 bool continues(const ir::Graph &graph, const ir::Node &node, ir::ValueId value) {
-    if (!node.op->pointwise) return false;
-    bool commutes = is(node, "add") || is(node, "mul");
+    if (node.op->pointwise == ir::Pointwise::no) return false;
+    bool commutes = node.op->pointwise == ir::Pointwise::with_rows;
     if (node.inputs[0] != value && !commutes) return false;
     if (commutes && node.inputs[0] == node.inputs[1]) return false;
     return graph.type(node.output).dims == graph.type(value).dims;
+}
+
+// A transform writes tiles of 16 channels: operands with rows would need the same tiling, and where the last tile has padding lanes nothing may move zero.
+bool fits_channel_tiles(const ir::Graph &graph, const ir::Node &node) {
+    const ir::OpDef &op = *node.op;
+    bool padding = graph.type(node.output).dims.back() % schedules::lanes != 0;
+    return op.pointwise == ir::Pointwise::unary && !(op.moves_zero && padding);
 }
 
 } // namespace
@@ -40,7 +48,7 @@ std::vector<Region> fuse_regions(const ir::Graph &graph) {
         if (is(node, "expand_scales")) continue; // runs in the prepare entry
         if (is(node, "frame"))
             if (auto *reader = only_reader(graph, node.output); reader && is(*reader, "power_spectrum")) continue; // part of its reader's region
-        Region region{.anchor = i, .pointwise = node.op->pointwise, .output = node.output};
+        Region region{.anchor = i, .pointwise = node.op->pointwise != ir::Pointwise::no, .output = node.output};
         if (is(node, "power_spectrum")) {
             auto *before = graph.producer(node.inputs[0]);
             region.framed = before && is(*before, "frame") && graph.uses(node.inputs[0]) == 1;
@@ -48,15 +56,13 @@ std::vector<Region> fuse_regions(const ir::Graph &graph) {
         if (region.pointwise) region.epilogue.push_back(i);
         if (is(node, "linear"))
             if (auto *reader = only_reader(graph, node.output); reader && is(*reader, "glu")) {
-                region.glu = true;
+                region.glu = reader;
                 region.output = reader->output;
                 taken[index_of(graph, reader)] = true;
             }
-        // A tiled transform writes channel tiles; operands of rows would need the same tiling, so only ops without operands join it.
-        bool operands = !is(node, "long_conv");
         while (auto *reader = only_reader(graph, region.output)) {
             size_t next = index_of(graph, reader);
-            if (taken[next] || !continues(graph, *reader, region.output) || (reader->inputs.size() > 1 && !operands)) break;
+            if (taken[next] || !continues(graph, *reader, region.output) || (is(node, "long_conv") && !fits_channel_tiles(graph, *reader))) break;
             taken[next] = true;
             region.epilogue.push_back(next);
             region.output = reader->output;

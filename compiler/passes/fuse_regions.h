@@ -10,7 +10,7 @@ struct Region {
     size_t anchor = 0;             // node index; a region of pointwise ops alone starts with its first one, applied to a plain copy
     bool pointwise = false;        // the anchor itself is the first epilogue op
     bool framed = false;           // power_spectrum with the frame before it
-    bool glu = false;              // linear with the glu behind it
+    const ir::Node *glu = nullptr; // linear with the glu behind it
     std::vector<size_t> epilogue;  // node indices in order
     ir::ValueId output = 0;
 };

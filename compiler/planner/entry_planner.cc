@@ -21,6 +21,17 @@ std::vector<ir::Type> input_types(const ir::Graph &graph, const ir::Node &node) 
     return types;
 }
 
+// The rows a chain of pointwise ops alone is applied to.
+void plain_copy(PlannedCall &call) {
+    const ir::Type &x = call.type(0);
+    call.kernel("pointwise");
+    call.param("width", x.row());
+    call.param("channels", x.dims.back() == 1 ? x.width() : x.dims.back());
+    call.param("rows", call.rows());
+    call.read_rows(0);
+    call.write();
+}
+
 } // namespace
 
 uint32_t tile_rows(uint32_t rows) { return rows <= 128 ? rows : 64; }
@@ -156,67 +167,28 @@ void EntryPlanner::clear_around(ir::ValueId value, uint32_t written, const std::
 
 Status EntryPlanner::plan_region(const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
-    const Stored &out = stored_[region.output];
-    KernelCall call(*this, node, region.output, region.glu);
     auto fail = [&](const Status &status) { return Status(status.fault(), fmt::format("layer {}: {}", node.layer, status.message())); };
 
+    PlannedCall call(*this, node, region.output, region.glu != nullptr);
+    ir::ValueId value = region.glu ? region.glu->output : node.output;
     if (region.pointwise) {
-        call.kernel("pointwise");
-        call.param("width", call.type(0).row());
-        call.param("channels", call.type(0).dims.back() == 1 ? call.type(0).width() : call.type(0).dims.back());
-        call.param("rows", call.rows());
-        call.read_rows(0);
-        call.write();
-    } else {
-        KernelRule rule = kernel_rule(node.op->name);
-        if (!rule) return fail(Status::input(fmt::format("op {} has no kernel in this place", node.op->name)));
-        if (auto status = rule(call); !status) return fail(status);
-    }
-
-    nlohmann::json epilogue = nlohmann::json::array();
-    ir::ValueId value = node.output;
-    if (region.pointwise) value = node.inputs[0];
-    if (region.glu)
-        for (const auto &n : graph_.nodes)
-            if (n.inputs[0] == value && is(n, "glu")) value = n.output;
+        value = node.inputs[0];
+        plain_copy(call);
+    } else if (!node.op->kernel) return fail(Status::input(fmt::format("op {} has no kernel in this place", node.op->name)));
+    else if (auto status = node.op->kernel(call); !status) return fail(status);
     for (size_t index : region.epilogue) {
         const ir::Node &op = graph_.nodes[index];
-        nlohmann::json entry{{"op", op.op->name}};
-        if (is(op, "log")) entry["offset"] = op.number("offset");
-        if (is(op, "affine")) {
-            const ir::Type &type = graph_.type(op.output);
-            for (size_t i = 1; i < 3; i++) {
-                const auto *constant = graph_.constant(op.inputs[i]);
-                if (!constant) return fail(Status::input("scale and shift must be constants"));
-                std::vector<float> packed(type.row(), 0.f);
-                for (uint32_t e = 0; e < type.width(); e++) packed[type.physical(e)] = static_cast<float>((*constant->data)[e % constant->data->size()]);
-                Place place{.buffer = storage_.weights(op.layer + (i == 1 ? ".scale" : ".shift"), packed)};
-                place.tile_bytes = call.channel_bytes_;
-                call.operands_.push_back(place);
-            }
-        }
-        if (is(op, "add") || is(op, "mul")) {
-            ir::ValueId other = op.inputs[0] == value ? op.inputs[1] : op.inputs[0];
-            if (graph_.constant(other)) return fail(Status::input("an operand of every row must be a value, not a constant"));
-            call.operands_.push_back(call.rows_place(other, call.rows()));
-        }
-        epilogue.push_back(std::move(entry));
+        if (auto status = call.epilogue(op, value); !status) return fail(status);
         value = op.output;
     }
-    if (!epilogue.empty()) call.spec_["epilogue"] = std::move(epilogue);
 
-    if (!streaming()) clear_around(region.output, call.channel_bytes_ ? call.rows_ : call.rows_ * call.tiles_, node.layer);
-    Step step{.kind = Step::Kind::call, .name = fmt::format("{} {}", node.layer, call.spec_["kernel"].get<std::string>()), .layer = node.layer, .spec = call.spec_.dump()};
+    if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
+    Step step = call.step();
     if (streaming()) {
         Pace p = pace(region.output);
         step.period = p.period;
         step.phase = p.phase;
     }
-    step.tiles = call.tiles_;
-    for (auto *places : {&call.inputs_, &call.weights_, &call.operands_})
-        for (const Place &place : *places) step.args.push_back(place);
-    for (const Scalar &scalar : call.scalars_) step.args.push_back(scalar);
-    for (const Place &place : call.outputs_) step.args.push_back(place);
     plan_.steps.push_back(std::move(step));
     return Status::ok();
 }

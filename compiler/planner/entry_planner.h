@@ -4,7 +4,7 @@
 #pragma once
 #include "compiler/passes/fuse_regions.h"
 #include "compiler/passes/make_streaming.h"
-#include "compiler/planner/kernel_call.h"
+#include "compiler/planner/planned_call.h"
 
 namespace longwave::compiler {
 
@@ -19,17 +19,16 @@ public:
     EntryPlanner(const ir::Graph &graph, EntryPlan::Kind kind, uint32_t block, std::string force_convolution, Storage &storage);
     Expected<EntryPlan> plan();
     const std::vector<ConvolutionReport> &convolutions() const { return reports_; }
-    const ir::Graph &graph() const { return graph_; }
-    uint32_t input_of(ir::ValueId value) const;  // number of the graph input that a value is made of
 
 private:
-    friend class KernelCall;
+    friend class PlannedCall;
 
     Status choose_convolutions();
     Status place_values();
     Status plan_region(const Region &region);
     void plan_ports();
 
+    uint32_t input_of(ir::ValueId value) const;  // number of the graph input that a value is made of
     uint32_t rows_of(ir::ValueId value) const;   // new rows each firing, or rows of the sequence
     Pace pace(ir::ValueId value) const;
     const Stored &stored(ir::ValueId value) const;

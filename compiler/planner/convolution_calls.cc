@@ -1,4 +1,4 @@
-#include "compiler/planner/convolution_kernels.h"
+#include "compiler/planner/convolution_calls.h"
 #include "compiler/planner/entry_planner.h"
 #include "schedules/kernel.h"
 #include "schedules/twiddles.h"
@@ -15,18 +15,18 @@ struct Shape {
     bool two_sided;
 };
 
-Shape shape_of(const KernelCall &call) {
+Shape shape_of(const PlannedCall &call) {
     const auto &dims = call.type(1).dims;
     Shape s{.channels = dims[1], .copies = static_cast<uint32_t>(call.node.integer("channels")), .kernels = dims[0], .taps = dims[2], .padded = pad(dims[1])};
     s.tile = s.channels == 1 ? 1 : schedules::lanes;
     s.two_sided = call.node.integer("two_sided") != 0;
     // A whole run never looks further back than its capacity.
-    if (!call.streaming) s.taps = std::min(s.taps, call.sequence_rows());
+    if (!call.streaming()) s.taps = std::min(s.taps, call.sequence_rows());
     return s;
 }
 
 // D[c,h], for every row of k: the backward ones have none.
-std::vector<double> direct_term(const KernelCall &call, const Shape &s) {
+std::vector<double> direct_term(const PlannedCall &call, const Shape &s) {
     std::vector<double> d(size_t(s.kernels) * s.channels, 0.0);
     const auto &given = call.constant(2);
     std::copy(given.begin(), given.end(), d.begin());
@@ -34,7 +34,7 @@ std::vector<double> direct_term(const KernelCall &call, const Shape &s) {
 }
 
 // k [P(channels), kernels, taps] with D in tap 0, from constants in the artifact.
-Place constant_taps(KernelCall &call, const Shape &s) {
+Place constant_taps(PlannedCall &call, const Shape &s) {
     const auto &k = call.constant(1);
     const auto d = direct_term(call, s);
     uint32_t given = call.type(1).dims[2];
@@ -50,10 +50,10 @@ Place constant_taps(KernelCall &call, const Shape &s) {
 }
 
 // The same, expanded from SGConv's parameters when the model is opened (models.md §1.1). Kept for the model's life, or only until a spectrum is made of it.
-Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bool keep) {
+Place expanded_taps(PlannedCall &call, const Shape &s, const ir::Node &expand, bool keep) {
     Storage &storage = call.storage();
-    const auto &dims = call.planner().graph().type(expand.inputs[0]).dims; // [N, C', H, d]
-    const auto &w = *call.planner().graph().constant(expand.inputs[0])->data;
+    const auto &dims = call.graph().type(expand.inputs[0]).dims; // [N, C', H, d]
+    const auto &w = call.constant(expand, 0);
     uint32_t scales = dims[0], kernel_dim = dims[3];
     std::vector<float> packed(size_t(scales) * s.kernels * kernel_dim * s.padded, 0.f);
     for (uint32_t n = 0; n < scales; n++)
@@ -87,18 +87,18 @@ Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bo
     return taps;
 }
 
-Place taps_of(KernelCall &call, const Shape &s, bool keep) {
-    const ir::Node *expand = call.planner().graph().producer(call.node.inputs[1]);
+Place taps_of(PlannedCall &call, const Shape &s, bool keep) {
+    const ir::Node *expand = call.producer(1);
     return expand ? expanded_taps(call, s, *expand, keep) : constant_taps(call, s);
 }
 
-BufferId twiddles(KernelCall &call, uint32_t length) {
+BufferId twiddles(PlannedCall &call, uint32_t length) {
     auto exact = schedules::right_angle_twiddles(length);
     return call.storage().weights(fmt::format("twiddles {}", length), std::vector<float>(exact.begin(), exact.end()));
 }
 
 // Spectra of the kernel's partitions, [T, 2, partitions, length, copies] for each tile of channels; computed in float64 when the model is opened.
-Place spectrum_of(KernelCall &call, const Shape &s, uint32_t length, uint32_t partitions) {
+Place spectrum_of(PlannedCall &call, const Shape &s, uint32_t length, uint32_t partitions) {
     Storage &storage = call.storage();
     uint64_t tile_bytes = uint64_t(s.tile) * 2 * partitions * length * s.copies * sizeof(float);
     uint32_t tiles = s.padded / s.tile;
@@ -116,12 +116,12 @@ Place spectrum_of(KernelCall &call, const Shape &s, uint32_t length, uint32_t pa
     return spectrum;
 }
 
-void shape_params(KernelCall &call, const Shape &s) {
+void shape_params(PlannedCall &call, const Shape &s) {
     call.param("channels", s.channels);
     call.param("copies", s.copies);
 }
 
-Status direct(KernelCall &call, const Shape &s) {
+Status direct(PlannedCall &call, const Shape &s) {
     call.kernel("long_conv_direct");
     shape_params(call, s);
     call.param("taps", s.taps);
@@ -132,8 +132,8 @@ Status direct(KernelCall &call, const Shape &s) {
     return Status::ok();
 }
 
-Status right_angle(KernelCall &call, const Shape &s) {
-    uint32_t length = call.convolution().length;
+Status right_angle(PlannedCall &call, const Shape &s) {
+    uint32_t length = call.choice().length;
     call.kernel("long_conv_right_angle");
     call.channel_tiles(s.padded / s.tile, s.tile * sizeof(float));
     shape_params(call, s);
@@ -147,8 +147,8 @@ Status right_angle(KernelCall &call, const Shape &s) {
     return Status::ok();
 }
 
-Status partitioned(KernelCall &call, const Shape &s) {
-    uint32_t block = call.convolution().length, partitions = call.convolution().partitions;
+Status partitioned(PlannedCall &call, const Shape &s) {
+    uint32_t block = call.choice().length, partitions = call.choice().partitions;
     uint32_t tiles = s.padded / s.tile;
     call.kernel("long_conv_partitioned");
     call.channel_tiles(tiles, s.tile * sizeof(float));
@@ -166,7 +166,7 @@ Status partitioned(KernelCall &call, const Shape &s) {
     call.output(newest);
     call.write();
     uint64_t tail_tile = uint64_t(s.tile) * block * s.copies * sizeof(float);
-    call.ping_pong("tail", tail_tile * tiles, tail_tile);
+    call.carry("tail", tail_tile * tiles, tail_tile);
     call.weight(spectrum_of(call, s, block, partitions));
     call.weight(Place{.buffer = twiddles(call, block)});
     call.scalar({.kind = Scalar::Kind::slot, .mul = 1, .modulus = partitions});
@@ -175,10 +175,10 @@ Status partitioned(KernelCall &call, const Shape &s) {
 
 } // namespace
 
-Status long_conv_kernel(KernelCall &call) {
-    if (!call.planner().graph().constant(call.node.inputs[2])) return Status::input("D must be a constant");
+Status plan_convolution(PlannedCall &call) {
+    if (!call.graph().constant(call.node.inputs[2])) return Status::input("D must be a constant");
     Shape s = shape_of(call);
-    switch (call.convolution().algorithm) {
+    switch (call.choice().algorithm) {
     case Algorithm::direct: return direct(call, s);
     case Algorithm::right_angle: return right_angle(call, s);
     case Algorithm::partitioned: return partitioned(call, s);
