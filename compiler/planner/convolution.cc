@@ -13,32 +13,29 @@ const char costs_text[] =
 #include "long_conv_costs.inc"
     ;
 
-// Figures of one machine; the choice needs their ratios only.
-struct Costs {
-    double direct_tap, direct_base, partition_mac;
-    std::vector<std::pair<double, double>> transform; // log2 length -> ns an output element for one forward and one inverse transform
-
+// Figures of one machine, ns an output element; the choice needs their ratios only. Each table is read between its points on a logarithmic scale.
+class Costs {
+public:
     static const Costs &get() {
-        static const Costs costs = [] {
-            auto json = nlohmann::json::parse(costs_text);
-            Costs c{json.at("direct_ns_per_tap"), json.at("direct_ns_base"), json.at("partition_ns_per_mac"), {}};
-            for (const auto &point : json.at("transform_ns")) c.transform.emplace_back(std::log2(point.at(0).get<double>()), point.at(1).get<double>());
-            return c;
-        }();
+        static const Costs costs;
         return costs;
     }
+    double direct(double rows, double taps) const { return at("direct", rows, 1) + taps * at("direct", rows, 2); }
+    double transforms(double length) const { return at("transform", length, 1); } // one forward and one inverse
+    double partition(double bytes) const { return at("partition", bytes, 1); }    // one product of spectra, of so many bytes in all
 
-    double transforms(double length) const {
-        double x = std::log2(length);
-        if (x <= transform.front().first) return transform.front().second;
-        for (size_t i = 1; i < transform.size(); i++)
-            if (x <= transform[i].first) {
-                auto [x0, y0] = transform[i - 1];
-                auto [x1, y1] = transform[i];
-                return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
-            }
-        return transform.back().second * x / transform.back().first;
+private:
+    double at(const char *table, double where, size_t column) const {
+        const auto &rows = json_.at(table);
+        auto x = [&](size_t i) { return std::log2(rows[i][0].get<double>()); };
+        auto y = [&](size_t i) { return rows[i][column].get<double>(); };
+        double wanted = std::clamp(std::log2(where), x(0), x(rows.size() - 1));
+        size_t i = 1;
+        while (i + 1 < rows.size() && wanted > x(i)) i++;
+        return y(i - 1) + (y(i) - y(i - 1)) * (wanted - x(i - 1)) / (x(i) - x(i - 1));
     }
+
+    nlohmann::json json_ = nlohmann::json::parse(costs_text);
 };
 
 struct Candidate {
@@ -49,7 +46,7 @@ struct Candidate {
 Candidate direct(const ConvolutionShape &s) {
     Candidate c{.choice = {.algorithm = Algorithm::direct}};
     if (s.two_sided) c.refused = "it is one-sided, and the convolution has two sides";
-    c.choice.cost = Costs::get().direct_base + Costs::get().direct_tap * s.taps;
+    c.choice.cost = Costs::get().direct(s.rows, s.taps);
     return c;
 }
 
@@ -69,7 +66,8 @@ Candidate partitioned(const ConvolutionShape &s) {
     else {
         c.choice.length = s.rows;
         c.choice.partitions = (s.taps + s.rows - 1) / s.rows;
-        c.choice.cost = Costs::get().transforms(s.rows) + Costs::get().partition_mac * c.choice.partitions;
+        double complex_bytes = 2 * sizeof(float), bytes = complex_bytes * s.rows * c.choice.partitions * s.channels * (1 + s.copies); // signal and kernels
+        c.choice.cost = Costs::get().transforms(s.rows) + Costs::get().partition(bytes) * c.choice.partitions;
     }
     return c;
 }

@@ -1,0 +1,117 @@
+// bench_conv_costs [--target NAME]: measures what the planner's choice rests on and prints schedules/long_conv/costs.json. Pins itself to one processor.
+// All figures are ns an output element (one channel, one row) of kernels whose 16 channels are one tile, lower quartiles of runs in a loop.
+#include "schedules/twiddles.h"
+#include "tests/schedules/kernel_call.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sched.h>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace longwave;
+using Json = nlohmann::json;
+
+constexpr int channels = 16;
+
+class Meter {
+public:
+    explicit Meter(const targets::Target &target) : target_(target) {}
+
+    // Throws a text: this is a program for one person at one machine.
+    double ns(const std::string &kernel, const std::string &params, int rows) const {
+        auto kernels = test::load_kernels({fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, channels, params)}, target_, test::find_kgen());
+        if (!kernels) throw std::runtime_error(kernels.status().message());
+        test::Kernel &k = kernels->front();
+        k.fill_inputs(1);
+        k.prepare();
+        std::vector<double> times;
+        auto begin = std::chrono::steady_clock::now();
+        for (double spent = 0; spent < 2e8 || times.size() < 5;) {
+            k.call_prepared();
+            const auto end = std::chrono::steady_clock::now();
+            times.push_back(std::chrono::duration<double, std::nano>(end - begin).count());
+            spent += times.back();
+            begin = end;
+        }
+        const size_t quarter = times.size() / 4; // below what interruptions add
+        std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(quarter), times.end());
+        return times[quarter] / rows / channels;
+    }
+
+private:
+    const targets::Target &target_;
+};
+
+double rounded(double ns) { return std::stod(fmt::format("{:.3g}", ns)); }
+
+// By rows of a call: a part that every element pays, and what each tap adds.
+Json direct(const Meter &meter) {
+    Json table = Json::array();
+    for (int rows : {1, 2, 4, 8, 16, 32, 128}) {
+        auto at = [&](int taps) {
+            return meter.ns("long_conv_direct", fmt::format(R"("taps":{},"rows":{},"ring":{})", taps, rows, (taps / rows + 2) * rows), rows);
+        };
+        const double few = at(32), many = at(256), tap = (many - few) / (256 - 32);
+        table.push_back({rows, rounded(std::max(few - 32 * tap, 0.01)), rounded(tap)});
+    }
+    return table;
+}
+
+Json transform(const Meter &meter) {
+    Json table = Json::array();
+    for (int length : {4, 16, 64, 160, 256, 1024, 4096, 16384, 65536})
+        table.push_back({length, rounded(meter.ns("long_conv_right_angle", fmt::format(R"("length":{0},"rows":{0})", length), length))});
+    return table;
+}
+
+// By the bytes of spectra a block walks over, the kernel's and the signal's: small ones stay in a cache.
+Json partitions(const Meter &meter) {
+    constexpr int block = 160;
+    Json table = Json::array();
+    auto at = [&](int count) { return meter.ns("long_conv_partitioned", fmt::format(R"("block":{},"partitions":{})", block, count), block); };
+    const double alone = at(1);
+    for (int count : {4, 16, 64, 256, 1024}) table.push_back({2 * 2 * channels * block * 4 * count, rounded((at(count) - alone) / (count - 1))});
+    return table;
+}
+
+std::string machine() {
+    std::ifstream file("/proc/cpuinfo");
+    std::string vendor, family, model;
+    for (std::string line; std::getline(file, line) && model.empty();) {
+        const auto colon = line.find(": ");
+        if (line.rfind("vendor_id", 0) == 0) vendor = line.substr(colon + 2);
+        if (line.rfind("cpu family", 0) == 0) family = line.substr(colon + 2);
+        if (line.rfind("model\t", 0) == 0) model = line.substr(colon + 2);
+    }
+    return fmt::format("{} family {} model {}", vendor, family, model);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    const std::string name = argc == 3 && std::string(argv[1]) == "--target" ? argv[2] : "x86-64-v3";
+    const targets::Target *target = targets::find(name);
+    if ((argc != 1 && argc != 3) || !target || !test::host_runs(*target)) return fprintf(stderr, "usage: bench_conv_costs [--target NAME], one that this machine runs\n"), 2;
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(sched_getcpu(), &here);
+    sched_setaffinity(0, sizeof here, &here);
+    try {
+        const Meter meter(*target);
+        fmt::print("{{\n  \"provenance\": \"bench_conv_costs --target {}, {}, one pinned thread, lower quartiles of 0.2 s each; one table for all levels, so that a stream has the "
+                   "same algorithms everywhere\",\n",
+                   name, machine());
+        fmt::print("  \"direct\": {},\n", direct(meter).dump());
+        fmt::print("  \"transform\": {},\n", transform(meter).dump());
+        fmt::print("  \"partition\": {}\n}}\n", partitions(meter).dump());
+    } catch (const std::exception &error) {
+        return fprintf(stderr, "bench_conv_costs: %s\n", error.what()), 4;
+    }
+    return 0;
+}
