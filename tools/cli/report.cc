@@ -110,8 +110,7 @@ std::string layers(const ordered_json &report) {
     }
     std::string out;
     for (const Line &line : lines)
-        out += format("  %-*s  %-60s %zu kernel%s\n", static_cast<int>(width), line.first.c_str(), line.what.c_str(), line.kernels,
-                      line.kernels == 1 ? "" : "s");
+        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) + format(" %3zu kernel%s\n", line.kernels, line.kernels == 1 ? "" : "s");
     return out;
 }
 

@@ -50,6 +50,12 @@ std::vector<std::string> split(const std::string &text, char separator) {
     return parts;
 }
 
+std::string padded(std::string text, size_t columns) {
+    const auto characters = static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    if (characters < columns) text.append(columns - characters, ' ');
+    return text;
+}
+
 bool on_terminal() { return isatty(STDERR_FILENO) == 1; }
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }

@@ -1,32 +1,31 @@
-// bench_conv [--target NAME] [--lengths 256,1024] [--seconds N] [--patient] [--limit RATIO]: JSON lines on standard output. Pins itself to the processor it
-// is on. With --limit: exit 1 when a ratio against the right-angle form is above it.
+// bench_conv: our long convolutions against FFTW's, JSON lines on standard output. `longwave bench conv` starts it. Pins itself to the processor it is on.
 #include "tests/bench/conv/bench_conv.h"
+#include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <sched.h>
-#include <sstream>
 #include <string>
 
 int main(int argc, char **argv) {
     longwave::bench::ConvOptions options;
+    std::string peer;
     double limit = 0;
-    for (int i = 1; i < argc; i++) {
-        const std::string flag = argv[i];
-        if (flag == "--patient") {
-            options.patient = true;
-            continue;
-        }
-        if (i + 1 == argc) return fprintf(stderr, "bench_conv: %s needs a value\n", flag.c_str()), 2;
-        const std::string value = argv[++i];
-        if (flag == "--target") options.target = value;
-        else if (flag == "--seconds") options.seconds = std::atof(value.c_str());
-        else if (flag == "--limit") limit = std::atof(value.c_str());
-        else if (flag == "--lengths") {
-            options.lengths.clear();
-            std::stringstream list(value);
-            for (std::string one; std::getline(list, one, ',');) options.lengths.push_back(std::atoi(one.c_str()));
-        } else return fprintf(stderr, "bench_conv: unknown option %s\n", flag.c_str()), 2;
+    bool json = true;
+    CLI::App program("Our long convolutions against FFTW's, one pinned thread; one JSON object a line", "longwave bench conv");
+    program.add_option("--against", peer, "The peer")->check(CLI::IsMember({"fftw"}))->default_str("fftw");
+    program.add_option("--lengths", options.lengths, "Lengths of sequence and kernel")->delimiter(',')->check(CLI::Range(4, 1 << 20))->capture_default_str();
+    program.add_option("--seconds", options.seconds, "For each length")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+    program.add_option("--target", options.target, "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this processor runs)");
+    program.add_flag("--patient", options.patient, "FFTW plans with PATIENT (minutes at the largest length) instead of MEASURE");
+    program.add_option("--limit", limit, "Exit 1 when a ratio against the right-angle form is above this");
+    program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
+    try {
+        program.parse(argc, argv);
+    } catch (const CLI::Success &asked) { // --help
+        return program.exit(asked);
+    } catch (const CLI::ParseError &error) {
+        return fprintf(stderr, "error: bench conv: %s (longwave bench conv --help shows the flags)\n", error.what()), 2;
     }
+
     cpu_set_t here;
     CPU_ZERO(&here);
     CPU_SET(sched_getcpu(), &here);
@@ -36,9 +35,9 @@ int main(int argc, char **argv) {
         puts(longwave::bench::conv_json(r).c_str());
         fflush(stdout);
     });
-    if (!results) return fprintf(stderr, "bench_conv: %s\n", results.status().message().c_str()), 4;
+    if (!results) return fprintf(stderr, "error: bench conv: %s\n", results.status().message().c_str()), 4;
     for (const auto &r : *results)
         if (limit > 0 && r.peer == "fftw-right-angle" && r.ratio > limit)
-            return fprintf(stderr, "bench_conv: length %d is above the limit %.2f\n", r.length, limit), 1;
+            return fprintf(stderr, "error: bench conv: length %d is above the limit %.2f\n", r.length, limit), 1;
     return 0;
 }
