@@ -195,7 +195,7 @@ Expected<Flow> lower_sgconv(Lowering &lowering, const Layer &layer, std::span<co
     const ir::ValueId d = lowering.weight(layer, "D", {copies, heads});
     LW_ASSIGN(Flow y, lowering.node(layer, "long_conv", {inputs[0].value, k.value, d},
                                     {{"channels", int64_t{copies}}, {"two_sided", int64_t{flag(layer, "bidirectional")}}},
-                                    copies > 1 ? Form::flat : Form::features));
+                                    copies > 1 && heads > 1 ? Form::flat : Form::features));
     if (flag(layer, "linear")) return y;
 
     LW_ASSIGN(y, lowering.node(layer, "gelu", {y.value}, {}, y.form));
