@@ -62,7 +62,7 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
     for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
         const std::string place = "epilogue " + std::to_string(steps.size()), suffix = "_" + std::to_string(steps.size());
         Params own(kernel_ + ": " + place, entry);
-        Step step{.op = own.choice("op", {"affine", "relu", "gelu", "silu", "sigmoid", "log", "add", "mul"})};
+        Step step{.op = own.choice("op", {"affine", "relu", "gelu", "silu", "sigmoid", "tanh", "log", "add", "mul"})};
         if (step.op == "affine") step.operands = {add(operands_, "scale" + suffix, row, Float(32)), add(operands_, "shift" + suffix, row, Float(32))};
         if (step.op == "add" || step.op == "mul") step.operands = {add(operands_, step.op + suffix, shape, Float(32))};
         if (step.op == "log") step.offset = static_cast<float>(own.real("offset", 0, 1e30));
@@ -81,6 +81,7 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
             if (step.op == "gelu") value = gelu(value);
             if (step.op == "silu") value = silu(value);
             if (step.op == "sigmoid") value = sigmoid(value);
+            if (step.op == "tanh") value = tangent(value);
             if (step.op == "log") value = logarithm(value + step.offset);
             if (step.op == "add") value = value + step.operands[0](at);
             if (step.op == "mul") value = value * step.operands[0](at);

@@ -52,11 +52,13 @@ std::vector<Region> fuse_regions(const ir::Graph &graph) {
                 region.output = reader->output;
                 taken[index_of(graph, reader)] = true;
             }
-        // A tiled transform writes channel tiles; operands of rows would need the same tiling, so only ops without operands join it.
-        bool operands = !is(node, "long_conv");
+        // A tiled transform writes channel tiles; operands of rows would need the same tiling, and what makes something of zero the last lanes, so only
+        // ops without operands that leave zero alone join it.
+        const bool tiled = is(node, "long_conv");
         while (auto *reader = only_reader(graph, region.output)) {
             size_t next = index_of(graph, reader);
-            if (taken[next] || !continues(graph, *reader, region.output) || (reader->inputs.size() > 1 && !operands)) break;
+            if (taken[next] || !continues(graph, *reader, region.output)) break;
+            if (tiled && (reader->inputs.size() > 1 || is(*reader, "sigmoid") || is(*reader, "log"))) break;
             taken[next] = true;
             region.epilogue.push_back(next);
             region.output = reader->output;

@@ -126,6 +126,20 @@ TEST_CASE("run plan: copies of one channel are the lanes of a row, filled up wit
     }
 }
 
+TEST_CASE("run plan: behind a convolution, what makes something of zero has a kernel of its own") {
+    auto plan_with = [](const std::string &op) {
+        std::string text = small;
+        text.replace(text.find("gelu"), 4, op);
+        auto g = graph(text);
+        Storage storage;
+        auto plan = EntryPlanner(g, EntryPlan::Kind::run, 64, "right_angle", storage).plan();
+        REQUIRE(plan);
+        return plan->steps.back().spec;
+    };
+    CHECK(plan_with("tanh").find("long_conv_right_angle") != std::string::npos);
+    CHECK(plan_with("sigmoid").find("pointwise") != std::string::npos);
+}
+
 TEST_CASE("memory: buffers alive in the same step never overlap") {
     EntryPlan plan;
     for (uint64_t i = 0; i < 40; i++) {
