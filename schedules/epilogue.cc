@@ -16,6 +16,7 @@ const PointwiseOp &pointwise_op(Params &entry) {
         {"relu", Operands::none, {}, false, [](const Expr &x, Operand, float) { return max(x, 0.0f); }},
         {"sigmoid", Operands::none, {}, true, [](const Expr &x, Operand, float) { return sigmoid(x); }},
         {"silu", Operands::none, {}, false, [](const Expr &x, Operand, float) { return silu(x); }},
+        {"tanh", Operands::none, {}, false, [](const Expr &x, Operand, float) { return hyperbolic_tangent(x); }},
     };
     std::vector<std::string> names;
     for (const PointwiseOp &op : table) names.push_back(op.name);

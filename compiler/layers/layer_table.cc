@@ -18,6 +18,7 @@ std::span<const LayerDef> all_layers() {
         {"gelu", lower_activation},
         {"silu", lower_activation},
         {"sigmoid", lower_activation},
+        {"tanh", lower_activation},
         {"softmax", lower_activation},
         {"glu", lower_glu},
         {"embedding", lower_embedding},

@@ -1,5 +1,5 @@
-// sgconv: sgconv_kernel (the taps from the multi-scale parameters) → long_conv (with D) → gelu → extra norm → linear → glu; the last four as the
-// options say. Parameter names are those of the official state dict.
+// sgconv: sgconv_kernel (the taps from the multi-scale parameters) → long_conv (with D) → activation → extra norm → linear → glu or activation; the last
+// four as the options say. Parameter names are those of the official state dict.
 #include "compiler/layers/layers.h"
 #include "compiler/ops/multi_scale.h"
 #include <algorithm>
@@ -185,6 +185,12 @@ Expected<Flow> extra_norm(Lowering &lowering, const Layer &layer, Flow x) {
     return lowering.node(layer, "layer_norm", {x.value, weight, bias}, {{"eps", 1e-5}}, x.form);
 }
 
+// The op an option names; nothing for "identity".
+Expected<Flow> activation(Lowering &lowering, const Layer &layer, const char *option, Flow x) {
+    const std::string op = layer.attributes.at(option);
+    return op == "identity" ? Expected<Flow>(x) : lowering.node(layer, op, {x.value}, {}, x.form);
+}
+
 } // namespace
 
 Expected<Flow> lower_sgconv(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
@@ -195,20 +201,20 @@ Expected<Flow> lower_sgconv(Lowering &lowering, const Layer &layer, std::span<co
     const ir::ValueId d = lowering.weight(layer, "D", {copies, heads});
     LW_ASSIGN(Flow y, lowering.node(layer, "long_conv", {inputs[0].value, k.value, d},
                                     {{"channels", int64_t{copies}}, {"two_sided", int64_t{flag(layer, "bidirectional")}}},
-                                    copies > 1 ? Form::flat : Form::features));
+                                    copies > 1 && heads > 1 ? Form::flat : Form::features));
     if (flag(layer, "linear")) return y;
 
-    LW_ASSIGN(y, lowering.node(layer, "gelu", {y.value}, {}, y.form));
+    LW_ASSIGN(y, activation(lowering, layer, "activation", y));
     if (flag(layer, "layer_norm")) {
         LW_ASSIGN(y, extra_norm(lowering, layer, y));
     }
-    const bool gated = !layer.attributes.at("postact").is_null();
-    const std::string projection = gated ? "output_linear.0." : "output_linear.";
+    const bool activated = !layer.attributes.at("postact").is_null(), gated = layer.attributes.at("postact") == "glu";
+    const std::string projection = activated ? "output_linear.0." : "output_linear.";
     const uint32_t out = gated ? 2 * heads : heads;
     const ir::ValueId weight = lowering.weight(layer, projection + "weight", {out, copies * heads}),
                       bias = lowering.weight(layer, projection + "bias", {out});
     LW_ASSIGN(y, lowering.node(layer, "linear", {y.value, weight, bias}, {{"bias", int64_t{1}}}, Form::features));
-    return gated ? lowering.node(layer, "glu", {y.value}, {}, Form::features) : Expected<Flow>(y);
+    return activated ? activation(lowering, layer, "postact", y) : Expected<Flow>(y);
 }
 
 } // namespace longwave::compiler::layers

@@ -17,7 +17,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::operand(in[1], "kernel", {two_sided ? 2 * copies : copies, heads, 0}));
     LW_TRY(rules::operand(in[2], "D", {copies, heads}));
     Type type = in[0];
-    if (copies > 1) type.dims = {copies, heads};
+    if (copies > 1) type.dims = heads > 1 ? std::vector<uint32_t>{copies, heads} : std::vector<uint32_t>{copies};
     type.causal = in[0].causal && !two_sided;
     return type;
 }

@@ -3,6 +3,7 @@
 #include "schedules/kernel.h"
 #include "schedules/twiddles.h"
 #include <fmt/format.h>
+#include <optional>
 
 namespace longwave::compiler {
 
@@ -12,12 +13,21 @@ using schedules::pad;
 
 struct Shape {
     uint32_t channels, copies, kernels, taps, padded, tile; // kernels: rows of k (copies, or twice that when two-sided)
+    uint32_t given;                                         // copies the node has: those of one channel are lanes, and more of zeros fill up the row
     bool two_sided;
+
+    // The row of the node's k, or none for a row of zeros.
+    std::optional<uint32_t> given_row(uint32_t kernel) const {
+        const uint32_t side = kernel / copies, copy = kernel % copies;
+        return copy < given ? std::optional(side * given + copy) : std::nullopt;
+    }
 };
 
 Shape shape_of(const PlannedCall &call) {
     const auto &dims = call.type(1).dims;
-    Shape s{.channels = dims[1], .copies = static_cast<uint32_t>(call.node.integer("channels")), .kernels = dims[0], .taps = dims[2], .padded = pad(dims[1])};
+    Shape s{.channels = dims[1], .taps = dims[2], .padded = pad(dims[1]), .given = static_cast<uint32_t>(call.node.integer("channels"))};
+    s.copies = s.channels == 1 ? pad(s.given) : s.given;
+    s.kernels = dims[0] / s.given * s.copies;
     s.tile = s.channels == 1 ? 1 : schedules::lanes;
     s.two_sided = call.node.integer("two_sided") != 0;
     // A whole run never looks further back than its capacity.
@@ -25,9 +35,9 @@ Shape shape_of(const PlannedCall &call) {
     return s;
 }
 
-// D[c,h], for every row of k: the backward ones have none.
+// D[c,h], for every row of the node's k: the backward ones have none.
 std::vector<double> direct_term(const PlannedCall &call, const Shape &s) {
-    std::vector<double> d(size_t(s.kernels) * s.channels, 0.0);
+    std::vector<double> d(size_t(call.type(1).dims[0]) * s.channels, 0.0);
     const auto &given = call.constant(2);
     std::copy(given.begin(), given.end(), d.begin());
     return d;
@@ -39,13 +49,15 @@ Place constant_taps(PlannedCall &call, const Shape &s) {
     const auto d = direct_term(call, s);
     uint32_t given = call.type(1).dims[2];
     std::vector<float> packed(size_t(s.taps) * s.kernels * s.padded, 0.f);
-    for (uint32_t c = 0; c < s.kernels; c++)
-        for (uint32_t h = 0; h < s.channels; h++)
+    for (uint32_t c = 0; c < s.kernels; c++) {
+        const auto row = s.given_row(c);
+        for (uint32_t h = 0; row && h < s.channels; h++)
             for (uint32_t j = 0; j < s.taps; j++) {
-                double tap = k[(size_t(c) * s.channels + h) * given + j];
-                if (j == 0) tap += d[size_t(c) * s.channels + h];
+                double tap = k[(size_t(*row) * s.channels + h) * given + j];
+                if (j == 0) tap += d[size_t(*row) * s.channels + h];
                 packed[(size_t(j) * s.kernels + c) * s.padded + h] = static_cast<float>(tap);
             }
+    }
     return {.buffer = call.storage().weights(call.node.layer + ".k", packed)};
 }
 
@@ -56,15 +68,17 @@ Place expanded_taps(PlannedCall &call, const Shape &s, const ir::Node &expand, b
     const auto &w = call.constant(expand, 0);
     uint32_t scales = dims[0], kernel_dim = dims[3];
     std::vector<float> packed(size_t(scales) * s.kernels * kernel_dim * s.padded, 0.f);
-    for (uint32_t n = 0; n < scales; n++)
-        for (uint32_t c = 0; c < s.kernels; c++)
-            for (uint32_t h = 0; h < s.channels; h++)
-                for (uint32_t j = 0; j < kernel_dim; j++)
-                    packed[((size_t(n) * s.kernels + c) * kernel_dim + j) * s.padded + h] = static_cast<float>(w[((size_t(n) * s.kernels + c) * s.channels + h) * kernel_dim + j]);
     const auto d = direct_term(call, s);
     std::vector<float> direct(size_t(s.kernels) * s.padded, 0.f);
-    for (uint32_t c = 0; c < s.kernels; c++)
-        for (uint32_t h = 0; h < s.channels; h++) direct[size_t(c) * s.padded + h] = static_cast<float>(d[size_t(c) * s.channels + h]);
+    for (uint32_t c = 0; c < s.kernels; c++) {
+        const auto row = s.given_row(c);
+        for (uint32_t h = 0; row && h < s.channels; h++) {
+            direct[size_t(c) * s.padded + h] = static_cast<float>(d[size_t(*row) * s.channels + h]);
+            for (uint32_t n = 0; n < scales; n++)
+                for (uint32_t j = 0; j < kernel_dim; j++)
+                    packed[((size_t(n) * s.kernels + c) * kernel_dim + j) * s.padded + h] = static_cast<float>(w[((size_t(n) * dims[1] + *row) * s.channels + h) * kernel_dim + j]);
+        }
+    }
 
     BufferId weights = storage.weights(call.node.layer + ".kernel_list", packed), term = storage.weights(call.node.layer + ".D", direct);
     uint64_t bytes = uint64_t(s.taps) * s.kernels * s.padded * sizeof(float);

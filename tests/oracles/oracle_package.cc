@@ -1,4 +1,5 @@
 #include "tests/oracles/oracle_package.h"
+#include "formats/package/problems.h"
 #include "tests/oracles/sgconv_model.h"
 #include <algorithm>
 #include <cmath>
@@ -35,6 +36,31 @@ double peak_of(const package::Tensor &tensor) {
     return peak;
 }
 
+// A weight in two parts, weight_g (out, 1) and weight_v (out, in), is g·v / |v| a row.
+Status join_weight_norms(std::map<std::string, package::Tensor> &weights) {
+    for (auto g = weights.begin(); g != weights.end();) {
+        const std::string stem = g->first.ends_with(".weight_g") ? g->first.substr(0, g->first.size() - 2) : "";
+        const auto v = stem.empty() ? weights.end() : weights.find(stem + "_v");
+        if (v == weights.end()) {
+            ++g;
+            continue;
+        }
+        const size_t rows = g->second.data.size(), width = rows ? v->second.data.size() / rows : 0;
+        if (rows * width != v->second.data.size()) return Status::input("tensors w." + g->first + " and w." + v->first + " do not fit each other");
+        package::Tensor joined = v->second;
+        for (size_t r = 0; r < rows; ++r) {
+            float *row = joined.data.data() + r * width;
+            double square = 0;
+            for (size_t i = 0; i < width; ++i) square += double{row[i]} * row[i];
+            for (size_t i = 0; i < width; ++i) row[i] = static_cast<float>(row[i] * (g->second.data[r] / std::sqrt(square)));
+        }
+        weights.erase(v);
+        g = weights.erase(g);
+        weights[stem] = std::move(joined);
+    }
+    return Status::ok();
+}
+
 class Reader {
 public:
     Reader(const json &description, std::map<std::string, package::Tensor> tensors)
@@ -46,9 +72,10 @@ public:
         case_.config = config_;
         case_.limit = 5e-6;
         split_tensors();
+        LW_TRY(join_weight_norms(case_.weights));
         if (case_.operation == "sgconv.gconv" || case_.operation == "stream.sgconv_conv") return one_layer();
         if (case_.operation == "sgconv.model" || case_.operation == "stream.sgconv") return model();
-        return Status::input(case_.name + ": expected an sgconv operator, found \"" + case_.operation + "\"; it has no layer type");
+        return Status::input(case_.name + ": expected an sgconv operator, found \"" + case_.operation + "\": it is not supported");
     }
 
 private:
@@ -67,18 +94,26 @@ private:
         return &it->second;
     }
 
-    Expected<const package::Tensor *> reference(const std::string &key) const {
+    // `rows`: of every sequence, or 0 where they may be fewer.
+    Expected<const package::Tensor *> reference(const std::string &key, size_t batch, size_t rows, bool transposed = false) const {
         auto it = case_.references.find(key);
         if (it == case_.references.end()) return Status::input(case_.name + ": expected tensor ref." + key);
+        const auto &shape = it->second.shape;
+        const bool fits = shape.size() == 3 ? rows == 0 || shape[transposed ? 2 : 1] == rows : shape.size() == 2 && rows == 0;
+        if (!fits || shape[0] != batch) {
+            return Status::input(case_.name + ": expected tensor ref." + key + " of " + std::to_string(batch) + " sequences" +
+                                 (rows ? " of " + std::to_string(rows) + " positions" : "") + ", found shape " + package::shape_text(shape));
+        }
         return &it->second;
     }
 
     Expected<Case> one_layer() {
         const bool transposed = config_.value("transposed", true);
         LW_ASSIGN(const package::Tensor *x, input("in.x", 3));
-        LW_ASSIGN(const package::Tensor *y, reference("y"));
-        const Activation in{*x, transposed}, out{*y, transposed};
+        const Activation in{*x, transposed};
         case_.positions = in.rows();
+        LW_ASSIGN(const package::Tensor *y, reference("y", in.batch(), in.rows(), transposed));
+        const Activation out{*y, transposed};
         case_.causal = !config_.value("bidirectional", false);
 
         LW_ASSIGN(json layer, sgconv_layer(config_, case_.positions));
@@ -88,57 +123,73 @@ private:
         case_.weights = std::move(weights);
         case_.model_json = model_json(case_.name, json::array({{{"name", "x"}, {"kind", "features"}, {"width", in.width()}}}), json::array({layer}),
                                       {{"y", "conv"}});
-        for (size_t b = 0; b < in.batch(); ++b) case_.runs.push_back({{in.of("x", b)}, {in.rows()}, {{out.of("y", b), peak_of(*y)}}});
+        for (size_t b = 0; b < in.batch(); ++b)
+            case_.runs.push_back({{in.of("x", b)}, {in.rows()}, {{.output = out.of("y", b), .peak = peak_of(*y)}}});
         return std::move(case_);
     }
 
     Expected<Case> model() {
-        LW_ASSIGN(const SgconvModel model, sgconv_model(case_.name, config_, case_.weights));
-        case_.model_json = model.json;
-        case_.causal = !config_.at("layer").value("bidirectional", false);
-
-        const bool tokens = model.input_name == "ids";
-        LW_ASSIGN(const package::Tensor *x, input("in." + model.input_name, tokens ? 2 : 3));
+        const bool tokens = tensors_.count("in.ids") != 0;
+        LW_ASSIGN(const package::Tensor *x, tokens ? input("in.ids", 2) : input("in.x", 3));
         package::Tensor column = *x; // ids as one column
         if (tokens) column.shape.push_back(1);
         const Activation in{column, false};
         case_.positions = in.rows();
 
-        LW_ASSIGN(const package::Tensor *h, reference("h"));
-        LW_ASSIGN(const package::Tensor *y, reference("y"));
+        LW_ASSIGN(const SgconvModel model, sgconv_model(case_.name, config_, case_.weights, tokens, case_.positions));
+        case_.model_json = model.json;
+        // `first` is known at once and never again: a stream has no answer.
+        case_.causal = !config_.at("layer").value("bidirectional", false) && !model.first;
+        LW_TRY(read_lengths(model.lengths, in.batch()));
+
+        // Pairs: the first half of the batch are first documents, the second half the second documents of the same pairs.
+        const size_t runs = in.batch() / model.documents;
+        LW_ASSIGN(const package::Tensor *h, reference("h", in.batch(), in.rows()));
+        LW_ASSIGN(const package::Tensor *y, reference("y", runs, 0));
         const Activation hidden{*h, false};
         // Logits of pooled heads are (batch, classes): one row a run.
         package::Tensor logits = *y;
         if (logits.shape.size() == 2) logits.shape.insert(logits.shape.begin() + 1, 1);
         const Activation out{logits, false};
 
-        // Pairs: the first half of the batch are first documents, the second half the second documents of the same pairs.
-        const size_t runs = model.documents == 2 ? in.batch() / 2 : in.batch();
         for (size_t r = 0; r < runs; ++r) {
             Run run;
             for (size_t d = 0; d < model.documents; ++d) {
                 const size_t b = r + d * runs;
                 run.inputs.push_back(in.of(model.input(d), b));
-                run.lengths.push_back(length(b));
-                run.outputs.push_back({hidden.of(model.hidden(d), b), peak_of(*h)});
+                run.lengths.push_back(lengths_[b]);
+                run.outputs.push_back({.output = hidden.of(model.hidden(d), b), .peak = peak_of(*h)});
             }
-            run.outputs.push_back({out.of("y", r), peak_of(*y)});
-            if (auto pool = case_.references.find("pool"); pool != case_.references.end()) {
-                run.outputs.push_back({Activation{pool->second, false}.of("pool", r), peak_of(pool->second), true});
+            run.outputs.push_back({.output = out.of("y", r), .peak = peak_of(*y), .leading = model.head == Head::first_positions});
+            if (case_.references.count("pool")) {
+                LW_ASSIGN(const package::Tensor *pool, reference("pool", runs, in.rows()));
+                run.outputs.push_back({.output = Activation{*pool, false}.of("pool", r), .peak = peak_of(*pool), .running = true});
             }
             case_.runs.push_back(std::move(run));
         }
         return std::move(case_);
     }
 
-    size_t length(size_t b) const {
-        auto lengths = tensors_.find("in.lengths");
-        return lengths == tensors_.end() ? case_.positions : static_cast<size_t>(lengths->second.data.at(b));
+    // Of every sequence: all positions, unless pooling stops earlier, as the fixture says or just by having lengths.
+    Status read_lengths(std::optional<bool> used, size_t batch) {
+        lengths_.assign(batch, case_.positions);
+        const auto stored = tensors_.find("in.lengths");
+        if (!used.value_or(stored != tensors_.end())) return Status::ok();
+        if (stored == tensors_.end()) return Status::input(case_.name + ": expected tensor in.lengths");
+        const auto &data = stored->second.data;
+        const auto good = [&](float v) { return v >= 1 && v <= static_cast<float>(case_.positions) && v == std::floor(v); };
+        if (data.size() != batch || !std::all_of(data.begin(), data.end(), good)) {
+            return Status::input(case_.name + ": expected in.lengths with " + std::to_string(batch) + " whole numbers from 1 to " +
+                                 std::to_string(case_.positions));
+        }
+        lengths_.assign(data.begin(), data.end());
+        return Status::ok();
     }
 
     const json &description_;
     const json &config_;
     std::map<std::string, package::Tensor> tensors_;
+    std::vector<size_t> lengths_;
     Case case_;
 };
 
@@ -146,7 +197,8 @@ private:
 
 Expected<Case> make_case(const std::string &description_json, std::map<std::string, package::Tensor> tensors) {
     const json description = json::parse(description_json, nullptr, false);
-    if (!description.is_object() || !description.contains("config")) return Status::input("oracle: expected a JSON object with \"config\"");
+    if (description.is_discarded()) return Status::input("the description is not JSON");
+    if (!description.is_object() || !description.contains("config")) return Status::input("expected a JSON object with \"operator\" and \"config\"");
     return Reader(description, std::move(tensors)).read();
 }
 

@@ -18,6 +18,7 @@ struct Expectation {
     Rows output;
     double peak = 0;      // of the whole reference tensor, all runs: errors are relative to it
     bool running = false; // row t is the answer after positions 0 … t: a stream gives all rows, a whole sequence only the last
+    bool leading = false; // the first rows of an output that has more; otherwise the last ones
 };
 
 // One sequence of the batch (for pairs of documents: one pair).
@@ -35,8 +36,8 @@ struct Case {
     std::vector<Run> runs;
     std::map<std::string, package::Tensor> references; // all ref.* tensors, without "ref."
     size_t positions = 0;                              // of every sequence
-    bool causal = true;
-    double limit = 0; // for a float32 engine, relative to the peak (README of the oracles)
+    bool causal = true;                                // and every head has an answer in a stream
+    double limit = 0;                                  // for a float32 engine, relative to the peak (README of the oracles)
 };
 
 // Fault::input: a file that cannot be read, a tensor that is missing, an operator or option that has no layer.

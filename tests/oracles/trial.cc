@@ -10,10 +10,9 @@ namespace {
 
 using Rows = std::vector<std::vector<float>>; // by output
 
-// Largest difference. A stream gives rows where the whole gives one: then its last row counts.
-double distance(const std::vector<float> &found, const std::vector<float> &reference) {
-    if (found.size() < reference.size() || reference.empty()) return INFINITY;
-    const size_t from = found.size() - reference.size();
+// Largest difference. An output may have more rows than its reference, as a stream's where the whole gives one: then rows at one end count.
+double distance(const std::vector<float> &found, const std::vector<float> &reference, bool leading) {
+    const size_t from = leading ? 0 : found.size() - reference.size();
     double error = 0;
     for (size_t i = 0; i < reference.size(); i++) {
         const double difference = std::fabs(static_cast<double>(found[from + i]) - reference[i]);
@@ -37,9 +36,14 @@ Status compare(const Trial &trial, const std::vector<Rows> &results, const std::
         const int output = index_of(outputs, comparison.output);
         if (output < 0) return Status::check("the artifact has no output " + comparison.output);
         Measured m{where + comparison.what, 0, comparison.limit};
-        for (size_t i = 0; i < comparison.reference.size(); i++)
-            m.error = std::max(m.error, distance(results[i][static_cast<size_t>(output)], comparison.reference[i]) /
-                                            (comparison.peak > 0 ? comparison.peak : 1));
+        for (size_t i = 0; i < comparison.reference.size(); i++) {
+            const auto &found = results[i][static_cast<size_t>(output)], &reference = comparison.reference[i];
+            if (found.size() < reference.size() || reference.size() % outputs[static_cast<size_t>(output)].width || reference.empty()) {
+                return Status::check(where + comparison.what + ": the model gives " + std::to_string(found.size()) + " numbers, the reference has " +
+                                     std::to_string(reference.size()));
+            }
+            m.error = std::max(m.error, distance(found, reference, comparison.leading) / (comparison.peak > 0 ? comparison.peak : 1));
+        }
         measured.push_back(m);
     }
     return {};

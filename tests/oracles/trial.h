@@ -14,6 +14,7 @@ struct Comparison {
     double peak = 0;                           // of the whole reference: errors are relative to it
     double limit = 0;
     bool whole = true, stream = true;
+    bool leading = false; // the reference has the first rows of the output, otherwise the last
 };
 
 struct Trial {

@@ -33,7 +33,8 @@ Trial trial_of(const Case &c) {
         for (size_t i = 0; i < run.outputs.size(); i++) {
             const Expectation &expected = run.outputs[i];
             if (trial.comparisons.size() <= i)
-                trial.comparisons.push_back({expected.output.name, expected.output.name, {}, expected.peak, c.limit, !expected.running, true});
+                trial.comparisons.push_back(
+                    {expected.output.name, expected.output.name, {}, expected.peak, c.limit, !expected.running, true, expected.leading});
             trial.comparisons[i].reference.push_back(expected.output.data);
         }
     }
@@ -47,12 +48,19 @@ Expected<Trial> kernel_trial(const Case &c, json config, const std::string &what
     const package::Tensor &k = c.references.at(what);
     if (k.shape.size() != 3) return Status::input("ref." + what + " is not (rows, channels, taps)");
     const size_t width = k.shape[1], length = k.shape[2], copies = k.shape[0] / (config.value("bidirectional", false) ? 2 : 1), out = copies * width;
+    if (out * length == 0) return Status::input("ref." + what + " is empty");
     const bool two_sided = copies != k.shape[0];
     Trial trial;
     trial.length = static_cast<uint32_t>(length);
     trial.weights = c.weights;
     for (float &d : trial.weights["conv.D"].data) d = 0;
     config.update({{"linear", true}, {"postact", nullptr}, {"ln", false}});
+    if (what == "k_full") { // the kernel before it is cut or resized
+        std::string mode = config.value("mode", "cat_randn");
+        for (const std::string word : {"_trunc", "_expand"})
+            if (const size_t at = mode.find(word); at != mode.npos) mode.erase(at, word.size());
+        config["mode"] = mode;
+    }
     LW_ASSIGN(json layer, sgconv_layer(config, length));
     layer["name"] = "conv";
     trial.model_json =
@@ -90,7 +98,7 @@ Expected<std::vector<Trial>> read_trials(const std::string &json_path) try {
     }
     return trials;
 } catch (const std::exception &error) { // configurations are read with at(): a missing key is the fixture's fault
-    return Status::input(std::string("the fixture is incomplete: ") + error.what());
+    return Status::input(std::string("the fixture cannot be read: ") + error.what());
 }
 
 } // namespace longwave::oracles

@@ -66,6 +66,8 @@ TEST_CASE("pointwise: activations keep float32 accuracy, and padding lanes stay 
         pointwise(32, 10, 300, R"({"op":"gelu"})", 8, 2 * unit, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }),
         pointwise(32, 10, 300, R"({"op":"silu"})", 30, 2 * unit, [](double x) { return x * logistic(x); }),
         pointwise(32, 10, 300, R"({"op":"sigmoid"})", 100, 2 * unit, logistic),
+        pointwise(32, 10, 300, R"({"op":"tanh"})", 100, 2 * unit, [](double x) { return std::tanh(x); }),
+        pointwise(32, 10, 301, R"({"op":"tanh"})", 1, 2 * unit, [](double x) { return std::tanh(x); }),
         pointwise(97, 97, 5, R"({"op":"relu"})", 1, 0, [](double x) { return std::max(x, 0.0); }),
         pointwise(1, 1, 97, R"({"op":"sigmoid"})", 4, 2 * unit, logistic),
         pointwise(6, 6, 2, R"({"op":"relu"})", 1, 0, [](double x) { return std::max(x, 0.0); }),

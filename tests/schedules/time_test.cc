@@ -186,6 +186,9 @@ TEST_CASE("long_conv_direct: any ring position, one row or many, several copies"
         long_conv_direct(1, 1, 7, 3, 16, {0, 5, 13}),
         long_conv_direct(3, 2, 5, 1, 8, {0, 3, 7}),
         long_conv_direct(97, 1, 64, 1, 80, {0, 63, 79}),
+        long_conv_direct(5, 2, 1021, 1, 1024, {0, 512, 1023}), // chunks, and taps that fill none
+        long_conv_direct(5, 2, 1021, 7, 1100, {0, 512, 1093}),
+        long_conv_direct(20, 1, 768, 16, 800, {0, 784}),
         long_conv_direct(16, 1, 33, 5, 40, {0, 20, 35}),
         long_conv_direct(96, 1, 9, 33, 41, {8}),
         long_conv_direct(6, 1, 1, 2, 2, {0}),

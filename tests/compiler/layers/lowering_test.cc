@@ -151,8 +151,9 @@ TEST_CASE("lower: activations become the op of their name") {
              {"type": "gelu", "name": "b"},
              {"type": "silu", "name": "c"},
              {"type": "sigmoid", "name": "d"},
-             {"type": "softmax", "name": "e"},
-             {"type": "glu", "name": "f"}])",
+             {"type": "tanh", "name": "e"},
+             {"type": "softmax", "name": "f"},
+             {"type": "glu", "name": "g"}])",
             {},
             R"(
 graph "tiny"
@@ -161,9 +162,10 @@ graph "tiny"
 %2 = gelu(%1) : f32[6] @1/1 causal   ; layer b
 %3 = silu(%2) : f32[6] @1/1 causal   ; layer c
 %4 = sigmoid(%3) : f32[6] @1/1 causal   ; layer d
-%5 = softmax(%4) : f32[6] @1/1 causal   ; layer e
-%6 = glu(%5) : f32[3] @1/1 causal   ; layer f
-output "y" %6
+%5 = tanh(%4) : f32[6] @1/1 causal   ; layer e
+%6 = softmax(%5) : f32[6] @1/1 causal   ; layer f
+%7 = glu(%6) : f32[3] @1/1 causal   ; layer g
+output "y" %7
 )");
 }
 
@@ -361,6 +363,22 @@ TEST_CASE("lower: the extra norm of sgconv is told by its keys") {
     std::string ops;
     for (const auto &node : graph->nodes) ops += std::string(node.op->name) + " ";
     CHECK(ops == "sgconv_kernel long_conv gelu transposed_layer_norm linear ");
+}
+
+TEST_CASE("lower: the activations of sgconv are the ops they name") {
+    auto ops_of = [](const std::string &options, const std::string &projection) {
+        Shapes shapes = sgconv_shapes(1, 1, 2);
+        shapes.insert(shapes.end(), {{"c." + projection + "weight", {4, 4}}, {"c." + projection + "bias", {4}}});
+        auto graph = lowered("features 4", R"([{"type": "sgconv", "name": "c", "kernel_dim": 2, "l_max": 4, )" + options + "}]", weights_of(shapes));
+        REQUIRE_MESSAGE(graph, graph.status().message());
+        std::string ops;
+        for (const auto &node : graph->nodes) ops += std::string(node.op->name) + " ";
+        return ops;
+    };
+    CHECK(ops_of(R"("activation": "relu")", "output_linear.") == "sgconv_kernel long_conv relu linear ");
+    CHECK(ops_of(R"("activation": "identity")", "output_linear.") == "sgconv_kernel long_conv linear ");
+    CHECK(ops_of(R"("postact": "silu")", "output_linear.0.") == "sgconv_kernel long_conv gelu linear silu ");
+    CHECK(ops_of(R"("activation": "tanh", "postact": "identity")", "output_linear.0.") == "sgconv_kernel long_conv tanh linear ");
 }
 
 TEST_CASE("lower: the number of scales follows from l_max as in the official code") {

@@ -47,8 +47,9 @@ TEST_CASE("long_conv: two-sided kernels are cut at both edges") {
 
 TEST_CASE("long_conv: copies lie one after the other, two-sided pairs are copy c and copy C + c") {
     const Graph one_sided = convolution("[2,1,2]", 2, 0, 1, {1, 2, 3, 4}, {10, 20});
-    CHECK(one_sided.type(3).dims == std::vector<uint32_t>{2, 1});
+    CHECK(one_sided.type(3).dims == std::vector<uint32_t>{2}); // copies of one channel are a row of their own
     check_close(run(one_sided, rows_of(1, {1, 0})).data, {11, 23, 2, 4});
+    CHECK(convolution("[2,3,1]", 2, 0, 3, {1, 2, 3, 4, 5, 6}, {0, 0, 0, 0, 0, 0}).type(3).dims == std::vector<uint32_t>{2, 3});
     const Graph two_sided = convolution("[4,1,1]", 2, 1, 1, {1, 2, 30, 40}, {0, 0});
     check_close(run(two_sided, rows_of(1, {0, 1})).data, {30, 40, 1, 2});
 }

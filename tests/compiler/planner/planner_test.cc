@@ -108,6 +108,40 @@ TEST_CASE("run plan: the same convolution reads behind zero rows, tile by tile")
     CHECK(position.tile_mul == 64);
 }
 
+TEST_CASE("run plan: copies of one channel are the lanes of a row, filled up with kernels of zeros") {
+    for (const bool two_sided : {false, true}) {
+        const std::string rows = two_sided ? "4" : "2";
+        auto g =
+            graph("graph \"copies\"\n%0 = input \"x\" features : f32[1] @1/1\n%1 = const \"k\" : [" + rows + ",1,8]\n%2 = const \"D\" : [2,1]\n" +
+                  "%3 = long_conv(%0, %1, %2) {channels=2, two_sided=" + (two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
+        CHECK(g.type(3).dims == std::vector<uint32_t>{2});
+        Storage storage;
+        EntryPlanner planner(g, EntryPlan::Kind::run, 64, two_sided ? "right_angle" : "direct", storage);
+        auto plan = planner.plan();
+        INFO(plan.status().message());
+        REQUIRE(plan);
+        CHECK(plan->steps.back().spec.find("\"copies\":16") != std::string::npos);
+        CHECK(plan->outputs[0].width == 2);
+        CHECK(plan->outputs[0].row_bytes == 16 * sizeof(float));
+    }
+}
+
+TEST_CASE("run plan: behind a convolution with padding lanes, what makes something of zero has a kernel of its own") {
+    auto plan_with = [](const std::string &op, const std::string &channels) {
+        std::string text = small;
+        text.replace(text.find("gelu"), 4, op);
+        for (size_t at; (at = text.find("16")) != std::string::npos;) text.replace(at, 2, channels);
+        auto g = graph(text);
+        Storage storage;
+        auto plan = EntryPlanner(g, EntryPlan::Kind::run, 64, "right_angle", storage).plan();
+        REQUIRE(plan);
+        return plan->steps.back().spec;
+    };
+    CHECK(plan_with("tanh", "20").find("long_conv_right_angle") != std::string::npos);
+    CHECK(plan_with("sigmoid", "20").find("pointwise") != std::string::npos);
+    CHECK(plan_with("sigmoid", "32").find("long_conv_right_angle") != std::string::npos);
+}
+
 TEST_CASE("memory: buffers alive in the same step never overlap") {
     EntryPlan plan;
     for (uint64_t i = 0; i < 40; i++) {

@@ -219,9 +219,13 @@ TEST_CASE("package: attributes have kinds and ranges") {
     refused_at("/layers/0/out_features", 16777217, "layers[0].out_features: expected a whole number from 1 to 16777216, found 16777217");
     refused_at("/layers/0/bias", 1, "layers[0].bias: expected true or false, found 1");
     refused_at("/layers/1/norm/eps", -1e-5, "layers[1].norm.eps: expected a number from 0 to 1, found -1e-05");
-    refused_at("/layers/1/layers/0/postact", "gul",
-               "layers[1].layers[0].postact: expected null or \"glu\", found the text \"gul\"; did you mean \"glu\"?");
-    refused_at("/layers/1/layers/0/activation", "tanh", "layers[1].layers[0].activation: expected \"gelu\", found the text \"tanh\"");
+    refused_at(
+        "/layers/1/layers/0/postact", "gul",
+        "layers[1].layers[0].postact: expected null or \"glu\" or \"gelu\" or \"relu\" or \"silu\" or \"sigmoid\" or \"tanh\" or \"identity\", "
+        "found the text \"gul\"; did you mean \"glu\"?");
+    refused_at("/layers/1/layers/0/activation", "softmax",
+               "layers[1].layers[0].activation: expected \"gelu\" or \"relu\" or \"silu\" or \"sigmoid\" or \"tanh\" or \"identity\", "
+               "found the text \"softmax\"");
     refused_at("/layers/1/layers/0/mode", "", "layers[1].layers[0].mode: expected a text that is not empty, found \"\"");
     refused_without("/layers/1/layers/0", "l_max", "layers[1].layers[0].l_max: expected this key (sgconv needs it), found no such key");
     refused_at("/layers/3", json{{"type", "conv2d"}, {"name", "softmax"}, {"out_channels", 1}, {"kernel", 3}},
