@@ -60,6 +60,9 @@ test::Draft greedy_model() {
     return draft;
 }
 
+// Has to run through a long delay before its stream ends.
+test::Draft patient_model() { return test::timing_model({.block = 4, .delay = 1 << 20}); }
+
 void artifacts() {
     const std::pair<const char *, test::Draft> drafts[] = {{"audio", test::audio_model()},
                                                            {"tokens", test::token_model()},
@@ -67,7 +70,8 @@ void artifacts() {
                                                            {"failing", test::failing_model()},
                                                            {"timing", test::timing_model({.block = 2, .period = 3, .phase = 1})},
                                                            {"golden", golden_model()},
-                                                           {"greedy", greedy_model()}};
+                                                           {"greedy", greedy_model()},
+                                                           {"patient", patient_model()}};
     for (const auto &[name, draft] : drafts) put(std::string("artifact/") + name, draft.bytes());
 }
 

@@ -74,6 +74,7 @@ const Case cases[] = {
              steps[0]->tiles = 1 << 20;
          }
      }},
+    {"a delay that keeps a finished stream pulling for minutes", 6, [](Draft &d) { d.plan.entries[stream]->outputs[0]->delay = (1 << 20) + 1; }},
     {"no tiles", 6, [](Draft &d) { step(d, stream, 0).tiles = 0; }},
     {"65 arguments", 6, [](Draft &d) { for (int i = 0; i < 64; ++i) step(d, stream, 0).args.push_back(constant(0)); }},
     {"17 code variants", 6, [](Draft &d) { for (int i = 0; i < 16; ++i) d.plan.variants.push_back(std::make_unique<fb::CodeVariantT>(*d.plan.variants[0])); }},
