@@ -127,6 +127,28 @@ lw_status build_tables(lw_model &model) {
     return LW_OK;
 }
 
+// What a prepare entry takes while it runs: descriptors, scratch and arena.
+uint64_t prepare_bytes(const lw_model &model) {
+    const fb::Entry *entry = model.view.prepare();
+    if (!entry) return 0;
+    Program program;
+    Parts measure(nullptr);
+    program.build(*entry, model.kernels, Bases{}, scratch_needed(*entry, model.variant), measure);
+    measure.take<uint8_t>(entry->arena_bytes());
+    return measure.used();
+}
+
+// V20 has looked at what the plan says; tables, scratch and descriptors count as well. Before any of it is taken.
+lw_status check_memory(const lw_model &model, uint64_t limit) {
+    if (limit == 0) return LW_OK;
+    lw_model_info info{};
+    info.struct_size = sizeof info;
+    lw_model_get_info(&model, &info);
+    const uint64_t use = info.has_stream ? info.stream_memory_bytes : info.run_memory_bytes, start = prepare_bytes(model);
+    const uint64_t needed = info.artifact_bytes + info.derived_bytes + model.tables.size + (use > start ? use : start);
+    return needed <= limit ? LW_OK : fail(LW_NO_MEMORY, {"rule V20: memory: needed, limit ", needed, ", ", limit});
+}
+
 // Runs the prepare entry into the derived space; its arena and descriptors live no longer than this.
 lw_status prepare(lw_model &model) {
     if (!model.derived.allocate(model.allocator, model.plan().derived_bytes())) return no_memory("derived tables", model.plan().derived_bytes());
@@ -134,12 +156,9 @@ lw_status prepare(lw_model &model) {
     const fb::Entry *entry = model.view.prepare();
     if (!entry) return LW_OK;
     Program program;
-    const uint64_t scratch = scratch_needed(*entry, model.variant);
-    Parts measure(nullptr);
-    program.build(*entry, model.kernels, Bases{}, scratch, measure);
-    measure.take<uint8_t>(entry->arena_bytes());
+    const uint64_t scratch = scratch_needed(*entry, model.variant), bytes = prepare_bytes(model);
     Block block;
-    if (!block.allocate(model.allocator, measure.used())) return no_memory("preparing the model", measure.used());
+    if (!block.allocate(model.allocator, bytes)) return no_memory("preparing the model", bytes);
     Parts parts(block.data);
     // The arena's address is part of the descriptors, so it is taken first; both passes use the same amount.
     uint8_t *arena = parts.take<uint8_t>(entry->arena_bytes());
@@ -159,13 +178,8 @@ lw_status set_up(lw_model &model, const uint8_t *file, uint64_t size, const lw_o
     if (lw_status status = check(model, file, size, options)) return status;
     if (lw_status status = load_code(model, options)) return status;
     if (lw_status status = build_tables(model)) return status;
-    if (lw_status status = prepare(model)) return status;
-    lw_model_info info{};
-    info.struct_size = sizeof info;
-    lw_model_get_info(&model, &info);
-    const uint64_t needed = size + info.derived_bytes + model.tables.size + (info.has_stream ? info.stream_memory_bytes : info.run_memory_bytes);
-    if (options.memory_limit > 0 && needed > options.memory_limit) return fail(LW_NO_MEMORY, {"rule V20: memory: needed, limit ", needed, ", ", options.memory_limit});
-    return LW_OK;
+    if (lw_status status = check_memory(model, options.memory_limit)) return status;
+    return prepare(model);
 }
 
 struct Opening {

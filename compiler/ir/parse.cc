@@ -10,6 +10,7 @@ namespace longwave::ir {
 namespace {
 
 const char *const input_kinds[] = {"audio", "features", "tokens"};
+constexpr uint64_t max_zeros = 1 << 24; // a line of text must not cost gigabytes
 
 class Parser {
 public:
@@ -224,7 +225,10 @@ private:
         for (const uint64_t d : shape)
             if ((size *= d) > (uint64_t{1} << 31)) return fail("\"" + key + "\" is too large");
         const auto found = weights_.find(key);
-        if (found == weights_.end()) return builder_.constant(key, shape, std::vector<double>(size));
+        if (found == weights_.end()) {
+            if ((zeros_ += size) > max_zeros) return fail(fmt::format("\"{}\" is too large to be made of zeros: give its weights", key));
+            return builder_.constant(key, shape, std::vector<double>(size));
+        }
         if (found->second.size() != size) return fail(fmt::format("\"{}\" expected {} elements, found {}", key, size, found->second.size()));
         return builder_.constant(key, shape, found->second);
     }
@@ -275,6 +279,7 @@ private:
     Builder builder_{""};
     std::map<std::string, ValueId> values_;
     bool named_ = false;
+    uint64_t zeros_ = 0; // made so far for constants without weights
 };
 
 } // namespace

@@ -15,6 +15,7 @@ bool same_shape(const std::vector<uint64_t> &found, const std::vector<uint32_t> 
 
 // A misspelt key is among those that nothing reads, and it is misspelt on one side of its last point.
 std::string similar_key(const std::string &key, const std::vector<std::string> &unused, package::Problems &problems) {
+    if (!problems.patient() || problems.full()) return {};
     const size_t point = key.rfind('.');
     std::vector<std::string> candidates;
     for (const auto &other : unused) {

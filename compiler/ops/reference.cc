@@ -31,7 +31,7 @@ public:
 
     Status run(const std::map<std::string, Array> &inputs) {
         for (const auto &[name, array] : inputs)
-            if (std::none_of(graph_.inputs.begin(), graph_.inputs.end(), [&](const GraphInput &input) { return input.name == name; }))
+            if (std::none_of(graph_.inputs.begin(), graph_.inputs.end(), [&, &name = name](const GraphInput &input) { return input.name == name; }))
                 return Status::input("there is no input \"" + name + "\"");
         for (const GraphInput &input : graph_.inputs) {
             LW_TRY(check_input(input, graph_.type(input.value), inputs));

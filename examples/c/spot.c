@@ -53,10 +53,11 @@ int main(int argc, char **argv) {
     FILE *sound = fopen(argv[2], "rb");
     if (!sound) return perror(argv[2]), 3;
     unsigned rate = read_wav_header(sound);
+    if (rate == 0) return fprintf(stderr, "%s: not a mono 16-bit WAV file\n", argv[2]), 3;
     lw_input_info input = {.struct_size = sizeof input};
     lw_model_input(model, 0, &input);
     if (rate != input.sample_rate) { /* a wrong rate finds nothing and says nothing: refuse it */
-        fprintf(stderr, "%s: a mono 16-bit WAV of %u Hz is needed, this has %u Hz\n", argv[2], input.sample_rate, rate);
+        fprintf(stderr, "%s: the model listens at %u Hz, this file has %u Hz\n", argv[2], input.sample_rate, rate);
         return 3;
     }
 

@@ -54,24 +54,29 @@ class Model:
         _check(_lib.lw_model_get_info(self.handle, c.byref(self.info)))
         _check(_lib.lw_model_input(self.handle, 0, c.byref(self.input)))
         self.ids = self.input.kind == TOKENS
+        self.run_outputs = self._outputs(_lib.lw_model_run_output, self.info.run_outputs)
+        self.stream_outputs = self._outputs(_lib.lw_model_stream_output, self.info.stream_outputs)
+
+    def _outputs(self, ask, n):
+        outputs = [OutputInfo() for _ in range(n)]
+        for i, output in enumerate(outputs):
+            _check(ask(self.handle, i, c.byref(output)))
+        return outputs
 
     def array(self, values):
         return ((c.c_int32 if self.ids else c.c_float) * len(values))(*values)
 
     def run(self, values):
         """One whole sequence of the only input; a list of values for each output, row after row."""
-        runner, data, outputs, infos = c.c_void_p(), self.array(values), [], []
+        capacity, data, runner = self.info.run_capacity, self.array(values), c.c_void_p()
+        room = [(c.c_float * (output.width * capacity))() for output in self.run_outputs]
+        given = Tensor(data=c.addressof(data), rows=len(values) // self.input.width)
+        taken = (Tensor * len(room))(*[Tensor(data=c.addressof(r), rows=capacity) for r in room])
         _check(_lib.lw_runner_create(self.handle, None, c.byref(runner)))
-        for i in range(self.info.run_outputs):
-            infos.append(OutputInfo())
-            _check(_lib.lw_model_run_output(self.handle, i, c.byref(infos[i])))
-            outputs.append((c.c_float * (infos[i].width * max(1, self.info.run_capacity)))())
-        ticks = len(values) // self.input.width
-        into = (Tensor * len(outputs))(*[Tensor(data=c.addressof(o), rows=self.info.run_capacity) for o in outputs])
-        status = _lib.lw_run(runner, c.byref(Tensor(data=c.addressof(data), rows=ticks)), c.c_size_t(1), into, c.c_size_t(len(outputs)))
+        status = _lib.lw_run(runner, c.byref(given), c.c_size_t(1), taken, c.c_size_t(len(room)))
         _lib.lw_runner_destroy(runner)
         _check(status)
-        return [list(o[:t.rows * i.width]) for o, t, i in zip(outputs, into, infos)]
+        return [list(r[:t.rows * output.width]) for r, t, output in zip(room, taken, self.run_outputs)]
 
     def close(self):
         _lib.lw_model_close(self.handle)

@@ -15,9 +15,14 @@ static Broken caps_of_entry(const fb::Entry &entry, uint32_t e) {
     if (entry.period() < 1 || entry.period() > cap::period) return broken(6, "period of an entry: entry, period", e, entry.period());
     const bool ticks = entry.kind() != fb::EntryKind::prepare;
     if (ticks && (entry.block() < 1 || entry.block() > cap::block)) return broken(6, "block of an entry: entry, ticks", e, entry.block());
+    for (uint32_t i = 0; i < count(entry.outputs()); ++i)
+        if (entry.outputs()->Get(i)->delay() > cap::delay) return broken(6, "delay of an output: port, ticks", i, entry.outputs()->Get(i)->delay());
+    uint64_t visits = 0; // a plan of few bytes must not run for hours
     for (uint32_t i = 0; i < entry.steps()->size(); ++i) {
         const fb::Step &step = *entry.steps()->Get(i);
         if (step.tiles() < 1 || step.tiles() > cap::tiles) return broken(6, "tiles of a step: step, tiles", i, step.tiles());
+        visits += step.tiles();
+        if (visits > cap::visits) return broken(6, "tiles of all steps of an entry: entry, tiles", e, visits);
         if (count(step.args()) > cap::kernel_args) return broken(6, "arguments of a step: step, arguments", i, count(step.args()));
     }
     return {};

@@ -23,7 +23,7 @@ bool check_choice(const AttributeType &type, const json &value, const std::strin
             if (choice == "null" ? value.is_null() : value == choice) return true;
             expected += (expected.empty() ? "" : " or ") + (choice == "null" ? choice : in_quotes(choice));
         }
-        std::string hint = value.is_string() ? did_you_mean(value.get_ref<const std::string &>(), type.choices) : "";
+        std::string hint = value.is_string() ? problems.hint(value.get_ref<const std::string &>(), type.choices) : "";
         problems.add(path, expected, describe(value), hint);
         return false;
     }
@@ -61,7 +61,7 @@ json check_branches(const json &value, const std::string &path, Problems &proble
         if (!kind) {
             json found = branch.value("kind", json());
             problems.add(here + ".kind", "\"conv1d\" or \"identity\"", branch.contains("kind") ? describe(found) : "no such key",
-                         found.is_string() ? did_you_mean(found.get_ref<const std::string &>(), names) : "");
+                         found.is_string() ? problems.hint(found.get_ref<const std::string &>(), names) : "");
             continue;
         }
         json one = read_attributes(*kind, branch, {"kind"}, here, problems);
@@ -125,6 +125,10 @@ bool good_name(const json &value, const std::string &path, bool slash_allowed, P
 void only_keys(const json &object, const std::vector<std::string> &known, const std::string &path, Problems &problems) {
     for (const auto &[key, value] : object.items()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+        if (problems.full()) {
+            problems.one_more();
+            continue;
+        }
         std::string expected;
         for (const auto &k : known) expected += (expected.empty() ? "" : ", ") + k;
         problems.add(member(path, key), "one of the keys " + expected, "an unknown key", problems.hint(key, known));

@@ -31,7 +31,8 @@ public:
 
     bool key(string_t &name) override {
         if (stack_.back()->contains(name)) {
-            problems_.line(path() + ": the key " + in_quotes(name) + " is given twice; keep one of them");
+            if (problems_.full()) problems_.one_more();
+            else problems_.line(path() + ": the key " + in_quotes(name) + " is given twice; keep one of them");
             slot_ = repeated_.emplace_back(std::make_unique<json>()).get(); // the first one stays while the rest is read
         } else {
             slot_ = &(*stack_.back())[name];

@@ -26,7 +26,7 @@ const LayerType *read_type(const json &object, const std::string &path, bool nor
     const auto &name = it->get_ref<const std::string &>();
     const LayerType *type = find_layer_type(name);
     if (type && (type->norm || !norms_only)) return type;
-    problems.add(here, expected, in_quotes(name), did_you_mean(name, type_names(norms_only)));
+    problems.add(here, expected, in_quotes(name), problems.hint(name, type_names(norms_only)));
     return nullptr;
 }
 
@@ -125,9 +125,11 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
     }
     std::vector<std::string> names;
     for (const auto &p : type.parameters) names.push_back(p.name);
+    const auto read = read_parameters(type, layer.attributes);
+    const std::set<std::string> known(read.begin(), read.end());
     for (const auto &[parameter, key] : keys->items()) {
         const std::string here = member(layer.path + ".keys", parameter);
-        if (!reads_parameter(type, layer.attributes, parameter)) {
+        if (!known.count(parameter)) {
             problems_.add(here, "a parameter that this " + layer.type + " reads", "another", problems_.hint(parameter, names));
         } else if (good_name(key, here, true, problems_)) {
             layer.keys[parameter] = key;
@@ -163,7 +165,8 @@ std::string LayerReader::resolve(const json &reference, const std::string &path,
         scope.resize(slash == std::string::npos ? 0 : slash + 1);
     }
     std::vector<std::string> names;
-    for (const auto &[address, where] : known_) names.push_back(address);
+    if (problems_.patient() && !problems_.full())
+        for (const auto &[address, where] : known_) names.push_back(address);
     problems_.add(path, "the name of an input or of an earlier layer", in_quotes(name), problems_.hint(name, names));
     return name;
 }

@@ -132,9 +132,4 @@ std::vector<std::string> read_parameters(const LayerType &type, const nlohmann::
     return names;
 }
 
-bool reads_parameter(const LayerType &type, const nlohmann::json &attributes, std::string_view parameter) {
-    const auto names = read_parameters(type, attributes);
-    return std::find(names.begin(), names.end(), parameter) != names.end();
-}
-
 } // namespace longwave::package

@@ -41,6 +41,5 @@ const std::vector<LayerType> &branch_kinds();
 
 // The parameters that `type` reads with these checked attributes; of indexed ones as many as there may be ("kernel_list.0" … "kernel_list.63").
 std::vector<std::string> read_parameters(const LayerType &type, const nlohmann::json &attributes);
-bool reads_parameter(const LayerType &type, const nlohmann::json &attributes, std::string_view parameter);
 
 } // namespace longwave::package

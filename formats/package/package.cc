@@ -56,7 +56,7 @@ Input read_input(const json &object, const std::string &path, Problems &problems
         return input;
     }
     problems.add(path + ".kind", "\"audio\", \"features\" or \"tokens\"", object.contains("kind") ? describe(kind) : "no such key",
-                 kind.is_string() ? did_you_mean(kind.get_ref<const std::string &>(), {"audio", "features", "tokens"}) : "");
+                 kind.is_string() ? problems.hint(kind.get_ref<const std::string &>(), {"audio", "features", "tokens"}) : "");
     return input;
 }
 
@@ -109,9 +109,8 @@ std::vector<std::string> read_labels(const json &model, Problems &problems) {
     return labels;
 }
 
-void expect_label(const std::string &label, const std::vector<std::string> &labels, const std::string &path, Problems &problems) {
-    if (std::find(labels.begin(), labels.end(), label) == labels.end())
-        problems.add(path, "one of the labels", in_quotes(label), problems.hint(label, labels));
+void expect_label(const std::string &label, const std::vector<std::string> &labels, const std::set<std::string> &known, const std::string &path, Problems &problems) {
+    if (!known.count(label)) problems.add(path, "one of the labels", in_quotes(label), problems.hint(label, labels));
 }
 
 Decision read_decision(const json &object, const Package &package, Problems &problems) {
@@ -124,13 +123,14 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     only_keys(object, {"output", "ignore", "threshold", "smoothing_ms", "min_count", "release", "refractory_ms"}, path, problems);
     if (package.labels.empty()) problems.add(path, "labels in the model", "none", "name the classes under \"labels\"");
 
+    const std::set<std::string> known(package.labels.begin(), package.labels.end());
     std::vector<std::string> outputs;
     for (const auto &o : package.outputs) outputs.push_back(o.name);
     const json output = object.value("output", json());
     if (output.is_string()) decision.output = output;
     if (std::find(outputs.begin(), outputs.end(), decision.output) == outputs.end() || !output.is_string()) {
         problems.add("decision.output", "the name of an output", object.contains("output") ? describe(output) : "no such key",
-                     did_you_mean(decision.output, outputs));
+                     problems.hint(decision.output, outputs));
     }
 
     const json ignore = object.value("ignore", json::array());
@@ -138,7 +138,7 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     for (size_t i = 0; ignore.is_array() && i < ignore.size(); ++i) {
         if (!good_name(ignore[i], element("decision.ignore", i), true, problems)) continue;
         decision.ignore.push_back(ignore[i]);
-        expect_label(decision.ignore.back(), package.labels, element("decision.ignore", i), problems);
+        expect_label(decision.ignore.back(), package.labels, known, element("decision.ignore", i), problems);
     }
 
     const json thresholds = object.value("threshold", json::object());
@@ -146,7 +146,7 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     for (const auto &[label, value] : thresholds.items()) {
         if (!thresholds.is_object()) break;
         const std::string here = member("decision.threshold", label);
-        if (label != "default") expect_label(label, package.labels, here, problems);
+        if (label != "default") expect_label(label, package.labels, known, here, problems);
         if (!number_in(value, 0, 1, here, problems)) continue;
         if (label == "default")
             decision.default_threshold = value;
@@ -228,7 +228,7 @@ Package parse_into(std::string_view model_json, const std::string &source, std::
     if (auto model = parse_json(model_json, source, max_json_depth, problems)) read_model(*model, package, problems);
     check_finite(weights, problems);
     package.weights = std::move(weights);
-    find_unused(package);
+    if (!problems.any()) find_unused(package);
     return package;
 }
 

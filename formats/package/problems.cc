@@ -4,7 +4,20 @@
 
 namespace longwave::package {
 
+// Text from outside must not steer the terminal it is shown on.
+static std::string escaped(std::string_view text) {
+    static const char hex[] = "0123456789abcdef";
+    std::string out;
+    for (char c : text) {
+        auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7f) out += {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
+        else out += c;
+    }
+    return out;
+}
+
 void Problems::add(std::string_view where, std::string_view expected, std::string_view found, std::string_view way_out) {
+    if (full()) return one_more();
     std::string text(where);
     text.append(": expected ").append(expected).append(", found ").append(found);
     if (!way_out.empty()) text.append("; ").append(way_out);
@@ -12,8 +25,8 @@ void Problems::add(std::string_view where, std::string_view expected, std::strin
 }
 
 void Problems::line(std::string text) {
-    ++count_;
-    if (lines_.size() < max_lines_) lines_.push_back(std::move(text));
+    if (!full()) lines_.push_back(escaped(text));
+    one_more();
 }
 
 void Problems::append(const Status &failure) {
@@ -50,21 +63,27 @@ static size_t distance(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
-static std::string nearest(std::string_view word, const std::vector<std::string> &candidates) {
-    if (word.size() < 2 || word.size() > 100 || candidates.size() > 10'000) return {};
+// Stops where `patience` ends, with the best so far.
+static std::string nearest(std::string_view word, const std::vector<std::string> &candidates, int64_t &patience) {
+    if (word.size() < 2 || word.size() > 100) return {};
     std::string best;
     size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1; // anything further away is another word
     for (const auto &candidate : candidates) {
+        if (patience <= 0) break;
+        --patience;
         if (candidate.size() > word.size() + best_distance || word.size() > candidate.size() + best_distance) continue;
+        patience -= static_cast<int64_t>(word.size() * candidate.size());
         size_t d = distance(word, candidate);
         if (d < best_distance) best = candidate, best_distance = d;
     }
     return best;
 }
 
+static std::string question(const std::string &best) { return best.empty() ? best : "did you mean " + in_quotes(best) + "?"; }
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string> &candidates) {
-    std::string best = nearest(word, candidates);
-    return best.empty() ? best : "did you mean " + in_quotes(best) + "?";
+    int64_t patience = 1'000'000;
+    return question(nearest(word, candidates, patience));
 }
 
 // At most `limit` bytes, never half a character.
@@ -75,25 +94,18 @@ static std::string_view cut(std::string_view text, size_t limit) {
 }
 
 std::string Problems::hint(std::string_view word, const std::vector<std::string> &candidates) {
-    if (hints_ >= max_hints_) return {};
-    ++hints_;
-    return did_you_mean(word, candidates);
+    if (full()) return {};
+    return question(nearest(word, candidates, patience_));
 }
 
 std::string in_quotes(std::string_view text) {
-    static const char hex[] = "0123456789abcdef";
     std::string_view shown = cut(text, 80);
     std::string out = "\"";
     for (char c : shown) {
-        auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7f) {
-            out += {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
-        } else {
-            if (c == '"' || c == '\\') out += '\\';
-            out += c;
-        }
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
     }
-    return out + (shown.size() < text.size() ? "…\"" : "\"");
+    return escaped(out) + (shown.size() < text.size() ? "…\"" : "\"");
 }
 
 std::string compact(const nlohmann::json &value) {

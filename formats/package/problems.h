@@ -1,6 +1,7 @@
 // Collects everything that is wrong with a package, so that one reading tells all of it: one line each, "where: expected …, found …; way out".
 #pragma once
 #include "formats/base/status.h"
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -15,19 +16,24 @@ public:
     void line(std::string text);
     void append(const Status &failure); // its lines; nothing when it is ok
     bool any() const { return count_ != 0; }
+    // Nothing more will be listed: loops that may go round a million times only count from here on, for text takes longer to make than to read.
+    bool full() const { return count_ >= max_lines_; }
+    void one_more() { ++count_; }
     size_t count() const { return count_; }
     Status status() const; // ok, or Fault::input with all lines
-    // did_you_mean for lists that come from outside: at most a few dozen times, because comparing everything with everything is slow.
+    // did_you_mean as long as there is patience: comparing every word from outside with every other would take longer than reading them.
     std::string hint(std::string_view word, const std::vector<std::string> &candidates);
+    bool patient() const { return patience_ > 0; } // worth making a list of candidates for
 
 private:
-    static constexpr size_t max_lines_ = 200, max_hints_ = 32; // a hostile file may be wrong in a million places
+    static constexpr size_t max_lines_ = 200; // a hostile file may be wrong in a million places
     std::vector<std::string> lines_;
-    size_t count_ = 0, hints_ = 0;
+    size_t count_ = 0;
+    int64_t patience_ = 5'000'000; // pairs of letters still to be compared for hints: about ten milliseconds
 };
 
-// "did you mean …?" with the candidate that `word` is probably a misspelling of; an empty text when none is near. Long words and lists are not
-// searched.
+// "did you mean …?" with the candidate that `word` is probably a misspelling of; an empty text when none is near. Long words are not looked for, long lists not
+// to their end.
 std::string did_you_mean(std::string_view word, const std::vector<std::string> &candidates);
 // A JSON value for messages: kind and text, cut when long.
 std::string describe(const nlohmann::json &value);

@@ -215,6 +215,15 @@ TEST_CASE("open: the memory limit covers the model and one stream") {
     CHECK(open(bytes, options) == LW_NO_MEMORY);
 }
 
+TEST_CASE("open: scratch of prepare counts against the memory limit before it is taken") {
+    Draft draft = audio_model();
+    draft.plan.variants[0]->scratch[0] = uint64_t{1} << 40; // of the only kernel that prepare calls
+    lw_open_options options = trusting();
+    options.memory_limit = 1 << 20;
+    CHECK(open(draft.bytes(), options) == LW_NO_MEMORY);
+    CHECK(detail("V20"));
+}
+
 TEST_CASE("introspection: everything about a model") {
     Draft draft = audio_model();
     draft.plan.report = "{\"x\":1}";

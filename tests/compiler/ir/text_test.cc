@@ -115,3 +115,10 @@ TEST_CASE("text: a cut text never reads past its end") {
     for (size_t n = 0; n < text.size(); ++n) (void)parse(text.substr(0, n));
     CHECK(parse(text));
 }
+
+TEST_CASE("text: a line of text does not make gigabytes of zeros") {
+    CHECK(refusal("%0 = const \"k\" : [65536,4096]").find("\"k\" is too large to be made of zeros") != std::string::npos);
+    std::string many;
+    for (int i = 0; i < 20; ++i) many += "%" + std::to_string(i) + " = const \"k" + std::to_string(i) + "\" : [1048576]\n";
+    CHECK(refusal(many).find("\"k16\" is too large to be made of zeros") != std::string::npos); // they count together
+}

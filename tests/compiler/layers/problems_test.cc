@@ -1,6 +1,7 @@
 // Everything that is wrong with a model is said in one go, each line with its place, what was expected and what was found.
 #include "tests/compiler/layers/tiny_model.h"
 #include <algorithm>
+#include <ctime>
 #include <doctest/doctest.h>
 
 using namespace longwave;
@@ -202,4 +203,19 @@ TEST_CASE("lower: labels fit an output") {
     CHECK(with(nullptr) == "labels: expected as many labels as an output is wide (\"two\" is 2), found 3");
     CHECK(with({{"output", "three"}}).empty());
     CHECK(with({{"output", "two"}}) == "decision.output: expected an output as wide as the 3 labels, found \"two\" of width 2");
+}
+
+TEST_CASE("lower: missing weights among thousands of unused ones are reported in little time") {
+    nlohmann::json layers = nlohmann::json::array();
+    Shapes shapes;
+    for (int i = 0; i < 4000; ++i) {
+        layers.push_back({{"type", "linear"}, {"name", "layer" + std::to_string(i)}, {"out_features", 4}});
+        shapes.push_back({"layre" + std::to_string(i) + ".weight", {4, 4}});
+        shapes.push_back({"layre" + std::to_string(i) + ".bias", {4}});
+    }
+    const std::clock_t start = std::clock();
+    const std::string message = failure("features 4", layers.dump(), weights_of(shapes));
+    CHECK(double(std::clock() - start) / CLOCKS_PER_SEC < 2); // comparing all with all takes minutes
+    CHECK(message.find("did you mean \"layre0.bias\"?") != message.npos);
+    CHECK(message.ends_with(" more problems"));
 }

@@ -66,6 +66,15 @@ const Case cases[] = {
     {"block over 2^24", 6, [](Draft &d) { d.plan.entries[run]->block = (1 << 24) + 1; }},
     {"entry period 0", 6, [](Draft &d) { d.plan.entries[stream]->period = 0; }},
     {"entry period over 2^20", 6, [](Draft &d) { d.plan.entries[stream]->period = (1 << 20) + 1; }},
+    {"more tiles in all than a plan may run", 6,
+     [](Draft &d) {
+         for (int i = 0; i < 17; ++i) {
+             auto &steps = d.plan.entries[run]->steps;
+             steps.insert(steps.begin(), std::make_unique<fb::StepT>(*steps[0]));
+             steps[0]->tiles = 1 << 20;
+         }
+     }},
+    {"a delay that keeps a finished stream pulling for minutes", 6, [](Draft &d) { d.plan.entries[stream]->outputs[0]->delay = (1 << 20) + 1; }},
     {"no tiles", 6, [](Draft &d) { step(d, stream, 0).tiles = 0; }},
     {"65 arguments", 6, [](Draft &d) { for (int i = 0; i < 64; ++i) step(d, stream, 0).args.push_back(constant(0)); }},
     {"17 code variants", 6, [](Draft &d) { for (int i = 0; i < 16; ++i) d.plan.variants.push_back(std::make_unique<fb::CodeVariantT>(*d.plan.variants[0])); }},
@@ -181,6 +190,7 @@ const Case cases[] = {
     {"two runs that differ", 13, [](Draft &d) { auto other = std::make_unique<fb::EntryT>(*d.plan.entries[run]); other->outputs[0]->name = "z"; d.plan.entries.push_back(std::move(other)); }},
     // V14
     {"two outputs of a step overlap", 14, [](Draft &d) { step(d, stream, 1).args[3] = at(fb::Space::state, 96); d.plan.entries[stream]->outputs[1]->place = std::make_unique<fb::Place>(96, 0, 0, 1, 0, fb::Space::state); }},
+    {"tiles of a zero step overlap", 14, [](Draft &d) { step(d, run, 0).tiles = 2; }},
     {"tiles write the same bytes", 14, [](Draft &d) { step(d, stream, 0).tiles = 2; }},
     {"tiles of prepare write the same bytes", 14, [](Draft &d) { step(d, prepare, 0).tiles = 3; }},
     // V15

@@ -355,6 +355,12 @@ TEST_CASE("package: all problems are reported at once, and no more than can be r
     CHECK(cut.ends_with("\nand 800 more problems"));
 }
 
+TEST_CASE("package: control characters in a syntax error are escaped") {
+    const std::string message = failure("\x7f{}");
+    CHECK(message.find("\\x7f") != message.npos);
+    CHECK(message.find('\x7f') == message.npos);
+}
+
 TEST_CASE("package: descriptions made to take long are refused in little time") {
     auto seconds = [](const std::string &text) {
         const auto start = std::chrono::steady_clock::now();

@@ -1,0 +1,97 @@
+// Saved states of streams. The first byte picks the model (bit 0) and whether the state is given the right identity (bit 1: of weights, layout and size), the next
+// says how much is pushed afterwards, the rest is the state.
+// What must hold: any bytes are loaded or give LW_BAD_STATE; a refused state changes nothing; an accepted one is saved again as it came; a stream goes on from it
+// and, once finished, ends.
+#include "longwave/longwave.h"
+#include "tests/fuzz/must.h"
+#include "tests/support/tiny_model.h"
+#include <algorithm>
+#include <cstring>
+
+using namespace longwave;
+using fuzz::must;
+
+namespace {
+
+constexpr uint32_t queue = 8;
+
+struct Subject {
+    lw_model *model = nullptr;
+    lw_stream *stream = nullptr;
+    bool tokens = false;
+    std::vector<uint8_t> fresh; // the state at reset
+
+    explicit Subject(const test::Draft &draft) {
+        const std::vector<uint8_t> bytes = draft.bytes();
+        lw_open_options options{};
+        options.struct_size = sizeof options;
+        options.allow_unsigned_code = 1;
+        must(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK, "the test model opens");
+        lw_input_info input{};
+        input.struct_size = sizeof input;
+        must(lw_model_input(model, 0, &input) == LW_OK, "it has an input");
+        tokens = input.kind == LW_TOKENS;
+        lw_stream_options stream_options{};
+        stream_options.struct_size = sizeof stream_options;
+        stream_options.format = tokens ? LW_I32 : LW_F32;
+        stream_options.queue = queue;
+        must(lw_stream_create(model, &stream_options, &stream) == LW_OK, "and streams");
+        fresh = saved();
+    }
+
+    std::vector<uint8_t> saved() const {
+        size_t n = 0;
+        must(lw_stream_save(stream, nullptr, 0, &n) == LW_OK, "the size of a state");
+        std::vector<uint8_t> bytes(n);
+        must(lw_stream_save(stream, bytes.data(), n, &n) == LW_OK && n == bytes.size(), "a state is saved");
+        return bytes;
+    }
+
+    void pull_some(int limit, lw_status expected) {
+        lw_output row{};
+        row.struct_size = sizeof row;
+        lw_status status = LW_OK;
+        float sum = 0;
+        while (limit-- > 0 && (status = lw_stream_pull(stream, &row)) == LW_OK)
+            for (uint32_t i = 0; i < row.width; ++i) sum += row.data[i]; // every value is there to be read
+        [[maybe_unused]] static volatile float sink;
+        sink = sum;
+        must(status == expected, "pulling comes to its end");
+    }
+};
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static Subject audio(test::audio_model()), ids(test::token_model());
+    if (size < 2) return 0;
+    Subject &subject = data[0] & 1 ? ids : audio;
+    std::vector<uint8_t> state(data + 2, data + size);
+    constexpr size_t identity = 48; // StreamState: weights, layout, state_bytes
+    if ((data[0] & 2) && state.size() >= identity) std::memcpy(state.data(), subject.fresh.data(), identity);
+
+    must(lw_stream_reset(subject.stream) == LW_OK, "reset");
+    const lw_status status = lw_stream_load(subject.stream, state.empty() ? data : state.data(), state.size()); // NULL would be another matter
+    must(status == LW_OK || status == LW_BAD_STATE, "a state is loaded or refused as one");
+    if (status != LW_OK) {
+        must(subject.saved() == subject.fresh, "a refused state changes nothing");
+        return 0;
+    }
+    must(subject.saved() == state, "what was loaded is what is saved");
+
+    const size_t ticks = data[1];
+    std::vector<float> samples(ticks, 0.25f);
+    std::vector<int32_t> tokens(ticks, 3);
+    const uint8_t *from = subject.tokens ? reinterpret_cast<const uint8_t *>(tokens.data()) : reinterpret_cast<const uint8_t *>(samples.data());
+    for (size_t done = 0; done < ticks;) {
+        size_t taken = 0;
+        const lw_status pushed = lw_stream_push(subject.stream, from + 4 * done, ticks - done, &taken);
+        if (pushed == LW_WRONG_STATE) break; // the state was that of a finished stream
+        must(pushed == LW_OK && taken <= ticks - done, "push takes what it is given");
+        done += taken;
+        if (done < ticks) subject.pull_some(1000, LW_AGAIN);
+    }
+    lw_stream_finish(subject.stream); // LW_WRONG_STATE when it is finished already
+    subject.pull_some(1000, LW_END);
+    return 0;
+}
