@@ -146,7 +146,9 @@ class Cli(unittest.TestCase):
         self.assertEqual(len(proof["variants"]), 1)
         self.assertEqual(proof["variants"][0]["cuts"], 20)
         self.assertTrue(proof["variants"][0]["bit_equal"])
-        self.assertLess(proof["variants"][0]["largest_error"], 5e-5)
+        self.assertEqual(proof["variants"][0]["cut_ticks"], 8 * 160 + 80)
+        self.assertEqual(proof["variants"][0]["limit"], 1e-5)
+        self.assertLess(proof["variants"][0]["largest_error"], 1e-5)
 
     def test_compile_tells_people_what_became_of_every_layer(self):
         out = self.scratch / "human.lw"
