@@ -49,10 +49,8 @@ Input read_input(const json &object, const std::string &path, Problems &problems
         if (kind != k.name) continue;
         input.kind = k.kind;
         only_keys(object, {"name", "kind", k.key}, path, problems);
-        if (!object.contains(k.key))
-            problems.add(member(path, k.key), std::string("this key (") + k.name + " needs it)", "no such key");
-        else if (integer_in(object[k.key], 1, k.high, member(path, k.key), problems))
-            input.*k.field = object[k.key];
+        if (!object.contains(k.key)) problems.add(member(path, k.key), std::string("this key (") + k.name + " needs it)", "no such key");
+        else if (integer_in(object[k.key], 1, k.high, member(path, k.key), problems)) input.*k.field = object[k.key];
         return input;
     }
     problems.add(path + ".kind", "\"audio\", \"features\" or \"tokens\"", object.contains("kind") ? describe(kind) : "no such key",
@@ -109,10 +107,18 @@ std::vector<std::string> read_labels(const json &model, Problems &problems) {
     return labels;
 }
 
-void expect_label(const std::string &label, const std::vector<std::string> &labels, const std::string &path, Problems &problems) {
-    if (std::find(labels.begin(), labels.end(), label) == labels.end())
-        problems.add(path, "one of the labels", in_quotes(label), problems.hint(label, labels));
-}
+// The labels, found fast: a hostile list asks for each of tens of thousands.
+class Labels {
+public:
+    explicit Labels(const std::vector<std::string> &labels) : labels_(labels), set_(labels.begin(), labels.end()) {}
+    void expect(const std::string &label, const std::string &path, Problems &problems) const {
+        if (!set_.count(label)) problems.add(path, "one of the labels", in_quotes(label), problems.hint(label, labels_));
+    }
+
+private:
+    const std::vector<std::string> &labels_;
+    std::set<std::string_view> set_;
+};
 
 Decision read_decision(const json &object, const Package &package, Problems &problems) {
     Decision decision;
@@ -124,6 +130,7 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     only_keys(object, {"output", "ignore", "threshold", "smoothing_ms", "min_count", "release", "refractory_ms"}, path, problems);
     if (package.labels.empty()) problems.add(path, "labels in the model", "none", "name the classes under \"labels\"");
 
+    const Labels labels(package.labels);
     std::vector<std::string> outputs;
     for (const auto &o : package.outputs) outputs.push_back(o.name);
     const json output = object.value("output", json());
@@ -138,7 +145,7 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     for (size_t i = 0; ignore.is_array() && i < ignore.size(); ++i) {
         if (!good_name(ignore[i], element("decision.ignore", i), true, problems)) continue;
         decision.ignore.push_back(ignore[i]);
-        expect_label(decision.ignore.back(), package.labels, element("decision.ignore", i), problems);
+        labels.expect(decision.ignore.back(), element("decision.ignore", i), problems);
     }
 
     const json thresholds = object.value("threshold", json::object());
@@ -146,12 +153,10 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     for (const auto &[label, value] : thresholds.items()) {
         if (!thresholds.is_object()) break;
         const std::string here = member("decision.threshold", label);
-        if (label != "default") expect_label(label, package.labels, here, problems);
+        if (label != "default") labels.expect(label, here, problems);
         if (!number_in(value, 0, 1, here, problems)) continue;
-        if (label == "default")
-            decision.default_threshold = value;
-        else
-            decision.thresholds[label] = value;
+        if (label == "default") decision.default_threshold = value;
+        else decision.thresholds[label] = value;
     }
 
     auto number = [&](const char *key, float &out, double low, double high) {
@@ -252,10 +257,8 @@ Expected<Package> read(const std::string &folder) {
     const std::string model_path = folder + "/model.json";
     auto model = read_file(model_path, max_json_bytes);
     problems.append(model.status());
-    if (auto tensors = read_safetensors(folder + "/weights.safetensors"))
-        weights = *std::move(tensors);
-    else
-        problems.append(tensors.status());
+    if (auto tensors = read_safetensors(folder + "/weights.safetensors")) weights = *std::move(tensors);
+    else problems.append(tensors.status());
     if (!model) return problems.status();
 
     std::string_view text(reinterpret_cast<const char *>(model->data()), model->size());

@@ -34,13 +34,17 @@ Status Problems::status() const {
     return Status::input(std::move(text));
 }
 
-// Edit distance with neighbouring letters swapped counting once ("kernle" → "kernel").
-static size_t distance(std::string_view a, std::string_view b) {
-    std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-    for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
+// Edit distance with neighbouring letters swapped counting once ("kernle" → "kernel"), or something above `limit` when it is above it: then only the
+// band of `limit` places beside the diagonal needs work.
+static size_t distance(std::string_view a, std::string_view b, size_t limit) {
+    const size_t far = limit + 1;
+    std::vector<size_t> before(b.size() + 2, far), last(b.size() + 2, far), row(b.size() + 2, far);
+    for (size_t j = 0; j <= std::min(limit, b.size()); ++j) last[j] = j;
     for (size_t i = 1; i <= a.size(); ++i) {
-        row[0] = i;
-        for (size_t j = 1; j <= b.size(); ++j) {
+        const size_t low = i > limit ? i - limit : 1, high = std::min(b.size(), i + limit);
+        row[low - 1] = low == 1 ? i : far; // the places beside the band are those of an older row
+        row[high + 1] = far;
+        for (size_t j = low; j <= high; ++j) {
             row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
         }
@@ -56,8 +60,9 @@ static std::string nearest(std::string_view word, const std::vector<std::string>
     size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1; // anything further away is another word
     for (const auto &candidate : candidates) {
         if (candidate.size() > word.size() + best_distance || word.size() > candidate.size() + best_distance) continue;
-        size_t d = distance(word, candidate);
+        size_t d = distance(word, candidate, best_distance - 1);
         if (d < best_distance) best = candidate, best_distance = d;
+        if (best_distance <= 1) break;
     }
     return best;
 }
@@ -115,18 +120,12 @@ std::string element(std::string_view path, size_t index) { return std::string(pa
 std::string describe(const nlohmann::json &value) {
     using Kind = nlohmann::json::value_t;
     switch (value.type()) {
-    case Kind::null:
-        return "null";
-    case Kind::string:
-        return "the text " + in_quotes(value.get_ref<const std::string &>());
-    case Kind::object:
-        return value.empty() ? "an empty object" : "an object";
-    case Kind::array:
-        return "a list of " + std::to_string(value.size());
-    case Kind::boolean:
-        return value.get<bool>() ? "true" : "false";
-    default:
-        return value.dump();
+    case Kind::null: return "null";
+    case Kind::string: return "the text " + in_quotes(value.get_ref<const std::string &>());
+    case Kind::object: return value.empty() ? "an empty object" : "an object";
+    case Kind::array: return "a list of " + std::to_string(value.size());
+    case Kind::boolean: return value.get<bool>() ? "true" : "false";
+    default: return value.dump();
     }
 }
 
