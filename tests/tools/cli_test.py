@@ -16,6 +16,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 OK, CHECK_FAILED, USAGE, BAD_INPUT, DEVICE = 0, 1, 2, 3, 4
@@ -92,6 +94,9 @@ class Cli(unittest.TestCase):
         SCRATCH.mkdir(parents=True, exist_ok=True)
         cls.scratch = pathlib.Path(tempfile.mkdtemp(prefix="cli-", dir=SCRATCH))
         os.chmod(cls.scratch, 0o755)
+        cls.temporary = cls.scratch / "temporary"  # where the program's temporary folders go: refused() sees what it leaves behind
+        cls.temporary.mkdir()
+        os.chmod(cls.temporary, 0o777)
         cls.package = cls.write_package("package", *model())
         cls.artifact = cls.scratch / "tiny.lw"
         result = cls.run_cli("compile", cls.package, "-o", cls.artifact, "--target", "host", "--stream", "--json")
@@ -118,7 +123,9 @@ class Cli(unittest.TestCase):
         arguments = [str(a) for a in arguments]
         if arguments and arguments[0] == "compile":
             arguments += ["--cache", str(SCRATCH / "kernels")]
-        result = subprocess.run([LONGWAVE, *arguments], input=stdin, stdout=options.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, timeout=300, **options)
+        environment = {**os.environ, "TMPDIR": str(cls.temporary)}
+        result = subprocess.run([LONGWAVE, *arguments], input=stdin, stdout=options.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, timeout=300,
+                                env=environment, **options)
         result.stderr = result.stderr.decode()
         if text and result.stdout is not None:
             result.stdout = result.stdout.decode()
@@ -306,14 +313,30 @@ class Cli(unittest.TestCase):
         self.bad_package("nojson", ["model.json"], lambda d, w: ("{\"format\": ", w))
         self.bad_package("cut", ["head.weight", "cut short"], lambda d, w: (d, safetensors(w)[:-100]), lines=None)  # a line for each tensor
         self.bad_package("noweights", ["weights.safetensors"], lambda d, w: (d, b""))
+        self.bad_package("emptyjson", ["model.json"], lambda d, w: ("", w))
+        self.bad_package("listjson", ["model.json", "object"], lambda d, w: ("[]", w))
+        self.bad_package("foreign", ["weights.safetensors", "no safetensors file"], lambda d, w: (d, self.speech.read_bytes()))
+        self.refused(BAD_INPUT, ["tiny.lw", "found a file"], "compile", self.artifact, "-o", self.scratch / "x.lw")
         self.refused(BAD_INPUT, ["nowhere"], "compile", self.scratch / "nowhere", "-o", self.scratch / "x.lw")
+
+    def test_headers_made_to_take_long(self):
+        header = lambda text: struct.pack("<Q", len(text)) + text
+        tensor = b'"k%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
+        start = time.monotonic()
+        self.bad_package("deepjson", ["model.json", "nested deeper"], lambda d, w: ('{"a":' * 1000000, w))
+        self.bad_package("manyjson", ["model.json", "values"], lambda d, w: ('{"format":[' + "0," * 3000000 + "0]}", w))
+        self.bad_package("bigjson", ["model.json", "16777216 bytes"], lambda d, w: (" " * 20000000, w))
+        self.bad_package("deep", ["weights.safetensors", "nested deeper"], lambda d, w: (d, header(b'{"a":' + b"[" * 10000000)))
+        self.bad_package("many", ["weights.safetensors", "values"], lambda d, w: (d, header(b"{" + b",".join(tensor % i for i in range(200000)) + b"}")))
+        self.bad_package("huge", ["weights.safetensors", "cut short"], lambda d, w: (d, struct.pack("<Q", 1 << 63) + b"{}"))
+        self.assertLess(time.monotonic() - start, 10)  # all six, sanitizers included; without them it is below one second
 
     # ---- bad audio ----------------------------------------------------------------------------------------------------------------------------
 
     def bad_audio(self, words, data, name="bad.wav"):
         path = self.scratch / name
         path.write_bytes(data)
-        for verb in (["listen", self.artifact, path], ["run", self.artifact, "--input", f"audio=@{path}"]):
+        for verb in (["listen", self.artifact, path], ["run", self.artifact, "--input", f"audio=@{path}"], ["eval", self.artifact, "--negatives", path]):
             result = self.refused(BAD_INPUT, [name, *words], *verb)
             if verb[0] == "listen":  # who reads the pipe learns it too; a header may already have been accepted
                 kinds = [json.loads(line)["type"] for line in result.stdout.splitlines()]
@@ -329,7 +352,15 @@ class Cli(unittest.TestCase):
 
     def test_unreadable_audio(self):
         self.bad_audio(["empty"], b"")
-        self.bad_audio(["decoded"], b"no audio in here")
+        self.bad_audio(["decoded", "expected WAV, FLAC or Ogg"], b"no audio in here")
+        for cut in (12, 20, 40):
+            self.bad_audio(["ends before its first sample"], wav(noise(1))[:cut])
+        self.bad_audio(["contradicts itself"], wav(noise(0.1), rate=0))
+        self.bad_audio(["decoded"], b"fLaC\0\0\0\x22" + b"\x10\0" * 5, "cut.flac")
+        self.bad_audio(["decoded"], b"OggS" + bytes(20), "cut.ogg")
+        self.bad_audio(["MP3", "convert"], b"ID3\3" + bytes(500), "tagged.mp3")
+        self.refused(BAD_INPUT, ["cli-", "folder"], "listen", self.artifact, self.scratch)
+        self.refused(BAD_INPUT, ["standard input", "before its first sample"], "listen", self.artifact, stdin=wav(noise(1))[:30])
         self.bad_audio(["no samples"], wav([]))
         self.bad_audio(["2 channels", "--channel"], wav(noise(1), channels=2))
         self.refused(BAD_INPUT, ["none.wav", "opened"], "listen", self.artifact, self.scratch / "none.wav")
@@ -366,26 +397,60 @@ class Cli(unittest.TestCase):
         self.refused(DEVICE, ["old.lw"], "compile", self.package, "-o", old, "--target", "host", "--stream", preexec_fn=limit_files)
         self.assertEqual(old.read_bytes(), b"the old file")
         old.unlink()
+        numbers = self.scratch / "numbers.npy"
+        def limit_to_a_page():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (256, 256))
+        self.refused(DEVICE, ["numbers.npy", "too large"], "run", self.artifact, "--input", "audio=16000", "-o", f"logits={numbers}", preexec_fn=limit_to_a_page)
+        full_link = self.scratch / "full"
+        full_link.symlink_to("/dev/full")  # through a link: a program that replaces what it should write to replaces the link only
+        for verb in (["compile", self.package, "-o", full_link, "--target", "host"], ["run", self.artifact, "--input", "audio=1600", "-o", f"logits={full_link}"]):
+            self.refused(DEVICE, ["full", "No space left on device"], *verb)
+            self.assertTrue(full_link.is_symlink())
+        full_link.unlink()
         with open("/dev/full", "wb") as full:
             self.refused(DEVICE, ["standard output"], "inspect", self.artifact, stdout=full, text=False)
             self.refused(DEVICE, ["standard output"], "listen", self.artifact, self.speech, stdout=full, text=False)
 
-    def test_a_small_file_system_that_fills_up(self):
-        folder = self.scratch / "small"
+    def compile_on_a_mount(self, options, reason):
+        """The artifact goes to a file system of its own, seen by this process only; it is refused with this reason and the file system stays empty."""
+        folder = self.scratch / "mounted"
         folder.mkdir()
-        mount = ["unshare", "-rm", "sh", "-c", f"mount -t tmpfs -o size=16k none '{folder}' && exec \"$@\"", "sh"]
         try:
-            if subprocess.run([*mount, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
-                raise FileNotFoundError
-        except FileNotFoundError:
+            mount = ["unshare", "-rm", "sh", "-c", f"mount -t tmpfs -o {options} none '{folder}' && exec \"$@\"", "sh"]
+            try:
+                able = subprocess.run([*mount, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+            except FileNotFoundError:
+                able = False
+            if not able:
+                self.skipTest("this system does not let the test mount a file system")
+            command = [LONGWAVE, "compile", str(self.package), "-o", str(folder / "x.lw"), "--target", "host", "--stream", "--cache", str(SCRATCH / "kernels")]
+            result = subprocess.run([*mount, "sh", "-c", '"$@"; code=$?; ls -A "$0" >&2; exit $code', str(folder), *command], stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.PIPE, text=True)
+        finally:
             folder.rmdir()
-            self.skipTest("this system does not let the test mount a small file system")
-        command = [LONGWAVE, "compile", str(self.package), "-o", str(folder / "x.lw"), "--target", "host", "--stream", "--cache", str(SCRATCH / "kernels")]
-        result = subprocess.run([*mount, "sh", "-c", '"$@"; code=$?; ls -A "$0" >&2; exit $code', str(folder), *command], stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, text=True)
         self.assertEqual(result.returncode, DEVICE, result.stderr)
-        self.assertRegex(result.stderr, r"\Aerror: .*x\.lw.*No space left on device\n\Z")  # and nothing listed behind it
-        folder.rmdir()
+        self.assertRegex(result.stderr, r"\Aerror: .*x\.lw.*" + reason + r"\n\Z")  # and nothing listed behind it
+
+    def test_a_small_file_system_that_fills_up(self):
+        self.compile_on_a_mount("size=16k", "No space left on device")
+
+    def test_a_file_system_that_is_read_only(self):  # root may not write there either
+        self.compile_on_a_mount("ro", "Read-only file system")
+
+    def test_outputs_that_are_no_files(self):
+        self.refused(DEVICE, ["package", "is a folder"], "compile", self.package, "-o", self.package, "--target", "host")
+        self.refused(DEVICE, ["package", "is a folder"], "run", self.artifact, "--input", "audio=1600", "-o", f"logits={self.package}")
+        self.refused(DEVICE, ["tiny.lw/x.lw", "Not a directory"], "compile", self.package, "-o", self.artifact / "x.lw", "--target", "host")
+        pipe, got = self.scratch / "pipe", []
+        os.mkfifo(pipe)
+        reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+        reader.start()
+        self.assertEqual(self.run_cli("compile", self.package, "-o", pipe, "--target", "host", "--stream").returncode, OK)
+        reader.join(timeout=60)
+        self.assertTrue(pipe.is_fifo(), "a pipe is written to, not replaced")
+        self.assertEqual(got[0], self.artifact.read_bytes())
+        pipe.unlink()
 
     def test_no_permission(self):
         locked = self.scratch / "locked"
@@ -407,6 +472,15 @@ class Cli(unittest.TestCase):
     def test_no_such_output_folder(self):
         self.refused(DEVICE, ["nowhere"], "compile", self.package, "-o", self.scratch / "nowhere" / "x.lw", "--target", "host", "--stream")
 
+    def test_no_room_for_temporary_files(self):
+        cache = self.scratch / "cache"
+        result = subprocess.run([LONGWAVE, "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--cache", cache], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(self.scratch / "nowhere")}, text=True)
+        self.assertEqual(result.returncode, DEVICE, result.stderr)
+        self.assertRegex(result.stderr, r"\Aerror: .*temporary.*\n\Z")
+        self.assertFalse((self.scratch / "x.lw").exists())
+        shutil.rmtree(cache, ignore_errors=True)
+
     def test_no_kernel_compiler(self):
         self.refused(DEVICE, ["nowhere/kgen"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--kgen", "nowhere/kgen", "--block", "320", lines=None)
 
@@ -421,4 +495,7 @@ class Cli(unittest.TestCase):
 
 if __name__ == "__main__":
     LONGWAVE, SCRATCH = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
+    result = unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2, exit=False).result
+    for test, reason in result.skipped:
+        print(f"SKIPPED: {test.id().split('.')[-1]}: {reason}")
+    sys.exit(not result.wasSuccessful())
