@@ -34,9 +34,24 @@ bool write_all(int file, std::span<const uint8_t> bytes) {
     return true;
 }
 
+Status write_in_place(const std::string &path, std::span<const uint8_t> bytes) {
+    Temporary opened;
+    opened.file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (opened.file < 0) return failed("open", path);
+    if (!write_all(opened.file, bytes)) return failed("write", path);
+    const int closed = close(opened.file);
+    opened.file = -1;
+    return closed == 0 ? Status::ok() : failed("write", path);
+}
+
 } // namespace
 
 Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes) {
+    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to, not replaced.
+    struct stat info;
+    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return Status::device(path + ": is a folder; name a file in it");
+    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, bytes);
+
     const size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
     Temporary temporary;

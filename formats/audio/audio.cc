@@ -29,6 +29,10 @@ Expected<SourcePtr> open_source(const std::string &path, const Options &options)
         if (bytes.pipe()) return Status::input(bytes.name() + ": this WAV codec cannot be read from a pipe; PCM and float can");
         return open_sndfile(std::move(bytes), path, options.channel);
     }
+    // MPEG audio by its tag or its first frame (layers 1 to 3): whether libsndfile knows it depends on how it was built, and its decoder writes to stderr.
+    if (!bytes.pipe() && ((first.size() >= 3 && std::memcmp(first.data(), "ID3", 3) == 0) ||
+                          (first.size() > 1 && first[0] == 0xff && (first[1] & 0xe0) == 0xe0 && (first[1] & 6) != 0)))
+        return Status::input(bytes.name() + ": is MP3, which is not read; convert it to WAV, FLAC or Ogg first");
     if (!bytes.pipe() || starts("fLaC", 0) || starts("OggS", 0)) return open_sndfile(std::move(bytes), path, options.channel);
     return open_raw(std::move(bytes), Encoding::s16, options);
 }

@@ -72,7 +72,11 @@ Expected<SourcePtr> open_sndfile(Bytes bytes, const std::string &path, uint32_t 
     } else {
         source->file = sf_open(path.c_str(), SFM_READ, &info);
     }
-    if (!source->file) return Status::input(source->name + ": cannot be decoded: " + sf_strerror(nullptr));
+    if (!source->file) {
+        std::string reason = sf_strerror(nullptr);
+        while (!reason.empty() && (reason.back() == '.' || reason.back() == ' ')) reason.pop_back();
+        return Status::input(source->name + ": cannot be decoded: " + reason + "; expected WAV, FLAC or Ogg, or raw samples with --format s16le");
+    }
     LW_TRY(check_channel(source->name, static_cast<uint32_t>(info.channels), channel));
     source->sample_rate = static_cast<uint32_t>(info.samplerate);
     source->channels = static_cast<uint32_t>(info.channels);

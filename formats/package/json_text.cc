@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t max_values = 2'000'000; // a value takes many times the bytes of its text
+constexpr size_t max_values = 262'144; // a value takes many times the bytes of its text, and longer to read
 
 // Builds the document itself, because only a handler sees a key that comes twice.
 class Handler final : public nlohmann::json_sax<json> {
@@ -77,7 +77,9 @@ private:
 
     bool open(json empty) {
         if (stack_.size() >= max_depth_) {
-            problems_.line(path() + ": nested deeper than " + std::to_string(max_depth_) + " levels; flatten the description");
+            const std::string where = path();
+            problems_.line(source_ + ": " + (where == source_ ? "" : where + ": ") + "nested deeper than " + std::to_string(max_depth_) +
+                           " levels; flatten the description");
             return false;
         }
         json *opened = put(std::move(empty));

@@ -49,10 +49,8 @@ Input read_input(const json &object, const std::string &path, Problems &problems
         if (kind != k.name) continue;
         input.kind = k.kind;
         only_keys(object, {"name", "kind", k.key}, path, problems);
-        if (!object.contains(k.key))
-            problems.add(member(path, k.key), std::string("this key (") + k.name + " needs it)", "no such key");
-        else if (integer_in(object[k.key], 1, k.high, member(path, k.key), problems))
-            input.*k.field = object[k.key];
+        if (!object.contains(k.key)) problems.add(member(path, k.key), std::string("this key (") + k.name + " needs it)", "no such key");
+        else if (integer_in(object[k.key], 1, k.high, member(path, k.key), problems)) input.*k.field = object[k.key];
         return input;
     }
     problems.add(path + ".kind", "\"audio\", \"features\" or \"tokens\"", object.contains("kind") ? describe(kind) : "no such key",
@@ -148,10 +146,8 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
         const std::string here = member("decision.threshold", label);
         if (label != "default") expect_label(label, package.labels, known, here, problems);
         if (!number_in(value, 0, 1, here, problems)) continue;
-        if (label == "default")
-            decision.default_threshold = value;
-        else
-            decision.thresholds[label] = value;
+        if (label == "default") decision.default_threshold = value;
+        else decision.thresholds[label] = value;
     }
 
     auto number = [&](const char *key, float &out, double low, double high) {
@@ -252,10 +248,8 @@ Expected<Package> read(const std::string &folder) {
     const std::string model_path = folder + "/model.json";
     auto model = read_file(model_path, max_json_bytes);
     problems.append(model.status());
-    if (auto tensors = read_safetensors(folder + "/weights.safetensors"))
-        weights = *std::move(tensors);
-    else
-        problems.append(tensors.status());
+    if (auto tensors = read_safetensors(folder + "/weights.safetensors")) weights = *std::move(tensors);
+    else problems.append(tensors.status());
     if (!model) return problems.status();
 
     std::string_view text(reinterpret_cast<const char *>(model->data()), model->size());

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr uint64_t max_header = 100'000'000; // the format's own limit
 constexpr uint64_t max_file = uint64_t{1} << 36;
-constexpr size_t max_rank = 8, max_tensors = 65'536;
+constexpr size_t max_rank = 8, max_tensors = 16'384;
 
 float widen_half(uint16_t h) {
     uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 0x3ffu;
@@ -126,8 +126,7 @@ void check_layout(std::vector<Entry> &entries, uint64_t size, const std::string 
                          "the file is cut short; copy or export it again");
         else if (entry.begin < at)
             problems.add(where, "a start at " + std::to_string(at), std::to_string(entry.begin) + ", which overlaps the tensor before");
-        else if (entry.begin > at)
-            problems.add(where, "a start at " + std::to_string(at), std::to_string(entry.begin) + ", which leaves a gap");
+        else if (entry.begin > at) problems.add(where, "a start at " + std::to_string(at), std::to_string(entry.begin) + ", which leaves a gap");
         at = std::max(at, entry.end);
     }
     if (at < size) problems.add(source, "the last tensor to end at the end of the file", std::to_string(size - at) + " bytes after it");

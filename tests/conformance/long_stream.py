@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 RATE, TAIL_SECONDS, COMPARED_SECONDS = 16000, 30, 2
-LIMIT = 5e-5  # relative to the largest logit
+LIMIT = 1e-5  # relative to the largest logit
 
 
 def write_wav(path, samples):

@@ -3,17 +3,9 @@
 #include "longwave/spotter.h"
 #include "tests/support/faults.h"
 #include "tests/support/session.h"
-#include <cfenv>
-#include <cmath>
-#include <cstddef>
-#include <cstring>
+#include "tests/support/system_calls.h"
 #include <doctest/doctest.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -48,19 +40,6 @@ long work(lw_stream *stream, lw_stream *other, lw_spotter *spotter, const float 
     return seen;
 }
 
-// From here on any system call but exit ends this process.
-bool forbid_system_calls() {
-    sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit_group, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-    };
-    sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 } // namespace
 
 TEST_CASE("real time: no allocation, no lock") {
@@ -90,30 +69,12 @@ TEST_CASE("real time: no system call") {
     REQUIRE(lw_spotter_create(words, nullptr, &spotter) == LW_OK);
     const std::vector<float> x = noise(64);
     std::vector<uint8_t> saved(1 << 16);
-    const pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        if (!forbid_system_calls()) syscall(SYS_exit_group, 77);
-        const long seen = work(stream, other, spotter, x.data(), x.size(), saved.data(), saved.size());
-        syscall(SYS_exit_group, seen > 0 ? 0 : 1);
-    }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-        MESSAGE("SKIPPED: this system does not let a process forbid itself system calls");
-    } else {
-        CHECK(WIFEXITED(status)); // else killed by the first call it made
-        CHECK(WEXITSTATUS(status) == 0);
-    }
+    const Verdict verdict = without_system_calls([&] { return work(stream, other, spotter, x.data(), x.size(), saved.data(), saved.size()) > 0; });
+    if (verdict == Verdict::cannot_tell) MESSAGE("SKIPPED: this system does not let a process forbid itself system calls");
+    else CHECK(verdict == Verdict::obeyed); // else killed by the first call it made
     // That the guard bites: the same process, one system call.
-    const pid_t guilty = fork();
-    if (guilty == 0) {
-        if (!forbid_system_calls()) syscall(SYS_exit_group, 77);
-        syscall(SYS_getpid);
-        syscall(SYS_exit_group, 0);
-    }
-    REQUIRE(waitpid(guilty, &status, 0) == guilty);
-    CHECK((WIFSIGNALED(status) || WEXITSTATUS(status) == 77));
+    const Verdict guilty = without_system_calls([] { return syscall(SYS_getpid) > 0; });
+    CHECK((guilty == Verdict::killed || guilty == Verdict::cannot_tell));
     lw_spotter_destroy(spotter);
 }
 

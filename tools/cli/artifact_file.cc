@@ -27,7 +27,7 @@ Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
     if (const artifact::Broken broken = artifact::verify(request, &result.view_)) {
         if (broken.no_memory) return Status::device(path + ": not enough memory to check the artifact");
         return Status::input(path + ": not a sound artifact: rule V" + std::to_string(broken.rule) + ": " + broken.text + " (" +
-                             std::to_string(broken.a) + ", " + std::to_string(broken.b) + ")");
+                             std::to_string(broken.a) + ", " + std::to_string(broken.b) + "); copy it again, or compile it again");
     }
     return result;
 }

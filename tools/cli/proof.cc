@@ -14,13 +14,13 @@ const void *tick(const Model &model, const Sequence &in, size_t at) {
     return static_cast<const uint8_t *>(in.data(0)) + at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
 }
 
-// Streams the sequence in pushes of the sizes `size()` gives.
-template <class Size> Status stream(const Model &model, const Sequence &in, Stream &stream, Size size, Rows &rows) {
+// Streams the first `ticks` of the sequence in pushes of the sizes `size()` gives.
+template <class Size> Status stream(const Model &model, const Sequence &in, size_t ticks, Stream &stream, Size size, Rows &rows) {
     rows.assign(model.stream_outputs.size(), {});
     const auto keep = [&](const lw_output &row) { rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width); };
     LW_TRY(stream.reset());
-    for (size_t at = 0; at < in.rows;) {
-        const size_t n = std::min<size_t>(size(), in.rows - at);
+    for (size_t at = 0; at < ticks;) {
+        const size_t n = std::min<size_t>(size(), ticks - at);
         LW_TRY(stream.push(tick(model, in, at), n, keep));
         at += n;
     }
@@ -66,25 +66,33 @@ Expected<Proof> prove_stream(const Model &model, unsigned cuts) {
     const size_t block = std::max<uint32_t>(1, model.info.stream_block);
     const size_t ticks = model.info.has_run ? model.info.run_capacity : 100 * block;
     proof.ticks = ticks;
+    proof.cut_ticks = std::min(ticks, std::max<size_t>(8 * block, 512) + block / 2);
     const Sequence in = made_up(model, ticks, 7);
     LW_ASSIGN(Stream stream_of, Stream::create(model));
-    Rows blocks, cut, whole;
-    LW_TRY(stream(
-        model, in, stream_of, [&] { return block; }, blocks));
+    const auto by_blocks = [&] { return block; };
+    Random random(11);
+    // From sample by sample to many blocks at once; the kind of cut changes from time to time.
+    const size_t longest[] = {3, block + 1, 3 * block, 16 * block};
+    size_t kind = 0;
+    const auto at_random = [&] {
+        if (random.below(32) == 0) kind = random.below(4);
+        return 1 + static_cast<size_t>(random.below(longest[kind]));
+    };
+
+    Rows blocks, cut;
+    LW_TRY(stream(model, in, ticks, stream_of, by_blocks, blocks));
     if (model.info.has_run) {
         LW_ASSIGN(Runner runner, Runner::create(model));
-        LW_ASSIGN(whole, runner.run(in));
+        LW_ASSIGN(const Rows whole, runner.run(in));
         LW_TRY(compare(model, blocks, whole, proof));
     }
-    Random random(11);
-    for (unsigned i = 0; i < cuts; i++) {
-        const size_t longest = i % 4 == 0   ? 3
-                               : i % 4 == 1 ? block + 1
-                               : i % 4 == 2 ? 3 * block
-                                            : ticks; // from sample by sample to nearly all at once
-        LW_TRY(stream(
-            model, in, stream_of, [&] { return 1 + static_cast<size_t>(random.below(longest)); }, cut));
-        proof.cuts++;
+    LW_TRY(stream(model, in, ticks, stream_of, at_random, cut));
+    proof.bit_equal = same_bits(blocks, cut);
+
+    LW_TRY(stream(model, in, proof.cut_ticks, stream_of, by_blocks, blocks));
+    for (; proof.cuts < cuts; proof.cuts++) {
+        kind = proof.cuts % 4;
+        LW_TRY(stream(model, in, proof.cut_ticks, stream_of, at_random, cut));
         if (!same_bits(blocks, cut)) proof.bit_equal = false;
     }
     return proof;
@@ -93,14 +101,16 @@ Expected<Proof> prove_stream(const Model &model, unsigned cuts) {
 nlohmann::ordered_json to_json(const Proof &proof) {
     nlohmann::ordered_json json = {{"variant", proof.variant}, {"holds", proof.holds()}, {"ticks", proof.ticks}};
     if (proof.compared) json.update({{"rows", proof.rows}, {"largest_error", proof.largest_error}, {"limit", proof.limit}});
-    json.update({{"cuts", proof.cuts}, {"bit_equal", proof.bit_equal}});
+    json.update({{"cuts", proof.cuts}, {"cut_ticks", proof.cut_ticks}, {"bit_equal", proof.bit_equal}});
     return json;
 }
 
 std::string to_text(const Proof &proof) {
-    std::string text =
-        proof.compared ? format("= whole within %.1e (limit %.0e)", proof.largest_error, proof.limit) : "not compared (no whole-sequence entry)";
-    text += format(proof.bit_equal ? ", bit-equal for %u random cuts" : ", NOT bit-equal for %u random cuts", proof.cuts);
+    const auto ticks = static_cast<unsigned long long>(proof.ticks), cut_ticks = static_cast<unsigned long long>(proof.cut_ticks);
+    std::string text = proof.compared ? format("= whole within %.1e over %llu ticks (limit %.0e)", proof.largest_error, ticks, proof.limit)
+                                      : "not compared (no whole-sequence entry)";
+    text += format("%s for %u random cuts of %llu ticks and one of all %llu", proof.bit_equal ? ", bit-equal" : ", NOT bit-equal", proof.cuts,
+                   cut_ticks, ticks);
     if (!proof.holds()) text += " -- the promise does not hold";
     return text;
 }

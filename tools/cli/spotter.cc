@@ -65,7 +65,6 @@ Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &m
     Spotter result;
     result.handle_ = std::shared_ptr<lw_spotter>(spotter, [keep = model.handle](lw_spotter *s) { lw_spotter_destroy(s); });
     result.rate_ = model.audio()->sample_rate;
-    result.labels_ = model.labels.size();
 
     const float smoothing = flags.smoothing_ms.value_or(stored->smoothing_ms());
     const uint32_t count = flags.min_count.value_or(stored->min_count());

@@ -42,7 +42,6 @@ private:
     Status pull(const OnEvent &event);
     std::shared_ptr<lw_spotter> handle_;
     double rate_ = 1, latency_ms_ = 0;
-    size_t labels_ = 0;
     nlohmann::ordered_json settings_;
 };
 

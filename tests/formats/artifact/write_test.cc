@@ -144,6 +144,22 @@ TEST_CASE("write_file_atomically: a folder that is not there, and a folder in th
     CHECK(missing.fault() == Fault::device);
     CHECK(missing.message().find("No such file or directory") != std::string::npos);
     fs::create_directory(folder.file());
-    CHECK(artifact::write_file_atomically(folder.file(), old_bytes).fault() == Fault::device);
+    const Status in_the_way = artifact::write_file_atomically(folder.file(), old_bytes);
+    CHECK(in_the_way.fault() == Fault::device);
+    CHECK(in_the_way.message().ends_with("is a folder; name a file in it"));
+    CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("write_file_atomically: a device is written to, not replaced") {
+    const Folder folder;
+    fs::create_symlink("/dev/full", folder.file()); // a link, so that a defect replaces only that
+    const Status full = artifact::write_file_atomically(folder.file(), old_bytes);
+    CHECK(full.fault() == Fault::device);
+    CHECK(full.message().find("No space left on device") != std::string::npos);
+    CHECK(fs::is_symlink(folder.file()));
+    fs::remove(folder.file());
+    fs::create_symlink("/dev/null", folder.file());
+    CHECK(artifact::write_file_atomically(folder.file(), old_bytes));
+    CHECK(fs::is_symlink(folder.file()));
     CHECK(folder.entries() == 1);
 }

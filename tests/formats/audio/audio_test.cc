@@ -202,6 +202,8 @@ TEST_CASE("what cannot be read says so in one line with the file's name") {
     refused(write("noformat.wav", "RIFF" + le(0, 4) + "WAVE" + "data" + le(6, 4) + three), at_16k(), "before their format");
     refused(write("zero.wav", wav(three, 6, 0)), at_16k(), "contradicts itself");
     refused(write("flac.flac", "fLaC and then nonsense"), at_16k(), "cannot be decoded");
+    refused(write("tagged.mp3", "ID3\x03" + std::string(600, '\0')), at_16k(), "is MP3, which is not read; convert it");
+    refused(write("bare.mp3", "\xff\xfb\x90" + std::string(600, '\0')), at_16k(), "is MP3");
 }
 
 TEST_CASE("wav: cut anywhere, a header is an error or the samples that are there, never a crash") {
