@@ -1,5 +1,5 @@
-// expand_scales: the taps of a `cat` kernel from parameters [N, C', H, d] with growth and norm already folded in. The artifact stores these
-// parameters; the runtime expands them once, at open.
+// expand_scales: the taps of a `cat` kernel from parameters [N, C', H, d] with growth and norm already folded in, plus, where given, the taps [C', H, m] of
+// a short kernel that was merged into it. The artifact stores these parameters; the runtime expands them once, at open.
 #include "compiler/ops/multi_scale.h"
 #include "compiler/ops/rules.h"
 
@@ -13,12 +13,16 @@ MultiScale scales_of(const Node &node, const Type &parameters) {
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::flag(node, "nearest").status());
     LW_TRY(rules::integer(node, "init_scale", 0, 24).status());
-    LW_TRY(rules::count(in, 1));
+    if (in.size() != 2) LW_TRY(rules::count(in, 1));
     LW_TRY(rules::operand(in[0], "parameters", {0, 0, 0, 0}));
     if (in[0].dims[0] > 24) return Status::input(fmt::format("expected at most 24 scales, found {}", in[0].dims[0]));
     const uint64_t full = scales_of(node, in[0]).taps();
     LW_TRY(rules::elements({in[0].dims[1], in[0].dims[2], full}, "the kernel").status());
     LW_ASSIGN(const uint32_t taps, rules::integer(node, "taps", 1, static_cast<uint32_t>(full)));
+    if (in.size() == 2) {
+        LW_TRY(rules::operand(in[1], "short kernel", {in[0].dims[1], in[0].dims[2], 0}));
+        if (in[1].dims[2] > taps) return Status::input(fmt::format("short kernel expected at most the {} taps of the long one, found {}", taps, in[1].dims[2]));
+    }
     Type type = in[0];
     type.dims = {in[0].dims[1], in[0].dims[2], taps};
     return type;
@@ -30,6 +34,10 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
     for (uint32_t i = 0; i < dims[0]; ++i)
         for (size_t r = 0; r < rows; ++r)
             add_scale(scales_of(node, context.types[0]), i, &in[0]->data[(i * rows + r) * dims[3]], 1.0, &out.data[r * taps], taps);
+    if (in.size() == 1) return;
+    const size_t length = context.types[1].dims[2];
+    for (size_t r = 0; r < rows; ++r)
+        for (size_t j = 0; j < length; ++j) out.data[r * taps + j] += in[1]->data[r * length + j];
 }
 
 } // namespace

@@ -18,21 +18,24 @@ using ir::ValueId;
 
 bool is(const ir::Node *node, std::string_view op) { return node && op == node->op->name; }
 
-// A branch on x in lag form: y[t] = Σ_j taps[h][j] x[t−j] + bias[h], and, where `expanded` names a kernel whose taps are not known yet, that convolution of x.
+// A branch on x in lag form: y[t] = Σ_j taps[h][j] x[t−j] + bias[h], and, where `expanded` is an expand_scales whose taps are not known yet, gain[h] times the
+// convolution of x with these.
 struct Branch {
     std::vector<std::vector<double>> taps; // [H][K]
     std::vector<double> bias;              // [H]
-    std::optional<ValueId> expanded;
+    const ir::Node *expanded = nullptr;
+    std::vector<double> gain;              // [H], of `expanded`
     std::vector<std::string> parts;        // "3", "5", "identity"
     bool direct = false, norm = false;     // D in tap 0, a norm in taps and bias: merging it alone saves something
     bool depthwise = true;                 // every convolution in it is a depthwise conv2d, and so will be the merged one
     std::string layer;                     // of its longest convolution
 
     size_t length() const { return taps[0].size(); }
+    size_t expanded_length() const { return static_cast<size_t>(expanded->integer("taps")); }
 };
 
 Branch identity(uint32_t heads) {
-    return {std::vector(heads, std::vector{1.0}), std::vector(heads, 0.0), {}, {"identity"}, false, false, true, {}};
+    return {.taps = std::vector(heads, std::vector{1.0}), .bias = std::vector(heads, 0.0), .gain = std::vector(heads, 1.0), .parts = {"identity"}, .layer = {}};
 }
 
 // conv2d over one frequency with a filter for each channel: a short causal convolution in torch order, so lag j has weight W[kt − 1 − j].
@@ -60,27 +63,34 @@ std::optional<Branch> short_convolution(const ir::Graph &graph, const ir::Node &
 
 std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) {
     const ir::Constant *k = graph.constant(node.inputs[1]), *d = graph.constant(node.inputs[2]);
-    if (node.integer("two_sided") || node.integer("channels") != 1 || !d) return {};
+    const ir::Node *expand = graph.producer(node.inputs[1]);
+    if (node.integer("two_sided") || node.integer("channels") != 1 || !d || (!k && !is(expand, "expand_scales"))) return {};
     const auto &dims = graph.type(node.inputs[1]).dims; // [1, H, taps]
     Branch branch = identity(dims[1]);
     branch.parts = {k ? fmt::format("{}", dims[2]) : fmt::format("long {}", dims[2])};
     branch.layer = node.layer;
     branch.depthwise = false;
+    // Of an expanded kernel, the taps known now are those of a short one that was merged into it before.
+    const ir::Constant *known = k ? k : expand->inputs.size() == 2 ? graph.constant(expand->inputs[1]) : nullptr;
+    if (!k && (!graph.constant(expand->inputs[0]) || (expand->inputs.size() == 2 && !known))) return {};
+    const auto length = static_cast<ptrdiff_t>(known ? known->data->size() / dims[1] : 1);
     for (size_t h = 0; h < dims[1]; ++h) {
         const double direct = (*d->data)[h];
         branch.direct |= k && direct != 0;
-        if (k) branch.taps[h].assign(k->data->begin() + static_cast<ptrdiff_t>(h * dims[2]), k->data->begin() + static_cast<ptrdiff_t>((h + 1) * dims[2]));
+        if (known) branch.taps[h].assign(known->data->begin() + static_cast<ptrdiff_t>(h) * length, known->data->begin() + static_cast<ptrdiff_t>(h + 1) * length);
         else branch.taps[h] = {0.0};
         branch.taps[h][0] += direct;
     }
-    if (!k) branch.expanded = node.inputs[1];
+    if (!k) branch.expanded = expand;
     return branch;
 }
 
+// Nothing where both have a kernel that is expanded later, or one is shorter than the other branch.
 std::optional<Branch> sum(Branch a, const Branch &b) {
-    if ((a.expanded && (b.expanded || b.length() > 1)) || (b.expanded && a.length() > 1)) return {};
+    if (a.expanded && b.expanded) return {};
+    if ((a.expanded && b.length() > a.expanded_length()) || (b.expanded && a.length() > b.expanded_length())) return {};
     if (b.expanded || (!a.expanded && b.length() > a.length()) || a.layer.empty()) a.layer = b.layer;
-    if (b.expanded) a.expanded = b.expanded;
+    if (b.expanded) a.expanded = b.expanded, a.gain = b.gain;
     for (size_t h = 0; h < a.taps.size(); ++h) {
         if (a.taps[h].size() < b.taps[h].size()) a.taps[h].resize(b.taps[h].size());
         for (size_t j = 0; j < b.taps[h].size(); ++j) a.taps[h][j] += b.taps[h][j];
@@ -93,11 +103,11 @@ std::optional<Branch> sum(Branch a, const Branch &b) {
     return a;
 }
 
-std::optional<Branch> scaled(Branch branch, const std::vector<double> &scale, const std::vector<double> &shift) {
-    if (branch.expanded) return {}; // its taps are not there to be scaled
+Branch scaled(Branch branch, const std::vector<double> &scale, const std::vector<double> &shift) {
     for (size_t h = 0; h < branch.taps.size(); ++h) {
         const double s = scale[h % scale.size()];
         for (double &tap : branch.taps[h]) tap *= s;
+        branch.gain[h] *= s;
         branch.bias[h] = branch.bias[h] * s + shift[h % shift.size()];
     }
     branch.norm = true;
@@ -160,29 +170,22 @@ struct Merge {
     Branch branch;
 };
 
-// What merges of `terms` on x: everything with known taps; or, where only single taps stand beside an expanded kernel, those with it.
+// What merges of `terms` on x: all branches, but for a second kernel that is expanded later.
 std::optional<Merge> merge_on(const ir::Graph &graph, ValueId x, const std::vector<ValueId> &terms, bool alone) {
-    std::optional<Merge> known, expanded;
-    const auto join = [&](std::optional<Merge> &merge, ValueId term, const Branch &branch) {
-        if (!merge) merge = Merge{x, {}, branch};
-        else merge->branch = *sum(std::move(merge->branch), branch);
-        merge->terms.push_back(term);
-    };
+    std::optional<Merge> merge;
     for (const ValueId term : terms) {
         const auto branch = branch_of(graph, term, x, alone);
-        if (branch && !branch->expanded) join(known, term, *branch);
-        if (branch && branch->expanded && !expanded) join(expanded, term, *branch);
-    }
-    if (known && expanded && known->branch.length() == 1) {
-        expanded->branch = *sum(std::move(expanded->branch), known->branch);
-        expanded->terms.insert(expanded->terms.end(), known->terms.begin(), known->terms.end());
-        return expanded;
+        if (!branch) continue;
+        if (!merge) merge = Merge{x, {}, *branch};
+        else if (auto both = sum(merge->branch, *branch)) merge->branch = *std::move(both);
+        else continue;
+        merge->terms.push_back(term);
     }
     // A norm of x alone, or x itself, is no convolution yet.
-    if (!known || known->branch.layer.empty()) return {};
-    const Branch &branch = known->branch;
-    // A norm behind a single conv2d is folded by fold_norms.
-    return branch.parts.size() > 1 || branch.direct || (branch.norm && !branch.depthwise) ? known : std::nullopt;
+    if (!merge || merge->branch.layer.empty()) return {};
+    const Branch &branch = merge->branch;
+    // A norm behind a single conv2d is folded by fold_norms; behind an expanded kernel its bias would stay, so nothing would be saved.
+    return branch.parts.size() > 1 || branch.direct || (branch.norm && !branch.depthwise && !branch.expanded) ? merge : std::nullopt;
 }
 
 std::vector<Merge> merges_of(const ir::Graph &graph, ValueId root, std::vector<ValueId> &rest) {
@@ -205,7 +208,7 @@ bool biased(const Branch &branch) {
 
 std::string describe(const Branch &branch) {
     if (branch.parts.size() == 1 && !branch.norm) return fmt::format("D into tap 0 of {}", branch.length());
-    const std::string into = branch.expanded ? "one long convolution, single taps in D" : fmt::format("{} taps", branch.length());
+    const std::string into = fmt::format("{} taps", branch.expanded ? branch.expanded_length() : branch.length());
     return fmt::format("branches {{{}}} → {}{}", fmt::join(branch.parts, ", "), into, biased(branch) ? " and a bias" : "");
 }
 
@@ -221,14 +224,28 @@ Expected<ValueId> emit_depthwise(ir::Rewriter &rewrite, const Merge &merge) {
                              branch.layer);
 }
 
-Expected<ValueId> emit_long(ir::Rewriter &rewrite, const Merge &merge) {
+// The parameters [N, 1, H, d] of the branch's expanded kernel times its gain.
+ValueId scaled_parameters(ir::Rewriter &rewrite, const ir::Graph &graph, const Branch &branch) {
+    const ValueId parameters = branch.expanded->inputs[0];
+    if (std::all_of(branch.gain.begin(), branch.gain.end(), [](double g) { return g == 1; })) return rewrite.map(parameters);
+    const auto &dims = graph.type(parameters).dims;
+    std::vector<double> values = *graph.constant(parameters)->data;
+    for (size_t i = 0; i < values.size(); ++i) values[i] *= branch.gain[i / dims[3] % dims[2]];
+    return rewrite.to().constant(branch.layer + ".kernel_list.scaled", dims, std::move(values));
+}
+
+Expected<ValueId> emit_long(ir::Rewriter &rewrite, const ir::Graph &graph, const Merge &merge) {
     const Branch &branch = merge.branch;
     const auto heads = static_cast<uint32_t>(branch.taps.size()), length = static_cast<uint32_t>(branch.length());
     std::vector<double> taps;
     for (const auto &row : branch.taps) taps.insert(taps.end(), row.begin(), row.end());
     ir::Builder &to = rewrite.to();
-    const ValueId k = branch.expanded ? rewrite.map(*branch.expanded) : to.constant(branch.layer + ".k.merged", {1, heads, length}, taps);
-    const ValueId d = to.constant(branch.layer + ".D.merged", {1, heads}, branch.expanded ? taps : std::vector(heads, 0.0));
+    const ValueId short_kernel = to.constant(branch.layer + ".k.merged", {1, heads, length}, taps);
+    ValueId k = short_kernel;
+    if (branch.expanded) {
+        LW_ASSIGN(k, to.node("expand_scales", {scaled_parameters(rewrite, graph, branch), short_kernel}, branch.expanded->attributes, branch.layer));
+    }
+    const ValueId d = to.constant(branch.layer + ".D.merged", {1, heads}, std::vector(heads, 0.0));
     LW_ASSIGN(const ValueId y, to.node("long_conv", {rewrite.map(merge.x), k, d}, {{"channels", int64_t{1}}, {"two_sided", int64_t{0}}}, branch.layer));
     if (!biased(branch)) return y;
     const ValueId ones = to.constant(branch.layer + ".ones", {heads}, std::vector(heads, 1.0)), bias = to.constant(branch.layer + ".bias.merged", {heads}, branch.bias);
@@ -238,10 +255,10 @@ Expected<ValueId> emit_long(ir::Rewriter &rewrite, const Merge &merge) {
 Expected<ValueId> emit(ir::Rewriter &rewrite, const ir::Graph &graph, const Merge &merge) {
     const Branch &branch = merge.branch;
     ir::Builder &to = rewrite.to();
-    LW_ASSIGN(const ValueId y, branch.depthwise ? emit_depthwise(rewrite, merge) : emit_long(rewrite, merge));
+    LW_ASSIGN(const ValueId y, branch.depthwise ? emit_depthwise(rewrite, merge) : emit_long(rewrite, graph, merge));
     LW_ASSIGN(const ir::Graph before, ir::excerpt(graph, merge.x, merge.terms));
     LW_ASSIGN(const ir::Graph after, ir::excerpt(to.graph(), rewrite.map(merge.x), {y}));
-    const size_t longest = branch.expanded ? graph.type(*branch.expanded).dims[2] : branch.length();
+    const size_t longest = branch.expanded ? branch.expanded_length() : branch.length();
     const size_t nonzero = std::max<size_t>(4, (size_t{1} << 26) / (longest * branch.taps.size() * merge.terms.size())); // bounds the work of the re-run
     LW_ASSIGN(ir::Certificate certificate, ir::certify("merge_branches", branch.layer, describe(branch), before, after, longest + 8, nonzero));
     to.certificate(std::move(certificate));

@@ -68,12 +68,21 @@ Place expanded_taps(PlannedCall &call, const Shape &s, const ir::Node &expand, b
     const auto &w = call.constant(expand, 0);
     uint32_t scales = dims[0], kernel_dim = dims[3];
     std::vector<float> packed(size_t(scales) * s.kernels * kernel_dim * s.padded, 0.f);
+    // What is added to the first taps: D, and a short kernel that was merged into the long one.
     const auto d = direct_term(call, s);
-    std::vector<float> direct(size_t(s.kernels) * s.padded, 0.f);
+    const bool merged = expand.inputs.size() == 2;
+    const uint32_t given_length = merged ? call.graph().type(expand.inputs[1]).dims[2] : 1, length = std::min(given_length, s.taps);
+    const std::vector<double> none;
+    const auto &added = merged ? call.constant(expand, 1) : none;
+    std::vector<float> direct(size_t(length) * s.kernels * s.padded, 0.f);
     for (uint32_t c = 0; c < s.kernels; c++) {
         const auto row = s.given_row(c);
         for (uint32_t h = 0; row && h < s.channels; h++) {
-            direct[size_t(c) * s.padded + h] = static_cast<float>(d[size_t(*row) * s.channels + h]);
+            const size_t of = size_t(*row) * s.channels + h;
+            for (uint32_t j = 0; j < length; j++) {
+                const double tap = (j == 0 ? d[of] : 0.0) + (merged ? added[of * given_length + j] : 0.0);
+                direct[(size_t(j) * s.kernels + c) * s.padded + h] = static_cast<float>(tap);
+            }
             for (uint32_t n = 0; n < scales; n++)
                 for (uint32_t j = 0; j < kernel_dim; j++)
                     packed[((size_t(n) * s.kernels + c) * kernel_dim + j) * s.padded + h] = static_cast<float>(w[((size_t(n) * dims[1] + *row) * s.channels + h) * kernel_dim + j]);
@@ -94,7 +103,7 @@ Place expanded_taps(PlannedCall &call, const Shape &s, const ir::Node &expand, b
     nlohmann::json spec{{"kernel", "expand_scales"},
                         {"params",
                          {{"channels", s.channels}, {"copies", s.kernels}, {"kernel_dim", kernel_dim}, {"scales", scales}, {"init_scale", expand.integer("init_scale")},
-                          {"nearest", expand.integer("nearest")}, {"taps", s.taps}}}};
+                          {"nearest", expand.integer("nearest")}, {"taps", s.taps}, {"direct", length}}}};
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer, .spec = spec.dump()};
     step.args = {Place{.buffer = weights}, Place{.buffer = term}, taps};
     prepare.steps.push_back(std::move(step));

@@ -155,7 +155,7 @@ TEST_CASE("expand_scales: stretched kernels laid end to end") {
     auto reference = [=](Kernel &k, bool nearest, int init_scale) {
         return [=, &k](const std::vector<int> &at) {
             int start = 0, t = at[2];
-            double value = t == 0 ? k["d"].get({at[0], at[1]}) : 0;
+            double value = t < k["d"].extent(2) ? k["d"].get({at[0], at[1], t}) : 0;
             for (int i = 0; i < 4; i++) {
                 const int s = 1 << (std::max(0, i - 1) + init_scale), m = t - start;
                 start += dim * s;
@@ -172,6 +172,7 @@ TEST_CASE("expand_scales: stretched kernels laid end to end") {
     const std::string params = fmt::format(R"("channels":{},"copies":2,"kernel_dim":{},"scales":4,"taps":{})", channels, dim, taps);
     run_everywhere({
         {spec("expand_scales", params), [=](Kernel &k) { compare(k, "k", reference(k, false, 0), limit(2)); }},
+        {spec("expand_scales", params + R"(,"direct":9)"), [=](Kernel &k) { compare(k, "k", reference(k, false, 0), limit(2)); }},
         {spec("expand_scales", params + R"(,"nearest":1,"init_scale":1)"), [=](Kernel &k) { compare(k, "k", reference(k, true, 1), limit(2)); }},
     });
 }

@@ -110,7 +110,8 @@ std::string layers(const ordered_json &report) {
     }
     std::string out;
     for (const Line &line : lines)
-        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) + format(" %3zu kernel%s\n", line.kernels, line.kernels == 1 ? "" : "s");
+        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) +
+               (line.kernels ? format(" %3zu kernel%s\n", line.kernels, line.kernels == 1 ? "" : "s") : "   fused\n");
     return out;
 }
 

@@ -26,13 +26,6 @@ size_t count(const Graph &graph, const std::string &op) {
     return static_cast<size_t>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node &node) { return node.op->name == op; }));
 }
 
-void check_unchanged(const std::string &text, const Weights &weights) {
-    const Graph graph = graph_of(text, weights);
-    const Graph made = merged(graph);
-    CHECK(print(made) == print(graph));
-    CHECK(made.certificates.empty());
-}
-
 const Weights weights{{"k3", random_numbers(6, 1)}, {"k5", random_numbers(10, 2)}, {"k9", random_numbers(18, 9)}, {"two", random_numbers(12, 4)}, {"D", {0.5, -2}},
                       {"w", {1.5, 0.3}},            {"b", {1, -1}},                {"m", {0.2, 3}},               {"v", {0.5, 2}},               {"p", random_numbers(24, 5)},
                       {"zero", {0, 0}}};
@@ -184,7 +177,7 @@ TEST_CASE("merge_branches: chains of branch sets merge one by one") {
     CHECK(made.certificates.size() == 2);
 }
 
-TEST_CASE("merge_branches: beside a kernel that is expanded later, single taps go into D") {
+TEST_CASE("merge_branches: into a kernel that is expanded later, single taps go with the first one") {
     const Graph made = merged(graph_of(std::string(head) + R"(
         %k = expand_scales(%p) {nearest=0, init_scale=0, taps=15} ; layer long
         %l = long_conv(%x, %k, %D) {channels=1, two_sided=0} ; layer long
@@ -196,9 +189,9 @@ TEST_CASE("merge_branches: beside a kernel that is expanded later, single taps g
     CHECK(count(made, "long_conv") == 1);
     CHECK(count(made, "expand_scales") == 1);
     CHECK(count(made, "add") == 0);
-    CHECK(made.certificates[0].what == "branches {long 15, identity, identity} → one long convolution, single taps in D and a bias");
-    const Node &conv = *std::find_if(made.nodes.begin(), made.nodes.end(), [](const Node &n) { return n.op->name == std::string("long_conv"); });
-    check_close(*made.constant(conv.inputs[2])->data, {0.5 + 1 + 1.5, -2 + 1 + 0.3});
+    CHECK(made.certificates[0].what == "branches {long 15, identity, identity} → 15 taps and a bias");
+    const Node &expand = *std::find_if(made.nodes.begin(), made.nodes.end(), [](const Node &n) { return n.op->name == std::string("expand_scales"); });
+    check_close(*made.constant(expand.inputs[1])->data, {0.5 + 1 + 1.5, -2 + 1 + 0.3});
 }
 
 TEST_CASE("merge_branches: depthwise short convolutions merge into one, with its bias; torch order is oldest first") {
@@ -287,15 +280,48 @@ TEST_CASE("merge_branches: a norm behind one short convolution is left for fold_
     CHECK(count(made, "batch_norm") == 1);
 }
 
-TEST_CASE("merge_branches: a short kernel does not go into one that is expanded later") {
-    check_unchanged(std::string(head) + R"(
+TEST_CASE("merge_branches: short kernels and norms go into a kernel that is expanded later") {
+    const Graph made = merged(graph_of(std::string(head) + R"(
         %k = expand_scales(%p) {nearest=0, init_scale=0, taps=15} ; layer long
+        %l = long_conv(%x, %k, %D) {channels=1, two_sided=0} ; layer long
+        %ln = batch_norm(%l, %w, %b, %m, %v) {eps=1e-5} ; layer long
+        %a = long_conv(%x, %k3, %0) {channels=1, two_sided=0} ; layer short
+        %an = affine(%a, %w, %b) ; layer short
+        %c = long_conv(%x, %k5, %0) {channels=1, two_sided=0} ; layer short
+        %s = add(%an, %ln) ; layer sum
+        %y = add(%s, %c) ; layer sum
+        output "y" %y)",
+                                       weights));
+    CHECK(count(made, "long_conv") == 1);
+    CHECK(count(made, "expand_scales") == 1);
+    CHECK(count(made, "batch_norm") == 0);
+    CHECK(count(made, "add") == 0);
+    REQUIRE(made.certificates.size() == 1);
+    CHECK(made.certificates[0].what == "branches {3, long 15, 5} → 15 taps and a bias");
+    CHECK(made.certificates[0].error < 1e-13);
+}
+
+TEST_CASE("merge_branches: two kernels that are expanded later stay two, and one shorter than its neighbour stays apart") {
+    const Graph two = merged(graph_of(std::string(head) + R"(
+        %k = expand_scales(%p) {nearest=0, init_scale=0, taps=15} ; layer long
+        %l = long_conv(%x, %k, %D) {channels=1, two_sided=0} ; layer long
+        %k2 = expand_scales(%p) {nearest=1, init_scale=0, taps=15} ; layer other
+        %l2 = long_conv(%x, %k2, %D) {channels=1, two_sided=0} ; layer other
+        %s = add(%l, %l2) ; layer sum
+        %y = add(%s, %x) ; layer sum
+        output "y" %y)",
+                                      weights));
+    CHECK(count(two, "long_conv") == 2);
+    CHECK(two.certificates.size() == 1);
+    const Graph apart = merged(graph_of(std::string(head) + R"(
+        %k = expand_scales(%p) {nearest=0, init_scale=0, taps=2} ; layer long
         %l = long_conv(%x, %k, %D) {channels=1, two_sided=0} ; layer long
         %a = long_conv(%x, %k3, %0) {channels=1, two_sided=0} ; layer short
         %y = add(%l, %a) ; layer sum
-        output "y" %y)" +
-                        "\noutput \"v0\" %two\noutput \"v1\" %k5\noutput \"v2\" %k9\noutput \"v3\" %w\noutput \"v4\" %b\noutput \"v5\" %m\noutput \"v6\" %v",
-                    weights);
+        output "y" %y)",
+                                        weights));
+    CHECK(count(apart, "long_conv") == 2);
+    CHECK(apart.certificates.empty());
 }
 
 TEST_CASE("merge_branches: two-sided convolutions stay, with D and beside others") {
