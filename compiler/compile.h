@@ -25,7 +25,7 @@ struct Options {
     std::string kgen;                   // path of longwave-kgen
     std::string cache;                  // kernel cache folder; empty: the user's cache folder
     unsigned jobs = 0;                  // parallel kernel compilations; 0: number of processors
-    std::string convolution;            // force one algorithm ("direct", "right_angle", "partitioned"); empty: the planner chooses
+    std::string convolution;            // force one algorithm ("direct", "right_angle", "partitioned", "nonuniform"); empty: the planner chooses
     std::string dump_after;             // pass name: print the graph after it to `dump`
     std::ostream *dump = nullptr;
     bool timings = false;               // print pass times to `dump`

@@ -31,7 +31,8 @@ ordered_json layers(const ReportInputs &in) {
             if (c.layer != layer) continue;
             ordered_json choice{{"algorithm", name_of(c.choice.algorithm)}, {"taps", c.shape.taps}, {"channels", c.shape.channels}, {"next_best", c.choice.runner_up}};
             if (c.choice.algorithm != Algorithm::direct) choice["length"] = c.choice.length;
-            if (c.choice.algorithm == Algorithm::partitioned) choice["partitions"] = c.choice.partitions;
+            if (c.choice.partitions) choice["partitions"] = c.choice.partitions;
+            if (c.choice.tail_partitions) choice["tail"] = {{"length", c.choice.tail_length}, {"partitions", c.choice.tail_partitions}};
             entry["convolution"][where] = choice;
         }
         list.push_back(std::move(entry));

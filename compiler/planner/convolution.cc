@@ -58,6 +58,13 @@ Candidate right_angle(const ConvolutionShape &s) {
     return c;
 }
 
+// What the products of spectra cost an output element: `partitions` of `block` taps. The spectra of every layer, the signals' and the kernels', pass through the
+// caches before this layer's are needed again.
+double products(const ConvolutionShape &s, uint32_t block, uint32_t partitions) {
+    const double complex_bytes = 2 * sizeof(float), bytes = complex_bytes * block * partitions * s.channels * (1 + s.copies) * s.layers;
+    return Costs::get().partition(bytes) * partitions;
+}
+
 Candidate partitioned(const ConvolutionShape &s) {
     Candidate c{.choice = {.algorithm = Algorithm::partitioned}};
     if (!s.streaming) c.refused = "it is a streaming form";
@@ -66,10 +73,30 @@ Candidate partitioned(const ConvolutionShape &s) {
     else {
         c.choice.length = s.rows;
         c.choice.partitions = (s.taps + s.rows - 1) / s.rows;
-        double complex_bytes = 2 * sizeof(float), bytes = complex_bytes * s.rows * c.choice.partitions * s.channels * (1 + s.copies); // signal and kernels
-        c.choice.cost = Costs::get().transforms(s.rows) + Costs::get().partition(bytes) * c.choice.partitions;
+        c.choice.cost = Costs::get().transforms(s.rows) + products(s, s.rows, c.choice.partitions);
     }
     return c;
+}
+
+// The first taps in partitions of a block, the others in large partitions of R blocks (Gardner 1995): what these give of a large block of input is needed two
+// large blocks later, so that its tiles of channels have R blocks to be computed in, one after the other, and the cost of a block stays flat.
+Candidate nonuniform(const ConvolutionShape &s) {
+    Candidate best{.choice = {.algorithm = Algorithm::nonuniform}};
+    if (!s.streaming) best.refused = "it is a streaming form";
+    else if (s.two_sided) best.refused = "it is one-sided, and the convolution has two sides";
+    else if (schedules::right_angle_radices(s.rows).empty()) best.refused = fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", s.rows);
+    else best.refused = fmt::format("{} taps are too few for blocks of {} rows", s.taps, s.rows);
+    for (uint32_t ratio : {4, 8, 16}) { // powers of two: layers that choose differently still have a short period together
+        uint64_t large = uint64_t{ratio} * s.rows;
+        if (!s.streaming || s.two_sided || schedules::right_angle_radices(s.rows).empty() || s.taps <= 2 * large) break;
+        ConvolutionChoice choice{.algorithm = Algorithm::nonuniform, .length = s.rows, .partitions = 2 * ratio, .tail_length = static_cast<uint32_t>(large)};
+        choice.tail_partitions = static_cast<uint32_t>((s.taps - 2 * large + large - 1) / large);
+        choice.cost = Costs::get().transforms(s.rows) + Costs::get().transforms(static_cast<double>(large)) + products(s, s.rows, choice.partitions) +
+                      products(s, choice.tail_length, choice.tail_partitions);
+        if (best.refused.empty() && choice.cost >= best.choice.cost) continue;
+        best = {.choice = choice, .refused = {}};
+    }
+    return best;
 }
 
 } // namespace
@@ -79,18 +106,20 @@ const char *name_of(Algorithm algorithm) {
     case Algorithm::direct: return "direct";
     case Algorithm::right_angle: return "right_angle";
     case Algorithm::partitioned: return "partitioned";
+    case Algorithm::nonuniform: return "nonuniform";
     }
     return "";
 }
 
 Expected<ConvolutionChoice> choose_convolution(const ConvolutionShape &shape, const std::string &force) {
-    std::vector<Candidate> all = {direct(shape), right_angle(shape), partitioned(shape)};
+    std::vector<Candidate> all = {direct(shape), right_angle(shape), partitioned(shape), nonuniform(shape)};
     if (!force.empty()) {
         auto found = std::find_if(all.begin(), all.end(), [&](const Candidate &c) { return force == name_of(c.choice.algorithm); });
-        if (found == all.end()) return Status::usage(fmt::format("--convolution {}: expected direct, right_angle or partitioned", force));
+        if (found == all.end()) return Status::usage(fmt::format("--convolution {}: expected direct, right_angle, partitioned or nonuniform", force));
         if (found->refused.empty()) return found->choice;
         // A forced streaming form leaves whole sequences to the planner, and the other way round.
-        bool other_entry = (found->choice.algorithm == Algorithm::right_angle && shape.streaming) || (found->choice.algorithm == Algorithm::partitioned && !shape.streaming);
+        bool whole_only = found->choice.algorithm == Algorithm::right_angle, stream_only = found->choice.algorithm == Algorithm::partitioned || found->choice.algorithm == Algorithm::nonuniform;
+        bool other_entry = shape.streaming ? whole_only : stream_only;
         if (!other_entry) return Status::usage(fmt::format("--convolution {} does not apply: {}", force, found->refused));
     }
     std::erase_if(all, [](const Candidate &c) { return !c.refused.empty(); });

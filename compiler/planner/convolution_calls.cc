@@ -4,6 +4,7 @@
 #include "schedules/twiddles.h"
 #include <fmt/format.h>
 #include <optional>
+#include <tuple>
 
 namespace longwave::compiler {
 
@@ -120,21 +121,28 @@ BufferId twiddles(PlannedCall &call, uint32_t length) {
     return call.storage().weights(fmt::format("twiddles {}", length), std::vector<float>(exact.begin(), exact.end()));
 }
 
-// Spectra of the kernel's partitions, [T, 2, partitions, length, copies] for each tile of channels; computed in float64 when the model is opened.
-Place spectrum_of(PlannedCall &call, const Shape &s, uint32_t length, uint32_t partitions) {
+// `count` partitions of `length` taps each, from tap `first` on.
+struct Partitions {
+    uint32_t length = 0, count = 1, first = 0;
+};
+
+// Spectra of partitions of the kernel, [T, 2, count, length, copies] for each tile of channels; computed in float64 when the model is opened.
+Place spectrum_of(PlannedCall &call, const Shape &s, const Partitions &p) {
     Storage &storage = call.storage();
-    uint64_t tile_bytes = uint64_t(s.tile) * 2 * partitions * length * s.copies * sizeof(float);
-    uint32_t tiles = s.padded / s.tile;
+    uint64_t tile_bytes = uint64_t(s.tile) * 2 * p.count * p.length * s.copies * sizeof(float);
+    uint32_t tiles = s.padded / s.tile, used = std::min(s.taps - p.first, p.count * p.length);
     bool fresh = false;
-    Place spectrum{.buffer = storage.derived(fmt::format("{}.k spectrum {} x {}", call.node.layer, partitions, length), tile_bytes * tiles, &fresh), .tile_bytes = tile_bytes};
+    Place spectrum{.buffer = storage.derived(fmt::format("{}.k spectrum {} x {} from {}", call.node.layer, p.count, p.length, p.first), tile_bytes * tiles, &fresh),
+                   .tile_bytes = tile_bytes};
     if (!fresh) return spectrum;
     Place taps = taps_of(call, s, false);
+    taps.offset += uint64_t(p.first) * s.kernels * s.padded * sizeof(float);
     taps.tile_bytes = s.tile * sizeof(float);
     nlohmann::json spec{{"kernel", "spectrum"},
                         {"params",
-                         {{"length", length}, {"partitions", partitions}, {"taps", s.taps}, {"copies", s.copies}, {"channels", s.channels}, {"two_sided", s.two_sided ? 1 : 0}}}};
+                         {{"length", p.length}, {"partitions", p.count}, {"taps", used}, {"copies", s.copies}, {"channels", s.channels}, {"two_sided", s.two_sided ? 1 : 0}}}};
     Step step{.name = call.node.layer + " spectrum", .layer = call.node.layer, .spec = spec.dump(), .tiles = tiles};
-    step.args = {taps, Place{.buffer = storage.weights(fmt::format("twiddles64 {}", length), schedules::right_angle_twiddles(length))}, spectrum};
+    step.args = {taps, Place{.buffer = storage.weights(fmt::format("twiddles64 {}", p.length), schedules::right_angle_twiddles(p.length))}, spectrum};
     storage.prepare().steps.push_back(std::move(step));
     return spectrum;
 }
@@ -164,35 +172,86 @@ Status right_angle(PlannedCall &call, const Shape &s) {
     call.param("rows", call.rows());
     if (s.two_sided) call.clear_tail(0);
     call.read_all(0);
-    call.weight(spectrum_of(call, s, length, 1));
+    call.weight(spectrum_of(call, s, {.length = length}));
     call.weight(Place{.buffer = twiddles(call, length)});
     call.write();
     return Status::ok();
 }
 
+// What a call of long_conv_partitioned remembers and reads, for each tile of channels.
+struct PartitionedPlaces {
+    Place past, newest;  // ring of spectra of past blocks [T, 2, partitions, block]; this block's go to slot f mod partitions
+    Place tail, tail_out; // the imaginary part of the last block
+    Place spectrum, twiddles;
+};
+
+PartitionedPlaces places_of(PlannedCall &call, const Shape &s, const Partitions &p, const std::string &prefix) {
+    const uint32_t tiles = s.padded / s.tile;
+    PartitionedPlaces places;
+    const uint64_t slot_bytes = uint64_t(s.tile) * 2 * sizeof(float), past_tile = slot_bytes * p.count * p.length;
+    places.past = places.newest = Place{.buffer = call.remember(prefix + "spectra", past_tile * tiles), .tile_bytes = past_tile};
+    places.newest.slots = p.count;
+    places.newest.slot_bytes = slot_bytes;
+    const uint64_t tail_tile = uint64_t(s.tile) * p.length * s.copies * sizeof(float);
+    std::tie(places.tail, places.tail_out) = call.carried(prefix + "tail", tail_tile * tiles, tail_tile);
+    places.spectrum = spectrum_of(call, s, p);
+    places.twiddles = Place{.buffer = twiddles(call, p.length)};
+    return places;
+}
+
+Scalar newest_slot(const Partitions &p) { return {.kind = Scalar::Kind::slot, .mul = 1, .modulus = p.count}; }
+
 Status partitioned(PlannedCall &call, const Shape &s) {
-    uint32_t block = call.choice().length, partitions = call.choice().partitions;
-    uint32_t tiles = s.padded / s.tile;
+    const Partitions p{.length = call.choice().length, .count = call.choice().partitions};
     call.kernel("long_conv_partitioned");
-    call.channel_tiles(tiles, s.tile * sizeof(float));
+    call.channel_tiles(s.padded / s.tile, s.tile * sizeof(float));
     shape_params(call, s);
-    call.param("block", block);
-    call.param("partitions", partitions);
+    call.param("block", p.length);
+    call.param("partitions", p.count);
+    const PartitionedPlaces places = places_of(call, s, p, "");
     call.read_all(0);
-    // The ring of spectra of past blocks: past [T, 2, partitions, block] for each tile; this block's go to slot f mod partitions.
-    uint64_t slot_bytes = uint64_t(s.tile) * 2 * sizeof(float), past_tile = slot_bytes * partitions * block;
-    Place past{.buffer = call.remember("spectra", past_tile * tiles), .tile_bytes = past_tile};
-    call.input(past);
-    Place newest = past;
-    newest.slots = partitions;
-    newest.slot_bytes = slot_bytes;
-    call.output(newest);
+    call.input(places.past);
+    call.input(places.tail);
+    call.weight(places.spectrum);
+    call.weight(places.twiddles);
+    call.scalar(newest_slot(p));
+    call.output(places.newest);
     call.write();
-    uint64_t tail_tile = uint64_t(s.tile) * block * s.copies * sizeof(float);
-    call.carry("tail", tail_tile * tiles, tail_tile);
-    call.weight(spectrum_of(call, s, block, partitions));
-    call.weight(Place{.buffer = twiddles(call, block)});
-    call.scalar({.kind = Scalar::Kind::slot, .mul = 1, .modulus = partitions});
+    call.output(places.tail_out);
+    return Status::ok();
+}
+
+// The taps from 2 large blocks on. In large block Q the input of large block Q − 1 is complete: its tiles of channels are computed in turn, at steps spread
+// over the R blocks of Q, into rows that large block Q + 1 adds to its own. Until then they lie in two slots, one written and one read.
+Status nonuniform(PlannedCall &call, const Shape &s) {
+    LW_TRY(partitioned(call, s));
+    const ConvolutionChoice &choice = call.choice();
+    const Partitions p{.length = choice.tail_length, .count = choice.tail_partitions, .first = 2 * choice.tail_length};
+    const uint32_t ratio = choice.tail_length / choice.length, tiles = s.padded / s.tile;
+    const uint64_t row_bytes = uint64_t(s.copies) * s.padded * sizeof(float), large_bytes = row_bytes * p.length;
+    const PartitionedPlaces places = places_of(call, s, p, "large ");
+    const Place u = call.rows_of_large_blocks(0, p.length, 1);
+    const Place rows{.buffer = call.remember("large rows", 2 * large_bytes), .slot_bytes = large_bytes, .tile_bytes = s.tile * sizeof(float), .slots = 2};
+
+    const nlohmann::json spec{{"kernel", "long_conv_partitioned"}, {"params", {{"channels", s.channels}, {"copies", s.copies}, {"block", p.length}, {"partitions", p.count}}}};
+    for (uint32_t first = 0, next; first < tiles; first = next) {
+        const uint32_t phase = first * ratio / tiles;
+        for (next = first; next < tiles && next * ratio / tiles == phase;) next++;
+        const auto from = [&](Place place) {
+            place.offset += first * place.tile_bytes;
+            return place;
+        };
+        Step step{.name = call.node.layer + " long_conv_partitioned large", .layer = call.node.layer, .spec = spec.dump(), .period = ratio, .phase = phase, .tiles = next - first};
+        step.args = {from(u), from(places.past), from(places.tail), from(places.spectrum), places.twiddles, newest_slot(p), from(places.newest), from(rows), from(places.tail_out)};
+        call.also(std::move(step));
+    }
+
+    // Block by block through the slot that is not being written.
+    Place ready = rows;
+    ready.slots = 2 * ratio;
+    ready.slot_bytes = large_bytes / ratio;
+    ready.slot_add = ratio;
+    call.add(ready);
     return Status::ok();
 }
 
@@ -205,6 +264,7 @@ Status plan_convolution(PlannedCall &call) {
     case Algorithm::direct: return direct(call, s);
     case Algorithm::right_angle: return right_angle(call, s);
     case Algorithm::partitioned: return partitioned(call, s);
+    case Algorithm::nonuniform: return nonuniform(call, s);
     }
     return Status::internal("no algorithm was chosen");
 }

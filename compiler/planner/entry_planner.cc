@@ -78,7 +78,12 @@ uint32_t EntryPlanner::history_of(const Region &region) const {
     const ir::Node *node = &graph_.nodes[region.anchor];
     if (region.framed) node = graph_.producer(node->inputs[0]);
     auto types = input_types(graph_, *node);
-    if (is(*node, "long_conv")) return choices_[region.anchor].algorithm == Algorithm::direct ? std::min(types[1].dims[2], streaming() ? types[1].dims[2] : rows_of(node->inputs[0])) - 1 : 0;
+    if (is(*node, "long_conv")) {
+        const ConvolutionChoice &choice = choices_[region.anchor];
+        if (choice.algorithm == Algorithm::direct) return std::min(types[1].dims[2], streaming() ? types[1].dims[2] : rows_of(node->inputs[0])) - 1;
+        // The large block before the one that is coming in stays as it is while its tiles are computed.
+        return choice.algorithm == Algorithm::nonuniform ? 2 * choice.tail_length - choice.length : 0;
+    }
     auto rule = node->op->stream(*node, types);
     return rule.kind == ir::StreamRule::Kind::history ? rule.rows : 0;
 }
@@ -92,12 +97,13 @@ uint32_t EntryPlanner::stride_of(const Region &region) const {
 
 Status EntryPlanner::choose_convolutions() {
     choices_.resize(graph_.nodes.size());
+    auto layers = static_cast<uint32_t>(std::count_if(graph_.nodes.begin(), graph_.nodes.end(), [](const ir::Node &node) { return is(node, "long_conv"); }));
     for (size_t i = 0; i < graph_.nodes.size(); i++) {
         const ir::Node &node = graph_.nodes[i];
         if (!is(node, "long_conv")) continue;
         const auto &kernel = graph_.type(node.inputs[1]).dims;
         ConvolutionShape shape{.channels = kernel[1], .copies = static_cast<uint32_t>(node.integer("channels")), .taps = kernel[2], .rows = rows_of(node.inputs[0]),
-                               .streaming = streaming(), .two_sided = node.integer("two_sided") != 0};
+                               .streaming = streaming(), .two_sided = node.integer("two_sided") != 0, .layers = layers};
         if (!streaming()) shape.taps = std::min(shape.taps, shape.rows);
         auto choice = choose_convolution(shape, force_);
         if (!choice) return Status(choice.status().fault(), fmt::format("layer {}: {}", node.layer, choice.status().message()));
@@ -123,6 +129,7 @@ Status EntryPlanner::place_values() {
         d.history = std::max(d.history, history_of(region));
         d.rows = std::max(d.rows, reads);
         d.multiple = std::lcm(d.multiple, reads);
+        if (is(graph_.nodes[region.anchor], "long_conv") && choices_[region.anchor].tail_length) d.multiple = std::lcm(d.multiple, choices_[region.anchor].tail_length);
         if (region.framed) {
             const ir::Node &frame = *graph_.producer(graph_.nodes[region.anchor].inputs[0]);
             d.granule = static_cast<uint32_t>(std::gcd(frame.integer("window"), frame.integer("hop")));

@@ -102,7 +102,7 @@ BufferId PlannedCall::remember(const std::string &name, uint64_t bytes) {
     return id;
 }
 
-void PlannedCall::carry(const std::string &name, uint64_t bytes, uint64_t tile_bytes) {
+std::pair<Place, Place> PlannedCall::carried(const std::string &name, uint64_t bytes, uint64_t tile_bytes) {
     uint64_t slot = aligned(bytes);
     Place read{.tile_bytes = tile_bytes};
     Place written = read;
@@ -115,6 +115,11 @@ void PlannedCall::carry(const std::string &name, uint64_t bytes, uint64_t tile_b
         read.buffer = remember(name, slot);
         written.buffer = planner_.buffer(node.layer + " " + name + " after", Space::arena, slot);
     }
+    return {read, written};
+}
+
+void PlannedCall::carry(const std::string &name, uint64_t bytes, uint64_t tile_bytes) {
+    const auto [read, written] = carried(name, bytes, tile_bytes);
     inputs_.push_back(read);
     outputs_.push_back(written);
 }
@@ -130,6 +135,21 @@ void PlannedCall::clear_tail(size_t input) {
     step.den = clock.den;
     planner_.plan_.steps.push_back(std::move(step));
 }
+
+// ---- several steps for one op ----
+
+Place PlannedCall::rows_of_large_blocks(size_t input, uint32_t rows, uint32_t ago) {
+    const Stored &s = planner_.stored(node.inputs[input]);
+    const uint32_t slots = s.ring / rows;
+    return {.buffer = s.buffer, .slot_bytes = rows * s.row * element_bytes, .tile_bytes = channel_bytes_, .slots = slots, .slot_add = slots - ago};
+}
+
+void PlannedCall::add(Place rows) {
+    spec_["epilogue"].push_back({{"op", "add"}});
+    operands_.push_back(rows);
+}
+
+void PlannedCall::also(Step step) { planner_.plan_.steps.push_back(std::move(step)); }
 
 // ---- tiling ----
 

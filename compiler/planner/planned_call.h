@@ -5,6 +5,7 @@
 #include "compiler/planner/entry_plan.h"
 #include "compiler/planner/storage.h"
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace longwave::compiler {
 
@@ -52,6 +53,10 @@ public:
     const ConvolutionChoice &choice() const;                      // of this node in this entry
     Storage &storage() const;
     void carry(const std::string &name, uint64_t bytes, uint64_t tile_bytes);
+    std::pair<Place, Place> carried(const std::string &name, uint64_t bytes, uint64_t tile_bytes); // the same, where it is read and written
+    Place rows_of_large_blocks(size_t input, uint32_t rows, uint32_t ago); // streams: an input's rows of the large block `ago` before this, which fires once in it
+    void add(Place rows);                                         // rows as those of the result are added to it, before everything else behind the op
+    void also(Step step);                                         // a step of its own before this one
     BufferId remember(const std::string &name, uint64_t bytes);   // state of this stream only (cleared arena of a run)
     void clear_tail(size_t input);                                // whole runs: rows after the end of the sequence become zero first
     void channel_tiles(uint32_t tiles, uint64_t tile_bytes);      // all rows, `tiles` groups of channels; places of rows move by tile_bytes

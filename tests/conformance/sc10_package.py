@@ -2,7 +2,7 @@
 """Writes a raw-audio model package of the shape published for SC10 (SGConv on ten spoken words): 6 layers of 128 channels, causal, K = 16000 taps
 at 16 kHz, seeded random weights. No training: it is there to measure and to prove, at the published size.
 
-    sc10_package.py FOLDER [--seed N] [--layers N] [--width N] [--taps N]
+    sc10_package.py FOLDER [--seed N] [--layers N] [--width N] [--taps N] [--each]
 
 Standard library only. Weights have the official state-dict names; kernel_norm is left uninitialised, so the reader computes it.
 """
@@ -15,7 +15,7 @@ import random
 import struct
 
 
-def package(layers: int, width: int, l_max: int, kernel_dim: int = 32, classes: int = 10, seed: int = 0):
+def package(layers: int, width: int, l_max: int, kernel_dim: int = 32, classes: int = 10, seed: int = 0, each: bool = False):
     """Returns (model, weights): the model.json object and {key: (shape, float array)}."""
     rng = random.Random(seed)
     scales = 1 + math.ceil(math.log2(l_max / kernel_dim))
@@ -60,7 +60,7 @@ def package(layers: int, width: int, l_max: int, kernel_dim: int = 32, classes: 
         "inputs": [{"name": "audio", "kind": "audio", "sample_rate": 16000}],
         "layers": [{"type": "linear", "name": "encoder.0", "out_features": width}, *blocks,
                    {"type": "batch_norm", "name": "model.norm", "prefix": "model.norm.norm"},
-                   {"type": "mean", "name": "pool", "lengths": False},
+                   *([] if each else [{"type": "mean", "name": "pool", "lengths": False}]),
                    {"type": "linear", "name": "decoder", "prefix": "decoder.0.output_transform", "out_features": classes}],
         "outputs": [{"name": "logits", "from": "decoder"}],
         "labels": ["yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"][:classes],
@@ -91,8 +91,9 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--taps", type=int, default=16000, help="l_max")
+    parser.add_argument("--each", action="store_true", help="logits at every position instead of those of the mean")
     options = parser.parse_args()
-    write(options.folder, *package(options.layers, options.width, options.taps, seed=options.seed))
+    write(options.folder, *package(options.layers, options.width, options.taps, seed=options.seed, each=options.each))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // bench_conv_costs [--target NAME]: measures what the planner's choice rests on and prints schedules/long_conv/costs.json. Pins itself to one processor.
-// All figures are ns an output element (one channel, one row) of kernels whose 16 channels are one tile, lower quartiles of runs in a loop.
+// Rows have 128 channels, as in a model, so that a transform of a tile of 16 pays for the stride. All figures are ns an output element (one channel, one row),
+// lower quartiles of runs in a loop.
 #include "schedules/twiddles.h"
 #include "tests/schedules/kernel_call.h"
 #include <algorithm>
@@ -17,14 +18,14 @@ namespace {
 using namespace longwave;
 using Json = nlohmann::json;
 
-constexpr int channels = 16;
+constexpr int channels = 128, tile = 16;
 
 class Meter {
 public:
     explicit Meter(const targets::Target &target) : target_(target) {}
 
     // Throws a text: this is a program for one person at one machine.
-    double ns(const std::string &kernel, const std::string &params, int rows) const {
+    double ns(const std::string &kernel, const std::string &params, int rows, int computed = tile) const {
         auto kernels = test::load_kernels({fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, channels, params)}, target_, test::find_kgen());
         if (!kernels) throw std::runtime_error(kernels.status().message());
         test::Kernel &k = kernels->front();
@@ -41,7 +42,7 @@ public:
         }
         const size_t quarter = times.size() / 4; // below what interruptions add
         std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(quarter), times.end());
-        return times[quarter] / rows / channels;
+        return times[quarter] / rows / computed;
     }
 
 private:
@@ -55,7 +56,7 @@ Json direct(const Meter &meter) {
     Json table = Json::array();
     for (int rows : {1, 2, 4, 8, 16, 32, 128}) {
         auto at = [&](int taps) {
-            return meter.ns("long_conv_direct", fmt::format(R"("taps":{},"rows":{},"ring":{})", taps, rows, (taps / rows + 2) * rows), rows);
+            return meter.ns("long_conv_direct", fmt::format(R"("taps":{},"rows":{},"ring":{})", taps, rows, (taps / rows + 2) * rows), rows, channels);
         };
         const double few = at(32), many = at(256), tap = (many - few) / (256 - 32);
         table.push_back({rows, rounded(std::max(few - 32 * tap, 0.01)), rounded(tap)});
@@ -76,7 +77,7 @@ Json partitions(const Meter &meter) {
     Json table = Json::array();
     auto at = [&](int count) { return meter.ns("long_conv_partitioned", fmt::format(R"("block":{},"partitions":{})", block, count), block); };
     const double alone = at(1);
-    for (int count : {4, 16, 64, 256, 1024}) table.push_back({2 * 2 * channels * block * 4 * count, rounded((at(count) - alone) / (count - 1))});
+    for (int count : {4, 16, 64, 256, 1024, 4096, 16384}) table.push_back({2 * 2 * tile * block * 4 * count, rounded((at(count) - alone) / (count - 1))});
     return table;
 }
 

@@ -51,8 +51,12 @@ TEST_CASE("convolution: the planner prefers direct for few taps and transforms f
     };
     CHECK(choose(16, 4096, false)->algorithm == Algorithm::direct);
     CHECK(choose(4096, 4096, false)->algorithm == Algorithm::right_angle);
-    CHECK(choose(16000, 160, true)->algorithm == Algorithm::partitioned);
-    CHECK(choose(16000, 160, true)->partitions == 100);
+    CHECK(choose(500, 160, true)->algorithm == Algorithm::partitioned);
+    CHECK(choose(500, 160, true)->partitions == 4);
+    auto longest = choose(16000, 160, true);
+    CHECK(longest->algorithm == Algorithm::nonuniform);
+    CHECK(longest->partitions * 160 == 2 * longest->tail_length); // the tail begins where its first result is needed
+    CHECK(2 * longest->tail_length + longest->tail_partitions * longest->tail_length >= 16000);
     CHECK(choose(64, 1, true)->algorithm == Algorithm::direct); // one row a block has no transform
     CHECK_FALSE(choose(4096, 4096, false)->runner_up.empty());
 }
@@ -67,6 +71,10 @@ TEST_CASE("convolution: what cannot be forced is refused with the reason") {
     auto no_transform = choose_convolution(prime, "partitioned");
     REQUIRE_FALSE(no_transform);
     CHECK(no_transform.status().message().find("7 rows") != std::string::npos);
+    ConvolutionShape brief{.channels = 64, .taps = 640, .rows = 80, .streaming = true};
+    auto no_tail = choose_convolution(brief, "nonuniform");
+    REQUIRE_FALSE(no_tail);
+    CHECK(no_tail.status().message().find("640 taps are too few") != std::string::npos);
 }
 
 TEST_CASE("stream plan: a convolution's input is a ring of its history and one block") {
