@@ -58,11 +58,11 @@ Candidate right_angle(const ConvolutionShape &s) {
     return c;
 }
 
-// What the products of spectra cost an output element: `partitions` of `block` taps. The spectra of every layer, the signals' and the kernels', pass through the
-// caches before this layer's are needed again.
-double products(const ConvolutionShape &s, uint32_t block, uint32_t partitions) {
-    const double complex_bytes = 2 * sizeof(float), bytes = complex_bytes * block * partitions * s.channels * (1 + s.copies) * s.layers;
-    return Costs::get().partition(bytes) * partitions;
+// What one product of spectra costs an output element when partitions hold `taps` taps in all. The spectra of every layer, the signals' and the kernels', pass
+// through the caches before this layer's are needed again.
+double product(const ConvolutionShape &s, double taps) {
+    const double complex_bytes = 2 * sizeof(float);
+    return Costs::get().partition(complex_bytes * taps * s.channels * (1 + s.copies) * s.layers);
 }
 
 Candidate partitioned(const ConvolutionShape &s) {
@@ -73,7 +73,7 @@ Candidate partitioned(const ConvolutionShape &s) {
     else {
         c.choice.length = s.rows;
         c.choice.partitions = (s.taps + s.rows - 1) / s.rows;
-        c.choice.cost = Costs::get().transforms(s.rows) + products(s, s.rows, c.choice.partitions);
+        c.choice.cost = Costs::get().transforms(s.rows) + c.choice.partitions * product(s, s.taps);
     }
     return c;
 }
@@ -91,8 +91,7 @@ Candidate nonuniform(const ConvolutionShape &s) {
         if (!s.streaming || s.two_sided || schedules::right_angle_radices(s.rows).empty() || s.taps <= 2 * large) break;
         ConvolutionChoice choice{.algorithm = Algorithm::nonuniform, .length = s.rows, .partitions = 2 * ratio, .tail_length = static_cast<uint32_t>(large)};
         choice.tail_partitions = static_cast<uint32_t>((s.taps - 2 * large + large - 1) / large);
-        choice.cost = Costs::get().transforms(s.rows) + Costs::get().transforms(static_cast<double>(large)) + products(s, s.rows, choice.partitions) +
-                      products(s, choice.tail_length, choice.tail_partitions);
+        choice.cost = Costs::get().transforms(s.rows) + Costs::get().transforms(static_cast<double>(large)) + (choice.partitions + choice.tail_partitions) * product(s, s.taps);
         if (best.refused.empty() && choice.cost >= best.choice.cost) continue;
         best = {.choice = choice, .refused = {}};
     }
