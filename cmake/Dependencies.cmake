@@ -3,7 +3,7 @@
 #   flatbuffers, flatc    formats/artifact
 #   nlohmann_json         formats/package, compiler, tools
 #   fmt                   compiler, schedules
-#   PkgConfig::SODIUM     formats/artifact
+#   PkgConfig::SODIUM     tools/cli, tests
 #   PkgConfig::SNDFILE, PkgConfig::SOXR   formats/audio
 #   PkgConfig::FFTW       tests/bench only: FFTW is GPL and no shipped program links it
 find_package(PkgConfig REQUIRED)

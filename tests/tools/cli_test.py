@@ -46,6 +46,25 @@ class GoodPaths(Cli):
         self.assertEqual(inspected["report"]["name"], "tiny")
         self.assertIn("block 160", self.run_cli("inspect", self.artifact).stdout)
 
+    def test_a_signed_artifact_opens_with_its_key_alone(self):
+        secret, out = self.scratch / "secret.key", self.scratch / "signed.lw"
+        secret.write_text("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n")  # RFC 8032, test 1
+        public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+        compiled = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--no-proof", "--sign", secret)
+        self.assertEqual(compiled.returncode, OK, compiled.stderr)
+        self.assertIn(public, compiled.stdout)
+        self.assertTrue(json.loads(self.run_cli("inspect", out, "--json").stdout)["signed"])
+        self.assertEqual(self.run_cli("verify", out, "--require-key", public).returncode, OK)
+        self.assertEqual(self.run_cli("run", out, "--input", "audio=16000", "--require-key", public).returncode, OK)
+        other = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"
+        for artifact, key in ((out, other), (self.artifact, public)):
+            self.refused(BAD_INPUT, ["not signed by the key"], "listen", artifact, self.speech, "--require-key", key)
+        self.refused(USAGE, ["64 hexadecimal digits"], "verify", out, "--require-key", "d75a98")
+        secret.write_text("not a key\n")
+        self.refused(BAD_INPUT, ["openssl rand -hex 32"], "compile", self.package, "-o", self.scratch / "none.lw", "--no-proof", "--sign", secret)
+        for file in (secret, out):
+            file.unlink()
+
     def test_listen_hears_the_same_whatever_the_container_and_the_reads(self):
         lines = self.listen(self.speech)
         self.assertEqual(lines[0]["model"], "tiny")

@@ -20,7 +20,7 @@ namespace longwave::cli {
 namespace {
 
 struct Flags {
-    std::string model, variant;
+    ModelFlags model;
     double seconds = 10;
     unsigned repeats = 20;
     bool json = false;
@@ -62,7 +62,7 @@ void drop_from_page_cache(const std::string &path) {
 // From the path to the first output: open, verify, derive, create a stream, push until a row comes.
 Expected<double> open_to_first_output(const Flags &flags, const Sequence &in) {
     const double start = now();
-    LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
+    LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(Stream stream, Stream::create(model));
     bool heard = false;
     const size_t block = std::max<uint32_t>(1, model.info.stream_block);
@@ -77,7 +77,7 @@ Status bench_stream(const Flags &flags, const Model &model, ordered_json &json) 
     const size_t ticks = std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds * rate) : 20000) / block * block;
     const Sequence in = made_up(model, ticks, 3);
     std::vector<double> opens;
-    drop_from_page_cache(flags.model);
+    drop_from_page_cache(flags.model.path);
     for (unsigned i = 0; i < flags.repeats; i++) {
         LW_ASSIGN(const double seconds, open_to_first_output(flags, in));
         opens.push_back(seconds);
@@ -149,7 +149,7 @@ void print(const ordered_json &json) {
 }
 
 Status bench(const Flags &flags) {
-    LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
+    LW_ASSIGN(const Model model, Model::open(flags.model));
     ordered_json json = {{"model", model.info.name},
                          {"version", lw_version()},
                          {"variant", model.info.variant},
@@ -169,11 +169,10 @@ Status bench(const Flags &flags) {
 Command add_bench(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
     CLI::App *app = program.add_subcommand("bench", "Speed and memory of an artifact; `bench conv` for the convolution kernels alone");
-    app->add_option("model", flags->model, "Artifact (.lw), or conv")->required();
+    flags->model.add(*app);
     app->add_option("--seconds", flags->seconds, "Audio to stream")->check(CLI::Range(0.1, 36000.0))->capture_default_str();
     app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")->check(CLI::Range(1, 10000))->capture_default_str();
     app->add_flag("--json", flags->json, "One JSON object");
-    app->add_option("--variant", flags->variant, "Code variant to run (default: the best for this processor)");
     app->footer("longwave bench conv --against fftw --json: our long convolutions against FFTW's, all flags in `longwave bench conv --help`.");
     return {app, [flags] { return bench(*flags); }};
 }

@@ -8,6 +8,7 @@
 #include "tools/cli/model.h"
 #include "tools/cli/proof.h"
 #include "tools/cli/report.h"
+#include "tools/cli/signature.h"
 #include "tools/cli/text.h"
 #include <algorithm>
 #include <cstdio>
@@ -19,7 +20,7 @@ namespace longwave::cli {
 namespace {
 
 struct Flags {
-    std::string package, output, targets, convolution, dump_after, cache, kgen;
+    std::string package, output, targets, convolution, dump_after, cache, kgen, sign;
     uint32_t block = 0, length = 0;
     unsigned jobs = 0;
     bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false;
@@ -123,6 +124,11 @@ Status compile(const Flags &flags) {
         if (flags.json) std::fprintf(out, "%s\n", report.dump().c_str());
         return Status::check("the stream does not equal the whole; nothing was written");
     }
+    if (!flags.sign.empty()) {
+        LW_ASSIGN(const PublicKey key, sign(compiled->artifact, flags.sign));
+        if (flags.json) report["signed_by"] = to_hex(key);
+        else std::fprintf(out, "signed    by %s\n", to_hex(key).c_str());
+    }
     LW_TRY(write(path, compiled->artifact));
     if (flags.json) {
         std::fprintf(out, "%s\n", report.dump().c_str());
@@ -152,6 +158,7 @@ Command add_compile(CLI::App &program) {
     app->add_flag("--no-whole", flags->no_whole, "A stream only");
     app->add_option("--convolution", flags->convolution, "Force one algorithm: direct, right_angle, partitioned, nonuniform (default: the planner chooses)")
         ->check(CLI::IsMember({"direct", "right_angle", "partitioned", "nonuniform"}));
+    app->add_option("--sign", flags->sign, "File with a secret key, 64 hexadecimal digits (openssl rand -hex 32): sign the artifact (Ed25519)");
     app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass to stderr");
     app->add_flag("--timings", flags->timings, "Print the time of every pass to stderr");
     app->add_flag("--json", flags->json, "The report and the proof as one JSON object");

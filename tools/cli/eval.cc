@@ -18,7 +18,8 @@ namespace longwave::cli {
 namespace {
 
 struct Flags {
-    std::string model, variant, clips;
+    ModelFlags model;
+    std::string clips;
     std::vector<std::string> negatives;
     AudioFlags audio;
     DecisionFlags decision;
@@ -219,10 +220,10 @@ void print_summary(const ordered_json &json) {
 
 Status evaluate(const Flags &flags) {
     if (flags.clips.empty() && flags.negatives.empty()) return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
-    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
-    LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
-    if (!model.audio()) return Status::usage(flags.model + ": the model does not listen to audio");
-    if (model.labels.empty()) return Status::usage(flags.model + ": the model has no labels");
+    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
+    LW_ASSIGN(const Model model, Model::open(flags.model));
+    if (!model.audio()) return Status::usage(flags.model.path + ": the model does not listen to audio");
+    if (model.labels.empty()) return Status::usage(flags.model.path + ": the model has no labels");
     LW_ASSIGN(Stream stream, Stream::create(model));
     auto spotter = Spotter::create(file.view(), model, flags.decision); // needed for events only
     if (!spotter && file.plan().decision()) return spotter.status();
@@ -253,7 +254,7 @@ Status evaluate(const Flags &flags) {
 Command add_eval(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
     CLI::App *app = program.add_subcommand("eval", "Accuracy, missed words and false alarms through the streaming path; one JSON object");
-    app->add_option("model", flags->model, "Artifact (.lw)")->required();
+    flags->model.add(*app);
     app->add_option("--clips", flags->clips, "Folder of labelled clips: DIR/<label>/<file>");
     app->add_option("--negatives", flags->negatives, "Folders or files in which no word is spoken");
     app->add_flag("--isolated", flags->isolated, "Reset the state before each clip (default: one stream, state carried from clip to clip)");
@@ -265,7 +266,6 @@ Command add_eval(CLI::App &program) {
     app->add_flag("--json", flags->json, "The result is always JSON; accepted for uniformity");
     flags->audio.add(*app, false);
     add_decision_flags(*app, flags->decision);
-    app->add_option("--variant", flags->variant, "Code variant to run (default: the best for this processor)");
     app->footer(
         "accuracy: every clip is cut or filled with zeros to one second (or the capacity of the run entry), and decided by the largest value of the\n"
         "  first output's row at its end. All clips go through one stream without reset, in the order of their sorted paths shuffled by --seed.\n"

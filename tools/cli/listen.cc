@@ -52,7 +52,7 @@ nlohmann::ordered_json number(double value) {
 double rounded(double seconds) { return static_cast<double>(std::llround(seconds * 1000)) / 1000; }
 
 struct Flags {
-    std::string model, variant;
+    ModelFlags model;
     AudioFlags audio;
     DecisionFlags decision;
     double chunk_ms = 0, stats_every = 0;
@@ -60,10 +60,10 @@ struct Flags {
 };
 
 Status listen(const Flags &flags, Lines &lines) {
-    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
-    LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
+    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
+    LW_ASSIGN(const Model model, Model::open(flags.model));
     const lw_input_info *input = model.audio();
-    if (!input) return Status::usage(flags.model + ": the model does not listen to audio");
+    if (!input) return Status::usage(flags.model.path + ": the model does not listen to audio");
     LW_ASSIGN(Spotter spotter, Spotter::create(file.view(), model, flags.decision));
     audio::Options options = flags.audio.options(input->sample_rate);
     options.stop = &stopped;
@@ -141,7 +141,7 @@ Status listen(const Flags &flags, Lines &lines) {
 Command add_listen(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
     CLI::App *app = program.add_subcommand("listen", "Keywords from a pipe or file, one JSON object a line: ready, keyword, stats, error, eof");
-    app->add_option("model", flags->model, "Artifact (.lw)")->required();
+    flags->model.add(*app);
     flags->audio.add(*app, true);
     add_decision_flags(*app, flags->decision);
     app->add_option("--chunk-ms", flags->chunk_ms, "Read at most this much audio at once (results do not depend on it)")
@@ -150,7 +150,6 @@ Command add_listen(CLI::App &program) {
         ->check(CLI::NonNegativeNumber);
     app->add_flag("--realtime", flags->realtime, "Play a file at its own speed instead of as fast as possible");
     app->add_flag("--scores", flags->scores, "Also the averaged scores after every block, to choose thresholds by");
-    app->add_option("--variant", flags->variant, "Code variant to run (default: the best for this processor)");
     app->footer(
         "Example: arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
         "t: seconds of audio at the decision; t_start: where the word's score began to rise; latency_ms: how far a decision lies behind the sound\n"

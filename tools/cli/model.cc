@@ -1,4 +1,5 @@
 #include "tools/cli/model.h"
+#include "tools/cli/signature.h"
 
 namespace longwave::cli {
 
@@ -32,10 +33,26 @@ static lw_open_options open_options(const std::string &variant) {
     return options;
 }
 
-Expected<Model> Model::open(const std::string &path, const std::string &variant) {
-    const lw_open_options options = open_options(variant);
+void ModelFlags::add(CLI::App &app) {
+    app.add_option("model", path, "Artifact (.lw)")->required();
+    app.add_option("--variant", variant, "Code variant to run (default: the best for this processor)");
+    app.add_option("--require-key", require_key, "Open it only if it is signed by this public key (64 hexadecimal digits)");
+}
+
+Expected<Model> Model::open(const ModelFlags &flags) {
+    lw_open_options options = open_options(flags.variant);
+    PublicKey key;
+    if (!flags.require_key.empty()) {
+        LW_ASSIGN(key, public_key("--require-key", flags.require_key));
+        options.allow_unsigned_code = 0;
+        options.check_signature = signed_by;
+        options.signature_context = &key;
+    }
     lw_model *model = nullptr;
-    LW_TRY(status_of(lw_model_open(path.c_str(), &options, &model), path));
+    const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
+    if (status == LW_UNSIGNED_CODE)
+        return Status::input(flags.path + ": is not signed by the key that --require-key names; get it from where that key belongs, or compile it again with --sign");
+    LW_TRY(status_of(status, flags.path));
     return describe(model);
 }
 

@@ -1,6 +1,7 @@
 // The C API with C++ lifetimes and Status.
 #pragma once
 #include "formats/base/expected.h"
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <longwave/longwave.h>
 #include <memory>
@@ -12,11 +13,18 @@ namespace longwave::cli {
 // Ok for LW_OK; otherwise what failed, in the library's own words.
 Status status_of(lw_status status, const std::string &what);
 
+// What is opened, and how: the flags of every verb that runs an artifact.
+struct ModelFlags {
+    std::string path, variant; // variant empty: the best for this processor
+    std::string require_key;   // hexadecimal public key; empty: the command line allows unsigned code, for whoever runs it has chosen the file
+
+    void add(CLI::App &app);
+};
+
 // An open artifact with what it says about itself.
 struct Model {
-    // The command line allows unsigned code: whoever runs it has chosen the file. `variant` empty: the best for this processor.
-    static Expected<Model> open(const std::string &path, const std::string &variant = "");
-    static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant = "");
+    static Expected<Model> open(const ModelFlags &flags);
+    static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant);
 
     std::shared_ptr<lw_model> handle;
     lw_model_info info = {};

@@ -15,7 +15,7 @@ namespace longwave::cli {
 namespace {
 
 struct Flags {
-    std::string model, variant;
+    ModelFlags model;
     std::vector<std::string> inputs, expected, outputs;
     uint64_t length = 0;
     double limit = 1e-4;
@@ -99,7 +99,7 @@ Status compare(const Flags &flags, const std::vector<Result> &results, ordered_j
 }
 
 Status run(const Flags &flags) {
-    LW_ASSIGN(const Model model, Model::open(flags.model, flags.variant));
+    LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
     if (!flags.stream && in.rows > model.info.run_capacity)
         return Status::input(
@@ -139,7 +139,7 @@ Status run(const Flags &flags) {
 Command add_run(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
     CLI::App *app = program.add_subcommand("run", "Run one whole sequence");
-    app->add_option("model", flags->model, "Artifact (.lw)")->required();
+    flags->model.add(*app);
     app->add_option("-i,--input", flags->inputs, "name=@file.npy, name=@file.wav, or name=ROWS[xWIDTH] for made-up values; one for each input")
         ->required();
     app->add_option("--expected", flags->expected, "output=@file.npy to compare with; exit code 1 when it differs by more than --limit");
@@ -148,7 +148,6 @@ Command add_run(CLI::App &program) {
     app->add_option("--length", flags->length, "Valid rows, for models that pool over them (default: all)");
     app->add_flag("--stream", flags->stream, "Through the streaming entry");
     app->add_flag("--json", flags->json, "Outputs as one JSON object");
-    app->add_option("--variant", flags->variant, "Code variant to run (default: the best for this processor)");
     flags->audio.add(*app, false);
     return {app, [flags] { return run(*flags); }};
 }

@@ -12,12 +12,12 @@ namespace longwave::cli {
 namespace {
 
 struct Flags {
-    std::string model, variant;
+    ModelFlags model;
     bool json = false, stream = false;
 };
 
 Status verify(const Flags &flags) {
-    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
+    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     const auto &plan = file.plan();
     if (!flags.json) std::printf("rules     V1-V20 hold · %s · %s\n", plan.name()->c_str(), bytes_text(file.size()).c_str());
     ordered_json variants = ordered_json::array();
@@ -25,13 +25,15 @@ Status verify(const Flags &flags) {
     Status failure;
     for (const auto *variant : *plan.variants()) {
         const std::string name = variant->target()->str();
-        if (!flags.variant.empty() && name != flags.variant) continue;
+        if (!flags.model.variant.empty() && name != flags.model.variant) continue;
         if (!runs_here(*variant)) {
             variants.push_back({{"variant", name}, {"runs_here", false}});
             if (!flags.json) std::printf("%-9s cannot run on this processor: run `longwave verify` on one that has it\n", name.c_str());
             continue;
         }
-        LW_ASSIGN(const Model model, Model::open(flags.model, name));
+        ModelFlags this_one = flags.model;
+        this_one.variant = name;
+        LW_ASSIGN(const Model model, Model::open(this_one));
         double worst = 0;
         const Status golden = status_of(lw_model_verify(model.handle.get(), &worst), name);
         if (!golden && golden.fault() != Fault::check) return golden;
@@ -48,12 +50,12 @@ Status verify(const Flags &flags) {
         if (!flags.json) std::printf("%-9s %s\n", name.c_str(), text.c_str());
         checked++;
     }
-    if (variants.empty()) return Status::usage(flags.model + ": has no code variant " + flags.variant);
+    if (variants.empty()) return Status::usage(flags.model.path + ": has no code variant " + flags.model.variant);
     if (flags.json)
         std::printf("%s\n", ordered_json({{"model", plan.name()->str()}, {"rules", true}, {"ok", static_cast<bool>(failure)}, {"variants", variants}})
                                 .dump()
                                 .c_str());
-    if (checked == 0 && failure) return Status::device(flags.model + ": no code variant runs on this processor; nothing was proved");
+    if (checked == 0 && failure) return Status::device(flags.model.path + ": no code variant runs on this processor; nothing was proved");
     return failure;
 }
 
@@ -62,8 +64,7 @@ Status verify(const Flags &flags) {
 Command add_verify(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
     CLI::App *app = program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
-    app->add_option("model", flags->model, "Artifact (.lw)")->required();
-    app->add_option("--variant", flags->variant, "Only this code variant");
+    flags->model.add(*app);
     app->add_flag("--stream", flags->stream, "Also prove stream = whole on random input");
     app->add_flag("--json", flags->json, "One JSON object");
     return {app, [flags] { return verify(*flags); }};
