@@ -1,6 +1,7 @@
 #include "compiler/emit/report.h"
 #include "compiler/ops/op.h"
 #include <algorithm>
+#include <set>
 
 namespace longwave::compiler {
 
@@ -10,7 +11,7 @@ namespace {
 
 const char *name_of(EntryPlan::Kind kind) { return kind == EntryPlan::Kind::prepare ? "prepare" : kind == EntryPlan::Kind::run ? "run" : "stream"; }
 
-// Layers in the order of the graph, each with its ops after all passes and its kernel calls in every entry.
+// Layers in the order of the graph, each with its ops after all passes and its kernels in every entry.
 ordered_json layers(const ReportInputs &in) {
     std::vector<std::string> order;
     std::map<std::string, std::vector<std::string>> ops;
@@ -23,8 +24,9 @@ ordered_json layers(const ReportInputs &in) {
         ordered_json entry{{"layer", layer}, {"ops", ops[layer]}};
         for (const auto &plan : in.entries) {
             std::vector<std::string> kernels;
+            std::set<std::string> seen; // channel tiles that take turns are several steps of one kernel
             for (const auto &step : plan.steps)
-                if (step.kind == Step::Kind::call && step.layer == layer) kernels.push_back(nlohmann::json::parse(step.spec).at("kernel"));
+                if (step.kind == Step::Kind::call && step.layer == layer && seen.insert(step.spec).second) kernels.push_back(nlohmann::json::parse(step.spec).at("kernel"));
             if (!kernels.empty()) entry[name_of(plan.kind)] = kernels;
         }
         for (const auto &[where, c] : in.convolutions) {

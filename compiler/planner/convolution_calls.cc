@@ -1,9 +1,12 @@
 #include "compiler/planner/convolution_calls.h"
+#include "compiler/ops/op.h"
 #include "compiler/planner/entry_planner.h"
 #include "schedules/kernel.h"
 #include "schedules/twiddles.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 namespace longwave::compiler {
@@ -222,7 +225,8 @@ Status partitioned(PlannedCall &call, const Shape &s) {
 }
 
 // The taps from 2 large blocks on. In large block Q the input of large block Q − 1 is complete: its tiles of channels are computed in turn, at steps spread
-// over the R blocks of Q, into rows that large block Q + 1 adds to its own. Until then they lie in two slots, one written and one read.
+// over the R blocks of Q, into rows that large block Q + 1 adds to its own. Until then they lie in two slots, one written and one read. Layers begin their turns
+// one block after another, for those of few tiles.
 Status nonuniform(PlannedCall &call, const Shape &s) {
     LW_TRY(partitioned(call, s));
     const ConvolutionChoice &choice = call.choice();
@@ -234,9 +238,11 @@ Status nonuniform(PlannedCall &call, const Shape &s) {
     const Place rows{.buffer = call.remember("large rows", 2 * large_bytes), .slot_bytes = large_bytes, .tile_bytes = s.tile * sizeof(float), .slots = 2};
 
     const nlohmann::json spec{{"kernel", "long_conv_partitioned"}, {"params", {{"channels", s.channels}, {"copies", s.copies}, {"block", p.length}, {"partitions", p.count}}}};
+    const auto is_convolution = [](const ir::Node &node) { return std::string_view(node.op->name) == "long_conv"; };
+    const auto turn = static_cast<uint32_t>(std::count_if(call.graph().nodes.data(), &call.node, is_convolution));
     for (uint32_t first = 0, next; first < tiles; first = next) {
-        const uint32_t phase = first * ratio / tiles;
-        for (next = first; next < tiles && next * ratio / tiles == phase;) next++;
+        const uint32_t slice = first * ratio / tiles, phase = (slice + turn) % ratio;
+        for (next = first; next < tiles && next * ratio / tiles == slice;) next++;
         const auto from = [&](Place place) {
             place.offset += first * place.tile_bytes;
             return place;
