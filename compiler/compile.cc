@@ -47,7 +47,8 @@ public:
     }
     Status check_dump_name() const {
         if (options_.dump_after.empty() || known_) return Status::ok();
-        return Status::usage(fmt::format("--dump-after {}: expected lower, fold_constants, materialise_kernels, merge_branches, fold_norms, pack_outputs, make_streaming or plan_memory",
+        return Status::usage(fmt::format("--dump-after {}: expected lower, fold_constants, materialise_kernels, merge_branches, fold_norms, "
+                                         "pack_outputs, make_streaming or plan_memory",
                                          options_.dump_after));
     }
 
@@ -160,8 +161,8 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
     // ---- bytes ----
     auto report = make_report({package, graph, entries, convolutions, storage, code.targets, specs.size(), no_stream});
     Compiled result;
-    LW_ASSIGN(result.artifact, emit({package, storage, entries, specs, code.signatures, code.targets, std::move(golden), std::move(golden_bytes), report.dump(),
-                                     make_certificates(graph).dump()}));
+    LW_ASSIGN(result.artifact, emit({package, storage, entries, specs, code.signatures, code.targets, std::move(golden), std::move(golden_bytes),
+                                     report.dump(), make_certificates(graph).dump()}));
     // Times and cache hits differ from run to run: they are told, and kept out of the artifact.
     report["build"] = {{"seconds", seconds_since(start)}, {"kernels_compiled", code.compiled}, {"kernels_cached", code.cached}};
     report["artifact_bytes"] = result.artifact.size();

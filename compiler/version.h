@@ -4,4 +4,4 @@
 
 namespace longwave::compiler {
 inline std::string producer() { return "longwave 0.1.0, Halide 21.0.0"; }
-}
+} // namespace longwave::compiler

@@ -26,7 +26,8 @@ struct Buffer {
     void *padding;
 };
 static_assert(sizeof(Dimension) == 16);
-static_assert(sizeof(void *) != 8 || (sizeof(Buffer) == 56 && offsetof(Buffer, host) == 16 && offsetof(Buffer, type) == 32 && offsetof(Buffer, dim) == 40));
+static_assert(sizeof(void *) != 8 ||
+              (sizeof(Buffer) == 56 && offsetof(Buffer, host) == 16 && offsetof(Buffer, type) == 32 && offsetof(Buffer, dim) == 40));
 
 // What a kernel's halide_malloc takes from: a bump allocator inside the image works on it. `args[0]` points to a pointer to it.
 struct Scratch {

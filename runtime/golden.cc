@@ -90,8 +90,10 @@ lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
     Session session(model);
     uint8_t *outputs[256];
     Parts measure(nullptr);
-    for (uint32_t i = 0; i < count(golden.outputs()); ++i) measure.take<uint8_t>(uint64_t{golden.outputs()->Get(i)->rows()} * golden.outputs()->Get(i)->width() * 4);
-    if (!session.values.allocate(model.allocator, measure.used())) return fail(LW_NO_MEMORY, {"no memory for a golden vector: ", measure.used(), " bytes"});
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i)
+        measure.take<uint8_t>(uint64_t{golden.outputs()->Get(i)->rows()} * golden.outputs()->Get(i)->width() * 4);
+    if (!session.values.allocate(model.allocator, measure.used()))
+        return fail(LW_NO_MEMORY, {"no memory for a golden vector: ", measure.used(), " bytes"});
     memset(session.values.data, 0xff, session.values.size); // not numbers: a row that never comes is an error
     Parts parts(session.values.data);
     for (uint32_t i = 0; i < count(golden.outputs()); ++i)
@@ -102,11 +104,13 @@ lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
     lw_status result = LW_OK;
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
-        const double error = error_of(golden_bytes(model, tensor), outputs[i], uint64_t{tensor.rows()} * tensor.width()) / double{golden.error_limit()};
+        const double error =
+            error_of(golden_bytes(model, tensor), outputs[i], uint64_t{tensor.rows()} * tensor.width()) / double{golden.error_limit()};
         if (error > *worst) *worst = error;
         if (error > 1 && result == LW_OK)
-            result = fail(LW_CHECK_FAILED, {"output ", entry.outputs()->Get(tensor.port())->name()->c_str(), " of entry ", uint32_t{golden.entry()}, " is ",
-                                            error < 1e15 ? Piece(static_cast<uint64_t>(error * 100)) : Piece("infinitely many"), " % of its limit away from its golden vector"});
+            result = fail(LW_CHECK_FAILED, {"output ", entry.outputs()->Get(tensor.port())->name()->c_str(), " of entry ", uint32_t{golden.entry()},
+                                            " is ", error < 1e15 ? Piece(static_cast<uint64_t>(error * 100)) : Piece("infinitely many"),
+                                            " % of its limit away from its golden vector"});
     }
     return result;
 }

@@ -53,8 +53,9 @@ lw_status no_variant(const lw_model &model, const char *wanted) {
     const auto &variants = *model.plan().variants();
     const char *names[4] = {"", "", "", ""};
     for (uint32_t i = 0; i < variants.size() && i < 4; ++i) names[i] = variants.Get(i)->target()->c_str();
-    return fail(LW_NO_VARIANT, {wanted ? "the code for " : "no code for this processor; there is: ", wanted ? wanted : "", wanted ? " is missing or needs another processor; there is: " : "",
-                                names[0], " ", names[1], " ", names[2], " ", names[3]});
+    return fail(LW_NO_VARIANT,
+                {wanted ? "the code for " : "no code for this processor; there is: ", wanted ? wanted : "",
+                 wanted ? " is missing or needs another processor; there is: " : "", names[0], " ", names[1], " ", names[2], " ", names[3]});
 }
 
 lw_status check(lw_model &model, const uint8_t *file, uint64_t size, const lw_open_options &options) {
@@ -93,7 +94,8 @@ bool trusted(const lw_model &model, const lw_open_options &options) {
 lw_status load_code(lw_model &model, const lw_open_options &options) {
     if (!model.variant) return LW_OK;
     if (!options.allow_unsigned_code && !trusted(model, options))
-        return fail(LW_UNSIGNED_CODE, {"the code of ", model.plan().name()->c_str(), " has no signature that is trusted here, and allow_unsigned_code is not set"});
+        return fail(LW_UNSIGNED_CODE,
+                    {"the code of ", model.plan().name()->c_str(), " has no signature that is trusted here, and allow_unsigned_code is not set"});
     const artifact::Bytes image = model.view.segment(model.variant->segment());
     switch (model.code.load(image.data, image.size, model.plan().segments()->Get(model.variant->segment())->hash()->data())) {
     case Code::Fault::none: return LW_OK;
@@ -208,7 +210,8 @@ lw_status end(Opening &opening, lw_status status, lw_model **out) {
 lw_status take_file(lw_model &model, File &file, const char *path, const lw_open_options &options, const uint8_t **bytes) {
     alignas(8) uint8_t front[artifact::header_bytes];
     artifact::Header header;
-    if (file.size() >= sizeof front && !file.read(front, sizeof front)) return fail(LW_IO, {path, ": cannot be read: errno ", uint64_t(file.error())});
+    if (file.size() >= sizeof front && !file.read(front, sizeof front))
+        return fail(LW_IO, {path, ": cannot be read: errno ", uint64_t(file.error())});
     if (const artifact::Broken broken = artifact::verify_header(front, file.size(), &header)) return refused(broken); // before memory is spent on it
     if (options.map_weights) {
         model.mapping = *bytes = file.map();
@@ -220,7 +223,8 @@ lw_status take_file(lw_model &model, File &file, const char *path, const lw_open
     }
     if (!model.file.allocate(model.allocator, file.size())) return no_memory("the artifact", file.size());
     memcpy(model.file.data, front, sizeof front);
-    if (!file.read(model.file.data + sizeof front, file.size() - sizeof front)) return fail(LW_IO, {path, ": cannot be read: errno ", uint64_t(file.error())});
+    if (!file.read(model.file.data + sizeof front, file.size() - sizeof front))
+        return fail(LW_IO, {path, ": cannot be read: errno ", uint64_t(file.error())});
     *bytes = model.file.data;
     return LW_OK;
 }
@@ -233,7 +237,9 @@ lw_status lw_model_open(const char *path, const lw_open_options *options, lw_mod
     *out = nullptr;
     if (!path) return fail(LW_INVALID_ARGUMENT, {"path is NULL"});
     File file;
-    if (!file.open(path)) return fail(file.missing() ? LW_NOT_FOUND : LW_IO, {path, file.missing() ? ": no such file" : ": cannot be opened as a file: errno ", file.missing() ? Piece("") : Piece(uint64_t(file.error()))});
+    if (!file.open(path))
+        return fail(file.missing() ? LW_NOT_FOUND : LW_IO, {path, file.missing() ? ": no such file" : ": cannot be opened as a file: errno ",
+                                                            file.missing() ? Piece("") : Piece(uint64_t(file.error()))});
     Opening opening;
     if (lw_status status = begin(options, &opening)) return status;
     const uint8_t *bytes = nullptr;
@@ -253,7 +259,8 @@ lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_opt
     if (lw_status status = begin(options, &opening)) return status;
     lw_model &model = *opening.model;
     artifact::Header header;
-    if (const artifact::Broken broken = artifact::verify_header(static_cast<const uint8_t *>(bytes), size, &header)) return end(opening, refused(broken), out);
+    if (const artifact::Broken broken = artifact::verify_header(static_cast<const uint8_t *>(bytes), size, &header))
+        return end(opening, refused(broken), out);
     if (!model.file.allocate(model.allocator, size)) return end(opening, no_memory("the artifact", size), out);
     memcpy(model.file.data, bytes, size);
     return end(opening, set_up(model, model.file.data, size, opening.options), out);

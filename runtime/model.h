@@ -8,7 +8,7 @@
 
 struct lw_model {
     lw_allocator allocator;
-    longwave::runtime::Block file;   // the whole artifact, or header and plan alone when the file is mapped
+    longwave::runtime::Block file;    // the whole artifact, or header and plan alone when the file is mapped
     const uint8_t *mapping = nullptr; // map_weights: the file
     uint64_t artifact_bytes = 0;
     longwave::artifact::View view;

@@ -76,7 +76,8 @@ lw_status check_inputs(const lw_runner &runner, const lw_tensor *in, size_t n_in
         if (in[i].length > in[i].rows) return fail(LW_INVALID_ARGUMENT, {"length of input ", input.name()->c_str(), " is more than its rows"});
         if (input.kind() == fb::InputKind::tokens) {
             const size_t bad = first_bad_token(in[i].data, in[i].rows, input.vocabulary());
-            if (bad < in[i].rows) return fail(LW_BAD_TOKEN, {"token ", uint64_t(bad), " of input ", input.name()->c_str(), " is outside 0 … ", input.vocabulary() - 1});
+            if (bad < in[i].rows)
+                return fail(LW_BAD_TOKEN, {"token ", uint64_t(bad), " of input ", input.name()->c_str(), " is outside 0 … ", input.vocabulary() - 1});
         }
     }
     return LW_OK;
@@ -85,7 +86,8 @@ lw_status check_inputs(const lw_runner &runner, const lw_tensor *in, size_t n_in
 uint64_t output_rows(const fb::OutputPort &port, uint64_t ticks) { return port.clock_num() == 0 ? 1 : ticks * port.clock_num() / port.clock_den(); }
 
 lw_status check_outputs(const fb::Entry &entry, uint64_t ticks, lw_tensor *out, size_t n_out) {
-    if (n_out > entry.outputs()->size() || (n_out > 0 && !out)) return fail(LW_INVALID_ARGUMENT, {"outputs: ", uint64_t(n_out), " asked for, the model has ", entry.outputs()->size()});
+    if (n_out > entry.outputs()->size() || (n_out > 0 && !out))
+        return fail(LW_INVALID_ARGUMENT, {"outputs: ", uint64_t(n_out), " asked for, the model has ", entry.outputs()->size()});
     bool too_small = false;
     for (size_t i = 0; i < n_out; ++i) {
         const uint64_t rows = output_rows(*entry.outputs()->Get(static_cast<uint32_t>(i)), ticks);

@@ -57,7 +57,8 @@ lw_status find_output(const lw_model &model, Setup &setup) {
         setup.port = &port;
         setup.output = i;
         setup.labels = artifact::count(model.plan().labels());
-        if (port.width() != setup.labels) return fail(LW_NOT_FOUND, {"output ", port.name()->c_str(), " has ", port.width(), " values for ", setup.labels, " labels"});
+        if (port.width() != setup.labels)
+            return fail(LW_NOT_FOUND, {"output ", port.name()->c_str(), " has ", port.width(), " values for ", setup.labels, " labels"});
         const fb::Input &input = *model.plan().inputs()->Get(stream->inputs()->Get(0)->input());
         if (input.kind() != fb::InputKind::audio) return fail(LW_NOT_FOUND, {"the model does not listen to audio"});
         setup.rows_per_ms = static_cast<double>(input.sample_rate()) / 1000 * port.clock_num() / port.clock_den();
@@ -75,7 +76,8 @@ lw_status read_settings(Setup &setup) {
     if (!(o.smoothing_ms < 3.6e6f) || !(o.refractory_ms < 3.6e6f)) return invalid("a time is not under an hour");
     if (o.min_count > 1000000) return invalid("min_count is more than 1000000");
     if (o.n_words > 0 && !o.words) return invalid("words is NULL");
-    const float smoothing = o.smoothing_ms != 0 ? o.smoothing_ms : d.smoothing_ms(), refractory = o.refractory_ms != 0 ? o.refractory_ms : d.refractory_ms();
+    const float smoothing = o.smoothing_ms != 0 ? o.smoothing_ms : d.smoothing_ms(),
+                refractory = o.refractory_ms != 0 ? o.refractory_ms : d.refractory_ms();
     setup.settings.labels = setup.labels;
     setup.settings.window = rows_of(double{smoothing}, setup, 1);
     setup.settings.refractory = rows_of(double{refractory}, setup, 0);
@@ -181,7 +183,8 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
 }
 
 lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event) {
-    if (!spotter || !event || event->struct_size < sizeof(size_t)) return fail(LW_INVALID_ARGUMENT, {"spotter or event is NULL, or struct_size is not set"});
+    if (!spotter || !event || event->struct_size < sizeof(size_t))
+        return fail(LW_INVALID_ARGUMENT, {"spotter or event is NULL, or struct_size is not set"});
     if (spotter->count == 0) { // rows may still wait behind what was a full list of events, or behind the end
         lw_status last = LW_AGAIN;
         if (lw_status status = decide(*spotter, &last)) return status;

@@ -19,7 +19,8 @@ void clear(lw_stream &stream) {
 }
 
 lw_status not_open(const lw_stream &stream) {
-    return fail(LW_WRONG_STATE, {stream.state->life == Life::finished ? "the stream is finished: reset, copy or load it first" : "a kernel failed before: reset, copy or load the stream first"});
+    return fail(LW_WRONG_STATE, {stream.state->life == Life::finished ? "the stream is finished: reset, copy or load it first"
+                                                                      : "a kernel failed before: reset, copy or load the stream first"});
 }
 
 } // namespace longwave::runtime
@@ -29,7 +30,8 @@ lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
     if (to->model != from->model || to->queue_rows != from->queue_rows || to->format != from->format)
         return fail(LW_BAD_STATE, {"the streams differ in model or options"});
     if (to == from) return LW_OK;
-    const uint64_t bytes = static_cast<uint64_t>(from->queue - reinterpret_cast<const uint8_t *>(from->state)) + uint64_t{from->queue_rows} * from->queue_row_bytes;
+    const uint64_t bytes =
+        static_cast<uint64_t>(from->queue - reinterpret_cast<const uint8_t *>(from->state)) + uint64_t{from->queue_rows} * from->queue_row_bytes;
     memcpy(to->state, from->state, bytes);
     return LW_OK;
 }

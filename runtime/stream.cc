@@ -54,7 +54,8 @@ lw_status read(const lw_model *model, const lw_stream_options *given, lw_stream_
     if (!*entry) return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream"});
     const fb::Input &input = *model->plan().inputs()->Get((*entry)->inputs()->Get(0)->input());
     if (!given && input.kind() == fb::InputKind::tokens) options->format = LW_I32;
-    if (!format_fits(options->format, input.kind())) return fail(LW_INVALID_ARGUMENT, {"format ", uint64_t(options->format), " does not fit input ", input.name()->c_str()});
+    if (!format_fits(options->format, input.kind()))
+        return fail(LW_INVALID_ARGUMENT, {"format ", uint64_t(options->format), " does not fit input ", input.name()->c_str()});
     if (options->queue > 1u << 20) return fail(LW_INVALID_ARGUMENT, {"queue of ", options->queue, " rows; at most 1048576"});
     return LW_OK;
 }
@@ -187,7 +188,8 @@ lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options
     *out = nullptr;
     size_t needed, alignment;
     if (lw_status status = lw_stream_size(model, options, &needed, &alignment)) return status;
-    if (!memory || reinterpret_cast<uintptr_t>(memory) % alignment != 0) return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t(alignment)});
+    if (!memory || reinterpret_cast<uintptr_t>(memory) % alignment != 0)
+        return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t(alignment)});
     if (size < needed) return fail(LW_TOO_SMALL, {"a stream needs ", uint64_t(needed), " bytes, given ", uint64_t(size)});
     lw_stream_options read_in;
     const fb::Entry *entry;

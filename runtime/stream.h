@@ -41,8 +41,8 @@ struct lw_stream {
     const longwave::fb::Entry *entry;
     bool owned; // lw_stream_destroy may release it
     lw_format format;
-    uint64_t bytes;         // of the whole block
-    uint32_t queue_rows;    // capacity
+    uint64_t bytes;      // of the whole block
+    uint32_t queue_rows; // capacity
     uint32_t queue_row_bytes;
     uint32_t rows_per_block; // most rows one block can bring
     longwave::runtime::Moving input;

@@ -18,7 +18,7 @@ struct PointwiseOp {
     bool moves_zero;                    // f(0) is not 0: padding lanes must be masked
     // `operands` are already read at the element.
     Halide::Expr (*apply)(const Halide::Expr &x, const std::vector<Halide::Expr> &operands, float param);
-    const char *param = nullptr;        // its one number, in [0, 1e30]
+    const char *param = nullptr; // its one number, in [0, 1e30]
 };
 
 // Throws SpecError when the entry names no op.

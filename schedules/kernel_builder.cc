@@ -89,7 +89,8 @@ KernelBuilder::Epilogue KernelBuilder::tile_epilogue(const Shape &shape, int cha
     for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
         Params own(kernel_ + ": epilogue", entry);
         const PointwiseOp &op = pointwise_op(own);
-        params.require(!padded || !op.moves_zero, std::string("epilogue '") + op.name + "' needs channels to be a multiple of 16 here; use a pointwise kernel");
+        params.require(!padded || !op.moves_zero,
+                       std::string("epilogue '") + op.name + "' needs channels to be a multiple of 16 here; use a pointwise kernel");
     }
     return epilogue(shape, static_cast<int>(shape[0].extent));
 }

@@ -1,7 +1,7 @@
 // long_conv_partitioned: one block of a long causal convolution: transform of the block, multiply-accumulate with the spectra of all partitions of the kernel
 // over a ring of past spectra, transform back. The right-angle form needs no zero padding: y = Re z + Im of the previous z.
-#include "schedules/registry.h"
 #include "schedules/long_conv_transform.h"
+#include "schedules/registry.h"
 #include "schedules/twiddles.h"
 
 namespace longwave::schedules {

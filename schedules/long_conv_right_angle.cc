@@ -1,7 +1,7 @@
 // long_conv_right_angle: long convolution of whole sequences, causal or two-sided (the spectrum decides), by one complex transform of the sequence's length
 // for each channel, with channels in the lanes. Only u, the spectrum and y leave the cache.
-#include "schedules/registry.h"
 #include "schedules/long_conv_transform.h"
+#include "schedules/registry.h"
 #include "schedules/twiddles.h"
 
 namespace longwave::schedules {

@@ -27,7 +27,8 @@ uint16_t alignment_of(const schedules::KernelArg &arg) {
 }
 
 // Arguments as the plan uses them: the kernel's table gets the range of every scalar, and plan and kernel must agree on their number.
-Status complete_signatures(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries, std::vector<schedules::Signature> &signatures) {
+Status complete_signatures(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
+                           std::vector<schedules::Signature> &signatures) {
     std::map<std::string, size_t> index;
     for (size_t i = 0; i < specs.size(); i++) index[specs[i]] = i;
     for (auto &signature : signatures)
@@ -37,7 +38,8 @@ Status complete_signatures(const std::vector<std::string> &specs, const std::vec
             if (step.kind != Step::Kind::call) continue;
             auto &args = signatures[index[step.spec]].args;
             if (args.size() != step.args.size())
-                return Status::internal(fmt::format("step {}: kernel takes {} arguments, the plan has {} ({})", step.name, args.size(), step.args.size(), step.spec));
+                return Status::internal(
+                    fmt::format("step {}: kernel takes {} arguments, the plan has {} ({})", step.name, args.size(), step.args.size(), step.spec));
             for (size_t a = 0; a < args.size(); a++) {
                 const auto *scalar = std::get_if<Scalar>(&step.args[a]);
                 if ((scalar != nullptr) != (args[a].kind == schedules::ArgKind::scalar))
@@ -51,8 +53,9 @@ Status complete_signatures(const std::vector<std::string> &specs, const std::vec
 
 bool same_arguments(const schedules::Signature &a, const schedules::Signature &b) {
     return std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), [](const auto &x, const auto &y) {
-        return x.kind == y.kind && x.elem == y.elem &&
-               std::equal(x.dims.begin(), x.dims.end(), y.dims.begin(), y.dims.end(), [](auto p, auto q) { return p.extent == q.extent && p.stride == q.stride; });
+        return x.kind == y.kind && x.elem == y.elem && std::equal(x.dims.begin(), x.dims.end(), y.dims.begin(), y.dims.end(), [](auto p, auto q) {
+                   return p.extent == q.extent && p.stride == q.stride;
+               });
     });
 }
 
@@ -63,7 +66,8 @@ Expected<Code> compile_code(const std::vector<std::string> &specs, const std::ve
     std::vector<KernelRequest> requests;
     for (const auto &target : targets)
         for (const auto &spec : specs) requests.push_back({spec, target.name});
-    LW_ASSIGN(auto kernels, compile_kernels(requests, {.kgen = options.kgen, .folder = options.cache, .jobs = options.jobs, .progress = options.progress}));
+    LW_ASSIGN(auto kernels,
+              compile_kernels(requests, {.kgen = options.kgen, .folder = options.cache, .jobs = options.jobs, .progress = options.progress}));
 
     Code code;
     for (const auto &kernel : kernels) (kernel.cached ? code.cached : code.compiled)++;
@@ -77,7 +81,8 @@ Expected<Code> compile_code(const std::vector<std::string> &specs, const std::ve
         for (size_t i = 0; i < specs.size(); i++) {
             const CompiledKernel &kernel = kernels[t * specs.size() + i];
             if (!same_arguments(kernel.signature, kernels[i].signature))
-                return Status::internal(fmt::format("kernel {} has another argument list on {} than on {}", specs[i], targets[t].name, targets[0].name));
+                return Status::internal(
+                    fmt::format("kernel {} has another argument list on {} than on {}", specs[i], targets[t].name, targets[0].name));
             objects.push_back(&kernel.object);
             linked.scratch.push_back((kernel.signature.scratch_bytes + 63) / 64 * 64);
         }

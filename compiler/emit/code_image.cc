@@ -31,14 +31,16 @@ public:
     explicit LinkedFile(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
 
     Expected<CodeImage> image(const std::vector<std::string> &symbols) {
-        if (bytes_.size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes_.data(), ELFMAG, SELFMAG) != 0) return Status::internal("the linker's output is not an ELF file");
+        if (bytes_.size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes_.data(), ELFMAG, SELFMAG) != 0)
+            return Status::internal("the linker's output is not an ELF file");
         header_ = read<Elf64_Ehdr>(0);
         LW_TRY(check_sections());
         CodeImage image;
         for (size_t i = 0; i < header_.e_phnum; i++) {
             auto segment = read<Elf64_Phdr>(header_.e_phoff + i * sizeof(Elf64_Phdr));
             if (segment.p_type != PT_LOAD || segment.p_filesz == 0) continue;
-            if (segment.p_offset + segment.p_filesz > bytes_.size() || segment.p_vaddr > (1u << 30)) return Status::internal("a segment of the linked image lies outside the file");
+            if (segment.p_offset + segment.p_filesz > bytes_.size() || segment.p_vaddr > (1u << 30))
+                return Status::internal("a segment of the linked image lies outside the file");
             image.bytes.resize(std::max<size_t>(image.bytes.size(), segment.p_vaddr + segment.p_filesz));
             std::memcpy(image.bytes.data() + segment.p_vaddr, bytes_.data() + segment.p_offset, segment.p_filesz);
         }
@@ -46,7 +48,8 @@ public:
         image.bytes.resize((end_of_constants_ + 63) / 64 * 64);
         for (const auto &symbol : symbols) {
             auto found = symbols_.find(symbol);
-            if (found == symbols_.end() || found->second >= end_of_constants_) return Status::internal(fmt::format("the linked image lacks {}", symbol));
+            if (found == symbols_.end() || found->second >= end_of_constants_)
+                return Status::internal(fmt::format("the linked image lacks {}", symbol));
             image.entries.push_back(static_cast<uint32_t>(found->second));
         }
         return image;
@@ -70,8 +73,10 @@ private:
         for (size_t i = 0; i < header_.e_shnum; i++) {
             auto s = section(i);
             std::string name = text(names.sh_offset + s.sh_name);
-            if ((s.sh_type == SHT_RELA || s.sh_type == SHT_REL) && s.sh_size > 0) return Status::internal(fmt::format("the linked image has relocations in {}", name));
-            if ((s.sh_flags & SHF_WRITE) && s.sh_size > 0 && s.sh_type != SHT_DYNAMIC) return Status::internal(fmt::format("the linked image has writable data in {}", name));
+            if ((s.sh_type == SHT_RELA || s.sh_type == SHT_REL) && s.sh_size > 0)
+                return Status::internal(fmt::format("the linked image has relocations in {}", name));
+            if ((s.sh_flags & SHF_WRITE) && s.sh_size > 0 && s.sh_type != SHT_DYNAMIC)
+                return Status::internal(fmt::format("the linked image has writable data in {}", name));
             if (name == ".text" || name == ".rodata") end_of_constants_ = std::max<uint64_t>(end_of_constants_, s.sh_addr + s.sh_size);
             if (s.sh_type == SHT_SYMTAB) read_symbols(s, section(s.sh_link));
         }
@@ -98,13 +103,25 @@ private:
 
 } // namespace
 
-Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &objects, const std::vector<std::string> &symbols, const targets::Target &target) {
+Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &objects, const std::vector<std::string> &symbols,
+                               const targets::Target &target) {
     LW_ASSIGN(auto folder, TemporaryFolder::create());
     auto file = [&](const std::string &name) { return (folder.path() / name).string(); };
     LW_TRY(write(file("image.ld"), longwave_image_script, static_cast<size_t>(longwave_image_script_end - longwave_image_script)));
     LW_TRY(write(file("shim.o"), longwave_scratch_shim, static_cast<size_t>(longwave_scratch_shim_end - longwave_scratch_shim)));
-    std::vector<std::string> command = {"ld.lld", "-m", target.emulation, "-pie", "--no-dynamic-linker", "--gc-sections", "--hash-style=sysv", "--no-undefined", "--build-id=none",
-                                        "-T", file("image.ld"), "--entry", "0"};
+    std::vector<std::string> command = {"ld.lld",
+                                        "-m",
+                                        target.emulation,
+                                        "-pie",
+                                        "--no-dynamic-linker",
+                                        "--gc-sections",
+                                        "--hash-style=sysv",
+                                        "--no-undefined",
+                                        "--build-id=none",
+                                        "-T",
+                                        file("image.ld"),
+                                        "--entry",
+                                        "0"};
     for (const auto &symbol : symbols) {
         command.push_back("-u");
         command.push_back(symbol);

@@ -88,8 +88,13 @@ public:
         CompiledKernel kernel;
         if (auto bytes = read_bytes(entry); bytes && unpack_entry(*bytes, &kernel)) return kernel;
         fs::path object = scratch_ / fmt::format("{}.o", number), signature = scratch_ / fmt::format("{}.json", number);
-        LW_ASSIGN(auto run, run_process({options_.kgen, "--spec", request.spec, "--target", request.target, "--symbol", kernel_symbol(request.spec), "-o", object.string()}, scratch_));
-        if (run.exit_code != 0) return Status::internal(fmt::format("{} ({} on {})", run.output.empty() ? fmt::format("longwave-kgen ended with {}", run.exit_code) : run.output, request.spec, request.target));
+        LW_ASSIGN(auto run, run_process({options_.kgen, "--spec", request.spec, "--target", request.target, "--symbol", kernel_symbol(request.spec),
+                                         "-o", object.string()},
+                                        scratch_));
+        if (run.exit_code != 0)
+            return Status::internal(fmt::format("{} ({} on {})",
+                                                run.output.empty() ? fmt::format("longwave-kgen ended with {}", run.exit_code) : run.output,
+                                                request.spec, request.target));
         LW_ASSIGN(kernel.object, read_bytes(object));
         LW_ASSIGN(auto text, read_bytes(signature));
         std::string json(text.begin(), text.end());

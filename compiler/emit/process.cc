@@ -33,7 +33,8 @@ Expected<ProcessResult> run_process(const std::vector<std::string> &arguments, c
     ProcessResult result;
     if (error == 0) {
         int state = 0;
-        while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {}
+        while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {
+        }
         result.exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
         if (auto bytes = read_bytes(log)) result.output.assign(bytes->begin(), bytes->end());
     }

@@ -8,8 +8,8 @@
 namespace longwave::compiler {
 
 struct ProcessResult {
-    int exit_code = 0;   // 128 + signal when it was killed
-    std::string output;  // standard output and error together
+    int exit_code = 0;  // 128 + signal when it was killed
+    std::string output; // standard output and error together
 };
 
 // arguments[0] is the program: a path, or a name looked up in PATH. Fault::device when it cannot be started.

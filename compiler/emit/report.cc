@@ -26,12 +26,16 @@ ordered_json layers(const ReportInputs &in) {
             std::vector<std::string> kernels;
             std::set<std::string> seen; // channel tiles that take turns are several steps of one kernel
             for (const auto &step : plan.steps)
-                if (step.kind == Step::Kind::call && step.layer == layer && seen.insert(step.spec).second) kernels.push_back(nlohmann::json::parse(step.spec).at("kernel"));
+                if (step.kind == Step::Kind::call && step.layer == layer && seen.insert(step.spec).second)
+                    kernels.push_back(nlohmann::json::parse(step.spec).at("kernel"));
             if (!kernels.empty()) entry[name_of(plan.kind)] = kernels;
         }
         for (const auto &[where, c] : in.convolutions) {
             if (c.layer != layer) continue;
-            ordered_json choice{{"algorithm", name_of(c.choice.algorithm)}, {"taps", c.shape.taps}, {"channels", c.shape.channels}, {"next_best", c.choice.runner_up}};
+            ordered_json choice{{"algorithm", name_of(c.choice.algorithm)},
+                                {"taps", c.shape.taps},
+                                {"channels", c.shape.channels},
+                                {"next_best", c.choice.runner_up}};
             if (c.choice.algorithm != Algorithm::direct) choice["length"] = c.choice.length;
             if (c.choice.partitions) choice["partitions"] = c.choice.partitions;
             if (c.choice.tail_partitions) choice["tail"] = {{"length", c.choice.tail_length}, {"partitions", c.choice.tail_partitions}};

@@ -31,8 +31,8 @@ class Rewriter {
 public:
     explicit Rewriter(const Graph &from);
     Builder &to() { return to_; }
-    ValueId map(ValueId old) const { return mapped_[old]; }                // only values already visited
-    Expected<ValueId> keep(const Node &node);                              // copy as it is
+    ValueId map(ValueId old) const { return mapped_[old]; } // only values already visited
+    Expected<ValueId> keep(const Node &node);               // copy as it is
     // Visits the nodes in order. Rewrite: Expected<ValueId>(Rewriter &, const Node &).
     template <class Rewrite> Expected<Graph> run(Rewrite &&rewrite) {
         for (const Node &node : from_.nodes) {

@@ -21,13 +21,13 @@ struct Clock {
 
 struct Type {
     Elem elem = Elem::f32;
-    std::vector<uint32_t> dims;  // of one row, slowest first: {channels} or {frequency, channels}; a constant's full shape
+    std::vector<uint32_t> dims; // of one row, slowest first: {channels} or {frequency, channels}; a constant's full shape
     Clock clock;
-    bool causal = true;          // row t depends on input up to its own tick only
-    uint32_t delay = 0;          // algorithmic delay in own ticks
+    bool causal = true; // row t depends on input up to its own tick only
+    uint32_t delay = 0; // algorithmic delay in own ticks
     bool operator==(const Type &) const = default;
 
-    uint32_t width() const {     // logical elements of a row
+    uint32_t width() const { // logical elements of a row
         uint32_t n = 1;
         for (auto d : dims) n *= d;
         return n;

@@ -37,7 +37,8 @@ std::string attributes_text(const Attributes &attributes) {
 }
 
 std::string layer_text(const std::string &layer) {
-    const bool plain = !layer.empty() && layer.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/[]") == std::string::npos;
+    const bool plain =
+        !layer.empty() && layer.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/[]") == std::string::npos;
     return layer.empty() ? "" : "   ; layer " + (plain ? layer : quoted(layer));
 }
 

@@ -12,11 +12,14 @@ Status broken(const std::string &where, const std::string &rule) { return Status
 // Every id names one entry, and that entry is of the right kind and points back.
 Status check_values(const Graph &graph) {
     const size_t expected = graph.inputs.size() + graph.constants.size() + graph.nodes.size();
-    if (graph.values.size() != expected) return broken("values", fmt::format("expected one producer each: {} producers, {} values", expected, graph.values.size()));
+    if (graph.values.size() != expected)
+        return broken("values", fmt::format("expected one producer each: {} producers, {} values", expected, graph.values.size()));
     std::set<std::pair<Value::Kind, uint32_t>> seen;
     for (ValueId id = 0; id < graph.values.size(); ++id) {
         const Value &value = graph.values[id];
-        const size_t limit = value.kind == Value::Kind::input ? graph.inputs.size() : value.kind == Value::Kind::constant ? graph.constants.size() : graph.nodes.size();
+        const size_t limit = value.kind == Value::Kind::input      ? graph.inputs.size()
+                             : value.kind == Value::Kind::constant ? graph.constants.size()
+                                                                   : graph.nodes.size();
         if (value.index >= limit) return broken(fmt::format("%{}", id), fmt::format("index {} of {} is out of range", value.index, limit));
         if (!seen.insert({value.kind, value.index}).second) return broken(fmt::format("%{}", id), "two values name one producer");
         for (const uint32_t d : value.type.dims)

@@ -14,6 +14,7 @@ Expected<double> largest_difference(const Graph &before, const Graph &after, siz
 Expected<Graph> excerpt(const Graph &graph, ValueId from, const std::vector<ValueId> &terms);
 
 // A certificate of what a pass did to a layer; Fault::internal where the error is above 1e-12: a rewrite that does not hold is a defect of the pass.
-Expected<Certificate> certify(std::string pass, std::string layer, std::string what, const Graph &before, const Graph &after, size_t rows, size_t nonzero = 0);
+Expected<Certificate> certify(std::string pass, std::string layer, std::string what, const Graph &before, const Graph &after, size_t rows,
+                              size_t nonzero = 0);
 
 } // namespace longwave::ir

@@ -21,7 +21,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t taps, rules::integer(node, "taps", 1, static_cast<uint32_t>(full)));
     if (in.size() == 2) {
         LW_TRY(rules::operand(in[1], "short kernel", {in[0].dims[1], in[0].dims[2], 0}));
-        if (in[1].dims[2] > taps) return Status::input(fmt::format("short kernel expected at most the {} taps of the long one, found {}", taps, in[1].dims[2]));
+        if (in[1].dims[2] > taps)
+            return Status::input(fmt::format("short kernel expected at most the {} taps of the long one, found {}", taps, in[1].dims[2]));
     }
     Type type = in[0];
     type.dims = {in[0].dims[1], in[0].dims[2], taps};

@@ -27,13 +27,13 @@ public:
 
     // ---- facts ----
     virtual const Type &type(size_t input) const = 0;
-    virtual const Type &result() const = 0;                            // after what is fused behind the op
+    virtual const Type &result() const = 0;                              // after what is fused behind the op
     virtual const std::vector<double> &constant(size_t input) const = 0; // data of a constant input
-    virtual const Node *producer(size_t input) const = 0;              // the op that makes an input; null for inputs and constants of the graph
+    virtual const Node *producer(size_t input) const = 0;                // the op that makes an input; null for inputs and constants of the graph
     virtual const std::vector<double> &constant(const Node &of, size_t input) const = 0;
-    virtual bool gated() const = 0;                                    // a glu behind the op is part of its kernel
-    virtual uint32_t rows() const = 0;                                 // output rows of one call
-    virtual uint32_t rows_of_input(size_t input) const = 0;            // of a whole sequence or block
+    virtual bool gated() const = 0;                         // a glu behind the op is part of its kernel
+    virtual uint32_t rows() const = 0;                      // output rows of one call
+    virtual uint32_t rows_of_input(size_t input) const = 0; // of a whole sequence or block
 
     // ---- the kernel ----
     virtual void kernel(const std::string &name) = 0;
@@ -42,12 +42,13 @@ public:
     virtual void one_call() = 0;
 
     // ---- its arguments, in the kernel's order within inputs, weights, scalars and outputs ----
-    virtual void read_rows(size_t input) = 0;                          // the rows that belong to this call's output rows
-    virtual void read_ring(size_t input, uint32_t reads = 1) = 0;      // rows with their history; `reads` new ones an output row. Sets `ring`, appends `position`
-    virtual void read_all(size_t input) = 0;                           // every row, whatever the tile
+    virtual void read_rows(size_t input) = 0; // the rows that belong to this call's output rows
+    // Rows with their history, `reads` new ones for each output row: sets the param `ring`, appends the scalar `position`.
+    virtual void read_ring(size_t input, uint32_t reads = 1) = 0;
+    virtual void read_all(size_t input) = 0; // every row, whatever the tile
     virtual void weight(const std::string &name, const std::vector<float> &packed) = 0;
-    virtual void write() = 0;                                          // the result's rows
-    virtual void valid_rows(size_t input) = 0;                         // scalar: rows of an input before the end of the sequence, known at run time
+    virtual void write() = 0;                  // the result's rows
+    virtual void valid_rows(size_t input) = 0; // scalar: rows of an input before the end of the sequence, known at run time
     // What the kernel carries from call to call: reads one slot, writes the other. Appends an input and an output; zero at the start.
     virtual void carry(const std::string &name, uint64_t bytes) = 0;
     // A long convolution: everything of the above, by the algorithm the planner has chosen for it.

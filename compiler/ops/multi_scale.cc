@@ -19,8 +19,12 @@ double sample(const double *w, size_t n, double at) {
 KernelMode KernelMode::parse(const std::string &mode) {
     const auto says = [&](const char *word) { return mode.find(word) != std::string::npos; };
     // Both words: the published code asks for "sum" first.
-    return {.cat = says("cat") && !says("sum"), .sum = says("sum"), .nearest = says("nearest"), .learnable = says("learnable"),
-            .trunc = says("trunc"), .expand = says("expand")};
+    return {.cat = says("cat") && !says("sum"),
+            .sum = says("sum"),
+            .nearest = says("nearest"),
+            .learnable = says("learnable"),
+            .trunc = says("trunc"),
+            .expand = says("expand")};
 }
 
 void add_scale(const MultiScale &scales, uint32_t i, const double *w, double gain, double *k, size_t taps) {
@@ -38,8 +42,8 @@ std::vector<double> resize(const std::vector<double> &values, size_t size, bool 
     const double ratio = static_cast<double>(values.size()) / static_cast<double>(size);
     for (size_t m = 0; m < size; ++m) {
         const double left = static_cast<double>(m) * ratio;
-        out[m] = nearest ? values[std::min(static_cast<size_t>(left), values.size() - 1)]
-                         : sample(values.data(), values.size(), left + 0.5 * ratio - 0.5);
+        out[m] =
+            nearest ? values[std::min(static_cast<size_t>(left), values.size() - 1)] : sample(values.data(), values.size(), left + 0.5 * ratio - 0.5);
     }
     return out;
 }

@@ -56,7 +56,8 @@ Status check_attributes(const OpDef &op, const Attributes &attributes) {
             return Status::input(fmt::format("attribute {} expected a finite number", def.name));
     }
     for (const auto &[name, value] : attributes) {
-        const bool known = std::any_of(op.attributes.begin(), op.attributes.end(), [&, &name = name](const AttributeDef &def) { return name == def.name; });
+        const bool known =
+            std::any_of(op.attributes.begin(), op.attributes.end(), [&, &name = name](const AttributeDef &def) { return name == def.name; });
         if (!known) return Status::input(fmt::format("attribute {} is unknown to this op", name));
     }
     return Status::ok();

@@ -17,10 +17,10 @@ struct AttributeDef {
 // What one row of output needs of the first input in a stream.
 struct StreamRule {
     enum class Kind {
-        rowwise,     // row t of the output reads row t of the inputs
-        history,     // and `rows` older rows of the first input (rows of the input's clock)
-        running,     // and a running state of its own kernel (mean of everything so far)
-        looks_ahead  // cannot stream: `reason` says what it reads after t, in the words of the layer's user
+        rowwise,    // row t of the output reads row t of the inputs
+        history,    // and `rows` older rows of the first input (rows of the input's clock)
+        running,    // and a running state of its own kernel (mean of everything so far)
+        looks_ahead // cannot stream: `reason` says what it reads after t, in the words of the layer's user
     } kind = Kind::rowwise;
     uint32_t rows = 0;
     std::string reason;

@@ -13,7 +13,8 @@ Status check_input(const GraphInput &input, const Type &type, const std::map<std
     if (found == inputs.end()) return fail("is missing");
     const Array &array = found->second;
     if (array.width != type.width()) return fail(fmt::format("expected rows of {}, found {}", type.width(), array.width));
-    if (array.data.size() != array.rows * array.width) return fail(fmt::format("expected {} elements, found {}", array.rows * array.width, array.data.size()));
+    if (array.data.size() != array.rows * array.width)
+        return fail(fmt::format("expected {} elements, found {}", array.rows * array.width, array.data.size()));
     if (input.kind != GraphInput::Kind::tokens) return Status::ok();
     for (const double id : array.data)
         if (!(id >= 0 && id < input.vocabulary && id == std::floor(id)))
@@ -25,7 +26,8 @@ size_t rows_of(const Clock &clock, size_t ticks) { return clock.timeless() ? 1 :
 
 class Interpreter {
 public:
-    Interpreter(const Graph &graph, size_t length, bool keep) : graph_(graph), length_(length), keep_(keep), values_(graph.values.size()), ticks_(values_.size()) {
+    Interpreter(const Graph &graph, size_t length, bool keep)
+        : graph_(graph), length_(length), keep_(keep), values_(graph.values.size()), ticks_(values_.size()) {
         if (!keep) count_readers();
     }
 
@@ -37,7 +39,8 @@ public:
             LW_TRY(check_input(input, graph_.type(input.value), inputs));
             values_[input.value] = inputs.at(input.name);
             ticks_[input.value] = values_[input.value].rows;
-            if (length_ > ticks_[input.value]) return Status::input(fmt::format("length {} is beyond the {} ticks of \"{}\"", length_, ticks_[input.value], input.name));
+            if (length_ > ticks_[input.value])
+                return Status::input(fmt::format("length {} is beyond the {} ticks of \"{}\"", length_, ticks_[input.value], input.name));
         }
         for (const Node &node : graph_.nodes) LW_TRY(step(node));
         return Status::ok();

@@ -69,7 +69,8 @@ Expected<Type> join(const Type &a, const Type &b) {
     if (a.elem != b.elem || a.dims != b.dims)
         return Status::input(fmt::format("expected two inputs of one shape, found {} and {}", text(a.dims), text(b.dims)));
     if (a.clock != b.clock)
-        return Status::input(fmt::format("expected two inputs of one clock, found {}/{} and {}/{}", a.clock.num, a.clock.den, b.clock.num, b.clock.den));
+        return Status::input(
+            fmt::format("expected two inputs of one clock, found {}/{} and {}/{}", a.clock.num, a.clock.den, b.clock.num, b.clock.den));
     if (a.delay != b.delay) return Status::input(fmt::format("expected two inputs of one delay, found {} and {} ticks", a.delay, b.delay));
     Type type = a;
     type.causal = a.causal && b.causal;

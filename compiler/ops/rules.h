@@ -26,7 +26,7 @@ Status real(const Type &type);  // float32 rows
 Status timed(const Type &type); // rows with a time axis
 Status rank(const Type &type, size_t dims);
 Expected<uint32_t> integer(const Node &node, const char *name, uint32_t low, uint32_t high);
-Expected<uint32_t> flag(const Node &node, const char *name); // 0 or 1
+Expected<uint32_t> flag(const Node &node, const char *name);                      // 0 or 1
 Expected<uint32_t> elements(const std::vector<uint64_t> &dims, const char *what); // their product, within most_elements
 
 // The clock of a value with one row for every `stride` rows of x.

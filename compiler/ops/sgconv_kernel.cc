@@ -28,7 +28,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t heads, rules::integer(node, "heads", 1, 1 << 20));
     const KernelMode mode = KernelMode::parse(node.text("mode"));
     if (!mode.cat && !mode.sum) return Status::input("mode \"" + node.text("mode") + "\" expected cat_… or sum_…");
-    if (node.text("mode").find("hankel") != std::string::npos) return Status::input("mode hankel is not supported: no published configuration uses it");
+    if (node.text("mode").find("hankel") != std::string::npos)
+        return Status::input("mode hankel is not supported: no published configuration uses it");
     LW_TRY(rules::count(in, n + 3));
     for (uint32_t i = 0; i < n; ++i) LW_TRY(rules::operand(in[i], fmt::format("kernel_list.{}", i).c_str(), {channels, heads, d}));
     LW_TRY(rules::operand(in[n], "kernel_norm", {channels, heads}));

@@ -22,7 +22,8 @@ struct Affine {
 };
 
 bool constant_from(const ir::Graph &graph, const ir::Node &node, size_t first) {
-    return std::all_of(node.inputs.begin() + static_cast<ptrdiff_t>(first), node.inputs.end(), [&](ValueId id) { return graph.constant(id) != nullptr; });
+    return std::all_of(node.inputs.begin() + static_cast<ptrdiff_t>(first), node.inputs.end(),
+                       [&](ValueId id) { return graph.constant(id) != nullptr; });
 }
 
 std::optional<Affine> affine_of(const ir::Graph &graph, const ir::Node *node) {
@@ -62,7 +63,8 @@ public:
         if (folded) return *folded;
         if (is(&node, "affine")) return kept;
         const auto n = static_cast<uint32_t>(affine->scale.size());
-        const ValueId scale = to_.constant(node.layer + ".scale", {n}, affine->scale), shift = to_.constant(node.layer + ".shift", {n}, affine->shift);
+        const ValueId scale = to_.constant(node.layer + ".scale", {n}, affine->scale),
+                      shift = to_.constant(node.layer + ".shift", {n}, affine->shift);
         LW_ASSIGN(const ValueId made, to_.node("affine", {rewrite_.map(node.inputs[0]), scale, shift}, {}, node.layer));
         LW_TRY(confirm(node.layer, "batch_norm → affine", rewrite_.map(node.inputs[0]), kept, made, 8));
         return made;
@@ -101,7 +103,8 @@ private:
     // Into the linear or conv2d that made its input: w'[o,…] = w[o,…] · scale[o], b'[o] = b[o] · scale[o] + shift[o].
     Expected<std::optional<ValueId>> into_producer(const ir::Node &node, ValueId kept, const Affine &affine) {
         const ir::Node *found = graph().producer(rewrite_.map(node.inputs[0]));
-        if ((!is(found, "linear") && !is(found, "conv2d")) || old_.uses(node.inputs[0]) != 1 || !constant_from(graph(), *found, 1)) return std::optional<ValueId>();
+        if ((!is(found, "linear") && !is(found, "conv2d")) || old_.uses(node.inputs[0]) != 1 || !constant_from(graph(), *found, 1))
+            return std::optional<ValueId>();
         const ir::Node producer = *found; // a copy: adding nodes moves the originals
         const auto dims = graph().type(producer.inputs[1]).dims;
         const size_t outputs = dims[0], n = affine.scale.size();
@@ -113,7 +116,8 @@ private:
             for (size_t o = 0; o < outputs; ++o) bias[o] += (*graph().constant(producer.inputs[2])->data)[o] * affine.scale[o];
         LW_ASSIGN(const ValueId made, rebuilt(producer, producer.inputs[0], std::move(weight), std::move(bias)));
         const size_t rows = is(&producer, "conv2d") ? dims[2] + 4 * static_cast<size_t>(producer.integer("stride_t")) : 8;
-        LW_TRY(confirm(producer.layer, fmt::format("{} of {} → {}", node.op->name, node.layer, producer.op->name), producer.inputs[0], kept, made, rows));
+        LW_TRY(confirm(producer.layer, fmt::format("{} of {} → {}", node.op->name, node.layer, producer.op->name), producer.inputs[0], kept, made,
+                       rows));
         return std::optional<ValueId>(made);
     }
 

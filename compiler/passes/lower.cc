@@ -10,9 +10,7 @@ Flow add_input(ir::Builder &builder, const package::Input &input) {
     ir::GraphInput to{.name = input.name, .sample_rate = input.sample_rate, .vocabulary = input.vocabulary};
     ir::Type type{.dims = {1}, .clock = {1, 1}};
     switch (input.kind) {
-    case package::Input::Kind::audio:
-        to.kind = ir::GraphInput::Kind::audio;
-        break;
+    case package::Input::Kind::audio: to.kind = ir::GraphInput::Kind::audio; break;
     case package::Input::Kind::features:
         to.kind = ir::GraphInput::Kind::features;
         type.dims = {input.width};
@@ -51,10 +49,8 @@ Expected<ir::Graph> lower(const package::Package &package) {
     for (const auto &input : package.inputs) lowering.define(input.name, add_input(builder, input));
     lowering.chain(package.layers, *lowering.at(package.inputs[0].name));
     for (const auto &output : package.outputs) {
-        if (const Flow *from = lowering.at(output.from))
-            builder.output(output.name, from->value);
-        else
-            lowering.problems().add("outputs", "the name of a layer or input", package::in_quotes(output.from));
+        if (const Flow *from = lowering.at(output.from)) builder.output(output.name, from->value);
+        else lowering.problems().add("outputs", "the name of a layer or input", package::in_quotes(output.from));
     }
     // After a failure the widths of outputs are guesses.
     if (!lowering.problems().any()) check_labels(package, builder.graph(), lowering.problems());

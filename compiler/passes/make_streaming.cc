@@ -14,9 +14,7 @@ std::vector<ir::Type> input_types(const ir::Graph &graph, const ir::Node &node) 
     return types;
 }
 
-bool timed(const ir::Graph &graph, ir::ValueId v) {
-    return graph.values[v].kind != ir::Value::Kind::constant && !graph.type(v).clock.timeless();
-}
+bool timed(const ir::Graph &graph, ir::ValueId v) { return graph.values[v].kind != ir::Value::Kind::constant && !graph.type(v).clock.timeless(); }
 
 // Every layer that looks ahead is listed at once.
 Status refuse_looking_ahead(const ir::Graph &graph) {
@@ -68,8 +66,9 @@ Status check_block(const ir::Graph &graph, uint32_t block) {
     for (ir::ValueId v = 0; v < graph.values.size(); v++) {
         if (!timed(graph, v)) continue;
         if (auto pace = pace_of(graph.type(v).clock, block); !pace)
-            return Status::usage(fmt::format("--block {}: {}; the natural block of this model is {} (its divisors that keep whole hops, and its multiples, fit)", block,
-                                             pace.status().message(), natural_block(graph)));
+            return Status::usage(
+                fmt::format("--block {}: {}; the natural block of this model is {} (its divisors that keep whole hops, and its multiples, fit)",
+                            block, pace.status().message(), natural_block(graph)));
     }
     return Status::ok();
 }

@@ -16,7 +16,8 @@ Status check(const ir::Graph &graph, const ir::Node &node) {
     for (const ir::ValueId id : node.inputs)
         if (!graph.constant(id)) return wrong(node, "expected constant parameters");
     const auto &norm = *graph.constant(node.inputs[node.inputs.size() - 3])->data;
-    if (std::any_of(norm.begin(), norm.end(), [](double z) { return !(z > 0); })) return wrong(node, "kernel_norm expected positive numbers, found zero or less");
+    if (std::any_of(norm.begin(), norm.end(), [](double z) { return !(z > 0); }))
+        return wrong(node, "kernel_norm expected positive numbers, found zero or less");
     return Status::ok();
 }
 
@@ -60,10 +61,12 @@ Expected<ir::Graph> materialise_kernels(const ir::Graph &graph) {
         LW_ASSIGN(std::vector<double> values, parametric ? weighted_scales(graph, node) : taps(graph, node));
         if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) return wrong(node, "its taps are not finite");
         if (!parametric) return rewrite.to().constant(node.layer + ".k", dims, std::move(values));
-        const std::vector<uint32_t> shape{static_cast<uint32_t>(node.integer("num_scales")), dims[0], dims[1], static_cast<uint32_t>(node.integer("kernel_dim"))};
+        const std::vector<uint32_t> shape{static_cast<uint32_t>(node.integer("num_scales")), dims[0], dims[1],
+                                          static_cast<uint32_t>(node.integer("kernel_dim"))};
         const ir::ValueId parameters = rewrite.to().constant(node.layer + ".kernel_list", shape, std::move(values));
         const bool nearest = ir::KernelMode::parse(node.text("mode")).nearest;
-        return rewrite.to().node("expand_scales", {parameters}, {{"nearest", int64_t{nearest}}, {"init_scale", node.integer("init_scale")}, {"taps", int64_t{dims[2]}}}, node.layer);
+        return rewrite.to().node("expand_scales", {parameters},
+                                 {{"nearest", int64_t{nearest}}, {"init_scale", node.integer("init_scale")}, {"taps", int64_t{dims[2]}}}, node.layer);
     });
 }
 

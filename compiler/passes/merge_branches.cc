@@ -24,18 +24,22 @@ struct Branch {
     std::vector<std::vector<double>> taps; // [H][K]
     std::vector<double> bias;              // [H]
     const ir::Node *expanded = nullptr;
-    std::vector<double> gain;              // [H], of `expanded`
-    std::vector<std::string> parts;        // "3", "5", "identity"
-    bool direct = false, norm = false;     // D in tap 0, a norm in taps and bias: merging it alone saves something
-    bool depthwise = true;                 // every convolution in it is a depthwise conv2d, and so will be the merged one
-    std::string layer;                     // of its longest convolution
+    std::vector<double> gain;          // [H], of `expanded`
+    std::vector<std::string> parts;    // "3", "5", "identity"
+    bool direct = false, norm = false; // D in tap 0, a norm in taps and bias: merging it alone saves something
+    bool depthwise = true;             // every convolution in it is a depthwise conv2d, and so will be the merged one
+    std::string layer;                 // of its longest convolution
 
     size_t length() const { return taps[0].size(); }
     size_t expanded_length() const { return static_cast<size_t>(expanded->integer("taps")); }
 };
 
 Branch identity(uint32_t heads) {
-    return {.taps = std::vector(heads, std::vector{1.0}), .bias = std::vector(heads, 0.0), .gain = std::vector(heads, 1.0), .parts = {"identity"}, .layer = {}};
+    return {.taps = std::vector(heads, std::vector{1.0}),
+            .bias = std::vector(heads, 0.0),
+            .gain = std::vector(heads, 1.0),
+            .parts = {"identity"},
+            .layer = {}};
 }
 
 // conv2d over one frequency with a filter for each channel: a short causal convolution in torch order, so lag j has weight W[kt − 1 − j].
@@ -43,7 +47,8 @@ bool is_depthwise(const ir::Graph &graph, const ir::Node &node) {
     if (!is(&node, "conv2d") || graph.type(node.inputs[0]).dims.size() != 1) return false;
     const auto &dims = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
     const uint32_t heads = graph.type(node.inputs[0]).dims[0];
-    return dims[0] == heads && dims[1] == 1 && dims[3] == 1 && node.integer("groups") == heads && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
+    return dims[0] == heads && dims[1] == 1 && dims[3] == 1 && node.integer("groups") == heads && node.integer("stride_t") == 1 &&
+           node.integer("stride_f") == 1;
 }
 
 std::optional<Branch> short_convolution(const ir::Graph &graph, const ir::Node &node) {
@@ -77,7 +82,9 @@ std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) 
     for (size_t h = 0; h < dims[1]; ++h) {
         const double direct = (*d->data)[h];
         branch.direct |= k && direct != 0;
-        if (known) branch.taps[h].assign(known->data->begin() + static_cast<ptrdiff_t>(h) * length, known->data->begin() + static_cast<ptrdiff_t>(h + 1) * length);
+        if (known)
+            branch.taps[h].assign(known->data->begin() + static_cast<ptrdiff_t>(h) * length,
+                                  known->data->begin() + static_cast<ptrdiff_t>(h + 1) * length);
         else branch.taps[h] = {0.0};
         branch.taps[h][0] += direct;
     }
@@ -217,10 +224,15 @@ Expected<ValueId> emit_depthwise(ir::Rewriter &rewrite, const Merge &merge) {
     const auto heads = static_cast<uint32_t>(branch.taps.size()), length = static_cast<uint32_t>(branch.length());
     std::vector<double> weight;
     for (const auto &row : branch.taps) weight.insert(weight.end(), row.rbegin(), row.rend());
-    std::vector<ValueId> inputs{rewrite.map(merge.x), rewrite.to().constant(branch.layer + ".weight.merged", {heads, 1, length, 1}, std::move(weight))};
+    std::vector<ValueId> inputs{rewrite.map(merge.x),
+                                rewrite.to().constant(branch.layer + ".weight.merged", {heads, 1, length, 1}, std::move(weight))};
     if (biased(branch)) inputs.push_back(rewrite.to().constant(branch.layer + ".bias.merged", {heads}, branch.bias));
     return rewrite.to().node("conv2d", inputs,
-                             {{"stride_t", int64_t{1}}, {"stride_f", int64_t{1}}, {"groups", int64_t{heads}}, {"bias", int64_t{biased(branch)}}, {"frequency", int64_t{0}}},
+                             {{"stride_t", int64_t{1}},
+                              {"stride_f", int64_t{1}},
+                              {"groups", int64_t{heads}},
+                              {"bias", int64_t{biased(branch)}},
+                              {"frequency", int64_t{0}}},
                              branch.layer);
 }
 
@@ -246,9 +258,11 @@ Expected<ValueId> emit_long(ir::Rewriter &rewrite, const ir::Graph &graph, const
         LW_ASSIGN(k, to.node("expand_scales", {scaled_parameters(rewrite, graph, branch), short_kernel}, branch.expanded->attributes, branch.layer));
     }
     const ValueId d = to.constant(branch.layer + ".D.merged", {1, heads}, std::vector(heads, 0.0));
-    LW_ASSIGN(const ValueId y, to.node("long_conv", {rewrite.map(merge.x), k, d}, {{"channels", int64_t{1}}, {"two_sided", int64_t{0}}}, branch.layer));
+    LW_ASSIGN(const ValueId y,
+              to.node("long_conv", {rewrite.map(merge.x), k, d}, {{"channels", int64_t{1}}, {"two_sided", int64_t{0}}}, branch.layer));
     if (!biased(branch)) return y;
-    const ValueId ones = to.constant(branch.layer + ".ones", {heads}, std::vector(heads, 1.0)), bias = to.constant(branch.layer + ".bias.merged", {heads}, branch.bias);
+    const ValueId ones = to.constant(branch.layer + ".ones", {heads}, std::vector(heads, 1.0)),
+                  bias = to.constant(branch.layer + ".bias.merged", {heads}, branch.bias);
     return to.node("affine", {y, ones, bias}, {}, branch.layer);
 }
 
@@ -259,7 +273,8 @@ Expected<ValueId> emit(ir::Rewriter &rewrite, const ir::Graph &graph, const Merg
     LW_ASSIGN(const ir::Graph before, ir::excerpt(graph, merge.x, merge.terms));
     LW_ASSIGN(const ir::Graph after, ir::excerpt(to.graph(), rewrite.map(merge.x), {y}));
     const size_t longest = branch.expanded ? branch.expanded_length() : branch.length();
-    const size_t nonzero = std::max<size_t>(4, (size_t{1} << 26) / (longest * branch.taps.size() * merge.terms.size())); // bounds the work of the re-run
+    const size_t nonzero =
+        std::max<size_t>(4, (size_t{1} << 26) / (longest * branch.taps.size() * merge.terms.size())); // bounds the work of the re-run
     LW_ASSIGN(ir::Certificate certificate, ir::certify("merge_branches", branch.layer, describe(branch), before, after, longest + 8, nonzero));
     to.certificate(std::move(certificate));
     return y;
@@ -292,7 +307,8 @@ std::map<ValueId, Plan> plan(const ir::Graph &graph) {
         if (found.merges.empty()) continue;
         std::vector<ValueId> sums{root}; // the additions between the root and its terms are replaced as well
         for (size_t i = 0; i < sums.size(); ++i)
-            if (const ir::Node *node = graph.producer(sums[i]); is(node, "add") && (i == 0 || graph.uses(sums[i]) == 1) && covered.insert(sums[i]).second)
+            if (const ir::Node *node = graph.producer(sums[i]);
+                is(node, "add") && (i == 0 || graph.uses(sums[i]) == 1) && covered.insert(sums[i]).second)
                 sums.insert(sums.end(), node->inputs.begin(), node->inputs.end());
         plans.emplace(root, std::move(found));
     }

@@ -45,14 +45,19 @@ void plan_memory(EntryPlan &plan) {
 
 std::string print(const EntryPlan &plan) {
     static const char *kinds[] = {"prepare", "run", "stream"}, *spaces[] = {"weights", "derived", "state", "arena"};
-    std::string text = fmt::format("entry {} block={} period={} state={} arena={}\n", kinds[static_cast<int>(plan.kind)], plan.block, plan.period, plan.state_bytes, plan.arena_bytes);
+    std::string text = fmt::format("entry {} block={} period={} state={} arena={}\n", kinds[static_cast<int>(plan.kind)], plan.block, plan.period,
+                                   plan.state_bytes, plan.arena_bytes);
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         const Buffer &b = plan.buffers[i];
-        text += fmt::format("  buffer {} {} @{} {} bytes, steps {}..{}  ; {}\n", i, spaces[static_cast<int>(b.space)], b.offset, b.bytes, b.first, b.last, b.name);
+        text += fmt::format("  buffer {} {} @{} {} bytes, steps {}..{}  ; {}\n", i, spaces[static_cast<int>(b.space)], b.offset, b.bytes, b.first,
+                            b.last, b.name);
     }
     for (size_t i = 0; i < plan.steps.size(); i++) {
         const Step &s = plan.steps[i];
-        text += fmt::format("  step {} {}", i, s.kind == Step::Kind::call ? s.spec : s.kind == Step::Kind::zero ? fmt::format("zero {} bytes", s.bytes) : fmt::format("zero_tail {} rows of {}", s.rows, s.row_bytes));
+        text += fmt::format("  step {} {}", i,
+                            s.kind == Step::Kind::call   ? s.spec
+                            : s.kind == Step::Kind::zero ? fmt::format("zero {} bytes", s.bytes)
+                                                         : fmt::format("zero_tail {} rows of {}", s.rows, s.row_bytes));
         if (s.period > 1) text += fmt::format(" every {} at {}", s.period, s.phase);
         if (s.tiles > 1) text += fmt::format(" x{}", s.tiles);
         for (const auto &arg : s.args) {

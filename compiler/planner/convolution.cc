@@ -69,7 +69,8 @@ Candidate partitioned(const ConvolutionShape &s) {
     Candidate c{.choice = {.algorithm = Algorithm::partitioned}};
     if (!s.streaming) c.refused = "it is a streaming form";
     else if (s.two_sided) c.refused = "it is one-sided, and the convolution has two sides";
-    else if (schedules::right_angle_radices(s.rows).empty()) c.refused = fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", s.rows);
+    else if (schedules::right_angle_radices(s.rows).empty())
+        c.refused = fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", s.rows);
     else {
         c.choice.length = s.rows;
         c.choice.partitions = (s.taps + s.rows - 1) / s.rows;
@@ -84,14 +85,17 @@ Candidate nonuniform(const ConvolutionShape &s) {
     Candidate best{.choice = {.algorithm = Algorithm::nonuniform}};
     if (!s.streaming) best.refused = "it is a streaming form";
     else if (s.two_sided) best.refused = "it is one-sided, and the convolution has two sides";
-    else if (schedules::right_angle_radices(s.rows).empty()) best.refused = fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", s.rows);
+    else if (schedules::right_angle_radices(s.rows).empty())
+        best.refused = fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", s.rows);
     else best.refused = fmt::format("{} taps are too few for blocks of {} rows", s.taps, s.rows);
     for (uint32_t ratio : {4, 8, 16}) { // powers of two: layers that choose differently still have a short period together
         uint64_t large = uint64_t{ratio} * s.rows;
         if (!s.streaming || s.two_sided || schedules::right_angle_radices(s.rows).empty() || s.taps <= 2 * large) break;
-        ConvolutionChoice choice{.algorithm = Algorithm::nonuniform, .length = s.rows, .partitions = 2 * ratio, .tail_length = static_cast<uint32_t>(large)};
+        ConvolutionChoice choice{
+            .algorithm = Algorithm::nonuniform, .length = s.rows, .partitions = 2 * ratio, .tail_length = static_cast<uint32_t>(large)};
         choice.tail_partitions = static_cast<uint32_t>((s.taps - 2 * large + large - 1) / large);
-        choice.cost = Costs::get().transforms(s.rows) + Costs::get().transforms(static_cast<double>(large)) + (choice.partitions + choice.tail_partitions) * product(s, s.taps);
+        choice.cost = Costs::get().transforms(s.rows) + Costs::get().transforms(static_cast<double>(large)) +
+                      (choice.partitions + choice.tail_partitions) * product(s, s.taps);
         if (best.refused.empty() && choice.cost >= best.choice.cost) continue;
         best = {.choice = choice, .refused = {}};
     }
@@ -117,7 +121,8 @@ Expected<ConvolutionChoice> choose_convolution(const ConvolutionShape &shape, co
         if (found == all.end()) return Status::usage(fmt::format("--convolution {}: expected direct, right_angle, partitioned or nonuniform", force));
         if (found->refused.empty()) return found->choice;
         // A forced streaming form leaves whole sequences to the planner, and the other way round.
-        bool whole_only = found->choice.algorithm == Algorithm::right_angle, stream_only = found->choice.algorithm == Algorithm::partitioned || found->choice.algorithm == Algorithm::nonuniform;
+        bool whole_only = found->choice.algorithm == Algorithm::right_angle,
+             stream_only = found->choice.algorithm == Algorithm::partitioned || found->choice.algorithm == Algorithm::nonuniform;
         bool other_entry = shape.streaming ? whole_only : stream_only;
         if (!other_entry) return Status::usage(fmt::format("--convolution {} does not apply: {}", force, found->refused));
     }

@@ -89,7 +89,8 @@ Place expanded_taps(PlannedCall &call, const Shape &s, const ir::Node &expand, b
             }
             for (uint32_t n = 0; n < scales; n++)
                 for (uint32_t j = 0; j < kernel_dim; j++)
-                    packed[((size_t(n) * s.kernels + c) * kernel_dim + j) * s.padded + h] = static_cast<float>(w[((size_t(n) * dims[1] + *row) * s.channels + h) * kernel_dim + j]);
+                    packed[((size_t(n) * s.kernels + c) * kernel_dim + j) * s.padded + h] =
+                        static_cast<float>(w[((size_t(n) * dims[1] + *row) * s.channels + h) * kernel_dim + j]);
         }
     }
 
@@ -106,8 +107,14 @@ Place expanded_taps(PlannedCall &call, const Shape &s, const ir::Node &expand, b
     if (!fresh) return taps;
     nlohmann::json spec{{"kernel", "expand_scales"},
                         {"params",
-                         {{"channels", s.channels}, {"copies", s.kernels}, {"kernel_dim", kernel_dim}, {"scales", scales}, {"init_scale", expand.integer("init_scale")},
-                          {"nearest", expand.integer("nearest")}, {"taps", s.taps}, {"direct", length}}}};
+                         {{"channels", s.channels},
+                          {"copies", s.kernels},
+                          {"kernel_dim", kernel_dim},
+                          {"scales", scales},
+                          {"init_scale", expand.integer("init_scale")},
+                          {"nearest", expand.integer("nearest")},
+                          {"taps", s.taps},
+                          {"direct", length}}}};
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer, .spec = spec.dump()};
     step.args = {Place{.buffer = weights}, Place{.buffer = term}, taps};
     prepare.steps.push_back(std::move(step));
@@ -135,7 +142,8 @@ Place spectrum_of(PlannedCall &call, const Shape &s, const Partitions &p) {
     uint64_t tile_bytes = uint64_t(s.tile) * 2 * p.count * p.length * s.copies * sizeof(float);
     uint32_t tiles = s.padded / s.tile, used = std::min(s.taps - p.first, p.count * p.length);
     bool fresh = false;
-    Place spectrum{.buffer = storage.derived(fmt::format("{}.k spectrum {} x {} from {}", call.node.layer, p.count, p.length, p.first), tile_bytes * tiles, &fresh),
+    Place spectrum{.buffer = storage.derived(fmt::format("{}.k spectrum {} x {} from {}", call.node.layer, p.count, p.length, p.first),
+                                             tile_bytes * tiles, &fresh),
                    .tile_bytes = tile_bytes};
     if (!fresh) return spectrum;
     Place taps = taps_of(call, s, false);
@@ -143,7 +151,12 @@ Place spectrum_of(PlannedCall &call, const Shape &s, const Partitions &p) {
     taps.tile_bytes = s.tile * sizeof(float);
     nlohmann::json spec{{"kernel", "spectrum"},
                         {"params",
-                         {{"length", p.length}, {"partitions", p.count}, {"taps", used}, {"copies", s.copies}, {"channels", s.channels}, {"two_sided", s.two_sided ? 1 : 0}}}};
+                         {{"length", p.length},
+                          {"partitions", p.count},
+                          {"taps", used},
+                          {"copies", s.copies},
+                          {"channels", s.channels},
+                          {"two_sided", s.two_sided ? 1 : 0}}}};
     Step step{.name = call.node.layer + " spectrum", .layer = call.node.layer, .spec = spec.dump(), .tiles = tiles};
     step.args = {taps, Place{.buffer = storage.weights(fmt::format("twiddles64 {}", p.length), schedules::right_angle_twiddles(p.length))}, spectrum};
     storage.prepare().steps.push_back(std::move(step));
@@ -183,7 +196,7 @@ Status right_angle(PlannedCall &call, const Shape &s) {
 
 // What a call of long_conv_partitioned remembers and reads, for each tile of channels.
 struct PartitionedPlaces {
-    Place past, newest;  // ring of spectra of past blocks [T, 2, partitions, block]; this block's go to slot f mod partitions
+    Place past, newest;   // ring of spectra of past blocks [T, 2, partitions, block]; this block's go to slot f mod partitions
     Place tail, tail_out; // the imaginary part of the last block
     Place spectrum, twiddles;
 };
@@ -235,9 +248,11 @@ Status nonuniform(PlannedCall &call, const Shape &s) {
     const uint64_t row_bytes = uint64_t(s.copies) * s.padded * sizeof(float), large_bytes = row_bytes * p.length;
     const PartitionedPlaces places = places_of(call, s, p, "large ");
     const Place u = call.rows_of_large_blocks(0, p.length, 1);
-    const Place rows{.buffer = call.remember("large rows", 2 * large_bytes), .slot_bytes = large_bytes, .tile_bytes = s.tile * sizeof(float), .slots = 2};
+    const Place rows{
+        .buffer = call.remember("large rows", 2 * large_bytes), .slot_bytes = large_bytes, .tile_bytes = s.tile * sizeof(float), .slots = 2};
 
-    const nlohmann::json spec{{"kernel", "long_conv_partitioned"}, {"params", {{"channels", s.channels}, {"copies", s.copies}, {"block", p.length}, {"partitions", p.count}}}};
+    const nlohmann::json spec{{"kernel", "long_conv_partitioned"},
+                              {"params", {{"channels", s.channels}, {"copies", s.copies}, {"block", p.length}, {"partitions", p.count}}}};
     const auto is_convolution = [](const ir::Node &node) { return std::string_view(node.op->name) == "long_conv"; };
     const auto turn = static_cast<uint32_t>(std::count_if(call.graph().nodes.data(), &call.node, is_convolution));
     for (uint32_t first = 0, next; first < tiles; first = next) {
@@ -247,8 +262,14 @@ Status nonuniform(PlannedCall &call, const Shape &s) {
             place.offset += first * place.tile_bytes;
             return place;
         };
-        Step step{.name = call.node.layer + " long_conv_partitioned large", .layer = call.node.layer, .spec = spec.dump(), .period = ratio, .phase = phase, .tiles = next - first};
-        step.args = {from(u), from(places.past), from(places.tail), from(places.spectrum), places.twiddles, newest_slot(p), from(places.newest), from(rows), from(places.tail_out)};
+        Step step{.name = call.node.layer + " long_conv_partitioned large",
+                  .layer = call.node.layer,
+                  .spec = spec.dump(),
+                  .period = ratio,
+                  .phase = phase,
+                  .tiles = next - first};
+        step.args = {from(u),        from(places.past),   from(places.tail), from(places.spectrum), places.twiddles,
+                     newest_slot(p), from(places.newest), from(rows),        from(places.tail_out)};
         call.also(std::move(step));
     }
 

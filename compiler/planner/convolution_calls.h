@@ -5,4 +5,4 @@
 namespace longwave::compiler {
 // Errors (Fault::input): D is not a constant.
 Status plan_convolution(PlannedCall &call);
-}
+} // namespace longwave::compiler

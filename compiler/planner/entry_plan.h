@@ -16,8 +16,8 @@ struct Buffer {
     std::string name;
     Space space = Space::arena;
     uint64_t bytes = 0;
-    uint64_t offset = 0;          // set by plan_memory (arena, state) or by Storage (weights, derived)
-    int first = -1, last = -1;    // steps of its entry between which an arena buffer is alive; -1: from the start
+    uint64_t offset = 0;       // set by plan_memory (arena, state) or by Storage (weights, derived)
+    int first = -1, last = -1; // steps of its entry between which an arena buffer is alive; -1: from the start
 };
 
 // The address of an argument on firing f and tile i: offset + ((f + slot_add) mod slots)·slot_bytes + i·tile_bytes inside the buffer.
@@ -38,12 +38,12 @@ using Argument = std::variant<Place, Scalar>;
 
 struct Step {
     enum class Kind : uint8_t { call, zero, zero_tail } kind = Kind::call;
-    std::string name;             // "block.0.conv long_conv_direct"
+    std::string name; // "block.0.conv long_conv_direct"
     std::string layer;
-    std::string spec;             // kernel specification (schedules/kernel.h)
+    std::string spec; // kernel specification (schedules/kernel.h)
     uint32_t period = 1, phase = 0, tiles = 1;
     std::vector<Argument> args;
-    uint64_t bytes = 0;                          // zero
+    uint64_t bytes = 0;                                 // zero
     uint32_t rows = 0, row_bytes = 0, mul = 1, den = 1; // zero_tail
 };
 
@@ -62,8 +62,8 @@ struct OutputPort {
 
 struct EntryPlan {
     enum class Kind : uint8_t { prepare, run, stream } kind = Kind::run;
-    uint32_t block = 0;           // input ticks: capacity of a run, block of a stream
-    std::vector<Buffer> buffers;  // its own arena and state; ids below `shared` are Storage's
+    uint32_t block = 0;          // input ticks: capacity of a run, block of a stream
+    std::vector<Buffer> buffers; // its own arena and state; ids below `shared` are Storage's
     std::vector<Step> steps;
     std::vector<InputPort> inputs;
     std::vector<OutputPort> outputs;

@@ -97,13 +97,19 @@ uint32_t EntryPlanner::stride_of(const Region &region) const {
 
 Status EntryPlanner::choose_convolutions() {
     choices_.resize(graph_.nodes.size());
-    auto layers = static_cast<uint32_t>(std::count_if(graph_.nodes.begin(), graph_.nodes.end(), [](const ir::Node &node) { return is(node, "long_conv"); }));
+    auto layers =
+        static_cast<uint32_t>(std::count_if(graph_.nodes.begin(), graph_.nodes.end(), [](const ir::Node &node) { return is(node, "long_conv"); }));
     for (size_t i = 0; i < graph_.nodes.size(); i++) {
         const ir::Node &node = graph_.nodes[i];
         if (!is(node, "long_conv")) continue;
         const auto &kernel = graph_.type(node.inputs[1]).dims;
-        ConvolutionShape shape{.channels = kernel[1], .copies = static_cast<uint32_t>(node.integer("channels")), .taps = kernel[2], .rows = rows_of(node.inputs[0]),
-                               .streaming = streaming(), .two_sided = node.integer("two_sided") != 0, .layers = layers};
+        ConvolutionShape shape{.channels = kernel[1],
+                               .copies = static_cast<uint32_t>(node.integer("channels")),
+                               .taps = kernel[2],
+                               .rows = rows_of(node.inputs[0]),
+                               .streaming = streaming(),
+                               .two_sided = node.integer("two_sided") != 0,
+                               .layers = layers};
         if (!streaming()) shape.taps = std::min(shape.taps, shape.rows);
         auto choice = choose_convolution(shape, force_);
         if (!choice) return Status(choice.status().fault(), fmt::format("layer {}: {}", node.layer, choice.status().message()));
@@ -129,7 +135,8 @@ Status EntryPlanner::place_values() {
         d.history = std::max(d.history, history_of(region));
         d.rows = std::max(d.rows, reads);
         d.multiple = std::lcm(d.multiple, reads);
-        if (is(graph_.nodes[region.anchor], "long_conv") && choices_[region.anchor].tail_length) d.multiple = std::lcm(d.multiple, choices_[region.anchor].tail_length);
+        if (is(graph_.nodes[region.anchor], "long_conv") && choices_[region.anchor].tail_length)
+            d.multiple = std::lcm(d.multiple, choices_[region.anchor].tail_length);
         if (region.framed) {
             const ir::Node &frame = *graph_.producer(graph_.nodes[region.anchor].inputs[0]);
             d.granule = static_cast<uint32_t>(std::gcd(frame.integer("window"), frame.integer("hop")));

@@ -28,8 +28,8 @@ private:
     Status plan_region(const Region &region);
     void plan_ports();
 
-    uint32_t input_of(ir::ValueId value) const;  // number of the graph input that a value is made of
-    uint32_t rows_of(ir::ValueId value) const;   // new rows each firing, or rows of the sequence
+    uint32_t input_of(ir::ValueId value) const; // number of the graph input that a value is made of
+    uint32_t rows_of(ir::ValueId value) const;  // new rows each firing, or rows of the sequence
     Pace pace(ir::ValueId value) const;
     const Stored &stored(ir::ValueId value) const;
     BufferId buffer(std::string name, Space space, uint64_t bytes);
@@ -46,8 +46,8 @@ private:
     Storage &storage_;
     EntryPlan plan_;
     std::vector<Region> regions_;
-    std::vector<Stored> stored_;                 // by value
-    std::vector<ConvolutionChoice> choices_;     // by node
+    std::vector<Stored> stored_;             // by value
+    std::vector<ConvolutionChoice> choices_; // by node
     std::vector<ConvolutionReport> reports_;
 };
 

@@ -90,7 +90,10 @@ void PlannedCall::weight(const std::string &name, const std::vector<float> &pack
 
 void PlannedCall::valid_rows(size_t input) {
     auto clock = type(input).clock;
-    scalar({.kind = Scalar::Kind::length, .value = static_cast<int32_t>(rows_of_input(input)), .mul = static_cast<int32_t>(clock.num), .modulus = clock.den,
+    scalar({.kind = Scalar::Kind::length,
+            .value = static_cast<int32_t>(rows_of_input(input)),
+            .mul = static_cast<int32_t>(clock.num),
+            .modulus = clock.den,
             .add = planner_.input_of(node.inputs[input])}); // two documents have lengths of their own
 }
 
@@ -175,7 +178,8 @@ Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
         const ir::Constant *constant = planner_.graph_.constant(op.inputs[i]);
         if (op.op->pointwise == ir::Pointwise::with_channels) {
             if (!constant) return Status::input(fmt::format("the operands of {} must be constants", op.op->name));
-            Place place{.buffer = storage().weights(fmt::format("{}.{}.{}", op.layer, op.op->name, i), planner_.graph_.type(op.output).packed(*constant->data))};
+            Place place{.buffer = storage().weights(fmt::format("{}.{}.{}", op.layer, op.op->name, i),
+                                                    planner_.graph_.type(op.output).packed(*constant->data))};
             place.tile_bytes = channel_bytes_;
             operands_.push_back(place);
         } else {
@@ -188,7 +192,10 @@ Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
 }
 
 Step PlannedCall::step() const {
-    Step step{.kind = Step::Kind::call, .name = fmt::format("{} {}", node.layer, spec_["kernel"].get<std::string>()), .layer = node.layer, .spec = spec_.dump()};
+    Step step{.kind = Step::Kind::call,
+              .name = fmt::format("{} {}", node.layer, spec_["kernel"].get<std::string>()),
+              .layer = node.layer,
+              .spec = spec_.dump()};
     step.tiles = tiles_;
     for (auto *places : {&inputs_, &weights_, &operands_})
         for (const Place &place : *places) step.args.push_back(place);

@@ -14,10 +14,10 @@ class EntryPlanner;
 // Where a value of this entry lies: rows in a buffer. In a whole run `history` zero rows stand before the first one. In a stream the buffer is a ring of `ring` rows.
 struct Stored {
     BufferId buffer = 0;
-    uint32_t row = 0;      // elements of a row
-    uint32_t rows = 1;     // new rows each time (run: rows of the sequence)
-    uint32_t ring = 1;     // rows of the buffer
-    uint32_t history = 0;  // run: zero rows before the first
+    uint32_t row = 0;     // elements of a row
+    uint32_t rows = 1;    // new rows each time (run: rows of the sequence)
+    uint32_t ring = 1;    // rows of the buffer
+    uint32_t history = 0; // run: zero rows before the first
 };
 
 class PlannedCall final : public ir::KernelCall {
@@ -49,17 +49,18 @@ public:
     // ---- for the convolution algorithms ----
     const ir::Graph &graph() const;
     bool streaming() const { return streaming_; }
-    uint32_t sequence_rows() const { return sequence_rows_; }     // output rows of all calls of a firing
-    const ConvolutionChoice &choice() const;                      // of this node in this entry
+    uint32_t sequence_rows() const { return sequence_rows_; } // output rows of all calls of a firing
+    const ConvolutionChoice &choice() const;                  // of this node in this entry
     Storage &storage() const;
     void carry(const std::string &name, uint64_t bytes, uint64_t tile_bytes);
     std::pair<Place, Place> carried(const std::string &name, uint64_t bytes, uint64_t tile_bytes); // the same, where it is read and written
-    Place rows_of_large_blocks(size_t input, uint32_t rows, uint32_t ago); // streams: an input's rows of the large block `ago` before this, which fires once in it
-    void add(Place rows);                                         // rows as those of the result are added to it, before everything else behind the op
-    void also(Step step);                                         // a step of its own before this one
-    BufferId remember(const std::string &name, uint64_t bytes);   // state of this stream only (cleared arena of a run)
-    void clear_tail(size_t input);                                // whole runs: rows after the end of the sequence become zero first
-    void channel_tiles(uint32_t tiles, uint64_t tile_bytes);      // all rows, `tiles` groups of channels; places of rows move by tile_bytes
+    Place rows_of_large_blocks(size_t input, uint32_t rows,
+                               uint32_t ago); // streams: an input's rows of the large block `ago` before this, which fires once in it
+    void add(Place rows);                     // rows as those of the result are added to it, before everything else behind the op
+    void also(Step step);                     // a step of its own before this one
+    BufferId remember(const std::string &name, uint64_t bytes); // state of this stream only (cleared arena of a run)
+    void clear_tail(size_t input);                              // whole runs: rows after the end of the sequence become zero first
+    void channel_tiles(uint32_t tiles, uint64_t tile_bytes);    // all rows, `tiles` groups of channels; places of rows move by tile_bytes
     void weight(Place place) { weights_.push_back(place); }
     void input(Place place) { inputs_.push_back(place); }
     void output(Place place) { outputs_.push_back(place); }

@@ -9,7 +9,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "artifacts are little-e
 
 inline constexpr size_t header_bytes = 256;
 inline constexpr size_t segment_alignment = 64; // of the plan and of every segment, from the start of the file
-inline constexpr size_t hash_bytes = 32; // BLAKE2b-256
+inline constexpr size_t hash_bytes = 32;        // BLAKE2b-256
 
 // A byte above 127 and both line endings: a transfer that treats the file as text breaks the magic, not the weights.
 inline constexpr uint8_t magic[8] = {0x89, 'L', 'W', 'A', '\r', '\n', 0x1a, '\n'};
@@ -36,7 +36,6 @@ struct Header {
     uint8_t reserved[80];     // zeros
 };
 static_assert(sizeof(Header) == header_bytes && offsetof(Header, total_bytes) == 16 && offsetof(Header, flags) == 40 &&
-              offsetof(Header, root) == 48 && offsetof(Header, key) == 80 && offsetof(Header, signature) == 112 &&
-              offsetof(Header, reserved) == 176);
+              offsetof(Header, root) == 48 && offsetof(Header, key) == 80 && offsetof(Header, signature) == 112 && offsetof(Header, reserved) == 176);
 
 } // namespace longwave::artifact

@@ -23,8 +23,8 @@ inline constexpr uint32_t extent = 1u << 24;
 inline constexpr uint32_t name = 256;
 inline constexpr uint32_t entries = 64, variants = 16, segments = 64, ports = 256;
 inline constexpr uint32_t block = 1u << 24, period = 1u << 20, tiles = 1u << 20, slots = 1u << 24;
-inline constexpr uint64_t visits = 1ull << 24; // of an entry: its steps, each as often as it has tiles
-inline constexpr uint32_t delay = 1u << 20; // ticks: a finished stream runs them through as zeros, within one pull
+inline constexpr uint64_t visits = 1ull << 24;   // of an entry: its steps, each as often as it has tiles
+inline constexpr uint32_t delay = 1u << 20;      // ticks: a finished stream runs them through as zeros, within one pull
 inline constexpr uint64_t elements = 1ull << 38; // of one argument
 } // namespace cap
 

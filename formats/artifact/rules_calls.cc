@@ -81,7 +81,8 @@ const char *binding_fault(const Scene &scene, const fb::KernelArg &arg, const fb
 Broken step_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
     if (step.period() < 1 || step.phase() >= step.period() || scene.entry.period() % step.period() != 0)
         return broken(12, "period and phase of a step: step, period", index, step.period());
-    if (scene.entry.kind() != fb::EntryKind::stream && step.period() != 1) return broken(12, "a period outside a stream: step, period", index, step.period());
+    if (scene.entry.kind() != fb::EntryKind::stream && step.period() != 1)
+        return broken(12, "a period outside a stream: step, period", index, step.period());
     if (step.kind() == fb::StepKind::call) {
         const fb::Kernel &kernel = *scene.plan.kernels()->Get(step.kernel());
         if (count(step.args()) != kernel.args()->size()) return broken(12, "number of arguments: step, arguments", index, count(step.args()));
@@ -94,7 +95,8 @@ Broken step_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
     uint64_t span = step.bytes();
     if (step.kind() == fb::StepKind::zero_tail) {
         if (scene.entry.kind() != fb::EntryKind::run) return broken(12, "zero_tail outside a run entry: step", index);
-        if (step.den() < 1 || !checked::mul(step.rows(), step.row_bytes(), &span)) return broken(12, "rows of zero_tail: step, rows", index, step.rows());
+        if (step.den() < 1 || !checked::mul(step.rows(), step.row_bytes(), &span))
+            return broken(12, "rows of zero_tail: step, rows", index, step.rows());
     }
     if (span == 0) return broken(12, "a zero step clears nothing: step", index);
     if (const char *fault = place_fault(scene, *step.args()->Get(0)->place(), span, 1, true)) return broken(12, fault, index, 0);
@@ -107,10 +109,12 @@ Broken input_rule(const Scene &scene, const fb::InputPort &port, uint32_t index)
     if (port.rows() != scene.entry.block()) return broken(12, "rows of an input port: port, rows", index, port.rows());
     if (port.row_bytes() < used || port.row_bytes() % 4 != 0) return broken(12, "row bytes of an input port: port, bytes", index, port.row_bytes());
     const fb::Space wanted = scene.entry.kind() == fb::EntryKind::stream ? fb::Space::state : fb::Space::arena;
-    if (port.place()->space() != wanted) return broken(12, "space of an input port: port, space", index, static_cast<uint64_t>(port.place()->space()));
+    if (port.place()->space() != wanted)
+        return broken(12, "space of an input port: port, space", index, static_cast<uint64_t>(port.place()->space()));
     if (!rows_span(port.rows(), port.row_bytes(), port.row_bytes(), &span)) return broken(12, "size of an input port: port", index);
     if (const char *fault = place_fault(scene, *port.place(), span, 4, true)) return broken(12, fault, index);
-    if (port.place()->slots() > 1 && port.place()->slot_bytes() < span) return broken(12, "slots of an input port overlap: port, bytes", index, port.place()->slot_bytes());
+    if (port.place()->slots() > 1 && port.place()->slot_bytes() < span)
+        return broken(12, "slots of an input port overlap: port, bytes", index, port.place()->slot_bytes());
     return {};
 }
 
@@ -118,8 +122,10 @@ Broken output_rule(const Scene &scene, const fb::OutputPort &port, uint32_t inde
     const bool stream = scene.entry.kind() == fb::EntryKind::stream;
     uint64_t span;
     if (port.elem() != fb::Elem::f32) return broken(12, "an output is not float32: port, type", index, static_cast<uint64_t>(port.elem()));
-    if (port.width() < 1 || port.width() > cap::extent || port.rows() < 1) return broken(12, "rows or width of an output: port, width", index, port.width());
-    if (port.row_bytes() < uint64_t{port.width()} * 4 || port.row_bytes() % 4 != 0) return broken(12, "row bytes of an output: port, bytes", index, port.row_bytes());
+    if (port.width() < 1 || port.width() > cap::extent || port.rows() < 1)
+        return broken(12, "rows or width of an output: port, width", index, port.width());
+    if (port.row_bytes() < uint64_t{port.width()} * 4 || port.row_bytes() % 4 != 0)
+        return broken(12, "row bytes of an output: port, bytes", index, port.row_bytes());
     if (port.period() < 1 || port.phase() >= port.period() || scene.entry.period() % port.period() != 0)
         return broken(12, "period and phase of an output: port, period", index, port.period());
     if (port.clock_den() < 1) return broken(12, "clock of an output: port", index);
@@ -130,10 +136,12 @@ Broken output_rule(const Scene &scene, const fb::OutputPort &port, uint32_t inde
             return broken(12, "rows of an output do not fit its clock: port, rows", index, port.rows());
     } else {
         const uint64_t rows = port.clock_num() == 0 ? 1 : uint64_t{scene.entry.block()} * port.clock_num() / port.clock_den();
-        if (port.period() != 1 || port.clock_num() > cap::extent || port.rows() < rows) return broken(12, "rows of an output: port, rows", index, port.rows());
+        if (port.period() != 1 || port.clock_num() > cap::extent || port.rows() < rows)
+            return broken(12, "rows of an output: port, rows", index, port.rows());
     }
     const fb::Space space = port.place()->space();
-    if (space != fb::Space::arena && !(stream && space == fb::Space::state)) return broken(12, "space of an output: port, space", index, static_cast<uint64_t>(space));
+    if (space != fb::Space::arena && !(stream && space == fb::Space::state))
+        return broken(12, "space of an output: port, space", index, static_cast<uint64_t>(space));
     if (!rows_span(port.rows(), port.row_bytes(), uint64_t{port.width()} * 4, &span)) return broken(12, "size of an output: port", index);
     if (const char *fault = place_fault(scene, *port.place(), span, 4, false)) return broken(12, fault, index);
     return {};
@@ -150,7 +158,8 @@ Broken v12_calls(const Subject &s) {
         if (entry->kind() == fb::EntryKind::prepare ? count(entry->outputs()) != 0 : count(entry->outputs()) == 0)
             return broken(12, "output ports of an entry: found", count(entry->outputs()));
         for (uint32_t i = 0; i < ports; ++i) {
-            if (entry->kind() == fb::EntryKind::run && entry->inputs()->Get(i)->input() != i) return broken(12, "input ports of a run are not in the inputs' order: port", i);
+            if (entry->kind() == fb::EntryKind::run && entry->inputs()->Get(i)->input() != i)
+                return broken(12, "input ports of a run are not in the inputs' order: port", i);
             if (Broken b = input_rule(scene, *entry->inputs()->Get(i), i)) return b;
         }
         for (uint32_t i = 0; i < count(entry->outputs()); ++i)

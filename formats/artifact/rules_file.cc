@@ -42,7 +42,8 @@ Broken v4_flags(const Subject &s) {
         for (size_t i = 0; i < sizeof h.key; ++i)
             if (h.key[i] != 0) return broken(4, "an unsigned artifact carries a key: byte, value", offsetof(Header, key) + i, h.key[i]);
         for (size_t i = 0; i < sizeof h.signature; ++i)
-            if (h.signature[i] != 0) return broken(4, "an unsigned artifact carries a signature: byte, value", offsetof(Header, signature) + i, h.signature[i]);
+            if (h.signature[i] != 0)
+                return broken(4, "an unsigned artifact carries a signature: byte, value", offsetof(Header, signature) + i, h.signature[i]);
     }
     return {};
 }
@@ -99,7 +100,8 @@ Broken v8_segments(const Subject &s) {
     } else if (end != s.request.size) {
         return broken(8, "bytes behind the last segment: end, file", end, s.request.size);
     }
-    if (weights != (s.plan->weights_bytes() > 0 ? 1u : 0u)) return broken(8, "number of weight segments: found, expected", weights, s.plan->weights_bytes() > 0);
+    if (weights != (s.plan->weights_bytes() > 0 ? 1u : 0u))
+        return broken(8, "number of weight segments: found, expected", weights, s.plan->weights_bytes() > 0);
     if (golden > 1) return broken(8, "more than one golden segment: found", golden);
     return {};
 }
@@ -121,8 +123,8 @@ Broken v9_ranges(const Subject &s) {
             for (uint32_t t = 0; t < count(tensors); ++t) {
                 const fb::GoldenTensor &tensor = *tensors->Get(t);
                 uint64_t values, bytes;
-                if (!checked::mul(tensor.rows(), tensor.width(), &values) || !checked::mul(values, 4, &bytes) || bytes == 0 || tensor.offset() % 4 != 0 ||
-                    !checked::inside(tensor.offset(), bytes, golden))
+                if (!checked::mul(tensor.rows(), tensor.width(), &values) || !checked::mul(values, 4, &bytes) || bytes == 0 ||
+                    tensor.offset() % 4 != 0 || !checked::inside(tensor.offset(), bytes, golden))
                     return broken(9, "a golden tensor lies outside its segment: vector, tensor", g, t);
             }
     }

@@ -211,7 +211,8 @@ Broken v14_single_writes(const Subject &s) {
             const fb::Step &step = *entry->steps()->Get(i);
             if (step.kind() != fb::StepKind::call) {
                 const uint64_t bytes = step.kind() == fb::StepKind::zero ? step.bytes() : uint64_t{step.rows()} * step.row_bytes();
-                if (step.tiles() > 1 && step.args()->Get(0)->place()->tile_bytes() < bytes) return broken(14, "tiles of a zero step overlap: step, bytes", i, bytes);
+                if (step.tiles() > 1 && step.args()->Get(0)->place()->tile_bytes() < bytes)
+                    return broken(14, "tiles of a zero step overlap: step, bytes", i, bytes);
                 continue;
             }
             const auto &args = *s.plan->kernels()->Get(step.kernel())->args();

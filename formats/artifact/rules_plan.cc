@@ -33,7 +33,8 @@ Broken v6_caps(const Subject &s) {
     if (plan.kernels()->size() > cap::items) return broken(6, "kernels: found, limit", plan.kernels()->size(), cap::items);
     if (plan.variants()->size() > cap::variants) return broken(6, "code variants: found, limit", plan.variants()->size(), cap::variants);
     if (plan.segments()->size() > cap::segments) return broken(6, "segments: found, limit", plan.segments()->size(), cap::segments);
-    if (plan.entries()->size() < 1 || plan.entries()->size() > cap::entries) return broken(6, "entries: found, limit", plan.entries()->size(), cap::entries);
+    if (plan.entries()->size() < 1 || plan.entries()->size() > cap::entries)
+        return broken(6, "entries: found, limit", plan.entries()->size(), cap::entries);
     if (plan.inputs()->size() < 1 || plan.inputs()->size() > cap::ports) return broken(6, "inputs: found, limit", plan.inputs()->size(), cap::ports);
     if (count(plan.labels()) > cap::items) return broken(6, "labels: found, limit", count(plan.labels()), cap::items);
     if (count(plan.golden()) > cap::entries) return broken(6, "golden vectors: found, limit", count(plan.golden()), cap::entries);
@@ -85,7 +86,8 @@ Broken v7_sizes(const Subject &s) {
             const fb::KernelArg &arg = *plan.kernels()->Get(k)->args()->Get(a);
             uint64_t elements = 1, bytes;
             for (uint32_t d = 0; d < count(arg.dims()); ++d)
-                if (!checked::mul(elements, arg.dims()->Get(d)->extent(), &elements)) return broken(7, "elements of an argument overflow: kernel, argument", k, a);
+                if (!checked::mul(elements, arg.dims()->Get(d)->extent(), &elements))
+                    return broken(7, "elements of an argument overflow: kernel, argument", k, a);
             if (arg.kind() == fb::ArgKind::scalar) continue;
             if (!span_bytes(arg, &bytes) || elements > cap::elements || bytes > cap::space)
                 return broken(7, "size of an argument: kernel, argument", k, a);
@@ -109,7 +111,8 @@ Broken v11_kernels(const Subject &s) {
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
         if (variant.entry()->size() != kernels) return broken(11, "kernels of a code variant: found, expected", variant.entry()->size(), kernels);
-        if (variant.scratch()->size() != kernels) return broken(11, "scratch sizes of a code variant: found, expected", variant.scratch()->size(), kernels);
+        if (variant.scratch()->size() != kernels)
+            return broken(11, "scratch sizes of a code variant: found, expected", variant.scratch()->size(), kernels);
     }
     return {};
 }
@@ -119,22 +122,27 @@ Broken v11_kernels(const Subject &s) {
 static Broken indices_of_entry(const fb::Plan &plan, const fb::Entry &entry, uint32_t e) {
     if (entry.kind() > fb::EntryKind::stream) return broken(13, "unknown kind of entry: entry, kind", e, static_cast<uint64_t>(entry.kind()));
     for (uint32_t i = 0; i < count(entry.inputs()); ++i)
-        if (entry.inputs()->Get(i)->input() >= plan.inputs()->size()) return broken(13, "an input port names no input: port, input", i, entry.inputs()->Get(i)->input());
+        if (entry.inputs()->Get(i)->input() >= plan.inputs()->size())
+            return broken(13, "an input port names no input: port, input", i, entry.inputs()->Get(i)->input());
     for (uint32_t i = 0; i < count(entry.outputs()); ++i) {
         const fb::OutputPort &port = *entry.outputs()->Get(i);
         if (port.elem() > fb::Elem::u8) return broken(13, "unknown element type of an output: port, type", i, static_cast<uint64_t>(port.elem()));
         if (!port.place() || port.place()->space() > fb::Space::arena) return broken(13, "place of an output: port", i);
     }
     for (uint32_t i = 0; i < count(entry.inputs()); ++i)
-        if (!entry.inputs()->Get(i)->place() || entry.inputs()->Get(i)->place()->space() > fb::Space::arena) return broken(13, "place of an input: port", i);
+        if (!entry.inputs()->Get(i)->place() || entry.inputs()->Get(i)->place()->space() > fb::Space::arena)
+            return broken(13, "place of an input: port", i);
     for (uint32_t i = 0; i < entry.steps()->size(); ++i) {
         const fb::Step &step = *entry.steps()->Get(i);
         if (step.kind() > fb::StepKind::zero_tail) return broken(13, "unknown kind of step: step, kind", i, static_cast<uint64_t>(step.kind()));
-        if (step.kind() == fb::StepKind::call && step.kernel() >= plan.kernels()->size()) return broken(13, "a step names no kernel: step, kernel", i, step.kernel());
+        if (step.kind() == fb::StepKind::call && step.kernel() >= plan.kernels()->size())
+            return broken(13, "a step names no kernel: step, kernel", i, step.kernel());
         for (uint32_t a = 0; a < count(step.args()); ++a) {
             const fb::Binding &binding = *step.args()->Get(a);
-            if (binding.place() && binding.place()->space() > fb::Space::arena) return broken(13, "unknown space of an argument: step, argument", i, a);
-            if (binding.scalar() && binding.scalar()->kind() > fb::ScalarKind::extent) return broken(13, "unknown kind of scalar: step, argument", i, a);
+            if (binding.place() && binding.place()->space() > fb::Space::arena)
+                return broken(13, "unknown space of an argument: step, argument", i, a);
+            if (binding.scalar() && binding.scalar()->kind() > fb::ScalarKind::extent)
+                return broken(13, "unknown kind of scalar: step, argument", i, a);
             if (binding.scalar() && binding.scalar()->kind() == fb::ScalarKind::length && binding.scalar()->add() >= count(entry.inputs()))
                 return broken(13, "a length names no input: step, argument", i, a);
         }
@@ -148,8 +156,7 @@ static bool same_outputs(const fb::Entry &a, const fb::Entry &b) {
         if (a.inputs()->Get(i)->input() != b.inputs()->Get(i)->input()) return false;
     for (uint32_t i = 0; i < count(a.outputs()); ++i) {
         const fb::OutputPort &p = *a.outputs()->Get(i), &q = *b.outputs()->Get(i);
-        if (!equal(*p.name(), *q.name()) || p.width() != q.width() || p.clock_num() != q.clock_num() || p.clock_den() != q.clock_den())
-            return false;
+        if (!equal(*p.name(), *q.name()) || p.width() != q.width() || p.clock_num() != q.clock_num() || p.clock_den() != q.clock_den()) return false;
     }
     return true;
 }
@@ -159,7 +166,8 @@ static Broken indices_of_decision(const fb::Plan &plan) {
     if (!decision) return {};
     const uint32_t labels = count(plan.labels());
     for (uint32_t i = 0; i < count(decision->ignore()); ++i)
-        if (decision->ignore()->Get(i) >= labels) return broken(13, "an ignored label is not there: label, labels", decision->ignore()->Get(i), labels);
+        if (decision->ignore()->Get(i) >= labels)
+            return broken(13, "an ignored label is not there: label, labels", decision->ignore()->Get(i), labels);
     for (uint32_t i = 0; i < count(decision->thresholds()); ++i)
         if (decision->thresholds()->Get(i)->label() >= labels)
             return broken(13, "a threshold's label is not there: label, labels", decision->thresholds()->Get(i)->label(), labels);
@@ -176,7 +184,8 @@ Broken v13_indices(const Subject &s) {
     for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
         for (uint32_t a = 0; a < plan.kernels()->Get(k)->args()->size(); ++a) {
             const fb::KernelArg &arg = *plan.kernels()->Get(k)->args()->Get(a);
-            if (arg.kind() > fb::ArgKind::scalar || arg.elem() > fb::Elem::u8) return broken(13, "unknown kind or type of an argument: kernel, argument", k, a);
+            if (arg.kind() > fb::ArgKind::scalar || arg.elem() > fb::Elem::u8)
+                return broken(13, "unknown kind or type of an argument: kernel, argument", k, a);
         }
     for (uint32_t i = 0; i < plan.inputs()->size(); ++i)
         if (plan.inputs()->Get(i)->kind() > fb::InputKind::tokens) return broken(13, "unknown kind of input: input", i);
@@ -192,12 +201,14 @@ Broken v13_indices(const Subject &s) {
         const fb::Golden &golden = *plan.golden()->Get(g);
         if (golden.entry() >= plan.entries()->size()) return broken(13, "a golden vector names no entry: vector, entry", g, golden.entry());
         const fb::Entry &entry = *plan.entries()->Get(golden.entry());
-        if (count(golden.inputs()) != count(entry.inputs())) return broken(13, "inputs of a golden vector: vector, inputs", g, count(golden.inputs()));
+        if (count(golden.inputs()) != count(entry.inputs()))
+            return broken(13, "inputs of a golden vector: vector, inputs", g, count(golden.inputs()));
         if (count(golden.outputs()) > cap::ports) return broken(13, "outputs of a golden vector: vector, outputs", g, count(golden.outputs()));
         for (uint32_t t = 0; t < count(golden.inputs()); ++t) {
             const fb::GoldenTensor &tensor = *golden.inputs()->Get(t);
             if (tensor.port() != t) return broken(13, "golden inputs are not in the ports' order: vector, tensor", g, t);
-            if (tensor.width() != plan.inputs()->Get(entry.inputs()->Get(t)->input())->width()) return broken(13, "width of a golden input: vector, tensor", g, t);
+            if (tensor.width() != plan.inputs()->Get(entry.inputs()->Get(t)->input())->width())
+                return broken(13, "width of a golden input: vector, tensor", g, t);
         }
         for (uint32_t t = 0; t < count(golden.outputs()); ++t) {
             const fb::GoldenTensor &tensor = *golden.outputs()->Get(t);
@@ -213,7 +224,8 @@ Broken v13_indices(const Subject &s) {
 Broken v15_state(const Subject &s) {
     for (uint32_t e = 0; e < s.plan->entries()->size(); ++e) {
         const fb::Entry &entry = *s.plan->entries()->Get(e);
-        if (entry.kind() != fb::EntryKind::stream && entry.state_bytes() != 0) return broken(15, "only a stream has state: entry, bytes", e, entry.state_bytes());
+        if (entry.kind() != fb::EntryKind::stream && entry.state_bytes() != 0)
+            return broken(15, "only a stream has state: entry, bytes", e, entry.state_bytes());
         if (entry.state_bytes() % segment_alignment != 0 || entry.arena_bytes() % segment_alignment != 0)
             return broken(15, "state and arena are whole multiples of 64: state, arena", entry.state_bytes(), entry.arena_bytes());
     }
@@ -277,7 +289,8 @@ Broken v16_names(const Subject &s) {
         for (uint32_t i = 0; i < count(entry->outputs()); ++i) {
             if (Broken b = text(entry->outputs()->Get(i)->name(), Text::name, "name of an output: port, byte", i)) return b;
             for (uint32_t j = 0; j < i; ++j)
-                if (equal(*entry->outputs()->Get(i)->name(), *entry->outputs()->Get(j)->name())) return broken(16, "two outputs of an entry have one name: ports", i, j);
+                if (equal(*entry->outputs()->Get(i)->name(), *entry->outputs()->Get(j)->name()))
+                    return broken(16, "two outputs of an entry have one name: ports", i, j);
         }
         for (uint32_t i = 0; i < entry->steps()->size(); ++i)
             if (Broken b = text(entry->steps()->Get(i)->name(), Text::path_like, "name of a step: step, byte", i)) return b;
@@ -296,7 +309,8 @@ Broken v18_values(const Subject &s) {
         for (uint32_t i = 0; i < count(d->thresholds()); ++i)
             if (!probability(d->thresholds()->Get(i)->value())) return broken(18, "a threshold is not in (0, 1]: threshold", i);
         if (!probability(d->release())) return broken(18, "release is not in (0, 1]");
-        if (!milliseconds(d->smoothing_ms()) || !milliseconds(d->refractory_ms())) return broken(18, "smoothing or refractory time is not in [0, 1 hour]");
+        if (!milliseconds(d->smoothing_ms()) || !milliseconds(d->refractory_ms()))
+            return broken(18, "smoothing or refractory time is not in [0, 1 hour]");
         if (d->min_count() > cap::block) return broken(18, "min_count: found, limit", d->min_count(), cap::block);
     }
     for (uint32_t g = 0; g < count(plan.golden()); ++g) {

@@ -36,8 +36,8 @@ public:
         if (Broken b = v5_flatbuffer(subject)) return b;
         using Rule = Broken (*)(const Subject &);
         // In the order of their numbers but for V9 and V13, which V8 to V12 lean on, and V10 and V14, which lean on V12.
-        static constexpr Rule rules[] = {v6_caps,       v7_sizes,      v8_segments,   v13_indices,       v9_ranges,   v11_kernels, v12_calls,
-                                         v10_lifetimes, v14_single_writes, v15_state, v16_names, v17_variant, v18_values,        v19_hashes,  v20_memory};
+        static constexpr Rule rules[] = {v6_caps,           v7_sizes,  v8_segments, v13_indices, v9_ranges,  v11_kernels, v12_calls, v10_lifetimes,
+                                         v14_single_writes, v15_state, v16_names,   v17_variant, v18_values, v19_hashes,  v20_memory};
         for (Rule rule : rules)
             if (Broken b = rule(subject)) return b;
         view->header_ = subject.header;

@@ -32,11 +32,11 @@ struct Request {
     // A private copy of the first plan_offset + plan_bytes bytes, for a file that might change while it is read (the View then refers to the copy);
     // null: the file itself. 64-aligned.
     const uint8_t *front = nullptr;
-    uint64_t front_size = 0; // bytes of the copy: the header in it may have changed since it was measured
-    const Host *host = nullptr;         // V17; null: any machine will do (inspection, cross-compilation)
-    const char *variant = nullptr;      // V17: this one and no other
-    uint64_t memory_limit = 0;          // V20: bytes for the model and one stream (or runner); 0: no limit
-    bool check_hashes = true;           // V19 for segments; false only where the caller hashes them itself
+    uint64_t front_size = 0;       // bytes of the copy: the header in it may have changed since it was measured
+    const Host *host = nullptr;    // V17; null: any machine will do (inspection, cross-compilation)
+    const char *variant = nullptr; // V17: this one and no other
+    uint64_t memory_limit = 0;     // V20: bytes for the model and one stream (or runner); 0: no limit
+    bool check_hashes = true;      // V19 for segments; false only where the caller hashes them itself
     const Memory *memory = &standard_memory;
 };
 

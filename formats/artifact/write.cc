@@ -71,8 +71,7 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector
     std::vector<uint8_t> bytes(end, 0);
     memcpy(bytes.data(), &header, sizeof header);
     memcpy(bytes.data() + header_bytes, builder.GetBufferPointer(), plan_bytes);
-    for (size_t i = 0; i < segments.size(); ++i)
-        memcpy(bytes.data() + plan.segments[i]->offset, segments[i].bytes.data(), segments[i].bytes.size());
+    for (size_t i = 0; i < segments.size(); ++i) memcpy(bytes.data() + plan.segments[i]->offset, segments[i].bytes.data(), segments[i].bytes.size());
     renew_root(bytes);
     return bytes;
 }
@@ -91,14 +90,16 @@ Expected<std::vector<uint8_t>> write(fb::PlanT plan, const std::vector<SegmentDa
 
 Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key, const Signer &signer) {
     Header header;
-    if (const Broken broken = verify_header(bytes.data(), bytes.size(), &header)) return Status::input(std::string("cannot be signed: ") + broken.text);
+    if (const Broken broken = verify_header(bytes.data(), bytes.size(), &header))
+        return Status::input(std::string("cannot be signed: ") + broken.text);
     header.flags |= flag_signed;
     memcpy(header.key, public_key.data(), sizeof header.key);
     memset(header.signature, 0, sizeof header.signature);
     memcpy(bytes.data(), &header, sizeof header);
     renew_root(bytes);
     memcpy(&header, bytes.data(), sizeof header);
-    if (!signer(std::span<const uint8_t, 32>(header.root), std::span<uint8_t, 64>(header.signature))) return Status::usage("the signature could not be made");
+    if (!signer(std::span<const uint8_t, 32>(header.root), std::span<uint8_t, 64>(header.signature)))
+        return Status::usage("the signature could not be made");
     memcpy(bytes.data(), &header, sizeof header);
     return {};
 }

@@ -73,20 +73,15 @@ json check_branches(const json &value, const std::string &path, Problems &proble
 
 bool check_value(const AttributeType &type, const json &value, const std::string &path, Problems &problems) {
     switch (type.kind) {
-    case Kind::integer:
-        return integer_in(value, type.low, type.high, path, problems);
-    case Kind::number:
-        return number_in(value, type.low, type.high, path, problems);
+    case Kind::integer: return integer_in(value, type.low, type.high, path, problems);
+    case Kind::number: return number_in(value, type.low, type.high, path, problems);
     case Kind::boolean:
         if (value.is_boolean()) return true;
         problems.add(path, "true or false", describe(value));
         return false;
-    case Kind::text:
-        return check_choice(type, value, path, problems);
-    case Kind::pair:
-        return check_pair(type, value, path, problems);
-    case Kind::branches:
-        break; // the caller's
+    case Kind::text: return check_choice(type, value, path, problems);
+    case Kind::pair: return check_pair(type, value, path, problems);
+    case Kind::branches: break; // the caller's
     }
     return false;
 }
@@ -145,10 +140,8 @@ json read_attributes(const LayerType &type, const json &object, const std::vecto
         const std::string here = member(path, a.name);
         auto given = object.find(a.name);
         if (given == object.end()) {
-            if (a.required)
-                problems.add(here, "this key (" + type.name + " needs it)", "no such key");
-            else if (!a.fallback.empty())
-                checked[a.name] = json::parse(a.fallback);
+            if (a.required) problems.add(here, "this key (" + type.name + " needs it)", "no such key");
+            else if (!a.fallback.empty()) checked[a.name] = json::parse(a.fallback);
         } else if (a.kind == Kind::branches) {
             checked[a.name] = check_branches(*given, here, problems);
         } else if (check_value(a, *given, here, problems)) {

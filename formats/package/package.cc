@@ -107,7 +107,8 @@ std::vector<std::string> read_labels(const json &model, Problems &problems) {
     return labels;
 }
 
-void expect_label(const std::string &label, const std::vector<std::string> &labels, const std::set<std::string> &known, const std::string &path, Problems &problems) {
+void expect_label(const std::string &label, const std::vector<std::string> &labels, const std::set<std::string> &known, const std::string &path,
+                  Problems &problems) {
     if (!known.count(label)) problems.add(path, "one of the labels", in_quotes(label), problems.hint(label, labels));
 }
 

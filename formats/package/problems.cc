@@ -127,18 +127,12 @@ std::string element(std::string_view path, size_t index) { return std::string(pa
 std::string describe(const nlohmann::json &value) {
     using Kind = nlohmann::json::value_t;
     switch (value.type()) {
-    case Kind::null:
-        return "null";
-    case Kind::string:
-        return "the text " + in_quotes(value.get_ref<const std::string &>());
-    case Kind::object:
-        return value.empty() ? "an empty object" : "an object";
-    case Kind::array:
-        return "a list of " + std::to_string(value.size());
-    case Kind::boolean:
-        return value.get<bool>() ? "true" : "false";
-    default:
-        return value.dump();
+    case Kind::null: return "null";
+    case Kind::string: return "the text " + in_quotes(value.get_ref<const std::string &>());
+    case Kind::object: return value.empty() ? "an empty object" : "an object";
+    case Kind::array: return "a list of " + std::to_string(value.size());
+    case Kind::boolean: return value.get<bool>() ? "true" : "false";
+    default: return value.dump();
     }
 }
 

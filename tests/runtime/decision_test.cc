@@ -73,7 +73,7 @@ TEST_CASE("decision: only the word on top fires") {
 
 TEST_CASE("decision: the average covers the window, and half a window counts as quiet") {
     Rule rule({.window = 4});
-    CHECK(rule.feed(1, {1, 1, 1}) == Fired{});  // averages 0.25, 0.5, 0.75
+    CHECK(rule.feed(1, {1, 1, 1}) == Fired{}); // averages 0.25, 0.5, 0.75
     CHECK(rule.feed(1, {1}) == Fired{3});
     CHECK(rule.last.score == 1);
     CHECK(rule.last.first_row == 0);
@@ -92,7 +92,7 @@ TEST_CASE("decision: after an event the word must fall below its release level")
 TEST_CASE("decision: the refractory time counts from the end of the run, for every word") {
     Rule rule({.refractory = 5, .release = 0.5f});
     CHECK(rule.feed(1, 0.9f, 10) == Fired{0});
-    CHECK(rule.feed(1, {0.1f}) == Fired{});      // row 10: released; rows 10 to 14 are quiet
+    CHECK(rule.feed(1, {0.1f}) == Fired{}); // row 10: released; rows 10 to 14 are quiet
     CHECK(rule.feed(2, 0.9f, 4) == Fired{});
     CHECK(rule.feed(2, 0.9f, 4) == Fired{15});
 }

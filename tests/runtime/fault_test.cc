@@ -98,7 +98,8 @@ TEST_CASE("faults: with hooks the library never calls malloc; without, a failing
         static size_t used;
         used = 0;
         lw_allocator bump{[](void *, size_t size, size_t alignment) -> void * {
-                              used = (reinterpret_cast<uintptr_t>(pool) + used + alignment - 1) / alignment * alignment - reinterpret_cast<uintptr_t>(pool);
+                              used = (reinterpret_cast<uintptr_t>(pool) + used + alignment - 1) / alignment * alignment -
+                                     reinterpret_cast<uintptr_t>(pool);
                               void *memory = pool + used;
                               used += size;
                               return used <= sizeof pool ? memory : nullptr;

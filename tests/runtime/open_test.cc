@@ -1,7 +1,7 @@
 // Opening: what is refused and how it is told, who is trusted, what is reported about a model.
-#include "longwave/longwave.h"
 #include "formats/artifact/features.h"
 #include "formats/artifact/header.h"
+#include "longwave/longwave.h"
 #include "tests/support/broken.h"
 #include "tests/support/session.h"
 #include <cstring>

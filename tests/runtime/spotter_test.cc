@@ -41,7 +41,8 @@ std::vector<Seen> listen(lw_spotter *spotter, const std::vector<float> &x, const
     event.struct_size = sizeof event;
     auto pull = [&] {
         lw_status status;
-        while ((status = lw_spotter_pull(spotter, &event)) == LW_OK) seen.push_back({event.word, event.score, event.tick, event.tick_start, event.row});
+        while ((status = lw_spotter_pull(spotter, &event)) == LW_OK)
+            seen.push_back({event.word, event.score, event.tick, event.tick_start, event.row});
         REQUIRE((status == LW_AGAIN || status == LW_END));
     };
     for (size_t done = 0, i = 0; done < x.size(); ++i) {

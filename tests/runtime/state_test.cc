@@ -189,7 +189,8 @@ TEST_CASE("state: any bytes behind a sound head are safe to run on") {
         lw_output out{};
         out.struct_size = sizeof out;
         REQUIRE(lw_stream_push(to, x.data(), x.size(), nullptr) == LW_OK);
-        while (lw_stream_pull(to, &out) == LW_OK) {}
+        while (lw_stream_pull(to, &out) == LW_OK) {
+        }
     }
 }
 

@@ -54,7 +54,8 @@ TEST_CASE("threads: models are opened, verified and closed side by side, and eac
             for (int i = 0; i < 50; ++i) {
                 const std::vector<uint8_t> &bytes = (i + t) % 2 ? audio : tokens;
                 lw_model *model = nullptr;
-                const bool opened = lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK && lw_model_verify(model, nullptr) == LW_OK;
+                const bool opened =
+                    lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK && lw_model_verify(model, nullptr) == LW_OK;
                 lw_model_close(model);
                 const bool told = lw_model_open(missing.c_str(), &options, &model) == LW_NOT_FOUND && std::string(lw_last_error()).find(missing) == 0;
                 good += opened && told;

@@ -2,13 +2,27 @@
  * Freestanding, no writable data; linked into a relocation-free image by image.ld. */
 #include <stdint.h>
 
-typedef struct { int32_t min, extent, stride; uint32_t flags; } Dim;
 typedef struct {
-    uint64_t device; const void *interface; uint8_t *host; uint64_t flags;
-    struct { uint8_t code, bits; uint16_t lanes; } type;
-    int32_t dimensions; Dim *dim; void *padding;
+    int32_t min, extent, stride;
+    uint32_t flags;
+} Dim;
+typedef struct {
+    uint64_t device;
+    const void *interface;
+    uint8_t *host;
+    uint64_t flags;
+    struct {
+        uint8_t code, bits;
+        uint16_t lanes;
+    } type;
+    int32_t dimensions;
+    Dim *dim;
+    void *padding;
 } Buffer;
-typedef struct { char *base; uint64_t size, used; } Scratch;
+typedef struct {
+    char *base;
+    uint64_t size, used;
+} Scratch;
 
 static Buffer *buffer(void **args, int i) { return args[i]; }
 static float *floats(void **args, int i) { return (float *)buffer(args, i)->host; }
@@ -64,7 +78,8 @@ int test_embedding(void **args) {
     Buffer *ids = buffer(args, 1), *table = buffer(args, 2), *y = buffer(args, 3);
     for (int r = 0; r < y->dim[1].extent; ++r)
         for (int w = 0; w < y->dim[0].extent; ++w)
-            ((float *)y->host)[r * y->dim[1].stride + w] = ((float *)table->host)[((int32_t *)ids->host)[r * ids->dim[0].stride] * table->dim[1].stride + w];
+            ((float *)y->host)[r * y->dim[1].stride + w] =
+                ((float *)table->host)[((int32_t *)ids->host)[r * ids->dim[0].stride] * table->dim[1].stride + w];
     return 0;
 }
 

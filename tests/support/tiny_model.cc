@@ -19,7 +19,8 @@ template <class... Rest> std::vector<std::unique_ptr<fb::BindingT>> list(std::un
     return result;
 }
 
-std::unique_ptr<fb::Place> place(Space space, uint64_t offset, uint32_t slots = 1, uint64_t slot_bytes = 0, uint32_t slot_add = 0, uint64_t tile_bytes = 0) {
+std::unique_ptr<fb::Place> place(Space space, uint64_t offset, uint32_t slots = 1, uint64_t slot_bytes = 0, uint32_t slot_add = 0,
+                                 uint64_t tile_bytes = 0) {
     return std::make_unique<fb::Place>(offset, slot_bytes, tile_bytes, slots, slot_add, space);
 }
 
@@ -31,8 +32,8 @@ std::unique_ptr<fb::InputPortT> input_port(std::unique_ptr<fb::Place> at_place, 
     return port;
 }
 
-std::unique_ptr<fb::OutputPortT> output_port(std::string name, std::unique_ptr<fb::Place> at_place, uint32_t width, uint32_t rows, uint32_t num, uint32_t den,
-                                             uint32_t period = 1, uint32_t phase = 0) {
+std::unique_ptr<fb::OutputPortT> output_port(std::string name, std::unique_ptr<fb::Place> at_place, uint32_t width, uint32_t rows, uint32_t num,
+                                             uint32_t den, uint32_t period = 1, uint32_t phase = 0) {
     auto port = std::make_unique<fb::OutputPortT>();
     port->name = std::move(name);
     port->place = std::move(at_place);
@@ -142,13 +143,17 @@ Draft audio_model() {
     enum : uint16_t { k_square, k_fir_stream, k_fir_run, k_sum, k_mean };
     const std::vector<fb::Dim> taps = {{audio_taps, 1}};
     add_kernel(draft, square, "square", {arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::output, Elem::f32, taps)}, 64);
-    add_kernel(draft, fir, "fir-stream", {arg(ArgKind::input, Elem::f32, {{16, 1}}), arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::scalar, Elem::i32, {}),
-                                          arg(ArgKind::output, Elem::f32, {{4, 1}})});
-    add_kernel(draft, fir, "fir-run", {arg(ArgKind::input, Elem::f32, {{72, 1}}), arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::scalar, Elem::i32, {}),
-                                       arg(ArgKind::output, Elem::f32, {{64, 1}})});
-    add_kernel(draft, running_sum, "sum", {arg(ArgKind::input, Elem::f32, {{8, 1}}), arg(ArgKind::input, Elem::f64, {{1, 1}}), arg(ArgKind::output, Elem::f64, {{1, 1}}),
-                                           arg(ArgKind::output, Elem::f32, {{3, 1}})});
-    add_kernel(draft, mean, "mean", {arg(ArgKind::input, Elem::f32, {{1, 1}, {64, 1}}), arg(ArgKind::scalar, Elem::i32, {}), arg(ArgKind::output, Elem::f32, {{1, 1}})});
+    add_kernel(draft, fir, "fir-stream",
+               {arg(ArgKind::input, Elem::f32, {{16, 1}}), arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::scalar, Elem::i32, {}),
+                arg(ArgKind::output, Elem::f32, {{4, 1}})});
+    add_kernel(draft, fir, "fir-run",
+               {arg(ArgKind::input, Elem::f32, {{72, 1}}), arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::scalar, Elem::i32, {}),
+                arg(ArgKind::output, Elem::f32, {{64, 1}})});
+    add_kernel(draft, running_sum, "sum",
+               {arg(ArgKind::input, Elem::f32, {{8, 1}}), arg(ArgKind::input, Elem::f64, {{1, 1}}), arg(ArgKind::output, Elem::f64, {{1, 1}}),
+                arg(ArgKind::output, Elem::f32, {{3, 1}})});
+    add_kernel(draft, mean, "mean",
+               {arg(ArgKind::input, Elem::f32, {{1, 1}, {64, 1}}), arg(ArgKind::scalar, Elem::i32, {}), arg(ArgKind::output, Elem::f32, {{1, 1}})});
     draft.plan.kernels[k_fir_stream]->args[2]->high = 15;
     draft.plan.kernels[k_fir_run]->args[2]->high = 71;
     draft.plan.kernels[k_mean]->args[1]->high = 64;
@@ -211,7 +216,9 @@ Draft spotter_model() {
     draft.plan.inputs.push_back(std::move(input));
     draft.plan.labels = {"_silence_", "yes", "no"};
     set_weights(draft, {1, 0, 0, 0});
-    add_kernel(draft, scale, "first-three", {arg(ArgKind::input, Elem::f32, {{3, 1}, {1, 10}}), arg(ArgKind::input, Elem::f32, {{1, 1}}), arg(ArgKind::output, Elem::f32, {{3, 1}, {1, 3}})});
+    add_kernel(draft, scale, "first-three",
+               {arg(ArgKind::input, Elem::f32, {{3, 1}, {1, 10}}), arg(ArgKind::input, Elem::f32, {{1, 1}}),
+                arg(ArgKind::output, Elem::f32, {{3, 1}, {1, 3}})});
     auto stream = std::make_unique<fb::EntryT>();
     stream->kind = fb::EntryKind::stream;
     stream->block = 10;
@@ -289,8 +296,10 @@ Draft token_model() {
     draft.plan.inputs.push_back(std::move(input));
     set_weights(draft, {0, 1, 2, 0, 10, 11, 12, 0, 20, 21, 22, 0, 30, 31, 32, 0, 40, 41, 42, 0});
     const std::vector<fb::Dim> table = {{3, 1}, {5, 4}};
-    add_kernel(draft, embedding, "embed-2", {arg(ArgKind::input, Elem::i32, {{2, 1}}), arg(ArgKind::input, Elem::f32, table), arg(ArgKind::output, Elem::f32, {{3, 1}, {2, 3}})});
-    add_kernel(draft, embedding, "embed-8", {arg(ArgKind::input, Elem::i32, {{8, 1}}), arg(ArgKind::input, Elem::f32, table), arg(ArgKind::output, Elem::f32, {{3, 1}, {8, 3}})});
+    add_kernel(draft, embedding, "embed-2",
+               {arg(ArgKind::input, Elem::i32, {{2, 1}}), arg(ArgKind::input, Elem::f32, table), arg(ArgKind::output, Elem::f32, {{3, 1}, {2, 3}})});
+    add_kernel(draft, embedding, "embed-8",
+               {arg(ArgKind::input, Elem::i32, {{8, 1}}), arg(ArgKind::input, Elem::f32, table), arg(ArgKind::output, Elem::f32, {{3, 1}, {8, 3}})});
 
     auto stream = std::make_unique<fb::EntryT>();
     stream->kind = fb::EntryKind::stream;

@@ -47,7 +47,8 @@ Draft timing_model(const Timing &timing);
 // The pieces, for tests that build their own.
 fb::KernelArgT arg(fb::ArgKind kind, fb::Elem elem, std::vector<fb::Dim> dims);
 void add_kernel(Draft &draft, TestKernel which, std::string spec, std::vector<fb::KernelArgT> args, uint64_t scratch = 0);
-std::unique_ptr<fb::BindingT> at(fb::Space space, uint64_t offset, uint32_t slots = 1, uint64_t slot_bytes = 0, uint32_t slot_add = 0, uint64_t tile_bytes = 0);
+std::unique_ptr<fb::BindingT> at(fb::Space space, uint64_t offset, uint32_t slots = 1, uint64_t slot_bytes = 0, uint32_t slot_add = 0,
+                                 uint64_t tile_bytes = 0);
 std::unique_ptr<fb::BindingT> constant(int32_t value);
 std::unique_ptr<fb::BindingT> slot(uint32_t modulus, int32_t mul, int32_t value, uint32_t add = 0);
 std::unique_ptr<fb::BindingT> length(int32_t limit, int32_t mul = 1, uint32_t den = 1);

@@ -156,7 +156,8 @@ Command add_compile(CLI::App &program) {
     auto *stream = app->add_flag("--stream", flags->stream, "A model that cannot stream is an error (default: it gets whole sequences only)");
     app->add_flag("--no-stream", flags->no_stream, "Whole sequences only")->excludes(stream);
     app->add_flag("--no-whole", flags->no_whole, "A stream only");
-    app->add_option("--convolution", flags->convolution, "Force one algorithm: direct, right_angle, partitioned, nonuniform (default: the planner chooses)")
+    app->add_option("--convolution", flags->convolution,
+                    "Force one algorithm: direct, right_angle, partitioned, nonuniform (default: the planner chooses)")
         ->check(CLI::IsMember({"direct", "right_angle", "partitioned", "nonuniform"}));
     app->add_option("--sign", flags->sign, "File with a secret key, 64 hexadecimal digits (openssl rand -hex 32): sign the artifact (Ed25519)");
     app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass to stderr");

@@ -51,7 +51,8 @@ Expected<Model> Model::open(const ModelFlags &flags) {
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
     if (status == LW_UNSIGNED_CODE)
-        return Status::input(flags.path + ": is not signed by the key that --require-key names; get it from where that key belongs, or compile it again with --sign");
+        return Status::input(
+            flags.path + ": is not signed by the key that --require-key names; get it from where that key belongs, or compile it again with --sign");
     LW_TRY(status_of(status, flags.path));
     return describe(model);
 }

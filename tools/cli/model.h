@@ -24,7 +24,7 @@ struct ModelFlags {
 // An open artifact with what it says about itself.
 struct Model {
     static Expected<Model> open(const ModelFlags &flags);
-    static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant);
+    static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant = "");
 
     std::shared_ptr<lw_model> handle;
     lw_model_info info = {};

@@ -10,7 +10,8 @@ namespace {
 
 bool read_hex(const std::string &hex, PublicKey &bytes) {
     size_t size = 0;
-    return hex.size() == 2 * bytes.size() && sodium_hex2bin(bytes.data(), bytes.size(), hex.data(), hex.size(), nullptr, &size, nullptr) == 0 && size == bytes.size();
+    return hex.size() == 2 * bytes.size() && sodium_hex2bin(bytes.data(), bytes.size(), hex.data(), hex.size(), nullptr, &size, nullptr) == 0 &&
+           size == bytes.size();
 }
 
 } // namespace

@@ -51,7 +51,8 @@ std::vector<std::string> split(const std::string &text, char separator) {
 }
 
 std::string padded(std::string text, size_t columns) {
-    const auto characters = static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    const auto characters =
+        static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
     if (characters < columns) text.append(columns - characters, ' ');
     return text;
 }

@@ -13,7 +13,7 @@ std::string count_text(uint64_t n);                                      // "165
 std::string seconds_text(double seconds);                                // "14.2 s", "11 µs"
 std::vector<std::string> split(const std::string &text, char separator); // empty parts are dropped
 
-std::string padded(std::string text, size_t columns);                    // with spaces behind it; counts characters of UTF-8, not bytes
+std::string padded(std::string text, size_t columns); // with spaces behind it; counts characters of UTF-8, not bytes
 
 bool on_terminal(); // is stderr one?
 

@@ -33,24 +33,24 @@ extern "C" {
 
 typedef enum lw_status {
     LW_OK = 0,
-    LW_AGAIN = 1,               /* pull: no output yet, push more input */
-    LW_END = 2,                 /* pull: finished and every output was pulled */
-    LW_INVALID_ARGUMENT = 10,   /* NULL, wrong struct_size, out of range */
-    LW_WRONG_STATE = 11,        /* e.g. push after finish */
-    LW_TOO_SMALL = 12,          /* the caller's buffer is too small; the size needed was written */
-    LW_NOT_FOUND = 13,          /* no such file, entry, output or label */
-    LW_NO_STREAM = 14,          /* the artifact has no stream entry (or no run entry) */
-    LW_TOO_LONG = 15,           /* more rows than the capacity of the run entry */
-    LW_BAD_ARTIFACT = 20,       /* rule V1-V20 broken; the detail names rule and byte */
-    LW_BAD_VERSION = 21,        /* made by a newer format */
-    LW_UNSIGNED_CODE = 22,      /* code without signature and allow_unsigned_code not set */
-    LW_NO_VARIANT = 23,         /* no code variant for this processor; the detail lists those present */
-    LW_BAD_STATE = 24,          /* saved state of another model, layout or size */
-    LW_BAD_TOKEN = 25,          /* id outside the vocabulary */
+    LW_AGAIN = 1,             /* pull: no output yet, push more input */
+    LW_END = 2,               /* pull: finished and every output was pulled */
+    LW_INVALID_ARGUMENT = 10, /* NULL, wrong struct_size, out of range */
+    LW_WRONG_STATE = 11,      /* e.g. push after finish */
+    LW_TOO_SMALL = 12,        /* the caller's buffer is too small; the size needed was written */
+    LW_NOT_FOUND = 13,        /* no such file, entry, output or label */
+    LW_NO_STREAM = 14,        /* the artifact has no stream entry (or no run entry) */
+    LW_TOO_LONG = 15,         /* more rows than the capacity of the run entry */
+    LW_BAD_ARTIFACT = 20,     /* rule V1-V20 broken; the detail names rule and byte */
+    LW_BAD_VERSION = 21,      /* made by a newer format */
+    LW_UNSIGNED_CODE = 22,    /* code without signature and allow_unsigned_code not set */
+    LW_NO_VARIANT = 23,       /* no code variant for this processor; the detail lists those present */
+    LW_BAD_STATE = 24,        /* saved state of another model, layout or size */
+    LW_BAD_TOKEN = 25,        /* id outside the vocabulary */
     LW_NO_MEMORY = 30,
     LW_IO = 31,
     LW_DEVICE = 32,
-    LW_CHECK_FAILED = 40        /* verify: an output differs from its golden vector by more than the limit */
+    LW_CHECK_FAILED = 40 /* verify: an output differs from its golden vector by more than the limit */
 } lw_status;
 
 /* Static text of a status. Never NULL. Any thread. */
@@ -71,11 +71,11 @@ typedef struct lw_allocator {
 
 typedef struct lw_open_options {
     size_t struct_size;
-    int allow_unsigned_code;        /* 0: refuse code segments without a signature (LW_UNSIGNED_CODE) */
-    const char *variant;            /* NULL: the best this processor runs; else a target name such as "x86-64-v3" */
-    const lw_allocator *allocator;  /* NULL: malloc/free */
-    int map_weights;                /* 1: read weights from the mapped file instead of a copy (the file must not change) */
-    uint64_t memory_limit;          /* 0: none; else refuse artifacts that need more for the model and one stream (LW_NO_MEMORY) */
+    int allow_unsigned_code;       /* 0: refuse code segments without a signature (LW_UNSIGNED_CODE) */
+    const char *variant;           /* NULL: the best this processor runs; else a target name such as "x86-64-v3" */
+    const lw_allocator *allocator; /* NULL: malloc/free */
+    int map_weights;               /* 1: read weights from the mapped file instead of a copy (the file must not change) */
+    uint64_t memory_limit;         /* 0: none; else refuse artifacts that need more for the model and one stream (LW_NO_MEMORY) */
     /* Checks the Ed25519 `signature` (64 bytes) of `root` (32 bytes) and whether `key` (32 bytes) is one you trust; nonzero: both hold. Called once, in
      * open, for signed artifacts, after every data check. NULL: a signature counts for nothing and the artifact is treated as unsigned. */
     int (*check_signature)(void *context, const uint8_t *key, const uint8_t *root, const uint8_t *signature);
@@ -101,8 +101,8 @@ typedef struct lw_input_info {
 typedef struct lw_output_info {
     size_t struct_size;
     const char *name;
-    uint32_t width;                  /* floats a row */
-    uint32_t clock_num, clock_den;   /* rows for each input tick; 0/1: one row for the whole sequence */
+    uint32_t width;                /* floats a row */
+    uint32_t clock_num, clock_den; /* rows for each input tick; 0/1: one row for the whole sequence */
 } lw_output_info;
 
 typedef struct lw_model_info {
@@ -110,9 +110,9 @@ typedef struct lw_model_info {
     const char *name, *producer, *variant; /* variant: code chosen at open */
     uint32_t inputs, labels, run_outputs, stream_outputs;
     int has_run, has_stream;
-    uint32_t run_capacity;   /* input ticks */
-    uint32_t stream_block;   /* input ticks */
-    uint32_t stream_delay;   /* algorithmic delay, input ticks */
+    uint32_t run_capacity; /* input ticks */
+    uint32_t stream_block; /* input ticks */
+    uint32_t stream_delay; /* algorithmic delay, input ticks */
     uint64_t stream_state_bytes, stream_memory_bytes, run_memory_bytes, derived_bytes, artifact_bytes;
     const char *report, *certificates; /* JSON text */
 } lw_model_info;
@@ -131,17 +131,17 @@ typedef enum lw_format { LW_F32 = 0, LW_S16 = 1, LW_I32 = 2 } lw_format; /* LW_S
 
 typedef struct lw_stream_options {
     size_t struct_size;
-    lw_format format;      /* of pushed samples */
-    uint32_t queue;        /* output rows that may wait; 0: 64 */
+    lw_format format; /* of pushed samples */
+    uint32_t queue;   /* output rows that may wait; 0: 64 */
 } lw_stream_options;
 
 typedef struct lw_output {
     size_t struct_size;
-    uint32_t index;        /* which stream output */
-    uint32_t width;        /* floats */
-    const float *data;     /* valid until the next push, pull, reset, copy, load or destroy of this stream */
-    uint64_t row;          /* number of this row of this output, from 0 */
-    uint64_t end;          /* input ticks consumed when the row became exact: row covers everything before `end` − delay */
+    uint32_t index;    /* which stream output */
+    uint32_t width;    /* floats */
+    const float *data; /* valid until the next push, pull, reset, copy, load or destroy of this stream */
+    uint64_t row;      /* number of this row of this output, from 0 */
+    uint64_t end;      /* input ticks consumed when the row became exact: row covers everything before `end` − delay */
 } lw_output;
 
 LW_API lw_status lw_stream_create(const lw_model *model, const lw_stream_options *options, lw_stream **out);
@@ -159,7 +159,7 @@ LW_API lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_
 /* End of input: the last, partial block is completed with zeros; outputs that depend on real input only remain valid, later ones are dropped. */
 LW_API lw_status lw_stream_finish(lw_stream *stream);
 LW_API lw_status lw_stream_reset(lw_stream *stream);
-LW_API lw_status lw_stream_copy(lw_stream *to, const lw_stream *from); /* same model and options */
+LW_API lw_status lw_stream_copy(lw_stream *to, const lw_stream *from);                             /* same model and options */
 LW_API lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n); /* bytes NULL: only the size */
 LW_API lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n);
 
@@ -178,9 +178,9 @@ typedef struct lw_run_options {
 
 typedef struct lw_tensor {
     size_t struct_size;
-    void *data;            /* input: rows × width of one sequence; output: room for `rows` × width floats */
-    size_t rows;           /* input: rows given (<= capacity); output in: room; output out: rows written */
-    size_t length;         /* input: valid rows for pooling, 0 = rows. The network runs on all `rows` (the padded form) */
+    void *data;    /* input: rows × width of one sequence; output: room for `rows` × width floats */
+    size_t rows;   /* input: rows given (<= capacity); output in: room; output out: rows written */
+    size_t length; /* input: valid rows for pooling, 0 = rows. The network runs on all `rows` (the padded form) */
 } lw_tensor;
 
 LW_API lw_status lw_runner_create(const lw_model *model, const lw_run_options *options, lw_runner **out);

@@ -28,10 +28,10 @@ typedef struct lw_spotter_options {
     float threshold;                /* of every word not named below, in (0, 1] */
     const lw_word_threshold *words; /* read during create only */
     size_t n_words;
-    float smoothing_ms;             /* length of the moving average; negative: none */
-    uint32_t min_count;             /* rows in a row */
-    float release;                  /* in (0, 1], times the threshold */
-    float refractory_ms;            /* from the end of the run; negative: none */
+    float smoothing_ms;  /* length of the moving average; negative: none */
+    uint32_t min_count;  /* rows in a row */
+    float release;       /* in (0, 1], times the threshold */
+    float refractory_ms; /* from the end of the run; negative: none */
 } lw_spotter_options;
 
 typedef struct lw_event {

@@ -26,7 +26,8 @@ public:
 
     // Throws a text: this is a program for one person at one machine.
     double ns(const std::string &kernel, const std::string &params, int rows, int computed = tile) const {
-        auto kernels = test::load_kernels({fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, channels, params)}, target_, test::find_kgen());
+        auto kernels = test::load_kernels({fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, channels, params)}, target_,
+                                          test::find_kgen());
         if (!kernels) throw std::runtime_error(kernels.status().message());
         test::Kernel &k = kernels->front();
         k.fill_inputs(1);
@@ -56,7 +57,8 @@ Json direct(const Meter &meter) {
     Json table = Json::array();
     for (int rows : {1, 2, 4, 8, 16, 32, 128}) {
         auto at = [&](int taps) {
-            return meter.ns("long_conv_direct", fmt::format(R"("taps":{},"rows":{},"ring":{})", taps, rows, (taps / rows + 2) * rows), rows, channels);
+            return meter.ns("long_conv_direct", fmt::format(R"("taps":{},"rows":{},"ring":{})", taps, rows, (taps / rows + 2) * rows), rows,
+                            channels);
         };
         const double few = at(32), many = at(256), tap = (many - few) / (256 - 32);
         table.push_back({rows, rounded(std::max(few - 32 * tap, 0.01)), rounded(tap)});
@@ -77,7 +79,8 @@ Json partitions(const Meter &meter) {
     Json table = Json::array();
     auto at = [&](int count) { return meter.ns("long_conv_partitioned", fmt::format(R"("block":{},"partitions":{})", block, count), block); };
     const double alone = at(1);
-    for (int count : {4, 16, 64, 256, 1024, 4096, 16384}) table.push_back({2 * 2 * tile * block * 4 * count, rounded((at(count) - alone) / (count - 1))});
+    for (int count : {4, 16, 64, 256, 1024, 4096, 16384})
+        table.push_back({2 * 2 * tile * block * 4 * count, rounded((at(count) - alone) / (count - 1))});
     return table;
 }
 
@@ -98,14 +101,16 @@ std::string machine() {
 int main(int argc, char **argv) {
     const std::string name = argc == 3 && std::string(argv[1]) == "--target" ? argv[2] : "x86-64-v3";
     const targets::Target *target = targets::find(name);
-    if ((argc != 1 && argc != 3) || !target || !test::host_runs(*target)) return fprintf(stderr, "usage: bench_conv_costs [--target NAME], one that this machine runs\n"), 2;
+    if ((argc != 1 && argc != 3) || !target || !test::host_runs(*target))
+        return fprintf(stderr, "usage: bench_conv_costs [--target NAME], one that this machine runs\n"), 2;
     cpu_set_t here;
     CPU_ZERO(&here);
     CPU_SET(sched_getcpu(), &here);
     sched_setaffinity(0, sizeof here, &here);
     try {
         const Meter meter(*target);
-        fmt::print("{{\n  \"provenance\": \"bench_conv_costs --target {}, {}, one pinned thread, lower quartiles of 0.2 s each; one table for all levels, so that a stream has the "
+        fmt::print("{{\n  \"provenance\": \"bench_conv_costs --target {}, {}, one pinned thread, lower quartiles of 0.2 s each; one table for all "
+                   "levels, so that a stream has the "
                    "same algorithms everywhere\",\n",
                    name, machine());
         fmt::print("  \"direct\": {},\n", direct(meter).dump());

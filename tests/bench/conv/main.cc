@@ -12,7 +12,10 @@ int main(int argc, char **argv) {
     bool json = true;
     CLI::App program("Our long convolutions against FFTW's, one pinned thread; one JSON object a line", "longwave bench conv");
     program.add_option("--against", peer, "The peer")->check(CLI::IsMember({"fftw"}))->default_str("fftw");
-    program.add_option("--lengths", options.lengths, "Lengths of sequence and kernel")->delimiter(',')->check(CLI::Range(4, 1 << 20))->capture_default_str();
+    program.add_option("--lengths", options.lengths, "Lengths of sequence and kernel")
+        ->delimiter(',')
+        ->check(CLI::Range(4, 1 << 20))
+        ->capture_default_str();
     program.add_option("--seconds", options.seconds, "For each length")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
     program.add_option("--target", options.target, "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this processor runs)");
     program.add_flag("--patient", options.patient, "FFTW plans with PATIENT (minutes at the largest length) instead of MEASURE");

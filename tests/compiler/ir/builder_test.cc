@@ -69,7 +69,8 @@ TEST_CASE_FIXTURE(Fixture, "builder: shapes that do not fit are refused with exp
 
 TEST_CASE_FIXTURE(Fixture, "builder: clocks that do not fit are refused") {
     const ValueId kernel = builder.constant("k", {4, 4, 2, 1}, std::vector<double>(32));
-    const Attributes halving{{"stride_t", int64_t{2}}, {"stride_f", int64_t{1}}, {"groups", int64_t{1}}, {"bias", int64_t{0}}, {"frequency", int64_t{0}}};
+    const Attributes halving{
+        {"stride_t", int64_t{2}}, {"stride_f", int64_t{1}}, {"groups", int64_t{1}}, {"bias", int64_t{0}}, {"frequency", int64_t{0}}};
     const auto slow = builder.node("conv2d", {x, kernel}, halving, "stem");
     REQUIRE(slow);
     const Status status = refused("add", {x, *slow}, {});

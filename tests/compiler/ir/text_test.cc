@@ -53,14 +53,16 @@ TEST_CASE("text: every kind of attribute reads back as it was") {
 }
 
 TEST_CASE("text: weights come from the table, others are zeros") {
-    const std::string text = "%x = input \"x\" features : f32[2] @1/1\n%w = const \"w\" : [2]\n%b = const \"b\" : [2]\n%y = affine(%x, %w, %b)\noutput \"y\" %y";
+    const std::string text =
+        "%x = input \"x\" features : f32[2] @1/1\n%w = const \"w\" : [2]\n%b = const \"b\" : [2]\n%y = affine(%x, %w, %b)\noutput \"y\" %y";
     const Graph graph = graph_of(text, {{"w", {3, 4}}});
     CHECK(*graph.constants[0].data == std::vector<double>{3, 4});
     CHECK(*graph.constants[1].data == std::vector<double>{0, 0});
 }
 
 TEST_CASE("text: comments and blank lines say nothing") {
-    const Graph graph = graph_of("; a graph\n\n%x = input \"x\" features : f32[2] @1/1 ; the input\n  ; more\n%y = relu(%x) ; layered?\noutput \"y\" %y ; done");
+    const Graph graph =
+        graph_of("; a graph\n\n%x = input \"x\" features : f32[2] @1/1 ; the input\n  ; more\n%y = relu(%x) ; layered?\noutput \"y\" %y ; done");
     CHECK(graph.nodes[0].layer == "");
 }
 
@@ -74,7 +76,8 @@ TEST_CASE("text: errors name line and column") {
 TEST_CASE("text: a written type must be the inferred one") {
     const std::string message = refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[5] @1/1 causal");
     CHECK(message == "line 2, column 6: expected f32[4] @1/1 causal, found f32[5] @1/1 causal");
-    CHECK(refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[4] @1/1 noncausal").find("found f32[4] @1/1 noncausal") != std::string::npos);
+    CHECK(refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[4] @1/1 noncausal").find("found f32[4] @1/1 noncausal") !=
+          std::string::npos);
     CHECK(refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[4] @1/2").find("found f32[4] @1/2 causal") != std::string::npos);
 }
 
@@ -101,7 +104,8 @@ TEST_CASE("text: malformed pieces are refused") {
     CHECK(refusal("%0 = relu(%0)").find("%0 is not known here") != std::string::npos);
     CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset=1.0, offset=2.0}").find("is there already") != std::string::npos);
     CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset}").find("expected =") != std::string::npos);
-    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset=}").find("expected an integer, a number or a text") != std::string::npos);
+    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset=}").find("expected an integer, a number or a text") !=
+          std::string::npos);
     CHECK(refusal("certificate \"a\" \"b\" \"c\"").find("expected an error") != std::string::npos);
 }
 
@@ -110,7 +114,8 @@ TEST_CASE("text: a weight of another size is refused") {
 }
 
 TEST_CASE("text: a cut text never reads past its end") {
-    const std::string text = "graph \"g\\x41\"\n%0 = input \"x\" audio rate=16000 : f32[1] @1/1 causal delay=2\n%1 = log(%0) {offset=1.5} : f32[1] @1/1 causal delay=2   ; layer \"a\"\n"
+    const std::string text = "graph \"g\\x41\"\n%0 = input \"x\" audio rate=16000 : f32[1] @1/1 causal delay=2\n%1 = log(%0) {offset=1.5} : f32[1] "
+                             "@1/1 causal delay=2   ; layer \"a\"\n"
                              "output \"y\" %1\ncertificate \"a\" \"b\" \"c\" 1e-5\n";
     for (size_t n = 0; n < text.size(); ++n) (void)parse(text.substr(0, n));
     CHECK(parse(text));

@@ -24,15 +24,22 @@ TEST_CASE("ops: shapes and attributes that do not fit are refused by name") {
              Refused{"f32[4] @1/1", "[8]", "linear(%x, %0) {bias=0}", "weight expected shape [any,4], found [8]"},
              Refused{"f32[4] @1/1", "[2,4]", "linear(%x, %0) {bias=2}", "attribute bias expected 0 to 1, found 2"},
              Refused{"f32[4] @1/1", "[2,4]", "linear(%x, %x) {bias=0}", "weight must not have a time axis"},
-             Refused{"f32[4] @1/1", "[2,3,3,1]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}", "weight expected shape [any,4,any,any]"},
-             Refused{"f32[4] @1/1", "[2,1,3,1]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=3, bias=0, frequency=0}", "4 channels do not divide into 3 groups"},
-             Refused{"f32[4] @1/1", "[3,2,3,1]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=2, bias=0, frequency=0}", "3 output channels do not divide into 2 groups"},
+             Refused{"f32[4] @1/1", "[2,3,3,1]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}",
+                     "weight expected shape [any,4,any,any]"},
+             Refused{"f32[4] @1/1", "[2,1,3,1]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=3, bias=0, frequency=0}",
+                     "4 channels do not divide into 3 groups"},
+             Refused{"f32[4] @1/1", "[3,2,3,1]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=2, bias=0, frequency=0}",
+                     "3 output channels do not divide into 2 groups"},
              Refused{"f32[4] @1/1", "[2,4,3,1]", "conv2d(%x, %0) {stride_t=0, stride_f=1, groups=1, bias=0, frequency=0}", "stride_t expected 1"},
-             Refused{"f32[2,2,2] @1/1", "[2,2,3,1]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}", "expected rows with 1 dimension"},
-             Refused{"f32[1,4] @1/1", "[2,4,1,6]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}", "a kernel of 6 frequencies does not fit 5 padded ones"},
+             Refused{"f32[2,2,2] @1/1", "[2,2,3,1]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}",
+                     "expected rows with 1 dimension"},
+             Refused{"f32[1,4] @1/1", "[2,4,1,6]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}",
+                     "a kernel of 6 frequencies does not fit 5 padded ones"},
              Refused{"f32[4] @0/1", "[2,4,3,1]", "conv2d(%x, %0) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}", "expected a sequence"},
-             Refused{"f32[4] @1/1", "[2,4,8] [1,4]", "long_conv(%x, %0, %1) {channels=1, two_sided=0}", "kernel expected shape [1,4,any], found [2,4,8]"},
-             Refused{"f32[4] @1/1", "[1,4,8] [1,4]", "long_conv(%x, %0, %1) {channels=1, two_sided=1}", "kernel expected shape [2,4,any], found [1,4,8]"},
+             Refused{"f32[4] @1/1", "[2,4,8] [1,4]", "long_conv(%x, %0, %1) {channels=1, two_sided=0}",
+                     "kernel expected shape [1,4,any], found [2,4,8]"},
+             Refused{"f32[4] @1/1", "[1,4,8] [1,4]", "long_conv(%x, %0, %1) {channels=1, two_sided=1}",
+                     "kernel expected shape [2,4,any], found [1,4,8]"},
              Refused{"f32[4] @1/1", "[1,4,8] [4]", "long_conv(%x, %0, %1) {channels=1, two_sided=0}", "D expected shape [1,4], found [4]"},
              Refused{"f32[2,4] @1/1", "[1,4,8] [1,4]", "long_conv(%x, %0, %1) {channels=1, two_sided=0}", "expected rows with 1 dimension"},
              Refused{"f32[4] @0/1", "[1,4,8] [1,4]", "long_conv(%x, %0, %1) {channels=1, two_sided=0}", "expected a sequence"},
@@ -62,10 +69,22 @@ TEST_CASE("ops: shapes and attributes that do not fit are refused by name") {
              Refused{"f32[4] @1/1", "[2,3]", "expand_scales(%0) {nearest=0, init_scale=0, taps=1}", "parameters expected shape [any,any,any,any]"},
              Refused{"f32[4] @1/1", "[2,1,1,3]", "expand_scales(%0) {nearest=2, init_scale=0, taps=1}", "nearest expected 0 to 1"},
              Refused{"f32[4] @1/1", "[25,1,1,1]", "expand_scales(%0) {nearest=0, init_scale=0, taps=1}", "at most 24 scales, found 25"},
-             Refused{"f32[4] @1/1", "[1,3,4] [1,3] [3]", "sgconv_kernel(%0, %1, %2, %2) {mode=\"cat_randn\", kernel_dim=2, num_scales=1, init_scale=0, l_max=2, resolution=2, channels=1, heads=3}", "kernel_list.0 expected shape [1,3,2], found [1,3,4]"},
-             Refused{"f32[4] @1/1", "[1,3,2] [3] [3]", "sgconv_kernel(%0, %1, %2, %2) {mode=\"cat_randn\", kernel_dim=2, num_scales=1, init_scale=0, l_max=2, resolution=2, channels=1, heads=3}", "kernel_norm expected shape [1,3], found [3]"},
-             Refused{"f32[4] @1/1", "[1,3,2] [1,3] [1]", "sgconv_kernel(%0, %1, %2, %2) {mode=\"cat_randn\", kernel_dim=2, num_scales=1, init_scale=0, l_max=2, resolution=2, channels=1, heads=3}", "growth expected shape [3], found [1]"},
-             Refused{"f32[4] @1/1", "[1,3,2] [1,3] [3]", "sgconv_kernel(%0, %1, %2) {mode=\"cat_randn\", kernel_dim=2, num_scales=1, init_scale=0, l_max=2, resolution=2, channels=1, heads=3}", "expects 4 inputs, found 3"},
+             Refused{"f32[4] @1/1", "[1,3,4] [1,3] [3]",
+                     "sgconv_kernel(%0, %1, %2, %2) {mode=\"cat_randn\", kernel_dim=2, num_scales=1, init_scale=0, l_max=2, resolution=2, "
+                     "channels=1, heads=3}",
+                     "kernel_list.0 expected shape [1,3,2], found [1,3,4]"},
+             Refused{"f32[4] @1/1", "[1,3,2] [3] [3]",
+                     "sgconv_kernel(%0, %1, %2, %2) {mode=\"cat_randn\", kernel_dim=2, num_scales=1, init_scale=0, l_max=2, resolution=2, "
+                     "channels=1, heads=3}",
+                     "kernel_norm expected shape [1,3], found [3]"},
+             Refused{"f32[4] @1/1", "[1,3,2] [1,3] [1]",
+                     "sgconv_kernel(%0, %1, %2, %2) {mode=\"cat_randn\", kernel_dim=2, num_scales=1, init_scale=0, l_max=2, resolution=2, "
+                     "channels=1, heads=3}",
+                     "growth expected shape [3], found [1]"},
+             Refused{"f32[4] @1/1", "[1,3,2] [1,3] [3]",
+                     "sgconv_kernel(%0, %1, %2) {mode=\"cat_randn\", kernel_dim=2, num_scales=1, init_scale=0, l_max=2, resolution=2, channels=1, "
+                     "heads=3}",
+                     "expects 4 inputs, found 3"},
          }) {
         std::string text = std::string("%x = input \"x\" ") + (r.x[0] == 'i' ? "tokens" : "features") + " : " + r.x + "\n", constants = r.constants;
         for (int i = 0; !constants.empty(); ++i) {
@@ -89,7 +108,8 @@ TEST_CASE("ops: two values of different delay do not meet") {
 }
 
 TEST_CASE("ops: a sum is causal when both sides are") {
-    const Graph graph = graph_of("%a = input \"a\" features : f32[4] @1/1\n%b = input \"b\" features : f32[4] @1/1 noncausal\n%y = add(%a, %b)\n%z = add(%b, %a)\noutput \"y\" %y\noutput \"z\" %z");
+    const Graph graph = graph_of("%a = input \"a\" features : f32[4] @1/1\n%b = input \"b\" features : f32[4] @1/1 noncausal\n%y = add(%a, %b)\n%z = "
+                                 "add(%b, %a)\noutput \"y\" %y\noutput \"z\" %z");
     CHECK_FALSE(graph.type(2).causal);
     CHECK_FALSE(graph.type(3).causal);
 }

@@ -101,7 +101,8 @@ TEST_CASE("evaluate: inputs that do not fit are refused") {
 }
 
 TEST_CASE("evaluate: ids outside the vocabulary are refused") {
-    const Graph graph = graph_of("%x = input \"ids\" tokens vocabulary=3 : i32[1] @1/1\n%w = const \"w\" : [3,2]\n%y = embedding(%x, %w)\noutput \"y\" %y");
+    const Graph graph =
+        graph_of("%x = input \"ids\" tokens vocabulary=3 : i32[1] @1/1\n%w = const \"w\" : [3,2]\n%y = embedding(%x, %w)\noutput \"y\" %y");
     CHECK(refusal(graph, {{"ids", rows_of(1, {3})}}) == "input \"ids\" expected ids below 3, found 3");
     CHECK(refusal(graph, {{"ids", rows_of(1, {-1})}}).find("found -1") != std::string::npos);
     CHECK(refusal(graph, {{"ids", rows_of(1, {0.5})}}).find("found 0.5") != std::string::npos);

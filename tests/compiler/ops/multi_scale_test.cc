@@ -1,6 +1,6 @@
 // sgconv_kernel and expand_scales against kernels written out by hand.
-#include "compiler/ops/multi_scale.h"
 #include "compiler/ir/builder.h"
+#include "compiler/ops/multi_scale.h"
 #include "compiler/ops/op.h"
 #include "tests/compiler/ir/graphs.h"
 
@@ -18,7 +18,8 @@ struct Kernel {
     Expected<Graph> graph() const {
         Builder builder("kernel");
         std::vector<ValueId> inputs;
-        for (size_t i = 0; i < lists.size(); ++i) inputs.push_back(builder.constant("kernel_list." + std::to_string(i), {channels, heads, kernel_dim}, lists[i]));
+        for (size_t i = 0; i < lists.size(); ++i)
+            inputs.push_back(builder.constant("kernel_list." + std::to_string(i), {channels, heads, kernel_dim}, lists[i]));
         inputs.push_back(builder.constant("kernel_norm", {channels, heads}, norm));
         inputs.push_back(builder.constant("multiplier", {heads}, growth));
         inputs.push_back(builder.constant("decay", {heads}, decay));
@@ -132,7 +133,8 @@ TEST_CASE("sgconv_kernel: expand stretches the kernel to l_max and does not resc
 }
 
 TEST_CASE("sgconv_kernel: copies and heads have their own weights, norms, and heads their own growth") {
-    const Kernel kernel{.kernel_dim = 1, .channels = 2, .heads = 2, .lists = {{1, 2, 3, 4}, {5, 6, 7, 8}}, .norm = {1, 2, 4, 8}, .growth = {1, 10}, .decay = {0, 0}};
+    const Kernel kernel{
+        .kernel_dim = 1, .channels = 2, .heads = 2, .lists = {{1, 2, 3, 4}, {5, 6, 7, 8}}, .norm = {1, 2, 4, 8}, .growth = {1, 10}, .decay = {0, 0}};
     check_close(kernel.taps(), {1, 5, 10, 3, 0.75, 1.75, 5, 1}); // [c, h, tap]
 }
 
@@ -163,8 +165,14 @@ TEST_CASE("expand_scales: the same taps as the kernel it stands for, cut anywher
     for (const char *nearest : {"0", "1"})
         for (const char *init_scale : {"0", "2"}) {
             const uint32_t full = 3u << (4 - 1 + std::stoi(init_scale));
-            Kernel kernel{.mode = std::string("cat_randn") + (*nearest == '1' ? "_nearest" : ""), .kernel_dim = 3, .init_scale = static_cast<uint32_t>(std::stoi(init_scale)),
-                          .channels = 2, .heads = 2, .norm = {1, 1, 1, 1}, .growth = {1, 1}, .decay = {0, 0}};
+            Kernel kernel{.mode = std::string("cat_randn") + (*nearest == '1' ? "_nearest" : ""),
+                          .kernel_dim = 3,
+                          .init_scale = static_cast<uint32_t>(std::stoi(init_scale)),
+                          .channels = 2,
+                          .heads = 2,
+                          .norm = {1, 1, 1, 1},
+                          .growth = {1, 1},
+                          .decay = {0, 0}};
             std::vector<double> parameters;
             for (unsigned i = 0; i < 4; ++i) {
                 kernel.lists.push_back(random_numbers(12, i));
@@ -172,8 +180,8 @@ TEST_CASE("expand_scales: the same taps as the kernel it stands for, cut anywher
             }
             for (const uint32_t taps : {1u, 3u, 4u, full - 1, full}) {
                 kernel.resolution = taps;
-                const Graph graph = graph_of(std::string("%p = const \"p\" : [4,2,2,3]\n%k = expand_scales(%p) {nearest=") + nearest + ", init_scale=" + init_scale +
-                                                 ", taps=" + std::to_string(taps) + "}\noutput \"k\" %k",
+                const Graph graph = graph_of(std::string("%p = const \"p\" : [4,2,2,3]\n%k = expand_scales(%p) {nearest=") + nearest +
+                                                 ", init_scale=" + init_scale + ", taps=" + std::to_string(taps) + "}\noutput \"k\" %k",
                                              {{"p", parameters}});
                 check_close(evaluate(graph, {})->at(0).data, kernel.taps(), 0);
             }

@@ -65,7 +65,8 @@ Expected<ValueId> kernel(Builder &builder, const Case &c, uint32_t copies) {
     const KernelMode parsed = KernelMode::parse(mode);
     const MultiScale shape{dim, scales, c.number("init_scale"), parsed.sum, parsed.nearest};
     const bool ran = c.data("w.kernel_norm_initialized")[0] != 0;
-    inputs.push_back(builder.constant("kernel_norm", {copies, heads}, ran ? c.data("w.kernel_norm") : first_forward_norm(shape, parsed.learnable, lists, growth, decay)));
+    inputs.push_back(builder.constant("kernel_norm", {copies, heads},
+                                      ran ? c.data("w.kernel_norm") : first_forward_norm(shape, parsed.learnable, lists, growth, decay)));
     inputs.push_back(builder.constant("growth", {heads}, growth));
     inputs.push_back(builder.constant("decay", {heads}, decay));
     return builder.node("sgconv_kernel", inputs,
@@ -146,7 +147,8 @@ TEST_CASE("sgconv: kernel and output equal the published operator in every mode"
             const size_t length = shape[2], taps = out->at(1).data.size() / (shape[0] * shape[1]);
             REQUIRE(taps <= length);
             double error = 0;
-            for (size_t i = 0; i < k.size(); ++i) error = std::max(error, std::abs(k[i] - (i % length < taps ? out->at(1).data[i / length * taps + i % length] : 0.0)));
+            for (size_t i = 0; i < k.size(); ++i)
+                error = std::max(error, std::abs(k[i] - (i % length < taps ? out->at(1).data[i / length * taps + i % length] : 0.0)));
             CHECK(error <= 2e-7 * peak_of(k));
         }
     }

@@ -7,7 +7,8 @@ using namespace longwave::ir;
 namespace {
 
 // One op on rows of `dims`, constants "a", "b", … behind it.
-Array apply(const std::string &op, const std::string &dims, std::vector<double> x, std::vector<std::vector<double>> constants = {}, const std::string &attributes = "") {
+Array apply(const std::string &op, const std::string &dims, std::vector<double> x, std::vector<std::vector<double>> constants = {},
+            const std::string &attributes = "") {
     std::string text = "%x = input \"x\" features : f32" + dims + " @1/1\n", inputs = "%x";
     Weights weights;
     for (size_t i = 0; i < constants.size(); ++i) {
@@ -16,7 +17,8 @@ Array apply(const std::string &op, const std::string &dims, std::vector<double> 
         inputs += ", %" + name;
         weights[name] = constants[i];
     }
-    const Graph graph = graph_of(text + "%y = " + op + "(" + inputs + ")" + (attributes.empty() ? "" : " {" + attributes + "}") + "\noutput \"y\" %y", weights);
+    const Graph graph =
+        graph_of(text + "%y = " + op + "(" + inputs + ")" + (attributes.empty() ? "" : " {" + attributes + "}") + "\noutput \"y\" %y", weights);
     return run(graph, rows_of(graph.type(0).width(), std::move(x)));
 }
 
@@ -47,9 +49,7 @@ TEST_CASE("activations: far arguments stay finite") {
     check_close(apply("softmax", "[3]", {1000, 1000, -1000}).data, {0.5, 0.5, 0});
 }
 
-TEST_CASE("glu: the first half is the value, the second the gate") {
-    check_close(apply("glu", "[4]", {8, 2, 0, -std::log(3.0)}).data, {4, 0.5});
-}
+TEST_CASE("glu: the first half is the value, the second the gate") { check_close(apply("glu", "[4]", {8, 2, 0, -std::log(3.0)}).data, {4, 0.5}); }
 
 TEST_CASE("softmax: proportions of exponentials") {
     check_close(apply("softmax", "[3]", {0, std::log(2.0), std::log(5.0)}).data, {0.125, 0.25, 0.625});

@@ -60,7 +60,8 @@ TEST_CASE("stream: what looks ahead says what it reads") {
     CHECK(two_sided.kind == StreamRule::Kind::looks_ahead);
     CHECK(two_sided.reason == "it is bidirectional (the second kernel reads samples after t)");
     CHECK(rule("mean", "[4]", "", "mode=\"first\"").kind == StreamRule::Kind::looks_ahead);
-    const Graph pair = graph_of("%x = input \"x\" features : f32[2] @1/1\n%a = mean(%x) {mode=\"mean\"}\n%y = pair_features(%a, %a)\noutput \"y\" %y");
+    const Graph pair =
+        graph_of("%x = input \"x\" features : f32[2] @1/1\n%a = mean(%x) {mode=\"mean\"}\n%y = pair_features(%a, %a)\noutput \"y\" %y");
     CHECK(rule_of(pair, pair.nodes[1]).kind == StreamRule::Kind::looks_ahead);
 }
 
@@ -69,10 +70,11 @@ TEST_CASE("stream: every op that is not refused is causal, and forgets beyond it
         const char *op, *dims, *constants, *attributes;
     };
     // Each runs on 24 rows; then one input row changes, and only the rows that may depend on it change.
-    for (const Case &c : {Case{"frame", "[1]", "[5]", "window=5, hop=2"}, Case{"conv2d", "[3]", "[2,3,4,1]", "stride_t=3, stride_f=1, groups=1, bias=0, frequency=0"},
-                          Case{"conv2d", "[3]", "[2,1,2,3]", "stride_t=1, stride_f=1, groups=1, bias=0, frequency=1"},
-                          Case{"long_conv", "[2]", "[1,2,6] [1,2]", "channels=1, two_sided=0"}, Case{"mean_window", "[2]", "", "frames=4"},
-                          Case{"linear", "[2]", "[3,2]", "bias=0"}, Case{"glu", "[4]", "", ""}, Case{"softmax", "[3]", "", ""}}) {
+    for (const Case &c :
+         {Case{"frame", "[1]", "[5]", "window=5, hop=2"}, Case{"conv2d", "[3]", "[2,3,4,1]", "stride_t=3, stride_f=1, groups=1, bias=0, frequency=0"},
+          Case{"conv2d", "[3]", "[2,1,2,3]", "stride_t=1, stride_f=1, groups=1, bias=0, frequency=1"},
+          Case{"long_conv", "[2]", "[1,2,6] [1,2]", "channels=1, two_sided=0"}, Case{"mean_window", "[2]", "", "frames=4"},
+          Case{"linear", "[2]", "[3,2]", "bias=0"}, Case{"glu", "[4]", "", ""}, Case{"softmax", "[3]", "", ""}}) {
         CAPTURE(c.op);
         std::string text = std::string("%x = input \"x\" features : f32") + c.dims + " @1/1\n", inputs = "%x";
         Weights weights;
@@ -84,7 +86,9 @@ TEST_CASE("stream: every op that is not refused is causal, and forgets beyond it
             inputs += ", %" + name;
             weights[name] = random_numbers(graph_of("%a = const \"a\" : " + shape + "\noutput \"a\" %a").type(0).width(), static_cast<unsigned>(i));
         }
-        const Graph graph = graph_of(text + "%y = " + c.op + "(" + inputs + ")" + (*c.attributes ? std::string(" {") + c.attributes + "}" : "") + "\noutput \"y\" %y", weights);
+        const Graph graph =
+            graph_of(text + "%y = " + c.op + "(" + inputs + ")" + (*c.attributes ? std::string(" {") + c.attributes + "}" : "") + "\noutput \"y\" %y",
+                     weights);
         const Node &node = graph.nodes[0];
         const uint32_t older = rule_of(graph, node).rows, hop = graph.type(node.output).clock.den;
         const size_t width = graph.type(0).width();

@@ -1,6 +1,6 @@
 // Norms with fixed statistics fold into what stands beside them: graph text in, graph text out, and equal numbers.
-#include "compiler/passes/fold_norms.h"
 #include "compiler/ops/op.h"
+#include "compiler/passes/fold_norms.h"
 #include "tests/compiler/ir/graphs.h"
 
 using namespace longwave;
@@ -8,9 +8,20 @@ using namespace longwave::ir;
 
 namespace {
 
-const Weights weights{{"w", random_numbers(6, 1)},  {"b", {1, -1}},        {"s", {2, -0.5}},       {"t", {3, 0.25}},           {"bw", {1.5, 0.3}}, {"bb", {0.1, -0.2}},
-                      {"bm", {0.5, 2}},             {"bv", {0.5, 2}},      {"k", random_numbers(36, 2)}, {"s3", {2, 3, -1}},   {"t3", {1, 2, 3}},  {"s6", random_numbers(6, 3)},
-                      {"t6", random_numbers(6, 4)}, {"w6", random_numbers(12, 5)}};
+const Weights weights{{"w", random_numbers(6, 1)},
+                      {"b", {1, -1}},
+                      {"s", {2, -0.5}},
+                      {"t", {3, 0.25}},
+                      {"bw", {1.5, 0.3}},
+                      {"bb", {0.1, -0.2}},
+                      {"bm", {0.5, 2}},
+                      {"bv", {0.5, 2}},
+                      {"k", random_numbers(36, 2)},
+                      {"s3", {2, 3, -1}},
+                      {"t3", {1, 2, 3}},
+                      {"s6", random_numbers(6, 3)},
+                      {"t6", random_numbers(6, 4)},
+                      {"w6", random_numbers(12, 5)}};
 
 Graph folded(const std::string &text) {
     const Graph graph = graph_of(text, weights);
@@ -65,7 +76,7 @@ TEST_CASE("fold_norms: batch_norm becomes an affine") {
 %3 = affine(%0, %1, %2) : f32[2] @1/1 causal   ; layer norm
 output "y" %3
 )");
-    check_close(*made.constants[0].data, {1.5, 0.3 / std::sqrt(2.5)});                      // weight/√(var + eps)
+    check_close(*made.constants[0].data, {1.5, 0.3 / std::sqrt(2.5)});                        // weight/√(var + eps)
     check_close(*made.constants[1].data, {0.1 - 0.5 * 1.5, -0.2 - 2 * 0.3 / std::sqrt(2.5)}); // bias − mean · scale
     REQUIRE(made.certificates.size() == 1);
     CHECK(made.certificates[0].layer == "norm");
@@ -231,7 +242,8 @@ TEST_CASE("fold_norms: a variance without a square root is refused with layer an
 }
 
 TEST_CASE("fold_norms: a graph without norms stays as it is") {
-    const std::string text = "graph \"g\"\n%0 = input \"x\" features : f32[3] @1/1 causal\n%1 = relu(%0) : f32[3] @1/1 causal   ; layer act\noutput \"y\" %1\n";
+    const std::string text =
+        "graph \"g\"\n%0 = input \"x\" features : f32[3] @1/1 causal\n%1 = relu(%0) : f32[3] @1/1 causal   ; layer act\noutput \"y\" %1\n";
     const auto made = compiler::fold_norms(graph_of(text));
     REQUIRE(made);
     CHECK(print(*made) == text);

@@ -1,5 +1,5 @@
-#include "compiler/passes/materialise_kernels.h"
 #include "compiler/ops/op.h"
+#include "compiler/passes/materialise_kernels.h"
 #include "tests/compiler/ir/graphs.h"
 
 using namespace longwave;
@@ -24,8 +24,13 @@ std::string model(const std::string &mode, int resolution) {
         output "y" %y)";
 }
 
-const Weights weights{{"kernel_list.0", random_numbers(4, 0)}, {"kernel_list.1", random_numbers(4, 1)}, {"kernel_list.2", random_numbers(4, 2)}, {"kernel_norm", {0.5, 3}},
-                      {"multiplier", {2, 1.5}},                {"decay", {0.3, 0.7}},                   {"D", {1, -1}}};
+const Weights weights{{"kernel_list.0", random_numbers(4, 0)},
+                      {"kernel_list.1", random_numbers(4, 1)},
+                      {"kernel_list.2", random_numbers(4, 2)},
+                      {"kernel_norm", {0.5, 3}},
+                      {"multiplier", {2, 1.5}},
+                      {"decay", {0.3, 0.7}},
+                      {"D", {1, -1}}};
 
 Graph materialised(const std::string &mode, int resolution) {
     const Graph graph = graph_of(model(mode, resolution), weights);

@@ -1,6 +1,6 @@
 // Branches on one value become one convolution, only where that is exact: graph text in, graph text out, and equal numbers.
-#include "compiler/passes/merge_branches.h"
 #include "compiler/ops/op.h"
+#include "compiler/passes/merge_branches.h"
 #include "tests/compiler/ir/graphs.h"
 #include <algorithm>
 
@@ -26,8 +26,16 @@ size_t count(const Graph &graph, const std::string &op) {
     return static_cast<size_t>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node &node) { return node.op->name == op; }));
 }
 
-const Weights weights{{"k3", random_numbers(6, 1)}, {"k5", random_numbers(10, 2)}, {"k9", random_numbers(18, 9)}, {"two", random_numbers(12, 4)}, {"D", {0.5, -2}},
-                      {"w", {1.5, 0.3}},            {"b", {1, -1}},                {"m", {0.2, 3}},               {"v", {0.5, 2}},               {"p", random_numbers(24, 5)},
+const Weights weights{{"k3", random_numbers(6, 1)},
+                      {"k5", random_numbers(10, 2)},
+                      {"k9", random_numbers(18, 9)},
+                      {"two", random_numbers(12, 4)},
+                      {"D", {0.5, -2}},
+                      {"w", {1.5, 0.3}},
+                      {"b", {1, -1}},
+                      {"m", {0.2, 3}},
+                      {"v", {0.5, 2}},
+                      {"p", random_numbers(24, 5)},
                       {"zero", {0, 0}}};
 
 const char *const head = R"(graph "g"
@@ -114,7 +122,8 @@ TEST_CASE("merge_branches: a short kernel goes into a long one, D into tap 0") {
 }
 
 TEST_CASE("merge_branches: D alone goes into tap 0") {
-    const Graph made = merged(graph_of(std::string(head) + "%y = long_conv(%x, %k5, %D) {channels=1, two_sided=0} ; layer long\noutput \"y\" %y", weights));
+    const Graph made =
+        merged(graph_of(std::string(head) + "%y = long_conv(%x, %k5, %D) {channels=1, two_sided=0} ; layer long\noutput \"y\" %y", weights));
     CHECK(made.certificates[0].what == "D into tap 0 of 5");
     CHECK(*made.constant(made.nodes[0].inputs[2])->data == std::vector<double>{0, 0});
 }
@@ -190,7 +199,8 @@ TEST_CASE("merge_branches: into a kernel that is expanded later, single taps go 
     CHECK(count(made, "expand_scales") == 1);
     CHECK(count(made, "add") == 0);
     CHECK(made.certificates[0].what == "branches {long 15, identity, identity} → 15 taps and a bias");
-    const Node &expand = *std::find_if(made.nodes.begin(), made.nodes.end(), [](const Node &n) { return n.op->name == std::string("expand_scales"); });
+    const Node &expand =
+        *std::find_if(made.nodes.begin(), made.nodes.end(), [](const Node &n) { return n.op->name == std::string("expand_scales"); });
     check_close(*made.constant(expand.inputs[1])->data, {0.5 + 1 + 1.5, -2 + 1 + 0.3});
 }
 
@@ -414,7 +424,7 @@ TEST_CASE("merge_branches: a variance without a square root is left for the pass
         %a = long_conv(%x, %k3, %0) {channels=1, two_sided=0} ; layer a
         %y = batch_norm(%a, %w, %b, %m, %v) {eps=1e-5} ; layer norm
         output "y" %y)",
-                                                         wrong));
+                                                        wrong));
     REQUIRE(made);
     CHECK(count(*made, "batch_norm") == 1);
 }

@@ -1,7 +1,7 @@
 // merge_branches against the oracle fixtures of re-parameterisation: the merged kernel and bias, and the output of the branches.
-#include "compiler/passes/merge_branches.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ops/op.h"
+#include "compiler/passes/merge_branches.h"
 #include "formats/package/package.h"
 #include "tests/compiler/ir/graphs.h"
 #include <cstdlib>
@@ -40,7 +40,8 @@ std::vector<double> lags(const std::vector<double> &weight, size_t heads, size_t
 Expected<Graph> branches(uint32_t heads) {
     Builder builder("branches");
     const ValueId x = builder.input({.name = "x", .kind = GraphInput::Kind::features}, {.dims = {heads}});
-    const ValueId none = builder.constant("none", {1, heads}, std::vector<double>(heads)), ones = builder.constant("ones", {heads}, std::vector<double>(heads, 1.0));
+    const ValueId none = builder.constant("none", {1, heads}, std::vector<double>(heads)),
+                  ones = builder.constant("ones", {heads}, std::vector<double>(heads, 1.0));
     std::optional<ValueId> sum;
     const auto add = [&](ValueId value) -> Status {
         if (sum) {
@@ -64,13 +65,15 @@ Expected<Graph> branches(uint32_t heads) {
         }
         if (branch["bn"]) {
             std::vector<ValueId> inputs{y};
-            for (const char *p : {"weight", "bias", "running_mean", "running_var"}) inputs.push_back(builder.constant(p, {heads}, data(prefix + "bn." + p)));
+            for (const char *p : {"weight", "bias", "running_mean", "running_var"})
+                inputs.push_back(builder.constant(p, {heads}, data(prefix + "bn." + p)));
             LW_ASSIGN(y, builder.node("batch_norm", inputs, {{"eps", config["bn_eps"].get<double>()}}, "short"));
         }
         LW_TRY(add(y));
     }
     if (tensors.count("w.long.k0")) {
-        const ValueId k = builder.constant("k", {1, heads, config["K"].get<uint32_t>()}, data("w.long.k0")), d = builder.constant("D", {1, heads}, data("w.long.D"));
+        const ValueId k = builder.constant("k", {1, heads, config["K"].get<uint32_t>()}, data("w.long.k0")),
+                      d = builder.constant("D", {1, heads}, data("w.long.D"));
         LW_ASSIGN(const ValueId y, builder.node("long_conv", {x, k, d}, causal, "long"));
         LW_TRY(add(y));
     }

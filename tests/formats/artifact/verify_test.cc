@@ -15,9 +15,9 @@ using artifact::Header;
 
 namespace {
 
-enum : size_t { prepare, stream, run };                                   // entries of audio_model
-enum : size_t { k_square, k_fir_stream, k_fir_run, k_sum, k_mean };       // its kernels
-enum : size_t { code, weights };                                          // its segments
+enum : size_t { prepare, stream, run };                             // entries of audio_model
+enum : size_t { k_square, k_fir_stream, k_fir_run, k_sum, k_mean }; // its kernels
+enum : size_t { code, weights };                                    // its segments
 
 struct Case {
     const char *name;
@@ -317,7 +317,11 @@ TEST_CASE("verify: V8, segments and padding") {
         {"in the header", [](fb::PlanT &p) { p.segments[0]->offset = 64; }},
         {"offset 2^64 - 64", [](fb::PlanT &p) { p.segments[1]->offset = ~0ull - 63; }},
         {"size 2^64 - 1", [](fb::PlanT &p) { p.segments[1]->size = ~0ull; }},
-        {"bytes behind the last segment", [](fb::PlanT &p) { p.segments[1]->size = 32; p.weights_bytes = 32; }},
+        {"bytes behind the last segment",
+         [](fb::PlanT &p) {
+             p.segments[1]->size = 32;
+             p.weights_bytes = 32;
+         }},
     };
     for (const auto &c : segment_cases) {
         const Broken broken = check(rewrite(good, c.edit));
@@ -337,9 +341,9 @@ TEST_CASE("verify: V11 and V19, hashes") {
     CHECK(check(rewrite(good, [](fb::PlanT &p) { p.kernels[k_fir_stream]->args[2]->high = 14; })).rule == 11);
     CHECK(check(rewrite(good, [](fb::PlanT &p) { p.kernels[k_fir_stream]->args[0]->dims[0] = fb::Dim(15, 1); })).rule == 11);
 
-    CHECK(check(patch(good, good.size() - 1, {1})).rule == 19);                            // weights
+    CHECK(check(patch(good, good.size() - 1, {1})).rule == 19);                                 // weights
     CHECK(check(rewrite(good, [](fb::PlanT &p) { p.segments[0]->hash[31] ^= 1; })).rule == 19); // code against another hash
-    CHECK(check(patch(good, 48, {static_cast<uint8_t>(good[48] ^ 1)}, false)).rule == 19); // the root itself
+    CHECK(check(patch(good, 48, {static_cast<uint8_t>(good[48] ^ 1)}, false)).rule == 19);      // the root itself
     CHECK(check(rewrite(good, [](fb::PlanT &p) { std::swap(p.segments[0]->hash, p.segments[1]->hash); })).rule == 19);
     const Broken broken = check(patch(good, good.size() - 1, {1}));
     CHECK(broken.a == 1); // the segment
@@ -414,7 +418,8 @@ TEST_CASE("verify: a plan made to cost much is refused quickly") {
         const auto variants = builder.CreateVector(std::vector<flatbuffers::Offset<fb::CodeVariant>>{});
         const auto segments = builder.CreateVector(std::vector<flatbuffers::Offset<fb::Segment>>{});
         const auto steps = builder.CreateVector(std::vector<flatbuffers::Offset<fb::Step>>{});
-        const auto entries = builder.CreateVector(std::vector<flatbuffers::Offset<fb::Entry>>{fb::CreateEntry(builder, fb::EntryKind::prepare, 0, 0, 0, steps)});
+        const auto entries =
+            builder.CreateVector(std::vector<flatbuffers::Offset<fb::Entry>>{fb::CreateEntry(builder, fb::EntryKind::prepare, 0, 0, 0, steps)});
         builder.Finish(fb::CreatePlan(builder, name, name, inputs, 0, kernel_list, variants, segments, entries), fb::PlanIdentifier());
         std::vector<uint8_t> bytes = draft.bytes();
         Header header;
