@@ -65,32 +65,33 @@ double product(const ConvolutionShape &s, double taps) {
     return Costs::get().partition(complex_bytes * taps * s.channels * (1 + s.copies) * s.layers);
 }
 
+// Why a stream's blocks cannot be transformed; empty when they can.
+std::string no_blocks(const ConvolutionShape &s) {
+    if (!s.streaming) return "it is a streaming form";
+    if (s.two_sided) return "it is one-sided, and the convolution has two sides";
+    if (schedules::right_angle_radices(s.rows).empty())
+        return fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", s.rows);
+    return {};
+}
+
 Candidate partitioned(const ConvolutionShape &s) {
-    Candidate c{.choice = {.algorithm = Algorithm::partitioned}};
-    if (!s.streaming) c.refused = "it is a streaming form";
-    else if (s.two_sided) c.refused = "it is one-sided, and the convolution has two sides";
-    else if (schedules::right_angle_radices(s.rows).empty())
-        c.refused = fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", s.rows);
-    else {
-        c.choice.length = s.rows;
-        c.choice.partitions = (s.taps + s.rows - 1) / s.rows;
-        c.choice.cost = Costs::get().transforms(s.rows) + c.choice.partitions * product(s, s.taps);
-    }
+    Candidate c{.choice = {.algorithm = Algorithm::partitioned}, .refused = no_blocks(s)};
+    if (!c.refused.empty()) return c;
+    c.choice.length = s.rows;
+    c.choice.partitions = (s.taps + s.rows - 1) / s.rows;
+    c.choice.cost = Costs::get().transforms(s.rows) + c.choice.partitions * product(s, s.taps);
     return c;
 }
 
 // The first taps in partitions of a block, the others in large partitions of R blocks (Gardner 1995): what these give of a large block of input is needed two
 // large blocks later, so that its tiles of channels have R blocks to be computed in, one after the other, and the cost of a block stays flat.
 Candidate nonuniform(const ConvolutionShape &s) {
-    Candidate best{.choice = {.algorithm = Algorithm::nonuniform}};
-    if (!s.streaming) best.refused = "it is a streaming form";
-    else if (s.two_sided) best.refused = "it is one-sided, and the convolution has two sides";
-    else if (schedules::right_angle_radices(s.rows).empty())
-        best.refused = fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", s.rows);
-    else best.refused = fmt::format("{} taps are too few for blocks of {} rows", s.taps, s.rows);
+    Candidate best{.choice = {.algorithm = Algorithm::nonuniform}, .refused = no_blocks(s)};
+    if (!best.refused.empty()) return best;
+    best.refused = fmt::format("{} taps are too few for blocks of {} rows", s.taps, s.rows);
     for (uint32_t ratio : {4, 8, 16}) { // powers of two: layers that choose differently still have a short period together
         uint64_t large = uint64_t{ratio} * s.rows;
-        if (!s.streaming || s.two_sided || schedules::right_angle_radices(s.rows).empty() || s.taps <= 2 * large) break;
+        if (s.taps <= 2 * large) break;
         ConvolutionChoice choice{
             .algorithm = Algorithm::nonuniform, .length = s.rows, .partitions = 2 * ratio, .tail_length = static_cast<uint32_t>(large)};
         choice.tail_partitions = static_cast<uint32_t>((s.taps - 2 * large + large - 1) / large);

@@ -23,7 +23,7 @@ struct ConvResult {
     double error = 0, peer_error = 0; // relative L2 against float64 sums
 };
 
-// {"what":"conv","machine":…,"cpu":…,"fftw":…,"halide":…,"settings":…}: what the figures depend on.
+// {"what":"conv-environment","cpu":…,"system":…,"target":…,"fftw":…,"plans":…,"compiler":…,"threads":1}: what the figures depend on.
 std::string conv_environment(const ConvOptions &options);
 // One JSON object: {"what":"conv","length":…,"ours_ns":…,"peer":…,"peer_ns":…,"ratio":…,"error":…}
 std::string conv_json(const ConvResult &result);
