@@ -2,6 +2,7 @@
 #include "compiler/emit/code.h"
 #include "compiler/emit/emit.h"
 #include "compiler/emit/golden.h"
+#include "compiler/emit/identity.h"
 #include "compiler/emit/report.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
@@ -13,10 +14,11 @@
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/plan_memory.h"
-#include "compiler/planner/entry_planner.h"
+#include "compiler/planner/stream_family.h"
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <iterator>
 #include <ostream>
 
 namespace longwave::compiler {
@@ -91,6 +93,7 @@ Expected<std::vector<targets::Target>> find_targets(const std::vector<std::strin
 
 Expected<Compiled> compile(const package::Package &package, const Options &options) {
     auto start = Clock::now();
+    LW_TRY(check_algorithm_name(options.convolution));
     LW_ASSIGN(auto targets, find_targets(options.targets));
     Passes passes(options);
 
@@ -119,22 +122,25 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
 
     // ---- plans: prepare fills up while the others ask it for taps and spectra ----
     Storage storage;
+    StreamFamily family;
     std::vector<EntryPlan> entries;
     std::vector<const ir::Graph *> entry_graphs;
-    std::vector<std::pair<std::string, ConvolutionReport>> convolutions;
-    auto plan = [&](const ir::Graph &g, EntryPlan::Kind kind, uint32_t block, const char *name) -> Status {
-        EntryPlanner planner(g, kind, block, options.convolution, storage);
-        LW_ASSIGN(auto entry, planner.plan());
-        for (const auto &c : planner.convolutions()) convolutions.emplace_back(name, c);
+    std::vector<std::pair<std::string, AlgorithmReport>> algorithms;
+    if (options.whole) {
+        EntryPlanner planner(graph, {.block = run_capacity(package, options), .convolution = options.convolution}, storage, family.record);
+        LW_TRY(planner.survey());
+        LW_ASSIGN(auto entry, planner.plan({}));
+        for (const auto &report : planner.algorithms()) algorithms.emplace_back(entry.name(), report);
         entries.push_back(std::move(entry));
-        entry_graphs.push_back(&g);
-        return Status::ok();
-    };
-    if (options.whole) LW_TRY(plan(graph, EntryPlan::Kind::run, run_capacity(package, options), "run"));
+        entry_graphs.push_back(&graph);
+    }
     if (streams) {
-        uint32_t block = options.block ? options.block : natural_block(stream);
-        LW_TRY(check_block(stream, block));
-        LW_TRY(plan(stream, EntryPlan::Kind::stream, block, "stream"));
+        const std::vector<uint32_t> blocks = options.blocks.empty() ? std::vector{natural_block(stream)} : options.blocks;
+        LW_TRY(check_blocks(stream, blocks));
+        LW_ASSIGN(family, plan_streams(stream, blocks, options.convolution, storage));
+        algorithms.insert(algorithms.end(), family.algorithms.begin(), family.algorithms.end());
+        std::move(family.entries.begin(), family.entries.end(), std::back_inserter(entries));
+        entry_graphs.resize(entries.size(), &stream);
     }
     if (!storage.prepare().steps.empty()) {
         measure_lifetimes(storage.prepare());
@@ -159,10 +165,11 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
     }
 
     // ---- bytes ----
-    auto report = make_report({package, graph, entries, convolutions, storage, code.targets, specs.size(), no_stream});
+    auto report = make_report(
+        {package, graph, entries, algorithms, storage, family.record, code.signatures, specs, code.targets, specs.size(), no_stream});
     Compiled result;
-    LW_ASSIGN(result.artifact, emit({package, storage, entries, specs, code.signatures, code.targets, std::move(golden), std::move(golden_bytes),
-                                     report.dump(), make_certificates(graph).dump()}));
+    LW_ASSIGN(result.artifact, emit({package, storage, family.record, entries, specs, code.signatures, code.targets, std::move(golden),
+                                     std::move(golden_bytes), report.dump(), make_certificates(graph).dump(), identity_of(graph)}));
     // Times and cache hits differ from run to run: they are told, and kept out of the artifact.
     report["build"] = {{"seconds", seconds_since(start)}, {"kernels_compiled", code.compiled}, {"kernels_cached", code.cached}};
     report["artifact_bytes"] = result.artifact.size();

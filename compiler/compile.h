@@ -19,13 +19,13 @@ enum class StreamMode {
 struct Options {
     std::vector<std::string> targets; // "x86-64-v3", ...; empty: all that targets/ lists for this host's architecture
     StreamMode stream = StreamMode::if_possible;
-    uint32_t block = 0;      // input ticks a stream call; 0: the least common multiple of the hops
+    std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default; empty: the least common multiple of the hops
     uint32_t length = 0;     // capacity of whole sequences in input ticks; 0: one second of audio, or the longest l_max; none: see whole
     bool whole = true;       // also compile the run entry
     std::string kgen;        // path of longwave-kgen
     std::string cache;       // kernel cache folder; empty: the user's cache folder
     unsigned jobs = 0;       // parallel kernel compilations; 0: number of processors
-    std::string convolution; // force one algorithm ("direct", "right_angle", "partitioned", "nonuniform"); empty: the planner chooses
+    std::string convolution; // force one algorithm by name where its op has several; empty: the planner chooses
     std::string dump_after;  // pass name: print the graph after it to `dump`
     std::ostream *dump = nullptr;
     bool timings = false;                                                             // print pass times to `dump`

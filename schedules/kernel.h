@@ -17,14 +17,14 @@
 //   zero. `ring` ≥ rows + history.
 // - No undefined symbols but halide_malloc, halide_free, memset and memcpy (compiler/emit/scratch_shim.c supplies them in the image), no libm, no parallel loops, no float division by a possible zero.
 #pragma once
+#include "formats/base/elem.h"
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace longwave::schedules {
 
-enum class Elem : uint8_t { f32 = 0, i32 = 1, f64 = 2, u8 = 3 };
-enum class ArgKind : uint8_t { input = 0, output = 1, scalar = 2 };
+enum class ArgKind : uint8_t { input = 0, output = 1, inout = 2, scalar = 3 };
 
 struct Dim {
     uint32_t extent = 0;
@@ -37,7 +37,8 @@ struct KernelArg {
     Elem elem = Elem::f32;
     std::vector<Dim> dims;  // empty for scalars
     uint16_t alignment = 0; // bytes the code assumes of the first element's address; 0: that of the element
-    int32_t high = 0;       // scalars: the kernel is called with 0 … high; filled in by the compiler, who knows the plan
+    int32_t high = 0;       // scalars: the kernel accepts 0 … high, and of these
+    int32_t multiple = 1;   // only multiples of this
 };
 
 // What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so it cannot disagree with the code.

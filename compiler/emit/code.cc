@@ -9,16 +9,15 @@ namespace longwave::compiler {
 
 namespace {
 
-// The largest value a plan ever passes as this scalar.
-int64_t highest(const Scalar &s, uint32_t tiles) {
-    int64_t tile = int64_t(std::max(s.tile_mul, 0)) * (tiles - 1);
-    switch (s.kind) {
-    case Scalar::Kind::constant: return s.value;
-    case Scalar::Kind::slot: return int64_t(s.modulus - 1) * s.mul + s.value + tile;
-    case Scalar::Kind::length:
-    case Scalar::Kind::extent: return s.value;
-    }
-    return 0;
+// Every value that a plan ever passes as this scalar is one that the kernel accepts.
+bool accepts(const schedules::KernelArg &arg, const Scalar &s, uint32_t tiles) {
+    if (s.kind == Scalar::Kind::length) return s.value <= arg.high && arg.multiple == 1;
+    const int64_t tile = int64_t{s.tile_mul} * (tiles - 1), slot = int64_t{s.modulus - 1} * s.mul;
+    const bool whole = s.value % arg.multiple == 0 && (tiles == 1 || s.tile_mul % arg.multiple == 0) &&
+                       (s.kind == Scalar::Kind::constant || s.modulus == 1 || s.mul % arg.multiple == 0);
+    const int64_t low = s.value + std::min<int64_t>(tile, 0), high = s.value + std::max<int64_t>(tile, 0);
+    if (s.kind == Scalar::Kind::constant) return whole && s.value >= 0 && s.value <= arg.high;
+    return whole && low + std::min<int64_t>(slot, 0) >= 0 && high + std::max<int64_t>(slot, 0) <= arg.high;
 }
 
 // Rows of one element may start anywhere; all other buffers start on a cache line, and the code assumes it.
@@ -26,28 +25,32 @@ uint16_t alignment_of(const schedules::KernelArg &arg) {
     return arg.elem == schedules::Elem::f32 && !arg.dims.empty() && arg.dims[0].extent > 1 ? 64 : 0;
 }
 
-// Arguments as the plan uses them: the kernel's table gets the range of every scalar, and plan and kernel must agree on their number.
-Status complete_signatures(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
-                           std::vector<schedules::Signature> &signatures) {
+// Plan and kernel must agree on the arguments of a step.
+Status check_step(const Step &step, const schedules::Signature &signature) {
+    const auto &args = signature.args;
+    if (args.size() != step.args.size())
+        return Status::internal(fmt::format("step {}: kernel takes {} arguments, the plan has {} ({})", step.name, args.size(),
+                                            step.args.size(), step.spec));
+    for (size_t a = 0; a < args.size(); a++) {
+        const auto *scalar = std::get_if<Scalar>(&step.args[a]);
+        if ((scalar != nullptr) != (args[a].kind == schedules::ArgKind::scalar))
+            return Status::internal(fmt::format("step {}: argument {} ({}) is a {} in the kernel ({})", step.name, a, args[a].name,
+                                                scalar ? "buffer" : "scalar", step.spec));
+        if (scalar && !accepts(args[a], *scalar, step.tiles))
+            return Status::internal(fmt::format("step {}: argument {} ({}) takes values that the kernel does not accept ({})", step.name, a,
+                                                args[a].name, step.spec));
+    }
+    return Status::ok();
+}
+
+Status check_steps(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
+                   const std::vector<schedules::Signature> &signatures) {
     std::map<std::string, size_t> index;
     for (size_t i = 0; i < specs.size(); i++) index[specs[i]] = i;
-    for (auto &signature : signatures)
-        for (auto &arg : signature.args) arg.alignment = arg.kind == schedules::ArgKind::scalar ? 0 : alignment_of(arg);
     for (const auto &entry : entries)
-        for (const auto &step : entry.steps) {
-            if (step.kind != Step::Kind::call) continue;
-            auto &args = signatures[index[step.spec]].args;
-            if (args.size() != step.args.size())
-                return Status::internal(
-                    fmt::format("step {}: kernel takes {} arguments, the plan has {} ({})", step.name, args.size(), step.args.size(), step.spec));
-            for (size_t a = 0; a < args.size(); a++) {
-                const auto *scalar = std::get_if<Scalar>(&step.args[a]);
-                if ((scalar != nullptr) != (args[a].kind == schedules::ArgKind::scalar))
-                    return Status::internal(fmt::format("step {}: argument {} ({}) is a {} in the kernel ({})", step.name, a, args[a].name,
-                                                        scalar ? "buffer" : "scalar", step.spec));
-                if (scalar) args[a].high = static_cast<int32_t>(std::max<int64_t>(args[a].high, highest(*scalar, step.tiles)));
-            }
-        }
+        for (const auto *steps : {&entry.steps, &entry.rebuild})
+            for (const auto &step : *steps)
+                if (step.kind == Step::Kind::call) LW_TRY(check_step(step, signatures[index[step.spec]]));
     return Status::ok();
 }
 
@@ -72,7 +75,9 @@ Expected<Code> compile_code(const std::vector<std::string> &specs, const std::ve
     Code code;
     for (const auto &kernel : kernels) (kernel.cached ? code.cached : code.compiled)++;
     for (size_t i = 0; i < specs.size(); i++) code.signatures.push_back(kernels[i].signature);
-    LW_TRY(complete_signatures(specs, entries, code.signatures));
+    for (auto &signature : code.signatures)
+        for (auto &arg : signature.args) arg.alignment = arg.kind == schedules::ArgKind::scalar ? 0 : alignment_of(arg);
+    LW_TRY(check_steps(specs, entries, code.signatures));
     std::vector<std::string> symbols;
     for (const auto &spec : specs) symbols.push_back(kernel_symbol(spec) + "_argv"); // Halide's `int f(void **args)` form
     for (size_t t = 0; t < targets.size(); t++) {

@@ -1,9 +1,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/version.h"
-#include "formats/artifact/hash.h"
 #include "formats/artifact/write.h"
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,7 +25,9 @@ public:
         plan_.certificates = parts_.certificates;
         plan_.weights_bytes = parts_.storage.weight_bytes().size();
         plan_.derived_bytes = parts_.storage.derived_bytes();
+        plan_.computation.assign(parts_.computation.begin(), parts_.computation.end());
         inputs();
+        state();
         for (size_t i = 0; i < parts_.specs.size(); i++) kernel(i);
         for (const EntryPlan &entry : parts_.entries) plan_.entries.push_back(emit_entry(entry));
         for (auto &golden : parts_.golden) plan_.golden.push_back(std::make_unique<fb::GoldenT>(golden));
@@ -72,16 +72,35 @@ private:
             for (const auto &dim : arg.dims) a->dims.emplace_back(dim.extent, dim.stride);
             a->alignment = static_cast<uint16_t>(arg.alignment);
             a->high = arg.high;
+            a->multiple = arg.multiple;
             t->args.push_back(std::move(a));
         }
         plan_.kernels.push_back(std::move(t));
     }
 
-    const Buffer &buffer(const EntryPlan &entry, BufferId id) const { return id & shared_buffer ? parts_.storage.buffer(id) : entry.buffers[id]; }
+    void state() {
+        plan_.state_bytes = parts_.record.bytes();
+        for (const StateField &field : parts_.record.fields()) {
+            auto t = std::make_unique<fb::StateFieldT>();
+            t->layer = field.layer;
+            t->name = field.name;
+            t->kind = static_cast<fb::StateKind>(field.kind);
+            t->elem = static_cast<fb::Elem>(field.elem);
+            t->dims = field.dims;
+            t->offset = field.offset;
+            plan_.state.push_back(std::move(t));
+        }
+    }
+
+    std::pair<Space, uint64_t> address(const EntryPlan &entry, BufferId id) const {
+        if (id & state_buffer) return {Space::state, parts_.record.at(id).offset};
+        const Buffer &b = id & shared_buffer ? parts_.storage.buffer(id) : entry.buffers[id];
+        return {b.space, b.offset};
+    }
 
     fb::Place place(const EntryPlan &entry, const Place &p) const {
-        const Buffer &b = buffer(entry, p.buffer);
-        return fb::Place(b.offset + p.offset, p.slot_bytes, p.tile_bytes, p.slots, p.slot_add, static_cast<fb::Space>(b.space));
+        const auto [space, offset] = address(entry, p.buffer);
+        return fb::Place(offset + p.offset, p.slot_bytes, p.tile_bytes, p.slots, p.slot_add, static_cast<fb::Space>(space));
     }
 
     std::unique_ptr<fb::StepT> step(const EntryPlan &entry, const Step &s) const {
@@ -92,6 +111,9 @@ private:
         t->period = s.period;
         t->phase = s.phase;
         t->tiles = s.tiles;
+        t->ordered = s.ordered;
+        t->replay_from = s.replay_from;
+        t->replay_to = s.replay_to;
         t->bytes = s.bytes;
         t->rows = s.rows;
         t->row_bytes = s.row_bytes;
@@ -113,10 +135,11 @@ private:
         auto t = std::make_unique<fb::EntryT>();
         t->kind = static_cast<fb::EntryKind>(entry.kind);
         t->block = entry.block;
-        t->state_bytes = entry.state_bytes;
+        t->least = entry.least;
+        t->fixed = entry.fixed;
         t->arena_bytes = entry.arena_bytes;
+        t->cache_bytes = entry.cache_bytes;
         t->period = entry.period;
-        t->layout = layout(entry);
         for (const auto &port : entry.inputs) {
             auto p = std::make_unique<fb::InputPortT>();
             p->input = static_cast<uint16_t>(port.input);
@@ -140,19 +163,8 @@ private:
             t->outputs.push_back(std::move(p));
         }
         for (const auto &s : entry.steps) t->steps.push_back(step(entry, s));
+        for (const auto &s : entry.rebuild) t->rebuild.push_back(step(entry, s));
         return t;
-    }
-
-    // A state saved with one layout loads where names, places and algorithms of all state buffers are the same.
-    static uint64_t layout(const EntryPlan &entry) {
-        std::string text = fmt::format("{} {}\n", static_cast<int>(entry.kind), entry.block);
-        for (const Buffer &b : entry.buffers)
-            if (b.space == Space::state) text += fmt::format("{} {} {}\n", b.name, b.offset, b.bytes);
-        uint8_t hash[artifact::hash_bytes];
-        artifact::hash(text.data(), text.size(), hash);
-        uint64_t id;
-        std::memcpy(&id, hash, sizeof id);
-        return id;
     }
 
     Status decision() {
@@ -190,8 +202,9 @@ Expected<std::vector<uint8_t>> emit(Parts parts) { return Emitter(std::move(part
 std::vector<std::string> unique_specs(const std::vector<EntryPlan> &entries) {
     std::set<std::string> specs;
     for (const auto &entry : entries)
-        for (const auto &step : entry.steps)
-            if (step.kind == Step::Kind::call) specs.insert(step.spec);
+        for (const auto *steps : {&entry.steps, &entry.rebuild})
+            for (const auto &step : *steps)
+                if (step.kind == Step::Kind::call) specs.insert(step.spec);
     return {specs.begin(), specs.end()};
 }
 

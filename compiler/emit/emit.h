@@ -1,12 +1,14 @@
 // The last step: plans, weights, code and golden vectors become the bytes of an artifact.
 #pragma once
 #include "compiler/planner/entry_plan.h"
+#include "compiler/planner/state_record.h"
 #include "compiler/planner/storage.h"
 #include "formats/artifact/plan_generated.h"
 #include "formats/base/expected.h"
 #include "formats/package/package.h"
 #include "schedules/kernel.h"
 #include "targets/target.h"
+#include <array>
 #include <string>
 #include <vector>
 
@@ -23,13 +25,15 @@ struct TargetCode {
 struct Parts {
     const package::Package &package;
     const Storage &storage;
-    const std::vector<EntryPlan> &entries;               // prepare (when it has steps), run, stream
+    const StateRecord &record;
+    const std::vector<EntryPlan> &entries;               // prepare (when it has steps), run, streams
     const std::vector<std::string> &specs;               // unique kernel specifications
     const std::vector<schedules::Signature> &signatures; // the same order
     const std::vector<TargetCode> &code;
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
     std::string report, certificates;
+    std::array<uint8_t, 32> computation{}; // identity of what the model computes (identity.h)
 };
 
 // Equal parts give equal bytes.

@@ -9,7 +9,74 @@ using nlohmann::ordered_json;
 
 namespace {
 
-const char *name_of(EntryPlan::Kind kind) { return kind == EntryPlan::Kind::prepare ? "prepare" : kind == EntryPlan::Kind::run ? "run" : "stream"; }
+const char *name_of(EntryPlan::Kind kind) {
+    return kind == EntryPlan::Kind::prepare ? "prepare" : kind == EntryPlan::Kind::run ? "run" : "stream";
+}
+
+const char *name_of(StateKind kind) {
+    return kind == StateKind::history ? "history" : kind == StateKind::carry ? "carry" : "copy";
+}
+
+const char *name_of(Elem elem) { return elem == Elem::f32 ? "f32" : elem == Elem::i32 ? "i32" : "f64"; }
+
+// Calls of kernels, and bytes that these read and write, in one block on average.
+struct Work {
+    double calls = 0, bytes = 0;
+};
+
+Work work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replays) {
+    std::map<std::string, uint64_t> bytes;
+    for (size_t i = 0; i < in.specs.size(); i++)
+        for (const auto &arg : in.signatures[i].args) {
+            if (arg.kind == schedules::ArgKind::scalar) continue;
+            uint64_t elements = 1;
+            for (const auto &dim : arg.dims) elements *= dim.extent;
+            bytes[in.specs[i]] += elements * bytes_of(arg.elem) * (arg.kind == schedules::ArgKind::inout ? 2 : 1);
+        }
+    Work work;
+    for (const Step &step : steps) {
+        const double firings = replays ? step.replay_from - step.replay_to : 1.0 / step.period;
+        if (step.kind == Step::Kind::call) work.calls += firings * step.tiles;
+        work.bytes += firings * step.tiles * static_cast<double>(step.kind == Step::Kind::call ? bytes[step.spec] : step.bytes);
+    }
+    return work;
+}
+
+ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
+    const Work work = work_of(in, plan.steps, false);
+    ordered_json e{{"kind", name_of(plan.kind)}, {"steps", plan.steps.size()}, {"arena_bytes", plan.arena_bytes}};
+    e["calls"] = work.calls;
+    e["moved_bytes"] = work.bytes;
+    if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
+    if (plan.least) e["fixed_by"] = plan.fixed;
+    if (plan.kind != EntryPlan::Kind::stream) return e;
+    e["block"] = plan.block;
+    e["period"] = plan.period;
+    uint32_t delay = 0;
+    for (const auto &port : plan.outputs) delay = std::max(delay, port.delay);
+    e["delay"] = delay;
+    if (const uint32_t rate = in.package.inputs[0].sample_rate) {
+        e["block_ms"] = 1000.0 * plan.block / rate;
+        e["delay_ms"] = 1000.0 * delay / rate;
+    }
+    e["cache_bytes"] = plan.cache_bytes;
+    if (plan.rebuild.empty()) return e;
+    const Work again = work_of(in, plan.rebuild, true);
+    e["switch"] = {{"calls", again.calls}, {"moved_bytes", again.bytes}, {"blocks", again.bytes / std::max(1.0, work.bytes)}};
+    return e;
+}
+
+ordered_json state_report(const StateRecord &record) {
+    ordered_json list = ordered_json::array();
+    for (const StateField &field : record.fields())
+        list.push_back({{"layer", field.layer},
+                        {"name", field.name},
+                        {"kind", name_of(field.kind)},
+                        {"elem", name_of(field.elem)},
+                        {"dims", field.dims},
+                        {"bytes", field.bytes()}});
+    return list;
+}
 
 // Layers in the order of the graph, each with its ops after all passes and its kernels in every entry.
 ordered_json layers(const ReportInputs &in) {
@@ -28,18 +95,13 @@ ordered_json layers(const ReportInputs &in) {
             for (const auto &step : plan.steps)
                 if (step.kind == Step::Kind::call && step.layer == layer && seen.insert(step.spec).second)
                     kernels.push_back(nlohmann::json::parse(step.spec).at("kernel"));
-            if (!kernels.empty()) entry[name_of(plan.kind)] = kernels;
+            if (!kernels.empty()) entry["kernels"][plan.name()] = kernels;
         }
-        for (const auto &[where, c] : in.convolutions) {
-            if (c.layer != layer) continue;
-            ordered_json choice{{"algorithm", name_of(c.choice.algorithm)},
-                                {"taps", c.shape.taps},
-                                {"channels", c.shape.channels},
-                                {"next_best", c.choice.runner_up}};
-            if (c.choice.algorithm != Algorithm::direct) choice["length"] = c.choice.length;
-            if (c.choice.partitions) choice["partitions"] = c.choice.partitions;
-            if (c.choice.tail_partitions) choice["tail"] = {{"length", c.choice.tail_length}, {"partitions", c.choice.tail_partitions}};
-            entry["convolution"][where] = choice;
+        for (const auto &[where, report] : in.algorithms) {
+            if (report.layer != layer) continue;
+            ordered_json choice{{"algorithm", report.choice.algorithm->name}, {"next_best", report.choice.runner_up}};
+            for (const auto &[name, value] : report.choice.figures.list()) choice[name] = value;
+            entry["algorithm"][where] = choice;
         }
         list.push_back(std::move(entry));
     }
@@ -66,18 +128,9 @@ ordered_json make_report(const ReportInputs &in) {
     report["parameters"] = parameters;
     report["layers"] = layers(in);
     report["fusion"] = make_certificates(in.graph);
-    for (const auto &plan : in.entries) {
-        ordered_json e{{"steps", plan.steps.size()}, {"arena_bytes", plan.arena_bytes}};
-        if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
-        if (plan.kind == EntryPlan::Kind::stream) {
-            e["block"] = plan.block;
-            e["period"] = plan.period;
-            e["state_bytes"] = plan.state_bytes;
-            e["delay"] = 0; // every op is causal without delay; an op that adds one changes its output's type
-            if (in.package.inputs[0].sample_rate) e["block_ms"] = 1000.0 * plan.block / in.package.inputs[0].sample_rate;
-        }
-        report["entries"][name_of(plan.kind)] = e;
-    }
+    for (const auto &plan : in.entries) report["entries"].push_back(entry_report(in, plan));
+    report["state"] = state_report(in.record);
+    report["state_bytes"] = in.record.bytes();
     report["causal"] = in.no_stream.empty();
     if (!in.no_stream.empty()) report["no_stream"] = in.no_stream;
     report["weights_bytes"] = in.storage.weight_bytes().size();

@@ -11,8 +11,11 @@ struct ReportInputs {
     const package::Package &package;
     const ir::Graph &graph;
     const std::vector<EntryPlan> &entries;
-    const std::vector<std::pair<std::string, ConvolutionReport>> &convolutions; // entry name, choice
+    const std::vector<std::pair<std::string, AlgorithmReport>> &algorithms; // entry name, choice
     const Storage &storage;
+    const StateRecord &record;
+    const std::vector<schedules::Signature> &signatures; // of the specifications, in their order
+    const std::vector<std::string> &specs;
     const std::vector<TargetCode> &code;
     size_t kernels = 0;
     std::string no_stream; // why the model has no stream entry; empty when it has or was not asked for

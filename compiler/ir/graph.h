@@ -1,5 +1,6 @@
 // The compiler's graph: values with types, nodes that make them. Immutable: passes build a new one (builder.h) and never edit.
 #pragma once
+#include "formats/base/elem.h"
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,8 +9,6 @@
 #include <vector>
 
 namespace longwave::ir {
-
-enum class Elem : uint8_t { f32, i32 };
 
 // Ticks of a value for each tick of the input. {1,1}: the input's own rate; {1,160}: one row every 160 samples; {0,1}: no time axis
 // (a constant, or one row for a whole sequence).
@@ -24,7 +23,7 @@ struct Type {
     std::vector<uint32_t> dims; // of one row, slowest first: {channels} or {frequency, channels}; a constant's full shape
     Clock clock;
     bool causal = true; // row t depends on input up to its own tick only
-    uint32_t delay = 0; // algorithmic delay in own ticks
+    uint32_t delay = 0; // algorithmic delay in ticks of the input
     bool operator==(const Type &) const = default;
 
     uint32_t width() const { // logical elements of a row

@@ -48,6 +48,7 @@ const OpDef op_expand_scales{
     .attributes = {{"nearest", AttributeDef::Kind::integer}, {"init_scale", AttributeDef::Kind::integer}, {"taps", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
+    .prepared = true,
     .reference = reference,
 };
 

@@ -41,6 +41,7 @@ const OpDef op_frame{
     .attributes = {{"window", AttributeDef::Kind::integer}, {"hop", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
+    .view = true,
     .reference = reference,
 };
 

@@ -27,6 +27,7 @@ const OpDef op_glu{
     .attributes = {},
     .infer = infer,
     .stream = row_by_row,
+    .gate = true,
     .reference = reference,
 };
 

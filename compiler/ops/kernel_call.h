@@ -14,48 +14,89 @@
 // Errors (Fault::input) say what the kernel cannot compute; the planner adds the layer.
 #pragma once
 #include "compiler/ir/graph.h"
+#include "compiler/ops/algorithm.h"
+#include "compiler/ops/step.h"
 #include "formats/base/expected.h"
 #include <string>
 #include <vector>
 
 namespace longwave::ir {
 
+using compiler::Packed;
+using compiler::Place;
+using compiler::Scalar;
+using compiler::Step;
+
 class KernelCall {
 public:
     virtual ~KernelCall() = default;
+    const Situation &situation;
     const Node &node;
 
     // ---- facts ----
-    virtual const Type &type(size_t input) const = 0;
-    virtual const Type &result() const = 0;                              // after what is fused behind the op
-    virtual const std::vector<double> &constant(size_t input) const = 0; // data of a constant input
-    virtual const Node *producer(size_t input) const = 0;                // the op that makes an input; null for inputs and constants of the graph
-    virtual const std::vector<double> &constant(const Node &of, size_t input) const = 0;
-    virtual bool gated() const = 0;                         // a glu behind the op is part of its kernel
+    const Type &type(size_t input) const { return situation.type(input); }
+    const Graph &graph() const { return situation.graph; }
+    const std::vector<double> &constant(size_t input) const { return constant(node, input); } // data of a constant input
+    const std::vector<double> &constant(const Node &of, size_t input) const { return *graph().constant(of.inputs[input])->data; }
+    const Node *producer(size_t input) const { return graph().producer(node.inputs[input]); } // null for inputs and constants of the graph
+    virtual const Type &result() const = 0;                 // after what is fused behind the op
+    virtual bool gated() const = 0;                         // a gate behind the op is part of its kernel
     virtual uint32_t rows() const = 0;                      // output rows of one call
-    virtual uint32_t rows_of_input(size_t input) const = 0; // of a whole sequence or block
+    virtual uint32_t all_rows() const = 0;                  // output rows of a sequence or block
+    virtual uint32_t rows_of_input(size_t input) const = 0; // of a sequence or block
+    virtual const Figures &figures() const = 0;             // what the algorithm that was chosen has decided
 
     // ---- the kernel ----
     virtual void kernel(const std::string &name) = 0;
     virtual void param(const std::string &name, Attribute value) = 0;
-    // All rows of a sequence or block in one call, not in tiles: for kernels that carry something from row to row. Say so before asking for rows().
-    virtual void one_call() = 0;
+
+    // ---- tiling; say it before asking for rows() ----
+    virtual void one_call() = 0;                                         // all rows of a sequence or block at once
+    virtual void ordered_tiles(uint32_t rows) = 0;                       // so many rows a call, one after another: for what is carried
+    virtual void channel_tiles(uint32_t tiles, uint64_t tile_bytes) = 0; // all rows, groups of channels; places of rows move by tile_bytes
 
     // ---- its arguments, in the kernel's order within inputs, weights, scalars and outputs ----
     virtual void read_rows(size_t input) = 0; // the rows that belong to this call's output rows
     // Rows with their history, `reads` new ones for each output row: sets the param `ring`, appends the scalar `position`.
     virtual void read_ring(size_t input, uint32_t reads = 1) = 0;
     virtual void read_all(size_t input) = 0; // every row, whatever the tile
-    virtual void weight(const std::string &name, const std::vector<float> &packed) = 0;
+    virtual void weight(const std::string &name, const Packed &packed) = 0;
+    void weight(const std::string &name, const std::vector<float> &values) {
+        weight(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
+    }
     virtual void write() = 0;                  // the result's rows
     virtual void valid_rows(size_t input) = 0; // scalar: rows of an input before the end of the sequence, known at run time
-    // What the kernel carries from call to call: reads one slot, writes the other. Appends an input and an output; zero at the start.
-    virtual void carry(const std::string &name, uint64_t bytes) = 0;
-    // A long convolution: everything of the above, by the algorithm the planner has chosen for it.
-    virtual Status convolution() = 0;
+    // What the op's stream rule declares under this name: updated in place, zero at the start.
+    virtual void carry(const std::string &name) = 0;
+    virtual void input(Place place) = 0;
+    virtual void weight(Place place) = 0;
+    virtual void scalar(Scalar scalar) = 0;
+    virtual void output(Place place) = 0;
+    virtual void add(Place rows) = 0; // rows as those of the result are added to it, before everything else behind the op
+
+    // ---- memory ----
+    virtual Place stored(const std::string &name, const Packed &packed) = 0; // in the artifact's weights
+    // Filled by steps of `prepare` when the model is opened, shared by all entries and found again by `key`.
+    // *fresh: it is new, and the steps that fill it must be added.
+    virtual Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) = 0;
+    virtual Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0; // while preparing only
+    // The past in a form of the algorithm's own (spectra), zero at the start: state where one entry owns the stream, a cache where several do.
+    virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
+    // Streams: an input's rows of the large block `ago` before this one, for a step that fires once in a large block of `rows` rows.
+    virtual Place large_block(size_t input, uint32_t rows, uint32_t ago) = 0;
+
+    // ---- further steps ----
+    virtual void prepare(Step step) = 0; // of the entry that runs when the model is opened
+    // Before this one. `replay`: as for replay() below.
+    virtual void also(Step step, uint32_t replay) = 0;
+    // With several entries a cache is made from the history by running the last `firings` firings again, their rows thrown away.
+    virtual void replay(uint32_t firings) = 0;
 
 protected:
-    explicit KernelCall(const Node &of) : node(of) {}
+    explicit KernelCall(const Situation &of) : situation(of), node(of.node) {}
 };
+
+// Canonical text of a kernel's specification.
+std::string kernel_spec(const std::string &kernel, const Attributes &params);
 
 } // namespace longwave::ir

@@ -62,6 +62,7 @@ const OpDef op_linear{
     .attributes = {{"bias", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
+    .takes_gate = true,
     .kernel = kernel,
     .reference = reference,
 };

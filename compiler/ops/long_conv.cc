@@ -3,7 +3,14 @@
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 
+namespace longwave::compiler::convolution {
+#define LW_ALGORITHM(name) extern const ir::Algorithm name;
+#include "compiler/planner/convolution/table.inc"
+#undef LW_ALGORITHM
+} // namespace longwave::compiler::convolution
+
 namespace longwave::ir {
+
 namespace {
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
@@ -46,7 +53,12 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
         }
 }
 
-Status kernel(KernelCall &call) { return call.convolution(); }
+// In the order of planner/convolution/.
+#define LW_ALGORITHM(name) &compiler::convolution::name,
+constexpr const Algorithm *algorithms[] = {
+#include "compiler/planner/convolution/table.inc"
+};
+#undef LW_ALGORITHM
 
 } // namespace
 
@@ -56,7 +68,8 @@ const OpDef op_long_conv{
     .infer = infer,
     .stream = stream,
     .length = LengthRule::mask, // a causal one is exact as well; only the two-sided kernel reads rows after the end
-    .kernel = kernel,
+    .channel_tiles = true,
+    .algorithms = algorithms,
     .reference = reference,
 };
 

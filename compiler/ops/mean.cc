@@ -1,4 +1,5 @@
 // mean: pools a whole sequence into one row: its mean, its sum, its first or its last row. A stream answers with the value so far.
+#include "compiler/ir/builder.h"
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 
@@ -18,9 +19,15 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
 }
 
 StreamRule stream(const Node &node, std::span<const Type>) {
-    if (node.text("mode") == "first") return looks_ahead("it answers with the first position of the sequence, which a stream has no use for");
-    if (node.text("mode") == "last") return {};
-    return {StreamRule::Kind::running, 0, {}};
+    if (node.text("mode") != "first") return {};
+    return looks_ahead("it answers with the first position of the sequence, which a stream has no use for");
+}
+
+// A stream answers with the value so far: the newest row is the last one, and a mean runs.
+Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
+    const std::string &mode = node.text("mode");
+    if (mode == "last") return rewrite.map(node.inputs[0]);
+    return rewrite.to().node("running_mean", {rewrite.map(node.inputs[0])}, {{"mode", mode}}, node.layer);
 }
 
 void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &context, Array &out) {
@@ -54,6 +61,7 @@ const OpDef op_mean{
     .infer = infer,
     .stream = stream,
     .kernel = kernel,
+    .streamed = streamed,
     .reference = reference,
 };
 

@@ -14,7 +14,9 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return in[0];
 }
 
-StreamRule stream(const Node &node, std::span<const Type>) { return history(static_cast<uint32_t>(node.integer("frames")) - 1); }
+StreamRule stream(const Node &node, std::span<const Type>) {
+    return {.history = static_cast<uint32_t>(node.integer("frames")) - 1, .carries = {{"count", Elem::f64, {1}}}};
+}
 
 void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
     const auto frames = static_cast<size_t>(node.integer("frames"));
@@ -34,7 +36,7 @@ Status kernel(KernelCall &call) {
     call.param("frames", call.node.integer("frames"));
     call.read_ring(0);
     call.write();
-    call.carry("count", sizeof(double));
+    call.carry("count");
     return Status::ok();
 }
 

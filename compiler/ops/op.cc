@@ -39,8 +39,8 @@ AttributeDef::Kind kind_of(const Attribute &attribute) {
 } // namespace
 
 LengthRule length_rule(const Node &node, std::span<const Type> inputs) {
-    const bool ahead = node.op->stream(node, inputs).kind == StreamRule::Kind::looks_ahead;
-    return ahead ? node.op->length : LengthRule::exact;
+    if (node.op->length != LengthRule::mask) return node.op->length;
+    return node.op->stream(node, inputs).looks_ahead.empty() ? LengthRule::exact : LengthRule::mask;
 }
 
 Status check_attributes(const OpDef &op, const Attributes &attributes) {

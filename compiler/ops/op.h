@@ -1,6 +1,7 @@
 // What an op is: its attributes, the type of its result, what a stream of it needs to remember, and a reference loop. One file per op; one line in op_table.inc.
 #pragma once
 #include "compiler/ir/graph.h"
+#include "compiler/ops/algorithm.h"
 #include "formats/base/expected.h"
 #include <span>
 #include <string>
@@ -14,22 +15,25 @@ struct AttributeDef {
     bool required = true;
 };
 
-// What one row of output needs of the first input in a stream.
+// What an op hands from row to row, updated in place; zero before the first row.
+struct Carry {
+    const char *name;
+    Elem elem;
+    std::vector<uint32_t> dims; // as it lies in memory, slowest first
+};
+
+// What a stream of an op remembers.
 struct StreamRule {
-    enum class Kind {
-        rowwise,    // row t of the output reads row t of the inputs
-        history,    // and `rows` older rows of the first input (rows of the input's clock)
-        running,    // and a running state of its own kernel (mean of everything so far)
-        looks_ahead // cannot stream: `reason` says what it reads after t, in the words of the layer's user
-    } kind = Kind::rowwise;
-    uint32_t rows = 0;
-    std::string reason;
+    std::string looks_ahead; // why it cannot stream: what it reads after t, in the words of the layer's user; empty: it can
+    uint32_t history = 0;    // older rows of the first input, in that input's clock
+    std::vector<Carry> carries;
 };
 
 // How an op behaves when the sequence is shorter than the capacity of a run.
 enum class LengthRule {
     exact, // rows before the end do not depend on rows after it
-    mask   // rows of the first input after the end must be zero
+    mask,  // rows of the first input after the end must be zero: the planner clears them
+    fixed  // no shorter sequence is possible: such a run is refused
 };
 
 // Whether one output element comes from the same element of the first input, so that the op can be applied while another kernel's results are in registers,
@@ -41,7 +45,7 @@ enum class Pointwise {
     with_rows      // rows of their own, read element by element; the order of the inputs does not matter
 };
 
-class KernelCall; // kernel_call.h
+class Rewriter;   // ir/builder.h
 
 // A value in the reference interpreter: [rows][width], logical channels without padding, float64.
 struct Array {
@@ -64,9 +68,18 @@ struct OpDef {
     StreamRule (*stream)(const Node &node, std::span<const Type> inputs);
     LengthRule length = LengthRule::exact;
     Pointwise pointwise = Pointwise::no;
-    bool moves_zero = false; // pointwise: f(0) is not 0
-    // Names the kernel. Null: pointwise, or always part of another op's kernel.
+    bool moves_zero = false;     // pointwise: f(0) is not 0
+    bool gate = false;           // halves a row; may be part of the kernel of an op that takes a gate
+    bool takes_gate = false;     // its kernel applies a gate behind it to its results
+    bool view = false;           // overlapping rows of its input, never written: the reader's kernel reads through it
+    bool reads_view = false;     // its kernel can do so
+    bool prepared = false;       // computed when the model is opened, by steps that its reader adds
+    bool channel_tiles = false;  // writes tiles of channels, so that what is fused behind it must not look across them
+    // Names the kernel. Null: pointwise, part of another op's kernel, or one of several algorithms.
     Status (*kernel)(KernelCall &call) = nullptr;
+    std::span<const Algorithm *const> algorithms = {};
+    // What stands for the op in a stream, its inputs already mapped. Null: the op itself.
+    Expected<ValueId> (*streamed)(Rewriter &rewrite, const Node &node) = nullptr;
     // float64, at most 40 lines, written from the definition and never from the kernel. out arrives with rows and width set and zeros inside.
     // A timeless input has rows = 1 and its whole shape as width.
     void (*reference)(const Node &node, std::span<const Array *const> inputs, const ReferenceContext &context, Array &out);
@@ -75,7 +88,7 @@ struct OpDef {
 const OpDef *find_op(const std::string &name); // null when unknown
 std::span<const OpDef *const> all_ops();
 
-// `length` of the op as its attributes have it: only what looks ahead needs the mask, so a causal long_conv is exact.
+// `length` of the op as its attributes have it: a mask is needed only where the op looks ahead, so a causal long_conv is exact.
 LengthRule length_rule(const Node &node, std::span<const Type> inputs);
 
 // Every attribute known, present where required, of its kind and finite.

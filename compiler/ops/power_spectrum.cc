@@ -62,6 +62,7 @@ const OpDef op_power_spectrum{
     .attributes = {{"n_fft", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
+    .reads_view = true,
     .kernel = kernel,
     .reference = reference,
 };

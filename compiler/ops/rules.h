@@ -41,8 +41,8 @@ Status norm_kernel(KernelCall &call, const std::string &kind); // kernel "norm":
 } // namespace rules
 
 StreamRule row_by_row(const Node &node, std::span<const Type> inputs);
-inline StreamRule history(uint32_t rows) { return {StreamRule::Kind::history, rows, {}}; }
-inline StreamRule looks_ahead(std::string reason) { return {StreamRule::Kind::looks_ahead, 0, std::move(reason)}; }
+inline StreamRule history(uint32_t rows) { return {.history = rows}; }
+inline StreamRule looks_ahead(std::string reason) { return {.looks_ahead = std::move(reason)}; }
 
 // Shape rule of ops that keep the first input's type and have no operands.
 Expected<Type> infer_same(const Node &node, std::span<const Type> inputs);

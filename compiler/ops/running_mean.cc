@@ -15,7 +15,10 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return in[0];
 }
 
-StreamRule stream(const Node &, std::span<const Type>) { return {StreamRule::Kind::running, 0, {}}; }
+// Sums of the channels, and behind them the number of rows.
+StreamRule stream(const Node &, std::span<const Type> in) {
+    return {.carries = {{"sums", Elem::f64, {schedules::pad(in[0].width()) + 1}}}};
+}
 
 void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
     const bool mean = node.text("mode") == "mean";
@@ -37,7 +40,7 @@ Status kernel(KernelCall &call) {
     call.param("mode", call.node.text("mode"));
     call.read_rows(0);
     call.write();
-    call.carry("sums", (uint64_t{schedules::pad(channels)} + 1) * sizeof(double)); // and the number of rows
+    call.carry("sums");
     return Status::ok();
 }
 

@@ -2,13 +2,10 @@
 #include "compiler/ops/op.h"
 #include "schedules/kernel.h"
 #include <algorithm>
-#include <string_view>
 
 namespace longwave::compiler {
 
 namespace {
-
-bool is(const ir::Node &node, std::string_view op) { return op == node.op->name; }
 
 // The one node that reads v, or none.
 const ir::Node *only_reader(const ir::Graph &graph, ir::ValueId v) {
@@ -45,24 +42,24 @@ std::vector<Region> fuse_regions(const ir::Graph &graph) {
     for (size_t i = 0; i < graph.nodes.size(); i++) {
         const ir::Node &node = graph.nodes[i];
         if (taken[i]) continue;
-        if (is(node, "expand_scales")) continue; // runs in the prepare entry
-        if (is(node, "frame"))
-            if (auto *reader = only_reader(graph, node.output); reader && is(*reader, "power_spectrum")) continue; // part of its reader's region
+        if (node.op->prepared) continue;
+        if (node.op->view)
+            if (auto *reader = only_reader(graph, node.output); reader && reader->op->reads_view) continue; // part of its reader's region
         Region region{.anchor = i, .pointwise = node.op->pointwise != ir::Pointwise::no, .output = node.output};
-        if (is(node, "power_spectrum")) {
+        if (node.op->reads_view) {
             auto *before = graph.producer(node.inputs[0]);
-            region.framed = before && is(*before, "frame") && graph.uses(node.inputs[0]) == 1;
+            region.view = before && before->op->view && graph.uses(node.inputs[0]) == 1;
         }
         if (region.pointwise) region.epilogue.push_back(i);
-        if (is(node, "linear"))
-            if (auto *reader = only_reader(graph, node.output); reader && is(*reader, "glu")) {
-                region.glu = reader;
+        if (node.op->takes_gate)
+            if (auto *reader = only_reader(graph, node.output); reader && reader->op->gate) {
+                region.gate = reader;
                 region.output = reader->output;
                 taken[index_of(graph, reader)] = true;
             }
         while (auto *reader = only_reader(graph, region.output)) {
             size_t next = index_of(graph, reader);
-            if (taken[next] || !continues(graph, *reader, region.output) || (is(node, "long_conv") && !fits_channel_tiles(graph, *reader))) break;
+            if (taken[next] || !continues(graph, *reader, region.output) || (node.op->channel_tiles && !fits_channel_tiles(graph, *reader))) break;
             taken[next] = true;
             region.epilogue.push_back(next);
             region.output = reader->output;

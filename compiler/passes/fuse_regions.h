@@ -9,9 +9,9 @@ namespace longwave::compiler {
 struct Region {
     size_t anchor = 0;             // node index; a region of pointwise ops alone starts with its first one, applied to a plain copy
     bool pointwise = false;        // the anchor itself is the first epilogue op
-    bool framed = false;           // power_spectrum with the frame before it
-    const ir::Node *glu = nullptr; // linear with the glu behind it
-    std::vector<size_t> epilogue;  // node indices in order
+    bool view = false;              // the anchor reads through the view before it (OpDef::view)
+    const ir::Node *gate = nullptr; // behind the anchor, part of its kernel (OpDef::takes_gate)
+    std::vector<size_t> epilogue;   // node indices in order
     ir::ValueId output = 0;
 };
 

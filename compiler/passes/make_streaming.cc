@@ -1,12 +1,15 @@
 #include "compiler/passes/make_streaming.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ops/op.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
 
 namespace longwave::compiler {
 
 namespace {
+
+constexpr uint32_t largest_block = 1u << 20;
 
 std::vector<ir::Type> input_types(const ir::Graph &graph, const ir::Node &node) {
     std::vector<ir::Type> types;
@@ -22,9 +25,9 @@ Status refuse_looking_ahead(const ir::Graph &graph) {
     for (const auto &node : graph.nodes) {
         auto types = input_types(graph, node);
         auto rule = node.op->stream(node, types);
-        if (rule.kind != ir::StreamRule::Kind::looks_ahead) continue;
+        if (rule.looks_ahead.empty()) continue;
         if (!message.empty()) message += '\n';
-        message += fmt::format("layer {} looks ahead: {}", node.layer, rule.reason);
+        message += fmt::format("layer {} looks ahead: {}", node.layer, rule.looks_ahead);
     }
     if (message.empty()) return Status::ok();
     return Status::usage(message + "\ncompile without --stream for whole sequences");
@@ -36,10 +39,7 @@ Expected<ir::Graph> make_streaming(const ir::Graph &graph) {
     LW_TRY(refuse_looking_ahead(graph));
     ir::Rewriter rewriter(graph);
     return rewriter.run([](ir::Rewriter &to, const ir::Node &node) -> Expected<ir::ValueId> {
-        if (std::string(node.op->name) != "mean") return to.keep(node);
-        const std::string &mode = node.text("mode");
-        if (mode == "last") return to.map(node.inputs[0]); // the newest row is the last one so far
-        return to.to().node("running_mean", {to.map(node.inputs[0])}, {{"mode", mode}}, node.layer);
+        return node.op->streamed ? node.op->streamed(to, node) : to.keep(node);
     });
 }
 
@@ -61,14 +61,24 @@ Expected<Pace> pace_of(ir::Clock clock, uint32_t block) {
     return Status::usage(fmt::format("a block of {} input ticks cuts a hop of {}/{}", block, clock.den, clock.num));
 }
 
-Status check_block(const ir::Graph &graph, uint32_t block) {
-    if (block == 0 || block > (1u << 20)) return Status::usage(fmt::format("--block {}: expected 1 to {}", block, 1u << 20));
-    for (ir::ValueId v = 0; v < graph.values.size(); v++) {
-        if (!timed(graph, v)) continue;
-        if (auto pace = pace_of(graph.type(v).clock, block); !pace)
-            return Status::usage(
-                fmt::format("--block {}: {}; the natural block of this model is {} (its divisors that keep whole hops, and its multiples, fit)",
-                            block, pace.status().message(), natural_block(graph)));
+Status check_blocks(const ir::Graph &graph, const std::vector<uint32_t> &blocks) {
+    const uint32_t smallest = *std::min_element(blocks.begin(), blocks.end());
+    for (uint32_t block : blocks) {
+        if (block == 0 || block > largest_block)
+            return Status::usage(fmt::format("a block of {} input ticks: expected 1 to {}", block, largest_block));
+        if (std::count(blocks.begin(), blocks.end(), block) > 1)
+            return Status::usage(fmt::format("a block of {} input ticks is asked for twice", block));
+        if (block % smallest)
+            return Status::usage(fmt::format("blocks {} and {}: every block must be a multiple of the smallest, so that any can take "
+                                             "the stream over from any other",
+                                             smallest, block));
+        for (ir::ValueId v = 0; v < graph.values.size(); v++) {
+            if (!timed(graph, v)) continue;
+            if (auto pace = pace_of(graph.type(v).clock, block); !pace)
+                return Status::usage(fmt::format("{}; the natural block of this model is {} (its divisors that keep whole hops, "
+                                                 "and its multiples, fit)",
+                                                 pace.status().message(), natural_block(graph)));
+        }
     }
     return Status::ok();
 }

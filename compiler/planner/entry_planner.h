@@ -1,54 +1,99 @@
 // Plans one entry: gives every stored value a buffer, every region a kernel call, every state its place.
 // Why here: after regions are known; whole runs and streams differ only in rows per firing, rings and what survives between firings.
-// Needs: the whole-sequence graph, or the graph from make_streaming with a checked block. Fails: ops whose kernel does not exist for these shapes, by layer.
+// Needs: the whole-sequence graph, or the graph from make_streaming with checked blocks. Fails: ops whose kernel does not exist for these shapes, by layer.
 #pragma once
 #include "compiler/passes/fuse_regions.h"
 #include "compiler/passes/make_streaming.h"
-#include "compiler/planner/planned_call.h"
+#include "compiler/planner/choose.h"
+#include "compiler/planner/entry_plan.h"
+#include "compiler/planner/state_record.h"
+#include "compiler/planner/storage.h"
 
 namespace longwave::compiler {
 
-struct ConvolutionReport {
+// What an algorithm was chosen for, and instead of which.
+struct AlgorithmReport {
     std::string layer;
-    ConvolutionShape shape;
-    ConvolutionChoice choice;
+    Choice choice;
+};
+
+// What the buffer of a value must hold, for every reader in one entry.
+struct Demand {
+    uint32_t history = 0;  // older rows
+    uint32_t rows = 1;     // new rows at once, written or read
+    uint32_t multiple = 1; // a ring is a whole number of these
+    uint32_t granule = 1;  // a run: views find their rows in pieces of this size
+};
+
+// Where a value lies: rows in a buffer. In a whole run `history` zero rows stand before the first one. In a stream the buffer is a ring of `ring` rows.
+struct Stored {
+    BufferId buffer = 0;
+    uint32_t row_bytes = 0;
+    uint32_t rows = 1;    // new rows each time (run: rows of the sequence)
+    uint32_t ring = 1;    // rows of the buffer
+    uint32_t history = 0; // run: zero rows before the first
+};
+
+// The ring of a value in the record of a stream; none: 0 rows.
+struct Ring {
+    BufferId field = 0;
+    uint32_t rows = 0;
 };
 
 class EntryPlanner {
 public:
-    EntryPlanner(const ir::Graph &graph, EntryPlan::Kind kind, uint32_t block, std::string force_convolution, Storage &storage);
-    Expected<EntryPlan> plan();
-    const std::vector<ConvolutionReport> &convolutions() const { return reports_; }
+    struct Options {
+        EntryPlan::Kind kind = EntryPlan::Kind::run;
+        uint32_t block = 0;      // input ticks
+        bool shared = false;     // a stream entry beside others
+        std::string convolution; // algorithm to force, or empty
+    };
+    EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
+
+    // 1. Algorithms and regions; what every value's buffer must hold.
+    Status survey();
+    const std::vector<Demand> &demands() const { return demands_; }
+    uint32_t rows_of(ir::ValueId value) const; // new rows each firing, or rows of the sequence
+    bool stores(ir::ValueId value) const;      // an input of the entry, or what leaves a region
+    // 2. The plan; `rings` by value, for a stream.
+    Expected<EntryPlan> plan(const std::vector<Ring> &rings);
+
+    const std::vector<AlgorithmReport> &algorithms() const { return reports_; }
 
 private:
     friend class PlannedCall;
 
-    Status choose_convolutions();
-    Status place_values();
+    Status choose_algorithms();
+    void demand(const Region &region);
+    void place_values(const std::vector<Ring> &rings);
     Status plan_region(const Region &region);
     void plan_ports();
 
+    ir::Situation situation(size_t node) const;
     uint32_t input_of(ir::ValueId value) const; // number of the graph input that a value is made of
-    uint32_t rows_of(ir::ValueId value) const;  // new rows each firing, or rows of the sequence
     Pace pace(ir::ValueId value) const;
-    const Stored &stored(ir::ValueId value) const;
+    const Stored &stored(ir::ValueId value) const { return stored_[value]; }
     BufferId buffer(std::string name, Space space, uint64_t bytes);
-    bool streaming() const { return plan_.kind == EntryPlan::Kind::stream; }
-    ir::ValueId anchor_input(const Region &region) const;
-    uint32_t history_of(const Region &region) const; // older rows its anchor reads of that input
-    uint32_t stride_of(const Region &region) const;  // rows of that input for one output row
+    bool streaming() const { return options_.kind == EntryPlan::Kind::stream; }
+    const ir::Node &reader(const Region &region) const; // the anchor, or the view that it reads through
+    ir::Reach reach_of(const Region &region) const;
+    uint32_t stride_of(const Region &region) const; // rows of the first input for one output row
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
+    void clear_tail(ir::ValueId value, const std::string &name); // runs: rows after the end of the sequence become zero
     Step clear(BufferId buffer, uint64_t offset, uint64_t bytes, const std::string &name) const;
 
     const ir::Graph &graph_;
-    const uint32_t block_;
-    const std::string force_;
+    const Options options_;
     Storage &storage_;
+    StateRecord &record_;
     EntryPlan plan_;
     std::vector<Region> regions_;
-    std::vector<Stored> stored_;             // by value
-    std::vector<ConvolutionChoice> choices_; // by node
-    std::vector<ConvolutionReport> reports_;
+    std::vector<Demand> demands_;           // by value
+    std::vector<Stored> stored_;            // by value
+    std::vector<ir::Situation> situations_; // by node
+    std::vector<Choice> choices_;           // by node
+    std::vector<std::string> suffixes_;     // by node: tells it from others of its op in its layer
+    std::vector<AlgorithmReport> reports_;
 };
 
 // Sets Buffer::first and last, and the period of the plan.

@@ -1,61 +1,60 @@
 #include "compiler/planner/planned_call.h"
 #include "compiler/ops/op.h"
-#include "compiler/planner/convolution_calls.h"
-#include "compiler/planner/entry_planner.h"
-#include "schedules/kernel.h"
+#include "compiler/planner/rounding.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace longwave::compiler {
 
 namespace {
-constexpr uint64_t element_bytes = 4;
-constexpr uint64_t cache_line = 64;
-uint64_t aligned(uint64_t n) { return (n + cache_line - 1) / cache_line * cache_line; }
 
 nlohmann::json to_json(const ir::Attribute &attribute) {
     return std::visit([](const auto &value) { return nlohmann::json(value); }, attribute);
 }
+
 } // namespace
 
-PlannedCall::PlannedCall(EntryPlanner &planner, const ir::Node &of, ir::ValueId output, bool gated)
-    : KernelCall(of), planner_(planner), output_(output), gated_(gated), streaming_(planner.streaming()) {
+PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
+    : KernelCall(planner.situations_[region.anchor]), planner_(planner), region_(region) {
     spec_["params"] = nlohmann::json::object();
-    sequence_rows_ = planner.rows_of(output);
-    if (streaming_) rows_ = sequence_rows_;
-    else {
-        rows_ = tile_rows(sequence_rows_);
-        tiles_ = (sequence_rows_ + rows_ - 1) / rows_;
-    }
+    all_rows_ = planner.rows_of(region.output);
+    rows_ = situation.streaming ? all_rows_ : tile_rows(all_rows_);
+    tiles_ = (all_rows_ + rows_ - 1) / rows_;
 }
-
-const ir::Graph &PlannedCall::graph() const { return planner_.graph_; }
-const ir::Type &PlannedCall::type(size_t input) const { return planner_.graph_.type(node.inputs[input]); }
-const ir::Type &PlannedCall::result() const { return planner_.graph_.type(output_); }
-const std::vector<double> &PlannedCall::constant(const ir::Node &of, size_t input) const { return *planner_.graph_.constant(of.inputs[input])->data; }
-const ir::Node *PlannedCall::producer(size_t input) const { return planner_.graph_.producer(node.inputs[input]); }
-uint32_t PlannedCall::rows_of_input(size_t input) const { return planner_.rows_of(node.inputs[input]); }
-const ConvolutionChoice &PlannedCall::choice() const { return planner_.choices_[static_cast<size_t>(&node - planner_.graph_.nodes.data())]; }
-Storage &PlannedCall::storage() const { return planner_.storage_; }
 
 void PlannedCall::param(const std::string &name, ir::Attribute value) { spec_["params"][name] = to_json(value); }
 
-Status PlannedCall::convolution() { return plan_convolution(*this); }
+// ---- tiling ----------------------------------------------------------------------------------------------------------
 
-// ---- where rows lie ----
+void PlannedCall::one_call() {
+    rows_ = all_rows_;
+    tiles_ = 1;
+}
+
+void PlannedCall::ordered_tiles(uint32_t rows) {
+    rows_ = rows;
+    tiles_ = (all_rows_ + rows - 1) / rows;
+    ordered_ = true;
+}
+
+void PlannedCall::channel_tiles(uint32_t tiles, uint64_t tile_bytes) {
+    rows_ = all_rows_;
+    tiles_ = tiles;
+    channel_bytes_ = tile_bytes;
+}
+
+// ---- where rows lie --------------------------------------------------------------------------------------------------
 
 Place PlannedCall::rows_place(ir::ValueId value) const {
     const Stored &s = planner_.stored(value);
-    uint64_t row_bytes = s.row * element_bytes;
-    Place place{.buffer = s.buffer, .offset = s.history * row_bytes, .tile_bytes = channel_bytes_};
-    if (streaming_ && s.ring > s.rows) {
+    Place place{.buffer = s.buffer, .offset = uint64_t{s.history} * s.row_bytes, .tile_bytes = channel_bytes_};
+    if (situation.streaming && s.ring > s.rows) {
         place.slots = s.ring / s.rows;
-        place.slot_bytes = s.rows * row_bytes;
+        place.slot_bytes = uint64_t{s.rows} * s.row_bytes;
     }
-    if (!streaming_ && channel_bytes_ == 0 && tiles_ > 1) place.tile_bytes = rows_ * row_bytes;
+    if (channel_bytes_ == 0 && tiles_ > 1) place.tile_bytes = uint64_t{rows_} * s.row_bytes;
     return place;
 }
-
-void PlannedCall::read_rows(size_t input) { inputs_.push_back(rows_place(node.inputs[input])); }
 
 void PlannedCall::read_all(size_t input) {
     Place place = rows_place(node.inputs[input]);
@@ -64,32 +63,28 @@ void PlannedCall::read_all(size_t input) {
 }
 
 void PlannedCall::read_ring(size_t input, uint32_t reads) {
-    // A frame's ring is that of the samples, one op further up.
-    ir::ValueId value = node.inputs[input];
-    if (const ir::Node *frame = planner_.graph_.producer(value); frame && std::string_view(frame->op->name) == "frame") value = frame->inputs[0];
+    const ir::ValueId value = region_.view && input == 0 ? producer(0)->inputs[0] : node.inputs[input];
     const Stored &s = planner_.stored(value);
-    param("ring", s.ring);
+    param("ring", int64_t{s.ring});
     inputs_.push_back(Place{.buffer = s.buffer});
-    uint32_t fresh = rows_ * reads;
-    Scalar position{.kind = Scalar::Kind::slot};
-    if (streaming_) {
+    const uint32_t fresh = all_rows_ * reads, of_tile = rows_ * reads;
+    Scalar position{.kind = Scalar::Kind::slot, .tile_mul = tiles_ > 1 ? static_cast<int32_t>(of_tile) : 0};
+    if (situation.streaming) {
         position.modulus = s.ring / fresh;
         position.mul = static_cast<int32_t>(fresh);
     } else {
         position.value = static_cast<int32_t>(s.history);
-        position.tile_mul = static_cast<int32_t>(fresh);
     }
     scalars_.push_back(position);
 }
 
-void PlannedCall::write() { outputs_.push_back(rows_place(output_)); }
-
-void PlannedCall::weight(const std::string &name, const std::vector<float> &packed) {
-    weights_.push_back(Place{.buffer = storage().weights(node.layer + "." + name, packed)});
+void PlannedCall::write() {
+    result_ = outputs_.size();
+    outputs_.push_back(rows_place(region_.output));
 }
 
 void PlannedCall::valid_rows(size_t input) {
-    auto clock = type(input).clock;
+    const auto clock = type(input).clock;
     scalar({.kind = Scalar::Kind::length,
             .value = static_cast<int32_t>(rows_of_input(input)),
             .mul = static_cast<int32_t>(clock.num),
@@ -97,54 +92,14 @@ void PlannedCall::valid_rows(size_t input) {
             .add = planner_.input_of(node.inputs[input])}); // two documents have lengths of their own
 }
 
-// ---- what survives a call ----
-
-BufferId PlannedCall::remember(const std::string &name, uint64_t bytes) {
-    BufferId id = planner_.buffer(node.layer + " " + name, streaming_ ? Space::state : Space::arena, bytes);
-    if (!streaming_) planner_.plan_.steps.push_back(planner_.clear(id, 0, bytes, node.layer + " " + name));
-    return id;
-}
-
-std::pair<Place, Place> PlannedCall::carried(const std::string &name, uint64_t bytes, uint64_t tile_bytes) {
-    uint64_t slot = aligned(bytes);
-    Place read{.tile_bytes = tile_bytes};
-    Place written = read;
-    if (streaming_) {
-        read.buffer = written.buffer = remember(name, 2 * slot);
-        read.slots = written.slots = 2;
-        read.slot_bytes = written.slot_bytes = slot;
-        written.slot_add = 1;
-    } else { // a run fires once: from zeros into a buffer nobody reads
-        read.buffer = remember(name, slot);
-        written.buffer = planner_.buffer(node.layer + " " + name + " after", Space::arena, slot);
-    }
-    return {read, written};
-}
-
-void PlannedCall::carry(const std::string &name, uint64_t bytes, uint64_t tile_bytes) {
-    const auto [read, written] = carried(name, bytes, tile_bytes);
-    inputs_.push_back(read);
-    outputs_.push_back(written);
-}
-
-void PlannedCall::clear_tail(size_t input) {
-    const Stored &s = planner_.stored(node.inputs[input]);
-    auto clock = type(input).clock;
-    Step step{.kind = Step::Kind::zero_tail, .name = node.layer + " clear after the end"};
-    step.args.push_back(Place{.buffer = s.buffer, .offset = s.history * s.row * element_bytes});
-    step.rows = s.rows;
-    step.row_bytes = static_cast<uint32_t>(s.row * element_bytes);
-    step.mul = clock.num;
-    step.den = clock.den;
-    planner_.plan_.steps.push_back(std::move(step));
-}
-
-// ---- several steps for one op ----
-
-Place PlannedCall::rows_of_large_blocks(size_t input, uint32_t rows, uint32_t ago) {
+Place PlannedCall::large_block(size_t input, uint32_t rows, uint32_t ago) {
     const Stored &s = planner_.stored(node.inputs[input]);
     const uint32_t slots = s.ring / rows;
-    return {.buffer = s.buffer, .slot_bytes = rows * s.row * element_bytes, .tile_bytes = channel_bytes_, .slots = slots, .slot_add = slots - ago};
+    return {.buffer = s.buffer,
+            .slot_bytes = uint64_t{rows} * s.row_bytes,
+            .tile_bytes = channel_bytes_,
+            .slots = slots,
+            .slot_add = slots - ago};
 }
 
 void PlannedCall::add(Place rows) {
@@ -152,22 +107,45 @@ void PlannedCall::add(Place rows) {
     operands_.push_back(rows);
 }
 
-void PlannedCall::also(Step step) { planner_.plan_.steps.push_back(std::move(step)); }
+// ---- memory ----------------------------------------------------------------------------------------------------------
 
-// ---- tiling ----
-
-void PlannedCall::one_call() {
-    rows_ = sequence_rows_;
-    tiles_ = 1;
+Place PlannedCall::stored(const std::string &name, const Packed &packed) {
+    return {.buffer = planner_.storage_.weights(node.layer + "." + name, packed)};
 }
 
-void PlannedCall::channel_tiles(uint32_t tiles, uint64_t tile_bytes) {
-    rows_ = sequence_rows_;
-    tiles_ = tiles;
-    channel_bytes_ = tile_bytes;
+Place PlannedCall::derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) {
+    return {.buffer = planner_.storage_.derived(key + suffix(), bytes_of(elem, dims), fresh)};
 }
 
-// ---- what is fused behind, and the step ----
+Place PlannedCall::prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
+    EntryPlan &prepare = planner_.storage_.prepare();
+    prepare.buffers.push_back({.name = name, .space = Space::arena, .bytes = bytes_of(elem, dims)});
+    return {.buffer = static_cast<BufferId>(prepare.buffers.size() - 1)};
+}
+
+// A whole run begins with zeros in its arena.
+Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem, const std::vector<uint32_t> &dims) {
+    if (situation.streaming) return {.buffer = planner_.record_.field(node.layer, name + suffix(), kind, elem, dims)};
+    const std::string full = fmt::format("{} {}{}", node.layer, name, suffix());
+    const uint64_t bytes = bytes_of(elem, dims);
+    const BufferId id = planner_.buffer(full, Space::arena, bytes);
+    planner_.plan_.steps.push_back(planner_.clear(id, 0, bytes, full));
+    return {.buffer = id};
+}
+
+Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
+    if (!situation.streaming || !situation.shared) return own_memory(name, StateKind::copy, elem, dims);
+    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::cache, bytes_of(elem, dims))};
+}
+
+void PlannedCall::carry(const std::string &name) {
+    std::vector<ir::Type> types;
+    for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));
+    for (const ir::Carry &carry : node.op->stream(node, types).carries)
+        if (name == carry.name) outputs_.push_back(own_memory(name, StateKind::carry, carry.elem, carry.dims));
+}
+
+// ---- what is fused behind, and the steps -----------------------------------------------------------------------------
 
 Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
     nlohmann::json entry{{"op", op.op->name}};
@@ -175,11 +153,12 @@ Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
     for (size_t i = 0; i < op.inputs.size(); i++) {
         // The value itself may stand anywhere among the inputs of what commutes.
         if (op.inputs[i] == value) continue;
-        const ir::Constant *constant = planner_.graph_.constant(op.inputs[i]);
+        const ir::Constant *constant = graph().constant(op.inputs[i]);
         if (op.op->pointwise == ir::Pointwise::with_channels) {
             if (!constant) return Status::input(fmt::format("the operands of {} must be constants", op.op->name));
-            Place place{.buffer = storage().weights(fmt::format("{}.{}.{}", op.layer, op.op->name, i),
-                                                    planner_.graph_.type(op.output).packed(*constant->data))};
+            const std::vector<float> row = graph().type(op.output).packed(*constant->data);
+            Place place{.buffer = planner_.storage_.weights(fmt::format("{}.{}.{}", op.layer, op.op->name, i),
+                                                            Packed::f32({static_cast<uint32_t>(row.size())}, row))};
             place.tile_bytes = channel_bytes_;
             operands_.push_back(place);
         } else {
@@ -197,11 +176,41 @@ Step PlannedCall::step() const {
               .layer = node.layer,
               .spec = spec_.dump()};
     step.tiles = tiles_;
+    step.ordered = ordered_ && tiles_ > 1;
+    if (situation.streaming) {
+        const Pace pace = planner_.pace(region_.output);
+        step.period = pace.period;
+        step.phase = pace.phase;
+    }
     for (auto *places : {&inputs_, &weights_, &operands_})
-        for (const Place &place : *places) step.args.push_back(place);
-    for (const Scalar &scalar : scalars_) step.args.push_back(scalar);
-    for (const Place &place : outputs_) step.args.push_back(place);
+        for (const Place &place : *places) step.args.emplace_back(place);
+    for (const Scalar &scalar : scalars_) step.args.emplace_back(scalar);
+    for (const Place &place : outputs_) step.args.emplace_back(place);
     return step;
+}
+
+// The same call with its rows written where nobody reads them.
+Step PlannedCall::thrown_away(Step step) const {
+    const Stored &s = planner_.stored(region_.output);
+    const BufferId nowhere = planner_.buffer(node.layer + " thrown away", Space::arena, uint64_t{all_rows_} * s.row_bytes);
+    const size_t argument = step.args.size() - outputs_.size() + result_;
+    step.args[argument] = Place{.buffer = nowhere, .tile_bytes = std::get<Place>(step.args[argument]).tile_bytes};
+    step.replay_from = replay_;
+    return step;
+}
+
+void PlannedCall::finish() {
+    Step whole = step();
+    if (situation.shared && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
+    planner_.plan_.steps.push_back(std::move(whole));
+}
+
+void PlannedCall::also(Step step, uint32_t replay) {
+    if (situation.shared && replay) {
+        planner_.plan_.rebuild.push_back(step);
+        planner_.plan_.rebuild.back().replay_from = replay;
+    }
+    planner_.plan_.steps.push_back(std::move(step));
 }
 
 } // namespace longwave::compiler

@@ -7,8 +7,9 @@ constexpr uint64_t alignment = 64;
 uint64_t aligned(uint64_t n) { return (n + alignment - 1) / alignment * alignment; }
 } // namespace
 
-BufferId Storage::weights(const std::string &name, const void *bytes, size_t size) {
-    std::string content(static_cast<const char *>(bytes), size);
+BufferId Storage::weights(const std::string &name, const Packed &packed) {
+    const size_t size = packed.bytes.size();
+    std::string content(packed.bytes.begin(), packed.bytes.end());
     if (auto found = by_content_.find(content); found != by_content_.end()) return found->second;
     Buffer buffer{.name = name, .space = Space::weights, .bytes = size, .offset = aligned(weight_bytes_.size())};
     weight_bytes_.resize(buffer.offset);
@@ -17,14 +18,6 @@ BufferId Storage::weights(const std::string &name, const void *bytes, size_t siz
     buffers_.push_back(std::move(buffer));
     by_content_.emplace(std::move(content), id);
     return id;
-}
-
-BufferId Storage::weights(const std::string &name, const std::vector<float> &values) {
-    return weights(name, values.data(), values.size() * sizeof(float));
-}
-
-BufferId Storage::weights(const std::string &name, const std::vector<double> &values) {
-    return weights(name, values.data(), values.size() * sizeof(double));
 }
 
 BufferId Storage::derived(const std::string &key, uint64_t bytes, bool *fresh) {

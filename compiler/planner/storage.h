@@ -5,15 +5,10 @@
 
 namespace longwave::compiler {
 
-// Ids of shared buffers have the top bit set; an entry's own buffers count from 0.
-inline constexpr BufferId shared_buffer = 0x80000000u;
-
 class Storage {
 public:
     // Packed little-endian bytes; 64-aligned in the segment. Equal bytes give the same buffer.
-    BufferId weights(const std::string &name, const void *bytes, size_t size);
-    BufferId weights(const std::string &name, const std::vector<float> &values);
-    BufferId weights(const std::string &name, const std::vector<double> &values);
+    BufferId weights(const std::string &name, const Packed &packed);
     // A buffer that prepare steps fill, found again by `key`. *fresh says whether the caller must add those steps.
     BufferId derived(const std::string &key, uint64_t bytes, bool *fresh);
 

@@ -1,0 +1,61 @@
+#include "compiler/planner/choose.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace longwave::compiler {
+
+namespace {
+
+using Where = ir::Algorithm::Where;
+
+// Why an algorithm is of no use for whole sequences, or for streams; empty when it is.
+std::string elsewhere(const ir::Algorithm &algorithm, bool streaming) {
+    if (streaming && algorithm.where == Where::whole_sequences) return "it computes whole sequences";
+    if (!streaming && algorithm.where == Where::streams) return "it is a streaming form";
+    return {};
+}
+
+struct Candidate {
+    const ir::Algorithm *algorithm;
+    ir::Estimate estimate;
+};
+
+} // namespace
+
+Expected<Choice> choose(const ir::Situation &situation, const std::string &force) {
+    std::vector<Candidate> candidates;
+    std::string reasons;
+    for (const ir::Algorithm *algorithm : situation.node.op->algorithms) {
+        const std::string other = elsewhere(*algorithm, situation.streaming);
+        const bool forced = force == algorithm->name;
+        if (!other.empty()) continue;
+        ir::Estimate estimate = algorithm->estimate(situation);
+        if (forced && !estimate.refused.empty())
+            return Status::usage(fmt::format("--convolution {} does not apply: {}", force, estimate.refused));
+        if (forced) return Choice{.algorithm = algorithm, .figures = estimate.figures, .cost = estimate.cost};
+        if (estimate.refused.empty()) candidates.push_back({algorithm, std::move(estimate)});
+        else reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", algorithm->name, estimate.refused);
+    }
+    if (candidates.empty()) return Status::input(fmt::format("no algorithm computes this {} ({})", situation.node.op->name, reasons));
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate &a, const Candidate &b) { return a.estimate.cost < b.estimate.cost; });
+    const Candidate &best = candidates[0];
+    Choice choice{.algorithm = best.algorithm, .figures = best.estimate.figures, .cost = best.estimate.cost};
+    if (candidates.size() > 1)
+        choice.runner_up =
+            fmt::format("{}, +{:.0f} %", candidates[1].algorithm->name, 100 * (candidates[1].estimate.cost / choice.cost - 1));
+    return choice;
+}
+
+Status check_algorithm_name(const std::string &name) {
+    if (name.empty()) return Status::ok();
+    std::string known;
+    for (const ir::OpDef *op : ir::all_ops())
+        for (const ir::Algorithm *algorithm : op->algorithms) {
+            if (name == algorithm->name) return Status::ok();
+            known += (known.empty() ? "" : ", ") + std::string(algorithm->name);
+        }
+    return Status::usage(fmt::format("--convolution {}: expected one of {}", name, known));
+}
+
+} // namespace longwave::compiler

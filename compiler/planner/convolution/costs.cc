@@ -1,0 +1,31 @@
+#include "compiler/planner/convolution/costs.h"
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace longwave::compiler::costs {
+
+namespace {
+
+const char text[] =
+#include "long_conv_costs.inc"
+    ;
+
+double at(const char *table, double where, size_t column) {
+    static const nlohmann::json json = nlohmann::json::parse(text);
+    const auto &rows = json.at(table);
+    auto x = [&](size_t i) { return std::log2(rows[i][0].get<double>()); };
+    auto y = [&](size_t i) { return rows[i][column].get<double>(); };
+    const double wanted = std::clamp(std::log2(where), x(0), x(rows.size() - 1));
+    size_t i = 1;
+    while (i + 1 < rows.size() && wanted > x(i)) i++;
+    return y(i - 1) + (y(i) - y(i - 1)) * (wanted - x(i - 1)) / (x(i) - x(i - 1));
+}
+
+} // namespace
+
+double direct(double rows, double taps) { return at("direct", rows, 1) + taps * at("direct", rows, 2); }
+double transforms(double length) { return at("transform", length, 1); }
+double partition(double bytes) { return at("partition", bytes, 1); }
+
+} // namespace longwave::compiler::costs

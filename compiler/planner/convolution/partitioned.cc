@@ -1,0 +1,56 @@
+// partitioned: streams, blocks of the kernel as long as the stream's block, over a ring of past spectra.
+#include "compiler/planner/convolution/costs.h"
+#include "compiler/planner/convolution/kernels.h"
+
+namespace longwave::compiler::convolution {
+
+void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p) {
+    call.kernel("long_conv_partitioned");
+    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
+    shape_params(call, shape);
+    call.param("block", int64_t{p.length});
+    call.param("partitions", int64_t{p.count});
+    const PartitionedPlaces places = partitioned_places(call, shape, p, "");
+    call.read_all(0);
+    call.input(places.past);
+    call.input(places.tail);
+    call.weight(places.spectrum);
+    call.weight(places.twiddles);
+    call.scalar(newest_slot(p));
+    call.output(places.newest);
+    call.write();
+    call.output(places.tail_out);
+    // The tail of the last block is a product with the spectra of `count` blocks.
+    call.replay(p.count);
+}
+
+namespace {
+
+Partitions partitions_of(const Figures &figures) { return {.length = figures.at("length"), .count = figures.at("partitions")}; }
+
+Estimate estimate(const Situation &situation) {
+    Estimate estimate{.refused = no_transform(situation)};
+    if (!estimate.refused.empty()) return estimate;
+    const uint32_t taps = situation.type(1).dims[2], partitions = (taps + situation.rows - 1) / situation.rows;
+    estimate.cost = costs::transforms(situation.rows) + partitions * product_cost(situation, taps);
+    estimate.figures.put("length", situation.rows);
+    estimate.figures.put("partitions", partitions);
+    return estimate;
+}
+
+Reach reach(const Situation &situation, const Figures &figures) {
+    return {.history = situation.shared ? figures.at("partitions") * figures.at("length") : 0};
+}
+
+Status plan(KernelCall &call) {
+    call_partitioned(call, Shape(call.situation), partitions_of(call.figures()));
+    return Status::ok();
+}
+
+} // namespace
+
+extern const ir::Algorithm partitioned;
+const ir::Algorithm partitioned{
+    .name = "partitioned", .where = ir::Algorithm::Where::streams, .estimate = estimate, .reach = reach, .plan = plan};
+
+} // namespace longwave::compiler::convolution
