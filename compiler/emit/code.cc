@@ -22,7 +22,7 @@ bool accepts(const schedules::KernelArg &arg, const Scalar &s, uint32_t tiles) {
 
 // Rows of one element may start anywhere; all other buffers start on a cache line, and the code assumes it.
 uint16_t alignment_of(const schedules::KernelArg &arg) {
-    return arg.elem == schedules::Elem::f32 && !arg.dims.empty() && arg.dims[0].extent > 1 ? 64 : 0;
+    return arg.elem == Elem::f32 && !arg.dims.empty() && arg.dims[0].extent > 1 ? 64 : 0;
 }
 
 // Plan and kernel must agree on the arguments of a step.
