@@ -5,15 +5,14 @@
 namespace longwave::compiler {
 
 std::array<uint8_t, 32> identity_of(const ir::Graph &graph) {
-    static_assert(artifact::hash_bytes == 32);
     std::string text = ir::print(graph);
-    std::array<uint8_t, 32> hash{};
+    uint8_t hash[artifact::hash_bytes];
     for (const ir::Constant &constant : graph.constants) {
-        artifact::hash(constant.data->data(), constant.data->size() * sizeof(double), hash.data());
-        text.append(hash.begin(), hash.end());
+        artifact::hash(constant.data->data(), constant.data->size() * sizeof(double), hash);
+        text.append(std::begin(hash), std::end(hash));
     }
-    artifact::hash(text.data(), text.size(), hash.data());
-    return hash;
+    artifact::hash(text.data(), text.size(), hash);
+    return std::to_array(hash);
 }
 
 } // namespace longwave::compiler

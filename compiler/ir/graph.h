@@ -10,6 +10,8 @@
 
 namespace longwave::ir {
 
+using longwave::Elem;
+
 // Ticks of a value for each tick of the input. {1,1}: the input's own rate; {1,160}: one row every 160 samples; {0,1}: no time axis
 // (a constant, or one row for a whole sequence).
 struct Clock {

@@ -20,7 +20,7 @@ void print_step(std::string &text, const char *what, size_t i, const Step &s) {
                                                      : fmt::format("zero_tail {} rows of {}", s.rows, s.row_bytes));
     if (s.period > 1) text += fmt::format(" every {} at {}", s.period, s.phase);
     if (s.replay_from) text += fmt::format(" replays {}..{}", s.replay_from, s.replay_to);
-    if (s.tiles > 1) text += fmt::format(s.ordered ? " x{} in order" : " x{}", s.tiles);
+    if (s.tiles > 1) text += fmt::format(" x{}{}", s.tiles, s.ordered ? " in order" : "");
     for (const auto &arg : s.args) {
         if (auto *p = std::get_if<Place>(&arg)) {
             text += fmt::format(" {}{}+{}", p->buffer & shared_buffer  ? "s" : p->buffer & state_buffer ? "r" : "b",

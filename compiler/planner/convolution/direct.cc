@@ -7,7 +7,10 @@ namespace {
 
 Estimate estimate(const Situation &situation) {
     if (situation.node.integer("two_sided")) return {.refused = "it is one-sided, and the convolution has two sides"};
-    return {.cost = costs::direct(situation.rows, Shape(situation).taps)};
+    const uint32_t taps = Shape(situation).taps;
+    Estimate estimate{.cost = costs::direct(situation.rows, taps)};
+    estimate.figures.put("taps", taps);
+    return estimate;
 }
 
 Reach reach(const Situation &situation, const Figures &) { return {.history = Shape(situation).taps - 1}; }

@@ -13,6 +13,7 @@ Estimate with_ratio(const Situation &situation, uint32_t taps, uint32_t ratio) {
     const uint32_t large = ratio * situation.rows, partitions = 2 * ratio, tail = (taps - 2 * large + large - 1) / large;
     Estimate estimate;
     estimate.cost = costs::transforms(situation.rows) + costs::transforms(large) + (partitions + tail) * product_cost(situation, taps);
+    estimate.figures.put("taps", taps);
     estimate.figures.put("length", situation.rows);
     estimate.figures.put("partitions", partitions);
     estimate.figures.put("tail_length", large);

@@ -33,6 +33,7 @@ Estimate estimate(const Situation &situation) {
     if (!estimate.refused.empty()) return estimate;
     const uint32_t taps = situation.type(1).dims[2], partitions = (taps + situation.rows - 1) / situation.rows;
     estimate.cost = costs::transforms(situation.rows) + partitions * product_cost(situation, taps);
+    estimate.figures.put("taps", taps);
     estimate.figures.put("length", situation.rows);
     estimate.figures.put("partitions", partitions);
     return estimate;

@@ -2,7 +2,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/passes/plan_memory.h"
-#include "compiler/planner/entry_planner.h"
+#include "compiler/planner/stream_family.h"
 #include <doctest/doctest.h>
 
 using namespace longwave;
@@ -27,6 +27,14 @@ const char *small = R"(graph "small"
 output "y" %4
 )";
 
+Expected<EntryPlan> plan_run(const ir::Graph &g, uint32_t capacity, const std::string &convolution) {
+    Storage storage;
+    StateRecord record;
+    EntryPlanner planner(g, {.block = capacity, .convolution = convolution}, storage, record);
+    LW_TRY(planner.survey());
+    return planner.plan({});
+}
+
 uint64_t end_of(const Buffer &b) { return b.offset + b.bytes; }
 
 } // namespace
@@ -45,47 +53,60 @@ TEST_CASE("pace: a block holds whole hops, or a hop whole blocks") {
     CHECK(cut.status().fault() == Fault::usage);
 }
 
+namespace {
+
+// A long convolution of 64 channels in a plan: rows of the sequence, or of a block.
+struct Problem {
+    uint32_t taps, rows;
+    bool streaming = false, two_sided = false;
+};
+
+Expected<Choice> choose_for(const Problem &problem, const std::string &force = "") {
+    const auto g = graph("graph \"one\"\n%0 = input \"x\" features : f32[64] @1/1\n%1 = const \"k\" : [" +
+                         std::string(problem.two_sided ? "2" : "1") + ",64," + std::to_string(problem.taps) +
+                         "]\n%2 = const \"D\" : [1,64]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
+                         (problem.two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
+    return choose({.graph = g, .node = g.nodes[0], .rows = problem.rows, .streaming = problem.streaming}, force);
+}
+
+std::string name_of(const Expected<Choice> &choice) { return choice ? choice->algorithm->name : choice.status().message(); }
+
+} // namespace
+
 TEST_CASE("convolution: the planner prefers direct for few taps and transforms for many") {
-    auto choose = [](uint32_t taps, uint32_t rows, bool streaming) {
-        return choose_convolution({.channels = 64, .taps = taps, .rows = rows, .streaming = streaming}, "");
-    };
-    CHECK(choose(16, 4096, false)->algorithm == Algorithm::direct);
-    CHECK(choose(4096, 4096, false)->algorithm == Algorithm::right_angle);
-    CHECK(choose(500, 160, true)->algorithm == Algorithm::partitioned);
-    CHECK(choose(500, 160, true)->partitions == 4);
-    auto longest = choose(16000, 160, true);
-    CHECK(longest->algorithm == Algorithm::nonuniform);
-    CHECK(longest->partitions * 160 == 2 * longest->tail_length); // the tail begins where its first result is needed
-    CHECK(2 * longest->tail_length + longest->tail_partitions * longest->tail_length >= 16000);
-    CHECK(choose(64, 1, true)->algorithm == Algorithm::direct); // one row a block has no transform
-    CHECK_FALSE(choose(4096, 4096, false)->runner_up.empty());
+    CHECK(name_of(choose_for({16, 4096})) == "direct");
+    CHECK(name_of(choose_for({4096, 4096})) == "right_angle");
+    const auto blocks = choose_for({500, 160, true});
+    CHECK(name_of(blocks) == "partitioned");
+    CHECK(blocks->figures.at("partitions") == 4);
+    const auto longest = choose_for({16000, 160, true});
+    REQUIRE(name_of(longest) == "nonuniform");
+    const uint32_t tail = longest->figures.at("tail_length");
+    CHECK(longest->figures.at("partitions") * 160 == 2 * tail); // the tail begins where its first result is needed
+    CHECK(2 * tail + longest->figures.at("tail_partitions") * tail >= 16000);
+    CHECK(name_of(choose_for({64, 1, true})) == "direct"); // one row a block has no transform
+    CHECK_FALSE(choose_for({4096, 4096})->runner_up.empty());
 }
 
 TEST_CASE("convolution: what cannot be forced is refused with the reason") {
-    ConvolutionShape two_sided{.channels = 64, .taps = 64, .rows = 64, .two_sided = true};
-    auto refused = choose_convolution(two_sided, "direct");
-    REQUIRE_FALSE(refused);
-    CHECK(refused.status().message().find("two sides") != std::string::npos);
-    CHECK_FALSE(choose_convolution(two_sided, "fastest"));
-    ConvolutionShape prime{.channels = 64, .taps = 64, .rows = 7, .streaming = true};
-    auto no_transform = choose_convolution(prime, "partitioned");
-    REQUIRE_FALSE(no_transform);
-    CHECK(no_transform.status().message().find("7 rows") != std::string::npos);
-    ConvolutionShape brief{.channels = 64, .taps = 640, .rows = 80, .streaming = true};
-    auto no_tail = choose_convolution(brief, "nonuniform");
-    REQUIRE_FALSE(no_tail);
-    CHECK(no_tail.status().message().find("640 taps are too few") != std::string::npos);
+    const Problem two_sided{64, 64, false, true};
+    CHECK(name_of(choose_for(two_sided, "direct")).find("two sides") != std::string::npos);
+    CHECK(name_of(choose_for({64, 7, true}, "partitioned")).find("7 rows") != std::string::npos);
+    CHECK(name_of(choose_for({640, 80, true}, "nonuniform")).find("640 taps are too few") != std::string::npos);
+    CHECK(check_algorithm_name("direct"));
+    const Status unknown = check_algorithm_name("fastest");
+    CHECK(unknown.fault() == Fault::usage);
+    CHECK(unknown.message().find("right_angle") != std::string::npos);
 }
 
 TEST_CASE("stream plan: a convolution's input is a ring of its history and one block") {
     auto g = make_streaming(graph(small));
     REQUIRE(g);
     Storage storage;
-    EntryPlanner planner(*g, EntryPlan::Kind::stream, 4, "direct", storage);
-    auto plan = planner.plan();
-    INFO(plan.status().message());
-    REQUIRE(plan);
-    plan_memory(*plan);
+    auto family = plan_streams(*g, {4}, "direct", storage);
+    INFO(family.status().message());
+    REQUIRE(family);
+    const EntryPlan *plan = &family->entries[0];
     REQUIRE(plan->steps.size() == 1); // gelu is an epilogue
     CHECK(plan->steps[0].spec.find("\"gelu\"") != std::string::npos);
     // 7 rows back and 4 new ones: 12 is the next multiple of 4; the slot of a block follows from its number.
@@ -95,14 +116,15 @@ TEST_CASE("stream plan: a convolution's input is a ring of its history and one b
     const auto &position = std::get<Scalar>(plan->steps[0].args[2]);
     CHECK(position.modulus == 3);
     CHECK(position.mul == 4);
-    CHECK(plan->state_bytes == 12 * 16 * 4);
+    REQUIRE(family->record.fields().size() == 1);
+    CHECK(family->record.fields()[0].kind == StateKind::history);
+    CHECK(family->record.fields()[0].dims == std::vector<uint32_t>{12, 16});
+    CHECK(family->record.bytes() == 12 * 16 * 4);
 }
 
 TEST_CASE("run plan: the same convolution reads behind zero rows, tile by tile") {
-    Storage storage;
     auto g = graph(small);
-    EntryPlanner planner(g, EntryPlan::Kind::run, 200, "direct", storage);
-    auto plan = planner.plan();
+    auto plan = plan_run(g, 200, "direct");
     INFO(plan.status().message());
     REQUIRE(plan);
     REQUIRE(plan->steps.size() == 3);
@@ -123,9 +145,7 @@ TEST_CASE("run plan: copies of one channel are the lanes of a row, filled up wit
             graph("graph \"copies\"\n%0 = input \"x\" features : f32[1] @1/1\n%1 = const \"k\" : [" + rows + ",1,8]\n%2 = const \"D\" : [2,1]\n" +
                   "%3 = long_conv(%0, %1, %2) {channels=2, two_sided=" + (two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
         CHECK(g.type(3).dims == std::vector<uint32_t>{2});
-        Storage storage;
-        EntryPlanner planner(g, EntryPlan::Kind::run, 64, two_sided ? "right_angle" : "direct", storage);
-        auto plan = planner.plan();
+        auto plan = plan_run(g, 64, two_sided ? "right_angle" : "direct");
         INFO(plan.status().message());
         REQUIRE(plan);
         CHECK(plan->steps.back().spec.find("\"copies\":16") != std::string::npos);
@@ -140,8 +160,7 @@ TEST_CASE("run plan: behind a convolution with padding lanes, what makes somethi
         text.replace(text.find("gelu"), 4, op);
         for (size_t at; (at = text.find("16")) != std::string::npos;) text.replace(at, 2, channels);
         auto g = graph(text);
-        Storage storage;
-        auto plan = EntryPlanner(g, EntryPlan::Kind::run, 64, "right_angle", storage).plan();
+        auto plan = plan_run(g, 64, "right_angle");
         REQUIRE(plan);
         return plan->steps.back().spec;
     };
@@ -179,4 +198,70 @@ output "y" %3
     REQUIRE_FALSE(stream);
     CHECK(stream.status().fault() == Fault::usage);
     CHECK(stream.status().message().find("layer block.0.conv looks ahead") != std::string::npos);
+}
+
+TEST_CASE("streams of several blocks: one record, rings that hold the longest look-back and the largest block") {
+    auto g = make_streaming(graph(small));
+    REQUIRE(g);
+    Storage storage;
+    auto family = plan_streams(*g, {1, 4, 12}, "direct", storage);
+    INFO(family.status().message());
+    REQUIRE(family);
+    REQUIRE(family->entries.size() == 3);
+    REQUIRE(family->record.fields().size() == 1);
+    CHECK(family->record.fields()[0].dims == std::vector<uint32_t>{36, 16}); // 7 back, twice 12 new, a multiple of 12
+    for (const EntryPlan &entry : family->entries) {
+        CHECK(entry.inputs[0].place.slots * entry.block == 36);
+        CHECK(entry.cache_bytes == 0);
+        CHECK(entry.rebuild.empty());
+    }
+}
+
+TEST_CASE("streams of several blocks: spectra are a cache of their entry, made again from the history") {
+    std::string text = small;
+    text.replace(text.find("16,8]"), 5, "16,64]");
+    auto g = make_streaming(graph(text));
+    REQUIRE(g);
+    Storage storage;
+    auto alone = plan_streams(*g, {16}, "partitioned", storage);
+    REQUIRE(alone);
+    CHECK(alone->entries[0].cache_bytes == 0);
+    CHECK(alone->entries[0].rebuild.empty());
+    CHECK(alone->record.fields().size() == 3); // samples, spectra, tail
+    auto family = plan_streams(*g, {16, 32}, "partitioned", storage);
+    REQUIRE(family);
+    CHECK(family->record.fields().size() == 1);
+    for (EntryPlan &entry : family->entries) {
+        plan_memory(entry);
+        CHECK(entry.cache_bytes > 0);
+        REQUIRE(entry.rebuild.size() == 1);
+        CHECK(entry.rebuild[0].replay_from == 64 / entry.block);
+        for (const Argument &argument : entry.rebuild[0].args)
+            if (const auto *place = std::get_if<Place>(&argument)) CHECK((place->buffer & state_buffer ? place->slots > 1 : true));
+    }
+}
+
+TEST_CASE("streams of several blocks: each is a multiple of the smallest and cuts no hop") {
+    auto g = make_streaming(graph(small));
+    REQUIRE(g);
+    CHECK(check_blocks(*g, {1, 64, 320}));
+    const Status uneven = check_blocks(*g, {64, 160});
+    CHECK(uneven.fault() == Fault::usage);
+    CHECK(uneven.message().find("multiple of the smallest") != std::string::npos);
+    CHECK_FALSE(check_blocks(*g, {16, 16}));
+    CHECK_FALSE(check_blocks(*g, {0}));
+}
+
+TEST_CASE("a delay reaches the port in input ticks, behind a stride as well") {
+    auto g = graph(R"(graph "late"
+%0 = input "x" features : f32[16] @1/1 causal delay=6
+%1 = const "w" : [16,16,2,1]
+%2 = conv2d(%0, %1) {stride_t=2, stride_f=1, groups=1, bias=0, frequency=0} ; layer conv
+output "y" %2
+)");
+    Storage storage;
+    auto family = plan_streams(g, {2}, "", storage);
+    INFO(family.status().message());
+    REQUIRE(family);
+    CHECK(family->entries[0].outputs[0].delay == 6);
 }
