@@ -36,14 +36,18 @@ fs::path cache_folder(const std::string &given) {
 // {"args":[{"name":"x","kind":"input","elem":"f32","dims":[[96,1],[4,96]]}, …],"scratch_bytes":0}
 schedules::Signature parse_signature(const std::string &text) {
     using namespace schedules;
-    static const std::map<std::string, ArgKind> kinds = {{"input", ArgKind::input}, {"output", ArgKind::output}, {"scalar", ArgKind::scalar}};
-    static const std::map<std::string, Elem> elems = {{"f32", Elem::f32}, {"i32", Elem::i32}, {"f64", Elem::f64}, {"u8", Elem::u8}};
+    static const std::map<std::string, ArgKind> kinds = {{"input", ArgKind::input}, {"output", ArgKind::output}, {"inout", ArgKind::inout}, {"scalar", ArgKind::scalar}};
+    static const std::map<std::string, Elem> elems = {{"f32", Elem::f32}, {"i32", Elem::i32}, {"f64", Elem::f64}};
     auto json = nlohmann::json::parse(text);
     Signature signature{.scratch_bytes = json.at("scratch_bytes")};
     for (const auto &entry : json.at("args")) {
         KernelArg arg{.name = entry.at("name"), .kind = kinds.at(entry.at("kind")), .elem = elems.at(entry.at("elem"))};
         if (entry.contains("dims"))
             for (const auto &dim : entry.at("dims")) arg.dims.push_back({dim.at(0), dim.at(1)});
+        if (arg.kind == ArgKind::scalar) {
+            arg.high = entry.at("high");
+            arg.multiple = entry.at("multiple");
+        }
         signature.args.push_back(std::move(arg));
     }
     return signature;
