@@ -20,7 +20,7 @@ static void build_conv2d(KernelBuilder &k) {
     params.require(!depthwise || (groups == in_c && in_c == out_c), "'groups' must be 1, or equal to in_c and out_c");
     params.require(in_c == 1 || in_row == in_f * in_width, "'in_row' may exceed the row only when in_c is 1");
     const int reach = (time - 1) * dilation_t; // rows before the newest tap
-    params.require(ring >= rows * stride_t + std::max(0, reach - phase), "'ring' must hold the new rows and their history");
+    params.require(ring >= int64_t{rows} * stride_t + std::max(0, reach - phase), "'ring' must hold the new rows and their history");
     const int used_f = (out_f - 1) * stride_f + frequency; // frequencies the taps touch, padding included
     params.require(phase < rows * stride_t, "'phase' must lie in the new rows");
 
@@ -30,7 +30,7 @@ static void build_conv2d(KernelBuilder &k) {
     ImageParam w = depthwise ? k.weight("w", dense({width, frequency, time})) : k.weight("w", dense({width, in_c, frequency, time}));
     ImageParam bias;
     if (has_bias) bias = k.weight("bias", dense({width}));
-    Expr position = k.scalar("position");
+    Expr position = k.scalar("position", ring - rows * stride_t);
 
     // THE ALGORITHM
     Var c("c"), f("f"), r("r"), i("i"), n("n");

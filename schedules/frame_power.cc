@@ -60,7 +60,7 @@ static void build_frame_power(KernelBuilder &k) {
     const int rows = k.params.integer("rows", 1, 1 << 20), ring = k.params.integer("ring", 1, 1 << 28), chunk = std::gcd(hop, window);
     k.params.require((n_fft & (n_fft - 1)) == 0, "'n_fft' must be a power of two");
     k.params.require(window <= n_fft, "'window' must not exceed n_fft");
-    k.params.require(ring >= rows * hop + std::max(0, window - hop), "'ring' must hold rows*hop samples and the window before them");
+    k.params.require(ring >= int64_t{rows} * hop + std::max(0, window - hop), "'ring' must hold rows*hop samples and the window before them");
     k.params.require(ring % chunk == 0, "'ring' must be a multiple of gcd(hop, window)");
     const FrameShape shape = frame_shape(n_fft);
     const FrameTables tables = frame_tables(n_fft);
@@ -70,7 +70,7 @@ static void build_frame_power(KernelBuilder &k) {
     ImageParam samples = k.input("samples", dense({ring}));
     ImageParam weights = k.weight("window", dense({window}));
     ImageParam table = k.weight("twiddles", dense({tables.size}));
-    Expr position = k.scalar("position");
+    Expr position = k.scalar("position", ring - rows * hop, chunk);
 
     // THE ALGORITHM
     // n_fft real samples are n_fft/2 complex ones (even, odd), as a matrix n = columns·n1 + n2, k = k1 + rows·k2: transforms along n1, a twist, transforms

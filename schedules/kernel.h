@@ -12,6 +12,8 @@
 // - The function is `int f(void **args)` (Halide's argv form, symbol `<symbol>_argv`); args[i] is a halide_buffer_t* or int32_t*, args[0] is void** user context ->
 //   Scratch* = struct { char *base; uint64_t size, used; }: base 64-byte aligned, size at least the kernel's scratch_bytes, used 0 between calls.
 // - Argument order (after the context): inputs, weights, operands of the epilogue in order, scalars, outputs.
+// - A scalar is an int32 whose whole range the signature states: 0 … high, multiples of `multiple`. The schedule derives it from its own indices, so a plan
+//   can be held against it without knowing the kernel. Kernels clamp a scalar before they address with it.
 // - A *ring* is a buffer of `ring` rows in which the reader finds its newest row at `position + rows − 1` and older ones before it, modulo `ring`. Every firing
 //   writes `rows` rows in one piece (position + rows ≤ ring), so only the history wraps. A whole sequence is a ring that is written once: its history rows are
 //   zero. `ring` ≥ rows + history.
@@ -24,6 +26,7 @@
 
 namespace longwave::schedules {
 
+using longwave::Elem;
 enum class ArgKind : uint8_t { input = 0, output = 1, inout = 2, scalar = 3 };
 
 struct Dim {
@@ -37,8 +40,9 @@ struct KernelArg {
     Elem elem = Elem::f32;
     std::vector<Dim> dims;  // empty for scalars
     uint16_t alignment = 0; // bytes the code assumes of the first element's address; 0: that of the element
-    int32_t high = 0;       // scalars: the kernel accepts 0 … high, and of these
-    int32_t multiple = 1;   // only multiples of this
+    // Scalars: the kernel accepts multiples of `multiple` from 0 to `high`, and nothing else. Stated by the schedule, from what its indices allow.
+    int32_t high = 0;
+    int32_t multiple = 1;
 };
 
 // What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so it cannot disagree with the code.

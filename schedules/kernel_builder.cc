@@ -41,9 +41,11 @@ ImageParam KernelBuilder::add(std::vector<ImageParam> &list, const std::string &
 ImageParam KernelBuilder::input(const std::string &name, const Shape &shape, Type type) { return add(inputs_, name, shape, type); }
 ImageParam KernelBuilder::weight(const std::string &name, const Shape &shape, Type type) { return add(weights_, name, shape, type); }
 
-Expr KernelBuilder::scalar(const std::string &name) {
-    scalars_.emplace_back(name);
-    return scalars_.back();
+Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
+    params.require(high >= 0 && multiple >= 1 && high % multiple == 0, "scalar '" + name + "' has no value");
+    scalars_.push_back({Param<int>(name), high, multiple});
+    const Expr value = clamp(scalars_.back().param, 0, high);
+    return multiple == 1 ? value : value / multiple * multiple;
 }
 
 void KernelBuilder::no_epilogue() const {
@@ -115,7 +117,7 @@ void KernelBuilder::finish() const {
 std::vector<Argument> KernelBuilder::arguments() const {
     std::vector<Argument> list;
     for (const ImageParam &buffer : buffers_) list.push_back(buffer);
-    for (const Param<int> &scalar : scalars_) list.push_back(scalar);
+    for (const Scalar &scalar : scalars_) list.push_back(scalar.param);
     return list;
 }
 

@@ -23,7 +23,8 @@ public:
 
     Halide::ImageParam input(const std::string &name, const Shape &shape, Halide::Type type = Halide::Float(32));
     Halide::ImageParam weight(const std::string &name, const Shape &shape, Halide::Type type = Halide::Float(32));
-    Halide::Expr scalar(const std::string &name);
+    // An int32 that the kernel accepts from 0 to `high` in steps of `multiple`. The expression is clamped to that, so that an index made of it stays inside.
+    Halide::Expr scalar(const std::string &name, int high, int multiple = 1);
 
     // Declares the operands of the epilogue chain and returns the function that applies it to the value at some coordinates of the output. The last
     // dimension of `shape` is the rows. In each padded group of dimension 0 the lanes from `valid` on become
@@ -45,7 +46,11 @@ public:
     Halide::Pipeline pipeline() const { return Halide::Pipeline(outputs_); }
     std::vector<Halide::Argument> arguments() const;
     const std::vector<Halide::ImageParam> &buffers() const { return buffers_; }
-    const std::vector<Halide::Param<int>> &scalars() const { return scalars_; }
+    struct Scalar {
+        Halide::Param<int> param;
+        int high, multiple;
+    };
+    const std::vector<Scalar> &scalars() const { return scalars_; }
     struct NamedOutput {
         std::string name;
         Halide::Type type;
@@ -60,7 +65,7 @@ private:
     std::string kernel_;
     const nlohmann::json &spec_;
     std::vector<Halide::ImageParam> inputs_, weights_, operands_;
-    std::vector<Halide::Param<int>> scalars_;
+    std::vector<Scalar> scalars_;
     std::vector<Halide::Func> outputs_;
     std::vector<NamedOutput> output_buffers_;
     mutable std::vector<Halide::ImageParam> buffers_;

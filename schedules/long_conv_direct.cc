@@ -15,7 +15,7 @@ static void build_long_conv_direct(KernelBuilder &k) {
     ImageParam u = k.input("u", dense({width, ring}));
     ImageParam kernel = k.weight("k", dense({width, copies, taps}));
 
-    const Expr position = k.scalar("position");
+    const Expr position = k.scalar("position", ring - rows);
 
     // Sums are taken of chunks of at most 256 taps, so that rounding does not grow with the kernel; the taps that fill no chunk are added one by one.
     const int vec = dividing_vector(width, k.target.vector_lanes), chunks = (taps + 255) / 256;

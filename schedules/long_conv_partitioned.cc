@@ -23,7 +23,7 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     ImageParam spectrum = k.weight("spectrum", dense({tile, 2, partitions, block, copies}));
     ImageParam table = k.weight("twiddles", dense({2 * (block - 1)}));
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
-    const Expr slot = k.scalar("slot");
+    const Expr slot = k.scalar("slot", partitions - 1);
 
     const RightAngle transform(block, Float(32), [&](Expr i) { return Expr(table(i)); });
     const TransformPasses passes(transform);

@@ -38,7 +38,6 @@ const char *elem_name(Type type) {
     if (type == Float(32)) return "f32";
     if (type == Float(64)) return "f64";
     if (type == Int(32)) return "i32";
-    if (type == UInt(8)) return "u8";
     throw SpecError("an argument has an element type outside the contract");
 }
 
@@ -68,8 +67,13 @@ std::string signature_json(const KernelBuilder &builder, uint64_t scratch) {
     nlohmann::json args = nlohmann::json::array();
     for (const ImageParam &buffer : builder.buffers())
         args.push_back(argument(buffer.name(), "input", buffer.type(), buffer.parameter(), buffer.parameter()));
-    for (const Param<int> &scalar : builder.scalars())
-        args.push_back({{"name", scalar.name()}, {"kind", "scalar"}, {"elem", "i32"}, {"dims", nlohmann::json::array()}});
+    for (const KernelBuilder::Scalar &scalar : builder.scalars())
+        args.push_back({{"name", scalar.param.name()},
+                        {"kind", "scalar"},
+                        {"elem", "i32"},
+                        {"dims", nlohmann::json::array()},
+                        {"high", scalar.high},
+                        {"multiple", scalar.multiple}});
     for (const KernelBuilder::NamedOutput &output : builder.output_buffers())
         args.push_back(argument(output.name, "output", output.type, output.buffer.parameter(), output.extents.parameter()));
     return nlohmann::json{{"args", args}, {"scratch_bytes", scratch}}.dump();

@@ -11,7 +11,7 @@ static void build_mean_run(KernelBuilder &k) {
     const int width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, 1});
     ImageParam x = k.input("x", dense({width, rows}));
-    Expr length = clamp(k.scalar("length"), 0, rows);
+    Expr length = k.scalar("length", rows);
 
     // THE ALGORITHM
     // Sums in float64: a mean of thousands of rows keeps float32 accuracy, and a run equals a stream.
@@ -84,7 +84,7 @@ static void build_mean_window(KernelBuilder &k) {
     const Shape y_shape = dense({width, rows});
     ImageParam x = k.input("x", dense({width, ring}));
     ImageParam count = k.input("count", dense({1}), Float(64));
-    Expr position = k.scalar("position");
+    Expr position = k.scalar("position", ring - rows);
 
     // THE ALGORITHM
     // Rows from before the beginning are zero in the ring; only the divisor has to know how many there were.

@@ -46,6 +46,10 @@ schedules::Signature parse_signature(const std::string &text) {
         arg.multiple = entry.value("multiple", 1);
         if (entry.contains("dims"))
             for (const auto &dim : entry.at("dims")) arg.dims.push_back({dim.at(0), dim.at(1)});
+        if (arg.kind == ArgKind::scalar) {
+            arg.high = entry.at("high");
+            arg.multiple = entry.at("multiple");
+        }
         signature.args.push_back(std::move(arg));
     }
     return signature;

@@ -12,15 +12,13 @@ namespace longwave::test {
 
 namespace {
 
-size_t bytes_of(schedules::Elem elem) { return elem == schedules::Elem::f64 ? 8 : elem == schedules::Elem::u8 ? 1 : 4; }
-
 halide_type_t type_of(schedules::Elem elem) {
     switch (elem) {
     case schedules::Elem::f32: return halide_type_of<float>();
     case schedules::Elem::f64: return halide_type_of<double>();
     case schedules::Elem::i32: return halide_type_of<int32_t>();
-    default: return halide_type_of<uint8_t>();
     }
+    return {};
 }
 
 uint8_t *aligned(std::vector<uint8_t> &memory) { return reinterpret_cast<uint8_t *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64); }
