@@ -12,11 +12,11 @@ uint64_t kernel_abi(const fb::Kernel &kernel) {
         const fb::KernelArg &arg = *kernel.args()->Get(i);
         const uint8_t kinds[2] = {static_cast<uint8_t>(arg.kind()), static_cast<uint8_t>(arg.elem())};
         const uint16_t alignment = arg.alignment();
-        const int32_t high = arg.high();
+        const int32_t bounds[2] = {arg.high(), arg.multiple()};
         const uint32_t dims = count(arg.dims());
         hasher.update(kinds, sizeof kinds);
         hasher.update(&alignment, sizeof alignment);
-        hasher.update(&high, sizeof high);
+        hasher.update(bounds, sizeof bounds);
         hasher.update(&dims, sizeof dims);
         if (dims > 0) hasher.update(arg.dims()->Data(), dims * sizeof(fb::Dim)); // a fixed little-endian struct
     }

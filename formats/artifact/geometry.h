@@ -6,16 +6,6 @@
 
 namespace longwave::artifact {
 
-inline uint32_t elem_bytes(fb::Elem elem) {
-    switch (elem) {
-    case fb::Elem::f32:
-    case fb::Elem::i32: return 4;
-    case fb::Elem::f64: return 8;
-    case fb::Elem::u8: return 1;
-    }
-    return 0;
-}
-
 template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) { return vector ? vector->size() : 0; }
 
 // Bytes from the first to behind the last element of a buffer argument. False on overflow, an empty extent or a negative stride.
@@ -28,7 +18,7 @@ template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) { return
         if (!checked::mul(dim->extent() - 1, static_cast<uint64_t>(dim->stride()), &reach) || !checked::add(last, reach, &last)) return false;
     }
     uint64_t elements;
-    return checked::add(last, 1, &elements) && checked::mul(elements, elem_bytes(arg.elem()), out);
+    return checked::add(last, 1, &elements) && checked::mul(elements, bytes_of(elem_of(arg.elem())), out);
 }
 
 // First byte behind everything a place touches over all slots and tiles, when each visit touches `span` bytes.

@@ -13,7 +13,7 @@ inline constexpr size_t hash_bytes = 32;        // BLAKE2b-256
 
 // A byte above 127 and both line endings: a transfer that treats the file as text breaks the magic, not the weights.
 inline constexpr uint8_t magic[8] = {0x89, 'L', 'W', 'A', '\r', '\n', 0x1a, '\n'};
-inline constexpr uint16_t format_major = 1; // a reader opens its own major
+inline constexpr uint16_t format_major = 2; // a reader opens its own major
 inline constexpr uint16_t format_minor = 0; // and any minor up to its own
 
 enum Flag : uint32_t {

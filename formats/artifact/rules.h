@@ -21,6 +21,7 @@ inline constexpr uint32_t kernel_args = 64;
 inline constexpr uint32_t rank = 6;
 inline constexpr uint32_t extent = 1u << 24;
 inline constexpr uint32_t name = 256;
+inline constexpr uint32_t streams = 16;
 inline constexpr uint32_t entries = 64, variants = 16, segments = 64, ports = 256;
 inline constexpr uint32_t block = 1u << 24, period = 1u << 20, tiles = 1u << 20, slots = 1u << 24;
 inline constexpr uint64_t visits = 1ull << 24;   // of an entry: its steps, each as often as it has tiles

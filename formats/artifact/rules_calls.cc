@@ -12,19 +12,22 @@ struct Scene {
     uint32_t tiles = 1;
 };
 
+bool stream(const fb::Entry &entry) { return entry.kind() == fb::EntryKind::stream; }
+
 uint64_t space_bytes(const Scene &scene, fb::Space space) {
     switch (space) {
     case fb::Space::weights: return scene.plan.weights_bytes();
     case fb::Space::derived: return scene.plan.derived_bytes();
-    case fb::Space::state: return scene.entry.state_bytes();
+    case fb::Space::state: return stream(scene.entry) ? scene.plan.state_bytes() : 0;
     case fb::Space::arena: return scene.entry.arena_bytes();
+    case fb::Space::cache: return stream(scene.entry) ? scene.entry.cache_bytes() : 0;
     }
     return 0;
 }
 
 bool writable(const Scene &scene, fb::Space space) {
     if (space == fb::Space::derived) return scene.entry.kind() == fb::EntryKind::prepare;
-    if (space == fb::Space::state) return scene.entry.kind() == fb::EntryKind::stream;
+    if (space == fb::Space::state || space == fb::Space::cache) return stream(scene.entry);
     return space == fb::Space::arena;
 }
 
@@ -53,9 +56,9 @@ const char *scalar_fault(const Scene &scene, const fb::Scalar &scalar, int64_t h
         extend(Wide(scene.tiles - 1) * scalar.tile_mul());
         break;
     case fb::ScalarKind::length:
-    case fb::ScalarKind::extent:
-        if (scene.entry.kind() != fb::EntryKind::run) return "a length or extent outside a run entry";
-        if (scalar.modulus() < 1 || scalar.mul() < 0 || scalar.tile_mul() < 0 || scalar.value() < 0) return "numbers of a length or extent";
+        if (scene.entry.kind() != fb::EntryKind::run) return "a length outside a run entry";
+        if (scalar.modulus() < 1 || scalar.mul() < 0 || scalar.tile_mul() < 0 || scalar.value() < 0)
+            return "numbers of a length";
         low = 0;
         break;
     }
@@ -71,11 +74,11 @@ const char *binding_fault(const Scene &scene, const fb::KernelArg &arg, const fb
         return scalar_fault(scene, *binding.scalar(), arg.high());
     }
     if (!binding.place() || binding.scalar()) return "a buffer argument takes a place and nothing else";
-    const uint64_t element = elem_bytes(arg.elem()), alignment_wanted = arg.alignment() > element ? arg.alignment() : element;
+    const uint64_t element = bytes_of(elem_of(arg.elem())), alignment_wanted = arg.alignment() > element ? arg.alignment() : element;
     if ((alignment_wanted & (alignment_wanted - 1)) != 0 || alignment_wanted > segment_alignment) return "alignment is not a power of two up to 64";
     uint64_t span;
     if (!span_bytes(arg, &span)) return "size";
-    return place_fault(scene, *binding.place(), span, alignment_wanted, arg.kind() == fb::ArgKind::output);
+    return place_fault(scene, *binding.place(), span, alignment_wanted, arg.kind() != fb::ArgKind::input);
 }
 
 Broken step_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
@@ -121,7 +124,6 @@ Broken input_rule(const Scene &scene, const fb::InputPort &port, uint32_t index)
 Broken output_rule(const Scene &scene, const fb::OutputPort &port, uint32_t index) {
     const bool stream = scene.entry.kind() == fb::EntryKind::stream;
     uint64_t span;
-    if (port.elem() != fb::Elem::f32) return broken(12, "an output is not float32: port, type", index, static_cast<uint64_t>(port.elem()));
     if (port.width() < 1 || port.width() > cap::extent || port.rows() < 1)
         return broken(12, "rows or width of an output: port, width", index, port.width());
     if (port.row_bytes() < uint64_t{port.width()} * 4 || port.row_bytes() % 4 != 0)

@@ -158,12 +158,14 @@ Broken v19_hashes(const Subject &s) {
 }
 
 uint64_t memory_needed(const fb::Plan &plan, uint64_t file_bytes) {
-    uint64_t most = 0;
+    uint64_t run = 0, stream = 0, caches = 0;
     for (const fb::Entry *entry : *plan.entries()) {
-        const uint64_t bytes = entry->state_bytes() + entry->arena_bytes();
-        if (bytes > most) most = bytes;
+        uint64_t &most = entry->kind() == fb::EntryKind::stream ? stream : run;
+        if (entry->arena_bytes() > most) most = entry->arena_bytes();
+        caches += entry->cache_bytes();
     }
-    return file_bytes + plan.derived_bytes() + most; // each at most 2^40 (V7)
+    stream += plan.state_bytes() + caches; // an arena serves all entries of a stream, for nothing in it outlives a block
+    return file_bytes + plan.derived_bytes() + (stream > run ? stream : run); // each at most 2^40 (V7)
 }
 
 Broken v20_memory(const Subject &s) {

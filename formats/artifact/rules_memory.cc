@@ -45,10 +45,13 @@ template <class Visit> void arena_spans(const fb::Plan &plan, const fb::Step &st
         return;
     }
     const auto &args = *plan.kernels()->Get(step.kernel())->args();
-    for (const fb::ArgKind kind : {fb::ArgKind::input, fb::ArgKind::output})
-        for (uint32_t a = 0; a < args.size(); ++a)
-            if (args.Get(a)->kind() == kind && step.args()->Get(a)->place()->space() == fb::Space::arena)
-                visit(span_of(step, *args.Get(a), *step.args()->Get(a)), kind == fb::ArgKind::output);
+    for (const bool write : {false, true})
+        for (uint32_t a = 0; a < args.size(); ++a) {
+            const fb::ArgKind kind = args.Get(a)->kind();
+            if (kind == fb::ArgKind::scalar || kind == (write ? fb::ArgKind::input : fb::ArgKind::output)) continue;
+            if (step.args()->Get(a)->place()->space() == fb::Space::arena)
+                visit(span_of(step, *args.Get(a), *step.args()->Get(a)), write);
+        }
 }
 
 template <class Visit> void output_spans(const fb::Entry &entry, uint64_t block, Visit visit) {

@@ -62,7 +62,8 @@ Broken v6_caps(const Subject &s) {
         streams += entry.kind() == fb::EntryKind::stream;
         if (Broken b = caps_of_entry(entry, e)) return b;
     }
-    if (prepares > 1 || streams > 1) return broken(6, "more than one entry of a kind: prepare, stream", prepares, streams);
+    if (prepares > 1 || streams > cap::streams)
+        return broken(6, "too many entries of a kind: prepare, stream", prepares, streams);
     for (uint32_t i = 0; i < plan.inputs()->size(); ++i) {
         const fb::Input &input = *plan.inputs()->Get(i);
         if (input.width() < 1 || input.width() > cap::extent) return broken(6, "width of an input: input, width", i, input.width());
@@ -74,12 +75,13 @@ Broken v6_caps(const Subject &s) {
 
 Broken v7_sizes(const Subject &s) {
     const fb::Plan &plan = *s.plan;
+    if (plan.state_bytes() > cap::space) return broken(7, "state bytes: found", plan.state_bytes());
     if (plan.weights_bytes() > cap::space || plan.derived_bytes() > cap::space)
         return broken(7, "weights or derived bytes: found", plan.weights_bytes(), plan.derived_bytes());
     for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
-        if (entry.state_bytes() > cap::space || entry.arena_bytes() > cap::space)
-            return broken(7, "state or arena bytes: found", entry.state_bytes(), entry.arena_bytes());
+        if (entry.cache_bytes() > cap::space || entry.arena_bytes() > cap::space)
+            return broken(7, "cache or arena bytes: found", entry.cache_bytes(), entry.arena_bytes());
     }
     for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
         for (uint32_t a = 0; a < plan.kernels()->Get(k)->args()->size(); ++a) {
@@ -126,11 +128,10 @@ static Broken indices_of_entry(const fb::Plan &plan, const fb::Entry &entry, uin
             return broken(13, "an input port names no input: port, input", i, entry.inputs()->Get(i)->input());
     for (uint32_t i = 0; i < count(entry.outputs()); ++i) {
         const fb::OutputPort &port = *entry.outputs()->Get(i);
-        if (port.elem() > fb::Elem::u8) return broken(13, "unknown element type of an output: port, type", i, static_cast<uint64_t>(port.elem()));
-        if (!port.place() || port.place()->space() > fb::Space::arena) return broken(13, "place of an output: port", i);
+        if (!port.place() || port.place()->space() > fb::Space::MAX) return broken(13, "place of an output: port", i);
     }
     for (uint32_t i = 0; i < count(entry.inputs()); ++i)
-        if (!entry.inputs()->Get(i)->place() || entry.inputs()->Get(i)->place()->space() > fb::Space::arena)
+        if (!entry.inputs()->Get(i)->place() || entry.inputs()->Get(i)->place()->space() > fb::Space::MAX)
             return broken(13, "place of an input: port", i);
     for (uint32_t i = 0; i < entry.steps()->size(); ++i) {
         const fb::Step &step = *entry.steps()->Get(i);
@@ -139,9 +140,9 @@ static Broken indices_of_entry(const fb::Plan &plan, const fb::Entry &entry, uin
             return broken(13, "a step names no kernel: step, kernel", i, step.kernel());
         for (uint32_t a = 0; a < count(step.args()); ++a) {
             const fb::Binding &binding = *step.args()->Get(a);
-            if (binding.place() && binding.place()->space() > fb::Space::arena)
+            if (binding.place() && binding.place()->space() > fb::Space::MAX)
                 return broken(13, "unknown space of an argument: step, argument", i, a);
-            if (binding.scalar() && binding.scalar()->kind() > fb::ScalarKind::extent)
+            if (binding.scalar() && binding.scalar()->kind() > fb::ScalarKind::MAX)
                 return broken(13, "unknown kind of scalar: step, argument", i, a);
             if (binding.scalar() && binding.scalar()->kind() == fb::ScalarKind::length && binding.scalar()->add() >= count(entry.inputs()))
                 return broken(13, "a length names no input: step, argument", i, a);
@@ -184,7 +185,7 @@ Broken v13_indices(const Subject &s) {
     for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
         for (uint32_t a = 0; a < plan.kernels()->Get(k)->args()->size(); ++a) {
             const fb::KernelArg &arg = *plan.kernels()->Get(k)->args()->Get(a);
-            if (arg.kind() > fb::ArgKind::scalar || arg.elem() > fb::Elem::u8)
+            if (arg.kind() > fb::ArgKind::MAX || arg.elem() > fb::Elem::MAX)
                 return broken(13, "unknown kind or type of an argument: kernel, argument", k, a);
         }
     for (uint32_t i = 0; i < plan.inputs()->size(); ++i)
@@ -224,10 +225,11 @@ Broken v13_indices(const Subject &s) {
 Broken v15_state(const Subject &s) {
     for (uint32_t e = 0; e < s.plan->entries()->size(); ++e) {
         const fb::Entry &entry = *s.plan->entries()->Get(e);
-        if (entry.kind() != fb::EntryKind::stream && entry.state_bytes() != 0)
-            return broken(15, "only a stream has state: entry, bytes", e, entry.state_bytes());
-        if (entry.state_bytes() % segment_alignment != 0 || entry.arena_bytes() % segment_alignment != 0)
-            return broken(15, "state and arena are whole multiples of 64: state, arena", entry.state_bytes(), entry.arena_bytes());
+        if (entry.kind() != fb::EntryKind::stream && entry.cache_bytes() != 0)
+            return broken(15, "only a stream has a cache: entry, bytes", e, entry.cache_bytes());
+        if (entry.cache_bytes() % segment_alignment != 0 || entry.arena_bytes() % segment_alignment != 0)
+            return broken(15, "cache and arena are whole multiples of 64: cache, arena", entry.cache_bytes(),
+                          entry.arena_bytes());
     }
     return {};
 }

@@ -18,10 +18,16 @@ static Bytes of_kind(const View &view, fb::SegmentKind kind) {
 Bytes View::weights() const { return of_kind(*this, fb::SegmentKind::weights); }
 Bytes View::golden() const { return of_kind(*this, fb::SegmentKind::golden); }
 
-const fb::Entry *View::first(fb::EntryKind kind) const {
+const fb::Entry *View::entry(fb::EntryKind kind, uint32_t index) const {
     for (const fb::Entry *entry : *plan_->entries())
-        if (entry->kind() == kind) return entry;
+        if (entry->kind() == kind && index-- == 0) return entry;
     return nullptr;
+}
+
+uint32_t View::entries(fb::EntryKind kind) const {
+    uint32_t n = 0;
+    for (const fb::Entry *entry : *plan_->entries()) n += entry->kind() == kind;
+    return n;
 }
 
 const fb::CodeVariant *View::variant(uint16_t machine, uint64_t features, const char *name) const {

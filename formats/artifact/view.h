@@ -1,4 +1,5 @@
-// Read access to a verified artifact. Only verify() fills a View in: whoever holds one may follow every index, offset and size in it without checking.
+// Read access to a verified artifact. Only verify() fills a View in: whoever holds one may follow every index, offset
+// and size in it without checking.
 #pragma once
 #include "formats/artifact/header.h"
 #include "formats/artifact/schema.h"
@@ -24,17 +25,21 @@ public:
     Bytes weights() const; // empty when the plan has none
     Bytes golden() const;  // empty when the plan has none
 
-    const fb::Entry *prepare() const { return first(fb::EntryKind::prepare); } // or null
-    const fb::Entry *stream() const { return first(fb::EntryKind::stream); }   // or null
-    const fb::Entry *run() const { return first(fb::EntryKind::run); }         // the first of them, or null
+    // The i-th entry of its kind, in the plan's order, or null when there are not so many. Stream 0 is the default one.
+    const fb::Entry *prepare() const { return entry(fb::EntryKind::prepare, 0); }
+    const fb::Entry *stream(uint32_t i = 0) const { return entry(fb::EntryKind::stream, i); }
+    const fb::Entry *run(uint32_t i = 0) const { return entry(fb::EntryKind::run, i); }
+    uint32_t streams() const { return entries(fb::EntryKind::stream); }
+    uint32_t runs() const { return entries(fb::EntryKind::run); }
 
-    // The variant this processor should run: of those whose features it has, the one that needs most. With a name: that variant, if it may run here.
-    // Null when there is none.
+    // The variant this processor should run: of those whose features it has, the one that needs most. With a name: that
+    // variant, if it may run here. Null when there is none.
     const fb::CodeVariant *variant(uint16_t machine, uint64_t features, const char *name = nullptr) const;
 
 private:
     friend class Verifier;
-    const fb::Entry *first(fb::EntryKind kind) const;
+    const fb::Entry *entry(fb::EntryKind kind, uint32_t index) const;
+    uint32_t entries(fb::EntryKind kind) const;
 
     const Header *header_ = nullptr;
     const fb::Plan *plan_ = nullptr;

@@ -2,6 +2,7 @@
 #include "formats/artifact/abi.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/header.h"
+#include "formats/artifact/layout.h"
 #include "formats/artifact/verify.h"
 #include "formats/base/checked.h"
 #include <cstring>
@@ -37,6 +38,7 @@ void renew_root(std::vector<uint8_t> &bytes) {
 Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector<SegmentData> &segments) {
     fill_in_abi(plan);
     plan.segments.clear();
+    plan.layout.assign(hash_bytes, 0); // until there is a plan to hash
     for (const SegmentData &data : segments) {
         if (data.bytes.empty()) return Status::internal("artifact: an empty segment cannot be written");
         auto segment = std::make_unique<fb::SegmentT>();
@@ -51,6 +53,9 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector
     Builder builder;
     build(builder, plan);
     const uint64_t plan_bytes = builder.GetSize();
+    uint8_t layout[hash_bytes];
+    layout_hash(*fb::GetPlan(builder.GetBufferPointer()), layout);
+    plan.layout.assign(layout, layout + hash_bytes);
 
     uint64_t end = header_bytes + plan_bytes;
     for (auto &segment : plan.segments) {

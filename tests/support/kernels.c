@@ -50,12 +50,12 @@ int test_fir(void **args) {
     return 0;
 }
 
-/* state[0] += Σ x; y[0, j] = state, j over the width */
+/* sum[0] += Σ x, in place; y[0, j] = sum + j, j over the width */
 int test_running_sum(void **args) {
-    Buffer *x = buffer(args, 1), *y = buffer(args, 4);
+    Buffer *x = buffer(args, 1), *y = buffer(args, 3);
     double sum = *(double *)buffer(args, 2)->host;
     for (int r = 0; r < x->dim[0].extent; ++r) sum += ((float *)x->host)[r];
-    *(double *)buffer(args, 3)->host = sum;
+    *(double *)buffer(args, 2)->host = sum;
     for (int w = 0; w < y->dim[0].extent; ++w) ((float *)y->host)[w] = (float)sum + (float)w;
     return 0;
 }

@@ -1,9 +1,4 @@
 #include "tests/support/tiny_model.h"
-#include "formats/artifact/features.h"
-#include <cstdlib>
-#include <cstring>
-
-extern "C" const uint8_t lw_test_image[], lw_test_image_end[];
 
 namespace longwave::test {
 namespace {
@@ -12,188 +7,47 @@ using fb::ArgKind;
 using fb::Elem;
 using fb::Space;
 
-std::vector<std::unique_ptr<fb::BindingT>> list() { return {}; }
-template <class... Rest> std::vector<std::unique_ptr<fb::BindingT>> list(std::unique_ptr<fb::BindingT> first, Rest... rest) {
-    auto result = list(std::move(rest)...);
-    result.insert(result.begin(), std::move(first));
+constexpr uint64_t ring = 0, y_rows = 64, sum = 128; // fields of the audio models' state
+
+std::unique_ptr<fb::EntryT> entry(fb::EntryKind kind, uint32_t block, uint64_t arena_bytes) {
+    auto result = std::make_unique<fb::EntryT>();
+    result->kind = kind;
+    result->block = block;
+    result->arena_bytes = arena_bytes;
     return result;
 }
 
-std::unique_ptr<fb::Place> place(Space space, uint64_t offset, uint32_t slots = 1, uint64_t slot_bytes = 0, uint32_t slot_add = 0,
-                                 uint64_t tile_bytes = 0) {
-    return std::make_unique<fb::Place>(offset, slot_bytes, tile_bytes, slots, slot_add, space);
+// FIR over a ring of `rows`, a block at a time.
+std::vector<fb::KernelArgT> fir_args(uint32_t rows, uint32_t block, int32_t high, int32_t multiple) {
+    return {arg(ArgKind::input, Elem::f32, {{rows, 1}}), arg(ArgKind::input, Elem::f32, {{audio_taps, 1}}),
+            scalar_arg(high, multiple), arg(ArgKind::output, Elem::f32, {{block, 1}})};
 }
 
-std::unique_ptr<fb::InputPortT> input_port(std::unique_ptr<fb::Place> at_place, uint32_t rows, uint32_t row_bytes) {
-    auto port = std::make_unique<fb::InputPortT>();
-    port->place = std::move(at_place);
-    port->rows = rows;
-    port->row_bytes = row_bytes;
-    return port;
-}
-
-std::unique_ptr<fb::OutputPortT> output_port(std::string name, std::unique_ptr<fb::Place> at_place, uint32_t width, uint32_t rows, uint32_t num,
-                                             uint32_t den, uint32_t period = 1, uint32_t phase = 0) {
-    auto port = std::make_unique<fb::OutputPortT>();
-    port->name = std::move(name);
-    port->place = std::move(at_place);
-    port->width = width;
-    port->rows = rows;
-    port->row_bytes = width * 4;
-    port->period = period;
-    port->phase = phase;
-    port->clock_num = num;
-    port->clock_den = den;
-    return port;
-}
-
-Draft empty(std::string name) {
-    Draft draft;
-    draft.plan.name = std::move(name);
-    draft.plan.producer = "tests";
-    draft.segments.push_back({fb::SegmentKind::code, code_image()});
-    auto variant = std::make_unique<fb::CodeVariantT>();
-    const artifact::Host host = artifact::host();
-    variant->target = host.machine == artifact::machine_aarch64 ? "arm64" : "x86-64";
-    variant->machine = host.machine;
-    variant->segment = 0;
-    draft.plan.variants.push_back(std::move(variant));
-    return draft;
-}
-
-void set_weights(Draft &draft, const std::vector<float> &values) {
-    draft.segments.push_back({fb::SegmentKind::weights, as_bytes(values)});
-    draft.plan.weights_bytes = values.size() * 4;
-}
-
-} // namespace
-
-std::vector<uint8_t> Draft::bytes() const {
-    // The plan's copy: write consumes its argument.
-    auto written = artifact::write_unchecked(plan, segments);
-    if (!written) abort();
-    return *std::move(written);
-}
-
-std::vector<uint8_t> code_image() { return {lw_test_image, lw_test_image_end}; }
-
-std::vector<uint8_t> as_bytes(const std::vector<float> &values) {
-    std::vector<uint8_t> bytes(values.size() * 4);
-    memcpy(bytes.data(), values.data(), bytes.size());
-    return bytes;
-}
-
-fb::KernelArgT arg(ArgKind kind, Elem elem, std::vector<fb::Dim> dims) {
-    fb::KernelArgT result;
-    result.kind = kind;
-    result.elem = elem;
-    result.dims = std::move(dims);
-    return result;
-}
-
-void add_kernel(Draft &draft, TestKernel which, std::string spec, std::vector<fb::KernelArgT> args, uint64_t scratch) {
-    auto kernel = std::make_unique<fb::KernelT>();
-    kernel->spec = std::move(spec);
-    for (fb::KernelArgT &a : args) kernel->args.push_back(std::make_unique<fb::KernelArgT>(std::move(a)));
-    draft.plan.kernels.push_back(std::move(kernel));
-    uint32_t offset;
-    memcpy(&offset, lw_test_image + 4 * which, sizeof offset);
-    for (auto &variant : draft.plan.variants) {
-        variant->entry.push_back(offset);
-        variant->scratch.push_back(scratch);
-    }
-}
-
-std::unique_ptr<fb::BindingT> at(Space space, uint64_t offset, uint32_t slots, uint64_t slot_bytes, uint32_t slot_add, uint64_t tile_bytes) {
-    auto binding = std::make_unique<fb::BindingT>();
-    binding->place = place(space, offset, slots, slot_bytes, slot_add, tile_bytes);
-    return binding;
-}
-
-static std::unique_ptr<fb::BindingT> scalar(fb::Scalar value) {
-    auto binding = std::make_unique<fb::BindingT>();
-    binding->scalar = std::make_unique<fb::Scalar>(value);
-    return binding;
-}
-std::unique_ptr<fb::BindingT> constant(int32_t value) { return scalar({fb::ScalarKind::constant, value, 0, 0, 1, 0}); }
-std::unique_ptr<fb::BindingT> slot(uint32_t modulus, int32_t mul, int32_t value, uint32_t add) {
-    return scalar({fb::ScalarKind::slot, value, mul, 0, modulus, add});
-}
-std::unique_ptr<fb::BindingT> length(int32_t limit, int32_t mul, uint32_t den) { return scalar({fb::ScalarKind::length, limit, mul, 0, den, 0}); }
-
-std::unique_ptr<fb::StepT> call(std::string name, uint16_t kernel, std::vector<std::unique_ptr<fb::BindingT>> args) {
-    auto step = std::make_unique<fb::StepT>();
-    step->name = std::move(name);
-    step->kernel = kernel;
-    step->args = std::move(args);
+std::unique_ptr<fb::StepT> sum_step(uint32_t period) {
+    auto step = call("sum", 3, bindings(at(Space::state, y_rows), at(Space::state, sum), at(Space::arena, 0)));
+    step->period = period;
+    step->phase = period - 1;
     return step;
 }
 
-Draft audio_model() {
-    Draft draft = empty("tiny-audio");
-    auto input = std::make_unique<fb::InputT>();
-    input->name = "audio";
-    input->kind = fb::InputKind::audio;
-    input->sample_rate = 1000;
-    draft.plan.inputs.push_back(std::move(input));
-    draft.plan.labels = {"one", "two", "three"};
-    set_weights(draft, {0.5f, -0.25f, 0.75f, 1.0f, 0.125f, -0.5f, 0.3f, 0.2f, 0.9f, 0, 0, 0, 0, 0, 0, 0});
-    draft.plan.derived_bytes = 64;
+// A stream of `block` ticks over the audio models' state, still without its FIR.
+std::unique_ptr<fb::EntryT> audio_stream(uint32_t block) {
+    const uint32_t slots = 8 / block, period = slots;
+    auto stream = entry(fb::EntryKind::stream, block, 64);
+    stream->period = period;
+    stream->inputs.push_back(input_port(place(Space::state, ring, 2 * slots, 4 * block), block, 4));
+    stream->outputs.push_back(output_port("y", place(Space::state, y_rows, slots, 4 * block), 1, block, 1, 1));
+    stream->outputs.push_back(output_port("sums", place(Space::arena, 0), 3, 1, 1, 8, period, period - 1));
+    return stream;
+}
 
-    enum : uint16_t { k_square, k_fir_stream, k_fir_run, k_sum, k_mean };
-    const std::vector<fb::Dim> taps = {{audio_taps, 1}};
-    add_kernel(draft, square, "square", {arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::output, Elem::f32, taps)}, 64);
-    add_kernel(draft, fir, "fir-stream",
-               {arg(ArgKind::input, Elem::f32, {{16, 1}}), arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::scalar, Elem::i32, {}),
-                arg(ArgKind::output, Elem::f32, {{4, 1}})});
-    add_kernel(draft, fir, "fir-run",
-               {arg(ArgKind::input, Elem::f32, {{72, 1}}), arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::scalar, Elem::i32, {}),
-                arg(ArgKind::output, Elem::f32, {{64, 1}})});
-    add_kernel(draft, running_sum, "sum",
-               {arg(ArgKind::input, Elem::f32, {{8, 1}}), arg(ArgKind::input, Elem::f64, {{1, 1}}), arg(ArgKind::output, Elem::f64, {{1, 1}}),
-                arg(ArgKind::output, Elem::f32, {{3, 1}})});
-    add_kernel(draft, mean, "mean",
-               {arg(ArgKind::input, Elem::f32, {{1, 1}, {64, 1}}), arg(ArgKind::scalar, Elem::i32, {}), arg(ArgKind::output, Elem::f32, {{1, 1}})});
-    draft.plan.kernels[k_fir_stream]->args[2]->high = 15;
-    draft.plan.kernels[k_fir_run]->args[2]->high = 71;
-    draft.plan.kernels[k_mean]->args[1]->high = 64;
-
-    auto prepare = std::make_unique<fb::EntryT>();
-    prepare->kind = fb::EntryKind::prepare;
-    prepare->steps.push_back(call("taps", k_square, list(at(Space::weights, 0), at(Space::derived, 0))));
-    draft.plan.entries.push_back(std::move(prepare));
-
-    // state: input ring of 4 slots of 4 samples at 0 · ring of y, 2 slots of 4, at 64 · the sum at 96 · padding
-    auto stream = std::make_unique<fb::EntryT>();
-    stream->kind = fb::EntryKind::stream;
-    stream->block = audio_block;
-    stream->period = 2;
-    stream->state_bytes = 128;
-    stream->arena_bytes = 64;
-    stream->layout = 7;
-    stream->inputs.push_back(input_port(place(Space::state, 0, 4, 16), 4, 4));
-    stream->steps.push_back(call("fir", k_fir_stream, list(at(Space::state, 0), at(Space::derived, 0), slot(4, 4, 0), at(Space::state, 64, 2, 16))));
-    auto sum = call("sum", k_sum, list(at(Space::state, 64), at(Space::state, 96), at(Space::state, 96), at(Space::arena, 0)));
-    sum->period = 2;
-    sum->phase = 1;
-    stream->steps.push_back(std::move(sum));
-    stream->outputs.push_back(output_port("y", place(Space::state, 64, 2, 16), 1, 4, 1, 1));
-    stream->outputs.push_back(output_port("sums", place(Space::arena, 0), 3, 1, 1, 8, 2, 1));
-    draft.plan.entries.push_back(std::move(stream));
-
+std::unique_ptr<fb::EntryT> audio_run() {
     // arena: 8 samples of history, then the input, 72 in all · y at 320 · mean at 576
-    auto run = std::make_unique<fb::EntryT>();
-    run->kind = fb::EntryKind::run;
-    run->block = audio_capacity;
-    run->arena_bytes = 640;
+    auto run = entry(fb::EntryKind::run, audio_capacity, 640);
     run->inputs.push_back(input_port(place(Space::arena, 32), 64, 4));
-    auto history = std::make_unique<fb::StepT>();
-    history->kind = fb::StepKind::zero;
-    history->name = "history";
-    history->bytes = 32;
-    history->args.push_back(at(Space::arena, 0));
-    run->steps.push_back(std::move(history));
-    run->steps.push_back(call("fir", k_fir_run, list(at(Space::arena, 0), at(Space::derived, 0), constant(8), at(Space::arena, 320))));
+    run->steps.push_back(zero("history", Space::arena, 0, 32));
+    run->steps.push_back(
+        call("fir", 2, bindings(at(Space::arena, 0), at(Space::derived, 0), constant(8), at(Space::arena, 320))));
     auto tail = std::make_unique<fb::StepT>();
     tail->kind = fb::StepKind::zero_tail;
     tail->name = "tail";
@@ -201,31 +55,106 @@ Draft audio_model() {
     tail->row_bytes = 4;
     tail->args.push_back(at(Space::arena, 320));
     run->steps.push_back(std::move(tail));
-    run->steps.push_back(call("mean", k_mean, list(at(Space::arena, 320), length(64), at(Space::arena, 576))));
+    run->steps.push_back(call("mean", 4, bindings(at(Space::arena, 320), length(64), at(Space::arena, 576))));
     run->outputs.push_back(output_port("y", place(Space::arena, 320), 1, 64, 1, 1));
     run->outputs.push_back(output_port("mean", place(Space::arena, 576), 1, 1, 0, 1));
-    draft.plan.entries.push_back(std::move(run));
+    return run;
+}
+
+} // namespace
+
+Draft audio_model() {
+    Draft draft = empty_draft("tiny-audio");
+    add_input(draft, "audio", fb::InputKind::audio, 1000);
+    draft.plan.labels = {"one", "two", "three"};
+    set_weights(draft, {0.5f, -0.25f, 0.75f, 1.0f, 0.125f, -0.5f, 0.3f, 0.2f, 0.9f, 0, 0, 0, 0, 0, 0, 0});
+    draft.plan.derived_bytes = 64;
+    add_field(draft, "input", "audio", fb::StateKind::history, {16, 1});
+    add_field(draft, "fir", "y", fb::StateKind::history, {8, 1});
+    add_field(draft, "sum", "sum", fb::StateKind::carry, {1}, Elem::f64);
+
+    const std::vector<fb::Dim> taps = {{audio_taps, 1}};
+    add_kernel(draft, square, "square", {arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::output, Elem::f32, taps)}, 64);
+    add_kernel(draft, fir, "fir-stream", fir_args(16, 4, 15, 4));
+    add_kernel(draft, fir, "fir-run", fir_args(72, 64, 71, 1));
+    add_kernel(draft, running_sum, "sum",
+               {arg(ArgKind::input, Elem::f32, {{8, 1}}), arg(ArgKind::inout, Elem::f64, {{1, 1}}),
+                arg(ArgKind::output, Elem::f32, {{3, 1}})});
+    add_kernel(draft, mean, "mean",
+               {arg(ArgKind::input, Elem::f32, {{1, 1}, {64, 1}}), scalar_arg(64), arg(ArgKind::output, Elem::f32, {{1, 1}})});
+
+    auto prepare = entry(fb::EntryKind::prepare, 0, 0);
+    prepare->steps.push_back(call("taps", 0, bindings(at(Space::weights, 0), at(Space::derived, 0))));
+    draft.plan.entries.push_back(std::move(prepare));
+
+    auto stream = audio_stream(audio_block);
+    stream->steps.push_back(call("fir", 1,
+                                 bindings(at(Space::state, ring), at(Space::derived, 0), slot(4, 4, 0),
+                                          at(Space::state, y_rows, 2, 16))));
+    stream->steps.push_back(sum_step(2));
+    draft.plan.entries.push_back(std::move(stream));
+    draft.plan.entries.push_back(audio_run());
+    return draft;
+}
+
+Draft family_model() {
+    Draft draft = audio_model();
+    draft.plan.name = "tiny-family";
+    const uint16_t fir_2 = 5, fir_8 = 6, copy = 7;
+    add_kernel(draft, fir, "fir-2", fir_args(16, 2, 14, 2));
+    add_kernel(draft, fir, "fir-8", fir_args(16, 8, 8, 8));
+    const std::vector<fb::Dim> block = {{8, 1}, {1, 8}};
+    add_kernel(draft, scale, "copy",
+               {arg(ArgKind::input, Elem::f32, block), arg(ArgKind::input, Elem::f32, {{1, 1}}),
+                arg(ArgKind::output, Elem::f32, block)});
+
+    auto small = audio_stream(2);
+    small->steps.push_back(call("fir", fir_2,
+                                bindings(at(Space::state, ring), at(Space::derived, 0), slot(8, 2, 0),
+                                         at(Space::state, y_rows, 4, 8))));
+    small->steps.push_back(sum_step(4));
+    draft.plan.entries.push_back(std::move(small));
+
+    const auto hear = [&] { // the weight at 12 is 1
+        return call("hear", copy,
+                    bindings(at(Space::state, ring, 2, 32), at(Space::weights, 12), at(Space::cache, 0, 2, 32)));
+    };
+    auto large = audio_stream(8);
+    large->cache_bytes = 64;
+    large->steps.push_back(hear());
+    large->steps.push_back(call(
+        "fir", fir_8, bindings(at(Space::cache, 0), at(Space::derived, 0), slot(2, 8, 0), at(Space::state, y_rows))));
+    large->steps.push_back(sum_step(1));
+    large->rebuild.push_back(hear());
+    large->rebuild[0]->replay_from = 1;
+    draft.plan.entries.push_back(std::move(large));
+
+    // arena of the run: the sum at 640 · sums at 704
+    fb::EntryT &run = *draft.plan.entries[2];
+    run.arena_bytes = 832;
+    run.steps.push_back(zero("sum", Space::arena, 640, 8));
+    auto sums = call("sum", 3,
+                     bindings(at(Space::arena, 320, 1, 0, 0, 32), at(Space::arena, 640),
+                              at(Space::arena, 704, 1, 0, 0, 12)));
+    sums->tiles = 8;
+    sums->ordered = true;
+    run.steps.push_back(std::move(sums));
+    run.outputs.push_back(output_port("sums", place(Space::arena, 704), 3, 8, 1, 8));
     return draft;
 }
 
 Draft spotter_model() {
-    Draft draft = empty("tiny-spotter");
-    auto input = std::make_unique<fb::InputT>();
-    input->name = "audio";
-    input->sample_rate = 1000;
-    draft.plan.inputs.push_back(std::move(input));
+    Draft draft = empty_draft("tiny-spotter");
+    add_input(draft, "audio", fb::InputKind::audio, 1000);
     draft.plan.labels = {"_silence_", "yes", "no"};
     set_weights(draft, {1, 0, 0, 0});
+    add_field(draft, "input", "audio", fb::StateKind::history, {10, 1});
     add_kernel(draft, scale, "first-three",
                {arg(ArgKind::input, Elem::f32, {{3, 1}, {1, 10}}), arg(ArgKind::input, Elem::f32, {{1, 1}}),
                 arg(ArgKind::output, Elem::f32, {{3, 1}, {1, 3}})});
-    auto stream = std::make_unique<fb::EntryT>();
-    stream->kind = fb::EntryKind::stream;
-    stream->block = 10;
-    stream->state_bytes = 64;
-    stream->arena_bytes = 64;
+    auto stream = entry(fb::EntryKind::stream, 10, 64);
     stream->inputs.push_back(input_port(place(Space::state, 0), 10, 4));
-    stream->steps.push_back(call("copy", 0, list(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
+    stream->steps.push_back(call("copy", 0, bindings(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
     stream->outputs.push_back(output_port("probabilities", place(Space::arena, 0), 3, 1, 1, 10));
     draft.plan.entries.push_back(std::move(stream));
     draft.plan.decision = std::make_unique<fb::DecisionT>();
@@ -245,78 +174,57 @@ Draft spotter_model() {
 }
 
 Draft failing_model() {
-    Draft draft = empty("tiny-failure");
-    auto input = std::make_unique<fb::InputT>();
-    input->name = "features";
-    input->kind = fb::InputKind::features;
-    draft.plan.inputs.push_back(std::move(input));
+    Draft draft = empty_draft("tiny-failure");
+    add_input(draft, "features", fb::InputKind::features);
+    add_field(draft, "input", "features", fb::StateKind::history, {2, 1});
     add_kernel(draft, fuse, "fuse", {arg(ArgKind::input, Elem::f32, {{2, 1}}), arg(ArgKind::output, Elem::f32, {{2, 1}})});
-    auto stream = std::make_unique<fb::EntryT>();
-    stream->kind = fb::EntryKind::stream;
-    stream->block = 2;
-    stream->state_bytes = 64;
-    stream->arena_bytes = 64;
+    auto stream = entry(fb::EntryKind::stream, 2, 64);
     stream->inputs.push_back(input_port(place(Space::state, 0), 2, 4));
-    stream->steps.push_back(call("layer.0/fuse", 0, list(at(Space::state, 0), at(Space::arena, 0))));
+    stream->steps.push_back(call("layer.0/fuse", 0, bindings(at(Space::state, 0), at(Space::arena, 0))));
     stream->outputs.push_back(output_port("y", place(Space::arena, 0), 1, 2, 1, 1));
     draft.plan.entries.push_back(std::move(stream));
     return draft;
 }
 
 Draft timing_model(const Timing &timing) {
-    Draft draft = empty("tiny-timing");
-    auto input = std::make_unique<fb::InputT>();
-    input->name = "features";
-    input->kind = fb::InputKind::features;
-    draft.plan.inputs.push_back(std::move(input));
-    add_kernel(draft, number, "number", {arg(ArgKind::scalar, Elem::i32, {}), arg(ArgKind::output, Elem::f32, {{1, 1}})});
-    auto stream = std::make_unique<fb::EntryT>();
-    stream->kind = fb::EntryKind::stream;
-    stream->block = timing.block;
+    Draft draft = empty_draft("tiny-timing");
+    add_input(draft, "features", fb::InputKind::features);
+    add_field(draft, "input", "features", fb::StateKind::history, {timing.block, 1});
+    add_kernel(draft, number, "number", {scalar_arg(INT32_MAX), arg(ArgKind::output, Elem::f32, {{1, 1}})});
+    auto stream = entry(fb::EntryKind::stream, timing.block, 64);
     stream->period = timing.period;
-    stream->state_bytes = 64 * ((timing.block + 15) / 16);
-    stream->arena_bytes = 64;
     stream->inputs.push_back(input_port(place(Space::state, 0), timing.block, 4));
-    auto step = call("count", 0, list(slot(timing.modulus, timing.mul, timing.value, timing.add), at(Space::arena, 0)));
+    auto step = call("count", 0, bindings(slot(timing.modulus, timing.mul, timing.value, timing.add), at(Space::arena, 0)));
     step->period = timing.period;
     step->phase = timing.phase;
     stream->steps.push_back(std::move(step));
-    stream->outputs.push_back(output_port("n", place(Space::arena, 0), 1, 1, 1, timing.block * timing.period, timing.period, timing.phase));
+    stream->outputs.push_back(output_port("n", place(Space::arena, 0), 1, 1, 1, timing.block * timing.period,
+                                          timing.period, timing.phase));
     stream->outputs.back()->delay = timing.delay;
     draft.plan.entries.push_back(std::move(stream));
     return draft;
 }
 
 Draft token_model() {
-    Draft draft = empty("tiny-tokens");
-    auto input = std::make_unique<fb::InputT>();
-    input->name = "ids";
-    input->kind = fb::InputKind::tokens;
-    input->vocabulary = 5;
-    draft.plan.inputs.push_back(std::move(input));
+    Draft draft = empty_draft("tiny-tokens");
+    add_input(draft, "ids", fb::InputKind::tokens, 5);
     set_weights(draft, {0, 1, 2, 0, 10, 11, 12, 0, 20, 21, 22, 0, 30, 31, 32, 0, 40, 41, 42, 0});
+    add_field(draft, "input", "ids", fb::StateKind::history, {2, 1}, Elem::i32);
     const std::vector<fb::Dim> table = {{3, 1}, {5, 4}};
-    add_kernel(draft, embedding, "embed-2",
-               {arg(ArgKind::input, Elem::i32, {{2, 1}}), arg(ArgKind::input, Elem::f32, table), arg(ArgKind::output, Elem::f32, {{3, 1}, {2, 3}})});
-    add_kernel(draft, embedding, "embed-8",
-               {arg(ArgKind::input, Elem::i32, {{8, 1}}), arg(ArgKind::input, Elem::f32, table), arg(ArgKind::output, Elem::f32, {{3, 1}, {8, 3}})});
+    for (const uint32_t rows : {2u, 8u})
+        add_kernel(draft, embedding, "embed-" + std::to_string(rows),
+                   {arg(ArgKind::input, Elem::i32, {{rows, 1}}), arg(ArgKind::input, Elem::f32, table),
+                    arg(ArgKind::output, Elem::f32, {{3, 1}, {rows, 3}})});
 
-    auto stream = std::make_unique<fb::EntryT>();
-    stream->kind = fb::EntryKind::stream;
-    stream->block = 2;
-    stream->state_bytes = 64;
-    stream->arena_bytes = 64;
+    auto stream = entry(fb::EntryKind::stream, 2, 64);
     stream->inputs.push_back(input_port(place(Space::state, 0), 2, 4));
-    stream->steps.push_back(call("embed", 0, list(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
+    stream->steps.push_back(call("embed", 0, bindings(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
     stream->outputs.push_back(output_port("rows", place(Space::arena, 0), 3, 2, 1, 1));
     draft.plan.entries.push_back(std::move(stream));
 
-    auto run = std::make_unique<fb::EntryT>();
-    run->kind = fb::EntryKind::run;
-    run->block = 8;
-    run->arena_bytes = 192;
+    auto run = entry(fb::EntryKind::run, 8, 192);
     run->inputs.push_back(input_port(place(Space::arena, 0), 8, 4));
-    run->steps.push_back(call("embed", 1, list(at(Space::arena, 0), at(Space::weights, 0), at(Space::arena, 64))));
+    run->steps.push_back(call("embed", 1, bindings(at(Space::arena, 0), at(Space::weights, 0), at(Space::arena, 64))));
     run->outputs.push_back(output_port("rows", place(Space::arena, 64), 3, 8, 1, 1));
     draft.plan.entries.push_back(std::move(run));
     return draft;
