@@ -12,9 +12,9 @@ namespace {
 using artifact::count;
 
 // Owned by one check; given back on every way out.
-struct Session {
-    explicit Session(const lw_model &m) : model(m) {}
-    ~Session() {
+struct Check {
+    explicit Check(const lw_model &m) : model(m) {}
+    ~Check() {
         lw_stream_destroy(stream);
         lw_runner_destroy(runner);
         values.release(model.allocator);
@@ -43,74 +43,103 @@ double error_of(const uint8_t *expected, const uint8_t *got, uint64_t n) {
     return peak > 0 ? double{worst} / peak : __builtin_inf();
 }
 
-lw_status run_whole(Session &session, const fb::Golden &golden, uint8_t *const *outputs) {
-    const uint32_t n_in = count(golden.inputs()), n_out = count(session.model.plan().entries()->Get(golden.entry())->outputs());
+lw_status run_whole(Check &check, const fb::Golden &golden, uint8_t *const *outputs) {
+    const fb::Plan &plan = check.model.plan();
+    const uint32_t n_in = count(golden.inputs()), n_out = count(plan.entries()->Get(golden.entry())->outputs());
     lw_tensor in[256] = {}, out[256] = {}; // V6: at most so many ports
     for (uint32_t i = 0; i < n_in; ++i) {
         const fb::GoldenTensor &tensor = *golden.inputs()->Get(i);
-        in[tensor.port()] = {sizeof(lw_tensor), const_cast<uint8_t *>(golden_bytes(session.model, tensor)), tensor.rows(), 0};
+        uint8_t *values = const_cast<uint8_t *>(golden_bytes(check.model, tensor));
+        in[tensor.port()] = {sizeof(lw_tensor), values, tensor.rows(), 0};
     }
     for (uint32_t i = 0; i < n_out; ++i) out[i] = {sizeof(lw_tensor), nullptr, 0, 0};
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
         out[tensor.port()] = {sizeof(lw_tensor), outputs[i], tensor.rows(), 0};
     }
-    if (lw_status status = lw_runner_create(&session.model, nullptr, &session.runner)) return status;
-    return lw_run(session.runner, in, session.model.plan().inputs()->size(), out, n_out);
+    if (lw_status status = lw_runner_create(&check.model, nullptr, &check.runner)) return status;
+    return lw_run(check.runner, in, plan.inputs()->size(), out, n_out);
 }
 
 void keep(const fb::Golden &golden, uint8_t *const *outputs, const lw_output &row) {
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
-        if (tensor.port() == row.index && row.row < tensor.rows()) memcpy(outputs[i] + row.row * row.width * 4, row.data, row.width * sizeof(float));
+        if (tensor.port() != row.index || row.row >= tensor.rows()) continue;
+        memcpy(outputs[i] + row.row * row.width * 4, row.data, row.width * sizeof(float));
     }
 }
 
-lw_status run_stream(Session &session, const fb::Golden &golden, uint8_t *const *outputs) {
-    if (lw_status status = lw_stream_create(&session.model, nullptr, &session.stream)) return status;
+lw_stream_options options_for(const lw_model &model, const fb::Golden &golden) {
+    lw_stream_options options{};
+    options.struct_size = sizeof options;
+    while (model.streams[options.entry].index != golden.entry()) ++options.entry;
+    const fb::InputPort &port = *model.streams[options.entry].entry->inputs()->Get(0);
+    if (model.plan().inputs()->Get(port.input())->kind() == fb::InputKind::tokens) options.format = LW_I32;
+    return options;
+}
+
+lw_status run_stream(Check &check, const fb::Golden &golden, uint8_t *const *outputs) {
+    const lw_stream_options options = options_for(check.model, golden);
+    if (lw_status status = lw_stream_create(&check.model, &options, &check.stream)) return status;
     const fb::GoldenTensor &input = *golden.inputs()->Get(0);
-    const uint8_t *from = golden_bytes(session.model, input);
+    const uint8_t *from = golden_bytes(check.model, input);
     lw_output row{};
     row.struct_size = sizeof row;
     for (uint64_t done = 0; done < input.rows();) {
         size_t taken = 0;
-        if (lw_status status = lw_stream_push(session.stream, from + done * input.width() * 4, input.rows() - done, &taken)) return status;
+        const uint8_t *at = from + done * input.width() * 4;
+        if (lw_status status = lw_stream_push(check.stream, at, input.rows() - done, &taken)) return status;
         done += taken;
-        while (lw_stream_pull(session.stream, &row) == LW_OK) keep(golden, outputs, row);
+        while (lw_stream_pull(check.stream, &row) == LW_OK) keep(golden, outputs, row);
     }
-    if (lw_status status = lw_stream_finish(session.stream)) return status;
+    if (lw_status status = lw_stream_finish(check.stream)) return status;
     lw_status status;
-    while ((status = lw_stream_pull(session.stream, &row)) == LW_OK) keep(golden, outputs, row);
+    while ((status = lw_stream_pull(check.stream, &row)) == LW_OK) keep(golden, outputs, row);
     return status == LW_END ? LW_OK : status;
+}
+
+uint64_t bytes_of(const fb::GoldenTensor &tensor) { return uint64_t{tensor.rows()} * tensor.width() * 4; }
+
+// Room for what the entry gives, and the budget's word that the stream or runner fits beside it.
+lw_status make_room(Check &check, const fb::Golden &golden, uint8_t **outputs) {
+    const lw_model &model = check.model;
+    Parts measure(nullptr);
+    for (const fb::GoldenTensor *tensor : *golden.outputs()) measure.take<uint8_t>(bytes_of(*tensor));
+    size_t user = runner_bytes(model, 1), alignment;
+    if (model.plan().entries()->Get(golden.entry())->kind() == fb::EntryKind::stream) {
+        const lw_stream_options options = options_for(model, golden);
+        if (lw_status status = lw_stream_size(&model, &options, &user, &alignment)) return status;
+    }
+    if (lw_status status = model.budget.allows("a golden vector", measure.used() + user)) return status;
+    if (!check.values.allocate(model.allocator, measure.used()))
+        return fail(LW_NO_MEMORY, {"no memory for a golden vector: ", measure.used(), " bytes"});
+    memset(check.values.data, 0xff, check.values.size); // not numbers: a row that never comes is an error
+    Parts parts(check.values.data);
+    for (const fb::GoldenTensor *tensor : *golden.outputs()) *outputs++ = parts.take<uint8_t>(bytes_of(*tensor));
+    return LW_OK;
 }
 
 lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
     const fb::Golden &golden = *model.plan().golden()->Get(index);
+    if (count(golden.outputs()) == 0) return LW_OK;
     const fb::Entry &entry = *model.plan().entries()->Get(golden.entry());
-    Session session(model);
+    const bool stream = entry.kind() == fb::EntryKind::stream;
+    Check check(model);
     uint8_t *outputs[256];
-    Parts measure(nullptr);
-    for (uint32_t i = 0; i < count(golden.outputs()); ++i)
-        measure.take<uint8_t>(uint64_t{golden.outputs()->Get(i)->rows()} * golden.outputs()->Get(i)->width() * 4);
-    if (!session.values.allocate(model.allocator, measure.used()))
-        return fail(LW_NO_MEMORY, {"no memory for a golden vector: ", measure.used(), " bytes"});
-    memset(session.values.data, 0xff, session.values.size); // not numbers: a row that never comes is an error
-    Parts parts(session.values.data);
-    for (uint32_t i = 0; i < count(golden.outputs()); ++i)
-        outputs[i] = parts.take<uint8_t>(uint64_t{golden.outputs()->Get(i)->rows()} * golden.outputs()->Get(i)->width() * 4);
-
-    const lw_status status = entry.kind() == fb::EntryKind::stream ? run_stream(session, golden, outputs) : run_whole(session, golden, outputs);
-    if (status) return status;
+    if (lw_status status = make_room(check, golden, outputs)) return status;
+    if (lw_status status = stream ? run_stream(check, golden, outputs) : run_whole(check, golden, outputs)) return status;
     lw_status result = LW_OK;
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
-        const double error =
-            error_of(golden_bytes(model, tensor), outputs[i], uint64_t{tensor.rows()} * tensor.width()) / double{golden.error_limit()};
+        const uint64_t values = bytes_of(tensor) / 4;
+        const double error = error_of(golden_bytes(model, tensor), outputs[i], values) / double{golden.error_limit()};
         if (error > *worst) *worst = error;
-        if (error > 1 && result == LW_OK)
-            result = fail(LW_CHECK_FAILED, {"output ", entry.outputs()->Get(tensor.port())->name()->c_str(), " of entry ", uint32_t{golden.entry()},
-                                            " is ", error < 1e15 ? Piece(static_cast<uint64_t>(error * 100)) : Piece("infinitely many"),
-                                            " % of its limit away from its golden vector"});
+        if (error <= 1 || result != LW_OK) continue;
+        result = fail(LW_CHECK_FAILED,
+                      {"output ", entry.outputs()->Get(tensor.port())->name()->c_str(), " of entry ",
+                       uint32_t{golden.entry()}, " is ",
+                       error < 1e15 ? Piece(static_cast<uint64_t>(error * 100)) : Piece("infinitely many"),
+                       " % of its limit away from its golden vector"});
     }
     return result;
 }

@@ -1,37 +1,45 @@
-// An opened artifact: verified bytes, executable code, derived tables. Immutable after open.
+// An opened artifact: verified bytes, executable code, programs and derived tables on a device. Immutable after open.
 #pragma once
 #include "formats/artifact/view.h"
 #include "longwave/longwave.h"
-#include "runtime/call.h"
-#include "runtime/device_cpu.h"
+#include "runtime/budget.h"
+#include "runtime/code.h"
+#include "runtime/device.h"
+#include "runtime/entries.h"
 #include "runtime/memory.h"
 
 struct lw_model {
     lw_allocator allocator;
+    longwave::runtime::Budget budget;
     longwave::runtime::Block file;    // the whole artifact, or header and plan alone when the file is mapped
     const uint8_t *mapping = nullptr; // map_weights: the file
     uint64_t artifact_bytes = 0;
     longwave::artifact::View view;
     const longwave::fb::CodeVariant *variant = nullptr; // null only when there are no kernels
     longwave::runtime::Code code;
-    longwave::runtime::Block tables; // kernels and their dimensions
-    longwave::runtime::Kernel *kernels = nullptr;
-    longwave::runtime::Block derived;
+    longwave::runtime::Block tables; // functions of the code, stream entries, what lw_model_info points to
+    const longwave::runtime::Device *device = nullptr;
+    longwave::runtime::DeviceModel *on_device = nullptr;
+    longwave::runtime::StreamEntries streams;
+    const lw_entry_info *entry_infos = nullptr;
+    const lw_state_field *state_fields = nullptr;
+    uint64_t record_bytes = 0; // of a saved state: the fields without the gaps between them
+    uint8_t identity[32] = {}; // what a saved state depends on: computation, weights and layout
 
     const longwave::fb::Plan &plan() const { return view.plan(); }
-    longwave::runtime::Bases bases(uint8_t *state, uint8_t *arena) const;
+    longwave::runtime::ModelSource source() const { return {&view, variant, code.functions(), &allocator}; }
 };
 
 namespace longwave::runtime {
 
-// Identity of what a saved state depends on: the hash of the weights, so that the same model compiled for another processor accepts it.
-const uint8_t *weights_identity(const lw_model &model);
-
-// Bytes of a runner.
-uint64_t runner_bytes(const lw_model &model);
+// Bytes of a runner with so many workers, the stacks of its threads among them.
+uint64_t runner_bytes(const lw_model &model, uint32_t workers);
 
 // The largest run entry: what lw_model_info calls the capacity. Null when there is none.
 const fb::Entry *largest_run(const lw_model &model);
+
+// info.cc: what lw_model_info points to, laid out in `parts` (which may only measure).
+void build_infos(lw_model &model, Parts &parts);
 
 // Fields a caller's struct does not have (an older, smaller struct_size) stay untouched.
 template <class T> bool copy_sized(T *to, T from) {

@@ -2,6 +2,7 @@
 #pragma once
 #include "formats/artifact/schema.h"
 #include "longwave/longwave.h"
+#include "runtime/device.h"
 #include <cstddef>
 #include <cstdint>
 
@@ -15,7 +16,10 @@ size_t sample_bytes(lw_format format);
 // Index of the first id outside 0 … vocabulary − 1, or n.
 size_t first_bad_token(const void *ids, size_t n, uint32_t vocabulary);
 
-// `rows` rows of `width` values, to rows `row_bytes` apart. Values that are not finite become 0; returns how many.
-uint64_t convert(const void *from, lw_format format, size_t rows, uint32_t width, uint8_t *to, uint32_t row_bytes);
+// Rows `stride` bytes apart at `to`. Values that are not finite or beyond the limit become 0; returns how many.
+uint64_t convert(const Samples &samples, uint8_t *to, uint64_t stride);
+
+// How many of n floats are not finite.
+uint64_t count_non_finite(const uint8_t *values, uint64_t n);
 
 } // namespace longwave::runtime

@@ -6,6 +6,7 @@
 #include "runtime/model.h"
 #include "runtime/samples.h"
 #include "runtime/status.h"
+#include "runtime/stream.h"
 #include <new>
 
 using namespace longwave;
@@ -23,8 +24,14 @@ struct lw_spotter {
     uint64_t clock_num, clock_den;
     uint64_t sample_bytes;
     Decision decision;
-    Detection events[waiting_events];
+    struct Event {
+        Detection detection;
+        uint64_t before; // ticks of the spotter before those of its stream
+    } events[waiting_events];
     uint32_t head, count;
+    bool deaf;             // a score was not finite: the stream is to be reset
+    uint64_t before;       // ticks before the stream's last reset of this kind
+    lw_stream_stats past;  // counted before it
 };
 
 namespace {
@@ -110,17 +117,34 @@ uint64_t lay_out(const Setup &setup, uint8_t *memory, lw_spotter *spotter) {
     return parts.used();
 }
 
+// Starts anew with a stream whose scores are no longer finite, but for the count of what came before.
+void recover(lw_spotter &spotter) {
+    lw_stream_stats stats{};
+    stats.struct_size = sizeof stats;
+    lw_stream_get_stats(spotter.stream, &stats);
+    spotter.before += stats.ticks;
+    spotter.past.blocks += stats.blocks;
+    spotter.past.non_finite += stats.non_finite;
+    spotter.past.non_finite_outputs += stats.non_finite_outputs;
+    ++spotter.past.resets;
+    clear(*spotter.stream);
+    spotter.decision.reset();
+    spotter.deaf = false;
+}
+
 // Turns waiting rows into events while events fit; *last is what pull said last.
 lw_status decide(lw_spotter &spotter, lw_status *last) {
     lw_output out{};
     out.struct_size = sizeof out;
     while (spotter.count < waiting_events && (*last = lw_stream_pull(spotter.stream, &out)) == LW_OK) {
         if (out.index != spotter.output) continue;
+        spotter.deaf |= count_non_finite(reinterpret_cast<const uint8_t *>(out.data), out.width) > 0;
         Detection detection;
-        if (!spotter.decision.row(out.data, &detection)) continue;
-        spotter.events[(spotter.head + spotter.count) % waiting_events] = detection;
+        if (spotter.deaf || !spotter.decision.row(out.data, &detection)) continue;
+        spotter.events[(spotter.head + spotter.count) % waiting_events] = {detection, spotter.before};
         ++spotter.count;
     }
+    if (*last == LW_AGAIN && spotter.deaf) recover(spotter); // at the end of the audio there is nothing left to hear
     return *last == LW_OK || *last == LW_AGAIN || *last == LW_END ? LW_OK : *last;
 }
 
@@ -136,16 +160,21 @@ lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *opt
     if (lw_status status = read_settings(setup)) return status;
     lw_spotter measure{};
     const uint64_t bytes = lay_out(setup, nullptr, &measure);
+    lw_stream_options stream_options{};
+    stream_options.struct_size = sizeof stream_options;
+    stream_options.format = setup.options.format;
+    stream_options.entry = setup.options.entry;
+    size_t stream_bytes, alignment;
+    if (lw_status status = lw_stream_size(model, &stream_options, &stream_bytes, &alignment)) return status;
+    if (lw_status status = model->budget.allows("a spotter", bytes + stream_bytes)) return status;
     Block block;
     if (!block.allocate(model->allocator, bytes)) return fail(LW_NO_MEMORY, {"no memory for a spotter: ", bytes, " bytes"});
     lw_spotter *spotter = new (block.data) lw_spotter{};
     spotter->model = model;
     spotter->bytes = lay_out(setup, block.data, spotter);
     spotter->output = setup.output;
-    spotter->clock_num = setup.port->clock_num(), spotter->clock_den = setup.port->clock_den();
-    lw_stream_options stream_options{};
-    stream_options.struct_size = sizeof stream_options;
-    stream_options.format = setup.options.format;
+    spotter->clock_num = setup.port->clock_num();
+    spotter->clock_den = setup.port->clock_den();
     lw_status status = fill_thresholds(*model, setup, spotter->decision.thresholds());
     if (status == LW_OK) status = lw_stream_create(model, &stream_options, &spotter->stream);
     if (status != LW_OK) {
@@ -175,8 +204,12 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
     do {
         if (lw_status status = decide(*spotter, &last)) return status;
         if (spotter->count == waiting_events) return LW_OK;
+        // Never across the end of a block: whether the stream must be reset is known before the next one begins.
+        const uint64_t to_block = ticks_to_block(*spotter->stream);
+        const size_t left = n - *taken, piece = left < to_block ? left : static_cast<size_t>(to_block);
         size_t now = 0;
-        if (lw_status status = lw_stream_push(spotter->stream, from ? from + *taken * spotter->sample_bytes : from, n - *taken, &now)) return status;
+        const uint8_t *at = from ? from + *taken * spotter->sample_bytes : from;
+        if (lw_status status = lw_stream_push(spotter->stream, at, piece, &now)) return status;
         *taken += now;
     } while (*taken < n);
     return decide(*spotter, &last);
@@ -190,14 +223,14 @@ lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event) {
         if (lw_status status = decide(*spotter, &last)) return status;
         if (spotter->count == 0) return last;
     }
-    const Detection &detection = spotter->events[spotter->head];
+    const auto &[detection, before] = spotter->events[spotter->head];
     lw_event now{};
     now.label = detection.label;
     now.word = lw_model_label(spotter->model, detection.label);
     now.score = detection.score;
-    now.row = detection.row;
-    now.tick = (detection.row + 1) * spotter->clock_den / spotter->clock_num;
-    now.tick_start = detection.first_row * spotter->clock_den / spotter->clock_num;
+    now.row = before * spotter->clock_num / spotter->clock_den + detection.row;
+    now.tick = before + (detection.row + 1) * spotter->clock_den / spotter->clock_num;
+    now.tick_start = before + detection.first_row * spotter->clock_den / spotter->clock_num;
     spotter->head = (spotter->head + 1) % waiting_events;
     --spotter->count;
     copy_sized(event, now);
@@ -213,6 +246,9 @@ lw_status lw_spotter_reset(lw_spotter *spotter) {
     if (!spotter) return fail(LW_INVALID_ARGUMENT, {"spotter is NULL"});
     spotter->decision.reset();
     spotter->head = spotter->count = 0;
+    spotter->deaf = false;
+    spotter->before = 0;
+    spotter->past = lw_stream_stats{};
     return lw_stream_reset(spotter->stream);
 }
 
@@ -230,5 +266,15 @@ float lw_spotter_threshold(const lw_spotter *spotter, uint32_t label) {
 }
 
 lw_status lw_spotter_get_stats(const lw_spotter *spotter, lw_stream_stats *stats) {
-    return lw_stream_get_stats(spotter ? spotter->stream : nullptr, stats);
+    if (!spotter) return fail(LW_INVALID_ARGUMENT, {"spotter is NULL"});
+    lw_stream_stats now{};
+    now.struct_size = sizeof now;
+    if (lw_status status = lw_stream_get_stats(spotter->stream, &now)) return status;
+    now.ticks += spotter->before;
+    now.blocks += spotter->past.blocks;
+    now.non_finite += spotter->past.non_finite;
+    now.non_finite_outputs += spotter->past.non_finite_outputs;
+    now.resets = spotter->past.resets;
+    return copy_sized(stats, now) ? LW_OK
+                                  : fail(LW_INVALID_ARGUMENT, {"stats is NULL or its struct_size is not set"});
 }

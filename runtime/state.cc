@@ -1,4 +1,8 @@
 // The state of a stream as bytes: reset, copy, save, load.
+//
+// Saved form: StreamState with queue_head 0 · the fields of the record in order, without the gaps between them · the rows
+// that wait, each QueuedRow and its values. Pending input lies in the input ring, which is a field like any other.
+#include "formats/artifact/geometry.h"
 #include "runtime/samples.h"
 #include "runtime/status.h"
 #include "runtime/stream.h"
@@ -9,43 +13,71 @@ using namespace longwave::runtime;
 
 namespace longwave::runtime {
 
+namespace {
+
+Area record(const lw_stream &stream) { return {fb::Space::state, 0, 0, stream.model->plan().state_bytes()}; }
+Area cache(const StreamEntry &entry) { return {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()}; }
+
+// Calls visit(area) for each field of the record.
+template <class Visit> void fields(const lw_stream &stream, Visit visit) {
+    const lw_state_field *infos = stream.model->state_fields;
+    for (uint32_t i = 0; i < artifact::count(stream.model->plan().state()); ++i)
+        visit(Area{fb::Space::state, 0, stream.model->plan().state()->Get(i)->offset(), infos[i].bytes});
+}
+
+} // namespace
+
 void clear(lw_stream &stream) {
     StreamState &state = *stream.state;
     state = StreamState{};
-    memcpy(state.weights, weights_identity(*stream.model), sizeof state.weights);
-    state.layout = stream.entry->layout();
-    state.state_bytes = stream.entry->state_bytes();
-    memset(stream.plan_state, 0, stream.entry->state_bytes());
+    memcpy(state.identity, stream.model->identity, sizeof state.identity);
+    stream.device().clear(*stream.session, record(stream));
+    for (const StreamEntry &entry : stream.model->streams) {
+        if (entry.cached()) stream.device().clear(*stream.session, cache(entry));
+        stream.cache_ticks[&entry - stream.model->streams.begin()] = 0; // of a past that is all zeros
+    }
 }
 
 lw_status not_open(const lw_stream &stream) {
-    return fail(LW_WRONG_STATE, {stream.state->life == Life::finished ? "the stream is finished: reset, copy or load it first"
-                                                                      : "a kernel failed before: reset, copy or load the stream first"});
+    return fail(LW_WRONG_STATE, {stream.state->life == Life::finished
+                                     ? "the stream is finished: reset, copy or load it first"
+                                     : "a kernel failed before: reset, copy or load the stream first"});
 }
 
 } // namespace longwave::runtime
 
+static lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved state: ", what}); }
+
 lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
     if (!to || !from) return fail(LW_INVALID_ARGUMENT, {"a stream is NULL"});
-    if (to->model != from->model || to->queue_rows != from->queue_rows || to->format != from->format)
-        return fail(LW_BAD_STATE, {"the streams differ in model or options"});
+    if (to->model != from->model) return fail(LW_BAD_STATE, {"the streams are of different models"});
+    if (from->state->queue_count > to->queue_rows) return bad_state("more rows wait than this stream's queue holds");
     if (to == from) return LW_OK;
-    const uint64_t bytes =
-        static_cast<uint64_t>(from->queue - reinterpret_cast<const uint8_t *>(from->state)) + uint64_t{from->queue_rows} * from->queue_row_bytes;
-    memcpy(to->state, from->state, bytes);
-    return LW_OK;
+    const Device &device = to->device();
+    *to->state = *from->state;
+    to->state->queue_head = 0;
+    for (uint32_t i = 0; i < from->state->queue_count; ++i)
+        memcpy(slot(*to, i), slot(*from, i), to->queue_row_bytes);
+    device.copy(*to->session, *from->session, record(*to));
+    // Caches that are good are taken as they are: with the same entry the same bits follow.
+    const StreamEntries &entries = to->model->streams;
+    for (uint32_t i = 0; i < entries.size(); ++i) {
+        const bool good = from->cache_ticks[i] == from->state->done / entries[i].block * entries[i].block;
+        to->cache_ticks[i] = good ? from->cache_ticks[i] : stale;
+        if (good && entries[i].cached()) device.copy(*to->session, *from->session, cache(entries[i]));
+    }
+    return to->state->life == Life::failed || take_over(*to) ? LW_OK : LW_DEVICE;
 }
 
-// Saved form: StreamState with queue_head 0 · plan state · the rows that wait, each QueuedRow and its values.
 lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n) {
     if (!stream || !n) return fail(LW_INVALID_ARGUMENT, {"stream or n is NULL"});
     const StreamState &state = *stream->state;
     if (state.life == Life::failed) return not_open(*stream);
-    uint64_t size = sizeof state + state.state_bytes;
+    uint64_t size = sizeof state + stream->model->record_bytes;
     for (uint32_t i = 0; i < state.queue_count; ++i) {
         QueuedRow header;
         memcpy(&header, slot(*stream, i), sizeof header);
-        size += sizeof header + uint64_t{header.width} * 4;
+        size += row_bytes(header);
     }
     *n = size;
     if (!bytes) return LW_OK;
@@ -54,32 +86,72 @@ lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, 
     StreamState saved = state;
     saved.queue_head = 0;
     memcpy(to, &saved, sizeof saved);
-    memcpy(to += sizeof saved, stream->plan_state, state.state_bytes);
-    to += state.state_bytes;
+    to += sizeof saved;
+    fields(*stream, [&](const Area &field) {
+        stream->device().read(*stream->session, field, 1, 0, to, 0);
+        to += field.bytes;
+    });
     for (uint32_t i = 0; i < state.queue_count; ++i) {
         QueuedRow header;
         memcpy(&header, slot(*stream, i), sizeof header);
-        const uint64_t row = sizeof header + uint64_t{header.width} * 4;
-        memcpy(to, slot(*stream, i), row);
-        to += row;
+        memcpy(to, slot(*stream, i), row_bytes(header));
+        to += row_bytes(header);
     }
     return LW_OK;
 }
 
-// A loaded state is input like any other: ids in it index tables.
-static bool tokens_in_range(const lw_stream &stream, const uint8_t *plan_state) {
+// A loaded state is input like any other: ids in it index tables. `record`: the saved fields.
+static bool tokens_in_range(const lw_stream &stream, const uint8_t *record) {
     const fb::Input &input = input_of(stream);
     if (input.kind() != fb::InputKind::tokens) return true;
-    const fb::InputPort &port = input_port(stream);
-    for (uint32_t slot = 0; slot < port.place()->slots(); ++slot)
-        for (uint32_t row = 0; row < port.rows(); ++row) {
-            const uint64_t offset = port.place()->offset() + slot * port.place()->slot_bytes() + uint64_t{row} * port.row_bytes();
-            if (first_bad_token(plan_state + offset, 1, input.vocabulary()) == 0) return false;
+    const InputRing &ring = stream.model->streams.ring();
+    bool good = true;
+    fields(stream, [&](const Area &field) {
+        for (uint64_t tick = 0; good && tick < ring.ticks; ++tick) {
+            const uint64_t at = ring.at(tick);
+            if (at < field.offset || at + 4 > field.offset + field.bytes) continue;
+            good = first_bad_token(record + (at - field.offset), 1, input.vocabulary()) == 1;
         }
-    return true;
+        record += field.bytes;
+    });
+    return good;
 }
 
-static lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved state: ", what}); }
+// Null, or what is wrong with the counters. Every position follows from `done` modulo something, so any value of it stays
+// in bounds; but arithmetic on ticks and rows must not run over.
+static const char *counters_fault(const lw_stream &stream, const StreamState &saved) {
+    constexpr uint64_t most = uint64_t{1} << 62;
+    const StreamEntries &entries = stream.model->streams;
+    if (saved.life > Life::finished || saved.done > most || saved.ticks > most) return "counters out of range";
+    if (saved.done % entries.least_block() != 0) return "it ends within a block";
+    if (saved.pending >= entries.largest_block()) return "more input waits than a block takes";
+    for (uint32_t i = 0; i < outputs(stream); ++i)
+        if (!stream.own->rows[i].countable(saved.done) || !stream.own->rows[i].countable(saved.ticks))
+            return "counters out of range";
+    const bool whole = saved.ticks == saved.done + saved.pending;
+    const bool beyond_the_end = saved.life == Life::finished && saved.pending == 0 && saved.ticks < saved.done;
+    if (!whole && !beyond_the_end) return "counters contradict each other";
+    if (saved.queue_head != 0 || saved.queue_count > stream.queue_rows)
+        return "more rows wait than this stream's queue holds";
+    for (uint64_t reserved : saved.reserved)
+        if (reserved != 0) return "reserved fields are set";
+    return nullptr;
+}
+
+// Null, or what is wrong with the rows that wait; they must end with the bytes.
+static const char *rows_fault(const lw_stream &stream, uint32_t n, const uint8_t *from, const uint8_t *end) {
+    for (uint32_t i = 0; i < n; ++i) {
+        QueuedRow header;
+        if (static_cast<size_t>(end - from) < sizeof header) return "too short";
+        memcpy(&header, from, sizeof header);
+        if (header.index >= outputs(stream) ||
+            header.width != stream.own->entry->outputs()->Get(header.index)->width() || header.reserved != 0)
+            return "a waiting row fits no output";
+        if (static_cast<size_t>(end - from) < row_bytes(header)) return "too short";
+        from += row_bytes(header);
+    }
+    return from == end ? nullptr : "too long";
+}
 
 lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
     if (!stream || !bytes) return fail(LW_INVALID_ARGUMENT, {"stream or bytes is NULL"});
@@ -88,39 +160,25 @@ lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
     if (n < sizeof saved) return bad_state("too short");
     memcpy(&saved, from, sizeof saved);
     from += sizeof saved;
-    // Every position follows from the block counter modulo something, so any value of it stays in bounds; the rest is checked.
-    if (memcmp(saved.weights, weights_identity(*stream->model), sizeof saved.weights) != 0) return bad_state("of another model");
-    if (saved.layout != stream->entry->layout() || saved.state_bytes != stream->entry->state_bytes()) return bad_state("of another layout");
-    if (saved.filled >= stream->entry->block() || saved.life > Life::finished) return bad_state("counters out of range");
-    const unsigned __int128 ticks = static_cast<unsigned __int128>(saved.block) * stream->entry->block() + saved.filled;
-    if (saved.ticks > ticks || (saved.life == Life::open && saved.ticks != ticks)) return bad_state("counters contradict each other");
-    if (saved.queue_head != 0 || saved.queue_count > stream->queue_rows) return bad_state("more rows wait than this stream's queue holds");
-    for (uint64_t reserved : saved.reserved)
-        if (reserved != 0) return bad_state("reserved fields are set");
-    if (static_cast<size_t>(end - from) < saved.state_bytes) return bad_state("too short");
-    const uint8_t *plan_state = from, *rows = from + saved.state_bytes;
-    if (!tokens_in_range(*stream, plan_state)) return bad_state("a token id is outside the vocabulary");
-    from = rows;
-    for (uint32_t i = 0; i < saved.queue_count; ++i) {
-        QueuedRow header;
-        if (static_cast<size_t>(end - from) < sizeof header) return bad_state("too short");
-        memcpy(&header, from, sizeof header);
-        if (header.index >= outputs(*stream) || header.width != stream->entry->outputs()->Get(header.index)->width() || header.reserved != 0)
-            return bad_state("a waiting row fits no output");
-        const uint64_t row = sizeof header + uint64_t{header.width} * 4;
-        if (static_cast<size_t>(end - from) < row) return bad_state("too short");
-        from += row;
-    }
-    if (from != end) return bad_state("too long");
+    if (memcmp(saved.identity, stream->model->identity, sizeof saved.identity) != 0)
+        return bad_state("of another model, other weights or another layout");
+    if (const char *fault = counters_fault(*stream, saved)) return bad_state(fault);
+    if (static_cast<size_t>(end - from) < stream->model->record_bytes) return bad_state("too short");
+    if (!tokens_in_range(*stream, from)) return bad_state("a token id is outside the vocabulary");
+    const uint8_t *rows = from + stream->model->record_bytes;
+    if (const char *fault = rows_fault(*stream, saved.queue_count, rows, end)) return bad_state(fault);
 
     *stream->state = saved;
-    memcpy(stream->plan_state, plan_state, saved.state_bytes);
+    fields(*stream, [&](const Area &field) {
+        stream->device().write(*stream->session, field, from);
+        from += field.bytes;
+    });
     for (uint32_t i = 0; i < saved.queue_count; ++i) {
         QueuedRow header;
         memcpy(&header, rows, sizeof header);
-        const uint64_t row = sizeof header + uint64_t{header.width} * 4;
-        memcpy(slot(*stream, i), rows, row);
-        rows += row;
+        memcpy(slot(*stream, i), rows, row_bytes(header));
+        rows += row_bytes(header);
     }
-    return LW_OK;
+    for (uint32_t i = 0; i < stream->model->streams.size(); ++i) stream->cache_ticks[i] = stale;
+    return take_over(*stream) ? LW_OK : LW_DEVICE;
 }

@@ -1,5 +1,5 @@
+// Streams from outside: creation, and input and output by the block.
 #include "runtime/stream.h"
-#include "formats/artifact/geometry.h"
 #include "runtime/samples.h"
 #include "runtime/status.h"
 #include <cstring>
@@ -10,14 +10,7 @@ using namespace longwave::runtime;
 
 namespace {
 
-// ---- set-up --------------------------------------------------------------------------------------------------------------------------------------
-
-// The most rows a block can bring, by the ports that could fire together.
-uint32_t rows_per_block(const fb::Entry &entry) {
-    uint64_t rows = 0;
-    for (const fb::OutputPort *port : *entry.outputs()) rows += port->rows();
-    return rows > 0xffffffffu ? 0xffffffffu : static_cast<uint32_t>(rows);
-}
+// ---- set-up ------------------------------------------------------------------------------------------------------------
 
 uint32_t widest(const fb::Entry &entry) {
     uint32_t width = 0;
@@ -25,116 +18,50 @@ uint32_t widest(const fb::Entry &entry) {
     return width;
 }
 
-// Lays the block out; with memory null it only measures. Returns the size.
-uint64_t lay_out(const lw_model &model, const fb::Entry &entry, const lw_stream_options &options, uint8_t *memory, lw_stream *stream) {
+// What the caller asked for, checked.
+struct Request {
+    lw_stream_options options{};
+    const StreamEntry *own = nullptr;
+};
+
+// Lays the block out; with memory null it only measures. Returns the size; *session_at is where the session begins.
+uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory, lw_stream *stream,
+                 uint8_t **session_at) {
     Parts parts(memory);
     parts.take<lw_stream>(1);
-    const uint32_t least = rows_per_block(entry), wanted = options.queue ? options.queue : 64;
-    stream->queue_rows = wanted > least ? wanted : least;
-    stream->queue_row_bytes = static_cast<uint32_t>(to_line(sizeof(QueuedRow) + uint64_t{widest(entry)} * 4));
+    const uint64_t least = model.streams.rows_per_block(*request.own);
+    const uint32_t wanted = request.options.queue ? request.options.queue : 64;
     stream->rows_per_block = least;
-    stream->rows = parts.take<Rows>(entry.outputs()->size());
-    for (uint32_t i = 0; memory && i < entry.outputs()->size(); ++i) new (stream->rows + i) Rows(*entry.outputs()->Get(i), entry.block());
+    stream->queue_rows = wanted > least ? wanted : static_cast<uint32_t>(least < UINT32_MAX ? least : UINT32_MAX);
+    stream->queue_row_bytes = static_cast<uint32_t>(to_line(sizeof(QueuedRow) + uint64_t{widest(*request.own->entry)} * 4));
     stream->state = parts.take<StreamState>(1);
-    stream->plan_state = parts.take<uint8_t>(entry.state_bytes());
+    stream->cache_ticks = parts.take<uint64_t>(model.streams.size());
     stream->queue = parts.take<uint8_t>(uint64_t{stream->queue_rows} * stream->queue_row_bytes);
-    uint8_t *arena = parts.take<uint8_t>(entry.arena_bytes());
-    const Bases bases = memory ? model.bases(stream->plan_state, arena) : Bases{};
-    stream->program.build(entry, model.kernels, bases, scratch_needed(entry, model.variant), parts);
-    stream->bases = bases;
-    if (memory) stream->input = moving(*entry.inputs()->Get(0)->place(), bases);
+    *session_at = parts.take<uint8_t>(model.device->session_bytes(model.source(), fb::EntryKind::stream, 1));
     return parts.used();
 }
 
-lw_status read(const lw_model *model, const lw_stream_options *given, lw_stream_options *options, const fb::Entry **entry) {
+lw_status read(const lw_model *model, const lw_stream_options *given, Request *request) {
     if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
-    if (!read_options(given, options)) return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_stream_options is not set"});
-    if (!known_format(options->format)) return fail(LW_INVALID_ARGUMENT, {"lw_stream_options: unknown format"});
-    *entry = model->view.stream();
-    if (!*entry) return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream"});
-    const fb::Input &input = *model->plan().inputs()->Get((*entry)->inputs()->Get(0)->input());
-    if (!given && input.kind() == fb::InputKind::tokens) options->format = LW_I32;
-    if (!format_fits(options->format, input.kind()))
-        return fail(LW_INVALID_ARGUMENT, {"format ", uint64_t(options->format), " does not fit input ", input.name()->c_str()});
-    if (options->queue > 1u << 20) return fail(LW_INVALID_ARGUMENT, {"queue of ", options->queue, " rows; at most 1048576"});
+    lw_stream_options &options = request->options;
+    if (!read_options(given, &options)) return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_stream_options is not set"});
+    if (!known_format(options.format)) return fail(LW_INVALID_ARGUMENT, {"lw_stream_options: unknown format"});
+    if (model->streams.size() == 0)
+        return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream"});
+    if (options.entry >= model->streams.size())
+        return fail(LW_NOT_FOUND, {"stream entry ", options.entry, "; the model has ", model->streams.size()});
+    request->own = &model->streams[options.entry];
+    const fb::Input &input = *model->plan().inputs()->Get(request->own->entry->inputs()->Get(0)->input());
+    if (!given && input.kind() == fb::InputKind::tokens) options.format = LW_I32;
+    if (!format_fits(options.format, input.kind()))
+        return fail(LW_INVALID_ARGUMENT,
+                    {"format ", uint64_t(options.format), " does not fit input ", input.name()->c_str()});
+    if (options.queue > 1u << 20)
+        return fail(LW_INVALID_ARGUMENT, {"queue of ", options.queue, " rows; at most 1048576"});
     return LW_OK;
 }
 
-// ---- the queue -----------------------------------------------------------------------------------------------------------------------------------
-
-// Rows that block b brings; those of the start-up and beyond the end of the sequence do not count, but are few.
-bool room_for_block(const lw_stream &stream) {
-    const uint32_t room = stream.queue_rows - stream.state->queue_count;
-    if (room >= stream.rows_per_block) return true;
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < outputs(stream); ++i)
-        if (stream.rows[i].fires(stream.state->block)) rows += stream.rows[i].rows;
-    return rows <= room;
-}
-
-void queue_outputs(lw_stream &stream) {
-    StreamState &state = *stream.state;
-    for (uint32_t i = 0; i < outputs(stream); ++i) {
-        const fb::OutputPort &port = *stream.entry->outputs()->Get(i);
-        const Rows &rows = stream.rows[i];
-        if (!rows.fires(state.block)) continue;
-        const uint8_t *from = moving(*port.place(), stream.bases).at(state.block / rows.period, 0);
-        const uint64_t first = rows.first(state.block), valid = state.life == Life::finished ? rows.valid(state.ticks) : UINT64_MAX;
-        for (uint64_t r = 0; r < rows.rows; ++r) {
-            if (first + r < rows.lead) continue;
-            const uint64_t row = first + r - rows.lead;
-            if (row >= valid) {
-                ++state.rows_dropped;
-                continue;
-            }
-            uint8_t *to = slot(stream, state.queue_count++);
-            const QueuedRow header = {row, rows.end(row), i, port.width(), 0};
-            memcpy(to, &header, sizeof header);
-            memcpy(to + sizeof header, from + r * port.row_bytes(), uint64_t{port.width()} * 4);
-        }
-    }
-}
-
-// ---- blocks --------------------------------------------------------------------------------------------------------------------------------------
-
-uint8_t *input_row(lw_stream &stream, uint32_t tick) {
-    return stream.input.at(stream.state->block, 0) + uint64_t{tick} * input_port(stream).row_bytes();
-}
-
-lw_status run_block(lw_stream &stream) {
-    StreamState &state = *stream.state;
-    const fb::Step *failed = nullptr;
-    {
-        FlushDenormals mode;
-        failed = stream.program.run(state.block, Extent{});
-    }
-    if (failed) {
-        state.life = Life::failed;
-        return fail(LW_DEVICE, {"a kernel failed: ", failed->name() ? failed->name()->c_str() : "unnamed step"});
-    }
-    queue_outputs(stream);
-    ++state.block;
-    state.filled = 0;
-    return LW_OK;
-}
-
-// Blocks a finished stream has to have run to show every valid row.
-uint64_t last_block(const lw_stream &stream) {
-    uint64_t last = 0;
-    for (uint32_t i = 0; i < outputs(stream); ++i) {
-        const Rows &rows = stream.rows[i];
-        const uint64_t blocks = rows.blocks_for(rows.valid(stream.state->ticks));
-        last = blocks > last ? blocks : last;
-    }
-    return last;
-}
-
-// A finished stream: the rest of the block is zero.
-lw_status run_zeros(lw_stream &stream) {
-    const uint64_t row_bytes = input_port(stream).row_bytes();
-    memset(input_row(stream, stream.state->filled), 0, (stream.entry->block() - stream.state->filled) * row_bytes);
-    return run_block(stream);
-}
+// ---- input -------------------------------------------------------------------------------------------------------------
 
 lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) {
     if (n > 0 && !samples) return fail(LW_INVALID_ARGUMENT, {"samples is NULL"});
@@ -142,63 +69,103 @@ lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) 
     if (stream.format != LW_I32) return LW_OK;
     const uint32_t vocabulary = input_of(stream).vocabulary();
     const size_t bad = first_bad_token(samples, n, vocabulary);
-    return bad == n ? LW_OK : fail(LW_BAD_TOKEN, {"token ", uint64_t(bad), " of this push is outside 0 … ", vocabulary - 1});
+    return bad == n ? LW_OK
+                    : fail(LW_BAD_TOKEN, {"token ", uint64_t(bad), " of this push is outside 0 … ", vocabulary - 1});
 }
 
-// Takes ticks until they are used up or a block would bring rows there is no room for.
-lw_status take(lw_stream &stream, const void *samples, size_t n, size_t *taken, bool drop) {
-    StreamState &state = *stream.state;
-    const uint32_t block = stream.entry->block(), width = input_of(stream).width(), row_bytes = input_port(stream).row_bytes();
-    const size_t tick_bytes = sample_bytes(stream.format) * width;
-    const uint8_t *from = static_cast<const uint8_t *>(samples);
-    while (*taken < n) {
-        if (drop) state.queue_head = state.queue_count = 0;
-        // Without room the block may still fill up to its last tick, so what is taken does not depend on how pushes were cut.
-        const uint32_t room = block - state.filled - (room_for_block(stream) ? 0 : 1);
-        const size_t left = n - *taken;
-        const uint32_t ticks = left < room ? static_cast<uint32_t>(left) : room;
-        if (ticks == 0) break;
-        state.non_finite += convert(from, stream.format, ticks, width, input_row(stream, state.filled), row_bytes);
-        from += ticks * tick_bytes;
-        state.filled += ticks, state.ticks += ticks, *taken += ticks;
-        if (state.filled == block)
-            if (lw_status status = run_block(stream)) return status;
+// Samples on their way into the ring.
+struct Feed {
+    const uint8_t *from;
+    size_t left;
+
+    // The next ticks, as many as are there and at most `most`: into the input ring behind those that wait.
+    void put(lw_stream &stream, uint64_t most) {
+        const uint64_t ticks = left < most ? left : most;
+        if (ticks == 0) return;
+        const lw_model &model = *stream.model;
+        const InputRing &ring = model.streams.ring();
+        StreamState &state = *stream.state;
+        const Samples samples = {from, stream.format, ticks, input_of(stream).width(), model.plan().sample_limit()};
+        const Area area = {fb::Space::state, 0, ring.at(state.done + state.pending), ticks * ring.row_bytes};
+        state.non_finite += stream.device().put(*stream.session, area, ring.row_bytes, samples);
+        state.pending += static_cast<uint32_t>(ticks);
+        state.ticks += ticks;
+        from += ticks * samples.width * sample_bytes(stream.format);
+        left -= ticks;
     }
-    if (drop) state.queue_head = state.queue_count = 0;
+};
+
+// Takes ticks until they are used up or a block would bring rows there is no room for.
+lw_status take(lw_stream &stream, Feed &feed) {
+    StreamState &state = *stream.state;
+    for (;;) {
+        const StreamEntry &entry = next_entry(stream);
+        const bool room = room_for_block(stream, entry);
+        // Without room the block may still fill up to its last tick: what is taken does not depend on how pushes were cut.
+        const uint64_t fill = entry.block - (room ? 0 : 1);
+        if (state.pending < fill) feed.put(stream, fill - state.pending);
+        if (state.pending < entry.block || !room) return LW_OK;
+        if (lw_status status = run_block(stream, entry, Keep::all)) return status;
+    }
+}
+
+// Takes all ticks; the largest entries that fit run, the own one at the end.
+lw_status read_ahead(lw_stream &stream, Feed &feed) {
+    StreamState &state = *stream.state;
+    const StreamEntries &entries = stream.model->streams;
+    state.queue_head = state.queue_count = 0;
+    for (;;) {
+        const uint64_t ticks = state.pending + feed.left;
+        const bool aligned = state.done % stream.own->block == 0;
+        const StreamEntry &entry = aligned && ticks >= stream.own->block
+                                       ? entries.largest(*stream.own, state.done, ticks)
+                                       : next_entry(stream);
+        if (ticks < entry.block) break;
+        if (state.pending < entry.block) feed.put(stream, entry.block - state.pending);
+        if (!rebuild(stream, entry)) return LW_DEVICE;
+        const uint64_t then = ticks - entry.block;
+        const bool last = then < entries.at(*stream.own, state.done + entry.block).block;
+        if (lw_status status = run_block(stream, entry, last ? Keep::instead : Keep::newest)) return status;
+    }
+    feed.put(stream, feed.left);
     return LW_OK;
 }
 
 } // namespace
 
-// ---- interface -----------------------------------------------------------------------------------------------------------------------------------
+// ---- interface ---------------------------------------------------------------------------------------------------------
 
 lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size, size_t *alignment) {
     if (!size || !alignment) return fail(LW_INVALID_ARGUMENT, {"size or alignment is NULL"});
-    lw_stream_options read_in;
-    const fb::Entry *entry;
-    if (lw_status status = read(model, options, &read_in, &entry)) return status;
+    Request request;
+    if (lw_status status = read(model, options, &request)) return status;
     lw_stream measure{};
-    *size = lay_out(*model, *entry, read_in, nullptr, &measure);
+    uint8_t *session_at = nullptr;
+    *size = lay_out(*model, request, nullptr, &measure, &session_at);
     *alignment = line;
     return LW_OK;
 }
 
-lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options, void *memory, size_t size, lw_stream **out) {
+lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options, void *memory, size_t size,
+                         lw_stream **out) {
     if (!out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
     *out = nullptr;
     size_t needed, alignment;
     if (lw_status status = lw_stream_size(model, options, &needed, &alignment)) return status;
     if (!memory || reinterpret_cast<uintptr_t>(memory) % alignment != 0)
         return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t(alignment)});
-    if (size < needed) return fail(LW_TOO_SMALL, {"a stream needs ", uint64_t(needed), " bytes, given ", uint64_t(size)});
-    lw_stream_options read_in;
-    const fb::Entry *entry;
-    if (lw_status status = read(model, options, &read_in, &entry)) return status;
+    if (size < needed)
+        return fail(LW_TOO_SMALL, {"a stream needs ", uint64_t(needed), " bytes, given ", uint64_t(size)});
+    Request request;
+    if (lw_status status = read(model, options, &request)) return status;
     lw_stream *stream = new (memory) lw_stream{};
     stream->model = model;
-    stream->entry = entry;
-    stream->format = read_in.format;
-    stream->bytes = lay_out(*model, *entry, read_in, static_cast<uint8_t *>(memory), stream);
+    stream->own = request.own;
+    stream->format = request.options.format;
+    uint8_t *session_at = nullptr;
+    stream->bytes = lay_out(*model, request, static_cast<uint8_t *>(memory), stream, &session_at);
+    if (lw_status status = model->device->begin(*model->on_device, fb::EntryKind::stream, 1, session_at, &stream->session))
+        return status;
     memset(stream->queue, 0, uint64_t{stream->queue_rows} * stream->queue_row_bytes);
     clear(*stream);
     *out = stream;
@@ -210,8 +177,10 @@ lw_status lw_stream_create(const lw_model *model, const lw_stream_options *optio
     *out = nullptr;
     size_t size, alignment;
     if (lw_status status = lw_stream_size(model, options, &size, &alignment)) return status;
+    if (lw_status status = model->budget.allows("a stream", size)) return status;
     Block block;
-    if (!block.allocate(model->allocator, size)) return fail(LW_NO_MEMORY, {"no memory for a stream: ", uint64_t(size), " bytes"});
+    if (!block.allocate(model->allocator, size))
+        return fail(LW_NO_MEMORY, {"no memory for a stream: ", uint64_t(size), " bytes"});
     lw_stream *stream = nullptr;
     if (lw_status status = lw_stream_init(model, options, block.data, size, &stream)) {
         block.release(model->allocator);
@@ -224,6 +193,7 @@ lw_status lw_stream_create(const lw_model *model, const lw_stream_options *optio
 
 void lw_stream_destroy(lw_stream *stream) {
     if (!stream || !stream->owned) return;
+    stream->device().end(stream->session);
     Block block{reinterpret_cast<uint8_t *>(stream), stream->bytes};
     block.release(stream->model->allocator);
 }
@@ -234,24 +204,33 @@ lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_
     *taken = 0;
     if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
     if (lw_status status = check_samples(*stream, samples, n)) return status;
-    return take(*stream, samples, n, taken, false);
+    Feed feed = {static_cast<const uint8_t *>(samples), n};
+    const lw_status status = take(*stream, feed);
+    *taken = n - feed.left;
+    return status;
 }
 
 lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n) {
-    size_t taken = 0;
     if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
     if (lw_status status = check_samples(*stream, samples, n)) return status;
-    return take(*stream, samples, n, &taken, true);
+    Feed feed = {static_cast<const uint8_t *>(samples), n};
+    return read_ahead(*stream, feed);
 }
 
 lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
-    if (!stream || !out || out->struct_size < sizeof(size_t)) return fail(LW_INVALID_ARGUMENT, {"stream or out is NULL, or struct_size is not set"});
+    if (!stream || !out || out->struct_size < sizeof(size_t))
+        return fail(LW_INVALID_ARGUMENT, {"stream or out is NULL, or struct_size is not set"});
     StreamState &state = *stream->state;
     if (state.life == Life::failed) return not_open(*stream);
     while (state.queue_count == 0) {
-        if (state.life == Life::open) return LW_AGAIN;
-        if (state.block >= last_block(*stream)) return LW_END;
-        if (lw_status status = run_zeros(*stream)) return status;
+        if (state.life == Life::open) { // blocks of a loaded state may wait
+            const StreamEntry &entry = next_entry(*stream);
+            if (state.pending < entry.block) return LW_AGAIN;
+            if (lw_status status = run_block(*stream, entry, Keep::all)) return status;
+        } else {
+            if (state.done >= last_tick(*stream)) return LW_END;
+            if (lw_status status = run_zeros(*stream)) return status;
+        }
     }
     QueuedRow header;
     const uint8_t *from = slot(*stream, 0);
@@ -283,10 +262,14 @@ lw_status lw_stream_reset(lw_stream *stream) {
 
 lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats) {
     if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
+    const StreamState &state = *stream->state;
     lw_stream_stats now{};
-    now.ticks = stream->state->ticks;
-    now.blocks = stream->state->block;
-    now.rows_dropped = stream->state->rows_dropped;
-    now.non_finite = stream->state->non_finite;
-    return copy_sized(stats, now) ? LW_OK : fail(LW_INVALID_ARGUMENT, {"stats is NULL or its struct_size is not set"});
+    now.ticks = state.ticks;
+    now.blocks = state.done / stream->own->block;
+    now.rows_dropped = state.rows_dropped;
+    now.non_finite = state.non_finite;
+    now.non_finite_outputs = state.non_finite_outputs;
+    now.poisoned = state.poisoned != 0;
+    return copy_sized(stats, now) ? LW_OK
+                                  : fail(LW_INVALID_ARGUMENT, {"stats is NULL or its struct_size is not set"});
 }

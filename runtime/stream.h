@@ -1,28 +1,27 @@
-// A stream: one contiguous block holding the object, its program, its state and its arena.
+// A stream: one contiguous block holding the object, the rows that wait, and its session on the device.
 //
-//   | lw_stream | StreamState | plan state | queue | arena | program and scratch |
+//   | lw_stream | StreamState | cache ticks | queue | session: state, caches, arena, descriptors, scratch |
 //
-// StreamState, plan state and queue hold no pointers and lie side by side: reset, copy, save and load move them as bytes.
+// StreamState, the fields of the state and the rows that wait are what is saved; none of them holds an address.
 #pragma once
 #include "longwave/longwave.h"
+#include "runtime/entries.h"
 #include "runtime/model.h"
-#include "runtime/rows.h"
 
 namespace longwave::runtime {
 
 enum class Life : uint32_t { open = 0, finished = 1, failed = 2 }; // finished: no more input; failed: a kernel did, until reset, copy or load
 
 struct StreamState {
-    uint8_t weights[32];  // whose state it is (weights_identity)
-    uint64_t layout;      // of the plan state
-    uint64_t state_bytes; // of the plan state
-    uint64_t block;       // b: blocks run so far; every ring position follows from it
-    uint64_t ticks;       // real input ticks so far
-    uint32_t filled;      // ticks of block b that are in the input ring
+    uint8_t identity[32]; // whose state it is (lw_model)
+    uint64_t ticks;       // received
+    uint64_t done;        // processed, the zeros of a finished stream included; every position follows from it
+    uint32_t pending;     // received, in the input ring and not yet processed: less than the largest block
     Life life;
-    uint64_t rows_dropped, non_finite;
+    uint64_t rows_dropped, non_finite, non_finite_outputs;
+    uint64_t poisoned; // bit i: the newest row of output i (63: or of a later one) was not finite
     uint32_t queue_head, queue_count; // rows that wait
-    uint64_t reserved[4];
+    uint64_t reserved[3];
 };
 static_assert(sizeof(StreamState) == 128);
 
@@ -38,37 +37,68 @@ static_assert(sizeof(QueuedRow) == 32);
 
 struct lw_stream {
     const lw_model *model;
-    const longwave::fb::Entry *entry;
+    const longwave::runtime::StreamEntry *own;
     bool owned; // lw_stream_destroy may release it
     lw_format format;
     uint64_t bytes;      // of the whole block
     uint32_t queue_rows; // capacity
     uint32_t queue_row_bytes;
-    uint32_t rows_per_block; // most rows one block can bring
-    longwave::runtime::Moving input;
-    longwave::runtime::Bases bases;
-    longwave::runtime::Rows *rows; // of each output
-    longwave::runtime::Program program;
+    uint64_t rows_per_block; // most rows one block can bring
     longwave::runtime::StreamState *state;
-    uint8_t *plan_state;
+    uint64_t *cache_ticks; // of each stream entry: the tick its cache is made for, or `stale`
     uint8_t *queue;
+    longwave::runtime::Session *session;
+
+    const longwave::runtime::Device &device() const { return *model->device; }
 };
 
 namespace longwave::runtime {
 
-inline const fb::InputPort &input_port(const lw_stream &stream) { return *stream.entry->inputs()->Get(0); }
-inline const fb::Input &input_of(const lw_stream &stream) { return *stream.model->plan().inputs()->Get(input_port(stream).input()); }
-inline uint32_t outputs(const lw_stream &stream) { return stream.entry->outputs()->size(); }
+inline constexpr uint64_t stale = ~uint64_t{0};
+
+inline const fb::Input &input_of(const lw_stream &stream) {
+    return *stream.model->plan().inputs()->Get(stream.own->entry->inputs()->Get(0)->input());
+}
+inline uint32_t outputs(const lw_stream &stream) { return stream.own->entry->outputs()->size(); }
 
 // Where the row that waits at `position` lies.
 inline uint8_t *slot(const lw_stream &stream, uint32_t position) {
     const uint64_t index = (uint64_t{stream.state->queue_head} + position) % stream.queue_rows;
     return stream.queue + index * stream.queue_row_bytes;
 }
+inline uint64_t row_bytes(const QueuedRow &row) { return sizeof row + uint64_t{row.width} * 4; }
 
+// What runs next, by push.
+inline const StreamEntry &next_entry(const lw_stream &stream) {
+    return stream.model->streams.at(*stream.own, stream.state->done);
+}
+
+// Input ticks until the next block is full; 0: ticks of a loaded state wait already. For spotter.cc.
+uint64_t ticks_to_block(const lw_stream &stream);
+
+// LW_WRONG_STATE, with the reason: state.cc.
+lw_status not_open(const lw_stream &stream);
 // As a fresh stream: state.cc.
 void clear(lw_stream &stream);
-// LW_WRONG_STATE, with the reason.
-lw_status not_open(const lw_stream &stream);
+
+// caches.cc. Fills the cache of `entry` for the tick at hand, rounded down to its block. False: a kernel failed, and the
+// stream with it; lw_last_error says which.
+[[nodiscard]] bool rebuild(lw_stream &stream, const StreamEntry &entry);
+// Every cache that push will need before it needs one of another entry.
+[[nodiscard]] bool take_over(lw_stream &stream);
+// Behind a block that another entry than the own has run: brings the caches ahead of it up to here.
+[[nodiscard]] bool keep_current(lw_stream &stream);
+
+// blocks.cc. What a block does to the queue: adds its rows; does so in place of those that wait of the same output; puts
+// the newest of them in place of those.
+enum class Keep { all, instead, newest };
+bool room_for_block(const lw_stream &stream, const StreamEntry &entry);
+// Runs one block of the entry, whose input is in the ring and whose cache is made for this tick.
+lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep);
+// A finished stream: the rest of the block is zero.
+lw_status run_zeros(lw_stream &stream);
+// Behind which tick every valid row of a finished stream is out.
+uint64_t last_tick(const lw_stream &stream);
+lw_status failed_kernel(lw_stream &stream, const fb::Step *step);
 
 } // namespace longwave::runtime

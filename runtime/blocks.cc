@@ -1,0 +1,128 @@
+// Blocks: what runs, and what it leaves in the queue.
+#include "formats/artifact/geometry.h"
+#include "runtime/samples.h"
+#include "runtime/status.h"
+#include "runtime/stream.h"
+#include <cstring>
+
+namespace longwave::runtime {
+namespace {
+
+// A firing of an output in the block that has just run.
+struct Firing {
+    const StreamEntry &entry;
+    const Rows &rows;
+    const fb::OutputPort &port;
+    uint32_t index;
+    uint64_t firing;
+
+    Area row(uint64_t r) const {
+        return {port.place()->space(), entry.index, offset_of(*port.place(), firing) + r * port.row_bytes(),
+                uint64_t{port.width()} * 4};
+    }
+};
+
+// Reads row r of a firing into the queue. Returns how many of its values are not finite.
+uint64_t queue_row(lw_stream &stream, const Firing &firing, uint64_t r, uint64_t row) {
+    uint8_t *to = slot(stream, stream.state->queue_count++);
+    const QueuedRow header = {row, firing.rows.end(row), firing.index, firing.port.width(), 0};
+    memcpy(to, &header, sizeof header);
+    const Area area = firing.row(r);
+    stream.device().read(*stream.session, area, 1, 0, to + sizeof header, 0);
+    const uint64_t bad = count_non_finite(to + sizeof header, header.width);
+    stream.state->non_finite_outputs += bad;
+    return bad;
+}
+
+void queue_firing(lw_stream &stream, const Firing &firing, Keep keep) {
+    StreamState &state = *stream.state;
+    const Rows &rows = firing.rows;
+    const uint64_t first = firing.firing * rows.rows;
+    const uint64_t valid = state.life == Life::finished ? rows.valid(state.ticks) : UINT64_MAX;
+    const uint64_t bit = uint64_t{1} << (firing.index < 63 ? firing.index : 63);
+    for (uint64_t r = keep == Keep::newest ? rows.rows - 1 : 0; r < rows.rows; ++r) {
+        if (first + r < rows.lead) continue;
+        const uint64_t row = first + r - rows.lead;
+        if (row >= valid) {
+            ++state.rows_dropped;
+            continue;
+        }
+        if (queue_row(stream, firing, r, row) > 0) state.poisoned |= bit;
+        else state.poisoned &= ~bit;
+    }
+}
+
+// Takes the rows of one output out of the queue.
+void forget(lw_stream &stream, uint32_t output) {
+    StreamState &state = *stream.state;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < state.queue_count; ++i) {
+        QueuedRow header;
+        memcpy(&header, slot(stream, i), sizeof header);
+        if (header.index == output) continue;
+        if (kept != i) memcpy(slot(stream, kept), slot(stream, i), row_bytes(header));
+        ++kept;
+    }
+    state.queue_count = kept;
+}
+
+} // namespace
+
+uint64_t ticks_to_block(const lw_stream &stream) {
+    const uint64_t block = next_entry(stream).block, pending = stream.state->pending;
+    return pending < block ? block - pending : 0;
+}
+
+// Rows of the start-up and beyond the end of the sequence do not count, but are few.
+bool room_for_block(const lw_stream &stream, const StreamEntry &entry) {
+    const uint32_t room = stream.queue_rows - stream.state->queue_count;
+    if (room >= stream.rows_per_block) return true;
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < outputs(stream); ++i)
+        if (entry.rows[i].fires(stream.state->done / entry.block)) rows += entry.rows[i].rows;
+    return rows <= room;
+}
+
+lw_status failed_kernel(lw_stream &stream, const fb::Step *step) {
+    stream.state->life = Life::failed;
+    return fail(LW_DEVICE, {"a kernel failed: ", name_of(step)});
+}
+
+lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
+    StreamState &state = *stream.state;
+    const uint64_t block = state.done / entry.block;
+    const fb::Step *failed = stream.device().run(*stream.session, entry.index, block, Extent{});
+    if (failed) return failed_kernel(stream, failed);
+    for (uint32_t i = 0; i < outputs(stream); ++i) {
+        const Rows &rows = entry.rows[i];
+        if (!rows.fires(block)) continue;
+        if (keep != Keep::all) forget(stream, i);
+        queue_firing(stream, {entry, rows, *entry.entry->outputs()->Get(i), i, block / rows.period}, keep);
+    }
+    stream.cache_ticks[&entry - stream.model->streams.begin()] = state.done + entry.block;
+    state.done += entry.block;
+    state.pending -= state.pending < entry.block ? state.pending : static_cast<uint32_t>(entry.block);
+    return &entry == stream.own || keep_current(stream) ? LW_OK : LW_DEVICE;
+}
+
+lw_status run_zeros(lw_stream &stream) {
+    const StreamEntry &entry = next_entry(stream);
+    StreamState &state = *stream.state;
+    const InputRing &ring = stream.model->streams.ring();
+    if (state.pending < entry.block)
+        stream.device().clear(*stream.session, {fb::Space::state, 0, ring.at(state.done + state.pending),
+                                                (entry.block - state.pending) * ring.row_bytes});
+    return run_block(stream, entry, Keep::all);
+}
+
+uint64_t last_tick(const lw_stream &stream) {
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < outputs(stream); ++i) {
+        const Rows &rows = stream.own->rows[i];
+        const uint64_t tick = rows.blocks_for(rows.valid(stream.state->ticks)) * stream.own->block;
+        last = tick > last ? tick : last;
+    }
+    return last;
+}
+
+} // namespace longwave::runtime

@@ -1,0 +1,80 @@
+// Threads that help one caller with a whole run, asleep between runs. POSIX threads and semaphores: nothing beyond libc.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <pthread.h>
+#include <semaphore.h>
+
+namespace longwave::runtime {
+
+// Waits for something another thread will do: a moment awake, then asleep.
+class Parking {
+public:
+    bool open() { return sem_init(&semaphore_, 0, 0) == 0; }
+    void close() { sem_destroy(&semaphore_); }
+
+    template <class Ready> void wait(Ready ready) {
+        for (int i = 0; i < spins; ++i) {
+            if (ready()) return;
+            pause();
+        }
+        for (;;) {
+            parked_.store(true); // sequentially consistent, as wake's exchange is: one of the two sees the other
+            if (ready()) {
+                if (parked_.exchange(false)) return;
+                sleep(); // someone took the flag: his post is on its way and must not be left for the next wait
+                return;
+            }
+            sleep();
+            if (ready()) return;
+        }
+    }
+    // After the store that makes `ready` true.
+    void wake() {
+        if (parked_.exchange(false)) sem_post(&semaphore_);
+    }
+
+private:
+    static constexpr int spins = 2000; // some tens of microseconds: what lies between two steps of a run
+    static void pause();
+    void sleep();
+
+    std::atomic<bool> parked_{false};
+    sem_t semaphore_{};
+};
+
+class Crew {
+public:
+    using Work = void (*)(void *context, uint32_t worker);
+    struct Helper {
+        Crew *crew = nullptr;
+        pthread_t thread{};
+        Parking parking;
+        uint32_t worker = 0;
+    };
+    static constexpr uint32_t most = 256;              // workers, the caller among them
+    static constexpr uint64_t stack_bytes = 1u << 20; // of each helper
+
+    Crew() = default;
+    Crew(const Crew &) = delete;
+    // Starts workers − 1 threads; `helpers` is memory for as many. False: the system gives no more (none is left running).
+    bool start(uint32_t workers, Helper *helpers);
+    void stop();
+    uint32_t workers() const { return n_helpers_ + 1; }
+
+    // work(context, w) on the calling thread (w = 0) and on every helper (w = 1 …); returns when all have returned.
+    void run(Work work, void *context);
+
+private:
+    static void *live(void *helper);
+
+    Helper *helpers_ = nullptr;
+    uint32_t n_helpers_ = 0;
+    Work work_ = nullptr; // null: go home
+    void *context_ = nullptr;
+    std::atomic<uint64_t> call_{0};  // counts run()s
+    std::atomic<uint32_t> busy_{0};
+    Parking caller_;
+};
+
+} // namespace longwave::runtime

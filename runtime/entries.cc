@@ -1,0 +1,63 @@
+#include "runtime/entries.h"
+#include "formats/artifact/geometry.h"
+#include <new>
+
+namespace longwave::runtime {
+
+void StreamEntries::build(const fb::Plan &plan, Parts &parts) {
+    n_ = 0;
+    for (const fb::Entry *entry : *plan.entries()) n_ += entry->kind() == fb::EntryKind::stream;
+    entries_ = parts.take<StreamEntry>(n_);
+    uint32_t next = 0;
+    for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
+        const fb::Entry &entry = *plan.entries()->Get(e);
+        if (entry.kind() != fb::EntryKind::stream) continue;
+        const uint32_t outputs = artifact::count(entry.outputs());
+        Rows *rows = parts.take<Rows>(outputs);
+        if (!entries_) continue; // only measuring
+        StreamEntry &stream = *new (entries_ + next++) StreamEntry{&entry, e, entry.block(), rows};
+        for (uint32_t i = 0; i < outputs; ++i) {
+            new (rows + i) Rows(*entry.outputs()->Get(i), entry.block());
+            stream.rows_per_block += entry.outputs()->Get(i)->rows();
+        }
+        if (least_ == 0 || stream.block < least_) least_ = stream.block;
+        if (stream.block > largest_) largest_ = stream.block;
+    }
+    if (!entries_ || n_ == 0) return;
+    const fb::InputPort &port = *entries_[0].entry->inputs()->Get(0);
+    ring_ = {port.place()->offset(), uint64_t{port.place()->slots()} * port.rows(), port.row_bytes()};
+}
+
+const StreamEntry &StreamEntries::at(const StreamEntry &own, uint64_t tick) const {
+    if (tick % own.block == 0) return own;
+    const StreamEntry *best = nullptr;
+    for (const StreamEntry &entry : *this)
+        if (own.block % entry.block == 0 && tick % entry.block == 0 && (!best || entry.block > best->block))
+            best = &entry;
+    return *best; // ticks are multiples of the least block, and so are all blocks
+}
+
+bool StreamEntries::ahead(const StreamEntry &own, uint64_t tick, const StreamEntry &entry) const {
+    if (&entry == &own) return true;
+    const uint64_t first = (tick + entry.block - 1) / entry.block * entry.block; // from there on a larger one, or this
+    const uint64_t until = (tick + own.block - 1) / own.block * own.block;
+    return first < until && &at(own, first) == &entry;
+}
+
+const StreamEntry &StreamEntries::largest(const StreamEntry &own, uint64_t tick, uint64_t ticks) const {
+    const StreamEntry *best = &own;
+    for (const StreamEntry &entry : *this)
+        if (entry.block % own.block == 0 && tick % entry.block == 0 && entry.block + own.block <= ticks &&
+            entry.block > best->block)
+            best = &entry;
+    return *best;
+}
+
+uint64_t StreamEntries::rows_per_block(const StreamEntry &own) const {
+    uint64_t most = 0;
+    for (const StreamEntry &entry : *this)
+        if (own.block % entry.block == 0 && entry.rows_per_block > most) most = entry.rows_per_block;
+    return most;
+}
+
+} // namespace longwave::runtime
