@@ -42,8 +42,6 @@ schedules::Signature parse_signature(const std::string &text) {
     Signature signature{.scratch_bytes = json.at("scratch_bytes")};
     for (const auto &entry : json.at("args")) {
         KernelArg arg{.name = entry.at("name"), .kind = kinds.at(entry.at("kind")), .elem = elems.at(entry.at("elem"))};
-        arg.high = entry.value("high", INT32_MAX);
-        arg.multiple = entry.value("multiple", 1);
         if (entry.contains("dims"))
             for (const auto &dim : entry.at("dims")) arg.dims.push_back({dim.at(0), dim.at(1)});
         if (arg.kind == ArgKind::scalar) {
