@@ -1,15 +1,16 @@
 // The compiler's graph: values with types, nodes that make them. Immutable: passes build a new one (builder.h) and never edit.
 #pragma once
+#include "compiler/ir/numbers.h"
+#include "formats/base/elem.h"
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace longwave::ir {
 
-enum class Elem : uint8_t { f32, i32 };
+using longwave::Elem;
 
 // Ticks of a value for each tick of the input. {1,1}: the input's own rate; {1,160}: one row every 160 samples; {0,1}: no time axis
 // (a constant, or one row for a whole sequence).
@@ -37,17 +38,16 @@ struct Type {
     // Where logical element i of a row lies in memory.
     uint32_t physical(uint32_t i) const;
     // A row of these values as it lies in memory, padding zero. Fewer values than elements stand for every group of channels.
-    std::vector<float> packed(const std::vector<double> &values) const;
+    std::vector<float> packed(const Numbers &values) const;
 };
 
 using ValueId = uint32_t;
 using Attribute = std::variant<int64_t, double, std::string>;
 using Attributes = std::map<std::string, Attribute>;
 
-// Weights are kept in float64, so that folding rounds once, when they are written.
 struct Constant {
     std::string key; // tensor key in the package, or what a pass made of it
-    std::shared_ptr<const std::vector<double>> data;
+    Numbers data;
 };
 
 struct OpDef; // compiler/ops/op.h

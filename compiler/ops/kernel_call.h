@@ -27,10 +27,10 @@ public:
 
     // ---- facts ----
     virtual const Type &type(size_t input) const = 0;
-    virtual const Type &result() const = 0;                              // after what is fused behind the op
-    virtual const std::vector<double> &constant(size_t input) const = 0; // data of a constant input
-    virtual const Node *producer(size_t input) const = 0;                // the op that makes an input; null for inputs and constants of the graph
-    virtual const std::vector<double> &constant(const Node &of, size_t input) const = 0;
+    virtual const Type &result() const = 0;                  // after what is fused behind the op
+    virtual const Numbers &constant(size_t input) const = 0; // data of a constant input
+    virtual const Node *producer(size_t input) const = 0;    // the op that makes an input; null for inputs and constants of the graph
+    virtual const Numbers &constant(const Node &of, size_t input) const = 0;
     virtual bool gated() const = 0;                         // a glu behind the op is part of its kernel
     virtual uint32_t rows() const = 0;                      // output rows of one call
     virtual uint32_t rows_of_input(size_t input) const = 0; // of a whole sequence or block

@@ -23,7 +23,7 @@ StreamRule stream(const Node &node, std::span<const Type>) {
     return {StreamRule::Kind::running, 0, {}};
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &context, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
     const std::string &mode = node.text("mode");
     if (context.length == 0) return;
     const size_t begin = mode == "last" ? context.length - 1 : 0, end = mode == "first" ? 1 : context.length;

@@ -17,7 +17,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
 
 StreamRule stream(const Node &, std::span<const Type>) { return {StreamRule::Kind::running, 0, {}}; }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const bool mean = node.text("mode") == "mean";
     std::vector<double> sum(out.width, 0.0);
     for (size_t t = 0; t < out.rows; ++t)

@@ -76,7 +76,7 @@ Place expanded_taps(PlannedCall &call, const Shape &s, const ir::Node &expand, b
     const auto d = direct_term(call, s);
     const bool merged = expand.inputs.size() == 2;
     const uint32_t given_length = merged ? call.graph().type(expand.inputs[1]).dims[2] : 1, length = std::min(given_length, s.taps);
-    const std::vector<double> none;
+    const ir::Numbers none;
     const auto &added = merged ? call.constant(expand, 1) : none;
     std::vector<float> direct(size_t(length) * s.kernels * s.padded, 0.f);
     for (uint32_t c = 0; c < s.kernels; c++) {

@@ -31,7 +31,7 @@ PlannedCall::PlannedCall(EntryPlanner &planner, const ir::Node &of, ir::ValueId 
 const ir::Graph &PlannedCall::graph() const { return planner_.graph_; }
 const ir::Type &PlannedCall::type(size_t input) const { return planner_.graph_.type(node.inputs[input]); }
 const ir::Type &PlannedCall::result() const { return planner_.graph_.type(output_); }
-const std::vector<double> &PlannedCall::constant(const ir::Node &of, size_t input) const { return *planner_.graph_.constant(of.inputs[input])->data; }
+const ir::Numbers &PlannedCall::constant(const ir::Node &of, size_t input) const { return planner_.graph_.constant(of.inputs[input])->data; }
 const ir::Node *PlannedCall::producer(size_t input) const { return planner_.graph_.producer(node.inputs[input]); }
 uint32_t PlannedCall::rows_of_input(size_t input) const { return planner_.rows_of(node.inputs[input]); }
 const ConvolutionChoice &PlannedCall::choice() const { return planner_.choices_[static_cast<size_t>(&node - planner_.graph_.nodes.data())]; }
@@ -179,7 +179,7 @@ Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
         if (op.op->pointwise == ir::Pointwise::with_channels) {
             if (!constant) return Status::input(fmt::format("the operands of {} must be constants", op.op->name));
             Place place{.buffer = storage().weights(fmt::format("{}.{}.{}", op.layer, op.op->name, i),
-                                                    planner_.graph_.type(op.output).packed(*constant->data))};
+                                                    planner_.graph_.type(op.output).packed(constant->data))};
             place.tile_bytes = channel_bytes_;
             operands_.push_back(place);
         } else {

@@ -28,8 +28,8 @@ public:
     // ---- for every op ----
     const ir::Type &type(size_t input) const override;
     const ir::Type &result() const override;
-    const std::vector<double> &constant(size_t input) const override { return constant(node, input); }
-    const std::vector<double> &constant(const ir::Node &of, size_t input) const override;
+    const ir::Numbers &constant(size_t input) const override { return constant(node, input); }
+    const ir::Numbers &constant(const ir::Node &of, size_t input) const override;
     const ir::Node *producer(size_t input) const override;
     bool gated() const override { return gated_; }
     uint32_t rows() const override { return rows_; }
