@@ -12,9 +12,9 @@ ValueId Builder::input(GraphInput input, Type type) {
     return id;
 }
 
-ValueId Builder::constant(std::string key, std::vector<uint32_t> shape, std::vector<double> data) {
+ValueId Builder::constant(std::string key, std::vector<uint32_t> shape, Numbers data) {
     const Type type{.dims = std::move(shape), .clock = {0, 1}};
-    return constant({std::move(key), std::make_shared<const std::vector<double>>(std::move(data))}, type);
+    return constant(Constant{std::move(key), std::move(data)}, type);
 }
 
 ValueId Builder::constant(const Constant &constant, const Type &type) {

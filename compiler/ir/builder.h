@@ -10,7 +10,7 @@ public:
     explicit Builder(std::string name) { graph_.name = std::move(name); }
 
     ValueId input(GraphInput input, Type type);
-    ValueId constant(std::string key, std::vector<uint32_t> shape, std::vector<double> data);
+    ValueId constant(std::string key, std::vector<uint32_t> shape, Numbers data);
     ValueId constant(const Constant &constant, const Type &type); // shares the data
     // Errors (Fault::input): unknown op, attribute missing, unknown or of the wrong kind, input shapes or clocks that do not fit; the message names the layer.
     // Fault::internal for an input id that does not exist.

@@ -17,7 +17,7 @@ uint32_t Type::row() const { return width() / run(*this) * pad(run(*this)); }
 
 uint32_t Type::physical(uint32_t i) const { return i / run(*this) * pad(run(*this)) + i % run(*this); }
 
-std::vector<float> Type::packed(const std::vector<double> &values) const {
+std::vector<float> Type::packed(const Numbers &values) const {
     std::vector<float> result(row(), 0.f);
     for (uint32_t i = 0; i < width(); i++) result[physical(i)] = static_cast<float>(values[i % values.size()]);
     return result;

@@ -1,9 +1,9 @@
 // The compiler's graph: values with types, nodes that make them. Immutable: passes build a new one (builder.h) and never edit.
 #pragma once
+#include "compiler/ir/numbers.h"
 #include "formats/base/elem.h"
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -38,17 +38,16 @@ struct Type {
     // Where logical element i of a row lies in memory.
     uint32_t physical(uint32_t i) const;
     // A row of these values as it lies in memory, padding zero. Fewer values than elements stand for every group of channels.
-    std::vector<float> packed(const std::vector<double> &values) const;
+    std::vector<float> packed(const Numbers &values) const;
 };
 
 using ValueId = uint32_t;
 using Attribute = std::variant<int64_t, double, std::string>;
 using Attributes = std::map<std::string, Attribute>;
 
-// Weights are kept in float64, so that folding rounds once, when they are written.
 struct Constant {
     std::string key; // tensor key in the package, or what a pass made of it
-    std::shared_ptr<const std::vector<double>> data;
+    Numbers data;
 };
 
 struct OpDef; // compiler/ops/op.h

@@ -50,9 +50,9 @@ Status check_constants(const Graph &graph) {
         const Constant &constant = graph.constants[value.index];
         const std::string where = fmt::format("constant \"{}\"", constant.key);
         if (!value.type.clock.timeless() || value.type.elem != Elem::f32) return broken(where, "expected float32 without a time axis");
-        if (!constant.data) return broken(where, "has no data");
-        if (constant.data->size() != value.type.width())
-            return broken(where, fmt::format("expected {} elements, found {}", value.type.width(), constant.data->size()));
+        if (constant.data.empty()) return broken(where, "has no data");
+        if (constant.data.size() != value.type.width())
+            return broken(where, fmt::format("expected {} elements, found {}", value.type.width(), constant.data.size()));
     }
     return Status::ok();
 }

@@ -34,7 +34,7 @@ Expected<Flow> Lowering::node(const Layer &layer, const std::string &op, std::ve
     return Flow{*value, form};
 }
 
-ir::ValueId Lowering::constant(std::string key, std::vector<uint32_t> shape, std::vector<double> data) {
+ir::ValueId Lowering::constant(std::string key, std::vector<uint32_t> shape, ir::Numbers data) {
     auto [it, fresh] = constants_.try_emplace({key, shape}, 0);
     if (fresh) it->second = builder_.constant(std::move(key), std::move(shape), std::move(data));
     return it->second;
@@ -80,7 +80,7 @@ ir::ValueId Lowering::weight(const Layer &layer, const std::string &parameter, c
     if (auto it = constants_.find({key, shape}); it != constants_.end()) return it->second;
     const package::Tensor *tensor = checked(layer, parameter, shape, stored);
     if (!tensor) return builder_.constant(key, shape, {});
-    return constant(key, shape, {tensor->data.begin(), tensor->data.end()});
+    return constant(key, shape, tensor->data);
 }
 
 std::vector<double> Lowering::numbers(const Layer &layer, const std::string &parameter, const std::vector<uint32_t> &shape,

@@ -34,7 +34,7 @@ public:
     uint32_t width(Flow flow) const { return type(flow).width(); }
     // The op's result keeps the form of `like`.
     Expected<Flow> node(const Layer &layer, const std::string &op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, Form form);
-    ir::ValueId constant(std::string key, std::vector<uint32_t> shape, std::vector<double> data);
+    ir::ValueId constant(std::string key, std::vector<uint32_t> shape, ir::Numbers data);
     const ir::GraphInput *graph_input(Flow flow) const; // null when the value is not an input of the model
 
     // ---- weights

@@ -10,7 +10,7 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
     return rules::join(in[0], in[1]);
 }
 
-void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     for (size_t i = 0; i < out.data.size(); ++i) out.data[i] = in[0]->data[i] + in[1]->data[i];
 }
 

@@ -15,7 +15,7 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
     return in[0];
 }
 
-void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const auto &scale = in[1]->data, &shift = in[2]->data;
     for (size_t t = 0; t < out.rows; ++t)
         for (size_t i = 0; i < out.width; ++i) out.row(t)[i] = in[0]->row(t)[i] * scale[i % scale.size()] + shift[i % shift.size()];

@@ -16,7 +16,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return in[0];
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const auto &weight = in[1]->data, &bias = in[2]->data, &mean = in[3]->data, &var = in[4]->data;
     const double eps = node.number("eps");
     for (size_t t = 0; t < out.rows; ++t)

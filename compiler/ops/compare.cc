@@ -10,7 +10,7 @@ namespace longwave::ir {
 namespace {
 
 // A fixed sequence in [−1, 1): certificates must not depend on the standard library.
-class Numbers {
+class Noise {
 public:
     double next() {
         state_ = state_ * 6364136223846793005u + 1442695040888963407u;
@@ -28,11 +28,11 @@ Expected<double> largest_difference(const Graph &before, const Graph &after, siz
         return Status::internal("a comparison needs graphs with one input and an output");
     const size_t width = before.type(before.inputs[0].value).width();
     Array x{rows, width, std::vector<double>(rows * width)};
-    Numbers numbers;
+    Noise noise;
     const size_t steps = nonzero == 0 || nonzero >= rows ? rows : std::max<size_t>(nonzero, 2);
     for (size_t i = 0; i < steps; ++i) {
         const size_t t = steps == rows ? i : i * (rows - 1) / (steps - 1);
-        std::generate_n(x.row(t), width, [&] { return numbers.next(); });
+        std::generate_n(x.row(t), width, [&] { return noise.next(); });
     }
     LW_ASSIGN(const auto a, evaluate(before, {{before.inputs[0].name, x}}));
     LW_ASSIGN(const auto b, evaluate(after, {{after.inputs[0].name, x}}));

@@ -46,7 +46,7 @@ StreamRule stream(const Node &node, std::span<const Type> in) {
     return history(rows > 0 ? static_cast<uint32_t>(rows) : 0);
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &context, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
     const auto [frequencies, channels] = image(node, context.types[0]);
     const auto &w = context.types[1].dims; // [out, in/groups, kt, kf]
     const int64_t stride_t = node.integer("stride_t"), stride_f = node.integer("stride_f"), pad = (w[3] - 1) / 2;
@@ -69,7 +69,7 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
 }
 
 // Packed [kt][kf][in/groups][out]: channels innermost, the newest row last.
-std::vector<float> packed(const std::vector<double> &w, const std::vector<uint32_t> &dims, uint32_t stride) {
+std::vector<float> packed(const Numbers &w, const std::vector<uint32_t> &dims, uint32_t stride) {
     const size_t out = dims[0], in = dims[1], times = dims[2], frequencies = dims[3];
     std::vector<float> result(times * frequencies * in * stride, 0.f);
     for (size_t o = 0; o < out; ++o)

@@ -18,10 +18,10 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
     return type;
 }
 
-void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     for (size_t t = 0; t < out.rows; ++t) {
         const auto id = static_cast<size_t>(*in[0]->row(t));
-        std::copy_n(&in[1]->data[id * out.width], out.width, out.row(t));
+        std::copy_n(in[1]->data.begin() + static_cast<ptrdiff_t>(id * out.width), out.width, out.row(t));
     }
 }
 

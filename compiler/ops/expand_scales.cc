@@ -29,12 +29,12 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return type;
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &context, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
     const auto &dims = context.types[0].dims;
     const size_t rows = size_t{dims[1]} * dims[2], taps = out.width / rows;
     for (uint32_t i = 0; i < dims[0]; ++i)
         for (size_t r = 0; r < rows; ++r)
-            add_scale(scales_of(node, context.types[0]), i, &in[0]->data[(i * rows + r) * dims[3]], 1.0, &out.data[r * taps], taps);
+            add_scale(scales_of(node, context.types[0]), i, in[0]->row(0) + (i * rows + r) * dims[3], 1.0, &out.data[r * taps], taps);
     if (in.size() == 1) return;
     const size_t length = context.types[1].dims[2];
     for (size_t r = 0; r < rows; ++r)

@@ -25,7 +25,7 @@ StreamRule stream(const Node &node, std::span<const Type>) {
     return history(rows > 0 ? static_cast<uint32_t>(rows) : 0);
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const int64_t window = node.integer("window"), hop = node.integer("hop");
     for (size_t i = 0; i < out.rows; ++i)
         for (int64_t j = 0; j < window; ++j) {

@@ -6,7 +6,7 @@
 namespace longwave::ir {
 namespace {
 
-void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     for (size_t i = 0; i < out.data.size(); ++i) {
         const double x = in[0]->data[i];
         out.data[i] = 0.5 * x * std::erfc(-x * std::numbers::sqrt2 / 2);

@@ -36,8 +36,8 @@ public:
     // ---- facts ----
     const Type &type(size_t input) const { return situation.type(input); }
     const Graph &graph() const { return situation.graph; }
-    const std::vector<double> &constant(size_t input) const { return constant(node, input); } // data of a constant input
-    const std::vector<double> &constant(const Node &of, size_t input) const { return *graph().constant(of.inputs[input])->data; }
+    const Numbers &constant(size_t input) const { return constant(node, input); } // data of a constant input
+    const Numbers &constant(const Node &of, size_t input) const { return graph().constant(of.inputs[input])->data; }
     const Node *producer(size_t input) const { return graph().producer(node.inputs[input]); } // null for inputs and constants of the graph
     virtual const Type &result() const = 0;                 // after what is fused behind the op
     virtual bool gated() const = 0;                         // a gate behind the op is part of its kernel

@@ -15,7 +15,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return in[0];
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const auto n = static_cast<double>(out.width);
     for (size_t t = 0; t < out.rows; ++t) {
         const double *x = in[0]->row(t);

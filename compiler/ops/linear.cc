@@ -18,8 +18,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return type;
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
-    const Array &x = *in[0];
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    const Operand &x = *in[0];
     const bool bias = node.integer("bias") != 0;
     for (size_t t = 0; t < out.rows; ++t)
         for (size_t o = 0; o < out.width; ++o) {
@@ -32,7 +32,7 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
 // Packed transposed, [in][out]; with a gate behind it the values fill the first half of a packed row, the gates the second, each padded.
 Status kernel(KernelCall &call) {
     const Type &x = call.type(0);
-    const std::vector<double> &w = call.constant(1);
+    const Numbers &w = call.constant(1);
     const uint32_t in = x.width(), out = call.type(1).dims[0], half = call.gated() ? out / 2 : out, padded = schedules::pad(half);
     const uint32_t stride = call.gated() ? 2 * padded : padded;
     const bool bias = call.node.integer("bias") != 0;

@@ -5,7 +5,7 @@
 namespace longwave::ir {
 namespace {
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     for (size_t i = 0; i < out.data.size(); ++i) out.data[i] = std::log(in[0]->data[i] + node.number("offset"));
 }
 

@@ -35,20 +35,20 @@ StreamRule stream(const Node &node, std::span<const Type> in) {
 }
 
 // Written from the input's side: row s reaches rows s, s+1, … through k0 and rows s−1, s−2, … through k1. Zero rows cost nothing.
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &context, Array &out) {
-    const Array &u = *in[0];
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
+    const Operand &u = *in[0];
     const auto copies = static_cast<size_t>(node.integer("channels"));
     const size_t heads = u.width, taps = context.types[1].dims[2];
     for (size_t c = 0; c < copies; ++c)
         for (size_t h = 0; h < heads; ++h) {
-            const double *k0 = &in[1]->data[(c * heads + h) * taps];
-            const double *k1 = node.integer("two_sided") ? &in[1]->data[((copies + c) * heads + h) * taps] : nullptr;
+            const std::vector<double> k0 = in[1]->data.copy((c * heads + h) * taps, taps);
+            const std::vector<double> k1 = in[1]->data.copy(((copies + c) * heads + h) * taps, node.integer("two_sided") ? taps : 0);
             for (size_t s = 0; s < u.rows; ++s) {
                 const double x = u.row(s)[h];
                 if (x == 0) continue;
                 out.row(s)[c * heads + h] += in[2]->data[c * heads + h] * x;
                 for (size_t j = 0; j < taps && s + j < out.rows; ++j) out.row(s + j)[c * heads + h] += k0[j] * x;
-                for (size_t j = 0; k1 && j < taps && j < s; ++j) out.row(s - 1 - j)[c * heads + h] += k1[j] * x;
+                for (size_t j = 0; j < k1.size() && j < s; ++j) out.row(s - 1 - j)[c * heads + h] += k1[j] * x;
             }
         }
 }

@@ -18,7 +18,7 @@ StreamRule stream(const Node &node, std::span<const Type>) {
     return {.history = static_cast<uint32_t>(node.integer("frames")) - 1, .carries = {{"count", Elem::f64, {1}}}};
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const auto frames = static_cast<size_t>(node.integer("frames"));
     for (size_t t = 0; t < out.rows; ++t) {
         const size_t n = std::min(frames, t + 1);

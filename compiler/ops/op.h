@@ -55,6 +55,16 @@ struct Array {
     const double *row(size_t t) const { return data.data() + t * width; }
 };
 
+// What a reference loop reads: rows of a value, or a constant where it lies.
+struct Operand {
+    size_t rows = 0, width = 0;
+    Numbers data;
+    Operand() = default;
+    Operand(const Array &array) : rows(array.rows), width(array.width), data(SharedArray<double>(nullptr, array.data)) {}
+    Operand(const Constant &constant) : rows(1), width(constant.data.size()), data(constant.data) {}
+    const double *row(size_t t) const { return data.doubles().data() + t * width; } // of the first input, and of any that has a time axis
+};
+
 struct ReferenceContext {
     size_t length = 0;           // valid rows of the first input for pooling
     std::span<const Type> types; // of the inputs
@@ -82,7 +92,7 @@ struct OpDef {
     Expected<ValueId> (*streamed)(Rewriter &rewrite, const Node &node) = nullptr;
     // float64, at most 40 lines, written from the definition and never from the kernel. out arrives with rows and width set and zeros inside.
     // A timeless input has rows = 1 and its whole shape as width.
-    void (*reference)(const Node &node, std::span<const Array *const> inputs, const ReferenceContext &context, Array &out);
+    void (*reference)(const Node &node, std::span<const Operand *const> inputs, const ReferenceContext &context, Array &out);
 };
 
 const OpDef *find_op(const std::string &name); // null when unknown

@@ -18,7 +18,7 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
 
 StreamRule stream(const Node &, std::span<const Type>) { return looks_ahead("it compares two whole sequences"); }
 
-void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const size_t h = in[0]->width;
     for (size_t i = 0; i < h; ++i) {
         const double u = in[0]->data[i], v = in[1]->data[i];

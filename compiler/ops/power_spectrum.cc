@@ -19,7 +19,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return type;
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const auto n_fft = static_cast<size_t>(node.integer("n_fft"));
     std::vector<double> cosine(n_fft), sine(n_fft);
     for (size_t i = 0; i < n_fft; ++i) {
@@ -48,7 +48,7 @@ Status kernel(KernelCall &call) {
     call.param("n_fft", n_fft);
     call.param("rows", call.rows());
     call.read_ring(0, hop);
-    const std::vector<double> &window = call.constant(*frame, 1);
+    const Numbers &window = call.constant(*frame, 1);
     call.weight("window", {window.begin(), window.end()});
     call.weight("twiddles", schedules::frame_twiddles(n_fft));
     call.write();

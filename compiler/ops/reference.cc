@@ -47,7 +47,7 @@ public:
     }
 
     Array take(ValueId id) {
-        load(id);
+        if (const Constant *constant = graph_.constant(id)) return {1, constant->data.size(), constant->data.to_vector()};
         return keep_ ? std::move(values_[id]) : values_[id]; // an output may be named twice
     }
 
@@ -59,25 +59,24 @@ private:
         for (const GraphOutput &output : graph_.outputs) ++readers_[output.value];
     }
 
-    void load(ValueId id) {
-        if (const Constant *constant = graph_.constant(id); constant && values_[id].data.empty())
-            values_[id] = {1, constant->data->size(), *constant->data};
+    Operand operand(ValueId id) const {
+        const Constant *constant = graph_.constant(id);
+        return constant ? Operand(*constant) : Operand(values_[id]);
     }
 
     Status step(const Node &node) {
         size_t ticks = 0;
-        std::vector<const Array *> inputs;
+        std::vector<Operand> inputs;
         for (const ValueId id : node.inputs) {
-            load(id);
             const bool timed = !graph_.type(id).clock.timeless();
             if (timed && ticks && ticks_[id] != ticks)
                 return Status::input(fmt::format("layer {}: expected inputs of one length, found {} and {} ticks", node.layer, ticks, ticks_[id]));
             if (timed) ticks = ticks_[id];
-            inputs.push_back(&values_[id]);
+            inputs.push_back(operand(id));
         }
         const size_t length = rows_of(graph_.type(node.inputs[0]).clock, length_ ? length_ : ticks);
         const Array masked = mask(node, length);
-        if (masked.rows) inputs[0] = &masked;
+        if (masked.rows) inputs[0] = Operand(masked);
         ticks_[node.output] = ticks;
         values_[node.output] = evaluate_node(graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length);
         if (!keep_)
@@ -107,13 +106,24 @@ private:
 
 } // namespace
 
-Array evaluate_node(const Graph &graph, const Node &node, std::span<const Array *const> inputs, size_t rows, size_t length) {
+Array evaluate_node(const Graph &graph, const Node &node, std::span<const Operand> inputs, size_t rows, size_t length) {
     std::vector<Type> types;
     for (const ValueId id : node.inputs) types.push_back(graph.type(id));
+    std::vector<const Operand *> operands;
+    for (const Operand &input : inputs) operands.push_back(&input);
+    Operand first = inputs[0]; // has rows, also where it is a constant
+    if (!first.data.floats().empty()) first.data = first.data.to_vector();
+    operands[0] = &first;
     const size_t width = graph.type(node.output).width();
     Array out{rows, width, std::vector<double>(rows * width)};
-    node.op->reference(node, inputs, {length, types}, out);
+    node.op->reference(node, operands, {length, types}, out);
     return out;
+}
+
+std::vector<double> evaluate_constant(const Graph &graph, const Node &node) {
+    std::vector<Operand> inputs;
+    for (const ValueId id : node.inputs) inputs.emplace_back(*graph.constant(id));
+    return evaluate_node(graph, node, inputs, 1, 1).data;
 }
 
 Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::string, Array> &inputs, size_t length) {

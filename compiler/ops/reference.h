@@ -16,6 +16,8 @@ Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::st
 Expected<std::vector<Array>> evaluate_all(const Graph &graph, const std::map<std::string, Array> &inputs, size_t length = 0); // every value, by id
 
 // One node on given inputs; timeless ones have one row. rows: of the result; length: valid rows of the first input.
-Array evaluate_node(const Graph &graph, const Node &node, std::span<const Array *const> inputs, size_t rows, size_t length);
+Array evaluate_node(const Graph &graph, const Node &node, std::span<const Operand> inputs, size_t rows, size_t length);
+// One whose inputs are all constants.
+std::vector<double> evaluate_constant(const Graph &graph, const Node &node);
 
 } // namespace longwave::ir

@@ -92,7 +92,7 @@ Status norm_kernel(KernelCall &call, const std::string &kind) {
     call.param("eps", call.node.has("eps") ? call.node.number("eps") : 0.0);
     call.read_rows(0);
     for (size_t i = 1; i < call.node.inputs.size(); ++i) {
-        const std::vector<double> &values = call.constant(i);
+        const Numbers &values = call.constant(i);
         const bool scalar = values.size() == 1; // transposed: m and s
         call.weight("norm." + std::to_string(i), scalar ? std::vector<float>{static_cast<float>(values[0])} : x.packed(values));
     }

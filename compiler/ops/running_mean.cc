@@ -20,7 +20,7 @@ StreamRule stream(const Node &, std::span<const Type> in) {
     return {.carries = {{"sums", Elem::f64, {schedules::pad(in[0].width()) + 1}}}};
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const bool mean = node.text("mode") == "mean";
     std::vector<double> sum(out.width, 0.0);
     for (size_t t = 0; t < out.rows; ++t)

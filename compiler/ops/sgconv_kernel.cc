@@ -42,7 +42,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return type;
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const KernelMode mode = KernelMode::parse(node.text("mode"));
     const MultiScale scales = scales_of(node, mode);
     const uint32_t n = scales.num_scales;
@@ -52,7 +52,8 @@ void reference(const Node &node, std::span<const Array *const> in, const Referen
     for (size_t r = 0; r < rows; ++r) { // (channel, head)
         std::vector<double> k(scales.taps());
         for (uint32_t i = 0; i < n; ++i)
-            add_scale(scales, i, &in[i]->data[r * scales.kernel_dim], std::pow(growth[r % heads], n - 1 - i), k.data(), k.size());
+            add_scale(scales, i, in[i]->data.copy(r * scales.kernel_dim, scales.kernel_dim).data(), std::pow(growth[r % heads], n - 1 - i), k.data(),
+                      k.size());
         if (mode.learnable)
             for (size_t p = 0; p < k.size(); ++p) k[p] *= std::pow(static_cast<double>(p + 1), -decay[r % heads]);
         if (mode.expand) k = resize(k, l_max, mode.nearest);

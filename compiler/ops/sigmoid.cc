@@ -5,7 +5,7 @@
 namespace longwave::ir {
 namespace {
 
-void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     for (size_t i = 0; i < out.data.size(); ++i) {
         const double x = in[0]->data[i];
         out.data[i] = 1 / (1 + std::exp(-x));

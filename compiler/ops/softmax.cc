@@ -7,7 +7,7 @@
 namespace longwave::ir {
 namespace {
 
-void reference(const Node &, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     for (size_t t = 0; t < out.rows; ++t) {
         const double *x = in[0]->row(t);
         const double top = *std::max_element(x, x + out.width);

@@ -22,12 +22,7 @@ Expected<ir::Graph> fold_constants(const ir::Graph &graph) {
         const ir::Graph &made = rewrite.to().graph();
         const ir::Node &node = *made.producer(kept); // its inputs are what has been folded so far
         if (!foldable(made, node)) return kept;
-        std::vector<ir::Array> arrays;
-        std::vector<const ir::Array *> inputs;
-        for (const ir::ValueId id : node.inputs) arrays.push_back({1, made.type(id).width(), *made.constant(id)->data});
-        for (const ir::Array &array : arrays) inputs.push_back(&array);
-        const ir::Array result = ir::evaluate_node(made, node, inputs, 1, 1);
-        return rewrite.to().constant(old.layer + "." + old.op->name, made.type(kept).dims, result.data);
+        return rewrite.to().constant(old.layer + "." + old.op->name, made.type(kept).dims, ir::evaluate_constant(made, node));
     });
 }
 

@@ -28,7 +28,7 @@ bool constant_from(const ir::Graph &graph, const ir::Node &node, size_t first) {
 
 std::optional<Affine> affine_of(const ir::Graph &graph, const ir::Node *node) {
     if (!is(node, "affine") || !constant_from(graph, *node, 1)) return {};
-    Affine out{*graph.constant(node->inputs[1])->data, *graph.constant(node->inputs[2])->data};
+    Affine out{graph.constant(node->inputs[1])->data.to_vector(), graph.constant(node->inputs[2])->data.to_vector()};
     const size_t n = std::max(out.scale.size(), out.shift.size());
     for (auto *list : {&out.scale, &out.shift})
         for (size_t i = 0, given = list->size(); i + given < n; ++i) list->push_back(double{(*list)[i]}); // channels repeat along a row
@@ -36,7 +36,7 @@ std::optional<Affine> affine_of(const ir::Graph &graph, const ir::Node *node) {
 }
 
 Expected<Affine> affine_of_norm(const ir::Graph &graph, const ir::Node &node) {
-    const auto data = [&](size_t input) -> const std::vector<double> & { return *graph.constant(node.inputs[input])->data; };
+    const auto data = [&](size_t input) -> const ir::Numbers & { return graph.constant(node.inputs[input])->data; };
     Affine out;
     for (size_t c = 0; c < data(1).size(); ++c) {
         const double variance = data(4)[c] + node.number("eps");
@@ -109,11 +109,11 @@ private:
         const auto dims = graph().type(producer.inputs[1]).dims;
         const size_t outputs = dims[0], n = affine.scale.size();
         if (n != outputs) return std::optional<ValueId>(); // one value for every frequency and channel
-        std::vector<double> weight = *graph().constant(producer.inputs[1])->data, bias = affine.shift;
+        std::vector<double> weight = graph().constant(producer.inputs[1])->data.to_vector(), bias = affine.shift;
         const size_t size = weight.size() / outputs;
         for (size_t i = 0; i < weight.size(); ++i) weight[i] *= affine.scale[i / size];
         if (producer.inputs.size() > 2)
-            for (size_t o = 0; o < outputs; ++o) bias[o] += (*graph().constant(producer.inputs[2])->data)[o] * affine.scale[o];
+            for (size_t o = 0; o < outputs; ++o) bias[o] += graph().constant(producer.inputs[2])->data[o] * affine.scale[o];
         LW_ASSIGN(const ValueId made, rebuilt(producer, producer.inputs[0], std::move(weight), std::move(bias)));
         const size_t rows = is(&producer, "conv2d") ? dims[2] + 4 * static_cast<size_t>(producer.integer("stride_t")) : 8;
         LW_TRY(confirm(producer.layer, fmt::format("{} of {} → {}", node.op->name, node.layer, producer.op->name), producer.inputs[0], kept, made,
@@ -123,9 +123,9 @@ private:
 
     // w'[o,i] = w[o,i] · scale[i], b'[o] = b[o] + Σ w[o,i] · shift[i].
     Expected<ValueId> linear_behind(const ir::Node &node, ValueId base, ir::Node producer, const Affine &affine) {
-        std::vector<double> weight = *graph().constant(producer.inputs[1])->data;
+        std::vector<double> weight = graph().constant(producer.inputs[1])->data.to_vector();
         const size_t outputs = graph().type(producer.inputs[1]).dims[0], inputs = weight.size() / outputs, n = affine.scale.size();
-        std::vector<double> bias = producer.inputs.size() > 2 ? *graph().constant(producer.inputs[2])->data : std::vector<double>(outputs);
+        std::vector<double> bias = producer.inputs.size() > 2 ? graph().constant(producer.inputs[2])->data.to_vector() : std::vector<double>(outputs);
         for (size_t o = 0; o < outputs; ++o)
             for (size_t i = 0; i < inputs; ++i) {
                 double &w = weight[o * inputs + i];

@@ -15,7 +15,7 @@ Status wrong(const ir::Node &node, const std::string &what) { return Status::inp
 Status check(const ir::Graph &graph, const ir::Node &node) {
     for (const ir::ValueId id : node.inputs)
         if (!graph.constant(id)) return wrong(node, "expected constant parameters");
-    const auto &norm = *graph.constant(node.inputs[node.inputs.size() - 3])->data;
+    const ir::Numbers &norm = graph.constant(node.inputs[node.inputs.size() - 3])->data;
     if (std::any_of(norm.begin(), norm.end(), [](double z) { return !(z > 0); }))
         return wrong(node, "kernel_norm expected positive numbers, found zero or less");
     return Status::ok();
@@ -29,9 +29,9 @@ bool stays_parametric(const ir::Node &node, uint32_t taps) {
 
 // [N, C', H, d]: scale i of channel copy c and head h times growth_h^(N−1−i) / norm_ch.
 std::vector<double> weighted_scales(const ir::Graph &graph, const ir::Node &node) {
-    const auto data = [&](size_t input) -> const std::vector<double> & { return *graph.constant(node.inputs[input])->data; };
+    const auto data = [&](size_t input) -> const ir::Numbers & { return graph.constant(node.inputs[input])->data; };
     const auto n = static_cast<size_t>(node.integer("num_scales")), d = static_cast<size_t>(node.integer("kernel_dim"));
-    const std::vector<double> &norm = data(n), &growth = data(n + 1);
+    const ir::Numbers &norm = data(n), &growth = data(n + 1);
     std::vector<double> out;
     for (size_t i = 0; i < n; ++i)
         for (size_t j = 0; j < data(i).size(); ++j) {
@@ -39,14 +39,6 @@ std::vector<double> weighted_scales(const ir::Graph &graph, const ir::Node &node
             out.push_back(data(i)[j] * std::pow(growth[row % growth.size()], static_cast<double>(n - 1 - i)) / norm[row]);
         }
     return out;
-}
-
-Expected<std::vector<double>> taps(const ir::Graph &graph, const ir::Node &node) {
-    std::vector<ir::Array> arrays;
-    std::vector<const ir::Array *> inputs;
-    for (const ir::ValueId id : node.inputs) arrays.push_back({1, graph.type(id).width(), *graph.constant(id)->data});
-    for (const ir::Array &array : arrays) inputs.push_back(&array);
-    return ir::evaluate_node(graph, node, inputs, 1, 1).data;
 }
 
 } // namespace
@@ -58,7 +50,7 @@ Expected<ir::Graph> materialise_kernels(const ir::Graph &graph) {
         LW_TRY(check(graph, node));
         const auto &dims = graph.type(node.output).dims; // [C', H, taps]
         const bool parametric = stays_parametric(node, dims[2]);
-        LW_ASSIGN(std::vector<double> values, parametric ? weighted_scales(graph, node) : taps(graph, node));
+        std::vector<double> values = parametric ? weighted_scales(graph, node) : ir::evaluate_constant(graph, node);
         if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) return wrong(node, "its taps are not finite");
         if (!parametric) return rewrite.to().constant(node.layer + ".k", dims, std::move(values));
         const std::vector<uint32_t> shape{static_cast<uint32_t>(node.integer("num_scales")), dims[0], dims[1],

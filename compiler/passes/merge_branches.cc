@@ -59,9 +59,9 @@ std::optional<Branch> short_convolution(const ir::Graph &graph, const ir::Node &
     branch.parts = {fmt::format("{}", dims[2])};
     branch.layer = node.layer;
     for (size_t h = 0; h < dims[0]; ++h) {
-        const auto filter = w->data->begin() + static_cast<ptrdiff_t>(h * dims[2]);
+        const auto filter = w->data.begin() + static_cast<ptrdiff_t>(h * dims[2]);
         branch.taps[h].assign(std::make_reverse_iterator(filter + dims[2]), std::make_reverse_iterator(filter));
-        branch.bias[h] = bias ? (*bias->data)[h] : 0.0;
+        branch.bias[h] = bias ? bias->data[h] : 0.0;
     }
     return branch;
 }
@@ -78,13 +78,13 @@ std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) 
     // Of an expanded kernel, the taps known now are those of a short one that was merged into it before.
     const ir::Constant *known = k ? k : expand->inputs.size() == 2 ? graph.constant(expand->inputs[1]) : nullptr;
     if (!k && (!graph.constant(expand->inputs[0]) || (expand->inputs.size() == 2 && !known))) return {};
-    const auto length = static_cast<ptrdiff_t>(known ? known->data->size() / dims[1] : 1);
+    const auto length = static_cast<ptrdiff_t>(known ? known->data.size() / dims[1] : 1);
     for (size_t h = 0; h < dims[1]; ++h) {
-        const double direct = (*d->data)[h];
+        const double direct = d->data[h];
         branch.direct |= k && direct != 0;
         if (known)
-            branch.taps[h].assign(known->data->begin() + static_cast<ptrdiff_t>(h) * length,
-                                  known->data->begin() + static_cast<ptrdiff_t>(h + 1) * length);
+            branch.taps[h].assign(known->data.begin() + static_cast<ptrdiff_t>(h) * length,
+                                  known->data.begin() + static_cast<ptrdiff_t>(h + 1) * length);
         else branch.taps[h] = {0.0};
         branch.taps[h][0] += direct;
     }
@@ -110,7 +110,7 @@ std::optional<Branch> sum(Branch a, const Branch &b) {
     return a;
 }
 
-Branch scaled(Branch branch, const std::vector<double> &scale, const std::vector<double> &shift) {
+Branch scaled(Branch branch, const ir::Numbers &scale, const ir::Numbers &shift) {
     for (size_t h = 0; h < branch.taps.size(); ++h) {
         const double s = scale[h % scale.size()];
         for (double &tap : branch.taps[h]) tap *= s;
@@ -122,11 +122,11 @@ Branch scaled(Branch branch, const std::vector<double> &scale, const std::vector
 }
 
 std::optional<Branch> normed(const ir::Graph &graph, const ir::Node &node, Branch branch) {
-    std::vector<const std::vector<double> *> p;
+    std::vector<const ir::Numbers *> p;
     for (size_t i = 1; i < node.inputs.size(); ++i) {
         const ir::Constant *constant = graph.constant(node.inputs[i]);
         if (!constant) return {};
-        p.push_back(constant->data.get());
+        p.push_back(&constant->data);
     }
     if (is(&node, "affine")) return scaled(std::move(branch), *p[0], *p[1]);
     std::vector<double> scale, shift; // weight, bias, mean, var
@@ -241,7 +241,7 @@ ValueId scaled_parameters(ir::Rewriter &rewrite, const ir::Graph &graph, const B
     const ValueId parameters = branch.expanded->inputs[0];
     if (std::all_of(branch.gain.begin(), branch.gain.end(), [](double g) { return g == 1; })) return rewrite.map(parameters);
     const auto &dims = graph.type(parameters).dims;
-    std::vector<double> values = *graph.constant(parameters)->data;
+    std::vector<double> values = graph.constant(parameters)->data.to_vector();
     for (size_t i = 0; i < values.size(); ++i) values[i] *= branch.gain[i / dims[3] % dims[2]];
     return rewrite.to().constant(branch.layer + ".kernel_list.scaled", dims, std::move(values));
 }

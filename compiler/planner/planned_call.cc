@@ -156,7 +156,7 @@ Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
         const ir::Constant *constant = graph().constant(op.inputs[i]);
         if (op.op->pointwise == ir::Pointwise::with_channels) {
             if (!constant) return Status::input(fmt::format("the operands of {} must be constants", op.op->name));
-            const std::vector<float> row = graph().type(op.output).packed(*constant->data);
+            const std::vector<float> row = graph().type(op.output).packed(constant->data);
             Place place{.buffer = planner_.storage_.weights(fmt::format("{}.{}.{}", op.layer, op.op->name, i),
                                                             Packed::f32({static_cast<uint32_t>(row.size())}, row))};
             place.tile_bytes = channel_bytes_;

@@ -1,6 +1,7 @@
 // Reads a model package (README.md): model.json as plain structs, weights by key. Knows nothing of graphs.
 #pragma once
 #include "formats/base/expected.h"
+#include "formats/base/shared_array.h"
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,7 +13,7 @@ namespace longwave::package {
 
 struct Tensor {
     std::vector<uint64_t> shape; // empty: a scalar
-    std::vector<float> data;
+    SharedArray<float> data;
 };
 
 struct Input {

@@ -176,15 +176,16 @@ Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_
     for (auto &entry : entries) {
         Tensor &tensor = tensors[entry.key];
         tensor.shape = std::move(entry.shape);
-        tensor.data.resize(entry.elements);
+        std::vector<float> values(entry.elements);
         const uint8_t *p = data + entry.begin;
         for (uint64_t i = 0; i < entry.elements; ++i, p += entry.type->size) {
             if (entry.type->size == 1 && *p > 1) {
                 problems.add("tensor " + in_quotes(entry.key) + " index " + std::to_string(i), "0 or 1 in a BOOL tensor", std::to_string(*p));
                 break;
             }
-            tensor.data[i] = entry.type->widen(p);
+            values[i] = entry.type->widen(p);
         }
+        tensor.data = std::move(values);
     }
     if (problems.any()) return problems.status();
     return tensors;

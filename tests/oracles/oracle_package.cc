@@ -47,16 +47,16 @@ Status join_weight_norms(std::map<std::string, package::Tensor> &weights) {
         }
         const size_t rows = g->second.data.size(), width = rows ? v->second.data.size() / rows : 0;
         if (rows * width != v->second.data.size()) return Status::input("tensors w." + g->first + " and w." + v->first + " do not fit each other");
-        package::Tensor joined = v->second;
+        std::vector<float> joined(v->second.data.begin(), v->second.data.end());
         for (size_t r = 0; r < rows; ++r) {
-            float *row = joined.data.data() + r * width;
+            float *row = joined.data() + r * width;
             double square = 0;
             for (size_t i = 0; i < width; ++i) square += double{row[i]} * row[i];
             for (size_t i = 0; i < width; ++i) row[i] = static_cast<float>(row[i] * (g->second.data[r] / std::sqrt(square)));
         }
+        weights[stem] = {v->second.shape, std::move(joined)};
         weights.erase(v);
         g = weights.erase(g);
-        weights[stem] = std::move(joined);
     }
     return Status::ok();
 }

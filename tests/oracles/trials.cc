@@ -53,7 +53,7 @@ Expected<Trial> kernel_trial(const Case &c, json config, const std::string &what
     Trial trial;
     trial.length = static_cast<uint32_t>(length);
     trial.weights = c.weights;
-    for (float &d : trial.weights["conv.D"].data) d = 0;
+    trial.weights["conv.D"].data = std::vector<float>(trial.weights["conv.D"].data.size());
     config.update({{"linear", true}, {"postact", nullptr}, {"ln", false}});
     if (what == "k_full") { // the kernel before it is cut or resized
         std::string mode = config.value("mode", "cat_randn");

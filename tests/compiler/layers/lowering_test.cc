@@ -21,11 +21,11 @@ void becomes(const std::string &input, const std::string &layers, Weights weight
     CHECK(ir::print(*again) == ir::print(*graph));
 }
 
-const std::vector<double> &constant(const ir::Graph &graph, const std::string &key) {
+const ir::Numbers &constant(const ir::Graph &graph, const std::string &key) {
     for (const auto &c : graph.constants)
-        if (c.key == key) return *c.data;
+        if (c.key == key) return c.data;
     FAIL("no constant " << key);
-    return *graph.constants[0].data;
+    return graph.constants[0].data;
 }
 
 } // namespace
@@ -327,7 +327,7 @@ output "y" %17
 
 TEST_CASE("lower: the bare convolution of a learnable kernel at half resolution, its norm computed") {
     Weights weights = weights_of(sgconv_shapes(1, 1, 2));
-    weights["c.kernel_norm_initialized"].data[0] = 0;
+    set(weights["c.kernel_norm_initialized"], 0, 0);
     weights["c.multiplier"] = {{}, {1}};
     weights["c.decay"] = {{4}, {0, 0.5f, 1, 2}};
     const char *layers =

@@ -26,12 +26,12 @@ std::vector<ir::Array> evaluate_padded(const ir::Graph &graph, const oracles::Ru
         }
     }
     for (ir::ValueId id = 0; id < values.size(); ++id)
-        if (const ir::Constant *constant = graph.constant(id)) values[id] = {1, constant->data->size(), *constant->data};
+        if (const ir::Constant *constant = graph.constant(id)) values[id] = {1, constant->data.size(), constant->data.to_vector()};
     for (const auto &node : graph.nodes) {
-        std::vector<const ir::Array *> inputs;
+        std::vector<ir::Operand> inputs;
         size_t rows = 1;
         for (auto id : node.inputs) {
-            inputs.push_back(&values[id]);
+            inputs.emplace_back(values[id]);
             lengths[node.output] = std::max(lengths[node.output], lengths[id]);
             if (!graph.type(node.output).clock.timeless()) rows = std::max(rows, values[id].rows);
         }

@@ -116,10 +116,10 @@ TEST_CASE("lower: kernel norms must be usable") {
     const char *layers = R"([{"type": "sgconv", "name": "c", "kernel_dim": 2, "l_max": 2, "linear": true}])";
     Weights weights = weights_of(shapes);
     CHECK(failure("features 1", layers, weights).empty());
-    weights["c.kernel_norm"].data[0] = 0;
+    set(weights["c.kernel_norm"], 0, 0);
     CHECK(failure("features 1", layers, weights) == "layers[0] (c): expected norms above zero in \"c.kernel_norm\", found 0.000000 at index 0; set "
                                                     "kernel_norm_initialized to 0 to have it computed");
-    weights["c.kernel_norm_initialized"].data[0] = 0;
+    set(weights["c.kernel_norm_initialized"], 0, 0);
     CHECK(failure("features 1", layers, weights).empty());
     weights.erase("c.kernel_norm");
     CHECK(failure("features 1", layers, weights).empty());
@@ -176,7 +176,7 @@ TEST_CASE("lower: batch norms after flatten count features, and variances must b
     Weights weights =
         weights_of({{"a.weight", {4, 1, 1, 1}}, {"n.weight", {12}}, {"n.bias", {12}}, {"n.running_mean", {12}}, {"n.running_var", {12}}});
     CHECK(failure("features 3", layers, weights).empty());
-    weights["n.running_var"].data[7] = -1;
+    set(weights["n.running_var"], 7, -1);
     CHECK(failure("features 3", layers, weights) == "layers[2] (n): expected a variance above zero in \"n.running_var\", found -1.000000 at index 7");
 }
 

@@ -19,6 +19,13 @@ inline Weights weights_of(const Shapes &shapes, float value = 1) {
     return weights;
 }
 
+// One element, in a copy: tensors do not change.
+inline void set(package::Tensor &tensor, size_t index, float value) {
+    std::vector<float> data(tensor.data.begin(), tensor.data.end());
+    data.at(index) = value;
+    tensor.data = std::move(data);
+}
+
 // `input`: "features 4", "audio 16000" or "tokens 10", named x. The output "y" comes from the last layer.
 inline Expected<package::Package> tiny(const std::string &input, const std::string &layers_json, Weights weights) {
     using nlohmann::json;

@@ -55,7 +55,7 @@ TEST_CASE("materialise_kernels: a long cat kernel keeps its parameters, growth a
 output "y" %4
 )");
     // scale 0 of head 1: w · 1.5² / 3
-    CHECK((*made.constants[0].data)[2] == doctest::Approx(weights.at("kernel_list.0")[2] * 2.25 / 3));
+    CHECK(made.constants[0].data[2] == doctest::Approx(weights.at("kernel_list.0")[2] * 2.25 / 3));
     CHECK(materialised("cat_randn_nearest", 7).nodes[0].integer("nearest") == 1);
 }
 
