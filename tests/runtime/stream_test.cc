@@ -248,21 +248,35 @@ TEST_CASE("stream: tokens are checked before anything is taken") {
     lw_stream_destroy(other);
 }
 
-TEST_CASE("stream: prefill leaves the state that pushes leave, and no rows") {
+TEST_CASE("stream: prefill leaves what pushes leave, and keeps the newest rows instead of losing them") {
     const Model model(audio_model());
-    const std::vector<float> prompt = noise(1001), rest = noise(40, 2);
-    Stream pushed(model), filled(model);
-    Rows ignored, expected, rows;
-    push_all(pushed, prompt, &ignored);
-    pull_all(pushed, &ignored);
-    REQUIRE(lw_stream_prefill(filled, prompt.data(), prompt.size()) == LW_OK);
-    lw_output out{};
-    out.struct_size = sizeof out;
-    CHECK(lw_stream_pull(filled, &out) == LW_AGAIN);
-    CHECK(save(pushed) == save(filled));
-    push_all(filled, rest, &ignored);
-    push_all(pushed, rest, &ignored);
-    CHECK(save(pushed) == save(filled));
+    const std::vector<float> rest = noise(40, 2);
+    for (const size_t n : {0, 3, 4, 6, 8, 11, 12, 1001, 1004}) {
+        const std::vector<float> prompt = noise(n, 7);
+        Stream pushed(model), filled(model);
+        Rows all, expected, rows;
+        push_all(filled, noise(8, 3), &rows); // rows that wait before the call are dropped
+        push_all(pushed, noise(8, 3), &all);
+        push_all(pushed, prompt, &all);
+        pull_all(pushed, &all);
+        REQUIRE(lw_stream_prefill(filled, prompt.data(), n) == LW_OK);
+        lw_output out{};
+        out.struct_size = sizeof out;
+        std::map<uint32_t, std::vector<uint64_t>> numbers;
+        while (lw_stream_pull(filled, &out) == LW_OK) {
+            numbers[out.index].push_back(out.row);
+            for (uint32_t i = 0; i < out.width; ++i) CHECK(out.data[i] == all[out.index][out.row * out.width + i]);
+        }
+        // The last block brought four rows of y; of the sums it brought one or none, and then the one before is kept.
+        const uint64_t blocks = n / 4, ticks = 8 + blocks * 4;
+        if (blocks == 0) CHECK(numbers.empty());
+        else CHECK(numbers[0] == std::vector<uint64_t>{ticks - 4, ticks - 3, ticks - 2, ticks - 1});
+        if (blocks >= 2) CHECK(numbers[1] == std::vector<uint64_t>{ticks / 8 - 1});
+        CHECK(save(pushed) == save(filled));
+        push_all(filled, rest, &rows);
+        push_all(pushed, rest, &expected);
+        CHECK(save(pushed) == save(filled));
+    }
 }
 
 TEST_CASE("stream: a kernel that fails stops the stream until it is reset") {
