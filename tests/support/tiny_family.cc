@@ -164,4 +164,32 @@ Draft marks_model(const std::vector<uint32_t> &blocks) {
     return draft;
 }
 
+Draft tiles_model() {
+    Draft draft = empty_draft("tiny-tiles");
+    add_input(draft, "features", fb::InputKind::features);
+    const std::vector<fb::Dim> tile = {{tile_rows, 1}};
+    const auto in = [&] { return arg(ArgKind::input, Elem::f32, tile); };
+    const auto out = [&] { return arg(ArgKind::output, Elem::f32, tile); };
+    add_kernel(draft, square, "square", {in(), out()}, 4 * tile_rows);
+    add_kernel(draft, fuse, "fuse", {in(), out()});
+    add_kernel(draft, accumulate, "total", {in(), arg(ArgKind::inout, Elem::f64, {{1, 1}}), out()});
+    auto run = std::make_unique<fb::EntryT>();
+    run->kind = fb::EntryKind::run;
+    run->block = tiles_capacity;
+    const uint64_t bytes = 4 * tiles_capacity;
+    run->arena_bytes = 4 * bytes + 64;
+    const auto rows = [&](uint64_t value) { return at(Space::arena, value * bytes, 1, 0, 0, 4 * tile_rows); };
+    run->inputs.push_back(input_port(place(Space::arena, 0), tiles_capacity, 4));
+    run->steps.push_back(call("layer.0/square", 0, bindings(rows(0), rows(1))));
+    run->steps.push_back(call("layer.1/fuse", 1, bindings(rows(1), rows(2))));
+    run->steps.push_back(zero("total", Space::arena, 4 * bytes, 8));
+    run->steps.push_back(call("layer.2/total", 2, bindings(rows(2), at(Space::arena, 4 * bytes), rows(3))));
+    for (const size_t i : {0, 1, 3}) run->steps[i]->tiles = tiles_capacity / tile_rows;
+    run->steps[3]->ordered = true;
+    run->outputs.push_back(output_port("squares", place(Space::arena, 2 * bytes), 1, tiles_capacity, 1, 1));
+    run->outputs.push_back(output_port("total", place(Space::arena, 3 * bytes), 1, tiles_capacity, 1, 1));
+    draft.plan.entries.push_back(std::move(run));
+    return draft;
+}
+
 } // namespace longwave::test

@@ -22,4 +22,9 @@ inline constexpr uint32_t family_sums = 8;
 // (modulo 4,800); the output reads it at the end of each 48 ticks.
 Draft marks_model(const std::vector<uint32_t> &blocks);
 
+// A run of 64 tiles of 256 features: squares (each tile through scratch of its own), copies that fail where a tile begins
+// with more than 1000 squared, and their running total, tile after tile.
+Draft tiles_model();
+inline constexpr uint32_t tile_rows = 256, tiles_capacity = 64 * tile_rows;
+
 } // namespace longwave::test
