@@ -113,6 +113,19 @@ TEST_CASE("state: a model compiled for other processors takes the state, another
     CHECK(lw_stream_copy(unlike, from) == LW_BAD_STATE);
 }
 
+TEST_CASE("state: another computation over equal weights and an equal layout is another model") {
+    Draft other = audio_model();
+    other.plan.computation.assign(32, 9);
+    const Model a(audio_model()), b(other);
+    Stream from(a), to(b);
+    Rows ignored;
+    push_all(from, noise(21), &ignored);
+    const std::vector<uint8_t> bytes = save(from), before = save(to);
+    CHECK(lw_stream_load(to, bytes.data(), bytes.size()) == LW_BAD_STATE);
+    CHECK(save(to) == before);
+    CHECK(lw_stream_copy(to, from) == LW_BAD_STATE);
+}
+
 TEST_CASE("state: a bad saved state is refused and changes nothing") {
     const Model model(audio_model());
     Stream from(model), to(model);

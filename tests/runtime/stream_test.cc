@@ -23,6 +23,13 @@ std::vector<float> numbers(const lw_model *model, size_t ticks) {
     return rows[0];
 }
 
+lw_stream_stats stats_of(const lw_stream *stream) {
+    lw_stream_stats stats{};
+    stats.struct_size = sizeof stats;
+    REQUIRE(lw_stream_get_stats(stream, &stats) == LW_OK);
+    return stats;
+}
+
 } // namespace
 
 TEST_CASE("stream: equals the whole-sequence run bit for bit") {
@@ -95,12 +102,70 @@ TEST_CASE("stream: values that are not finite count as zero and are counted") {
     REQUIRE(lw_stream_finish(stream) == LW_OK);
     pull_all(stream, &rows);
     CHECK(rows == stream_in_cuts(model, clean, {64}));
-    lw_stream_stats stats{};
-    stats.struct_size = sizeof stats;
-    REQUIRE(lw_stream_get_stats(stream, &stats) == LW_OK);
+    const lw_stream_stats stats = stats_of(stream);
     CHECK(stats.non_finite == 4);
     CHECK(stats.ticks == 64);
     CHECK(stats.blocks == 16);
+}
+
+TEST_CASE("stream: one huge finite sample counts as not finite, up to the artifact's limit and no further") {
+    for (const float limit : {1e6f, 1e3f, 3e38f}) {
+        Draft draft = audio_model();
+        draft.plan.sample_limit = limit;
+        const Model model(draft);
+        std::vector<float> x = noise(64), clean = x;
+        const float bad[] = {1e20f, -1e20f, 2.5e6f, limit, -limit, std::nextafter(limit, INFINITY)};
+        uint64_t count = 0;
+        for (size_t i = 0; i < 6; ++i) {
+            const bool beyond = !(std::fabs(bad[i]) <= limit);
+            x[5 + 9 * i] = bad[i];
+            clean[5 + 9 * i] = beyond ? 0 : bad[i];
+            count += beyond;
+        }
+        Stream stream(model), reference(model);
+        Rows rows, expected;
+        push_all(stream, x, &rows);
+        pull_all(stream, &rows);
+        push_all(reference, clean, &expected);
+        pull_all(reference, &expected);
+        CHECK(rows == expected);
+        CHECK(stats_of(stream).non_finite == count);
+        CHECK(stats_of(reference).non_finite == 0);
+    }
+}
+
+TEST_CASE("stream: values that are not finite are counted where they come out, and the stream says it is poisoned") {
+    Draft draft = audio_model();
+    draft.plan.sample_limit = 3.4e38f;
+    const Model model(draft);
+    Stream stream(model);
+    std::vector<float> x(64);
+    x[8] = x[9] = 3.3e38f; // y overflows while they are in the FIR's reach; the sum, a double, still holds it, its rows do not
+    Rows rows;
+    push_all(stream, {x.begin(), x.begin() + 8}, &rows);
+    pull_all(stream, &rows);
+    CHECK(stats_of(stream).poisoned == 0);
+    push_all(stream, {x.begin() + 8, x.begin() + 16}, &rows);
+    pull_all(stream, &rows);
+    CHECK(stats_of(stream).poisoned == 1);
+    uint64_t bad = 0;
+    for (const auto &[output, values] : rows)
+        for (float value : values) bad += !std::isfinite(value);
+    CHECK(bad > 0);
+    CHECK(stats_of(stream).non_finite_outputs == bad);
+    CHECK(stats_of(stream).non_finite == 0);
+    push_all(stream, {x.begin() + 16, x.end()}, &rows);
+    pull_all(stream, &rows);
+    CHECK(std::isfinite(rows[0].back()));   // y has recovered
+    CHECK(!std::isfinite(rows[1].back()));  // the sums never will
+    CHECK(stats_of(stream).poisoned == 1);
+    REQUIRE(lw_stream_reset(stream) == LW_OK);
+    CHECK(stats_of(stream).poisoned == 0);
+    CHECK(stats_of(stream).non_finite_outputs == 0);
+    rows.clear();
+    push_all(stream, noise(64), &rows);
+    pull_all(stream, &rows);
+    CHECK(rows[0] == stream_in_cuts(model, noise(64), {64})[0]);
 }
 
 TEST_CASE("stream: a full queue stops push before the block that would not fit, and loses nothing") {
