@@ -53,7 +53,7 @@ public:
         uint32_t worker = 0;
     };
     static constexpr uint32_t most = 256;              // workers, the caller among them
-    static constexpr uint64_t stack_bytes = 1u << 20; // of each helper
+    static constexpr uint64_t stack_bytes = 1u << 18; // of each helper: kernels take their scratch elsewhere
 
     Crew() = default;
     Crew(const Crew &) = delete;

@@ -37,7 +37,10 @@ lw_status keep(lw_model &model, const char *what, uint64_t bytes, Block *block) 
 // ---- checking ----------------------------------------------------------------------------------------------------------
 
 lw_status refused(const Budget &budget, const artifact::Broken &broken) {
-    if (broken.no_memory) return no_memory("the artifact's check", broken.a);
+    if (broken.no_memory) {
+        if (lw_status status = budget.allows("the artifact's check", broken.a)) return status;
+        return no_memory("the artifact's check", broken.a);
+    }
     if (broken.rule == 20) return budget.refuse("the artifact", broken.a);
     const lw_status status = broken.rule == 2 && broken.a > broken.b ? LW_BAD_VERSION
                              : broken.rule == 17                     ? LW_NO_VARIANT

@@ -106,12 +106,10 @@ static bool tokens_in_range(const lw_stream &stream, const uint8_t *record) {
     if (input.kind() != fb::InputKind::tokens) return true;
     const InputRing &ring = stream.model->streams.ring();
     bool good = true;
-    fields(stream, [&](const Area &field) {
-        for (uint64_t tick = 0; good && tick < ring.ticks; ++tick) {
-            const uint64_t at = ring.at(tick);
-            if (at < field.offset || at + 4 > field.offset + field.bytes) continue;
-            good = first_bad_token(record + (at - field.offset), 1, input.vocabulary()) == 1;
-        }
+    fields(stream, [&](const Area &field) { // V12: the ring lies in one of them
+        const bool holds = field.offset <= ring.offset && ring.offset < field.offset + field.bytes;
+        for (uint64_t tick = 0; holds && good && tick < ring.ticks; ++tick)
+            good = first_bad_token(record + (ring.at(tick) - field.offset), 1, input.vocabulary()) == 1;
         record += field.bytes;
     });
     return good;

@@ -55,6 +55,7 @@ const char *lw_status_text(lw_status status) {
     case LW_NOT_FOUND: return "not found";
     case LW_NO_STREAM: return "the artifact has no such entry";
     case LW_TOO_LONG: return "longer than the capacity";
+    case LW_TOO_SHORT: return "shorter than a layer can take";
     case LW_BAD_ARTIFACT: return "damaged or malformed artifact";
     case LW_BAD_VERSION: return "made by another version of the format";
     case LW_UNSIGNED_CODE: return "unsigned code";

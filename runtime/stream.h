@@ -21,7 +21,7 @@ struct StreamState {
     uint64_t rows_dropped, non_finite, non_finite_outputs;
     uint64_t poisoned; // bit i: the newest row of output i (63: or of a later one) was not finite
     uint32_t queue_head, queue_count; // rows that wait
-    uint64_t reserved[3];
+    uint64_t reserved[4];
 };
 static_assert(sizeof(StreamState) == 128);
 

@@ -4,9 +4,12 @@
 #include "longwave/longwave.h"
 #include "tests/support/broken.h"
 #include "tests/support/session.h"
+#include "tests/support/tiny_family.h"
 #include <cstring>
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace longwave;
@@ -92,13 +95,25 @@ TEST_CASE("open: what is no artifact, no file or no argument has a status and a 
     CHECK(open(audio_model().bytes(), wrong) == LW_INVALID_ARGUMENT);
 }
 
+TEST_CASE("open: a named pipe is refused at once, whether or not someone writes to it") {
+    const std::string path = "/tmp/longwave-open-pipe-" + std::to_string(getpid());
+    REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+    const lw_open_options options = trusting();
+    lw_model *model = nullptr;
+    CHECK(lw_model_open(path.c_str(), &options, &model) == LW_IO);
+    const int writer = ::open(path.c_str(), O_RDWR);
+    CHECK(lw_model_open(path.c_str(), &options, &model) == LW_IO);
+    close(writer);
+    unlink(path.c_str());
+}
+
 TEST_CASE("open: a broken rule is named with its numbers") {
     const std::vector<uint8_t> good = audio_model().bytes();
     CHECK(open(patch(good, good.size() - 1, {1})) == LW_BAD_ARTIFACT);
     CHECK(detail("rule V19"));
     CHECK(detail("1, "));
     CHECK(open(patch(good, 10, {1, 0})) == LW_BAD_VERSION);
-    CHECK(open(patch(good, 8, {2, 0})) == LW_BAD_VERSION);
+    CHECK(open(patch(good, 8, {3, 0})) == LW_BAD_VERSION);
     CHECK(open(patch(good, 0, {'x'})) == LW_BAD_ARTIFACT);
     Draft draft = audio_model();
     draft.plan.entries[1]->steps[0]->kernel = 9;
@@ -244,7 +259,7 @@ TEST_CASE("introspection: everything about a model") {
     CHECK(info.has_stream == 1);
     CHECK(info.run_capacity == 64);
     CHECK(info.stream_block == 4);
-    CHECK(info.stream_state_bytes == 128);
+    CHECK(info.stream_state_bytes == 192);
     CHECK(info.derived_bytes == 64);
     CHECK(info.artifact_bytes == bytes.size());
     CHECK(info.stream_memory_bytes > 128 + 64);
@@ -277,6 +292,57 @@ TEST_CASE("introspection: everything about a model") {
     CHECK(lw_model_get_info(nullptr, &info) == LW_INVALID_ARGUMENT);
     CHECK(lw_model_get_info(model, nullptr) == LW_INVALID_ARGUMENT);
     CHECK(std::string(lw_version()) == "0.1.0");
+}
+
+TEST_CASE("introspection: every stream entry with its block, delay and cost, every field of the state with its bytes") {
+    const Model model(blocks_model({{16, 4, 48}, {16}, 20}));
+    lw_model_info info{};
+    info.struct_size = sizeof info;
+    REQUIRE(lw_model_get_info(model, &info) == LW_OK);
+    REQUIRE(info.n_stream_entries == 3);
+    CHECK(info.stream_block == 16);
+    CHECK(info.stream_delay == 20);
+    const uint32_t blocks[] = {16, 4, 48};
+    const uint64_t calls[] = {5, 5, 8}, periods[] = {1, 2, 1}; // tiles are calls: two sums in 16 ticks, six in 48
+    for (uint32_t i = 0; i < 3; ++i) {
+        const lw_entry_info &entry = info.stream_entries[i];
+        CHECK(entry.struct_size == sizeof entry);
+        CHECK(entry.block == blocks[i]);
+        CHECK(entry.delay == 20);
+        CHECK(entry.period == periods[i]);
+        CHECK(entry.calls == calls[i]);
+        CHECK(entry.cache_bytes == (i == 0 ? 128u : 0u));
+        CHECK(entry.rebuild_calls == (i == 0 ? 1u : 0u));
+    }
+    // Block 4: the FIR reads a ring of 96 and 9 taps and writes 4; the total reads 4, its sum twice 8 bytes, writes 4; every
+    // other block the sums read 8, their sum twice, write 3.
+    CHECK(info.stream_entries[1].moved_bytes == (96 + 9 + 4) * 4 + (4 + 4) * 4 + 16 + ((8 + 3) * 4 + 16) / 2);
+    REQUIRE(info.n_state_fields == 4);
+    const lw_state_field &audio = info.state_fields[0], &sum = info.state_fields[3];
+    CHECK(audio.struct_size == sizeof audio);
+    CHECK(std::string(audio.layer) == "input");
+    CHECK(std::string(audio.name) == "audio");
+    CHECK(audio.kind == LW_STATE_HISTORY);
+    CHECK(audio.elem == LW_ELEM_F32);
+    REQUIRE(audio.n_dims == 2);
+    CHECK(audio.dims[0] == 96);
+    CHECK(audio.dims[1] == 1);
+    CHECK(audio.bytes == 384);
+    CHECK(sum.kind == LW_STATE_CARRY);
+    CHECK(sum.elem == LW_ELEM_F64);
+    CHECK(sum.bytes == 8);
+    lw_output_info output{};
+    output.struct_size = sizeof output;
+    REQUIRE(lw_model_stream_output(model, 2, &output) == LW_OK);
+    CHECK(output.delay == 20);
+    const Model tokens(token_model());
+    REQUIRE(lw_model_get_info(tokens, &info) == LW_OK);
+    CHECK(info.n_stream_entries == 1);
+    CHECK(info.n_state_fields == 1);
+    const Model whole(tiles_model());
+    REQUIRE(lw_model_get_info(whole, &info) == LW_OK);
+    CHECK(info.n_stream_entries == 0);
+    CHECK(info.stream_entries == nullptr);
 }
 
 TEST_CASE("status: every status has a text of its own") {

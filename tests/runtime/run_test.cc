@@ -3,6 +3,7 @@
 #include "tests/support/session.h"
 #include <cmath>
 #include <doctest/doctest.h>
+#include <string>
 
 using namespace longwave;
 using namespace longwave::test;
@@ -135,4 +136,75 @@ TEST_CASE("run: 16-bit samples, and values that are not finite") {
     in = tensor(zero, 3), out = tensor(z, 3);
     REQUIRE(lw_run(floats.runner, &in, 1, &out, 1) == LW_OK);
     for (int t = 0; t < 3; ++t) CHECK(y[t] == z[t]);
+}
+
+TEST_CASE("run: a sequence shorter than an op can take is refused with the layer's name, never padded") {
+    Draft draft = token_model();
+    draft.plan.entries[1]->least = 6;
+    draft.plan.entries[1]->fixed = "block.0.orchid";
+    int32_t ids[] = {1, 2, 3, 4, 0, 1, 2, 3, 4};
+    std::vector<float> y(24);
+    const auto status = [&](const Draft &with, size_t rows) {
+        const Model model(with);
+        Runner runner(model);
+        lw_tensor in = tensor(ids, rows), out = tensor(y.data(), 8);
+        return lw_run(runner.runner, &in, 1, &out, 1);
+    };
+    CHECK(status(draft, 8) == LW_OK);
+    CHECK(status(draft, 6) == LW_OK);
+    CHECK(status(draft, 5) == LW_TOO_SHORT);
+    CHECK(std::string(lw_last_error()) == "5 rows; block.0.orchid takes at least 6");
+    draft.plan.entries[1]->least = 8;
+    CHECK(status(draft, 7) == LW_TOO_SHORT);
+    CHECK(std::string(lw_last_error()) == "7 rows; block.0.orchid takes 8");
+    CHECK(status(draft, 9) == LW_TOO_LONG);
+    // An entry of a capacity that it does not fill is passed over for one that it does.
+    auto small = std::make_unique<fb::EntryT>(*draft.plan.entries[1]);
+    small->block = small->least = small->inputs[0]->rows = small->outputs[0]->rows = 2;
+    small->steps[0]->kernel = 0;
+    draft.plan.entries.push_back(std::move(small));
+    CHECK(status(draft, 2) == LW_OK);
+    CHECK(status(draft, 8) == LW_OK);
+    CHECK(status(draft, 1) == LW_TOO_SHORT);
+    CHECK(status(draft, 3) == LW_TOO_SHORT);
+}
+
+TEST_CASE("run: struct_size of tensors is read, and says how far the next one lies") {
+    const Model model(audio_model());
+    Runner runner(model);
+    std::vector<float> x = noise(20), y(20), z(20);
+    struct Larger { // as a later version of the library may declare it
+        lw_tensor now;
+        uint64_t later[3];
+    };
+    Larger in = {tensor(x.data(), 20), {}}, out[2] = {{tensor(y.data(), 20), {}}, {tensor(z.data(), 20), {}}};
+    in.now.struct_size = out[0].now.struct_size = out[1].now.struct_size = sizeof(Larger);
+    REQUIRE(lw_run(runner.runner, &in.now, 1, &out[0].now, 2) == LW_OK);
+    CHECK(out[0].now.rows == 20);
+    CHECK(out[1].now.rows == 1);
+    CHECK(y == run(model, x).at(0));
+    CHECK(z[0] == run(model, x).at(1)[0]);
+    const auto with = [&](size_t in_size, size_t out_size) {
+        lw_tensor a = tensor(x.data(), 20), b = tensor(y.data(), 20);
+        a.struct_size = in_size, b.struct_size = out_size;
+        return lw_run(runner.runner, &a, 1, &b, 1);
+    };
+    CHECK(with(sizeof(lw_tensor), sizeof(lw_tensor)) == LW_OK);
+    CHECK(with(0, sizeof(lw_tensor)) == LW_INVALID_ARGUMENT);
+    CHECK(with(sizeof(lw_tensor) - 1, sizeof(lw_tensor)) == LW_INVALID_ARGUMENT);
+    CHECK(with(sizeof(lw_tensor), 0) == LW_INVALID_ARGUMENT);
+    CHECK(with(sizeof(lw_tensor), sizeof(lw_tensor) + 1) == LW_INVALID_ARGUMENT);
+    out[1].now.struct_size = sizeof(lw_tensor);
+    CHECK(lw_run(runner.runner, &in.now, 1, &out[0].now, 2) == LW_INVALID_ARGUMENT); // two sizes in one list
+}
+
+TEST_CASE("run: samples beyond the artifact's limit count as zero") {
+    const Model model(audio_model());
+    float x[] = {0.5f, 1.5e6f, 3e38f, -2e20f, 1e6f}, clean[] = {0.5f, 0, 0, 0, 1e6f}, y[5], z[5];
+    Runner runner(model);
+    lw_tensor in = tensor(x, 5), out = tensor(y, 5);
+    REQUIRE(lw_run(runner.runner, &in, 1, &out, 1) == LW_OK);
+    in = tensor(clean, 5), out = tensor(z, 5);
+    REQUIRE(lw_run(runner.runner, &in, 1, &out, 1) == LW_OK);
+    for (int t = 0; t < 5; ++t) CHECK(y[t] == z[t]);
 }

@@ -165,6 +165,55 @@ TEST_CASE("spotter: scores and stats can be watched") {
     CHECK(stats.ticks == 50);
 }
 
+TEST_CASE("spotter: scores that are no longer finite reset it, it says so, and where does not depend on cuts") {
+    // The scores are 0, 1, 2 plus the sum of all samples so far: what overflows it once is in it for good.
+    Draft draft = spotter_model();
+    draft.plan.sample_limit = 3.4e38f;
+    draft.plan.weights_bytes = 0;
+    draft.segments.pop_back();
+    draft.plan.kernels.clear();
+    draft.plan.variants[0]->entry.clear();
+    draft.plan.variants[0]->scratch.clear();
+    using longwave::fb::ArgKind;
+    using longwave::fb::Elem;
+    add_kernel(draft, running_sum, "sum",
+               {arg(ArgKind::input, Elem::f32, {{10, 1}}), arg(ArgKind::inout, Elem::f64, {{1, 1}}),
+                arg(ArgKind::output, Elem::f32, {{3, 1}})});
+    add_field(draft, "sum", "sum", longwave::fb::StateKind::carry, {1}, Elem::f64);
+    using longwave::fb::Space;
+    draft.plan.entries[0]->steps[0] = call("sum", 0, bindings(at(Space::state, 0), at(Space::state, 64), at(Space::arena, 0)));
+    const Model model(draft);
+    std::vector<float> x(600);
+    x[203] = x[204] = 3.3e38f; // in row 20
+    std::vector<Seen> expected;
+    for (const size_t cut : {600, 1, 3, 7, 10, 11, 160, 200}) {
+        Spotter spotter(model);
+        const std::vector<Seen> seen = listen(spotter.spotter, x, {cut});
+        REQUIRE(seen.size() == 2); // "no", with a score of 2: once at first, and once more after the reset
+        if (cut == 600) expected = seen;
+        CHECK(seen == expected);
+        CHECK(seen[0].row == 1);
+        CHECK(seen[1].row == 22);
+        CHECK(seen[1].tick == 230);
+        CHECK(seen[1].tick_start == 210);
+        lw_stream_stats stats{};
+        stats.struct_size = sizeof stats;
+        REQUIRE(lw_spotter_get_stats(spotter.spotter, &stats) == LW_OK);
+        CHECK(stats.resets == 1);
+        CHECK(stats.ticks == 600);
+        CHECK(stats.blocks == 60);
+        CHECK(stats.non_finite_outputs == 3);
+        CHECK(stats.poisoned == 0);
+        REQUIRE(lw_spotter_reset(spotter.spotter) == LW_OK);
+        REQUIRE(lw_spotter_get_stats(spotter.spotter, &stats) == LW_OK);
+        CHECK(stats.resets == 0);
+        CHECK(stats.ticks == 0);
+    }
+    x.resize(210); // at the end of the audio there is nothing to go on with
+    Spotter spotter(model);
+    CHECK(listen(spotter.spotter, x, {210}).size() == 1);
+}
+
 TEST_CASE("spotter: what it cannot be made from is refused") {
     const Model model(spotter_model()), audio(audio_model()), tokens(token_model());
     lw_spotter *none = nullptr;

@@ -10,6 +10,8 @@ using longwave::runtime::StreamState;
 
 namespace {
 
+constexpr size_t record = 64 + 32 + 8; // the audio model's fields, without the gaps between them
+
 // What the stream gives from here on.
 Rows rest(lw_stream *stream, const std::vector<float> &x) {
     Rows rows;
@@ -98,7 +100,7 @@ TEST_CASE("state: a model compiled for other processors takes the state, another
     Draft other = audio_model();
     other.segments[1].bytes[0] ^= 1;
     Draft other_layout = audio_model();
-    other_layout.plan.entries[1]->layout = 8;
+    other_layout.plan.state[1]->name = "z";
     const Model a(audio_model()), b(same), c(other), d(other_layout);
     Stream from(a), like(b), unlike(c), moved(d);
     Rows ignored;
@@ -109,6 +111,19 @@ TEST_CASE("state: a model compiled for other processors takes the state, another
     CHECK(lw_stream_load(unlike, bytes.data(), bytes.size()) == LW_BAD_STATE);
     CHECK(lw_stream_load(moved, bytes.data(), bytes.size()) == LW_BAD_STATE);
     CHECK(lw_stream_copy(unlike, from) == LW_BAD_STATE);
+}
+
+TEST_CASE("state: another computation over equal weights and an equal layout is another model") {
+    Draft other = audio_model();
+    other.plan.computation.assign(32, 9);
+    const Model a(audio_model()), b(other);
+    Stream from(a), to(b);
+    Rows ignored;
+    push_all(from, noise(21), &ignored);
+    const std::vector<uint8_t> bytes = save(from), before = save(to);
+    CHECK(lw_stream_load(to, bytes.data(), bytes.size()) == LW_BAD_STATE);
+    CHECK(save(to) == before);
+    CHECK(lw_stream_copy(to, from) == LW_BAD_STATE);
 }
 
 TEST_CASE("state: a bad saved state is refused and changes nothing") {
@@ -133,14 +148,16 @@ TEST_CASE("state: a bad saved state is refused and changes nothing") {
         memcpy(bytes.data(), &head, sizeof head);
         return bytes;
     };
-    CHECK(refused(with([](StreamState &s) { s.weights[0] ^= 1; })));
-    CHECK(refused(with([](StreamState &s) { s.layout ^= 1; })));
-    CHECK(refused(with([](StreamState &s) { s.state_bytes += 64; })));
-    CHECK(refused(with([](StreamState &s) { s.state_bytes = ~0ull; })));
-    CHECK(refused(with([](StreamState &s) { s.filled = 4; })));
-    CHECK(refused(with([](StreamState &s) { s.filled = 0xffffffff; })));
+    CHECK(refused(with([](StreamState &s) { s.identity[0] ^= 1; })));
+    CHECK(refused(with([](StreamState &s) { s.identity[31] ^= 1; })));
+    CHECK(refused(with([](StreamState &s) { s.pending = 4; })));
+    CHECK(refused(with([](StreamState &s) { s.pending = 4, s.ticks += 2; })));
+    CHECK(refused(with([](StreamState &s) { s.pending = 0xffffffff; })));
     CHECK(refused(with([](StreamState &s) { s.ticks += 1; })));
-    CHECK(refused(with([](StreamState &s) { s.block += 1; })));
+    CHECK(refused(with([](StreamState &s) { s.done += 1; })));
+    CHECK(refused(with([](StreamState &s) { s.done += 1, s.ticks += 1; }))); // within a block
+    CHECK(refused(with([](StreamState &s) { s.done += 1ull << 63, s.ticks += 1ull << 63; })));
+    CHECK(refused(with([](StreamState &s) { s.life = longwave::runtime::Life::finished, s.done -= 4; })));
     CHECK(refused(with([](StreamState &s) { s.life = longwave::runtime::Life::failed; })));
     CHECK(refused(with([](StreamState &s) { s.life = static_cast<longwave::runtime::Life>(99); })));
     CHECK(refused(with([](StreamState &s) { s.queue_head = 1; })));
@@ -148,7 +165,7 @@ TEST_CASE("state: a bad saved state is refused and changes nothing") {
     CHECK(refused(with([](StreamState &s) { s.queue_count = 0xffffffff; })));
     CHECK(refused(with([](StreamState &s) { s.reserved[3] = 1; })));
     std::vector<uint8_t> row = good;
-    const size_t first_row = sizeof(StreamState) + 128;
+    const size_t first_row = sizeof(StreamState) + record;
     row[first_row + 16] = 2; // index of an output that is not there
     CHECK(refused(row));
     row = good;
@@ -180,9 +197,9 @@ TEST_CASE("state: any bytes behind a sound head are safe to run on") {
     for (int i = 0; i < 200; ++i) {
         for (size_t at = sizeof(StreamState); at < bytes.size(); ++at) bytes[at] = static_cast<uint8_t>(random());
         StreamState head = head_of(bytes);
-        head.block = (uint64_t{random()} << 32 | random()) >> 3;
-        head.filled = random() % 4;
-        head.ticks = head.block * 4 + head.filled;
+        head.done = ((uint64_t{random()} << 32 | random()) >> 4) * 4;
+        head.pending = random() % 4;
+        head.ticks = head.done + head.pending;
         memcpy(bytes.data(), &head, sizeof head);
         REQUIRE(lw_stream_load(to, bytes.data(), bytes.size()) == LW_OK);
         const std::vector<float> x = noise(33);
@@ -201,8 +218,7 @@ TEST_CASE("state: counters pass 2^31 and 2^32 without a seam") {
         Stream early(model), late(model);
         std::vector<uint8_t> bytes = save(late);
         StreamState head = head_of(bytes);
-        head.block = start / 8 * 8; // the rings and the period of two start where they would
-        head.ticks = head.block * 4;
+        head.done = head.ticks = start / 8 * 8 * 4; // the rings and the period of two start where they would
         memcpy(bytes.data(), &head, sizeof head);
         REQUIRE(lw_stream_load(late, bytes.data(), bytes.size()) == LW_OK);
         std::vector<float> a, b;
@@ -223,10 +239,10 @@ TEST_CASE("state: save says what it needs and refuses less") {
     Stream stream(model);
     size_t n = 0;
     REQUIRE(lw_stream_save(stream, nullptr, 0, &n) == LW_OK);
-    CHECK(n == sizeof(StreamState) + 128);
+    CHECK(n == sizeof(StreamState) + record);
     std::vector<uint8_t> bytes(n - 1);
     CHECK(lw_stream_save(stream, bytes.data(), bytes.size(), &n) == LW_TOO_SMALL);
-    CHECK(n == sizeof(StreamState) + 128);
+    CHECK(n == sizeof(StreamState) + record);
 }
 
 TEST_CASE("state: a stream in the caller's memory needs no allocation and may be forgotten") {

@@ -23,6 +23,13 @@ std::vector<float> numbers(const lw_model *model, size_t ticks) {
     return rows[0];
 }
 
+lw_stream_stats stats_of(const lw_stream *stream) {
+    lw_stream_stats stats{};
+    stats.struct_size = sizeof stats;
+    REQUIRE(lw_stream_get_stats(stream, &stats) == LW_OK);
+    return stats;
+}
+
 } // namespace
 
 TEST_CASE("stream: equals the whole-sequence run bit for bit") {
@@ -95,12 +102,70 @@ TEST_CASE("stream: values that are not finite count as zero and are counted") {
     REQUIRE(lw_stream_finish(stream) == LW_OK);
     pull_all(stream, &rows);
     CHECK(rows == stream_in_cuts(model, clean, {64}));
-    lw_stream_stats stats{};
-    stats.struct_size = sizeof stats;
-    REQUIRE(lw_stream_get_stats(stream, &stats) == LW_OK);
+    const lw_stream_stats stats = stats_of(stream);
     CHECK(stats.non_finite == 4);
     CHECK(stats.ticks == 64);
     CHECK(stats.blocks == 16);
+}
+
+TEST_CASE("stream: one huge finite sample counts as not finite, up to the artifact's limit and no further") {
+    for (const float limit : {1e6f, 1e3f, 3e38f}) {
+        Draft draft = audio_model();
+        draft.plan.sample_limit = limit;
+        const Model model(draft);
+        std::vector<float> x = noise(64), clean = x;
+        const float bad[] = {1e20f, -1e20f, 2.5e6f, limit, -limit, std::nextafter(limit, INFINITY)};
+        uint64_t count = 0;
+        for (size_t i = 0; i < 6; ++i) {
+            const bool beyond = !(std::fabs(bad[i]) <= limit);
+            x[5 + 9 * i] = bad[i];
+            clean[5 + 9 * i] = beyond ? 0 : bad[i];
+            count += beyond;
+        }
+        Stream stream(model), reference(model);
+        Rows rows, expected;
+        push_all(stream, x, &rows);
+        pull_all(stream, &rows);
+        push_all(reference, clean, &expected);
+        pull_all(reference, &expected);
+        CHECK(rows == expected);
+        CHECK(stats_of(stream).non_finite == count);
+        CHECK(stats_of(reference).non_finite == 0);
+    }
+}
+
+TEST_CASE("stream: values that are not finite are counted where they come out, and the stream says it is poisoned") {
+    Draft draft = audio_model();
+    draft.plan.sample_limit = 3.4e38f;
+    const Model model(draft);
+    Stream stream(model);
+    std::vector<float> x(64);
+    x[8] = x[9] = 3.3e38f; // y overflows while they are in the FIR's reach; the sum, a double, still holds it, its rows do not
+    Rows rows;
+    push_all(stream, {x.begin(), x.begin() + 8}, &rows);
+    pull_all(stream, &rows);
+    CHECK(stats_of(stream).poisoned == 0);
+    push_all(stream, {x.begin() + 8, x.begin() + 16}, &rows);
+    pull_all(stream, &rows);
+    CHECK(stats_of(stream).poisoned == 1);
+    uint64_t bad = 0;
+    for (const auto &[output, values] : rows)
+        for (float value : values) bad += !std::isfinite(value);
+    CHECK(bad > 0);
+    CHECK(stats_of(stream).non_finite_outputs == bad);
+    CHECK(stats_of(stream).non_finite == 0);
+    push_all(stream, {x.begin() + 16, x.end()}, &rows);
+    pull_all(stream, &rows);
+    CHECK(std::isfinite(rows[0].back()));   // y has recovered
+    CHECK(!std::isfinite(rows[1].back()));  // the sums never will
+    CHECK(stats_of(stream).poisoned == 1);
+    REQUIRE(lw_stream_reset(stream) == LW_OK);
+    CHECK(stats_of(stream).poisoned == 0);
+    CHECK(stats_of(stream).non_finite_outputs == 0);
+    rows.clear();
+    push_all(stream, noise(64), &rows);
+    pull_all(stream, &rows);
+    CHECK(rows[0] == stream_in_cuts(model, noise(64), {64})[0]);
 }
 
 TEST_CASE("stream: a full queue stops push before the block that would not fit, and loses nothing") {
@@ -248,21 +313,35 @@ TEST_CASE("stream: tokens are checked before anything is taken") {
     lw_stream_destroy(other);
 }
 
-TEST_CASE("stream: prefill leaves the state that pushes leave, and no rows") {
+TEST_CASE("stream: prefill leaves what pushes leave, and keeps the newest rows instead of losing them") {
     const Model model(audio_model());
-    const std::vector<float> prompt = noise(1001), rest = noise(40, 2);
-    Stream pushed(model), filled(model);
-    Rows ignored, expected, rows;
-    push_all(pushed, prompt, &ignored);
-    pull_all(pushed, &ignored);
-    REQUIRE(lw_stream_prefill(filled, prompt.data(), prompt.size()) == LW_OK);
-    lw_output out{};
-    out.struct_size = sizeof out;
-    CHECK(lw_stream_pull(filled, &out) == LW_AGAIN);
-    CHECK(save(pushed) == save(filled));
-    push_all(filled, rest, &ignored);
-    push_all(pushed, rest, &ignored);
-    CHECK(save(pushed) == save(filled));
+    const std::vector<float> rest = noise(40, 2);
+    for (const size_t n : {0, 3, 4, 6, 8, 11, 12, 1001, 1004}) {
+        const std::vector<float> prompt = noise(n, 7);
+        Stream pushed(model), filled(model);
+        Rows all, expected, rows;
+        push_all(filled, noise(8, 3), &rows); // rows that wait before the call are dropped
+        push_all(pushed, noise(8, 3), &all);
+        push_all(pushed, prompt, &all);
+        pull_all(pushed, &all);
+        REQUIRE(lw_stream_prefill(filled, prompt.data(), n) == LW_OK);
+        lw_output out{};
+        out.struct_size = sizeof out;
+        std::map<uint32_t, std::vector<uint64_t>> numbers;
+        while (lw_stream_pull(filled, &out) == LW_OK) {
+            numbers[out.index].push_back(out.row);
+            for (uint32_t i = 0; i < out.width; ++i) CHECK(out.data[i] == all[out.index][out.row * out.width + i]);
+        }
+        // The last block brought four rows of y; of the sums it brought one or none, and then the one before is kept.
+        const uint64_t blocks = n / 4, ticks = 8 + blocks * 4;
+        if (blocks == 0) CHECK(numbers.empty());
+        else CHECK(numbers[0] == std::vector<uint64_t>{ticks - 4, ticks - 3, ticks - 2, ticks - 1});
+        if (blocks >= 2) CHECK(numbers[1] == std::vector<uint64_t>{ticks / 8 - 1});
+        CHECK(save(pushed) == save(filled));
+        push_all(filled, rest, &rows);
+        push_all(pushed, rest, &expected);
+        CHECK(save(pushed) == save(filled));
+    }
 }
 
 TEST_CASE("stream: a kernel that fails stops the stream until it is reset") {

@@ -10,3 +10,4 @@ image_table:
  .long test_mean - image_table
  .long test_number - image_table
  .long test_fuse - image_table
+ .long test_accumulate - image_table

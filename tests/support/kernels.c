@@ -107,3 +107,14 @@ int test_fuse(void **args) {
     for (int i = 0; i < y->dim[0].extent; ++i) ((float *)y->host)[i] = ((float *)x->host)[i];
     return floats(args, 1)[0] > 1000 ? -3 : 0;
 }
+
+/* y[r] = total[0] += x[r], in place */
+int test_accumulate(void **args) {
+    Buffer *x = buffer(args, 1), *y = buffer(args, 3);
+    double *total = (double *)buffer(args, 2)->host;
+    for (int r = 0; r < x->dim[0].extent; ++r) {
+        *total += ((float *)x->host)[r];
+        ((float *)y->host)[r] = (float)*total;
+    }
+    return 0;
+}

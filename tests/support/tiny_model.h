@@ -9,7 +9,7 @@ namespace longwave::test {
 
 using artifact::SegmentData;
 
-enum TestKernel : uint16_t { scale, fir, running_sum, square, embedding, mean, number, fuse, test_kernels };
+enum TestKernel : uint16_t { scale, fir, running_sum, square, embedding, mean, number, fuse, accumulate, test_kernels };
 
 // A plan and its segments, still open to change.
 struct Draft {

@@ -1,0 +1,269 @@
+// memory_limit covers everything a handle ever takes, and is asked before anything is taken.
+#include "formats/artifact/header.h"
+#include "formats/artifact/verify.h"
+#include "longwave/longwave.h"
+#include "longwave/spotter.h"
+#include "tests/support/session.h"
+#include "tests/support/tiny_family.h"
+#include <cstdlib>
+#include <cstring>
+#include <doctest/doctest.h>
+#include <string>
+#include <unistd.h>
+
+using namespace longwave;
+using namespace longwave::test;
+
+namespace {
+
+// The caller's hooks: what is out now, and the most there ever was.
+struct Meter {
+    uint64_t now = 0, most = 0;
+    lw_allocator allocator{allocate, release, this};
+
+    static void *allocate(void *context, size_t size, size_t alignment) {
+        Meter &meter = *static_cast<Meter *>(context);
+        meter.now += size;
+        meter.most = std::max(meter.most, meter.now);
+        return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    }
+    static void release(void *context, void *memory, size_t size) {
+        static_cast<Meter *>(context)->now -= size;
+        free(memory);
+    }
+};
+
+lw_open_options options_for(Meter &meter, uint64_t limit) {
+    lw_open_options options{};
+    options.struct_size = sizeof options;
+    options.allow_unsigned_code = 1;
+    options.allocator = &meter.allocator;
+    options.memory_limit = limit;
+    return options;
+}
+
+bool detail(const char *text) { return std::string(lw_last_error()).find(text) != std::string::npos; }
+
+lw_model_info info_of(const lw_model *model) {
+    lw_model_info info{};
+    info.struct_size = sizeof info;
+    REQUIRE(lw_model_get_info(model, &info) == LW_OK);
+    return info;
+}
+
+struct File {
+    explicit File(const std::vector<uint8_t> &bytes) {
+        char name[] = "/tmp/longwave-memory-XXXXXX";
+        file = mkstemp(name);
+        path = name;
+        REQUIRE(::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+    }
+    ~File() {
+        close(file);
+        unlink(path.c_str());
+    }
+    int file;
+    std::string path;
+};
+
+// Everything that can be made from a model, one after another; no status but these two.
+void use(const lw_model *model) {
+    const auto fine = [](lw_status status) { return status == LW_OK || status == LW_NO_MEMORY || status == LW_NO_STREAM; };
+    lw_stream *stream = nullptr;
+    lw_runner *runner = nullptr;
+    lw_spotter *spotter = nullptr;
+    CHECK(fine(lw_stream_create(model, nullptr, &stream)));
+    lw_stream_destroy(stream);
+    CHECK(fine(lw_runner_create(model, nullptr, &runner)));
+    lw_runner_destroy(runner);
+    const lw_status status = lw_spotter_create(model, nullptr, &spotter);
+    CHECK((fine(status) || status == LW_NOT_FOUND));
+    lw_spotter_destroy(spotter);
+    CHECK(fine(lw_model_verify(model, nullptr)));
+}
+
+} // namespace
+
+TEST_CASE("memory: under any limit no more than the limit is ever taken, by open or by what it makes") {
+    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), tiles_model(),
+                               blocks_model({{16, 1, 48}, {16, 48}})}) {
+        const std::vector<uint8_t> bytes = draft.bytes();
+        Meter free_meter;
+        const lw_open_options free_options = options_for(free_meter, 0);
+        lw_model *model = nullptr;
+        REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &free_options, &model) == LW_OK);
+        const lw_model_info info = info_of(model);
+        CHECK(info.memory_limit == artifact::default_memory_limit(bytes.size()));
+        const uint64_t mapped = info.memory_bytes - free_meter.now; // code, which comes from the system
+        CHECK(mapped >= draft.segments[0].bytes.size());
+        CHECK(mapped < draft.segments[0].bytes.size() + 4096 + 64); // lines are counted whole
+        const uint64_t enough = info.memory_bytes + std::max(info.stream_memory_bytes, info.run_memory_bytes) + 4096;
+        lw_model_close(model);
+        bool opened = false;
+        for (uint64_t limit = 64; limit < enough + 64; limit += 64) {
+            Meter meter;
+            const lw_open_options options = options_for(meter, limit);
+            const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), &options, &model);
+            if (opened) REQUIRE(status == LW_OK); // more is never too little
+            opened = status == LW_OK;
+            if (!opened) {
+                REQUIRE(status == LW_NO_MEMORY);
+                REQUIRE(detail("memory_limit"));
+                REQUIRE(detail(std::to_string(limit).c_str()));
+            } else {
+                use(model);
+                REQUIRE(meter.most + mapped <= limit);
+            }
+            lw_model_close(model);
+            REQUIRE(meter.most <= limit);
+            REQUIRE(meter.now == 0);
+        }
+        CHECK(opened);
+    }
+}
+
+TEST_CASE("memory: a few bytes of artifact do not make open or a stream take gigabytes when no limit is given") {
+    const uint64_t huge = uint64_t{4} << 30;
+    const auto refused = [](const Draft &draft) {
+        const std::vector<uint8_t> bytes = draft.bytes();
+        Meter meter;
+        const lw_open_options options = options_for(meter, 0);
+        lw_model *model = nullptr;
+        const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), &options, &model);
+        lw_model_close(model);
+        CHECK(meter.most < 1 << 20);
+        return status == LW_NO_MEMORY && detail("rule V20") && detail("memory_limit is 67108864") && detail("default");
+    };
+    Draft draft = audio_model();
+    draft.plan.entries[1]->arena_bytes = huge;
+    CHECK(refused(draft));
+    draft = audio_model();
+    draft.plan.entries[2]->arena_bytes = huge;
+    CHECK(refused(draft));
+    draft = audio_model();
+    draft.plan.entries[0]->arena_bytes = huge;
+    CHECK(refused(draft));
+    draft = audio_model();
+    add_field(draft, "block.0", "history", fb::StateKind::history, {1 << 20, 1 << 10});
+    CHECK(refused(draft));
+    draft = blocks_model({{4, 8}, {8}});
+    draft.plan.entries[1]->cache_bytes = huge;
+    CHECK(refused(draft));
+    draft = audio_model();
+    draft.plan.variants[0]->scratch[1] = huge; // of the stream's kernel
+    CHECK(refused(draft));
+    draft = audio_model();
+    draft.plan.variants[0]->scratch[0] = huge; // of prepare's
+    CHECK(refused(draft));
+}
+
+TEST_CASE("memory: a file is not read before its size has been held against the limit") {
+    std::vector<uint8_t> bytes = audio_model().bytes();
+    const uint64_t size = uint64_t{3} << 30;
+    artifact::Header header;
+    memcpy(&header, bytes.data(), sizeof header);
+    header.total_bytes = size;
+    memcpy(bytes.data(), &header, sizeof header);
+    const File file(bytes);
+    REQUIRE(ftruncate(file.file, static_cast<off_t>(size)) == 0); // a hole, but reading it would take the memory
+    Meter meter;
+    lw_open_options options = options_for(meter, 1 << 20);
+    lw_model *model = nullptr;
+    CHECK(lw_model_open(file.path.c_str(), &options, &model) == LW_NO_MEMORY);
+    CHECK(detail("the artifact needs 32212"));
+    CHECK(detail("1048576"));
+    CHECK(meter.most < 65536);
+}
+
+TEST_CASE("memory: of a mapped file only the plan counts") {
+    Draft draft = audio_model();
+    draft.segments[1].bytes.resize(8 << 20);
+    draft.plan.weights_bytes = draft.segments[1].bytes.size();
+    const File file(draft.bytes());
+    for (const int map : {0, 1}) {
+        Meter meter;
+        lw_open_options options = options_for(meter, 1 << 20);
+        options.map_weights = map;
+        lw_model *model = nullptr;
+        CHECK(lw_model_open(file.path.c_str(), &options, &model) == (map ? LW_OK : LW_NO_MEMORY));
+        if (model) use(model);
+        lw_model_close(model);
+        CHECK(meter.most < 1 << 20);
+    }
+}
+
+TEST_CASE("memory: what is made from a model asks for itself, threads and queues included") {
+    const std::vector<uint8_t> bytes = audio_model().bytes();
+    Meter meter;
+    const lw_open_options options = options_for(meter, 1 << 18);
+    lw_model *model = nullptr;
+    REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK);
+    lw_stream_options queue{};
+    queue.struct_size = sizeof queue;
+    queue.queue = 1 << 20;
+    lw_stream *stream = nullptr;
+    CHECK(lw_stream_create(model, &queue, &stream) == LW_NO_MEMORY);
+    CHECK(detail("a stream needs"));
+    lw_run_options threads{};
+    threads.struct_size = sizeof threads;
+    threads.threads = 64;
+    lw_runner *runner = nullptr;
+    CHECK(lw_runner_create(model, &threads, &runner) == LW_NO_MEMORY);
+    CHECK(detail("a run needs"));
+    CHECK(meter.most < 1 << 18);
+    lw_model_close(model);
+}
+
+TEST_CASE("memory: a spotter's window counts") {
+    const std::vector<uint8_t> bytes = spotter_model().bytes();
+    Meter meter;
+    const lw_open_options options = options_for(meter, 1 << 18);
+    lw_model *model = nullptr;
+    REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK);
+    lw_spotter_options longest{};
+    longest.struct_size = sizeof longest;
+    longest.smoothing_ms = 3.5e6f; // 350,000 rows of three scores
+    lw_spotter *spotter = nullptr;
+    CHECK(lw_spotter_create(model, &longest, &spotter) == LW_NO_MEMORY);
+    CHECK(detail("a spotter needs"));
+    CHECK(lw_spotter_create(model, nullptr, &spotter) == LW_OK);
+    lw_spotter_destroy(spotter);
+    CHECK(meter.most < 1 << 18);
+    lw_model_close(model);
+}
+
+TEST_CASE("memory: verification asks for its golden vectors and what runs them together") {
+    Draft draft = audio_model();
+    const std::vector<float> x(64);
+    std::vector<float> values = x;
+    values.resize(64 + 64);
+    draft.segments.push_back({fb::SegmentKind::golden, as_bytes(values)});
+    auto golden = std::make_unique<fb::GoldenT>();
+    golden->entry = 2;
+    golden->error_limit = 1e-5f;
+    auto in = std::make_unique<fb::GoldenTensorT>(), out = std::make_unique<fb::GoldenTensorT>();
+    in->rows = out->rows = 64;
+    in->width = out->width = 1;
+    out->offset = 256;
+    golden->inputs.push_back(std::move(in));
+    golden->outputs.push_back(std::move(out));
+    draft.plan.golden.push_back(std::move(golden));
+    const std::vector<uint8_t> bytes = draft.bytes();
+    const Model open(bytes);
+    const lw_model_info info = info_of(open);
+    const uint64_t least = info.memory_bytes + std::max(info.stream_memory_bytes, info.run_memory_bytes);
+    bool refused = false, passed = false;
+    for (uint64_t limit = least; limit < least + 8192; limit += 64) {
+        Meter meter;
+        const lw_open_options options = options_for(meter, limit);
+        lw_model *model = nullptr;
+        if (lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) != LW_OK) continue;
+        const lw_status status = lw_model_verify(model, nullptr);
+        CHECK((status == LW_OK || status == LW_NO_MEMORY));
+        (status == LW_OK ? passed : refused) = true;
+        lw_model_close(model);
+        CHECK(meter.most <= limit);
+    }
+    CHECK(passed);
+    (void)refused; // a stream may need more than a run and its golden vector
+}
