@@ -54,7 +54,7 @@ Expected<cli::Model> build(const Trial &trial, const Settings &settings, bool wh
     compiler::Options options;
     options.targets = {cli::host_target()};
     options.stream = block ? compiler::StreamMode::required : compiler::StreamMode::none;
-    options.blocks = {block};
+    if (block) options.blocks = {block};
     options.length = trial.length;
     options.whole = whole;
     options.kgen = settings.kgen;

@@ -34,7 +34,7 @@ Expected<compiler::Options> options_of(const Flags &flags) {
         if (std::find(options.targets.begin(), options.targets.end(), target) == options.targets.end()) options.targets.push_back(target);
     }
     options.stream = flags.stream ? compiler::StreamMode::required : flags.no_stream ? compiler::StreamMode::none : compiler::StreamMode::if_possible;
-    options.block = flags.block;
+    if (flags.block) options.blocks = {flags.block};
     options.length = flags.length;
     options.whole = !flags.no_whole;
     options.jobs = flags.jobs;
