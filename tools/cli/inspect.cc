@@ -1,6 +1,8 @@
 // longwave inspect: what an artifact holds. Works for artifacts of any machine: it reads, it does not run.
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_line.h"
+#include "tools/cli/limited_json.h"
 #include "tools/cli/report.h"
 #include "tools/cli/text.h"
 #include <cstdio>
@@ -15,16 +17,12 @@ struct Flags {
     bool json = false, steps = false;
 };
 
-std::string text_of(const flatbuffers::String *text) { return text ? text->str() : ""; }
+std::string_view view_of(const flatbuffers::String *text) { return text ? text->string_view() : std::string_view(); }
+std::string text_of(const flatbuffers::String *text) { return std::string(view_of(text)); }
 
 const char *kind_name(fb::EntryKind kind) { return kind == fb::EntryKind::prepare ? "prepare" : kind == fb::EntryKind::run ? "run" : "stream"; }
 const char *kind_name(fb::InputKind kind) { return kind == fb::InputKind::audio ? "audio" : kind == fb::InputKind::features ? "features" : "tokens"; }
 template <class T> uint32_t size_of(const flatbuffers::Vector<T> *vector) { return vector ? vector->size() : 0; }
-
-ordered_json parsed(const flatbuffers::String *text) {
-    const ordered_json json = ordered_json::parse(text_of(text), nullptr, false);
-    return json.is_discarded() ? ordered_json(text_of(text)) : json;
-}
 
 ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) {
     ordered_json json = {{"kind", kind_name(entry.kind())},    {"block", entry.block()},
@@ -48,7 +46,7 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
     return json;
 }
 
-ordered_json describe(const ArtifactFile &file, bool steps) {
+Expected<ordered_json> describe(const ArtifactFile &file, const std::string &path, bool steps) {
     const fb::Plan &plan = file.plan();
     const artifact::Header &header = file.view().header();
     ordered_json json = {{"name", text_of(plan.name())},
@@ -74,12 +72,13 @@ ordered_json describe(const ArtifactFile &file, bool steps) {
     json["weights_bytes"] = plan.weights_bytes();
     json["derived_bytes"] = plan.derived_bytes();
     json["delay"] = plan.delay();
-    json["report"] = parsed(plan.report());
-    json["certificates"] = parsed(plan.certificates());
+    // What a text of its maker may do to whoever reads it is limited here; the plan itself was verified.
+    LW_ASSIGN(json["report"], parse_limited(view_of(plan.report()), path + ": the compile report in it"));
+    LW_ASSIGN(json["certificates"], parse_limited(view_of(plan.certificates()), path + ": the list of certificates in it"));
     return json;
 }
 
-void print(const ordered_json &json) {
+void print(const ordered_json &json, const std::string &report) {
     std::printf("%s", json["name"].get<std::string>().c_str());
     for (const auto &input : json["inputs"]) {
         std::printf("   %s: %s", input["name"].get<std::string>().c_str(), input["kind"].get<std::string>().c_str());
@@ -112,14 +111,21 @@ void print(const ordered_json &json) {
             for (const auto &step : entry["plan"])
                 std::printf("          %-32s %s\n", step["name"].get<std::string>().c_str(), step["kernel"].get<std::string>().c_str());
     }
-    if (json["report"].is_object()) std::printf("%s", report_text(json["report"]).c_str());
+    std::printf("%s", report.c_str());
 }
 
 Status inspect(const Flags &flags) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
-    const ordered_json json = describe(file, flags.steps);
-    if (flags.json) std::printf("%s\n", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
-    else print(json);
+    LW_ASSIGN(const ordered_json json, describe(file, flags.model, flags.steps));
+    if (flags.json) {
+        std::printf("%s\n", json_line(json).c_str());
+        return {};
+    }
+    std::string report;
+    if (!json["report"].is_null()) {
+        LW_ASSIGN(report, report_text(json["report"], flags.model + ": the compile report in it"));
+    }
+    print(json, report);
     return {};
 }
 
