@@ -15,6 +15,7 @@
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/plan_memory.h"
 #include "compiler/planner/stream_family.h"
+#include "formats/artifact/features.h"
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
@@ -75,8 +76,9 @@ uint32_t run_capacity(const package::Package &package, const Options &options) {
 }
 
 Expected<std::vector<targets::Target>> find_targets(const std::vector<std::string> &names) {
-    if (names.empty()) return targets::all();
     std::vector<targets::Target> found;
+    if (names.empty()) found = targets::for_machine(artifact::host().machine);
+    if (names.empty() && found.empty()) return Status::usage("no target is this machine's architecture: name one (--target)");
     for (const auto &name : names) {
         const auto *target = targets::find(name);
         if (!target) {
@@ -172,6 +174,7 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
                                      std::move(golden_bytes), report.dump(), make_certificates(graph).dump(), identity_of(graph)}));
     // Times and cache hits differ from run to run: they are told, and kept out of the artifact.
     report["build"] = {{"seconds", seconds_since(start)}, {"kernels_compiled", code.compiled}, {"kernels_cached", code.cached}};
+    if (!code.no_cache.empty()) report["build"]["no_cache"] = code.no_cache;
     report["artifact_bytes"] = result.artifact.size();
     result.report = report.dump(2);
     return result;

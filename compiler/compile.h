@@ -41,4 +41,8 @@ struct Compiled {
 // Fault::device for a toolchain that fails. All unsupported layers are listed at once, one line each. Thread-safe.
 Expected<Compiled> compile(const package::Package &package, const Options &options);
 
+// For a program that is about to end by a signal: kills what compile() has started and removes its temporary folders. A compile() in progress never
+// returns after it. The compiler installs no handlers of its own.
+void abandon_compiles();
+
 } // namespace longwave::compiler

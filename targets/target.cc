@@ -17,4 +17,11 @@ const Target *find(std::string_view name) {
     return nullptr;
 }
 
+std::vector<Target> for_machine(uint16_t elf_machine) {
+    std::vector<Target> found;
+    for (const Target &target : all())
+        if (target.elf_machine == elf_machine) found.push_back(target);
+    return found;
+}
+
 } // namespace longwave::targets

@@ -27,5 +27,6 @@ Target x86_64_v4();
 
 const std::vector<Target> &all();
 const Target *find(std::string_view name); // null: no such target
+std::vector<Target> for_machine(uint16_t elf_machine);
 
 } // namespace longwave::targets

@@ -1,5 +1,6 @@
 #include "compiler/emit/code.h"
 #include "compiler/emit/code_image.h"
+#include "compiler/emit/extents.h"
 #include "compiler/emit/kernel_cache.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -66,13 +67,17 @@ bool same_arguments(const schedules::Signature &a, const schedules::Signature &b
 
 Expected<Code> compile_code(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries, const std::vector<targets::Target> &targets,
                             const Options &options) {
+    LW_TRY(check_extents(entries));
     std::vector<KernelRequest> requests;
     for (const auto &target : targets)
         for (const auto &spec : specs) requests.push_back({spec, target.name});
-    LW_ASSIGN(auto kernels,
-              compile_kernels(requests, {.kgen = options.kgen, .folder = options.cache, .jobs = options.jobs, .progress = options.progress}));
-
     Code code;
+    LW_ASSIGN(auto kernels, compile_kernels(requests, {.kgen = options.kgen,
+                                                       .folder = options.cache,
+                                                       .jobs = options.jobs,
+                                                       .progress = options.progress,
+                                                       .no_cache = [&](const std::string &why) { code.no_cache = why; }}));
+
     for (const auto &kernel : kernels) (kernel.cached ? code.cached : code.compiled)++;
     for (size_t i = 0; i < specs.size(); i++) code.signatures.push_back(kernels[i].signature);
     for (auto &signature : code.signatures)

@@ -9,6 +9,7 @@ struct Code {
     std::vector<schedules::Signature> signatures; // in the order of specs
     std::vector<TargetCode> targets;
     size_t compiled = 0, cached = 0;
+    std::string no_cache; // why there was no kernel cache; empty: there was
 };
 
 // Errors: Fault::device when a tool is missing or fails, Fault::internal when a kernel's signature differs between targets or a plan asks more of it.

@@ -1,5 +1,6 @@
 #include "compiler/emit/code_image.h"
 #include "compiler/emit/process.h"
+#include "compiler/emit/temporary_folder.h"
 #include <algorithm>
 #include <cstring>
 #include <elf.h>
@@ -132,8 +133,9 @@ Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &
         command.push_back(object);
     }
     command.insert(command.end(), {file("shim.o"), "-o", file("image.elf")});
-    LW_ASSIGN(auto run, run_process(command, folder.path()));
-    if (run.exit_code != 0) return Status::device(fmt::format("ld.lld ended with {}: {}", run.exit_code, run.output));
+    LW_ASSIGN(auto run, run_process(command));
+    if (run.exit_code != 0)
+        return folder.explained(Status::device(fmt::format("ld.lld ended with {}: {}", run.exit_code, run.output)));
     LW_ASSIGN(auto bytes, read_bytes(file("image.elf")));
     return LinkedFile(std::move(bytes)).image(symbols);
 }

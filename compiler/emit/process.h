@@ -9,25 +9,13 @@ namespace longwave::compiler {
 
 struct ProcessResult {
     int exit_code = 0;  // 128 + signal when it was killed
-    std::string output; // standard output and error together
+    std::string output; // standard output and error together, the beginning of it
 };
 
 // arguments[0] is the program: a path, or a name looked up in PATH. Fault::device when it cannot be started.
-Expected<ProcessResult> run_process(const std::vector<std::string> &arguments, const std::filesystem::path &scratch_folder);
+Expected<ProcessResult> run_process(const std::vector<std::string> &arguments);
 
-// A fresh folder that is removed with everything in it.
-class TemporaryFolder {
-public:
-    static Expected<TemporaryFolder> create();
-    TemporaryFolder(TemporaryFolder &&other) noexcept;
-    ~TemporaryFolder();
-    const std::filesystem::path &path() const { return path_; }
-
-private:
-    explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-    std::filesystem::path path_;
-};
-
+// A whole regular file of the toolchain. Fault::device with its path and the reason.
 Expected<std::vector<uint8_t>> read_bytes(const std::filesystem::path &path);
 
 } // namespace longwave::compiler

@@ -29,9 +29,9 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector
 using Signer = std::function<bool(std::span<const uint8_t, 32> root, std::span<uint8_t, 64> signature)>;
 Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key, const Signer &signer);
 
-// `path` is the old file or the complete new one, whatever happens: temporary file in the same folder, write,
-// fsync, rename, fsync of the folder. On any error the temporary file is removed and the Status names the
-// path and the system's reason. A device or named pipe is written to instead of replaced.
+// `path` is the old file or the complete new one, whatever happens: temporary file in the same folder, write, fsync, rename, fsync of the folder. On any
+// error the temporary file is removed and the Status names the path and the system's reason. A device or named pipe is written to instead of replaced,
+// and so is the file at the end of a link.
 Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes);
 
 } // namespace longwave::artifact

@@ -73,6 +73,7 @@ public:
         case_.limit = 5e-6;
         split_tensors();
         LW_TRY(join_weight_norms(case_.weights));
+        if (case_.references.empty()) return Status::input(case_.name + ": expected a tensor ref.*: there is nothing to compare with");
         if (case_.operation == "sgconv.gconv" || case_.operation == "stream.sgconv_conv") return one_layer();
         if (case_.operation == "sgconv.model" || case_.operation == "stream.sgconv") return model();
         return Status::input(case_.name + ": expected an sgconv operator, found \"" + case_.operation + "\": it is not supported");
@@ -86,6 +87,9 @@ private:
             if (key.starts_with("ref.")) case_.references[key.substr(4)] = std::move(tensor);
         }
     }
+
+    // A fixture holds the references that its makers had: what is there is compared.
+    bool has(const std::string &key) const { return case_.references.count(key) != 0; }
 
     Expected<const package::Tensor *> input(const std::string &key, size_t rank) const {
         auto it = tensors_.find(key);
@@ -112,8 +116,10 @@ private:
         LW_ASSIGN(const package::Tensor *x, input("in.x", 3));
         const Activation in{*x, transposed};
         case_.positions = in.rows();
-        LW_ASSIGN(const package::Tensor *y, reference("y", in.batch(), in.rows(), transposed));
-        const Activation out{*y, transposed};
+        const package::Tensor *y = nullptr; // the kernels may be all there is
+        if (has("y")) {
+            LW_ASSIGN(y, reference("y", in.batch(), in.rows(), transposed));
+        }
         case_.causal = !config_.value("bidirectional", false);
 
         LW_ASSIGN(json layer, sgconv_layer(config_, case_.positions));
@@ -123,8 +129,10 @@ private:
         case_.weights = std::move(weights);
         case_.model_json = model_json(case_.name, json::array({{{"name", "x"}, {"kind", "features"}, {"width", in.width()}}}), json::array({layer}),
                                       {{"y", "conv"}});
-        for (size_t b = 0; b < in.batch(); ++b)
-            case_.runs.push_back({{in.of("x", b)}, {in.rows()}, {{.output = out.of("y", b), .peak = peak_of(*y)}}});
+        for (size_t b = 0; b < in.batch(); ++b) {
+            case_.runs.push_back({{in.of("x", b)}, {in.rows()}, {}});
+            if (y) case_.runs.back().outputs.push_back({.output = Activation{*y, transposed}.of("y", b), .peak = peak_of(*y)});
+        }
         return std::move(case_);
     }
 
@@ -144,24 +152,26 @@ private:
 
         // Pairs: the first half of the batch are first documents, the second half the second documents of the same pairs.
         const size_t runs = in.batch() / model.documents;
-        LW_ASSIGN(const package::Tensor *h, reference("h", in.batch(), in.rows()));
-        LW_ASSIGN(const package::Tensor *y, reference("y", runs, 0));
-        const Activation hidden{*h, false};
-        // Logits of pooled heads are (batch, classes): one row a run.
-        package::Tensor logits = *y;
-        if (logits.shape.size() == 2) logits.shape.insert(logits.shape.begin() + 1, 1);
-        const Activation out{logits, false};
-
         for (size_t r = 0; r < runs; ++r) {
             Run run;
             for (size_t d = 0; d < model.documents; ++d) {
                 const size_t b = r + d * runs;
                 run.inputs.push_back(in.of(model.input(d), b));
                 run.lengths.push_back(lengths_[b]);
-                run.outputs.push_back({.output = hidden.of(model.hidden(d), b), .peak = peak_of(*h)});
+                if (has("h")) {
+                    LW_ASSIGN(const package::Tensor *h, reference("h", in.batch(), in.rows()));
+                    run.outputs.push_back({.output = Activation{*h, false}.of(model.hidden(d), b), .peak = peak_of(*h)});
+                }
             }
-            run.outputs.push_back({.output = out.of("y", r), .peak = peak_of(*y), .leading = model.head == Head::first_positions});
-            if (case_.references.count("pool")) {
+            if (has("y")) {
+                LW_ASSIGN(const package::Tensor *y, reference("y", runs, 0));
+                // Logits of pooled heads are (batch, classes): one row a run.
+                package::Tensor logits = *y;
+                if (logits.shape.size() == 2) logits.shape.insert(logits.shape.begin() + 1, 1);
+                const bool leading = model.head == Head::first_positions;
+                run.outputs.push_back({.output = Activation{logits, false}.of("y", r), .peak = peak_of(*y), .leading = leading});
+            }
+            if (has("pool")) {
                 LW_ASSIGN(const package::Tensor *pool, reference("pool", runs, in.rows()));
                 run.outputs.push_back({.output = Activation{*pool, false}.of("pool", r), .peak = peak_of(*pool), .running = true});
             }

@@ -111,15 +111,24 @@ class Cli(unittest.TestCase):
         return folder
 
     @classmethod
-    def run_cli(cls, *arguments, stdin=b"", text=True, **options):
-        # The kernels of the tests are kept between runs, apart from the user's.
-        arguments = [str(a) for a in arguments]
-        if arguments and arguments[0] == "compile":
+    def command(cls, *arguments, cache=True):
+        """The kernels of the tests are kept between runs, apart from the user's. Arguments may be bytes: names that are no text."""
+        arguments = [a if isinstance(a, bytes) else str(a) for a in arguments]
+        if cache and arguments and arguments[0] == "compile":
             arguments += ["--cache", str(SCRATCH / "kernels")]
-        environment = {**os.environ, "TMPDIR": str(cls.temporary)}
-        result = subprocess.run([LONGWAVE, *arguments], input=stdin, stdout=options.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, timeout=300,
-                                env=environment, **options)
-        result.stderr = result.stderr.decode()
+        return [LONGWAVE, *arguments]
+
+    @classmethod
+    def environment(cls, changes):
+        """This one, with changes; None removes a variable."""
+        changed = {**os.environ, "TMPDIR": str(cls.temporary), **changes}
+        return {name: value for name, value in changed.items() if value is not None}
+
+    @classmethod
+    def run_cli(cls, *arguments, stdin=b"", text=True, **options):
+        options = {"stdout": subprocess.PIPE, "timeout": 300, **options, "env": cls.environment(options.pop("environment", {}))}
+        result = subprocess.run(cls.command(*arguments, cache=options.pop("cache", True)), input=stdin, stderr=subprocess.PIPE, **options)
+        result.stderr = result.stderr.decode(errors="replace")
         if text and result.stdout is not None:
             result.stdout = result.stdout.decode()
         return result

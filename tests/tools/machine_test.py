@@ -5,6 +5,7 @@ Full disks, missing permissions, pipes that close: the exit code, one clear line
 
 Standard library only.
 """
+import json
 import os
 import resource
 import shutil
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import threading
 
-from cli_support import BAD_INPUT, Cli, DEVICE, LONGWAVE, OK, SCRATCH, main, npy
+from cli_support import BAD_INPUT, Cli, DEVICE, LONGWAVE, OK, SCRATCH, USAGE, main, npy
 
 
 class Machine(Cli):
@@ -42,8 +43,8 @@ class Machine(Cli):
             self.refused(DEVICE, ["standard output"], "inspect", self.artifact, stdout=full, text=False)
             self.refused(DEVICE, ["standard output"], "listen", self.artifact, self.speech, stdout=full, text=False)
 
-    def compile_on_a_mount(self, options, reason):
-        """The artifact goes to a file system of its own, seen by this process only; it is refused with this reason and the file system stays empty."""
+    def on_a_mount(self, options, *arguments, **changes):
+        """Runs the program with a file system of its own under scratch/mounted, seen by it only; what is left there is listed on stderr."""
         folder = self.scratch / "mounted"
         folder.mkdir()
         try:
@@ -54,11 +55,16 @@ class Machine(Cli):
                 able = False
             if not able:
                 self.skipTest("this system does not let the test mount a file system")
-            command = [LONGWAVE, "compile", str(self.package), "-o", str(folder / "x.lw"), "--target", "host", "--stream", "--cache", str(SCRATCH / "kernels")]
-            result = subprocess.run([*mount, "sh", "-c", '"$@"; code=$?; ls -A "$0" >&2; exit $code', str(folder), *command], stdout=subprocess.DEVNULL,
-                                    stderr=subprocess.PIPE, text=True)
+            list_after = ["sh", "-c", '"$@"; code=$?; ls -A "$0" >&2; exit $code', str(folder)]
+            return subprocess.run([*mount, *list_after, *self.command(*arguments, cache=False)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  text=True, env=self.environment(changes))
         finally:
             folder.rmdir()
+
+    def compile_on_a_mount(self, options, reason):
+        """The artifact goes there; it is refused with this reason and the file system stays empty."""
+        result = self.on_a_mount(options, "compile", self.package, "-o", self.scratch / "mounted" / "x.lw", "--target", "host", "--stream", "--cache",
+                                 SCRATCH / "kernels")
         self.assertEqual(result.returncode, DEVICE, result.stderr)
         self.assertRegex(result.stderr, r"\Aerror: .*x\.lw.*" + reason + r"\n\Z")  # and nothing listed behind it
 
@@ -67,6 +73,15 @@ class Machine(Cli):
 
     def test_a_file_system_that_is_read_only(self):  # root may not write there either
         self.compile_on_a_mount("ro", "Read-only file system")
+
+    def test_a_temporary_folder_that_is_full_says_which_and_the_way_out(self):
+        full, cache = self.scratch / "mounted", self.scratch / "new-kernels"
+        for folder in (cache, SCRATCH / "kernels"):  # the kernel compiler finds no room, then the linker
+            result = self.on_a_mount("size=8k", "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--cache", folder, TMPDIR=str(full))
+            self.assertEqual(result.returncode, DEVICE, result.stderr)
+            self.assertRegex(result.stderr, rf"\Aerror: TMPDIR={full}: the disk is full: .* set TMPDIR to another folder\n\Z")
+        self.assertFalse((self.scratch / "x.lw").exists())
+        shutil.rmtree(cache)
 
     def test_outputs_that_are_no_files(self):
         self.refused(DEVICE, ["package", "is a folder"], "compile", self.package, "-o", self.package, "--target", "host")
@@ -102,17 +117,33 @@ class Machine(Cli):
     def test_no_such_output_folder(self):
         self.refused(DEVICE, ["nowhere"], "compile", self.package, "-o", self.scratch / "nowhere" / "x.lw", "--target", "host", "--stream")
 
-    def test_no_room_for_temporary_files(self):
-        cache = self.scratch / "cache"
-        result = subprocess.run([LONGWAVE, "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--cache", cache], stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(self.scratch / "nowhere")}, text=True)
-        self.assertEqual(result.returncode, DEVICE, result.stderr)
-        self.assertRegex(result.stderr, r"\Aerror: .*temporary.*\n\Z")
-        self.assertFalse((self.scratch / "x.lw").exists())
-        shutil.rmtree(cache, ignore_errors=True)
+    def test_a_bad_temporary_folder_says_which_why_and_the_way_out(self):
+        for folder, reason in ((self.scratch / "nowhere", "No such file or directory"), (self.artifact, "Not a directory")):
+            self.refused(DEVICE, [f"TMPDIR={folder}", "temporary folder", reason, "set TMPDIR"], "compile", self.package, "-o", self.scratch / "x.lw", "--target",
+                         "host", environment={"TMPDIR": str(folder)})
 
-    def test_no_kernel_compiler(self):
-        self.refused(DEVICE, ["nowhere/kgen"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--kgen", "nowhere/kgen", "--block", "320", lines=None)
+    def test_a_kernel_compiler_that_is_none_says_what_was_found(self):
+        plain = self.scratch / "plain"
+        plain.write_text("no program")
+        for kgen, words in (("nowhere/kgen", ["nowhere/kgen", "No such file"]), ("/", ["/", "Is a directory"]), (plain, [str(plain), "Permission denied"]),
+                            ("/dev/null", ["/dev/null", "regular file"])):
+            self.refused(DEVICE, [*words, "longwave-kgen"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--kgen", kgen)
+        plain.unlink()
+
+    def test_a_sequence_longer_than_a_kernel_can_address_says_so(self):
+        self.refused(USAGE, ["--length", "16777216", "stem", "pass a smaller --length"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host",
+                     "--length", "16777216")
+
+    def test_without_home_there_is_no_kernel_cache_and_that_is_told_once(self):
+        out = self.scratch / "x.lw"
+        options = {"cache": False, "environment": {"HOME": None, "XDG_CACHE_HOME": None}}
+        for more in ([], ["--json"]):
+            result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--no-whole", "--no-proof", *more, **options)
+            self.assertEqual(result.returncode, OK, result.stderr)
+            self.assertRegex(result.stderr, r"\Anote: no kernel cache.*HOME.*--cache FOLDER\)\n\Z")
+            if more:
+                self.assertIn("HOME", json.loads(result.stdout)["build"]["no_cache"])
+        out.unlink()
 
     def test_a_reader_that_goes_away_is_no_error(self):
         listen = subprocess.Popen([LONGWAVE, "listen", self.artifact, self.speech], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 namespace longwave::cli {
 
 Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
-    std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rb"), [](FILE *f) { return f ? std::fclose(f) : 0; });
+    const int opened = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); // a pipe must not make us wait
+    std::unique_ptr<FILE, int (*)(FILE *)> file(opened < 0 ? nullptr : fdopen(opened, "rb"), [](FILE *f) { return f ? std::fclose(f) : 0; });
     if (!file) return Status::input(path + ": cannot be opened: " + std::strerror(errno));
     struct stat info = {};
     if (fstat(fileno(file.get()), &info) != 0 || !S_ISREG(info.st_mode)) return Status::input(path + ": is not a regular file");

@@ -1,5 +1,6 @@
 // longwave bench: what a model costs on this machine, with the machine and the settings beside the figures.
 #include "tools/cli/command.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/kgen.h"
 #include "tools/cli/model.h"
 #include "tools/cli/samples.h"
@@ -159,7 +160,7 @@ Status bench(const Flags &flags) {
                          {"artifact_bytes", model.info.artifact_bytes}};
     if (model.info.has_stream) LW_TRY(bench_stream(flags, model, json));
     if (model.info.has_run) LW_TRY(bench_run(flags, model, json));
-    if (flags.json) std::printf("%s\n", json.dump().c_str());
+    if (flags.json) std::printf("%s\n", json_line(json).c_str());
     else print(json);
     return {};
 }

@@ -1,11 +1,13 @@
 // longwave compile: a model package becomes one file, and the stream of it is proved equal to the whole before that file is written.
 #include "compiler/compile.h"
-#include "formats/artifact/write.h"
 #include "formats/package/package.h"
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/interruption.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/kgen.h"
 #include "tools/cli/model.h"
+#include "tools/cli/output_file.h"
 #include "tools/cli/proof.h"
 #include "tools/cli/report.h"
 #include "tools/cli/signature.h"
@@ -89,55 +91,71 @@ std::string text(const Proved &proved) {
 }
 
 Status write(const std::string &path, const std::vector<uint8_t> &bytes) {
-    if (path != "-") return artifact::write_file_atomically(path, bytes);
+    if (path != "-") return write_output(path, bytes);
     if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) return Status::device("standard output cannot be written");
     return {};
+}
+
+// Compiled bytes and their report. A signal on the way leaves nothing behind.
+Expected<compiler::Compiled> compile_package(const package::Package &package, compiler::Options options) {
+    Progress progress;
+    options.progress = [&](size_t done, size_t total, const std::string &what) { progress.show(done, total, what); };
+    const Interruptible nothing_left_behind;
+    return compiler::compile(package, options);
+}
+
+// Everything that the command reads: none of it may be the output.
+Status check_output_of(const Flags &flags, const std::string &path) {
+    if (path == "-") return {};
+    return check_output("-o", path, {flags.package + "/model.json", flags.package + "/weights.safetensors", flags.sign, flags.kgen});
+}
+
+std::string wrote(const std::string &path, size_t bytes, double seconds, const ordered_json &build) {
+    const size_t cached = build.value("kernels_cached", size_t{0}), kernels = cached + build.value("kernels_compiled", size_t{0});
+    return "wrote     " + path + "  " + bytes_text(bytes) + " · " + seconds_text(seconds) +
+           format(", %zu of %zu kernels from the cache\n", cached, kernels);
 }
 
 Status compile(const Flags &flags) {
     const double start = now();
     LW_ASSIGN(compiler::Options options, options_of(flags));
     LW_ASSIGN(const package::Package package, package::read(flags.package));
-    Progress progress;
-    options.progress = [&](size_t done, size_t total, const std::string &what) { progress.show(done, total, what); };
-    auto compiled = compiler::compile(package, options);
-    progress.finish();
-    if (!compiled) return compiled.status();
-    ordered_json report = ordered_json::parse(compiled->report, nullptr, false);
+    const std::string path = flags.output.empty() ? package.name + ".lw" : flags.output;
+    LW_TRY(check_output_of(flags, path));
+    LW_ASSIGN(compiler::Compiled compiled, compile_package(package, std::move(options)));
+    ordered_json report = ordered_json::parse(compiled.report, nullptr, false);
     if (report.is_discarded()) return Status::internal("the compile report is no JSON");
+    const ordered_json build = report.value("build", ordered_json::object());
+    if (build.contains("no_cache"))
+        std::fprintf(stderr, "note: no kernel cache, every kernel was compiled: %s (another place: --cache FOLDER)\n",
+                     build["no_cache"].get<std::string>().c_str());
 
     Proved proved;
     if (!flags.no_proof) {
-        LW_ASSIGN(proved, prove(*compiled, report));
+        LW_ASSIGN(proved, prove(compiled, report));
     }
-    const std::string path = flags.output.empty() ? package.name + ".lw" : flags.output;
     FILE *out = path == "-" ? stderr : stdout;
     if (flags.json) {
         report["proof"] = {{"holds", proved.hold()}, {"variants", ordered_json::array()}, {"not_proved_here", proved.elsewhere}};
         for (const Proof &proof : proved.proofs) report["proof"]["variants"].push_back(to_json(proof));
         report["output"] = path;
     } else {
-        std::fprintf(out, "%s%s", report_text(report).c_str(), text(proved).c_str());
+        LW_ASSIGN(const std::string lines, report_text(report, "the compile report"));
+        std::fprintf(out, "%s%s", lines.c_str(), text(proved).c_str());
     }
     // A file on disk is a promise: none is written when the proof fails.
     if (!proved.hold()) {
-        if (flags.json) std::fprintf(out, "%s\n", report.dump().c_str());
+        if (flags.json) std::fprintf(out, "%s\n", json_line(report).c_str());
         return Status::check("the stream does not equal the whole; nothing was written");
     }
     if (!flags.sign.empty()) {
-        LW_ASSIGN(const PublicKey key, sign(compiled->artifact, flags.sign));
+        LW_ASSIGN(const PublicKey key, sign(compiled.artifact, flags.sign));
         if (flags.json) report["signed_by"] = to_hex(key);
         else std::fprintf(out, "signed    by %s\n", to_hex(key).c_str());
     }
-    LW_TRY(write(path, compiled->artifact));
-    if (flags.json) {
-        std::fprintf(out, "%s\n", report.dump().c_str());
-        return {};
-    }
-    const ordered_json build = report.value("build", ordered_json::object());
-    const size_t compiled_kernels = build.value("kernels_compiled", size_t{0}), cached = build.value("kernels_cached", size_t{0});
-    std::fprintf(out, "wrote     %s  %s · %s, %zu of %zu kernels from the cache\n", path.c_str(), bytes_text(compiled->artifact.size()).c_str(),
-                 seconds_text(now() - start).c_str(), cached, cached + compiled_kernels);
+    LW_TRY(write(path, compiled.artifact));
+    const std::string last = flags.json ? json_line(report) + "\n" : wrote(path, compiled.artifact.size(), now() - start, build);
+    std::fprintf(out, "%s", last.c_str());
     return {};
 }
 

@@ -3,6 +3,7 @@
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/flags.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/spotter.h"
 #include "tools/cli/statistics.h"
@@ -45,8 +46,9 @@ Expected<std::vector<fs::path>> entries(const fs::path &folder) {
 
 // Every file under a folder, sorted; a file stands for itself.
 Status collect(const fs::path &path, std::vector<std::string> &files) {
-    if (!fs::is_directory(path)) {
-        files.push_back(path.string());
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+        files.push_back(path.string()); // opening it tells what is wrong with it
         return {};
     }
     LW_ASSIGN(const auto found, entries(path));
@@ -59,7 +61,7 @@ Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vec
     LW_ASSIGN(const auto folders, entries(folder));
     std::string unknown;
     for (const auto &path : folders) {
-        if (!fs::is_directory(path)) continue;
+        if (std::error_code error; !fs::is_directory(path, error)) continue;
         const auto label = std::find(labels.begin(), labels.end(), path.filename().string());
         if (label == labels.end()) {
             unknown += (unknown.empty() ? "" : ", ") + path.filename().string();
@@ -245,7 +247,7 @@ Status evaluate(const Flags &flags) {
     }
     if (spotter) json["decision"] = spotter->settings();
     print_summary(json);
-    std::printf("%s\n", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
+    std::printf("%s\n", json_line(json).c_str());
     return {};
 }
 

@@ -1,8 +1,11 @@
 // longwave inspect: what an artifact holds. Works for artifacts of any machine: it reads, it does not run.
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_line.h"
+#include "tools/cli/limited_json.h"
 #include "tools/cli/report.h"
 #include "tools/cli/text.h"
+#include "formats/base/elem.h"
 #include <cstdio>
 
 using nlohmann::ordered_json;
@@ -15,21 +18,22 @@ struct Flags {
     bool json = false, steps = false;
 };
 
-std::string text_of(const flatbuffers::String *text) { return text ? text->str() : ""; }
+std::string_view view_of(const flatbuffers::String *text) { return text ? text->string_view() : std::string_view(); }
+std::string text_of(const flatbuffers::String *text) { return std::string(view_of(text)); }
 
 const char *kind_name(fb::EntryKind kind) { return kind == fb::EntryKind::prepare ? "prepare" : kind == fb::EntryKind::run ? "run" : "stream"; }
 const char *kind_name(fb::InputKind kind) { return kind == fb::InputKind::audio ? "audio" : kind == fb::InputKind::features ? "features" : "tokens"; }
 template <class T> uint32_t size_of(const flatbuffers::Vector<T> *vector) { return vector ? vector->size() : 0; }
 
-ordered_json parsed(const flatbuffers::String *text) {
-    const ordered_json json = ordered_json::parse(text_of(text), nullptr, false);
-    return json.is_discarded() ? ordered_json(text_of(text)) : json;
-}
-
 ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) {
-    ordered_json json = {{"kind", kind_name(entry.kind())},    {"block", entry.block()},
-                         {"steps", size_of(entry.steps())},    {"state_bytes", entry.state_bytes()},
-                         {"arena_bytes", entry.arena_bytes()}, {"period", entry.period()}};
+    ordered_json json = {{"kind", kind_name(entry.kind())},
+                         {"block", entry.block()},
+                         {"steps", size_of(entry.steps())},
+                         {"rebuild_steps", size_of(entry.rebuild())},
+                         {"cache_bytes", entry.cache_bytes()},
+                         {"arena_bytes", entry.arena_bytes()},
+                         {"period", entry.period()}};
+    if (entry.least() > 0) json["fixed_by"] = text_of(entry.fixed());
     json["outputs"] = ordered_json::array();
     if (entry.outputs())
         for (const auto *port : *entry.outputs())
@@ -48,7 +52,33 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
     return json;
 }
 
-ordered_json describe(const ArtifactFile &file, bool steps) {
+const char *kind_name(fb::StateKind kind) {
+    return kind == fb::StateKind::history ? "history" : kind == fb::StateKind::carry ? "carry" : "copy";
+}
+const char *elem_name(fb::Elem elem) { return elem == fb::Elem::f32 ? "f32" : elem == fb::Elem::i32 ? "i32" : "f64"; }
+
+// What a stream remembers, field by field.
+ordered_json state_of(const fb::Plan &plan) {
+    ordered_json list = ordered_json::array();
+    if (!plan.state()) return list;
+    for (const auto *field : *plan.state()) {
+        uint64_t bytes = bytes_of(static_cast<Elem>(field->elem()));
+        ordered_json dims = ordered_json::array();
+        for (const uint32_t extent : *field->dims()) {
+            bytes *= extent;
+            dims.push_back(extent);
+        }
+        list.push_back({{"layer", text_of(field->layer())},
+                        {"name", text_of(field->name())},
+                        {"kind", kind_name(field->kind())},
+                        {"elem", elem_name(field->elem())},
+                        {"dims", dims},
+                        {"bytes", bytes}});
+    }
+    return list;
+}
+
+Expected<ordered_json> describe(const ArtifactFile &file, const std::string &path, bool steps) {
     const fb::Plan &plan = file.plan();
     const artifact::Header &header = file.view().header();
     ordered_json json = {{"name", text_of(plan.name())},
@@ -73,13 +103,31 @@ ordered_json describe(const ArtifactFile &file, bool steps) {
     json["kernels"] = size_of(plan.kernels());
     json["weights_bytes"] = plan.weights_bytes();
     json["derived_bytes"] = plan.derived_bytes();
-    json["delay"] = plan.delay();
-    json["report"] = parsed(plan.report());
-    json["certificates"] = parsed(plan.certificates());
+    json["state_bytes"] = plan.state_bytes();
+    json["state"] = state_of(plan);
+    // What a text of its maker may do to whoever reads it is limited here; the plan itself was verified.
+    LW_ASSIGN(json["report"], parse_limited(view_of(plan.report()), path + ": the compile report in it"));
+    LW_ASSIGN(json["certificates"], parse_limited(view_of(plan.certificates()), path + ": the list of certificates in it"));
     return json;
 }
 
-void print(const ordered_json &json) {
+// Fields, and what each layer's state costs where it has several.
+void print_state(const ordered_json &json) {
+    if (json["state"].empty()) return;
+    std::printf("state     %s a stream, saved and loaded as one block\n", bytes_text(json["state_bytes"]).c_str());
+    std::string layer;
+    for (const auto &field : json["state"]) {
+        std::string dims;
+        for (const auto &extent : field["dims"]) dims += (dims.empty() ? "" : " x ") + std::to_string(extent.get<uint32_t>());
+        const std::string of = field["layer"];
+        std::printf("          %-28s %-20s %-8s %s %-20s %10s\n", of == layer ? "" : of.c_str(),
+                    field["name"].get<std::string>().c_str(), field["kind"].get<std::string>().c_str(),
+                    field["elem"].get<std::string>().c_str(), dims.c_str(), bytes_text(field["bytes"]).c_str());
+        layer = of;
+    }
+}
+
+void print(const ordered_json &json, const std::string &report) {
     std::printf("%s", json["name"].get<std::string>().c_str());
     for (const auto &input : json["inputs"]) {
         std::printf("   %s: %s", input["name"].get<std::string>().c_str(), input["kind"].get<std::string>().c_str());
@@ -100,8 +148,9 @@ void print(const ordered_json &json) {
         std::printf("%-9s %u steps", kind.c_str(), entry["steps"].get<unsigned>());
         if (kind == "run") std::printf(", up to %u ticks", entry["block"].get<unsigned>());
         if (kind == "stream")
-            std::printf(", block %u, delay %u ticks, state %s a stream", entry["block"].get<unsigned>(), json["delay"].get<unsigned>(),
-                        bytes_text(entry["state_bytes"]).c_str());
+            std::printf(", block %u, delay %u ticks, caches %s a stream", entry["block"].get<unsigned>(),
+                        entry["outputs"].empty() ? 0 : entry["outputs"][0]["delay"].get<unsigned>(),
+                        bytes_text(entry["cache_bytes"]).c_str());
         std::printf(", working memory %s\n", bytes_text(entry["arena_bytes"]).c_str());
         for (const auto &output : entry["outputs"])
             std::printf("          -> %s: %u values, %u row%s for every %u ticks\n", output["name"].get<std::string>().c_str(),
@@ -112,14 +161,22 @@ void print(const ordered_json &json) {
             for (const auto &step : entry["plan"])
                 std::printf("          %-32s %s\n", step["name"].get<std::string>().c_str(), step["kernel"].get<std::string>().c_str());
     }
-    if (json["report"].is_object()) std::printf("%s", report_text(json["report"]).c_str());
+    print_state(json);
+    std::printf("%s", report.c_str());
 }
 
 Status inspect(const Flags &flags) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
-    const ordered_json json = describe(file, flags.steps);
-    if (flags.json) std::printf("%s\n", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
-    else print(json);
+    LW_ASSIGN(const ordered_json json, describe(file, flags.model, flags.steps));
+    if (flags.json) {
+        std::printf("%s\n", json_line(json).c_str());
+        return {};
+    }
+    std::string report;
+    if (!json["report"].is_null()) {
+        LW_ASSIGN(report, report_text(json["report"], flags.model + ": the compile report in it"));
+    }
+    print(json, report);
     return {};
 }
 

@@ -3,6 +3,7 @@
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/flags.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/spotter.h"
 #include "tools/cli/text.h"
 #include <cerrno>
@@ -31,7 +32,7 @@ class Lines {
 public:
     void print(const nlohmann::ordered_json &line) {
         if (error_ != 0) return;
-        if (std::printf("%s\n", line.dump().c_str()) < 0 || std::fflush(stdout) != 0) error_ = errno ? errno : EIO;
+        if (std::printf("%s\n", json_line(line).c_str()) < 0 || std::fflush(stdout) != 0) error_ = errno ? errno : EIO;
     }
     bool read() const { return error_ == 0; } // does anybody still read them?
     // A reader that has gone (head -1) is an end like any other; a full disk is not.

@@ -1,6 +1,6 @@
 #include "tools/cli/npy.h"
-#include "formats/artifact/write.h"
 #include "formats/base/checked.h"
+#include "tools/cli/output_file.h"
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -99,7 +99,7 @@ Status write_npy(const std::string &path, const std::vector<uint64_t> &shape, co
     bytes.insert(bytes.end(), header.begin(), header.end());
     const auto *raw = reinterpret_cast<const uint8_t *>(data.data());
     bytes.insert(bytes.end(), raw, raw + data.size() * sizeof(float));
-    return artifact::write_file_atomically(path, bytes);
+    return write_output(path, bytes);
 }
 
 } // namespace longwave::cli

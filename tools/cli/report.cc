@@ -1,4 +1,5 @@
 #include "tools/cli/report.h"
+#include "tools/cli/report_value.h"
 #include "tools/cli/text.h"
 #include <algorithm>
 #include <cctype>
@@ -10,41 +11,27 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-std::string text(const ordered_json &json, const char *key) {
-    const auto it = json.find(key);
-    return it == json.end() ? "" : it->is_string() ? it->get<std::string>() : it->dump();
-}
-double number(const ordered_json &json, const char *key) {
-    const auto it = json.find(key);
-    return it != json.end() && it->is_number() ? it->get<double>() : 0;
-}
-ordered_json member(const ordered_json &json, const char *key) {
-    const auto it = json.is_object() ? json.find(key) : json.end();
-    return it == json.end() ? ordered_json() : *it;
+std::string input_words(const ReportValue &input) {
+    const std::string kind = input["kind"].text();
+    if (const double rate = input["sample_rate"].number(); rate > 0) return kind + format(" %g kHz", rate / 1000);
+    if (const double vocabulary = input["vocabulary"].number(); vocabulary > 0) return kind + format(" of %g", vocabulary);
+    return kind + format(" x %g", std::max(1.0, input["width"].number()));
 }
 
 // "kws12   audio 16 kHz -> 12 classes · 165 k parameters · causal · delay 0, block 10 ms"
-std::string title(const ordered_json &report) {
-    std::string line = text(report, "name") + "  ";
-    for (const auto &input : member(report, "inputs")) {
-        line += " " + text(input, "kind");
-        if (number(input, "sample_rate") > 0) line += format(" %g kHz", number(input, "sample_rate") / 1000);
-        else if (number(input, "vocabulary") > 0) line += format(" of %g", number(input, "vocabulary"));
-        else line += format(" x %g", std::max(1.0, number(input, "width")));
-    }
-    const double labels = number(report, "labels");
-    const ordered_json outputs = member(report, "outputs");
+std::string title(const ReportValue &report) {
+    std::string line = report["name"].text() + "  ";
+    for (const ReportValue &input : report["inputs"].list()) line += " " + input_words(input);
+    const double labels = report["labels"].number();
+    const auto outputs = report["outputs"].list();
     if (labels > 0) line += format(" → %g classes", labels);
-    else if (!outputs.empty()) line += format(" → %g values", number(outputs.front(), "width"));
-    line += " · " + count_text(static_cast<uint64_t>(number(report, "parameters"))) + " parameters";
-    const ordered_json stream = member(member(report, "entries"), "stream");
-    if (stream.is_object()) {
-        line += format(" · causal · delay %g, ", number(stream, "delay"));
-        line += stream.contains("block_ms") ? format("block %g ms", number(stream, "block_ms")) : format("block %g", number(stream, "block"));
-    } else {
-        line += report.value("causal", true) ? " · whole sequences" : " · whole sequences only (looks ahead)";
-    }
-    return line + "\n";
+    else if (!outputs.empty()) line += format(" → %g values", outputs.front()["width"].number());
+    line += " · " + count_text(report["parameters"].count()) + " parameters";
+    const ReportValue stream = report["entries"]["stream"];
+    if (!stream) return line + (report["causal"].truth(true) ? " · whole sequences\n" : " · whole sequences only (looks ahead)\n");
+    line += format(" · causal · delay %g, ", stream["delay"].number());
+    if (stream.has("block_ms")) return line + format("block %g ms\n", stream["block_ms"].number());
+    return line + format("block %g\n", stream["block"].number());
 }
 
 struct Line {
@@ -65,31 +52,32 @@ std::string pattern_of(const std::string &name, std::vector<long> &numbers) {
     return std::string(name.begin(), from) + "#" + std::string(to, name.end());
 }
 
-std::string layer_words(const ordered_json &layer) {
-    const ordered_json convolutions = member(layer, "convolution");
-    const ordered_json convolution = member(convolutions, convolutions.contains("stream") ? "stream" : "run");
+std::string convolution_words(const ReportValue &convolution) {
+    std::string words = format("long_conv K=%g ", convolution["taps"].number()) + convolution["algorithm"].text();
+    const std::string next_best = convolution["next_best"].text();
+    return next_best.empty() ? words : words + " (next best: " + next_best + ")";
+}
+
+std::string layer_words(const ReportValue &layer) {
+    const ReportValue convolutions = layer["convolution"];
+    const ReportValue convolution = convolutions[convolutions.has("stream") ? "stream" : "run"];
     std::string words;
-    for (const auto &op : member(layer, "ops")) {
-        const std::string name = op.get<std::string>();
-        if (name == "long_conv" && convolution.is_object()) {
-            words += (words.empty() ? "" : " · ") + format("long_conv K=%g ", number(convolution, "taps")) + text(convolution, "algorithm");
-            if (!text(convolution, "next_best").empty()) words += " (next best: " + text(convolution, "next_best") + ")";
-        } else {
-            words += (words.empty() ? "" : " · ") + name;
-        }
+    for (const ReportValue &op : layer["ops"].list()) {
+        const std::string name = op.text();
+        words += (words.empty() ? "" : " · ") + (name == "long_conv" && convolution ? convolution_words(convolution) : name);
     }
     return words;
 }
 
-std::string layers(const ordered_json &report) {
+// A line for each layer; neighbours that differ by their number only share one.
+std::vector<Line> layer_lines(const ReportValue &report) {
     std::vector<Line> lines;
-    size_t width = 8;
-    for (const auto &layer : member(report, "layers")) {
+    for (const ReportValue &layer : report["layers"].list()) {
         Line line;
-        line.first = text(layer, "layer");
+        line.first = layer["layer"].text();
         line.pattern = pattern_of(line.first, line.numbers);
         line.what = layer_words(layer);
-        line.kernels = member(layer, layer.contains("stream") ? "stream" : "run").size();
+        line.kernels = layer[layer.has("stream") ? "stream" : "run"].list().size();
         line.layers = 1;
         const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line &l) {
             return l.pattern == line.pattern && l.what == line.what && !l.numbers.empty() && !line.numbers.empty() &&
@@ -103,26 +91,35 @@ std::string layers(const ordered_json &report) {
             same->layers++;
         }
     }
+    return lines;
+}
+
+std::string layers(const ReportValue &report) {
+    std::vector<Line> lines = layer_lines(report);
+    size_t width = 8;
     for (Line &line : lines) {
-        if (line.layers > 1)
-            line.first = line.pattern.replace(line.pattern.find('#'), 1, format("%ld-%ld", line.numbers.front(), line.numbers.back()));
+        if (line.layers > 1) {
+            const std::string numbers = format("%ld-%ld", line.numbers.front(), line.numbers.back());
+            line.first = line.pattern.replace(line.pattern.find('#'), 1, numbers);
+        }
         width = std::max(width, std::min<size_t>(line.first.size(), 28));
     }
     std::string out;
-    for (const Line &line : lines)
-        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) +
-               (line.kernels ? format(" %3zu kernel%s\n", line.kernels, line.kernels == 1 ? "" : "s") : "   fused\n");
+    for (const Line &line : lines) {
+        const std::string kernels = format(" %3zu kernel%s\n", line.kernels, line.kernels == 1 ? "" : "s");
+        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) + (line.kernels ? kernels : "   fused\n");
+    }
     return out;
 }
 
-std::string fusion(const ordered_json &report) {
-    const ordered_json list = member(report, "fusion");
+std::string fusion(const ReportValue &report) {
+    const auto list = report["fusion"].list();
     if (list.empty()) return "";
     double worst = 0;
     std::vector<std::pair<std::string, size_t>> counts;
-    for (const auto &certificate : list) {
-        worst = std::max(worst, number(certificate, "error"));
-        const std::string pass = text(certificate, "pass");
+    for (const ReportValue &certificate : list) {
+        worst = std::max(worst, certificate["error"].number());
+        const std::string pass = certificate["pass"].text();
         const auto it = std::find_if(counts.begin(), counts.end(), [&](const auto &c) { return c.first == pass; });
         if (it == counts.end()) counts.emplace_back(pass, 1);
         else it->second++;
@@ -132,33 +129,43 @@ std::string fusion(const ordered_json &report) {
     return line + format(" · largest error %.1e (certificates in the artifact)\n", worst);
 }
 
+std::string no_stream(const ReportValue &report) {
+    std::string why = report["no_stream"].text();
+    if (why.empty()) return "";
+    for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos; at += 11) why.replace(at, 1, "\n          ");
+    return "no stream " + why + "\n";
+}
+
+std::string memory(const ReportValue &report) {
+    const ReportValue stream = report["entries"]["stream"];
+    if (!stream) return "";
+    return "memory    weights " + bytes_text(report["weights_bytes"].count()) + ", derived at open " +
+           bytes_text(report["derived_bytes"].count()) + ", state " + bytes_text(stream["state_bytes"].count()) + " a stream\n";
+}
+
+std::string unused(const ReportValue &report) {
+    const auto list = report["unused_weights"].list();
+    if (list.empty()) return "";
+    std::string out = format("unused    %zu weights no layer names:", list.size());
+    for (size_t i = 0; i < std::min<size_t>(list.size(), 4); i++) out += " " + list[i].text();
+    return out + (list.size() > 4 ? " ...\n" : "\n");
+}
+
+std::string targets(const ReportValue &report) {
+    const auto list = report["targets"].list();
+    if (list.empty()) return "";
+    std::string out = "targets  ";
+    for (const ReportValue &target : list) out += " " + target["name"].text() + " (" + bytes_text(target["code_bytes"].count()) + " of code)";
+    return out + format(" · %g kernels each\n", report["kernels"].number());
+}
+
 } // namespace
 
-std::string report_text(const ordered_json &report) {
-    std::string out = title(report) + layers(report) + fusion(report);
-    if (report.contains("no_stream")) {
-        std::string why = text(report, "no_stream");
-        for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos; at += 11) why.replace(at, 1, "\n          ");
-        out += "no stream " + why + "\n";
-    }
-    const ordered_json entries = member(report, "entries");
-    if (const ordered_json stream = member(entries, "stream"); stream.is_object())
-        out += format("memory    weights %s, derived at open %s, state %s a stream\n",
-                      bytes_text(static_cast<uint64_t>(number(report, "weights_bytes"))).c_str(),
-                      bytes_text(static_cast<uint64_t>(number(report, "derived_bytes"))).c_str(),
-                      bytes_text(static_cast<uint64_t>(number(stream, "state_bytes"))).c_str());
-    if (const ordered_json unused = member(report, "unused_weights"); !unused.empty()) {
-        out += format("unused    %zu weights no layer names:", unused.size());
-        for (size_t i = 0; i < std::min<size_t>(unused.size(), 4); i++) out += " " + unused[i].get<std::string>();
-        out += unused.size() > 4 ? " ...\n" : "\n";
-    }
-    if (const ordered_json targets = member(report, "targets"); !targets.empty()) {
-        out += "targets  ";
-        for (const auto &target : targets)
-            out += " " + text(target, "name") + " (" + bytes_text(static_cast<uint64_t>(number(target, "code_bytes"))) + " of code)";
-        out += format(" · %g kernels each\n", number(report, "kernels"));
-    }
-    return out;
+Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
+    const ReportValue report(json);
+    return title(report) + layers(report) + fusion(report) + no_stream(report) + memory(report) + unused(report) + targets(report);
+} catch (const WrongType &wrong) {
+    return Status::input(where + ": " + wrong.text);
 }
 
 } // namespace longwave::cli

@@ -1,8 +1,10 @@
 // longwave run: one whole sequence, or the same through the stream.
 #include "tools/cli/command.h"
 #include "tools/cli/flags.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/model.h"
 #include "tools/cli/npy.h"
+#include "tools/cli/output_file.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
 #include <algorithm>
@@ -98,7 +100,25 @@ Status compare(const Flags &flags, const std::vector<Result> &results, ordered_j
     return failure;
 }
 
+// The file in "name=@file", "name=file" or "file"; empty for made-up values.
+std::string file_of(const std::string &text, bool marked) {
+    const size_t equals = text.find('=');
+    std::string file = equals == std::string::npos ? text : text.substr(equals + 1);
+    if (file.starts_with('@')) return file.substr(1);
+    return marked ? "" : file;
+}
+
+// No result may be put in the place of what it is made from.
+Status check_outputs(const Flags &flags) {
+    std::vector<std::string> read = {flags.model.path};
+    for (const std::string &text : flags.inputs) read.push_back(file_of(text, true));
+    for (const std::string &text : flags.expected) read.push_back(file_of(text, false));
+    for (const std::string &text : flags.outputs) LW_TRY(check_output("-o", file_of(text, false), read));
+    return {};
+}
+
 Status run(const Flags &flags) {
+    LW_TRY(check_outputs(flags));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
     if (!flags.stream && in.rows > model.info.run_capacity)
@@ -116,7 +136,7 @@ Status run(const Flags &flags) {
         LW_TRY(write_npy(where.second, results[where.first].shape(), results[where.first].rows));
     }
     if (flags.json) {
-        std::printf("%s\n", json.dump().c_str());
+        std::printf("%s\n", json_line(json).c_str());
         return compared;
     }
     for (const Result &result : results) {

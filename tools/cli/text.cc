@@ -57,6 +57,17 @@ std::string padded(std::string text, size_t columns) {
     return text;
 }
 
+std::string printable(std::string text) {
+    for (size_t i = 0; i < text.size(); i++) {
+        const auto c = static_cast<unsigned char>(text[i]), before = static_cast<unsigned char>(i > 0 ? text[i - 1] : 0);
+        const bool control = (c < 0x20 && c != '\n') || c == 0x7F;
+        const bool second_set = before == 0xC2 && c >= 0x80 && c < 0xA0; // U+0080 to U+009F in UTF-8
+        if (second_set) text[i - 1] = '?';
+        if (control || second_set) text[i] = '?';
+    }
+    return text;
+}
+
 bool on_terminal() { return isatty(STDERR_FILENO) == 1; }
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }

@@ -15,6 +15,9 @@ std::vector<std::string> split(const std::string &text, char separator); // empt
 
 std::string padded(std::string text, size_t columns); // with spaces behind it; counts characters of UTF-8, not bytes
 
+// Without control characters, which a terminal obeys; line ends stay. For text from outside, whatever it claims to be.
+std::string printable(std::string text);
+
 bool on_terminal(); // is stderr one?
 
 // One line on stderr that grows; nothing unless stderr is a terminal and a second has passed. finish() (or the end of life) clears it.

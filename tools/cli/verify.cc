@@ -1,6 +1,7 @@
 // longwave verify: the artifact's rules, then its golden vectors on every code variant this machine can run.
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/model.h"
 #include "tools/cli/proof.h"
 #include "tools/cli/text.h"
@@ -52,9 +53,7 @@ Status verify(const Flags &flags) {
     }
     if (variants.empty()) return Status::usage(flags.model.path + ": has no code variant " + flags.model.variant);
     if (flags.json)
-        std::printf("%s\n", ordered_json({{"model", plan.name()->str()}, {"rules", true}, {"ok", static_cast<bool>(failure)}, {"variants", variants}})
-                                .dump()
-                                .c_str());
+        std::printf("%s\n", json_line({{"model", plan.name()->str()}, {"rules", true}, {"ok", static_cast<bool>(failure)}, {"variants", variants}}).c_str());
     if (checked == 0 && failure) return Status::device(flags.model.path + ": no code variant runs on this processor; nothing was proved");
     return failure;
 }

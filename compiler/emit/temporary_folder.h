@@ -1,0 +1,23 @@
+// A fresh folder in $TMPDIR (else /tmp) that is removed with everything in it.
+#pragma once
+#include "formats/base/expected.h"
+#include <filesystem>
+
+namespace longwave::compiler {
+
+class TemporaryFolder {
+public:
+    static Expected<TemporaryFolder> create();
+    TemporaryFolder(TemporaryFolder &&other) noexcept;
+    TemporaryFolder &operator=(TemporaryFolder &&) = delete;
+    ~TemporaryFolder();
+    const std::filesystem::path &path() const { return path_; }
+    // A failure of something that writes here: with the way out where the disk is full, else as it is.
+    Status explained(Status failure) const;
+
+private:
+    explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+    std::filesystem::path path_;
+};
+
+} // namespace longwave::compiler

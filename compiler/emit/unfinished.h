@@ -1,0 +1,18 @@
+// What a compile has outside its own memory: programs that run, temporary folders. Listed for the whole process, because a signal ends the
+// whole process: abandon_compiles() (compile.h) clears the list away.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <sys/types.h>
+
+namespace longwave::compiler::unfinished {
+
+// `start` starts a program, sets `pid` and returns 0, or returns why not. None starts once everything is abandoned: this does not return then.
+int start_program(const std::function<int()> &start, const pid_t &pid);
+void end_program(pid_t pid); // it has ended and is about to be waited for
+
+// `make` makes a folder, or returns an empty path.
+std::filesystem::path make_folder(const std::function<std::filesystem::path()> &make);
+void remove_folder(const std::filesystem::path &path);
+
+} // namespace longwave::compiler::unfinished

@@ -1,0 +1,126 @@
+// The compile report inside an artifact is whatever its maker wrote: `inspect` reads it with limits, and tells what is wrong with it.
+#include "formats/artifact/write.h"
+#include "tests/support/tiny_model.h"
+#include "tools/cli/command.h"
+#include "tools/cli/limited_json.h"
+#include "tools/cli/report.h"
+#include "tools/cli/text.h"
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+using namespace longwave;
+using nlohmann::ordered_json;
+
+namespace {
+
+std::string repeated(const std::string &text, size_t n) {
+    std::string all;
+    for (size_t i = 0; i < n; i++) all += text;
+    return all;
+}
+
+// `longwave inspect` of an artifact with this report, for people or as JSON.
+Status inspect(const std::string &report, bool json) {
+    test::Draft draft = test::audio_model();
+    draft.plan.report = report;
+    char path[] = "/tmp/longwave-report-XXXXXX";
+    close(mkstemp(path));
+    REQUIRE(artifact::write_file_atomically(path, draft.bytes()));
+    CLI::App program;
+    const cli::Command command = cli::add_inspect(program);
+    program.parse(std::string("inspect ") + path + (json ? " --json" : ""));
+    const Status status = command.run();
+    unlink(path);
+    return status;
+}
+
+// Refused as a bad file, in one line that holds `words`.
+void refused(const Status &status, const std::string &words) {
+    CHECK(status.fault() == Fault::input);
+    CHECK_MESSAGE(status.message().find(words) != std::string::npos, status.message());
+    CHECK(status.message().find('\n') == std::string::npos);
+}
+
+const char *whole = R"({"name":"m","inputs":[{"name":"x","kind":"audio","sample_rate":16000}],"outputs":[{"name":"y","width":3}],
+    "labels":3,"parameters":10,"layers":[{"layer":"a","ops":["long_conv"],"stream":["k"],"convolution":{"stream":{"taps":4,"algorithm":"direct"}}}],
+    "fusion":[{"pass":"fold_norms","error":1e-9}],"entries":{"stream":{"delay":0,"block":4,"state_bytes":64}},"causal":true,
+    "weights_bytes":40,"derived_bytes":0,"kernels":2,"targets":[{"name":"t","code_bytes":5}],"unused_weights":["w"]})";
+
+} // namespace
+
+TEST_CASE("inspect: a report that is nested 200,000 levels deep is refused, not followed") {
+    for (const bool json : {false, true}) {
+        refused(inspect(repeated("[", 200000) + repeated("]", 200000), json), "nested deeper than 32 levels");
+        refused(inspect(repeated("{\"a\":", 200000) + "0" + repeated("}", 200000), json), "nested deeper than 32 levels");
+        refused(inspect(repeated("[", 200000), json), "nested deeper");
+    }
+}
+
+TEST_CASE("inspect: a report that is too large or no JSON is refused in one line") {
+    refused(inspect("{", true), "no JSON");
+    refused(inspect("{\"name\": \"\xff\"}", true), "no JSON");
+    refused(inspect("[" + repeated("0,", 2000000) + "0]", true), "values");
+    std::string wide = "{";
+    for (int i = 0; i < 100000; i++) wide += "\"" + std::to_string(i) + "\":0,";
+    refused(inspect(wide + "\"x\":0}", true), "keys");
+    refused(inspect(std::string(17 << 20, ' ') + "{}", true), "longer");
+}
+
+TEST_CASE("inspect: a report without all keys, or none at all, costs its words only") {
+    CHECK(inspect(whole, false));
+    CHECK(inspect(whole, true));
+    CHECK(inspect("{}", false));
+    CHECK(inspect("", false));
+    CHECK(inspect("", true));
+    CHECK(inspect("null", false));
+    CHECK(inspect(R"({"name":null,"layers":null,"entries":{"stream":null}})", false));
+}
+
+TEST_CASE("inspect: a value of another type than the report has there is an error that names the place") {
+    const std::pair<const char *, const char *> cases[] = {
+        {"[]", "expected an object, found array"},
+        {R"("text")", "expected an object"},
+        {R"({"name":5})", "name: expected a text, found number"},
+        {R"({"inputs":"x"})", "inputs: expected a list, found string"},
+        {R"({"inputs":[5]})", "inputs[0]: expected an object"},
+        {R"({"inputs":[{"kind":[]}]})", "inputs[0].kind: expected a text"},
+        {R"({"labels":"many"})", "labels: expected a number"},
+        {R"({"parameters":-1})", "parameters: expected a whole number"},
+        {R"({"parameters":1e300})", "parameters: expected a whole number"},
+        {R"({"parameters":1.5})", "parameters: expected a whole number"},
+        {R"({"causal":"yes"})", "causal: expected true or false"},
+        {R"({"entries":[]})", "entries: expected an object"},
+        {R"({"entries":{"stream":true}})", "entries.stream: expected an object"},
+        {R"({"layers":[{"ops":[7]}]})", "layers[0].ops[0]: expected a text, found number"},
+        {R"({"layers":[{"stream":"k"}]})", "layers[0].stream: expected a list"},
+        {R"({"layers":[{"convolution":[]}]})", "layers[0].convolution: expected an object"},
+        {R"({"fusion":{"pass":1}})", "fusion: expected a list"},
+        {R"({"no_stream":[]})", "no_stream: expected a text"},
+        {R"({"unused_weights":[{}]})", "unused_weights[0]: expected a text"},
+        {R"({"targets":[{"name":{}}]})", "targets[0].name: expected a text"},
+    };
+    for (const auto &[report, words] : cases) {
+        CAPTURE(report);
+        refused(inspect(report, false), words);
+        CHECK(inspect(report, true)); // as JSON it is handed on as it is
+    }
+}
+
+TEST_CASE("report: names cannot command the terminal") {
+    const auto json = ordered_json::parse(R"({"name":"a\u001b[2Jb\u009bc\u007fd","no_stream":"x\u0007\ny"})");
+    const auto text = cli::report_text(json, "it");
+    REQUIRE(text);
+    CHECK(text->find("a?[2Jb??c?d") != std::string::npos);
+    CHECK(text->find("x?\n          y") != std::string::npos);
+    CHECK(cli::printable("größe → 1\tx\n") == "größe → 1?x\n");
+}
+
+TEST_CASE("limited JSON: what is within the limits is the document itself, its keys in their order") {
+    const std::string text = R"({"b":[1,{"a":null}],"a":"\u00e9"})";
+    const auto json = cli::parse_limited(text, "it");
+    REQUIRE(json);
+    CHECK(json->dump() == ordered_json::parse(text).dump());
+    CHECK(json->begin().key() == "b");
+    CHECK(cli::parse_limited(repeated("[", 32) + repeated("]", 32), "it"));
+    CHECK(!cli::parse_limited(repeated("[", 33) + repeated("]", 33), "it"));
+}
