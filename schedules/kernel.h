@@ -11,7 +11,9 @@
 // - Halide dimension 0 is the innermost. All mins are 0, all extents and strides static.
 // - The function is `int f(void **args)` (Halide's argv form, symbol `<symbol>_argv`); args[i] is a halide_buffer_t* or int32_t*, args[0] is void** user context ->
 //   Scratch* = struct { char *base; uint64_t size, used; }: base 64-byte aligned, size at least the kernel's scratch_bytes, used 0 between calls.
-// - Argument order (after the context): inputs, weights, operands of the epilogue in order, scalars, outputs.
+// - Argument order (after the context): inputs, weights, operands of the epilogue in order, scalars, then outputs and in-outs as declared.
+// - An in-out argument is state that the kernel updates where it lies. It may have a dimension of stride 0 (another element of the same pass goes along it);
+//   no two arguments of a kernel share memory.
 // - A scalar is an int32 whose whole range the signature states: 0 … high, multiples of `multiple`. The schedule derives it from its own indices, so a plan
 //   can be held against it without knowing the kernel. Kernels clamp a scalar before they address with it.
 // - A *ring* is a buffer of `ring` rows in which the reader finds its newest row at `position + rows − 1` and older ones before it, modulo `ring`. Every firing

@@ -49,7 +49,7 @@ Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
 }
 
 void KernelBuilder::no_epilogue() const {
-    params.require(!spec_.contains("epilogue") || spec_.at("epilogue").empty(), "this kernel takes no epilogue");
+    params.require(!has_epilogue(), "this kernel takes no epilogue");
 }
 
 KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
@@ -97,12 +97,19 @@ KernelBuilder::Epilogue KernelBuilder::tile_epilogue(const Shape &shape, int cha
     return epilogue(shape, static_cast<int>(shape[0].extent));
 }
 
-void KernelBuilder::outputs(Func f, const std::vector<Shape> &shapes, const std::vector<std::string> &names) {
-    std::vector<OutputImageParam> buffers = f.output_buffers();
-    for (size_t i = 0; i < shapes.size(); i++) {
-        if (i == 0) constrain(buffers[i], shapes[i]);
-        for (size_t d = 0; d < shapes[i].size(); d++) buffers[i].dim(static_cast<int>(d)).set_stride(shapes[i][d].stride);
-        output_buffers_.push_back({names[i], f.types()[i], buffers[i], buffers[0]});
+void KernelBuilder::outputs(Func f, const std::vector<Output> &list) {
+    const std::vector<OutputImageParam> buffers = f.output_buffers();
+    const Tuple pure = f.values();
+    params.require(list.size() == buffers.size(), "internal: a name for each element of '" + f.name() + "'");
+    for (size_t i = 0; i < list.size(); i++) {
+        if (list[i].kind == ArgKind::inout) {
+            const auto *call = pure[i].as<Internal::Call>();
+            params.require(call && call->is_intrinsic(Internal::Call::undef), "internal: '" + list[i].name + "' would be overwritten");
+        }
+        OutputImageParam buffer = buffers[i]; // Halide gives all elements the extents of the first; only strides are their own
+        if (i == 0) constrain(buffer, list[i].shape);
+        for (size_t d = 0; d < list[i].shape.size(); d++) buffer.dim(static_cast<int>(d)).set_stride(list[i].shape[d].stride);
+        output_buffers_.push_back({list[i], f.types()[i], buffer});
     }
     outputs_.push_back(f);
 }

@@ -37,9 +37,21 @@ public:
     // The same for a tile of channels: which lanes are valid is not known, so a chain that would need to know is refused.
     Epilogue tile_epilogue(const Shape &shape, int channels);
     void no_epilogue() const;
+    bool has_epilogue() const { return spec_.contains("epilogue") && !spec_.at("epilogue").empty(); }
 
-    void output(Halide::Func f, const Shape &shape) { outputs(f, {shape}, {f.name()}); }
-    void outputs(Halide::Func f, const std::vector<Shape> &shapes, const std::vector<std::string> &names); // one for each element of a tuple
+    // The arguments that a Func writes, one for each element of its tuple. In-out: state that the updates of the Func read and write in place. The pure
+    // definition of such an element is undef, which stores nothing, so the first update finds what the caller left. An input on the same memory would be
+    // unsound: Halide tells LLVM that arguments do not overlap.
+    // An update that reads an element writes it in the same definition only where Halide sees the read: outside of calls (exp, strict_float, …). A read that
+    // is hidden in a call may come after the store.
+    struct Output {
+        std::string name;
+        Shape shape; // a dimension the element does not depend on has stride 0; never vectorise that one
+        ArgKind kind = ArgKind::output;
+    };
+    void output(Halide::Func f, const Shape &shape) { outputs(f, {{f.name(), shape}}); }
+    void in_place(Halide::Func f, const Shape &shape) { outputs(f, {{f.name(), shape, ArgKind::inout}}); }
+    void outputs(Halide::Func f, const std::vector<Output> &list);
 
     // Checks that the whole specification was used.
     void finish() const;
@@ -51,13 +63,12 @@ public:
         int high, multiple;
     };
     const std::vector<Scalar> &scalars() const { return scalars_; }
-    struct NamedOutput {
-        std::string name;
+    struct OutputBuffer {
+        Output declared;
         Halide::Type type;
         Halide::OutputImageParam buffer;
-        Halide::OutputImageParam extents; // the elements of a tuple have the extents of the first
     };
-    const std::vector<NamedOutput> &output_buffers() const { return output_buffers_; }
+    const std::vector<OutputBuffer> &output_buffers() const { return output_buffers_; }
 
 private:
     Halide::ImageParam add(std::vector<Halide::ImageParam> &list, const std::string &name, const Shape &shape, Halide::Type type);
@@ -67,7 +78,7 @@ private:
     std::vector<Halide::ImageParam> inputs_, weights_, operands_;
     std::vector<Scalar> scalars_;
     std::vector<Halide::Func> outputs_;
-    std::vector<NamedOutput> output_buffers_;
+    std::vector<OutputBuffer> output_buffers_;
     mutable std::vector<Halide::ImageParam> buffers_;
 };
 

@@ -47,11 +47,22 @@ int64_t constant(const Expr &e, const std::string &name) {
     return *value;
 }
 
-nlohmann::json argument(const std::string &name, const char *kind, Type type, const Parameter &parameter, const Parameter &extents) {
+nlohmann::json input(const ImageParam &buffer) {
     nlohmann::json dims = nlohmann::json::array();
-    for (int i = 0; i < parameter.dimensions(); i++)
-        dims.push_back({constant(extents.extent_constraint(i), name), constant(parameter.stride_constraint(i), name)});
-    return {{"name", name}, {"kind", kind}, {"elem", elem_name(type)}, {"dims", dims}};
+    const Parameter &constraints = buffer.parameter();
+    for (int i = 0; i < buffer.dimensions(); i++)
+        dims.push_back({constant(constraints.extent_constraint(i), buffer.name()), constant(constraints.stride_constraint(i), buffer.name())});
+    return {{"name", buffer.name()}, {"kind", "input"}, {"elem", elem_name(buffer.type())}, {"dims", dims}};
+}
+
+// Only the first element of a tuple has extents of its own in Halide: the others are as they were declared.
+nlohmann::json output(const KernelBuilder::OutputBuffer &output) {
+    nlohmann::json dims = nlohmann::json::array();
+    const Parameter &constraints = output.buffer.parameter();
+    for (size_t i = 0; i < output.declared.shape.size(); i++)
+        dims.push_back({output.declared.shape[i].extent, constant(constraints.stride_constraint(static_cast<int>(i)), output.declared.name)});
+    const char *kind = output.declared.kind == ArgKind::inout ? "inout" : "output";
+    return {{"name", output.declared.name}, {"kind", kind}, {"elem", elem_name(output.type)}, {"dims", dims}};
 }
 
 } // namespace
@@ -65,8 +76,7 @@ uint64_t scratch_bytes(const std::string &kernel, const Module &module) {
 
 std::string signature_json(const KernelBuilder &builder, uint64_t scratch) {
     nlohmann::json args = nlohmann::json::array();
-    for (const ImageParam &buffer : builder.buffers())
-        args.push_back(argument(buffer.name(), "input", buffer.type(), buffer.parameter(), buffer.parameter()));
+    for (const ImageParam &buffer : builder.buffers()) args.push_back(input(buffer));
     for (const KernelBuilder::Scalar &scalar : builder.scalars())
         args.push_back({{"name", scalar.param.name()},
                         {"kind", "scalar"},
@@ -74,8 +84,7 @@ std::string signature_json(const KernelBuilder &builder, uint64_t scratch) {
                         {"dims", nlohmann::json::array()},
                         {"high", scalar.high},
                         {"multiple", scalar.multiple}});
-    for (const KernelBuilder::NamedOutput &output : builder.output_buffers())
-        args.push_back(argument(output.name, "output", output.type, output.buffer.parameter(), output.extents.parameter()));
+    for (const KernelBuilder::OutputBuffer &buffer : builder.output_buffers()) args.push_back(output(buffer));
     return nlohmann::json{{"args", args}, {"scratch_bytes", scratch}}.dump();
 }
 

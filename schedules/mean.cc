@@ -46,34 +46,27 @@ static void build_mean_stream(KernelBuilder &k) {
     const int width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, rows});
     ImageParam x = k.input("x", dense({width, rows}));
-    ImageParam before = k.input("state", dense({width + 1}), Float(64));
 
     // THE ALGORITHM
-    // sums(c, r): sum of everything before row r of this call.
-    Var c("c"), r("r");
-    Func sums("sums"), y("y"), after("state_out");
+    // Both elements go along the rows together: y is written row by row, sums (which does not depend on r) is what is there after each row.
+    Var c("c"), r("r"), co("co"), ci("ci");
+    Func count("count"), y("y");
+    count(r) = undef<double>();
+    count(0) += cast<double>(rows);
     RDom t(0, rows, "t");
-    sums(c, r) = undef<double>();
-    sums(c, 0) = before(c);
-    sums(c, t + 1) = sums(c, t) + cast<double>(x(c, t));
-    Expr so_far = sums(c, r + 1);
-    y(c, r) = k.epilogue(cast<float>(mean ? so_far / (before(width) + cast<double>(r + 1)) : so_far), {c, r}, y_shape, channels);
-    after(c) = undef<double>();
-    RDom all(0, width, "all");
-    after(all) = sums(all, rows);
-    after(width) = before(width) + cast<double>(rows);
-    after.update(1).unscheduled();
+    y(c, r) = Tuple(undef<float>(), undef<double>());
+    const Expr so_far = y(c, t)[1] + cast<double>(x(c, t)), row = count(0) + cast<double>(t + 1 - rows);
+    y(c, t) = Tuple(cast<float>(mean ? so_far / row : so_far), so_far);
+    // The epilogue by itself, on what is stored: its functions would hide the read of the sums from Halide.
+    if (k.has_epilogue()) y(c, r) = Tuple(k.epilogue(y(c, r)[0], {c, r}, y_shape, channels), undef<double>());
 
     // THE SCHEDULE
     const int vec = dividing_vector(width, k.target.vector_lanes);
-    sums.compute_root().bound_extent(c, width).bound_extent(r, rows + 1);
-    sums.update(0).vectorize(c, vec);
-    sums.update(1).reorder(c, t).vectorize(c, vec);
-    store(sums, int64_t{8} * width * (rows + 1));
-    y.vectorize(c, vec);
-    after.update(0).allow_race_conditions().vectorize(all, vec);
-    k.output(y, y_shape);
-    k.output(after, dense({width + 1}));
+    y.update(0).split(c, co, ci, vec).reorder(ci, t, co).vectorize(ci);
+    if (k.has_epilogue()) y.update(1).vectorize(c, vec);
+    const Shape sums_shape = {{static_cast<uint32_t>(width), 1}, {static_cast<uint32_t>(rows), 0}};
+    k.outputs(y, {{"y", y_shape}, {"sums", sums_shape, ArgKind::inout}});
+    k.in_place(count, dense({1}));
 }
 
 static void build_mean_window(KernelBuilder &k) {
@@ -83,19 +76,19 @@ static void build_mean_window(KernelBuilder &k) {
     const int width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, rows});
     ImageParam x = k.input("x", dense({width, ring}));
-    ImageParam count = k.input("count", dense({1}), Float(64));
     Expr position = k.scalar("position", ring - rows);
 
     // THE ALGORITHM
     // Rows from before the beginning are zero in the ring; only the divisor has to know how many there were.
     Var c("c"), r("r"), i("i");
-    Func sum("sum"), y("y"), after("count_out");
+    Func sum("sum"), y("y"), count("count");
     RDom t(0, frames, "t");
+    count(i) = undef<double>();
+    count(0) += cast<double>(rows);
     sum(c, r) = 0.0f;
     sum(c, r) += x(c, wrapped(position + r - t, ring));
-    Expr divisor = min(cast<float>(frames), cast<float>(count(0)) + cast<float>(r + 1));
+    Expr divisor = cast<float>(min(cast<double>(frames), count(0) + cast<double>(r + 1 - rows)));
     y(c, r) = k.epilogue(sum(c, r) / divisor, {c, r}, y_shape, channels);
-    after(i) = min(cast<double>(frames), count(i) + cast<double>(rows));
 
     // THE SCHEDULE
     const int vec = dividing_vector(width, k.target.vector_lanes);
@@ -105,7 +98,7 @@ static void build_mean_window(KernelBuilder &k) {
     sum.compute_at(y, co).vectorize(c, vec).unroll(c);
     sum.update().reorder(c, t).vectorize(c, vec).unroll(c);
     k.output(y, y_shape);
-    k.output(after, dense({1}));
+    k.in_place(count, dense({1}));
 }
 
 static const Kernel mean_run{"mean_run", build_mean_run};

@@ -29,20 +29,28 @@ Case mean_run(const std::string &mode, int channels, int rows, int length) {
             }};
 }
 
-Case mean_stream(const std::string &mode, int channels, int rows) {
-    return {spec("mean_stream", fmt::format(R"("mode":"{}","channels":{},"rows":{})", mode, channels, rows)), [=](Kernel &k) {
-                const int width = padded(channels);
-                k["state"].set({width}, 7);
-                auto sum = [&](int c, int r) {
-                    double s = k["state"].get({c});
-                    for (int i = 0; i <= r; i++) s += k["x"].get({c, i});
-                    return s;
-                };
-                compare(
-                    k, "y", [&](const std::vector<int> &at) { return mode == "sum" ? sum(at[0], at[1]) : sum(at[0], at[1]) / (8 + at[1]); },
-                    limit(1));
-                compare(
-                    k, "state_out", [&](const std::vector<int> &at) { return at[0] == width ? 7.0 + rows : sum(at[0], rows - 1); }, 1e-14);
+// Three blocks: what a block leaves in place, the next one takes up.
+Case mean_stream(const std::string &mode, int channels, int rows, const std::string &epilogue = "") {
+    const std::string params = fmt::format(R"("mode":"{}","channels":{},"rows":{})", mode, channels, rows);
+    return {spec("mean_stream", params, epilogue), [=](Kernel &k) {
+                zero_padding(k["x"], channels, padded(channels));
+                std::vector<double> sums(padded(channels));
+                for (int block = 0; block < 3; block++) {
+                    std::vector<std::vector<double>> rows_of;
+                    for (int r = 0; r < rows; r++) {
+                        for (size_t c = 0; c < sums.size(); c++) sums[c] += k["x"].get({static_cast<int>(c), r});
+                        rows_of.push_back(sums);
+                    }
+                    compare(
+                        k, "y",
+                        [&](const std::vector<int> &at) {
+                            const double sum = rows_of[at[1]][at[0]], y = mode == "sum" ? sum : sum / (block * rows + at[1] + 1);
+                            return epilogue.empty() ? y : y * logistic(y);
+                        },
+                        limit(1, epilogue.empty() ? 0 : 1));
+                    for (size_t c = 0; c < sums.size(); c++) CHECK(std::abs(k["sums"].get({static_cast<int>(c), 0}) - sums[c]) < 1e-12);
+                    CHECK(k["count"].get({0}) == (block + 1) * rows);
+                }
             }};
 }
 
@@ -58,7 +66,7 @@ Case mean_window(int channels, int rows, int ring, int frames, int position, int
                         return sum / std::min(frames, before + at[1] + 1);
                     },
                     limit(frames, 1));
-                CHECK(k["count_out"].get({0}) == std::min(frames, before + rows));
+                CHECK(k["count"].get({0}) == before + rows);
             }};
 }
 
@@ -148,10 +156,14 @@ TEST_CASE("mean_run: mean, sum, last and first of the valid rows; of none, zero"
 }
 
 TEST_CASE("mean_stream: sums go on in float64") {
-    run_everywhere({mean_stream("mean", 97, 2), mean_stream("sum", 1, 5), mean_stream("mean", 16, 1)});
+    run_everywhere({mean_stream("mean", 97, 2), mean_stream("sum", 1, 5), mean_stream("mean", 16, 1), mean_stream("mean", 6, 3)});
 }
 
-TEST_CASE("mean_window: divides by the rows there were, and the count stops at the window") {
+TEST_CASE("mean_stream: an epilogue works on the mean, not on sums that were already updated") {
+    run_everywhere({mean_stream("mean", 20, 3, R"({"op":"silu"})"), mean_stream("sum", 1, 2, R"({"op":"silu"})")});
+}
+
+TEST_CASE("mean_window: divides by the rows there were, at most by the window") {
     run_everywhere({mean_window(97, 1, 16, 15, 3, 2), mean_window(16, 5, 20, 6, 15, 100), mean_window(1, 2, 8, 3, 0, 0)});
 }
 
