@@ -23,41 +23,60 @@ Status failed(const char *what, const std::string &path) {
     return Status::device(path + ": cannot " + what + ": " + strerror(reason));
 }
 
-bool write_all(int file, std::span<const uint8_t> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(file, bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n == 0) errno = EIO;
-        if (n <= 0) return false;
-        bytes = bytes.subspan(static_cast<size_t>(n));
-    }
+using Spans = std::span<const std::span<const uint8_t>>;
+
+bool write_all(int file, Spans spans) {
+    for (std::span<const uint8_t> bytes : spans)
+        while (!bytes.empty()) {
+            const ssize_t n = ::write(file, bytes.data(), bytes.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n == 0) errno = EIO;
+            if (n <= 0) return false;
+            bytes = bytes.subspan(static_cast<size_t>(n));
+        }
     return true;
 }
 
-Status write_in_place(const std::string &path, std::span<const uint8_t> bytes) {
+Status write_in_place(const std::string &path, Spans spans) {
     Temporary opened;
     opened.file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (opened.file < 0) return failed("open", path);
-    if (!write_all(opened.file, bytes)) return failed("write", path);
+    if (!write_all(opened.file, spans)) return failed("write", path);
     const int closed = close(opened.file);
     opened.file = -1;
     return closed == 0 ? Status::ok() : failed("write", path);
 }
 
-} // namespace
+std::string folder_of(const std::string &path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
 
-Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes) {
+// What a path means in the end: a rename would put a file in the place of a link. As many links as the system
+// follows.
+std::string behind_links(std::string path) {
+    for (int i = 0; i < 40; ++i) {
+        char target[4096];
+        const ssize_t n = readlink(path.c_str(), target, sizeof target);
+        if (n <= 0 || static_cast<size_t>(n) == sizeof target) break;
+        std::string next(target, static_cast<size_t>(n));
+        path = next[0] == '/' ? next : folder_of(path) + "/" + next;
+    }
+    return path;
+}
+
+Status write_spans(const std::string &path, Spans spans) {
     // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to,
     // not replaced.
     struct stat info;
-    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-        return Status::device(path + ": is a folder; name a file in it");
-    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, bytes);
+    const bool there = stat(path.c_str(), &info) == 0;
+    if (!there && errno == ELOOP) return failed("follow its links", path);
+    if (there && S_ISDIR(info.st_mode)) return Status::device(path + ": is a folder; name a file in it");
+    if (there && !S_ISREG(info.st_mode)) return write_in_place(path, spans);
 
-    const size_t slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    const std::string place = behind_links(path), folder = folder_of(place);
     Temporary temporary;
-    std::string name = path + ".XXXXXX"; // the same folder: a rename must not cross file systems
+    std::string name = place + ".XXXXXX"; // the same folder: a rename must not cross file systems
     temporary.file = mkstemp(name.data());
     if (temporary.file < 0) return failed("create a temporary file beside it", path);
     temporary.path = name;
@@ -65,12 +84,12 @@ Status write_file_atomically(const std::string &path, std::span<const uint8_t> b
     const mode_t mask = umask(0); // mkstemp gives 0600; an artifact is an ordinary file
     umask(mask);
     if (fchmod(temporary.file, 0666 & ~mask) != 0) return failed("set its permissions", path);
-    if (!write_all(temporary.file, bytes)) return failed("write", path);
+    if (!write_all(temporary.file, spans)) return failed("write", path);
     if (fsync(temporary.file) != 0) return failed("write to the disk", path);
     const int closed = close(temporary.file);
     temporary.file = -1;
     if (closed != 0) return failed("write", path);
-    if (rename(temporary.path.c_str(), path.c_str()) != 0) return failed("replace the file", path);
+    if (rename(temporary.path.c_str(), place.c_str()) != 0) return failed("replace the file", path);
     temporary.path.clear(); // it is the file now
 
     const int directory = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -82,6 +101,16 @@ Status write_file_atomically(const std::string &path, std::span<const uint8_t> b
     if (synced != 0 && reason != EINVAL)
         return failed("write its folder to the disk", path); // EINVAL: a file system without folders to sync
     return {};
+}
+
+} // namespace
+
+Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes) {
+    return write_spans(path, {&bytes, 1});
+}
+
+Status write_pieces_atomically(const std::string &path, const Pieces &pieces) {
+    return write_spans(path, pieces.spans());
 }
 
 } // namespace longwave::artifact
