@@ -15,9 +15,9 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return in[0];
 }
 
-// Sums of the channels, and behind them the number of rows.
+// Sums of the channels and the number of rows.
 StreamRule stream(const Node &, std::span<const Type> in) {
-    return {.carries = {{"sums", Elem::f64, {schedules::pad(in[0].width()) + 1}}}};
+    return {.carries = {{"sums", Elem::f64, {schedules::pad(in[0].width())}}, {"count", Elem::f64, {1}}}};
 }
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
@@ -41,6 +41,7 @@ Status kernel(KernelCall &call) {
     call.read_rows(0);
     call.write();
     call.carry("sums");
+    call.carry("count");
     return Status::ok();
 }
 

@@ -1,4 +1,5 @@
 #include "formats/artifact/write.h"
+#include "formats/base/expected.h"
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -24,18 +25,21 @@ Status failed(const char *what, const std::string &path) {
     return Status::device(path + ": cannot " + what + ": " + strerror(reason));
 }
 
-bool write_all(int file, std::span<const uint8_t> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(file, bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n == 0) errno = EIO;
-        if (n <= 0) return false;
-        bytes = bytes.subspan(static_cast<size_t>(n));
-    }
+using Spans = std::span<const std::span<const uint8_t>>;
+
+bool write_all(int file, Spans spans) {
+    for (std::span<const uint8_t> bytes : spans)
+        while (!bytes.empty()) {
+            const ssize_t n = ::write(file, bytes.data(), bytes.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n == 0) errno = EIO;
+            if (n <= 0) return false;
+            bytes = bytes.subspan(static_cast<size_t>(n));
+        }
     return true;
 }
 
-Status write_in_place(const std::string &path, std::span<const uint8_t> bytes) {
+Status write_in_place(const std::string &path, Spans bytes) {
     Temporary opened;
     opened.file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (opened.file < 0) return failed("open", path);
@@ -80,7 +84,7 @@ bool follow_links(std::string &path) {
 }
 
 // The old file or the whole new one.
-Status replace(const std::string &path, std::span<const uint8_t> bytes) {
+Status replace(const std::string &path, Spans bytes) {
     Temporary temporary;
     std::string name = path + ".XXXXXX"; // the same folder: a rename must not cross file systems
     temporary.file = mkostemp(name.data(), O_CLOEXEC);
@@ -111,20 +115,28 @@ Status sync_folder(const std::string &path) {
     return {};
 }
 
-} // namespace
-
-Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes) {
+Status write_spans(const std::string &path, Spans spans) {
     // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to, not replaced.
     struct stat info;
-    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return Status::device(path + ": is a folder; name a file in it");
-    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, bytes);
+    const bool there = stat(path.c_str(), &info) == 0;
+    if (there && S_ISDIR(info.st_mode)) return Status::device(path + ": is a folder; name a file in it");
+    if (there && !S_ISREG(info.st_mode)) return write_in_place(path, spans);
 
     // Nor does it replace a link: what the link stands for is meant.
     std::string file = path;
     if (!follow_links(file)) return failed("follow its links", path);
-    const Status replaced = replace(file, bytes);
-    if (!replaced) return replaced;
+    LW_TRY(replace(file, spans));
     return sync_folder(file);
+}
+
+} // namespace
+
+Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes) {
+    return write_spans(path, {&bytes, 1});
+}
+
+Status write_pieces_atomically(const std::string &path, const Pieces &pieces) {
+    return write_spans(path, pieces.spans());
 }
 
 } // namespace longwave::artifact

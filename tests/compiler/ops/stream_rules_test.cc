@@ -53,9 +53,10 @@ TEST_CASE("stream: the rest reads its own row or keeps a running state") {
     CHECK(rule("mean", "[4]", "", "mode=\"sum\"").looks_ahead.empty());
     CHECK(rule("mean", "[4]", "", "mode=\"last\"").history == 0);
     const StreamRule running = rule("running_mean", "[4]", "", "mode=\"mean\"");
-    REQUIRE(running.carries.size() == 1);
+    REQUIRE(running.carries.size() == 2);
     CHECK(running.carries[0].elem == Elem::f64);
-    CHECK(running.carries[0].dims == std::vector<uint32_t>{17}); // a padded row of sums, and the number of rows
+    CHECK(running.carries[0].dims == std::vector<uint32_t>{16}); // a padded row of sums
+    CHECK(running.carries[1].dims == std::vector<uint32_t>{1});  // and the number of rows
 }
 
 TEST_CASE("stream: what looks ahead says what it reads") {
