@@ -44,7 +44,7 @@ Work work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replay
 
 ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
     const Work work = work_of(in, plan.steps, false);
-    ordered_json e{{"kind", name_of(plan.kind)}, {"steps", plan.steps.size()}, {"arena_bytes", plan.arena_bytes}};
+    ordered_json e{{"name", plan.name()}, {"kind", name_of(plan.kind)}, {"steps", plan.steps.size()}, {"arena_bytes", plan.arena_bytes}};
     e["calls"] = work.calls;
     e["moved_bytes"] = work.bytes;
     if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
@@ -95,13 +95,16 @@ ordered_json layers(const ReportInputs &in) {
             for (const auto &step : plan.steps)
                 if (step.kind == Step::Kind::call && step.layer == layer && seen.insert(step.spec).second)
                     kernels.push_back(nlohmann::json::parse(step.spec).at("kernel"));
-            if (!kernels.empty()) entry["kernels"][plan.name()] = kernels;
+            if (!kernels.empty()) entry["kernels"].push_back({{"entry", plan.name()}, {"names", kernels}});
         }
         for (const auto &[where, report] : in.algorithms) {
             if (report.layer != layer) continue;
-            ordered_json choice{{"algorithm", report.choice.algorithm->name}, {"next_best", report.choice.runner_up}};
+            ordered_json choice{{"entry", where},
+                                {"op", report.op},
+                                {"algorithm", report.choice.algorithm->name},
+                                {"next_best", report.choice.runner_up}};
             for (const auto &[name, value] : report.choice.figures.list()) choice[name] = value;
-            entry["algorithm"][where] = choice;
+            entry["algorithms"].push_back(std::move(choice));
         }
         list.push_back(std::move(entry));
     }

@@ -111,7 +111,7 @@ Status EntryPlanner::choose_algorithms() {
         auto choice = choose(situations_[i], options_.convolution);
         if (!choice) return in_layer(node, choice.status());
         choices_[i] = *choice;
-        reports_.push_back({node.layer, *choice});
+        reports_.push_back({node.layer, node.op->name, *choice});
     }
     return Status::ok();
 }

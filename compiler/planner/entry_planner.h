@@ -13,7 +13,7 @@ namespace longwave::compiler {
 
 // What an algorithm was chosen for, and instead of which.
 struct AlgorithmReport {
-    std::string layer;
+    std::string layer, op;
     Choice choice;
 };
 

@@ -12,6 +12,7 @@
 #include "tools/cli/report.h"
 #include "tools/cli/signature.h"
 #include "tools/cli/text.h"
+#include "tools/cli/walk.h"
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -23,7 +24,8 @@ namespace {
 
 struct Flags {
     std::string package, output, targets, convolution, dump_after, cache, kgen, sign;
-    uint32_t block = 0, length = 0;
+    std::vector<uint32_t> blocks;
+    uint32_t length = 0;
     unsigned jobs = 0;
     bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false;
 };
@@ -36,7 +38,7 @@ Expected<compiler::Options> options_of(const Flags &flags) {
         if (std::find(options.targets.begin(), options.targets.end(), target) == options.targets.end()) options.targets.push_back(target);
     }
     options.stream = flags.stream ? compiler::StreamMode::required : flags.no_stream ? compiler::StreamMode::none : compiler::StreamMode::if_possible;
-    if (flags.block) options.blocks = {flags.block};
+    options.blocks = flags.blocks;
     options.length = flags.length;
     options.whole = !flags.no_whole;
     options.jobs = flags.jobs;
@@ -55,10 +57,12 @@ Expected<compiler::Options> options_of(const Flags &flags) {
 
 struct Proved {
     std::vector<Proof> proofs;
+    std::vector<Walk> walks;
     std::vector<std::string> elsewhere; // targets this machine cannot run
     bool stream = false;                // there is a stream to prove
     bool hold() const {
-        return std::all_of(proofs.begin(), proofs.end(), [](const Proof &p) { return p.holds(); });
+        return std::all_of(proofs.begin(), proofs.end(), [](const Proof &p) { return p.holds(); }) &&
+               std::all_of(walks.begin(), walks.end(), [](const Walk &w) { return w.holds(); });
     }
 };
 
@@ -77,15 +81,22 @@ Expected<Proved> prove(const compiler::Compiled &compiled, const ordered_json &r
         LW_TRY(status_of(lw_model_verify(model->handle.get(), &worst), "golden vectors on " + name));
         if (!model->info.has_stream) continue;
         result.stream = true;
-        LW_ASSIGN(Proof proof, prove_stream(*model));
-        result.proofs.push_back(std::move(proof));
+        for (uint32_t entry = 0; entry < model->info.n_stream_entries; entry++) {
+            LW_ASSIGN(Proof proof, prove_stream(*model, 20, entry));
+            result.proofs.push_back(std::move(proof));
+        }
+        if (model->info.n_stream_entries == 1) continue;
+        LW_ASSIGN(Walk walk, walk_entries(*model, 20));
+        result.walks.push_back(std::move(walk));
     }
     return result;
 }
 
 std::string text(const Proved &proved) {
     std::string out;
-    for (const Proof &proof : proved.proofs) out += format("stream    %s: ", proof.variant.c_str()) + to_text(proof) + "\n";
+    for (const Proof &proof : proved.proofs)
+        out += format("stream    %s, block %u: ", proof.variant.c_str(), proof.block) + to_text(proof) + "\n";
+    for (const Walk &walk : proved.walks) out += format("entries   %s: ", walk.variant.c_str()) + to_text(walk) + "\n";
     for (const std::string &name : proved.elsewhere) out += format("          %s: not proved here: run `longwave verify` there\n", name.c_str());
     return out;
 }
@@ -138,6 +149,7 @@ Status compile(const Flags &flags) {
     if (flags.json) {
         report["proof"] = {{"holds", proved.hold()}, {"variants", ordered_json::array()}, {"not_proved_here", proved.elsewhere}};
         for (const Proof &proof : proved.proofs) report["proof"]["variants"].push_back(to_json(proof));
+        for (const Walk &walk : proved.walks) report["proof"]["walks"].push_back(to_json(walk));
         report["output"] = path;
     } else {
         LW_ASSIGN(const std::string lines, report_text(report, "the compile report"));
@@ -167,16 +179,18 @@ Command add_compile(CLI::App &program) {
     app->add_option("package", flags->package, "Folder with model.json and weights.safetensors")->required();
     app->add_option("-o,--output", flags->output, "Artifact to write; - for stdout (default: <model name>.lw)");
     app->add_option("--target", flags->targets, "x86-64-v2,x86-64-v3,x86-64-v4 or host (default: all levels of this architecture)");
-    app->add_option("--block", flags->block, "Input ticks a stream call (default: the least common multiple of the hops)")
-        ->check(CLI::Range(1, 1 << 24));
+    app->add_option("--blocks,--block", flags->blocks,
+                    "Input ticks a stream call, several separated by commas: one stream entry each, which share one state; the first is the "
+                    "default (default: the least common multiple of the hops)")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1 << 20));
     app->add_option("--length", flags->length, "Longest whole sequence in input ticks (default: one second of audio, or the longest kernel)")
         ->check(CLI::Range(1, 1 << 24));
     auto *stream = app->add_flag("--stream", flags->stream, "A model that cannot stream is an error (default: it gets whole sequences only)");
     app->add_flag("--no-stream", flags->no_stream, "Whole sequences only")->excludes(stream);
     app->add_flag("--no-whole", flags->no_whole, "A stream only");
     app->add_option("--convolution", flags->convolution,
-                    "Force one algorithm: direct, right_angle, partitioned, nonuniform (default: the planner chooses)")
-        ->check(CLI::IsMember({"direct", "right_angle", "partitioned", "nonuniform"}));
+                    "Force one algorithm where an op has several, by its name in the report (default: the planner chooses)");
     app->add_option("--sign", flags->sign, "File with a secret key, 64 hexadecimal digits (openssl rand -hex 32): sign the artifact (Ed25519)");
     app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass to stderr");
     app->add_flag("--timings", flags->timings, "Print the time of every pass to stderr");

@@ -36,11 +36,14 @@ static lw_open_options open_options(const std::string &variant) {
 void ModelFlags::add(CLI::App &app) {
     app.add_option("model", path, "Artifact (.lw)")->required();
     app.add_option("--variant", variant, "Code variant to run (default: the best for this processor)");
+    app.add_option("--memory", memory, "Memory it may take, as 500M or 2G (default: 64 MiB or 64 times the file, whichever is more)")
+        ->transform(CLI::AsSizeValue(false));
     app.add_option("--require-key", require_key, "Open it only if it is signed by this public key (64 hexadecimal digits)");
 }
 
 Expected<Model> Model::open(const ModelFlags &flags) {
     lw_open_options options = open_options(flags.variant);
+    options.memory_limit = flags.memory;
     PublicKey key;
     if (!flags.require_key.empty()) {
         LW_ASSIGN(key, public_key("--require-key", flags.require_key));
@@ -58,7 +61,8 @@ Expected<Model> Model::open(const ModelFlags &flags) {
 }
 
 Expected<Model> Model::open(const std::vector<uint8_t> &bytes, const std::string &variant) {
-    const lw_open_options options = open_options(variant);
+    lw_open_options options = open_options(variant);
+    options.memory_limit = UINT64_MAX; // this program has made it
     lw_model *model = nullptr;
     LW_TRY(status_of(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model), "the artifact"));
     return describe(model);
@@ -98,13 +102,20 @@ int Model::stream_output(const std::string &name) const {
     return -1;
 }
 
-Expected<Stream> Stream::create(const Model &model, lw_format format) {
+// The next entry of the list lies struct_size bytes on.
+const lw_entry_info &Model::entry(uint32_t index) const {
+    const auto *bytes = reinterpret_cast<const uint8_t *>(info.stream_entries);
+    return *reinterpret_cast<const lw_entry_info *>(bytes + index * info.stream_entries->struct_size);
+}
+
+Expected<Stream> Stream::create(const Model &model, lw_format format, uint32_t entry) {
     if (!model.info.has_stream)
         return Status::usage(std::string(model.info.name) + ": the artifact has no stream entry; compile it with --stream, or use `longwave run`");
     const bool tokens = model.inputs.at(0).kind == LW_TOKENS;
     lw_stream_options options = {};
     options.struct_size = sizeof options;
     options.format = tokens ? LW_I32 : format;
+    options.entry = entry;
     lw_stream *stream = nullptr;
     LW_TRY(status_of(lw_stream_create(model.handle.get(), &options, &stream), "stream"));
     Stream result;

@@ -16,6 +16,7 @@ Status status_of(lw_status status, const std::string &what);
 // What is opened, and how: the flags of every verb that runs an artifact.
 struct ModelFlags {
     std::string path, variant; // variant empty: the best for this processor
+    uint64_t memory = 0;       // bytes it may take; 0: the library's default, relative to the file
     std::string require_key;   // hexadecimal public key; empty: the command line allows unsigned code, for whoever runs it has chosen the file
 
     void add(CLI::App &app);
@@ -34,6 +35,7 @@ struct Model {
 
     const lw_input_info *audio() const;               // the only input, if it is audio
     int stream_output(const std::string &name) const; // -1: there is none
+    const lw_entry_info &entry(uint32_t index) const; // of the stream entries
 private:
     static Expected<Model> describe(lw_model *model);
 };
@@ -43,7 +45,7 @@ using OnRow = std::function<void(const lw_output &row)>;
 
 class Stream {
 public:
-    static Expected<Stream> create(const Model &model, lw_format format = LW_F32);
+    static Expected<Stream> create(const Model &model, lw_format format = LW_F32, uint32_t entry = 0);
     // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the format.
     Status push(const void *samples, size_t n, const OnRow &row);
     Status finish(const OnRow &row);

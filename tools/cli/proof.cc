@@ -59,16 +59,17 @@ Status compare(const Model &model, const Rows &streamed, const Rows &whole, Proo
 
 } // namespace
 
-Expected<Proof> prove_stream(const Model &model, unsigned cuts) {
+Expected<Proof> prove_stream(const Model &model, unsigned cuts, uint32_t entry) {
     Proof proof;
     proof.variant = model.info.variant;
     proof.limit = stream_limit;
-    const size_t block = std::max<uint32_t>(1, model.info.stream_block);
+    const size_t block = model.entry(entry).block;
+    proof.block = static_cast<uint32_t>(block);
     const size_t ticks = model.info.has_run ? model.info.run_capacity : 100 * block;
     proof.ticks = ticks;
     proof.cut_ticks = std::min(ticks, std::max<size_t>(8 * block, 512) + block / 2);
     const Sequence in = made_up(model, ticks, 7);
-    LW_ASSIGN(Stream stream_of, Stream::create(model));
+    LW_ASSIGN(Stream stream_of, Stream::create(model, LW_F32, entry));
     const auto by_blocks = [&] { return block; };
     Random random(11);
     // From sample by sample to many blocks at once; the kind of cut changes from time to time.
@@ -99,7 +100,7 @@ Expected<Proof> prove_stream(const Model &model, unsigned cuts) {
 }
 
 nlohmann::ordered_json to_json(const Proof &proof) {
-    nlohmann::ordered_json json = {{"variant", proof.variant}, {"holds", proof.holds()}, {"ticks", proof.ticks}};
+    nlohmann::ordered_json json = {{"variant", proof.variant}, {"block", proof.block}, {"holds", proof.holds()}, {"ticks", proof.ticks}};
     if (proof.compared) json.update({{"rows", proof.rows}, {"largest_error", proof.largest_error}, {"limit", proof.limit}});
     json.update({{"cuts", proof.cuts}, {"cut_ticks", proof.cut_ticks}, {"bit_equal", proof.bit_equal}});
     return json;

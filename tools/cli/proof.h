@@ -12,6 +12,7 @@ namespace longwave::cli {
 
 struct Proof {
     std::string variant;
+    uint32_t block = 0; // of the stream entry
     uint64_t ticks = 0, rows = 0; // compared, and once more cut at random
     double largest_error = 0;     // of stream against whole, relative to the largest value of the output
     double limit = 0;
@@ -25,7 +26,7 @@ struct Proof {
 // What float32 arithmetic in two orders may differ by, relative to the peak of an output. Measured on the models here: at most 2e-6.
 inline constexpr double stream_limit = 1e-5;
 
-Expected<Proof> prove_stream(const Model &model, unsigned cuts = 20);
+Expected<Proof> prove_stream(const Model &model, unsigned cuts = 20, uint32_t entry = 0);
 nlohmann::ordered_json to_json(const Proof &proof);
 std::string to_text(const Proof &proof);
 

@@ -18,6 +18,12 @@ std::string input_words(const ReportValue &input) {
     return kind + format(" x %g", std::max(1.0, input["width"].number()));
 }
 
+std::vector<ReportValue> entries_of(const ReportValue &report, const char *kind) {
+    auto list = report["entries"].list();
+    std::erase_if(list, [&](const ReportValue &entry) { return entry["kind"].text() != kind; });
+    return list;
+}
+
 // "kws12   audio 16 kHz -> 12 classes · 165 k parameters · causal · delay 0, block 10 ms"
 std::string title(const ReportValue &report) {
     std::string line = report["name"].text() + "  ";
@@ -27,8 +33,9 @@ std::string title(const ReportValue &report) {
     if (labels > 0) line += format(" → %g classes", labels);
     else if (!outputs.empty()) line += format(" → %g values", outputs.front()["width"].number());
     line += " · " + count_text(report["parameters"].count()) + " parameters";
-    const ReportValue stream = report["entries"]["stream"];
-    if (!stream) return line + (report["causal"].truth(true) ? " · whole sequences\n" : " · whole sequences only (looks ahead)\n");
+    const auto streams = entries_of(report, "stream");
+    if (streams.empty()) return line + (report["causal"].truth(true) ? " · whole sequences\n" : " · whole sequences only (looks ahead)\n");
+    const ReportValue &stream = streams.front();
     line += format(" · causal · delay %g, ", stream["delay"].number());
     if (stream.has("block_ms")) return line + format("block %g ms\n", stream["block_ms"].number());
     return line + format("block %g\n", stream["block"].number());
@@ -52,21 +59,40 @@ std::string pattern_of(const std::string &name, std::vector<long> &numbers) {
     return std::string(name.begin(), from) + "#" + std::string(to, name.end());
 }
 
-std::string convolution_words(const ReportValue &convolution) {
-    std::string words = format("long_conv K=%g ", convolution["taps"].number()) + convolution["algorithm"].text();
-    const std::string next_best = convolution["next_best"].text();
-    return next_best.empty() ? words : words + " (next best: " + next_best + ")";
+// "long_conv K=64 direct (next best: …)" in the default stream entry, or of whole sequences; others where they differ.
+std::string algorithm_words(const std::string &op, const std::vector<ReportValue> &choices) {
+    const bool streams = choices.back()["entry"].text() != "run";
+    std::string words = op, seen;
+    for (const ReportValue &choice : choices) {
+        const std::string entry = choice["entry"].text(), name = choice["algorithm"].text();
+        if (streams && entry == "run") continue;
+        if (seen.empty()) {
+            if (const double taps = choice["taps"].number(); taps > 0) words += format(" K=%g", taps);
+            words += " " + name;
+            if (const std::string next = choice["next_best"].text(); !next.empty()) words += " (next best: " + next + ")";
+        } else if (name != seen) {
+            words += ", " + name + " in " + entry;
+        }
+        seen = name;
+    }
+    return words;
 }
 
 std::string layer_words(const ReportValue &layer) {
-    const ReportValue convolutions = layer["convolution"];
-    const ReportValue convolution = convolutions[convolutions.has("stream") ? "stream" : "run"];
     std::string words;
     for (const ReportValue &op : layer["ops"].list()) {
         const std::string name = op.text();
-        words += (words.empty() ? "" : " · ") + (name == "long_conv" && convolution ? convolution_words(convolution) : name);
+        auto choices = layer["algorithms"].list();
+        std::erase_if(choices, [&](const ReportValue &choice) { return choice["op"].text() != name; });
+        words += (words.empty() ? "" : " · ") + (choices.empty() ? name : algorithm_words(name, choices));
     }
     return words;
+}
+
+// Kernels of a layer in the last entry: a stream where there is one.
+size_t kernels_of(const ReportValue &layer) {
+    const auto kernels = layer["kernels"].list();
+    return kernels.empty() ? 0 : kernels.back()["names"].list().size();
 }
 
 // A line for each layer; neighbours that differ by their number only share one.
@@ -77,7 +103,7 @@ std::vector<Line> layer_lines(const ReportValue &report) {
         line.first = layer["layer"].text();
         line.pattern = pattern_of(line.first, line.numbers);
         line.what = layer_words(layer);
-        line.kernels = layer[layer.has("stream") ? "stream" : "run"].list().size();
+        line.kernels = kernels_of(layer);
         line.layers = 1;
         const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line &l) {
             return l.pattern == line.pattern && l.what == line.what && !l.numbers.empty() && !line.numbers.empty() &&
@@ -137,10 +163,26 @@ std::string no_stream(const ReportValue &report) {
 }
 
 std::string memory(const ReportValue &report) {
-    const ReportValue stream = report["entries"]["stream"];
-    if (!stream) return "";
+    if (entries_of(report, "stream").empty()) return "";
     return "memory    weights " + bytes_text(report["weights_bytes"].count()) + ", derived at open " +
-           bytes_text(report["derived_bytes"].count()) + ", state " + bytes_text(stream["state_bytes"].count()) + " a stream\n";
+           bytes_text(report["derived_bytes"].count()) + ", state " + bytes_text(report["state_bytes"].count()) + " a stream\n";
+}
+
+// A line for each stream entry: block, delay, what a block costs, and what it costs to take a stream over from another.
+std::string entries(const ReportValue &report) {
+    std::string out;
+    for (const ReportValue &entry : entries_of(report, "stream")) {
+        out += out.empty() ? "entries   " : "          ";
+        out += format("block %g", entry["block"].number());
+        if (entry.has("block_ms")) out += format(" (%g ms)", entry["block_ms"].number());
+        out += format(", delay %g: %.4g calls and %s moved a block", entry["delay"].number(), entry["calls"].number(),
+                      bytes_text(static_cast<uint64_t>(entry["moved_bytes"].number())).c_str());
+        if (const ReportValue change = entry["switch"])
+            out += format(", caches %s, filled in %.4g calls, about %.3g blocks, when it takes over",
+                          bytes_text(entry["cache_bytes"].count()).c_str(), change["calls"].number(), change["blocks"].number());
+        out += "\n";
+    }
+    return out;
 }
 
 std::string unused(const ReportValue &report) {
@@ -163,7 +205,7 @@ std::string targets(const ReportValue &report) {
 
 Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
-    return title(report) + layers(report) + fusion(report) + no_stream(report) + memory(report) + unused(report) + targets(report);
+    return title(report) + layers(report) + fusion(report) + no_stream(report) + entries(report) + memory(report) + unused(report) + targets(report);
 } catch (const WrongType &wrong) {
     return Status::input(where + ": " + wrong.text);
 }
