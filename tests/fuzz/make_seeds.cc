@@ -65,6 +65,7 @@ test::Draft patient_model() { return test::timing_model({.block = 4, .delay = 1 
 
 void artifacts() {
     const std::pair<const char *, test::Draft> drafts[] = {{"audio", test::audio_model()},
+                                                           {"family", test::family_model()},
                                                            {"tokens", test::token_model()},
                                                            {"spotter", test::spotter_model()},
                                                            {"failing", test::failing_model()},
