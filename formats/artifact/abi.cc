@@ -18,7 +18,8 @@ uint64_t kernel_abi(const fb::Kernel &kernel) {
         hasher.update(&alignment, sizeof alignment);
         hasher.update(bounds, sizeof bounds);
         hasher.update(&dims, sizeof dims);
-        if (dims > 0) hasher.update(arg.dims()->Data(), dims * sizeof(fb::Dim)); // a fixed little-endian struct
+        if (dims > 0)
+            hasher.update(arg.dims()->Data(), dims * sizeof(fb::Dim)); // a fixed little-endian struct
     }
     uint8_t digest[hash_bytes];
     hasher.finish(digest);

@@ -1,4 +1,5 @@
-// CPU features a code variant may need, as bits of CodeVariant.features. The numbers are part of the format: append, never renumber.
+// CPU features a code variant may need, as bits of CodeVariant.features. The numbers are part of the format:
+// append, never renumber.
 #pragma once
 #include <cstdint>
 #if defined(__x86_64__)
@@ -39,18 +40,22 @@ enum Feature : uint64_t {
     feature_arm_sve = 1ull << 34,
 };
 
-inline constexpr uint64_t x86_64_v2 = feature_sse3 | feature_ssse3 | feature_sse41 | feature_sse42 | feature_popcnt | feature_cx16 | feature_lahf;
-inline constexpr uint64_t x86_64_v3 =
-    x86_64_v2 | feature_avx | feature_avx2 | feature_bmi1 | feature_bmi2 | feature_f16c | feature_fma | feature_lzcnt | feature_movbe;
-inline constexpr uint64_t x86_64_v4 = x86_64_v3 | feature_avx512f | feature_avx512bw | feature_avx512cd | feature_avx512dq | feature_avx512vl;
-inline constexpr uint64_t known_features = x86_64_v4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve;
+inline constexpr uint64_t x86_64_v2 = feature_sse3 | feature_ssse3 | feature_sse41 | feature_sse42 |
+                                      feature_popcnt | feature_cx16 | feature_lahf;
+inline constexpr uint64_t x86_64_v3 = x86_64_v2 | feature_avx | feature_avx2 | feature_bmi1 | feature_bmi2 |
+                                      feature_f16c | feature_fma | feature_lzcnt | feature_movbe;
+inline constexpr uint64_t x86_64_v4 =
+    x86_64_v3 | feature_avx512f | feature_avx512bw | feature_avx512cd | feature_avx512dq | feature_avx512vl;
+inline constexpr uint64_t known_features =
+    x86_64_v4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve;
 
 struct Host {
     uint16_t machine = 0; // 0: none of the machines above
     uint64_t features = 0;
 };
 
-// What this processor has *and* its operating system saves across context switches: a bit is set only when code may use it.
+// What this processor has *and* its operating system saves across context switches: a bit is set only when
+// code may use it.
 inline Host host() {
     Host result;
 #if defined(__x86_64__)

@@ -1,4 +1,5 @@
-// Where a place lies and how far an argument reaches: shared by the rules that check it and the runtime that uses it.
+// Where a place lies and how far an argument reaches: shared by the rules that check it and the runtime that
+// uses it.
 #pragma once
 #include "formats/artifact/schema.h"
 #include "formats/base/checked.h"
@@ -6,33 +7,51 @@
 
 namespace longwave::artifact {
 
-template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) { return vector ? vector->size() : 0; }
+template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) {
+    return vector ? vector->size() : 0;
+}
 
-// Bytes from the first to behind the last element of a buffer argument. False on overflow, an empty extent or a negative stride.
+// Bytes from the first to behind the last element of a buffer argument. False on overflow, an empty extent or
+// a negative stride.
 [[nodiscard]] inline bool span_bytes(const fb::KernelArg &arg, uint64_t *out) {
     uint64_t last = 0; // element index of the farthest element
     for (uint32_t i = 0; i < count(arg.dims()); ++i) {
         const fb::Dim *dim = arg.dims()->Get(i);
         uint64_t reach;
         if (dim->extent() == 0 || dim->stride() < 0) return false;
-        if (!checked::mul(dim->extent() - 1, static_cast<uint64_t>(dim->stride()), &reach) || !checked::add(last, reach, &last)) return false;
+        if (!checked::mul(dim->extent() - 1, static_cast<uint64_t>(dim->stride()), &reach) ||
+            !checked::add(last, reach, &last))
+            return false;
     }
     uint64_t elements;
     return checked::add(last, 1, &elements) && checked::mul(elements, bytes_of(elem_of(arg.elem())), out);
 }
 
-// First byte behind everything a place touches over all slots and tiles, when each visit touches `span` bytes.
+// First byte behind everything a place touches over all slots and tiles, when each visit touches `span`
+// bytes.
 [[nodiscard]] inline bool place_end(const fb::Place &place, uint32_t tiles, uint64_t span, uint64_t *out) {
     uint64_t slots, shift, end;
     if (place.slots() == 0 || tiles == 0) return false;
-    return checked::mul(place.slots() - 1, place.slot_bytes(), &slots) && checked::mul(tiles - 1, place.tile_bytes(), &shift) &&
-           checked::add(place.offset(), slots, &end) && checked::add(end, shift, &end) && checked::add(end, span, out);
+    return checked::mul(place.slots() - 1, place.slot_bytes(), &slots) &&
+           checked::mul(tiles - 1, place.tile_bytes(), &shift) && checked::add(place.offset(), slots, &end) &&
+           checked::add(end, shift, &end) && checked::add(end, span, out);
 }
 
 // Rows of a port: `rows` rows of `width` elements, `row_bytes` apart.
 [[nodiscard]] inline bool rows_span(uint32_t rows, uint64_t row_bytes, uint64_t used_bytes, uint64_t *out) {
     uint64_t end;
     return rows > 0 && checked::mul(rows - 1, row_bytes, &end) && checked::add(end, used_bytes, out);
+}
+
+// Bytes of a field of the state. False on overflow, an empty extent or a rank outside 1 … 6.
+[[nodiscard]] inline bool field_bytes(const fb::StateField &field, uint64_t *out) {
+    uint64_t bytes = bytes_of(elem_of(field.elem()));
+    const uint32_t rank = field.dims()->size();
+    if (rank < 1 || rank > 6) return false;
+    for (uint32_t i = 0; i < rank; ++i)
+        if (field.dims()->Get(i) == 0 || !checked::mul(bytes, field.dims()->Get(i), &bytes)) return false;
+    *out = bytes;
+    return true;
 }
 
 } // namespace longwave::artifact

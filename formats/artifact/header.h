@@ -1,4 +1,5 @@
-// The fixed front of an artifact: 256 bytes, little-endian. Everything behind it is found and trusted through it.
+// The fixed front of an artifact: 256 bytes, little-endian. Everything behind it is found and trusted through
+// it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,10 +9,12 @@ namespace longwave::artifact {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "artifacts are little-endian and used in place");
 
 inline constexpr size_t header_bytes = 256;
-inline constexpr size_t segment_alignment = 64; // of the plan and of every segment, from the start of the file
-inline constexpr size_t hash_bytes = 32;        // BLAKE2b-256
+inline constexpr size_t segment_alignment =
+    64;                                  // of the plan and of every segment, from the start of the file
+inline constexpr size_t hash_bytes = 32; // BLAKE2b-256
 
-// A byte above 127 and both line endings: a transfer that treats the file as text breaks the magic, not the weights.
+// A byte above 127 and both line endings: a transfer that treats the file as text breaks the magic, not the
+// weights.
 inline constexpr uint8_t magic[8] = {0x89, 'L', 'W', 'A', '\r', '\n', 0x1a, '\n'};
 inline constexpr uint16_t format_major = 2; // a reader opens its own major
 inline constexpr uint16_t format_minor = 0; // and any minor up to its own
@@ -30,12 +33,14 @@ struct Header {
     uint64_t plan_bytes;   // of the flatbuffer; zeros follow up to the next multiple of 64
     uint32_t flags;
     uint32_t reserved_flags;
-    uint8_t root[hash_bytes]; // BLAKE2b-256 of this header with root and signature zeroed, then the plan's bytes
-    uint8_t key[32];          // Ed25519 public key of the signer, zeros when unsigned; covered by the root
-    uint8_t signature[64];    // Ed25519 over the root
-    uint8_t reserved[80];     // zeros
+    uint8_t
+        root[hash_bytes];  // BLAKE2b-256 of this header with root and signature zeroed, then the plan's bytes
+    uint8_t key[32];       // Ed25519 public key of the signer, zeros when unsigned; covered by the root
+    uint8_t signature[64]; // Ed25519 over the root
+    uint8_t reserved[80];  // zeros
 };
-static_assert(sizeof(Header) == header_bytes && offsetof(Header, total_bytes) == 16 && offsetof(Header, flags) == 40 &&
-              offsetof(Header, root) == 48 && offsetof(Header, key) == 80 && offsetof(Header, signature) == 112 && offsetof(Header, reserved) == 176);
+static_assert(sizeof(Header) == header_bytes && offsetof(Header, total_bytes) == 16 &&
+              offsetof(Header, flags) == 40 && offsetof(Header, root) == 48 && offsetof(Header, key) == 80 &&
+              offsetof(Header, signature) == 112 && offsetof(Header, reserved) == 176);
 
 } // namespace longwave::artifact

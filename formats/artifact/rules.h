@@ -1,4 +1,5 @@
-// The rules themselves, one function each; private to verify.cc. Every rule may rely on those before it.
+// The rules themselves, one function each; private to verify.cc. Every rule may rely on those before it, in
+// verify.cc's order.
 #pragma once
 #include "formats/artifact/verify.h"
 
@@ -16,22 +17,30 @@ namespace cap {
 inline constexpr uint64_t file = 1ull << 40;
 inline constexpr uint64_t plan = 1ull << 30; // flatbuffers offsets are 32 bits, signed in places
 inline constexpr uint64_t space = 1ull << 40;
-inline constexpr uint32_t items = 65535; // kernels, steps of an entry, labels
+inline constexpr uint32_t items = 65535; // kernels, steps of an entry, labels, fields of the state
 inline constexpr uint32_t kernel_args = 64;
 inline constexpr uint32_t rank = 6;
 inline constexpr uint32_t extent = 1u << 24;
-inline constexpr uint32_t name = 256;
-inline constexpr uint32_t streams = 16;
-inline constexpr uint32_t entries = 64, variants = 16, segments = 64, ports = 256;
-inline constexpr uint32_t block = 1u << 24, period = 1u << 20, tiles = 1u << 20, slots = 1u << 24;
-inline constexpr uint64_t visits = 1ull << 24;   // of an entry: its steps, each as often as it has tiles
-inline constexpr uint32_t delay = 1u << 20;      // ticks: a finished stream runs them through as zeros, within one pull
 inline constexpr uint64_t elements = 1ull << 38; // of one argument
+inline constexpr uint32_t name = 256;
+inline constexpr uint32_t entries = 64, streams = 16, variants = 16, segments = 64, ports = 256;
+inline constexpr uint32_t block = 1u << 24, period = 1u << 20, tiles = 1u << 20, slots = 1u << 24;
+// Of an entry: its steps, each as often as it has tiles. Of a rebuild: and as it has firings.
+inline constexpr uint64_t visits = 1ull << 24;
+// Ticks: a finished stream runs them through as zeros, within one pull.
+inline constexpr uint32_t delay = 1u << 20;
+// What zero steps clear in a block, in times everything the entry has.
+inline constexpr uint32_t clears = 4;
+// Units of V10 for each byte of the plan. Real plans need a thirtieth of one: a call takes hundreds of bytes
+// to say what it touches, and touches a few pieces.
+inline constexpr uint64_t work = 4;
 } // namespace cap
 
-inline Broken broken(uint8_t rule, const char *text, uint64_t a = 0, uint64_t b = 0) { return {rule, text, a, b, false}; }
+inline Broken broken(uint8_t rule, const char *text, uint64_t a = 0, uint64_t b = 0) {
+    return {rule, text, a, b, false};
+}
 
-// rules_file.cc: header, container, hashes
+// rules_file.cc: header, container, hashes, what this machine can take
 Broken v1_length(const Subject &);
 Broken v2_magic_and_version(const Subject &);
 Broken v3_declared_size(const Subject &);
@@ -43,18 +52,19 @@ Broken v17_variant(const Subject &);
 Broken v19_hashes(const Subject &);
 Broken v20_memory(const Subject &);
 
-// rules_plan.cc: the plan's numbers and names
-Broken v6_caps(const Subject &);
-Broken v7_sizes(const Subject &);
-Broken v11_kernels(const Subject &);
-Broken v13_indices(const Subject &);
-Broken v15_state(const Subject &);
-Broken v16_names(const Subject &);
-Broken v18_values(const Subject &);
+// The plan's numbers and names, before anything is said about memory.
+Broken v6_caps(const Subject &);     // rules_caps.cc
+Broken v7_sizes(const Subject &);    // rules_caps.cc
+Broken v11_kernels(const Subject &); // rules_indices.cc
+Broken v13_indices(const Subject &); // rules_indices.cc
+Broken v15_state(const Subject &);   // rules_state.cc
+Broken v16_names(const Subject &);   // rules_names.cc
+Broken v18_values(const Subject &);  // rules_values.cc
 
-// rules_calls.cc: what each step does to memory
-Broken v12_calls(const Subject &);
-Broken v10_lifetimes(const Subject &);
-Broken v14_single_writes(const Subject &);
+// What the steps do to memory.
+Broken v12_calls(const Subject &); // rules_calls.cc, and its ports in rules_ports.cc
+Broken v12_ports(const Subject &, const fb::Entry &);
+Broken v10_lifetimes(const Subject &);     // rules_lifetimes.cc
+Broken v14_single_writes(const Subject &); // rules_overlap.cc
 
 } // namespace longwave::artifact

@@ -8,60 +8,80 @@
 namespace longwave::artifact {
 
 Broken v1_length(const Subject &s) {
-    if (!s.request.file || s.request.size < header_bytes) return broken(1, "shorter than a header: bytes, needed", s.request.size, header_bytes);
-    if (s.request.size > cap::file) return broken(1, "longer than the format allows: bytes, limit", s.request.size, cap::file);
+    if (s.request.size < header_bytes)
+        return broken(1, "shorter than a header: bytes, needed", s.request.size, header_bytes);
+    if (s.request.size > cap::file)
+        return broken(1, "longer than the format allows: bytes, limit", s.request.size, cap::file);
     return {};
 }
 
 Broken v2_magic_and_version(const Subject &s) {
     const Header &h = *s.header;
-    if (memcmp(h.magic, magic, sizeof magic) != 0) return broken(2, "not a Longwave artifact: the magic differs");
-    if (h.major != format_major) return broken(2, "another major format version: found, read here", h.major, format_major);
-    if (h.minor > format_minor) return broken(2, "a newer minor format version: found, read here", h.minor, format_minor);
-    if (h.header_bytes != header_bytes) return broken(2, "header size: found, expected", h.header_bytes, header_bytes);
+    if (memcmp(h.magic, magic, sizeof magic) != 0)
+        return broken(2, "not a Longwave artifact: the magic differs");
+    if (h.major != format_major)
+        return broken(2, "another major format version: found, read here", h.major, format_major);
+    if (h.minor > format_minor)
+        return broken(2, "a newer minor format version: found, read here", h.minor, format_minor);
+    if (h.header_bytes != header_bytes)
+        return broken(2, "header size: found, expected", h.header_bytes, header_bytes);
     return {};
 }
 
 Broken v3_declared_size(const Subject &s) {
     const Header &h = *s.header;
-    if (h.total_bytes != s.request.size) return broken(3, "file size: declared, found", h.total_bytes, s.request.size);
-    if (h.plan_offset != header_bytes) return broken(3, "plan offset: found, expected", h.plan_offset, header_bytes);
+    if (h.total_bytes != s.request.size)
+        return broken(3, "file size: declared, found", h.total_bytes, s.request.size);
+    if (h.plan_offset != header_bytes)
+        return broken(3, "plan offset: found, expected", h.plan_offset, header_bytes);
     if (h.plan_bytes > cap::plan || !checked::inside(h.plan_offset, h.plan_bytes, s.request.size))
-        return broken(3, "the plan reaches beyond the file: plan bytes, file bytes", h.plan_bytes, s.request.size);
+        return broken(3, "the plan reaches beyond the file: plan bytes, file bytes", h.plan_bytes,
+                      s.request.size);
     if (s.request.front && !checked::inside(h.plan_offset, h.plan_bytes, s.request.front_size))
-        return broken(3, "the plan changed its size while it was read: plan bytes, bytes read", h.plan_bytes, s.request.front_size);
+        return broken(3, "the plan changed its size while it was read: plan bytes, bytes read", h.plan_bytes,
+                      s.request.front_size);
     return {};
 }
 
 Broken v4_flags(const Subject &s) {
     const Header &h = *s.header;
-    if ((h.flags & ~known_flags) != 0 || h.reserved_flags != 0) return broken(4, "unknown flag bits: flags, known", h.flags, known_flags);
+    if ((h.flags & ~known_flags) != 0 || h.reserved_flags != 0)
+        return broken(4, "unknown flag bits: flags, known", h.flags, known_flags);
     for (size_t i = 0; i < sizeof h.reserved; ++i)
-        if (h.reserved[i] != 0) return broken(4, "reserved header byte is not zero: byte, value", offsetof(Header, reserved) + i, h.reserved[i]);
+        if (h.reserved[i] != 0)
+            return broken(4, "reserved header byte is not zero: byte, value", offsetof(Header, reserved) + i,
+                          h.reserved[i]);
     if (!(h.flags & flag_signed)) {
         for (size_t i = 0; i < sizeof h.key; ++i)
-            if (h.key[i] != 0) return broken(4, "an unsigned artifact carries a key: byte, value", offsetof(Header, key) + i, h.key[i]);
+            if (h.key[i] != 0)
+                return broken(4, "an unsigned artifact carries a key: byte, value", offsetof(Header, key) + i,
+                              h.key[i]);
         for (size_t i = 0; i < sizeof h.signature; ++i)
             if (h.signature[i] != 0)
-                return broken(4, "an unsigned artifact carries a signature: byte, value", offsetof(Header, signature) + i, h.signature[i]);
+                return broken(4, "an unsigned artifact carries a signature: byte, value",
+                              offsetof(Header, signature) + i, h.signature[i]);
     }
     return {};
 }
 
 Broken v5_flatbuffer(Subject &s) {
     const uint64_t size = s.header->plan_bytes;
-    // The library's own checks of the size are assertions, so ours come first. No real plan is smaller than this.
+    // The library's own checks of the size are assertions, so ours come first. No real plan is smaller than
+    // this.
     if (size < 64 || size > cap::plan) return broken(5, "size of the plan: bytes, least", size, 64);
-    // A table takes at least eight bytes with its offset and vtable share; more tables than that can only come from sharing, which no writer does.
+    // A table takes sixteen bytes with its offset and two fields, and real ones take fifty; more tables than
+    // that can only come from sharing, which no writer does.
     flatbuffers::Verifier::Options options;
     options.max_depth = 16;
-    options.max_tables = static_cast<flatbuffers::uoffset_t>(size / 8 + 16);
+    options.max_tables = static_cast<flatbuffers::uoffset_t>(size / 16 + 64);
     options.check_nested_flatbuffers = false; // there are none
     const uint8_t *bytes = s.front + s.header->plan_offset;
     flatbuffers::Verifier verifier(bytes, size, options);
-    if (!fb::VerifyPlanBuffer(verifier)) return broken(5, "the plan is not a well-formed flatbuffer: bytes", size);
+    if (!fb::VerifyPlanBuffer(verifier))
+        return broken(5, "the plan is not a well-formed flatbuffer: bytes", size);
     const fb::Plan *plan = fb::GetPlan(bytes);
-    // The verifier aligns a vector's length but not its elements; the only elements wider than a length are these.
+    // The verifier aligns a vector's length but not its elements; the only elements wider than a length are
+    // these.
     for (uint32_t v = 0; v < plan->variants()->size(); ++v)
         if (reinterpret_cast<uintptr_t>(plan->variants()->Get(v)->scratch()->Data()) % alignof(uint64_t) != 0)
             return broken(5, "scratch sizes are not aligned: variant", v);
@@ -70,8 +90,10 @@ Broken v5_flatbuffer(Subject &s) {
 }
 
 static Broken zeros(const Subject &s, uint64_t from, uint64_t to) {
+    if (!s.request.file) return {}; // verify_front: the writer's own
     for (uint64_t i = from; i < to; ++i)
-        if (s.request.file[i] != 0) return broken(8, "padding is not zero: byte, value", i, s.request.file[i]);
+        if (s.request.file[i] != 0)
+            return broken(8, "padding is not zero: byte, value", i, s.request.file[i]);
     return {};
 }
 
@@ -80,17 +102,22 @@ Broken v8_segments(const Subject &s) {
     for (uint32_t i = 0; i < s.plan->segments()->size(); ++i) {
         const fb::Segment &segment = *s.plan->segments()->Get(i);
         uint64_t begin;
-        if (!checked::align(end, segment_alignment, &begin)) return broken(8, "segment offset overflows: segment", i);
-        if (segment.offset() != begin) return broken(8, "segments are out of order, overlap or leave a gap: segment, offset", i, segment.offset());
+        if (!checked::align(end, segment_alignment, &begin))
+            return broken(8, "segment offset overflows: segment", i);
+        if (segment.offset() != begin)
+            return broken(8, "segments are out of order, overlap or leave a gap: segment, offset", i,
+                          segment.offset());
         if (segment.size() == 0 || !checked::inside(begin, segment.size(), s.request.size))
-            return broken(8, "a segment is empty or reaches beyond the file: segment, size", i, segment.size());
+            return broken(8, "a segment is empty or reaches beyond the file: segment, size", i,
+                          segment.size());
         if (Broken b = zeros(s, end, begin)) return b;
         end = begin + segment.size();
         switch (segment.kind()) {
         case fb::SegmentKind::weights: ++weights; break;
         case fb::SegmentKind::golden: ++golden; break;
         case fb::SegmentKind::code: break;
-        default: return broken(8, "unknown segment kind: segment, kind", i, static_cast<uint64_t>(segment.kind()));
+        default:
+            return broken(8, "unknown segment kind: segment, kind", i, static_cast<uint64_t>(segment.kind()));
         }
         if (segment.kind() == fb::SegmentKind::weights && segment.size() != s.plan->weights_bytes())
             return broken(8, "size of the weights: segment, plan", segment.size(), s.plan->weights_bytes());
@@ -112,21 +139,27 @@ Broken v9_ranges(const Subject &s) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
         const uint64_t code = plan.segments()->Get(variant.segment())->size();
         for (uint32_t k = 0; k < variant.entry()->size(); ++k)
-            if (variant.entry()->Get(k) >= code) return broken(9, "a kernel starts outside its code: variant, kernel", v, k);
+            if (variant.entry()->Get(k) >= code)
+                return broken(9, "a kernel starts outside its code: variant, kernel", v, k);
     }
     uint64_t golden = 0;
     for (const fb::Segment *segment : *plan.segments())
         if (segment->kind() == fb::SegmentKind::golden) golden = segment->size();
     for (uint32_t g = 0; g < count(plan.golden()); ++g) {
         const fb::Golden &vector = *plan.golden()->Get(g);
+        uint64_t expected = 0; // bytes of all outputs: whoever runs the vector holds them beside the segment
         for (const auto *tensors : {vector.inputs(), vector.outputs()})
             for (uint32_t t = 0; t < count(tensors); ++t) {
                 const fb::GoldenTensor &tensor = *tensors->Get(t);
                 uint64_t values, bytes;
-                if (!checked::mul(tensor.rows(), tensor.width(), &values) || !checked::mul(values, 4, &bytes) || bytes == 0 ||
-                    tensor.offset() % 4 != 0 || !checked::inside(tensor.offset(), bytes, golden))
+                if (!checked::mul(tensor.rows(), tensor.width(), &values) ||
+                    !checked::mul(values, 4, &bytes) || bytes == 0 || tensor.offset() % 4 != 0 ||
+                    !checked::inside(tensor.offset(), bytes, golden))
                     return broken(9, "a golden tensor lies outside its segment: vector, tensor", g, t);
+                if (tensors == vector.outputs()) expected += bytes;
             }
+        if (expected > golden)
+            return broken(9, "golden outputs share their bytes: vector, bytes", g, expected);
     }
     return {};
 }
@@ -135,14 +168,16 @@ Broken v17_variant(const Subject &s) {
     const fb::Plan &plan = *s.plan;
     for (uint32_t v = 0; v < plan.variants()->size(); ++v)
         if ((plan.variants()->Get(v)->features() & ~known_features) != 0)
-            return broken(17, "a code variant needs a feature this version does not know: variant, features", v, plan.variants()->Get(v)->features());
+            return broken(17, "a code variant needs a feature this version does not know: variant, features",
+                          v, plan.variants()->Get(v)->features());
     const Host *host = s.request.host;
     if (!host || plan.kernels()->size() == 0) return {};
     for (const fb::CodeVariant *variant : *plan.variants())
         if (variant->machine() == host->machine && (variant->features() & ~host->features) == 0 &&
             (!s.request.variant || equal(*variant->target(), s.request.variant)))
             return {};
-    return broken(17, "no code variant for this processor: variants, features of the processor", plan.variants()->size(), host->features);
+    return broken(17, "no code variant for this processor: variants, features of the processor",
+                  plan.variants()->size(), host->features);
 }
 
 Broken v19_hashes(const Subject &s) {
@@ -152,7 +187,8 @@ Broken v19_hashes(const Subject &s) {
     for (uint32_t i = 0; s.request.check_hashes && i < s.plan->segments()->size(); ++i) {
         const fb::Segment &segment = *s.plan->segments()->Get(i);
         hash(s.request.file + segment.offset(), segment.size(), digest);
-        if (!equal_hash(digest, segment.hash()->data())) return broken(19, "hash of a segment: segment, offset", i, segment.offset());
+        if (!equal_hash(digest, segment.hash()->data()))
+            return broken(19, "hash of a segment: segment, offset", i, segment.offset());
     }
     return {};
 }
@@ -164,14 +200,19 @@ uint64_t memory_needed(const fb::Plan &plan, uint64_t file_bytes) {
         if (entry->arena_bytes() > most) most = entry->arena_bytes();
         caches += entry->cache_bytes();
     }
-    stream += plan.state_bytes() + caches; // an arena serves all entries of a stream, for nothing in it outlives a block
+    stream += plan.state_bytes() +
+              caches; // an arena serves all entries of a stream, for nothing in it outlives a block
     return file_bytes + plan.derived_bytes() + (stream > run ? stream : run); // each at most 2^40 (V7)
 }
 
 Broken v20_memory(const Subject &s) {
-    const uint64_t needed = memory_needed(*s.plan, s.request.size);
-    if (s.request.memory_limit > 0 && needed > s.request.memory_limit) return broken(20, "memory: needed, limit", needed, s.request.memory_limit);
-    return {};
+    const uint64_t needed = memory_needed(*s.plan, s.request.size), asked = s.request.memory_limit;
+    if (asked > 0) return needed > asked ? broken(20, "memory: needed, limit", needed, asked) : Broken{};
+    const uint64_t limit = default_memory_limit(s.request.size);
+    return needed > limit
+               ? broken(20, "memory: needed, limit where none is set (64 MiB or 64 times the file)", needed,
+                        limit)
+               : Broken{};
 }
 
 } // namespace longwave::artifact

@@ -5,7 +5,9 @@
 
 namespace longwave::artifact {
 
-inline bool equal(const flatbuffers::String &a, const char *b) { return strlen(b) == a.size() && memcmp(a.Data(), b, a.size()) == 0; }
+inline bool equal(const flatbuffers::String &a, const char *b) {
+    return strlen(b) == a.size() && memcmp(a.Data(), b, a.size()) == 0;
+}
 inline bool equal(const flatbuffers::String &a, const flatbuffers::String &b) {
     return a.size() == b.size() && memcmp(a.Data(), b.Data(), a.size()) == 0;
 }

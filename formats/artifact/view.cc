@@ -35,7 +35,8 @@ const fb::CodeVariant *View::variant(uint16_t machine, uint64_t features, const 
     for (const fb::CodeVariant *variant : *plan_->variants()) {
         if (variant->machine() != machine || (variant->features() & ~features) != 0) continue;
         if (name && !equal(*variant->target(), name)) continue;
-        if (!best || __builtin_popcountll(variant->features()) > __builtin_popcountll(best->features())) best = variant;
+        if (!best || __builtin_popcountll(variant->features()) > __builtin_popcountll(best->features()))
+            best = variant;
     }
     return best;
 }

@@ -1,5 +1,5 @@
-// Read access to a verified artifact. Only verify() fills a View in: whoever holds one may follow every index, offset
-// and size in it without checking.
+// Read access to a verified artifact. Only verify() fills a View in: whoever holds one may follow every
+// index, offset and size in it without checking.
 #pragma once
 #include "formats/artifact/header.h"
 #include "formats/artifact/schema.h"
@@ -25,15 +25,16 @@ public:
     Bytes weights() const; // empty when the plan has none
     Bytes golden() const;  // empty when the plan has none
 
-    // The i-th entry of its kind, in the plan's order, or null when there are not so many. Stream 0 is the default one.
+    // The i-th entry of its kind, in the plan's order, or null when there are not so many. Stream 0 is the
+    // default one.
     const fb::Entry *prepare() const { return entry(fb::EntryKind::prepare, 0); }
     const fb::Entry *stream(uint32_t i = 0) const { return entry(fb::EntryKind::stream, i); }
     const fb::Entry *run(uint32_t i = 0) const { return entry(fb::EntryKind::run, i); }
     uint32_t streams() const { return entries(fb::EntryKind::stream); }
     uint32_t runs() const { return entries(fb::EntryKind::run); }
 
-    // The variant this processor should run: of those whose features it has, the one that needs most. With a name: that
-    // variant, if it may run here. Null when there is none.
+    // The variant this processor should run: of those whose features it has, the one that needs most. With a
+    // name: that variant, if it may run here. Null when there is none.
     const fb::CodeVariant *variant(uint16_t machine, uint64_t features, const char *name = nullptr) const;
 
 private:

@@ -12,7 +12,8 @@ namespace {
 
 using Builder = flatbuffers::FlatBufferBuilder;
 
-// A scalar that equals its default takes no bytes, so sizes and offsets must not be 0 in one pass and something else in the next: they never are 0.
+// A scalar that equals its default takes no bytes, so sizes and offsets must not be 0 in one pass and
+// something else in the next: they never are 0.
 void build(Builder &builder, const fb::PlanT &plan) {
     builder.Clear();
     builder.Finish(fb::Plan::Pack(builder, &plan), fb::PlanIdentifier());
@@ -59,11 +60,13 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector
 
     uint64_t end = header_bytes + plan_bytes;
     for (auto &segment : plan.segments) {
-        if (!checked::align(end, segment_alignment, &segment->offset) || !checked::add(segment->offset, segment->size, &end))
+        if (!checked::align(end, segment_alignment, &segment->offset) ||
+            !checked::add(segment->offset, segment->size, &end))
             return Status::internal("artifact: segment sizes overflow");
     }
     build(builder, plan);
-    if (builder.GetSize() != plan_bytes) return Status::internal("artifact: the plan's size changed with its offsets");
+    if (builder.GetSize() != plan_bytes)
+        return Status::internal("artifact: the plan's size changed with its offsets");
 
     Header header{};
     memcpy(header.magic, magic, sizeof magic);
@@ -76,7 +79,8 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector
     std::vector<uint8_t> bytes(end, 0);
     memcpy(bytes.data(), &header, sizeof header);
     memcpy(bytes.data() + header_bytes, builder.GetBufferPointer(), plan_bytes);
-    for (size_t i = 0; i < segments.size(); ++i) memcpy(bytes.data() + plan.segments[i]->offset, segments[i].bytes.data(), segments[i].bytes.size());
+    for (size_t i = 0; i < segments.size(); ++i)
+        memcpy(bytes.data() + plan.segments[i]->offset, segments[i].bytes.data(), segments[i].bytes.size());
     renew_root(bytes);
     return bytes;
 }
@@ -84,12 +88,13 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector
 Expected<std::vector<uint8_t>> write(fb::PlanT plan, const std::vector<SegmentData> &segments) {
     LW_ASSIGN(auto bytes, write_unchecked(std::move(plan), segments));
     Request request;
-    request.file = bytes.data(); // a vector of this size is aligned for the header; the segments are only hashed
+    request.file =
+        bytes.data(); // a vector of this size is aligned for the header; the segments are only hashed
     request.size = bytes.size();
     View view;
     if (const Broken broken = verify(request, &view))
-        return Status::internal("artifact: rule V" + std::to_string(broken.rule) + ": " + broken.text + " " + std::to_string(broken.a) + ", " +
-                                std::to_string(broken.b));
+        return Status::internal("artifact: rule V" + std::to_string(broken.rule) + ": " + broken.text + " " +
+                                std::to_string(broken.a) + ", " + std::to_string(broken.b));
     return bytes;
 }
 

@@ -47,9 +47,11 @@ Status write_in_place(const std::string &path, std::span<const uint8_t> bytes) {
 } // namespace
 
 Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes) {
-    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to, not replaced.
+    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to,
+    // not replaced.
     struct stat info;
-    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return Status::device(path + ": is a folder; name a file in it");
+    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+        return Status::device(path + ": is a folder; name a file in it");
     if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, bytes);
 
     const size_t slash = path.rfind('/');
@@ -77,7 +79,8 @@ Status write_file_atomically(const std::string &path, std::span<const uint8_t> b
     const int reason = errno;
     close(directory);
     errno = reason;
-    if (synced != 0 && reason != EINVAL) return failed("write its folder to the disk", path); // EINVAL: a file system without folders to sync
+    if (synced != 0 && reason != EINVAL)
+        return failed("write its folder to the disk", path); // EINVAL: a file system without folders to sync
     return {};
 }
 

@@ -23,7 +23,9 @@ struct Folder {
     }
     ~Folder() { fs::remove_all(path); }
     std::string file() const { return path + "/a.lw"; }
-    size_t entries() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator())); }
+    size_t entries() const {
+        return static_cast<size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
+    }
     std::string path;
 };
 
@@ -37,7 +39,8 @@ const std::vector<uint8_t> old_bytes = {'o', 'l', 'd'};
 } // namespace
 
 TEST_CASE("write: the same plan gives the same bytes") {
-    const auto a = artifact::write(audio_model().plan, audio_model().segments), b = artifact::write(audio_model().plan, audio_model().segments);
+    const auto a = artifact::write(audio_model().plan, audio_model().segments),
+               b = artifact::write(audio_model().plan, audio_model().segments);
     REQUIRE(a);
     REQUIRE(b);
     CHECK(*a == *b);
@@ -72,7 +75,8 @@ TEST_CASE("sign: the root is renewed, then signed; a changed byte is noticed") {
     memcpy(&header, bytes.data(), sizeof header);
     CHECK(header.flags == artifact::flag_signed);
     CHECK(crypto_sign_verify_detached(header.signature, header.root, sizeof header.root, key) == 0);
-    CHECK(check(patch(bytes, 80, {static_cast<uint8_t>(bytes[80] ^ 1)}, false)).rule == 19); // another key under the same root
+    CHECK(check(patch(bytes, 80, {static_cast<uint8_t>(bytes[80] ^ 1)}, false)).rule ==
+          19); // another key under the same root
     std::vector<uint8_t> again = bytes;
     CHECK(artifact::sign(again, key, signer));
     CHECK(again == bytes);
@@ -98,7 +102,8 @@ TEST_CASE("write_file_atomically: writes a new file and replaces an old one") {
     CHECK(contents(folder.file()).empty());
 }
 
-TEST_CASE("write_file_atomically: on any failing call the old file is whole, nothing is left behind, and the reason is told") {
+TEST_CASE("write_file_atomically: on any failing call the old file is whole, nothing is left behind, and the "
+          "reason is told") {
     const std::vector<uint8_t> bytes(5000, 7);
     struct {
         faults::Call call;
@@ -107,9 +112,12 @@ TEST_CASE("write_file_atomically: on any failing call the old file is whole, not
         const char *text;
         bool replaced; // only the folder's own sync comes after the rename
     } const cases[] = {
-        {faults::write, 0, ENOSPC, "No space left on device", false}, {faults::write, 3, ENOSPC, "No space left on device", false},
-        {faults::write, 4, EIO, "Input/output error", false},         {faults::sync, 0, EIO, "Input/output error", false},
-        {faults::rename_file, 0, EACCES, "Permission denied", false}, {faults::sync, 1, EIO, "Input/output error", true},
+        {faults::write, 0, ENOSPC, "No space left on device", false},
+        {faults::write, 3, ENOSPC, "No space left on device", false},
+        {faults::write, 4, EIO, "Input/output error", false},
+        {faults::sync, 0, EIO, "Input/output error", false},
+        {faults::rename_file, 0, EACCES, "Permission denied", false},
+        {faults::sync, 1, EIO, "Input/output error", true},
         {faults::open, 0, EMFILE, "Too many open files", true},
     };
     for (const auto &c : cases) {

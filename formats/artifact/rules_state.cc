@@ -1,0 +1,63 @@
+// V15: what a stream remembers, and what lies beside it.
+#include "formats/artifact/geometry.h"
+#include "formats/artifact/layout.h"
+#include "formats/artifact/rules.h"
+
+namespace longwave::artifact {
+
+// The fields tile the state in order, each from a multiple of 64: what is saved is what is declared.
+static Broken fields(const fb::Plan &plan, uint32_t streams) {
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < count(plan.state()); ++i) {
+        const fb::StateField &field = *plan.state()->Get(i);
+        uint64_t bytes, begin;
+        if (!field_bytes(field, &bytes) || bytes > cap::space)
+            return broken(15, "size of a field of the state: field", i);
+        if (field.kind() == fb::StateKind::copy && streams > 1)
+            return broken(15, "a copy of the past in a state that several streams share: field, streams", i,
+                          streams);
+        if (!checked::align(end, segment_alignment, &begin) || field.offset() != begin)
+            return broken(15, "fields of the state are out of order, overlap or leave a gap: field, offset",
+                          i, field.offset());
+        if (!checked::inside(begin, bytes, plan.state_bytes()))
+            return broken(15, "a field lies outside the state: field, bytes of the state", i,
+                          plan.state_bytes());
+        end = begin + bytes;
+    }
+    uint64_t whole;
+    if (!checked::align(end, segment_alignment, &whole) || whole != plan.state_bytes())
+        return broken(15, "bytes of the state: found, in its fields", plan.state_bytes(), end);
+    if (plan.state_bytes() > 0 && streams == 0)
+        return broken(15, "a state without a stream: bytes", plan.state_bytes());
+    return {};
+}
+
+Broken v15_state(const Subject &s) {
+    const fb::Plan &plan = *s.plan;
+    uint32_t streams = 0;
+    bool prepared = false;
+    for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
+        const fb::Entry &entry = *plan.entries()->Get(e);
+        const bool stream = entry.kind() == fb::EntryKind::stream;
+        streams += stream;
+        prepared |= entry.kind() == fb::EntryKind::prepare;
+        if (entry.cache_bytes() % segment_alignment != 0 || entry.arena_bytes() % segment_alignment != 0)
+            return broken(15, "cache and arena are whole multiples of 64: cache, arena", entry.cache_bytes(),
+                          entry.arena_bytes());
+        if (!stream && entry.cache_bytes() != 0)
+            return broken(15, "only a stream has a cache: entry, bytes", e, entry.cache_bytes());
+        if (entry.cache_bytes() > 0 && count(entry.rebuild()) == 0)
+            return broken(15, "a cache that nothing rebuilds: entry, bytes", e, entry.cache_bytes());
+    }
+    if (prepared != (plan.derived_bytes() > 0))
+        return broken(15, "derived bytes go with a prepare entry: bytes, prepared", plan.derived_bytes(),
+                      prepared);
+    if (Broken b = fields(plan, streams)) return b;
+    uint8_t layout[hash_bytes];
+    layout_hash(plan, layout);
+    return equal_hash(layout, plan.layout()->data())
+               ? Broken{}
+               : broken(15, "the layout's hash is not that of the fields");
+}
+
+} // namespace longwave::artifact
