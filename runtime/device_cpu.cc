@@ -1,15 +1,13 @@
 #include "runtime/device_cpu.h"
 #include "formats/artifact/geometry.h"
 #include "runtime/crew.h"
+#include "runtime/denormals.h"
 #include "runtime/memory.h"
 #include "runtime/program.h"
 #include "runtime/samples.h"
 #include "runtime/status.h"
 #include <cstring>
 #include <new>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 namespace longwave::runtime {
 
@@ -42,31 +40,6 @@ struct Session {
 namespace {
 
 using artifact::count;
-
-// While it lives, denormals are flushed to zero: a decaying state must not make a block ten times slower. Restores the
-// caller's mode.
-class FlushDenormals {
-public:
-#if defined(__x86_64__)
-    FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(static_cast<unsigned>(saved_) | 0x8040); } // FTZ, DAZ
-    ~FlushDenormals() { _mm_setcsr(static_cast<unsigned>(saved_)); }
-#elif defined(__aarch64__)
-    FlushDenormals() {
-        __asm__ volatile("mrs %0, fpcr" : "=r"(saved_));
-        const uint64_t mode = saved_ | 1ull << 24; // FZ
-        __asm__ volatile("msr fpcr, %0" ::"r"(mode));
-    }
-    ~FlushDenormals() { __asm__ volatile("msr fpcr, %0" ::"r"(saved_)); }
-#else
-    FlushDenormals() : saved_(0) {}
-    ~FlushDenormals() {}
-#endif
-    FlushDenormals(const FlushDenormals &) = delete;
-    FlushDenormals &operator=(const FlushDenormals &) = delete;
-
-private:
-    uint64_t saved_;
-};
 
 // ---- layouts: each function is called once with measuring parts and once with real ones --------------------------------
 

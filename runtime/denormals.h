@@ -1,0 +1,35 @@
+// The processor's floating-point mode while kernels run.
+#pragma once
+#include <cstdint>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace longwave::runtime {
+
+// While it lives, denormals are flushed to zero: a decaying state must not make a block ten times slower. Restores the
+// caller's mode.
+class FlushDenormals {
+public:
+#if defined(__x86_64__)
+    FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(static_cast<unsigned>(saved_) | 0x8040); } // FTZ, DAZ
+    ~FlushDenormals() { _mm_setcsr(static_cast<unsigned>(saved_)); }
+#elif defined(__aarch64__)
+    FlushDenormals() {
+        __asm__ volatile("mrs %0, fpcr" : "=r"(saved_));
+        const uint64_t mode = saved_ | 1ull << 24; // FZ
+        __asm__ volatile("msr fpcr, %0" ::"r"(mode));
+    }
+    ~FlushDenormals() { __asm__ volatile("msr fpcr, %0" ::"r"(saved_)); }
+#else
+    FlushDenormals() : saved_(0) {}
+    ~FlushDenormals() {}
+#endif
+    FlushDenormals(const FlushDenormals &) = delete;
+    FlushDenormals &operator=(const FlushDenormals &) = delete;
+
+private:
+    uint64_t saved_;
+};
+
+} // namespace longwave::runtime
