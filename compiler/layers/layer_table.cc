@@ -7,7 +7,8 @@ std::span<const LayerDef> all_layers() {
     static constexpr LayerDef table[] = {
         {"log_mel", lower_log_mel},     {"conv2d", lower_conv2d},
         {"conv1d", lower_conv1d},       {"flatten", lower_flatten},
-        {"linear", lower_linear},       {"batch_norm", lower_norm},
+        {"linear", lower_linear},       {"linear_attention", lower_linear_attention},
+        {"batch_norm", lower_norm},
         {"layer_norm", lower_norm},     {"transposed_layer_norm", lower_norm},
         {"rms_norm", lower_norm},       {"relu", lower_activation},
         {"gelu", lower_activation},     {"silu", lower_activation},

@@ -12,6 +12,7 @@ Expected<Flow> lower_embedding(Lowering &, const Layer &, std::span<const Flow>)
 Expected<Flow> lower_flatten(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_glu(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_linear(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_linear_attention(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_log_mel(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_mean_window(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_norm(Lowering &, const Layer &, std::span<const Flow>);

@@ -84,6 +84,7 @@ struct OpDef {
     bool view = false;           // overlapping rows of its input, never written: the reader's kernel reads through it
     bool reads_view = false;     // its kernel can do so
     bool prepared = false;       // computed when the model is opened, by steps that its reader adds
+    bool plain_result = false;   // its kernel applies nothing behind it
     bool channel_tiles = false;  // writes tiles of channels, so that what is fused behind it must not look across them
     // Names the kernel. Null: pointwise, part of another op's kernel, or one of several algorithms.
     Status (*kernel)(KernelCall &call) = nullptr;

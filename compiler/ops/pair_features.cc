@@ -46,6 +46,7 @@ const OpDef op_pair_features{
     .attributes = {},
     .infer = infer,
     .stream = stream,
+    .plain_result = true,
     .kernel = kernel,
     .reference = reference,
 };

@@ -57,7 +57,7 @@ std::vector<Region> fuse_regions(const ir::Graph &graph) {
                 region.output = reader->output;
                 taken[index_of(graph, reader)] = true;
             }
-        while (auto *reader = only_reader(graph, region.output)) {
+        while (auto *reader = node.op->plain_result ? nullptr : only_reader(graph, region.output)) {
             size_t next = index_of(graph, reader);
             if (taken[next] || !continues(graph, *reader, region.output) || (node.op->channel_tiles && !fits_channel_tiles(graph, *reader))) break;
             taken[next] = true;
