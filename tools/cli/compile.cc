@@ -26,7 +26,7 @@ struct Flags {
     std::string package, output, targets, convolution, dump_after, cache, kgen, sign;
     std::vector<uint32_t> blocks;
     uint32_t length = 0;
-    unsigned jobs = 0;
+    unsigned jobs = 0, walks = 20;
     bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false;
 };
 
@@ -66,8 +66,9 @@ struct Proved {
     }
 };
 
-Expected<Proved> prove(const compiler::Compiled &compiled, const ordered_json &report) {
+Expected<Proved> prove(const compiler::Compiled &compiled, const ordered_json &report, unsigned walks) {
     Proved result;
+    std::vector<Model> models;
     if (!report.contains("targets")) return result;
     for (const auto &target : report["targets"]) {
         const std::string name = target["name"];
@@ -85,8 +86,10 @@ Expected<Proved> prove(const compiler::Compiled &compiled, const ordered_json &r
             LW_ASSIGN(Proof proof, prove_stream(*model, 20, entry));
             result.proofs.push_back(std::move(proof));
         }
-        if (model->info.n_stream_entries == 1) continue;
-        LW_ASSIGN(Walk walk, walk_entries(*model, 20));
+        models.push_back(*std::move(model));
+    }
+    if (!models.empty() && models[0].info.n_stream_entries > 1) {
+        LW_ASSIGN(Walk walk, walk_entries(models, walks));
         result.walks.push_back(std::move(walk));
     }
     return result;
@@ -96,7 +99,7 @@ std::string text(const Proved &proved) {
     std::string out;
     for (const Proof &proof : proved.proofs)
         out += format("stream    %s, block %u: ", proof.variant.c_str(), proof.block) + to_text(proof) + "\n";
-    for (const Walk &walk : proved.walks) out += format("entries   %s: ", walk.variant.c_str()) + to_text(walk) + "\n";
+    for (const Walk &walk : proved.walks) out += format("entries   %s: ", walk.variants.c_str()) + to_text(walk) + "\n";
     for (const std::string &name : proved.elsewhere) out += format("          %s: not proved here: run `longwave verify` there\n", name.c_str());
     return out;
 }
@@ -143,7 +146,7 @@ Status compile(const Flags &flags) {
 
     Proved proved;
     if (!flags.no_proof) {
-        LW_ASSIGN(proved, prove(compiled, report));
+        LW_ASSIGN(proved, prove(compiled, report, flags.walks));
     }
     FILE *out = path == "-" ? stderr : stdout;
     if (flags.json) {
@@ -196,6 +199,7 @@ Command add_compile(CLI::App &program) {
     app->add_flag("--timings", flags->timings, "Print the time of every pass to stderr");
     app->add_flag("--json", flags->json, "The report and the proof as one JSON object");
     app->add_flag("--no-proof", flags->no_proof, "Skip running the artifact (golden vectors, stream = whole)");
+    app->add_option("--walks", flags->walks, "Random walks through several stream entries in the proof (default: 20)")->check(CLI::Range(1, 100000));
     app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: the user's cache folder)");
     app->add_option("--jobs", flags->jobs, "Kernels compiled at once (default: number of processors)")->check(CLI::Range(1, 1024));
     app->add_option("--kgen", flags->kgen, "The kernel compiler (default: longwave-kgen beside this program)");

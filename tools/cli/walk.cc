@@ -13,11 +13,13 @@ using Rows = std::vector<std::vector<float>>; // by output, all rows in order
 
 // What the rows of a walk are held against.
 struct Reference {
-    const Model &model;
+    const std::vector<Model> &models;
     const Sequence &in;
     size_t ticks;
     Rows whole;                // by output of a run
     std::vector<double> peaks; // likewise
+
+    const Model &model() const { return models[0]; } // what they say of themselves is the same
 };
 
 // One walk: a stream of each entry, one of which is at work.
@@ -26,10 +28,10 @@ public:
     Walker(const Reference &reference, Walk &walk, uint64_t seed) : reference_(reference), walk_(walk), random_(seed) {}
 
     Status run() {
-        for (uint32_t e = 0; e < reference_.model.info.n_stream_entries; e++)
-            for (int twin = 0; twin < 2; twin++) {
-                LW_ASSIGN(Stream stream, Stream::create(reference_.model, LW_F32, e));
-                streams_.push_back(std::move(stream));
+        for (const Model &model : reference_.models)
+            for (uint32_t stream = 0; stream < 2 * model.info.n_stream_entries; stream++) {
+                LW_ASSIGN(Stream made, Stream::create(model, LW_F32, stream / 2));
+                streams_.push_back(std::move(made));
             }
         while (at_ < reference_.ticks) LW_TRY(move());
         LW_TRY(streams_[current_].finish(keep()));
@@ -43,7 +45,7 @@ private:
         return std::min<size_t>(1 + random_.below(longest[random_.below(4)]), reference_.ticks - at_);
     }
     const void *input() const {
-        const lw_input_info &info = reference_.model.inputs[0];
+        const lw_input_info &info = reference_.model().inputs[0];
         return static_cast<const uint8_t *>(reference_.in.data(0)) + at_ * 4 * (info.kind == LW_TOKENS ? 1 : info.width);
     }
 
@@ -92,18 +94,18 @@ private:
             trace_.insert(trace_.end(), row.data, row.data + row.width);
             last_.resize(std::max<size_t>(last_.size(), row.index + 1));
             last_[row.index].assign(row.data, row.data + row.width);
-            for (size_t i = 0; i < reference_.model.run_outputs.size(); i++) {
-                const lw_output_info &output = reference_.model.run_outputs[i];
-                if (output.clock_num == 0 || reference_.model.stream_output(output.name) != static_cast<int>(row.index)) continue;
+            for (size_t i = 0; i < reference_.model().run_outputs.size(); i++) {
+                const lw_output_info &output = reference_.model().run_outputs[i];
+                if (output.clock_num == 0 || reference_.model().stream_output(output.name) != static_cast<int>(row.index)) continue;
                 if ((row.row + 1) * output.width <= reference_.whole[i].size()) compare(i, row.row, row.data);
             }
         };
     }
     // A whole output without a time axis is the stream's last row.
     Status compare_last() {
-        for (size_t i = 0; i < reference_.model.run_outputs.size(); i++) {
-            const lw_output_info &output = reference_.model.run_outputs[i];
-            const int j = reference_.model.stream_output(output.name);
+        for (size_t i = 0; i < reference_.model().run_outputs.size(); i++) {
+            const lw_output_info &output = reference_.model().run_outputs[i];
+            const int j = reference_.model().stream_output(output.name);
             if (output.clock_num != 0 || j < 0) continue;
             if (static_cast<size_t>(j) >= last_.size() || last_[static_cast<size_t>(j)].empty())
                 return Status::check(std::string("output ") + output.name + ": the stream gave no row to compare");
@@ -112,7 +114,7 @@ private:
         return {};
     }
     void compare(size_t output, uint64_t row, const float *values) {
-        const size_t width = reference_.model.run_outputs[output].width;
+        const size_t width = reference_.model().run_outputs[output].width;
         const float *expected = reference_.whole[output].data() + row * width;
         double error = 0;
         for (size_t k = 0; k < width; k++) {
@@ -128,7 +130,7 @@ private:
     const Reference &reference_;
     Walk &walk_;
     Random random_;
-    std::vector<Stream> streams_; // two of each entry
+    std::vector<Stream> streams_; // two of each entry of each variant
     size_t current_ = 0, at_ = 0;
     std::vector<float> trace_;
     Rows last_; // by stream output
@@ -140,24 +142,22 @@ bool same(const std::vector<float> &a, const std::vector<float> &b) {
 
 } // namespace
 
-Expected<Walk> walk_entries(const Model &model, unsigned walks, size_t ticks) {
+Expected<Walk> walk_entries(const std::vector<Model> &models, unsigned walks) {
     Walk walk;
-    walk.variant = model.info.variant;
     walk.limit = stream_limit;
-    const size_t capacity = model.info.has_run ? model.info.run_capacity : 100 * size_t{model.info.stream_block};
-    ticks = ticks ? std::min(ticks, capacity) : capacity;
-    const Sequence in = made_up(model, ticks, 7);
-    Reference reference{model, in, ticks, {}, {}};
-    if (model.info.has_run) {
-        LW_ASSIGN(Runner runner, Runner::create(model));
+    for (const Model &model : models) walk.variants += (walk.variants.empty() ? "" : ", ") + std::string(model.info.variant);
+    const lw_model_info &info = models.at(0).info;
+    const size_t ticks = info.has_run ? info.run_capacity : 100 * size_t{info.stream_block};
+    const Sequence in = made_up(models[0], ticks, 7);
+    Reference reference{models, in, ticks, Rows(models[0].run_outputs.size()), {}};
+    if (info.has_run) {
+        LW_ASSIGN(Runner runner, Runner::create(models[0]));
         LW_ASSIGN(reference.whole, runner.run(in));
-        for (const auto &rows : reference.whole) {
-            double peak = 0;
-            for (float value : rows) peak = std::max<double>(peak, std::fabs(value));
-            reference.peaks.push_back(peak);
-        }
-    } else {
-        reference.whole.resize(model.run_outputs.size());
+    }
+    for (const auto &rows : reference.whole) {
+        double peak = 0;
+        for (float value : rows) peak = std::max<double>(peak, std::fabs(value));
+        reference.peaks.push_back(peak);
     }
     for (; walk.walks < walks; walk.walks++) {
         Walker first(reference, walk, 100 + walk.walks);
@@ -172,7 +172,7 @@ Expected<Walk> walk_entries(const Model &model, unsigned walks, size_t ticks) {
 }
 
 nlohmann::ordered_json to_json(const Walk &walk) {
-    nlohmann::ordered_json json = {{"variant", walk.variant}, {"holds", walk.holds()}, {"walks", walk.walks}, {"switches", walk.switches}};
+    nlohmann::ordered_json json = {{"variants", walk.variants}, {"holds", walk.holds()}, {"walks", walk.walks}, {"switches", walk.switches}};
     if (walk.compared) json.update({{"rows", walk.rows}, {"largest_error", walk.largest_error}, {"limit", walk.limit}});
     json["same_bits"] = walk.same_bits;
     return json;
