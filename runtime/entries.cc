@@ -60,4 +60,10 @@ uint64_t StreamEntries::rows_per_block(const StreamEntry &own) const {
     return most;
 }
 
+uint64_t StreamEntries::most_rows() const {
+    uint64_t most = 0;
+    for (const StreamEntry &entry : *this) most = entry.rows_per_block > most ? entry.rows_per_block : most;
+    return most;
+}
+
 } // namespace longwave::runtime

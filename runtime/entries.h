@@ -51,6 +51,8 @@ public:
     const StreamEntry &largest(const StreamEntry &own, uint64_t tick, uint64_t ticks) const;
     // The most rows a block that push runs may bring.
     uint64_t rows_per_block(const StreamEntry &own) const;
+    // The most rows that a block of any entry may bring.
+    uint64_t most_rows() const;
 
 private:
     StreamEntry *entries_ = nullptr;

@@ -29,9 +29,10 @@ uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory,
                  uint8_t **session_at) {
     Parts parts(memory);
     parts.take<lw_stream>(1);
-    const uint64_t least = model.streams.rows_per_block(*request.own);
+    // Rows that waited in a stream of any entry may come in with its saved state.
+    const uint64_t least = model.streams.most_rows();
     const uint32_t wanted = request.options.queue ? request.options.queue : 64;
-    stream->rows_per_block = least;
+    stream->rows_per_block = model.streams.rows_per_block(*request.own);
     stream->queue_rows = wanted > least ? wanted : static_cast<uint32_t>(least < UINT32_MAX ? least : UINT32_MAX);
     stream->queue_row_bytes = static_cast<uint32_t>(to_line(sizeof(QueuedRow) + uint64_t{widest(*request.own->entry)} * 4));
     stream->state = parts.take<StreamState>(1);

@@ -36,7 +36,7 @@ StreamRule stream(const Node &node, std::span<const Type> in) {
     return {.carries = {{"S high", Elem::f32, dims}, {"S low", Elem::f32, dims}}};
 }
 
-void reference(const Node &node, std::span<const Array *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const size_t heads = heads_of(node), dk = in[0]->width / heads, dv = in[2]->width / heads;
     std::vector<double> s(heads * dk * dv, 0.0);
     for (size_t t = 0; t < out.rows; ++t)
