@@ -58,8 +58,8 @@ void compile(const Options &options) {
     build(builder);
     builder.finish();
 
-    Halide::Module module = builder.pipeline().compile_to_module(builder.arguments(), options.symbol, Halide::Target(target->halide),
-                                                                 Halide::LinkageType::ExternalPlusArgv);
+    const Halide::Module module = schedules::with_unaligned_arguments(builder.pipeline().compile_to_module(
+        builder.arguments(), options.symbol, Halide::Target(target->halide), Halide::LinkageType::ExternalPlusArgv));
     const uint64_t scratch = schedules::scratch_bytes(name, module);
     std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, options.out}};
     if (!options.statement.empty()) files[Halide::OutputFileType::stmt] = options.statement;

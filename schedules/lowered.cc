@@ -1,4 +1,5 @@
 #include "schedules/lowered.h"
+#include <set>
 
 namespace longwave::schedules {
 
@@ -34,6 +35,21 @@ private:
     std::string kernel_;
 };
 
+class UnalignedLoads : public Internal::IRMutator {
+    using Internal::IRMutator::visit;
+    Internal::Stmt visit(const Internal::Allocate *op) override {
+        own_.insert(op->name);
+        return Internal::IRMutator::visit(op);
+    }
+    Expr visit(const Internal::Load *op) override {
+        const Expr load = Internal::IRMutator::visit(op);
+        const auto *found = load.as<Internal::Load>();
+        if (own_.count(found->name)) return load;
+        return Internal::Load::make(found->type, found->name, found->index, found->image, found->param, found->predicate, {});
+    }
+    std::set<std::string> own_; // allocated by the kernel
+};
+
 const char *elem_name(Type type) {
     if (type == Float(32)) return "f32";
     if (type == Float(64)) return "f64";
@@ -66,6 +82,17 @@ nlohmann::json output(const KernelBuilder::OutputBuffer &output) {
 }
 
 } // namespace
+
+Module with_unaligned_arguments(const Module &module) {
+    Module unaligned(module.name(), module.target());
+    unaligned.set_any_strict_float(module.any_strict_float());
+    for (Internal::LoweredFunc function : module.functions()) {
+        function.body = UnalignedLoads().mutate(function.body);
+        unaligned.append(function);
+    }
+    for (const Buffer<> &constants : module.buffers()) unaligned.append(constants);
+    return unaligned;
+}
 
 uint64_t scratch_bytes(const std::string &kernel, const Module &module) {
     Allocations found(kernel);
