@@ -95,10 +95,25 @@ Expected<Proved> prove(const compiler::Compiled &compiled, const ordered_json &r
     return result;
 }
 
+const Proof &first_of(const std::vector<Proof> &proofs, uint32_t block) {
+    return *std::find_if(proofs.begin(), proofs.end(), [&](const Proof &p) { return p.block == block; });
+}
+
+// A line for each block, with the worst of the variants.
 std::string text(const Proved &proved) {
     std::string out;
-    for (const Proof &proof : proved.proofs)
-        out += format("stream    %s, block %u: ", proof.variant.c_str(), proof.block) + to_text(proof) + "\n";
+    for (const Proof &proof : proved.proofs) {
+        if (&proof != &first_of(proved.proofs, proof.block)) continue;
+        Proof worst = proof;
+        std::string variants;
+        for (const Proof &other : proved.proofs) {
+            if (other.block != proof.block) continue;
+            variants += (variants.empty() ? "" : ", ") + other.variant;
+            worst.largest_error = std::max(worst.largest_error, other.largest_error);
+            worst.bit_equal = worst.bit_equal && other.bit_equal;
+        }
+        out += format("stream    block %u on %s: ", proof.block, variants.c_str()) + to_text(worst) + "\n";
+    }
     for (const Walk &walk : proved.walks) out += format("entries   %s: ", walk.variants.c_str()) + to_text(walk) + "\n";
     for (const std::string &name : proved.elsewhere) out += format("          %s: not proved here: run `longwave verify` there\n", name.c_str());
     return out;
