@@ -83,12 +83,12 @@ TEST_CASE("values: one huge finite sample counts as not finite, up to the artifa
 TEST_CASE(
     "values: those that are not finite are counted where they come out, and the stream says it is poisoned") {
     Draft draft = audio_model();
-    draft.plan.sample_limit = 3.4e38f;
+    draft.plan.sample_limit = 3e38f;
     const Model model(draft);
     Stream stream(model);
     std::vector<float> x(64);
     // y overflows while they are in the FIR's reach; the sum, a double, still holds it, its rows do not.
-    x[8] = x[9] = 3.3e38f;
+    x[8] = x[9] = 3e38f;
     Rows rows;
     push_all(stream, {x.begin(), x.begin() + 8}, &rows);
     pull_all(stream, &rows);
