@@ -1,10 +1,12 @@
-// Caches: copies of the past in a form that belongs to one entry's block. The record is the state; these are made from it.
+// Caches: copies of the past in a form that belongs to one entry's block. The record is the state; these are
+// made from it.
 //
-// A cache is good for one tick, a multiple of its entry's block: the one up to which that entry has run, or would have.
-// Running a block moves it on. When another entry has run in between it is stale, and the entry may not run before
-// `rebuild`: in prefill for every entry taken up, in load and copy for those that push will come to. While push catches
-// up through smaller blocks, the caches ahead are kept current: behind each block of theirs that is complete, the steps
-// that enter new input into the cache (replay_to 0) run for that one block, so that push itself never rebuilds.
+// A cache is good for one tick, a multiple of its entry's block: the one up to which that entry has run, or
+// would have. Running a block moves it on. When another entry has run in between it is stale, and the entry
+// may not run before `rebuild`: in prefill for every entry taken up, in load and copy for those that push
+// will come to. While push catches up through smaller blocks, the caches ahead are kept current: behind each
+// block of theirs that is complete, the steps that enter new input into the cache (replay_to 0) run for that
+// one block, so that push itself never rebuilds.
 #include "runtime/stream.h"
 
 namespace longwave::runtime {
@@ -19,7 +21,9 @@ bool replay(lw_stream &stream, const StreamEntry &entry, uint32_t step, uint64_t
     return !failed || failed_kernel(stream, failed) == LW_OK;
 }
 
-uint32_t rebuild_steps(const StreamEntry &entry) { return entry.entry->rebuild() ? entry.entry->rebuild()->size() : 0; }
+uint32_t rebuild_steps(const StreamEntry &entry) {
+    return entry.entry->rebuild() ? entry.entry->rebuild()->size() : 0;
+}
 
 // As if the block before `tick` had run, for a cache that is good for its beginning.
 bool advance(lw_stream &stream, const StreamEntry &entry, uint64_t tick) {
@@ -53,7 +57,8 @@ bool rebuild(lw_stream &stream, const StreamEntry &entry) {
 
 bool take_over(lw_stream &stream) {
     for (const StreamEntry &entry : stream.model->streams)
-        if (stream.model->streams.ahead(*stream.own, stream.state->done, entry) && !rebuild(stream, entry)) return false;
+        if (stream.model->streams.ahead(*stream.own, stream.state->done, entry) && !rebuild(stream, entry))
+            return false;
     return true;
 }
 

@@ -30,7 +30,8 @@ Code::Fault Code::load(artifact::Bytes image, const uint8_t *expected_hash,
         return Fault::protect;
     }
     __builtin___clear_cache(reinterpret_cast<char *>(base_), reinterpret_cast<char *>(base_ + image.size));
-    for (uint32_t k = 0; k < entries.size(); ++k) table[k] = reinterpret_cast<Function>(base_ + entries.Get(k));
+    for (uint32_t k = 0; k < entries.size(); ++k)
+        table[k] = reinterpret_cast<Function>(base_ + entries.Get(k));
     functions_ = table;
     return Fault::none;
 }

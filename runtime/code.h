@@ -8,16 +8,17 @@ namespace longwave::runtime {
 // Every kernel has this form; what the arguments are is said in program.h and schedules/kernel.h.
 using Function = int (*)(void **args);
 
-// Filled in from an image of the artifact. Whoever links kernels into the program hands a table of their addresses to the
-// device instead: nothing behind this class knows the difference.
+// Filled in from an image of the artifact. Whoever links kernels into the program hands a table of their
+// addresses to the device instead: nothing behind this class knows the difference.
 class Code {
 public:
     enum class Fault { none, memory, hash, protect };
 
-    // Copies the image into anonymous memory, hashes it there and only then makes it executable: the file cannot change
-    // under it. `table` has room for `entries->size()` functions and lives as long as this does.
-    Fault load(artifact::Bytes image, const uint8_t *expected_hash, const flatbuffers::Vector<uint32_t> &entries,
-               Function *table);
+    // Copies the image into anonymous memory, hashes it there and only then makes it executable: the file
+    // cannot change under it. `table` has room for `entries->size()` functions and lives as long as this
+    // does.
+    Fault load(artifact::Bytes image, const uint8_t *expected_hash,
+               const flatbuffers::Vector<uint32_t> &entries, Function *table);
     void unload();
     const Function *functions() const { return functions_; }
 

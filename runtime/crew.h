@@ -1,4 +1,5 @@
-// Threads that help one caller with a whole run, asleep between runs. POSIX threads and semaphores: nothing beyond libc.
+// Threads that help one caller with a whole run, asleep between runs. POSIX threads and semaphores: nothing
+// beyond libc.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -19,10 +20,11 @@ public:
             pause();
         }
         for (;;) {
-            parked_.store(true); // sequentially consistent, as wake's exchange is: one of the two sees the other
+            // Sequentially consistent, as wake's exchange is: one of the two sees the other.
+            parked_.store(true);
             if (ready()) {
                 if (parked_.exchange(false)) return;
-                sleep(); // someone took the flag: his post is on its way and must not be left for the next wait
+                sleep(); // someone took the flag: his post is on its way, and is not for the next wait
                 return;
             }
             sleep();
@@ -52,17 +54,19 @@ public:
         Parking parking;
         uint32_t worker = 0;
     };
-    static constexpr uint32_t most = 256;              // workers, the caller among them
+    static constexpr uint32_t most = 256;             // workers, the caller among them
     static constexpr uint64_t stack_bytes = 1u << 18; // of each helper: kernels take their scratch elsewhere
 
     Crew() = default;
     Crew(const Crew &) = delete;
-    // Starts workers − 1 threads; `helpers` is memory for as many. False: the system gives no more (none is left running).
+    // Starts workers − 1 threads; `helpers` is memory for as many. False: the system gives no more (none is
+    // left running).
     bool start(uint32_t workers, Helper *helpers);
     void stop();
     uint32_t workers() const { return n_helpers_ + 1; }
 
-    // work(context, w) on the calling thread (w = 0) and on every helper (w = 1 …); returns when all have returned.
+    // work(context, w) on the calling thread (w = 0) and on every helper (w = 1 …); returns when all have
+    // returned.
     void run(Work work, void *context);
 
 private:
@@ -72,7 +76,7 @@ private:
     uint32_t n_helpers_ = 0;
     Work work_ = nullptr; // null: go home
     void *context_ = nullptr;
-    std::atomic<uint64_t> call_{0};  // counts run()s
+    std::atomic<uint64_t> call_{0}; // counts run()s
     std::atomic<uint32_t> busy_{0};
     Parking caller_;
 };

@@ -1,4 +1,5 @@
-// The decision rule of a keyword spotter: rows of scores in, at most one event a row out. Pure arithmetic on memory the owner provides.
+// The decision rule of a keyword spotter: rows of scores in, at most one event a row out. Pure arithmetic on
+// memory the owner provides.
 #pragma once
 #include "runtime/memory.h"
 #include <cstdint>
@@ -21,7 +22,8 @@ struct Detection {
 
 class Decision {
 public:
-    // Takes its memory from `parts` (which may only measure). Fill in thresholds() before the first row: above 1 a word never fires.
+    // Takes its memory from `parts` (which may only measure). Fill in thresholds() before the first row:
+    // above 1 a word never fires.
     void build(const DecisionSettings &settings, Parts &parts);
     void reset();
     // One score a label. True when a word fires.
@@ -39,8 +41,9 @@ private:
     DecisionSettings settings_;
     float *threshold_ = nullptr; // [labels]
     float *average_ = nullptr;   // [labels]
-    float *ring_ = nullptr;      // [window][labels]: zero before the first row, so that half a window does not fire
-    uint64_t *risen_ = nullptr;  // [labels] row since which the label's own score has been above its release level, + 1; 0: it is below
+    float *ring_ = nullptr;      // [window][labels], zero before the first row: half a window does not fire
+    // [labels] row since which the label's own score has been above its release level, + 1; 0: it is below
+    uint64_t *risen_ = nullptr;
     uint32_t *fallen_ = nullptr; // [labels] rows it has been below since
     uint64_t rows_ = 0;
     uint32_t top_ = nobody, count_ = 0; // label on top and at its threshold, and for how many rows

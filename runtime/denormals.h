@@ -7,12 +7,14 @@
 
 namespace longwave::runtime {
 
-// While it lives, denormals are flushed to zero: a decaying state must not make a block ten times slower. Restores the
-// caller's mode.
+// While it lives, denormals are flushed to zero: a decaying state must not make a block ten times slower.
+// Restores the caller's mode.
 class FlushDenormals {
 public:
 #if defined(__x86_64__)
-    FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(static_cast<unsigned>(saved_) | 0x8040); } // FTZ, DAZ
+    FlushDenormals() : saved_(_mm_getcsr()) {
+        _mm_setcsr(static_cast<unsigned>(saved_) | 0x8040);
+    } // FTZ, DAZ
     ~FlushDenormals() { _mm_setcsr(static_cast<unsigned>(saved_)); }
 #elif defined(__aarch64__)
     FlushDenormals() {

@@ -1,9 +1,10 @@
-// The seam between what a stream or runner means and what computes it: everything that touches the memory of a state, a cache or an
-// arena goes through these few functions, and no pointer into that memory comes out of them.
+// The seam between what a stream or runner means and what computes it: everything that touches the memory of
+// a state, a cache or an arena goes through these few functions, and no pointer into that memory comes out of
+// them.
 //
-// A device keeps a model (weights, derived space, one immutable program for each entry, shared by all) and sessions (the
-// memory of one stream or runner and what its calls write). Movement between blocks is data, offsets and scalars computed
-// from block numbers, so that a device may record a block once and replay it.
+// A device keeps a model (weights, derived space, one immutable program for each entry, shared by all) and
+// sessions (the memory of one stream or runner and what its calls write). Movement between blocks is data,
+// offsets and scalars computed from block numbers, so that a device may record a block once and replay it.
 #pragma once
 #include "formats/artifact/view.h"
 #include "longwave/longwave.h"
@@ -52,11 +53,14 @@ struct Extent {
 
 // Where a place begins in firing f.
 inline uint64_t offset_of(const fb::Place &place, uint64_t firing) {
-    return place.offset() + (place.slots() > 1 ? (firing + place.slot_add()) % place.slots() : 0) * place.slot_bytes();
+    return place.offset() +
+           (place.slots() > 1 ? (firing + place.slot_add()) % place.slots() : 0) * place.slot_bytes();
 }
 
 // For messages.
-inline const char *name_of(const fb::Step *step) { return step->name() ? step->name()->c_str() : "unnamed step"; }
+inline const char *name_of(const fb::Step *step) {
+    return step->name() ? step->name()->c_str() : "unnamed step";
+}
 
 struct Device {
     // ---- models
@@ -68,7 +72,8 @@ struct Device {
     // ---- sessions: the entries of one kind over one state (stream) or none (run)
     uint64_t (*session_bytes)(const ModelSource &source, fb::EntryKind kind, uint32_t workers);
     // In memory of that size, 64-aligned. The contents of state, caches and arena are undefined.
-    lw_status (*begin)(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, uint8_t *memory, Session **out);
+    lw_status (*begin)(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
+                       Session **out);
     void (*end)(Session *session);
 
     // ---- memory of a session

@@ -30,9 +30,9 @@ struct Worker {
 struct Session {
     const DeviceModel *model = nullptr;
     uint8_t *state = nullptr, *arena = nullptr;
-    uint8_t **caches = nullptr;       // of each entry
+    uint8_t **caches = nullptr; // of each entry
     Worker *workers = nullptr;
-    Frame *rebuild = nullptr;         // of each entry
+    Frame *rebuild = nullptr; // of each entry
     Crew::Helper *helpers = nullptr;
     Crew crew;
 };
@@ -41,7 +41,7 @@ namespace {
 
 using artifact::count;
 
-// ---- layouts: each function is called once with measuring parts and once with real ones --------------------------------
+// ---- layouts: each function is called once with measuring parts and once with real ones -------------------
 
 void lay_out_model(const fb::Plan &plan, const Function *functions, Parts &parts, DeviceModel *model) {
     const auto &kernels = *plan.kernels();
@@ -96,7 +96,8 @@ private:
     static void raise(uint64_t &most, uint64_t bytes) { most = bytes > most ? bytes : most; }
 };
 
-void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t workers, Parts &parts, Session *session) {
+void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t workers, Parts &parts,
+                  Session *session) {
     const fb::Plan &plan = source.view->plan();
     const Shared shared(source, kind);
     const uint32_t entries = plan.entries()->size();
@@ -123,7 +124,8 @@ Spaces spaces_of(const Session &session, uint32_t entry) {
     const DeviceModel &model = *session.model;
     Spaces spaces;
     auto at = [&](fb::Space space) -> uint8_t *& { return spaces.at[static_cast<size_t>(space)]; };
-    // Kernels take their inputs through the same descriptor as their outputs; V12 keeps every output out of the weights.
+    // Kernels take their inputs through the same descriptor as their outputs; V12 keeps every output out of
+    // the weights.
     at(fb::Space::weights) = const_cast<uint8_t *>(model.source.view->weights().data);
     at(fb::Space::derived) = model.derived.data;
     at(fb::Space::state) = session.state;
@@ -133,8 +135,8 @@ Spaces spaces_of(const Session &session, uint32_t entry) {
 }
 
 // With `model` null it only measures.
-uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t workers, const DeviceModel *model,
-                         uint8_t *memory, Session **out) {
+uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t workers,
+                         const DeviceModel *model, uint8_t *memory, Session **out) {
     Parts parts(memory);
     Session measuring, *session = parts.take<Session>(1);
     session = session ? new (session) Session{} : &measuring;
@@ -153,13 +155,14 @@ uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t
                 ->build(entry.steps(), kernels, spaces, worker ? &worker->scratch : nullptr, parts);
         }
         (session->rebuild ? new (session->rebuild + e) Frame{} : &frame)
-            ->build(entry.rebuild(), kernels, spaces, session->workers ? &session->workers->scratch : nullptr, parts);
+            ->build(entry.rebuild(), kernels, spaces, session->workers ? &session->workers->scratch : nullptr,
+                    parts);
     }
     if (out) *out = session;
     return parts.used();
 }
 
-// ---- models ------------------------------------------------------------------------------------------------------------
+// ---- models -----------------------------------------------------------------------------------------------
 
 uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
     return lay_out_session(source, kind, workers, nullptr, nullptr, nullptr);
@@ -175,7 +178,8 @@ lw_status no_memory(const char *what, uint64_t bytes) {
     return fail(LW_NO_MEMORY, {"no memory for ", what, ": ", bytes, " bytes"});
 }
 
-lw_status begin(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, uint8_t *memory, Session **out) {
+lw_status begin(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
+                Session **out) {
     Session *session = nullptr;
     lay_out_session(model.source, kind, workers, &model, memory, &session);
     if (!session->crew.start(workers, session->helpers))
@@ -216,7 +220,8 @@ void close(DeviceModel *model) {
 lw_status open(const ModelSource &source, DeviceModel **out) {
     const fb::Plan &plan = source.view->plan();
     Block tables;
-    if (!tables.allocate(*source.allocator, model_bytes(plan))) return no_memory("programs", model_bytes(plan));
+    if (!tables.allocate(*source.allocator, model_bytes(plan)))
+        return no_memory("programs", model_bytes(plan));
     Parts parts(tables.data);
     DeviceModel *model = new (parts.take<DeviceModel>(1)) DeviceModel{};
     model->source = source;
@@ -234,7 +239,7 @@ lw_status open(const ModelSource &source, DeviceModel **out) {
     return status;
 }
 
-// ---- memory of a session -----------------------------------------------------------------------------------------------
+// ---- memory of a session ----------------------------------------------------------------------------------
 
 uint8_t *at(const Session &session, const Area &area) {
     switch (area.space) {
@@ -249,11 +254,16 @@ uint8_t *at(const Session &session, const Area &area) {
 
 void clear(Session &session, const Area &area) { memset(at(session, area), 0, area.bytes); }
 
-void copy(Session &to, const Session &from, const Area &area) { memcpy(at(to, area), at(from, area), area.bytes); }
+void copy(Session &to, const Session &from, const Area &area) {
+    memcpy(at(to, area), at(from, area), area.bytes);
+}
 
-void write(Session &session, const Area &area, const uint8_t *from) { memcpy(at(session, area), from, area.bytes); }
+void write(Session &session, const Area &area, const uint8_t *from) {
+    memcpy(at(session, area), from, area.bytes);
+}
 
-void read(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to, uint64_t to_stride) {
+void read(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
+          uint64_t to_stride) {
     const uint8_t *from = at(session, area);
     for (uint64_t r = 0; r < rows; ++r) memcpy(to + r * to_stride, from + r * stride, area.bytes);
 }
@@ -262,7 +272,7 @@ uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples 
     return convert(samples, at(session, area), stride);
 }
 
-// ---- work --------------------------------------------------------------------------------------------------------------
+// ---- work -------------------------------------------------------------------------------------------------
 
 // The tiles of one step, taken by whoever is free: which worker computes a tile changes no bit of it.
 struct Tiles {
@@ -282,7 +292,8 @@ struct Tiles {
         for (;;) {
             const uint32_t tile = tiles.next.fetch_add(1, std::memory_order_relaxed);
             if (tile >= tiles.call->tiles || tiles.failed.load(std::memory_order_relaxed)) return;
-            if (!tiles.program->run(*tiles.call, frame, tiles.firing, tile, *tiles.extent)) tiles.failed = true;
+            if (!tiles.program->run(*tiles.call, frame, tiles.firing, tile, *tiles.extent))
+                tiles.failed = true;
         }
     }
 };
@@ -315,13 +326,14 @@ const fb::Step *rebuild(Session &session, uint32_t entry, uint32_t step, uint64_
     const FlushDenormals mode;
     const Program &program = session.model->rebuild[entry];
     for (uint32_t tile = 0; tile < program[step].tiles; ++tile)
-        if (!program.run(program[step], session.rebuild[entry], firing, tile, Extent{})) return program[step].plan;
+        if (!program.run(program[step], session.rebuild[entry], firing, tile, Extent{}))
+            return program[step].plan;
     return nullptr;
 }
 
 } // namespace
 
-const Device cpu_device = {needs, open, close, session_bytes, begin, end, clear,
-                           copy,  write, read, put, run, rebuild};
+const Device cpu_device = {needs, open,  close, session_bytes, begin, end,    clear,
+                           copy,  write, read,  put,           run,   rebuild};
 
 } // namespace longwave::runtime

@@ -39,7 +39,8 @@ const StreamEntry &StreamEntries::at(const StreamEntry &own, uint64_t tick) cons
 
 bool StreamEntries::ahead(const StreamEntry &own, uint64_t tick, const StreamEntry &entry) const {
     if (&entry == &own) return true;
-    const uint64_t first = (tick + entry.block - 1) / entry.block * entry.block; // from there on a larger one, or this
+    // From there on it is this one, or a larger.
+    const uint64_t first = (tick + entry.block - 1) / entry.block * entry.block;
     const uint64_t until = (tick + own.block - 1) / own.block * own.block;
     return first < until && &at(own, first) == &entry;
 }

@@ -2,9 +2,9 @@
 //
 // Any entry may run at a tick that its block divides. A stream belongs to one of them, its own:
 //   - at a tick that is a multiple of its block it runs its own entry;
-//   - at another (after a state saved under a smaller block was loaded) the largest entry that divides both the tick and
-//     its own block. Such an entry goes on fitting until a larger one takes over, so entries only grow until the own is
-//     reached, and each is taken up at most once.
+//   - at another (after a state saved under a smaller block was loaded) the largest entry whose block divides
+//     both the tick and its own block. Such an entry goes on fitting until a larger one takes over, so
+//     entries only grow until the own is reached, and each is taken up at most once.
 // That is a function of the stream's options and the tick alone: never of how much was pushed.
 #pragma once
 #include "formats/artifact/schema.h"
@@ -18,7 +18,7 @@ struct StreamEntry {
     const fb::Entry *entry = nullptr;
     uint32_t index = 0; // in the plan
     uint64_t block = 0;
-    Rows *rows = nullptr; // of each output
+    Rows *rows = nullptr;        // of each output
     uint64_t rows_per_block = 0; // most rows a block brings, by the ports that could fire together
     bool cached() const { return entry->cache_bytes() > 0; }
 };
@@ -46,8 +46,8 @@ public:
     const StreamEntry &at(const StreamEntry &own, uint64_t tick) const;
     // Whether push may come to run `entry` between this tick and the next multiple of the own block.
     bool ahead(const StreamEntry &own, uint64_t tick, const StreamEntry &entry) const;
-    // What prefill runs at a multiple of the own block, with `ticks` at hand (at least a block of the own): the largest
-    // entry that fits and leaves the own one a block to end with.
+    // What prefill runs at a multiple of the own block, with `ticks` at hand (at least a block of the own):
+    // the largest entry that fits and leaves the own one a block to end with.
     const StreamEntry &largest(const StreamEntry &own, uint64_t tick, uint64_t ticks) const;
     // The most rows a block that push runs may bring.
     uint64_t rows_per_block(const StreamEntry &own) const;

@@ -35,7 +35,8 @@ bool File::read(uint8_t *to, uint64_t bytes) {
             error_ = n < 0 ? errno : EIO; // shorter than it was
             return false;
         }
-        to += n, bytes -= static_cast<uint64_t>(n);
+        to += n;
+        bytes -= static_cast<uint64_t>(n);
     }
     return true;
 }

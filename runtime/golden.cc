@@ -25,9 +25,12 @@ struct Check {
     Block values; // what the entry gave, output after output
 };
 
-const uint8_t *golden_bytes(const lw_model &model, const fb::GoldenTensor &tensor) { return model.view.golden().data + tensor.offset(); }
+const uint8_t *golden_bytes(const lw_model &model, const fb::GoldenTensor &tensor) {
+    return model.view.golden().data + tensor.offset();
+}
 
-// |got − expected| over the peak of the expected values, largest. Values that are no number count as infinite.
+// |got − expected| over the peak of the expected values, largest. Values that are no number count as
+// infinite.
 double error_of(const uint8_t *expected, const uint8_t *got, uint64_t n) {
     float peak = 0, worst = 0;
     for (uint64_t i = 0; i < n; ++i) {
@@ -45,7 +48,8 @@ double error_of(const uint8_t *expected, const uint8_t *got, uint64_t n) {
 
 lw_status run_whole(Check &check, const fb::Golden &golden, uint8_t *const *outputs) {
     const fb::Plan &plan = check.model.plan();
-    const uint32_t n_in = count(golden.inputs()), n_out = count(plan.entries()->Get(golden.entry())->outputs());
+    const uint32_t n_in = count(golden.inputs()),
+                   n_out = count(plan.entries()->Get(golden.entry())->outputs());
     lw_tensor in[256] = {}, out[256] = {}; // V6: at most so many ports
     for (uint32_t i = 0; i < n_in; ++i) {
         const fb::GoldenTensor &tensor = *golden.inputs()->Get(i);
@@ -115,7 +119,8 @@ lw_status make_room(Check &check, const fb::Golden &golden, uint8_t **outputs) {
         return fail(LW_NO_MEMORY, {"no memory for a golden vector: ", measure.used(), " bytes"});
     memset(check.values.data, 0xff, check.values.size); // not numbers: a row that never comes is an error
     Parts parts(check.values.data);
-    for (const fb::GoldenTensor *tensor : *golden.outputs()) *outputs++ = parts.take<uint8_t>(bytes_of(*tensor));
+    for (const fb::GoldenTensor *tensor : *golden.outputs())
+        *outputs++ = parts.take<uint8_t>(bytes_of(*tensor));
     return LW_OK;
 }
 
@@ -127,12 +132,14 @@ lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
     Check check(model);
     uint8_t *outputs[256];
     if (lw_status status = make_room(check, golden, outputs)) return status;
-    if (lw_status status = stream ? run_stream(check, golden, outputs) : run_whole(check, golden, outputs)) return status;
+    if (lw_status status = stream ? run_stream(check, golden, outputs) : run_whole(check, golden, outputs))
+        return status;
     lw_status result = LW_OK;
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
         const uint64_t values = bytes_of(tensor) / 4;
-        const double error = error_of(golden_bytes(model, tensor), outputs[i], values) / double{golden.error_limit()};
+        const double error =
+            error_of(golden_bytes(model, tensor), outputs[i], values) / double{golden.error_limit()};
         if (error > *worst) *worst = error;
         if (error <= 1 || result != LW_OK) continue;
         result = fail(LW_CHECK_FAILED,

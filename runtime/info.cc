@@ -11,8 +11,10 @@ namespace {
 
 using artifact::count;
 
-static_assert(static_cast<int>(fb::Elem::f32) == LW_ELEM_F32 && static_cast<int>(fb::Elem::i32) == LW_ELEM_I32 &&
-              static_cast<int>(fb::Elem::f64) == LW_ELEM_F64 && static_cast<int>(fb::Elem::MAX) == LW_ELEM_F64);
+static_assert(static_cast<int>(fb::Elem::f32) == LW_ELEM_F32 &&
+              static_cast<int>(fb::Elem::i32) == LW_ELEM_I32 &&
+              static_cast<int>(fb::Elem::f64) == LW_ELEM_F64 &&
+              static_cast<int>(fb::Elem::MAX) == LW_ELEM_F64);
 static_assert(static_cast<int>(fb::StateKind::history) == LW_STATE_HISTORY &&
               static_cast<int>(fb::StateKind::carry) == LW_STATE_CARRY &&
               static_cast<int>(fb::StateKind::copy) == LW_STATE_COPY &&
@@ -27,7 +29,8 @@ uint32_t delay_of(const fb::Entry &entry) {
     return delay;
 }
 
-// Bytes that one firing of a step reads and writes, all tiles together; what is read and written in place counts twice.
+// Bytes that one firing of a step reads and writes, all tiles together; what is read and written in place
+// counts twice.
 double moved_by(const fb::Plan &plan, const fb::Step &step) {
     uint64_t bytes = 0;
     if (step.kind() != fb::StepKind::call) {
@@ -51,7 +54,8 @@ lw_entry_info info_of(const fb::Plan &plan, const fb::Entry &entry) {
     info.cache_bytes = entry.cache_bytes();
     double moved = 0;
     for (const fb::Step *step : *entry.steps()) {
-        if (step->kind() == fb::StepKind::call) info.calls += uint64_t{step->tiles()} * (entry.period() / step->period());
+        if (step->kind() == fb::StepKind::call)
+            info.calls += uint64_t{step->tiles()} * (entry.period() / step->period());
         moved += moved_by(plan, *step) / step->period();
     }
     info.moved_bytes = moved < 1.8e19 ? static_cast<uint64_t>(moved) : UINT64_MAX;
@@ -177,9 +181,11 @@ lw_status lw_model_run_output(const lw_model *model, uint32_t index, lw_output_i
 }
 
 lw_status lw_model_stream_output(const lw_model *model, uint32_t index, lw_output_info *info) {
-    return model ? output_info(model->view.stream(), index, info) : fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+    return model ? output_info(model->view.stream(), index, info)
+                 : fail(LW_INVALID_ARGUMENT, {"model is NULL"});
 }
 
 const char *lw_model_label(const lw_model *model, uint32_t index) {
-    return model && index < count(model->plan().labels()) ? model->plan().labels()->Get(index)->c_str() : nullptr;
+    return model && index < count(model->plan().labels()) ? model->plan().labels()->Get(index)->c_str()
+                                                          : nullptr;
 }

@@ -1,4 +1,5 @@
-// The caller's allocator, or malloc. Every block the runtime keeps comes from here: a handful at open and one for each stream or runner.
+// The caller's allocator, or malloc. Every block the runtime keeps comes from here: a handful at open and one
+// for each stream or runner.
 #pragma once
 #include "longwave/longwave.h"
 #include <cstddef>
@@ -21,7 +22,8 @@ struct Block {
     void release(const lw_allocator &allocator);
 };
 
-// Hands out the parts of a block in order, each on its own cache line. Without a block (data null) it only measures, so one function does both.
+// Hands out the parts of a block in order, each on its own cache line. Without a block (data null) it only
+// measures, so one function does both.
 class Parts {
 public:
     explicit Parts(uint8_t *data) : data_(data) {}

@@ -18,7 +18,8 @@ namespace longwave::runtime {
 const fb::Entry *largest_run(const lw_model &model) {
     const fb::Entry *largest = nullptr;
     for (const fb::Entry *entry : *model.plan().entries())
-        if (entry->kind() == fb::EntryKind::run && (!largest || entry->block() > largest->block())) largest = entry;
+        if (entry->kind() == fb::EntryKind::run && (!largest || entry->block() > largest->block()))
+            largest = entry;
     return largest;
 }
 
@@ -34,7 +35,7 @@ lw_status keep(lw_model &model, const char *what, uint64_t bytes, Block *block) 
     return block->allocate(model.allocator, bytes) ? LW_OK : no_memory(what, bytes);
 }
 
-// ---- checking ----------------------------------------------------------------------------------------------------------
+// ---- checking ---------------------------------------------------------------------------------------------
 
 lw_status refused(const Budget &budget, const artifact::Broken &broken) {
     if (broken.no_memory) {
@@ -53,9 +54,10 @@ lw_status no_variant(const lw_model &model, const char *wanted) {
     const auto &variants = *model.plan().variants();
     const char *names[4] = {"", "", "", ""};
     for (uint32_t i = 0; i < variants.size() && i < 4; ++i) names[i] = variants.Get(i)->target()->c_str();
-    return fail(LW_NO_VARIANT, {wanted ? "the code for " : "no code for this processor; there is: ", wanted ? wanted : "",
-                                wanted ? " is missing or needs another processor; there is: " : "", names[0], " ",
-                                names[1], " ", names[2], " ", names[3]});
+    return fail(LW_NO_VARIANT,
+                {wanted ? "the code for " : "no code for this processor; there is: ", wanted ? wanted : "",
+                 wanted ? " is missing or needs another processor; there is: " : "", names[0], " ", names[1],
+                 " ", names[2], " ", names[3]});
 }
 
 // Memory for the check itself, which is given back when it ends; within the budget like all other.
@@ -83,10 +85,12 @@ lw_status check(lw_model &model, const uint8_t *file, uint64_t size, const lw_op
     request.memory_limit = model.budget.limit;
     if (model.mapping) { // V20 counts the whole file, but only the plan is copied
         const uint64_t mapped = size - model.file.size;
-        request.memory_limit += mapped < UINT64_MAX - request.memory_limit ? mapped : UINT64_MAX - request.memory_limit;
+        request.memory_limit +=
+            mapped < UINT64_MAX - request.memory_limit ? mapped : UINT64_MAX - request.memory_limit;
     }
     request.memory = &memory;
-    if (const artifact::Broken broken = artifact::verify(request, &model.view)) return refused(model.budget, broken);
+    if (const artifact::Broken broken = artifact::verify(request, &model.view))
+        return refused(model.budget, broken);
 
     const artifact::Host host = artifact::host();
     model.variant = model.view.variant(host.machine, host.features, options.variant);
@@ -100,13 +104,14 @@ bool trusted(const lw_model &model, const lw_open_options &options) {
            options.check_signature(options.signature_context, header.key, header.root, header.signature) != 0;
 }
 
-// ---- making ready ------------------------------------------------------------------------------------------------------
+// ---- making ready -----------------------------------------------------------------------------------------
 
 lw_status load_code(lw_model &model, const lw_open_options &options, Function *table) {
     if (!model.variant) return LW_OK;
     if (!options.allow_unsigned_code && !trusted(model, options))
-        return fail(LW_UNSIGNED_CODE, {"the code of ", model.plan().name()->c_str(),
-                                       " has no signature that is trusted here, and allow_unsigned_code is not set"});
+        return fail(LW_UNSIGNED_CODE,
+                    {"the code of ", model.plan().name()->c_str(),
+                     " has no signature that is trusted here, and allow_unsigned_code is not set"});
     const artifact::Bytes image = model.view.segment(model.variant->segment());
     if (lw_status status = model.budget.take("code", Code::memory_for(image.size))) return status;
     const uint8_t *hash = model.plan().segments()->Get(model.variant->segment())->hash()->data();
@@ -124,7 +129,8 @@ void identify(lw_model &model) {
     artifact::Hasher hasher;
     hasher.update(model.plan().computation()->data(), model.plan().computation()->size());
     for (const fb::Segment *segment : *model.plan().segments())
-        if (segment->kind() == fb::SegmentKind::weights) hasher.update(segment->hash()->data(), artifact::hash_bytes);
+        if (segment->kind() == fb::SegmentKind::weights)
+            hasher.update(segment->hash()->data(), artifact::hash_bytes);
     hasher.update(model.plan().layout()->data(), model.plan().layout()->size());
     hasher.finish(model.identity);
 }
@@ -138,7 +144,8 @@ Function *lay_out_tables(lw_model &model, Parts &parts) {
 
 // What is left must do for a stream or, where there is none, a run.
 lw_status check_use(const lw_model &model) {
-    if (model.streams.size() == 0) return model.view.run() ? model.budget.allows("a run", runner_bytes(model, 1)) : LW_OK;
+    if (model.streams.size() == 0)
+        return model.view.run() ? model.budget.allows("a run", runner_bytes(model, 1)) : LW_OK;
     size_t size, alignment;
     if (lw_status status = lw_stream_size(&model, nullptr, &size, &alignment)) return status;
     return model.budget.allows("a stream", size);
@@ -161,7 +168,7 @@ lw_status set_up(lw_model &model, const uint8_t *file, uint64_t size, const lw_o
     return model.device->open(model.source(), &model.on_device);
 }
 
-// ---- the bytes ---------------------------------------------------------------------------------------------------------
+// ---- the bytes --------------------------------------------------------------------------------------------
 
 struct Opening {
     lw_open_options options;
@@ -171,8 +178,10 @@ struct Opening {
 lw_status begin(const lw_open_options *options, uint64_t file_bytes, Opening *opening) {
     if (!read_options(options, &opening->options))
         return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_open_options is not set"});
-    const lw_allocator &allocator = opening->options.allocator ? *opening->options.allocator : standard_allocator;
-    if (!allocator.allocate || !allocator.release) return fail(LW_INVALID_ARGUMENT, {"the allocator lacks a function"});
+    const lw_allocator &allocator =
+        opening->options.allocator ? *opening->options.allocator : standard_allocator;
+    if (!allocator.allocate || !allocator.release)
+        return fail(LW_INVALID_ARGUMENT, {"the allocator lacks a function"});
     Budget budget;
     budget.given = opening->options.memory_limit > 0;
     budget.limit = budget.given ? opening->options.memory_limit : artifact::default_memory_limit(file_bytes);
@@ -204,7 +213,8 @@ lw_status take_file(lw_model &model, File &file, const char *path, bool map, con
     if (map) {
         model.mapping = *bytes = file.map();
         if (!model.mapping) return fail(LW_IO, {path, ": cannot be mapped: errno ", uint64_t(file.error())});
-        if (lw_status status = keep(model, "the plan", header.plan_offset + header.plan_bytes, &model.file)) return status;
+        if (lw_status status = keep(model, "the plan", header.plan_offset + header.plan_bytes, &model.file))
+            return status;
         memcpy(model.file.data, model.mapping, model.file.size);
         return LW_OK;
     }
@@ -236,7 +246,8 @@ lw_status lw_model_open(const char *path, const lw_open_options *options, lw_mod
     return end(opening, status, out);
 }
 
-lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_options *options, lw_model **out) {
+lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_options *options,
+                               lw_model **out) {
     if (!out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
     *out = nullptr;
     if (!bytes) return fail(LW_INVALID_ARGUMENT, {"bytes is NULL"});
@@ -244,7 +255,8 @@ lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_opt
     if (lw_status status = begin(options, size, &opening)) return status;
     lw_model &model = *opening.model;
     artifact::Header header;
-    if (const artifact::Broken broken = artifact::verify_header(static_cast<const uint8_t *>(bytes), size, &header))
+    if (const artifact::Broken broken =
+            artifact::verify_header(static_cast<const uint8_t *>(bytes), size, &header))
         return end(opening, refused(model.budget, broken), out);
     if (lw_status status = keep(model, "the artifact", size, &model.file)) return end(opening, status, out);
     memcpy(model.file.data, bytes, size);

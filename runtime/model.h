@@ -1,4 +1,5 @@
-// An opened artifact: verified bytes, executable code, programs and derived tables on a device. Immutable after open.
+// An opened artifact: verified bytes, executable code, programs and derived tables on a device. Immutable
+// after open.
 #pragma once
 #include "formats/artifact/view.h"
 #include "longwave/longwave.h"

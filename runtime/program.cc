@@ -22,8 +22,8 @@ bool moves(const fb::Place &place, uint32_t tiles) {
 bool moves(const fb::Scalar &scalar) { return scalar.kind() != fb::ScalarKind::constant; }
 
 Moving moving(const fb::Place &place, uint32_t buffer) {
-    return {place.offset(), place.slot_bytes(), place.tile_bytes(), place.slots(), place.slot_add(), buffer,
-            place.space()};
+    return {place.offset(), place.slot_bytes(), place.tile_bytes(), place.slots(), place.slot_add(),
+            buffer,         place.space()};
 }
 
 // What steps need of each kind of part: descriptors, pointers and values in a frame, the rest in the program.
@@ -65,8 +65,9 @@ int32_t evaluate(const fb::Scalar &scalar, uint64_t firing, uint32_t tile, const
     }
     case fb::ScalarKind::length: {
         const uint64_t ticks = extent.lengths[scalar.add()];
-        const int64_t rows = static_cast<int64_t>(ticks * static_cast<uint64_t>(scalar.mul()) / scalar.modulus()) -
-                             int64_t{tile} * scalar.tile_mul();
+        const int64_t rows =
+            static_cast<int64_t>(ticks * static_cast<uint64_t>(scalar.mul()) / scalar.modulus()) -
+            int64_t{tile} * scalar.tile_mul();
         return rows < 0 ? 0 : rows > scalar.value() ? scalar.value() : static_cast<int32_t>(rows);
     }
     }
@@ -112,7 +113,8 @@ void Program::build(const Steps *steps, const Kernel *kernels, Parts &parts) {
         for (uint32_t a = 0; a < count(step.args()); ++a) {
             const fb::Binding &binding = *step.args()->Get(a);
             if (binding.place()) {
-                if (moves(*binding.place(), step.tiles())) moving_[moving_at++] = moving(*binding.place(), buffers);
+                if (moves(*binding.place(), step.tiles()))
+                    moving_[moving_at++] = moving(*binding.place(), buffers);
                 ++buffers;
             } else {
                 if (moves(*binding.scalar())) numbers_[numbers_at++] = {binding.scalar(), values};
@@ -124,7 +126,8 @@ void Program::build(const Steps *steps, const Kernel *kernels, Parts &parts) {
     }
 }
 
-bool Program::run(const Call &call, Frame &frame, uint64_t firing, uint32_t tile, const Extent &extent) const {
+bool Program::run(const Call &call, Frame &frame, uint64_t firing, uint32_t tile,
+                  const Extent &extent) const {
     const Moving *moving = moving_ + call.moving;
     if (call.kind == fb::StepKind::zero) {
         memset(moving->at(frame.spaces_, firing, tile), 0, call.bytes);
@@ -143,7 +146,8 @@ bool Program::run(const Call &call, Frame &frame, uint64_t firing, uint32_t tile
     return call.function(frame.pointers_ + call.pointers) == 0;
 }
 
-void Frame::build(const Steps *steps, const Kernel *kernels, const Spaces &spaces, Scratch *scratch, Parts &parts) {
+void Frame::build(const Steps *steps, const Kernel *kernels, const Spaces &spaces, Scratch *scratch,
+                  Parts &parts) {
     const Counts n(steps);
     Buffer *buffer = buffers_ = parts.take<Buffer>(n.buffers);
     void **pointer = pointers_ = parts.take<void *>(n.pointers);

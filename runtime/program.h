@@ -1,5 +1,6 @@
-// An entry made ready for the processor: its steps with their bindings as offsets (Program, immutable, one for the model) and what
-// calls write while they run it (Frame, one for each worker of each stream or runner).
+// An entry made ready for the processor: its steps with their bindings as offsets (Program, immutable, one
+// for the model) and what calls write while they run it (Frame, one for each worker of each stream or
+// runner).
 #pragma once
 #include "formats/artifact/schema.h"
 #include "runtime/code.h"
@@ -10,8 +11,8 @@
 
 namespace longwave::runtime {
 
-// Mirrors of the structures Halide's code reads (halide_type_t, halide_dimension_t, halide_buffer_t); the layout is fixed
-// by the machine code.
+// Mirrors of the structures Halide's code reads (halide_type_t, halide_dimension_t, halide_buffer_t); the
+// layout is fixed by the machine code.
 struct Type {
     uint8_t code, bits; // code: 0 int, 1 uint, 2 float
     uint16_t lanes;
@@ -34,8 +35,8 @@ static_assert(sizeof(Dimension) == 16);
 static_assert(sizeof(void *) != 8 || (sizeof(Buffer) == 56 && offsetof(Buffer, host) == 16 &&
                                       offsetof(Buffer, type) == 32 && offsetof(Buffer, dim) == 40));
 
-// What a kernel's halide_malloc takes from: a bump allocator inside the image works on it. `args[0]` points to a pointer
-// to it.
+// What a kernel's halide_malloc takes from: a bump allocator inside the image works on it. `args[0]` points
+// to a pointer to it.
 struct Scratch {
     char *base; // 64-aligned
     uint64_t size;
@@ -81,8 +82,8 @@ struct Call {
     const fb::Step *plan = nullptr;
     Function function = nullptr;
     uint64_t bytes = 0;
-    uint32_t pointers = 0;                  // index of its argument array in a frame
-    uint32_t moving = 0, n_moving = 0;      // call: the buffers that move; zero and zero_tail: the place
+    uint32_t pointers = 0;             // index of its argument array in a frame
+    uint32_t moving = 0, n_moving = 0; // call: the buffers that move; zero and zero_tail: the place
     uint32_t numbers = 0, n_numbers = 0;
     uint32_t period = 1, phase = 0, tiles = 1;
     fb::StepKind kind = fb::StepKind::call;
@@ -94,7 +95,8 @@ using Steps = flatbuffers::Vector<flatbuffers::Offset<fb::Step>>;
 
 class Program {
 public:
-    // Takes its memory from `parts`; call it once with measuring parts and once with real ones. `steps` may be null.
+    // Takes its memory from `parts`; call it once with measuring parts and once with real ones. `steps` may
+    // be null.
     void build(const Steps *steps, const Kernel *kernels, Parts &parts);
 
     uint32_t size() const { return n_calls_; }
@@ -112,8 +114,10 @@ private:
 // Descriptors, argument arrays and scalars, built once: a call then only moves host pointers and numbers.
 class Frame {
 public:
-    // `scratch` belongs to the worker; kernels get its address: it must not move. Measuring and real parts as above.
-    void build(const Steps *steps, const Kernel *kernels, const Spaces &spaces, Scratch *scratch, Parts &parts);
+    // `scratch` belongs to the worker; kernels get its address: it must not move. Measuring and real parts as
+    // above.
+    void build(const Steps *steps, const Kernel *kernels, const Spaces &spaces, Scratch *scratch,
+               Parts &parts);
 
 private:
     friend class Program;

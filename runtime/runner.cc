@@ -20,11 +20,13 @@ struct lw_runner {
 
 namespace {
 
-uint64_t lay_out(const lw_model &model, uint32_t workers, uint8_t *memory, lw_runner *runner, uint8_t **session_at) {
+uint64_t lay_out(const lw_model &model, uint32_t workers, uint8_t *memory, lw_runner *runner,
+                 uint8_t **session_at) {
     Parts parts(memory);
     parts.take<lw_runner>(1);
     runner->lengths = parts.take<uint64_t>(model.plan().inputs()->size());
-    *session_at = parts.take<uint8_t>(model.device->session_bytes(model.source(), fb::EntryKind::run, workers));
+    *session_at =
+        parts.take<uint8_t>(model.device->session_bytes(model.source(), fb::EntryKind::run, workers));
     return parts.used();
 }
 
@@ -60,8 +62,9 @@ lw_status unfitting(const lw_model &model, uint64_t ticks) {
     for (const fb::Entry *entry : *model.plan().entries()) {
         if (entry->kind() != fb::EntryKind::run || entry->block() < ticks) continue;
         const char *layer = entry->fixed() ? entry->fixed()->c_str() : "a layer";
-        return fail(LW_TOO_SHORT, {ticks, " rows; ", layer, entry->least() == entry->block() ? " takes " : " takes at least ",
-                                   entry->least()});
+        return fail(LW_TOO_SHORT,
+                    {ticks, " rows; ", layer,
+                     entry->least() == entry->block() ? " takes " : " takes at least ", entry->least()});
     }
     return LW_TOO_SHORT;
 }
@@ -93,13 +96,15 @@ using Outputs = Tensors<lw_tensor>;
 lw_status check_inputs(const lw_runner &runner, const Inputs &in) {
     const auto &inputs = *runner.model->plan().inputs();
     if (in.size() != inputs.size())
-        return fail(LW_INVALID_ARGUMENT, {"inputs: ", uint64_t(in.size()), " given, the model has ", inputs.size()});
+        return fail(LW_INVALID_ARGUMENT,
+                    {"inputs: ", uint64_t(in.size()), " given, the model has ", inputs.size()});
     if (!in.sized()) return fail(LW_INVALID_ARGUMENT, {"struct_size of an input is not set, or they differ"});
     for (size_t i = 0; i < in.size(); ++i) {
         const fb::Input &input = *inputs.Get(static_cast<uint32_t>(i));
         const char *name = input.name()->c_str();
         if (!in[i].data || in[i].rows == 0) return fail(LW_INVALID_ARGUMENT, {"input ", name, " is empty"});
-        if (in[i].rows != in[0].rows) return fail(LW_INVALID_ARGUMENT, {"input ", name, " has other rows than the first"});
+        if (in[i].rows != in[0].rows)
+            return fail(LW_INVALID_ARGUMENT, {"input ", name, " has other rows than the first"});
         if (in[i].length > in[i].rows)
             return fail(LW_INVALID_ARGUMENT, {"length of input ", name, " is more than its rows"});
         if (input.kind() != fb::InputKind::tokens) continue;
@@ -118,11 +123,13 @@ uint64_t output_rows(const fb::OutputPort &port, uint64_t ticks) {
 lw_status check_outputs(const fb::Entry &entry, uint64_t ticks, const Outputs &out) {
     bool too_small = false;
     for (size_t i = 0; i < out.size(); ++i)
-        too_small |= out[i].data && out[i].rows < output_rows(*entry.outputs()->Get(static_cast<uint32_t>(i)), ticks);
+        too_small |=
+            out[i].data && out[i].rows < output_rows(*entry.outputs()->Get(static_cast<uint32_t>(i)), ticks);
     if (!too_small) return LW_OK;
     for (size_t i = 0; i < out.size(); ++i)
         out[i].rows = output_rows(*entry.outputs()->Get(static_cast<uint32_t>(i)), ticks);
-    return fail(LW_TOO_SMALL, {"an output has room for fewer rows than there are; the rows needed were written"});
+    return fail(LW_TOO_SMALL,
+                {"an output has room for fewer rows than there are; the rows needed were written"});
 }
 
 Area area_of(const fb::Place &place, const Run &run, uint64_t bytes) {
@@ -157,16 +164,18 @@ void get_outputs(const lw_runner &runner, const Run &run, uint64_t ticks, const 
 
 lw_status read(const lw_model *model, const lw_run_options *given, lw_run_options *options) {
     if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
-    if (!read_options(given, options)) return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_run_options is not set"});
+    if (!read_options(given, options))
+        return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_run_options is not set"});
     if (!known_format(options->format)) return fail(LW_INVALID_ARGUMENT, {"lw_run_options: unknown format"});
-    if (options->threads > Crew::most) return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", Crew::most});
+    if (options->threads > Crew::most)
+        return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", Crew::most});
     if (options->threads == 0) options->threads = 1;
     if (!model->view.run())
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without whole sequences"});
     for (const fb::Input *input : *model->plan().inputs())
         if (input->kind() != fb::InputKind::tokens && !format_fits(options->format, input->kind()))
-            return fail(LW_INVALID_ARGUMENT,
-                        {"format ", uint64_t(options->format), " does not fit input ", input->name()->c_str()});
+            return fail(LW_INVALID_ARGUMENT, {"format ", uint64_t(options->format), " does not fit input ",
+                                              input->name()->c_str()});
     return LW_OK;
 }
 
@@ -185,17 +194,19 @@ lw_status lw_runner_create(const lw_model *model, const lw_run_options *options,
     *out = nullptr;
     lw_run_options read_in;
     if (lw_status status = read(model, options, &read_in)) return status;
-    if (lw_status status = model->budget.allows("a run", runner_bytes(*model, read_in.threads))) return status;
+    if (lw_status status = model->budget.allows("a run", runner_bytes(*model, read_in.threads)))
+        return status;
     const uint64_t bytes = block_bytes(*model, read_in.threads);
     Block block;
-    if (!block.allocate(model->allocator, bytes)) return fail(LW_NO_MEMORY, {"no memory for a runner: ", bytes, " bytes"});
+    if (!block.allocate(model->allocator, bytes))
+        return fail(LW_NO_MEMORY, {"no memory for a runner: ", bytes, " bytes"});
     lw_runner *runner = new (block.data) lw_runner{};
     uint8_t *session_at = nullptr;
     runner->model = model;
     runner->format = read_in.format;
     runner->bytes = lay_out(*model, read_in.threads, block.data, runner, &session_at);
-    const lw_status status =
-        model->device->begin(*model->on_device, fb::EntryKind::run, read_in.threads, session_at, &runner->session);
+    const lw_status status = model->device->begin(*model->on_device, fb::EntryKind::run, read_in.threads,
+                                                  session_at, &runner->session);
     if (status == LW_OK) *out = runner;
     else block.release(model->allocator);
     return status;
@@ -218,14 +229,16 @@ lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor 
     const Run run = fitting(model, ticks);
     if (!run.entry) return unfitting(model, ticks);
     if (n_out > run.entry->outputs()->size() || (n_out > 0 && !out))
-        return fail(LW_INVALID_ARGUMENT,
-                    {"outputs: ", uint64_t(n_out), " asked for, the model has ", run.entry->outputs()->size()});
+        return fail(LW_INVALID_ARGUMENT, {"outputs: ", uint64_t(n_out), " asked for, the model has ",
+                                          run.entry->outputs()->size()});
     const Outputs outputs(out, n_out);
-    if (!outputs.sized()) return fail(LW_INVALID_ARGUMENT, {"struct_size of an output is not set, or they differ"});
+    if (!outputs.sized())
+        return fail(LW_INVALID_ARGUMENT, {"struct_size of an output is not set, or they differ"});
     if (lw_status status = check_outputs(*run.entry, ticks, outputs)) return status;
 
     put_inputs(*runner, run, inputs);
-    if (const fb::Step *failed = model.device->run(*runner->session, run.index, 0, Extent{ticks, runner->lengths}))
+    if (const fb::Step *failed =
+            model.device->run(*runner->session, run.index, 0, Extent{ticks, runner->lengths}))
         return fail(LW_DEVICE, {"a kernel failed: ", name_of(failed)});
     get_outputs(*runner, run, ticks, outputs);
     return LW_OK;

@@ -33,12 +33,13 @@ size_t first_bad_token(const void *ids, size_t n, uint32_t vocabulary) {
 
 namespace {
 
-// Everything below looks at the bits: the library may be compiled by someone with -ffast-math. The loops have no branch
-// and run over whole pieces, so that the compiler makes vectors of them.
+// Everything below looks at the bits: the library may be compiled by someone with -ffast-math. The loops have
+// no branch and run over whole pieces, so that the compiler makes vectors of them.
 
 constexpr uint32_t magnitude = 0x7fffffffu, infinity = 0x7f800000u;
 
-// Without its sign a float is larger than another exactly when its bits are, and infinities and NaNs are the largest.
+// Without its sign a float is larger than another exactly when its bits are, and infinities and NaNs are the
+// largest.
 uint64_t copy_floats(const uint8_t *from, uint64_t n, uint8_t *to, uint32_t largest) {
     uint64_t bad = 0;
     while (n > 0) {

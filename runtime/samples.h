@@ -16,7 +16,8 @@ size_t sample_bytes(lw_format format);
 // Index of the first id outside 0 … vocabulary − 1, or n.
 size_t first_bad_token(const void *ids, size_t n, uint32_t vocabulary);
 
-// Rows `stride` bytes apart at `to`. Values that are not finite or beyond the limit become 0; returns how many.
+// Rows `stride` bytes apart at `to`. Values that are not finite or beyond the limit become 0; returns how
+// many.
 uint64_t convert(const Samples &samples, uint8_t *to, uint64_t stride);
 
 // How many of n floats are not finite.

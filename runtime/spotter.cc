@@ -29,9 +29,9 @@ struct lw_spotter {
         uint64_t before; // ticks of the spotter before those of its stream
     } events[waiting_events];
     uint32_t head, count;
-    bool deaf;             // a score was not finite: the stream is to be reset
-    uint64_t before;       // ticks before the stream's last reset of this kind
-    lw_stream_stats past;  // counted before it
+    bool deaf;            // a score was not finite: the stream is to be reset
+    uint64_t before;      // ticks before the stream's last reset of this kind
+    lw_stream_stats past; // counted before it
 };
 
 namespace {
@@ -57,7 +57,8 @@ lw_status find_output(const lw_model &model, Setup &setup) {
     const fb::Entry *stream = model.view.stream();
     if (!stream) return fail(LW_NO_STREAM, {model.plan().name()->c_str(), " was compiled without a stream"});
     setup.decision = model.plan().decision();
-    if (!setup.decision || !setup.decision->output()) return fail(LW_NOT_FOUND, {model.plan().name()->c_str(), " has no decision settings"});
+    if (!setup.decision || !setup.decision->output())
+        return fail(LW_NOT_FOUND, {model.plan().name()->c_str(), " has no decision settings"});
     for (uint32_t i = 0; i < stream->outputs()->size(); ++i) {
         const fb::OutputPort &port = *stream->outputs()->Get(i);
         if (!artifact::equal(*port.name(), *setup.decision->output())) continue;
@@ -65,10 +66,13 @@ lw_status find_output(const lw_model &model, Setup &setup) {
         setup.output = i;
         setup.labels = artifact::count(model.plan().labels());
         if (port.width() != setup.labels)
-            return fail(LW_NOT_FOUND, {"output ", port.name()->c_str(), " has ", port.width(), " values for ", setup.labels, " labels"});
+            return fail(LW_NOT_FOUND, {"output ", port.name()->c_str(), " has ", port.width(), " values for ",
+                                       setup.labels, " labels"});
         const fb::Input &input = *model.plan().inputs()->Get(stream->inputs()->Get(0)->input());
-        if (input.kind() != fb::InputKind::audio) return fail(LW_NOT_FOUND, {"the model does not listen to audio"});
-        setup.rows_per_ms = static_cast<double>(input.sample_rate()) / 1000 * port.clock_num() / port.clock_den();
+        if (input.kind() != fb::InputKind::audio)
+            return fail(LW_NOT_FOUND, {"the model does not listen to audio"});
+        setup.rows_per_ms =
+            static_cast<double>(input.sample_rate()) / 1000 * port.clock_num() / port.clock_den();
         return LW_OK;
     }
     return fail(LW_NOT_FOUND, {"the stream has no output ", setup.decision->output()->c_str()});
@@ -80,7 +84,8 @@ lw_status read_settings(Setup &setup) {
     const fb::Decision &d = *setup.decision;
     if (!(o.threshold >= 0 && o.threshold <= 1)) return invalid("threshold is not in (0, 1]");
     if (!(o.release >= 0 && o.release <= 1)) return invalid("release is not in (0, 1]");
-    if (!(o.smoothing_ms < 3.6e6f) || !(o.refractory_ms < 3.6e6f)) return invalid("a time is not under an hour");
+    if (!(o.smoothing_ms < 3.6e6f) || !(o.refractory_ms < 3.6e6f))
+        return invalid("a time is not under an hour");
     if (o.min_count > 1000000) return invalid("min_count is more than 1000000");
     if (o.n_words > 0 && !o.words) return invalid("words is NULL");
     const float smoothing = o.smoothing_ms != 0 ? o.smoothing_ms : d.smoothing_ms(),
@@ -95,18 +100,23 @@ lw_status read_settings(Setup &setup) {
 
 lw_status fill_thresholds(const lw_model &model, const Setup &setup, float *thresholds) {
     const fb::Decision &d = *setup.decision;
-    for (uint32_t i = 0; i < setup.labels; ++i) thresholds[i] = setup.options.threshold > 0 ? setup.options.threshold : d.default_threshold();
+    for (uint32_t i = 0; i < setup.labels; ++i)
+        thresholds[i] = setup.options.threshold > 0 ? setup.options.threshold : d.default_threshold();
     if (setup.options.threshold == 0)
-        for (uint32_t i = 0; i < artifact::count(d.thresholds()); ++i) thresholds[d.thresholds()->Get(i)->label()] = d.thresholds()->Get(i)->value();
+        for (uint32_t i = 0; i < artifact::count(d.thresholds()); ++i)
+            thresholds[d.thresholds()->Get(i)->label()] = d.thresholds()->Get(i)->value();
     for (size_t w = 0; w < setup.options.n_words; ++w) {
         const lw_word_threshold &word = setup.options.words[w];
-        if (!word.word || !(word.threshold > 0)) return invalid("a word is NULL or its threshold is not above 0");
+        if (!word.word || !(word.threshold > 0))
+            return invalid("a word is NULL or its threshold is not above 0");
         uint32_t label = 0;
-        while (label < setup.labels && !artifact::equal(*model.plan().labels()->Get(label), word.word)) ++label;
+        while (label < setup.labels && !artifact::equal(*model.plan().labels()->Get(label), word.word))
+            ++label;
         if (label == setup.labels) return fail(LW_NOT_FOUND, {"no label ", word.word});
         thresholds[label] = word.threshold;
     }
-    for (uint32_t i = 0; i < artifact::count(d.ignore()); ++i) thresholds[d.ignore()->Get(i)] = 2; // above any probability
+    for (uint32_t i = 0; i < artifact::count(d.ignore()); ++i)
+        thresholds[d.ignore()->Get(i)] = 2; // above any probability
     return LW_OK;
 }
 
@@ -144,7 +154,8 @@ lw_status decide(lw_spotter &spotter, lw_status *last) {
         spotter.events[(spotter.head + spotter.count) % waiting_events] = {detection, spotter.before};
         ++spotter.count;
     }
-    if (*last == LW_AGAIN && spotter.deaf) recover(spotter); // at the end of the audio there is nothing left to hear
+    if (*last == LW_AGAIN && spotter.deaf)
+        recover(spotter); // at the end of the audio there is nothing left to hear
     return *last == LW_OK || *last == LW_AGAIN || *last == LW_END ? LW_OK : *last;
 }
 
@@ -168,7 +179,8 @@ lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *opt
     if (lw_status status = lw_stream_size(model, &stream_options, &stream_bytes, &alignment)) return status;
     if (lw_status status = model->budget.allows("a spotter", bytes + stream_bytes)) return status;
     Block block;
-    if (!block.allocate(model->allocator, bytes)) return fail(LW_NO_MEMORY, {"no memory for a spotter: ", bytes, " bytes"});
+    if (!block.allocate(model->allocator, bytes))
+        return fail(LW_NO_MEMORY, {"no memory for a spotter: ", bytes, " bytes"});
     lw_spotter *spotter = new (block.data) lw_spotter{};
     spotter->model = model;
     spotter->bytes = lay_out(setup, block.data, spotter);
@@ -204,7 +216,8 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
     do {
         if (lw_status status = decide(*spotter, &last)) return status;
         if (spotter->count == waiting_events) return LW_OK;
-        // Never across the end of a block: whether the stream must be reset is known before the next one begins.
+        // Never across the end of a block: whether the stream must be reset is known before the next one
+        // begins.
         const uint64_t to_block = ticks_to_block(*spotter->stream);
         const size_t left = n - *taken, piece = left < to_block ? left : static_cast<size_t>(to_block);
         size_t now = 0;
@@ -275,6 +288,7 @@ lw_status lw_spotter_get_stats(const lw_spotter *spotter, lw_stream_stats *stats
     now.non_finite += spotter->past.non_finite;
     now.non_finite_outputs += spotter->past.non_finite_outputs;
     now.resets = spotter->past.resets;
-    return copy_sized(stats, now) ? LW_OK
-                                  : fail(LW_INVALID_ARGUMENT, {"stats is NULL or its struct_size is not set"});
+    return copy_sized(stats, now)
+               ? LW_OK
+               : fail(LW_INVALID_ARGUMENT, {"stats is NULL or its struct_size is not set"});
 }

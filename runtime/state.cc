@@ -1,7 +1,8 @@
 // The state of a stream as bytes: reset, copy, save, load.
 //
-// Saved form: StreamState with queue_head 0 · the fields of the record in order, without the gaps between them · the rows
-// that wait, each QueuedRow and its values. Pending input lies in the input ring, which is a field like any other.
+// Saved form: StreamState with queue_head 0 · the fields of the record in order, without the gaps between
+// them · the rows that wait, each QueuedRow and its values. Pending input lies in the input ring, which is a
+// field like any other.
 #include "formats/artifact/geometry.h"
 #include "runtime/samples.h"
 #include "runtime/status.h"
@@ -16,7 +17,9 @@ namespace longwave::runtime {
 namespace {
 
 Area record(const lw_stream &stream) { return {fb::Space::state, 0, 0, stream.model->plan().state_bytes()}; }
-Area cache(const StreamEntry &entry) { return {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()}; }
+Area cache(const StreamEntry &entry) {
+    return {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()};
+}
 
 // Calls visit(area) for each field of the record.
 template <class Visit> void fields(const lw_stream &stream, Visit visit) {
@@ -51,7 +54,8 @@ static lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved
 lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
     if (!to || !from) return fail(LW_INVALID_ARGUMENT, {"a stream is NULL"});
     if (to->model != from->model) return fail(LW_BAD_STATE, {"the streams are of different models"});
-    if (from->state->queue_count > to->queue_rows) return bad_state("more rows wait than this stream's queue holds");
+    if (from->state->queue_count > to->queue_rows)
+        return bad_state("more rows wait than this stream's queue holds");
     if (to == from) return LW_OK;
     const Device &device = to->device();
     *to->state = *from->state;
@@ -81,7 +85,8 @@ lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, 
     }
     *n = size;
     if (!bytes) return LW_OK;
-    if (capacity < size) return fail(LW_TOO_SMALL, {"the state takes ", size, " bytes, given ", uint64_t(capacity)});
+    if (capacity < size)
+        return fail(LW_TOO_SMALL, {"the state takes ", size, " bytes, given ", uint64_t(capacity)});
     uint8_t *to = static_cast<uint8_t *>(bytes);
     StreamState saved = state;
     saved.queue_head = 0;
@@ -115,19 +120,21 @@ static bool tokens_in_range(const lw_stream &stream, const uint8_t *record) {
     return good;
 }
 
-// Null, or what is wrong with the counters. Every position follows from `done` modulo something, so any value of it stays
-// in bounds; but arithmetic on ticks and rows must not run over.
+// Null, or what is wrong with the counters. Every position follows from `done` modulo something, so any value
+// of it stays in bounds; but arithmetic on ticks and rows must not run over.
 static const char *counters_fault(const lw_stream &stream, const StreamState &saved) {
     constexpr uint64_t most = uint64_t{1} << 62;
     const StreamEntries &entries = stream.model->streams;
-    if (saved.life > Life::finished || saved.done > most || saved.ticks > most) return "counters out of range";
+    if (saved.life > Life::finished || saved.done > most || saved.ticks > most)
+        return "counters out of range";
     if (saved.done % entries.least_block() != 0) return "it ends within a block";
     if (saved.pending >= entries.largest_block()) return "more input waits than a block takes";
     for (uint32_t i = 0; i < outputs(stream); ++i)
         if (!stream.own->rows[i].countable(saved.done) || !stream.own->rows[i].countable(saved.ticks))
             return "counters out of range";
     const bool whole = saved.ticks == saved.done + saved.pending;
-    const bool beyond_the_end = saved.life == Life::finished && saved.pending == 0 && saved.ticks < saved.done;
+    const bool beyond_the_end =
+        saved.life == Life::finished && saved.pending == 0 && saved.ticks < saved.done;
     if (!whole && !beyond_the_end) return "counters contradict each other";
     if (saved.queue_head != 0 || saved.queue_count > stream.queue_rows)
         return "more rows wait than this stream's queue holds";

@@ -42,7 +42,9 @@ const char *lw_last_error(void) { return longwave::runtime::last_error; }
 
 #define LW_TEXT_(x) #x
 #define LW_TEXT(x) LW_TEXT_(x)
-const char *lw_version(void) { return LW_TEXT(LW_VERSION_MAJOR) "." LW_TEXT(LW_VERSION_MINOR) "." LW_TEXT(LW_VERSION_PATCH); }
+const char *lw_version(void) {
+    return LW_TEXT(LW_VERSION_MAJOR) "." LW_TEXT(LW_VERSION_MINOR) "." LW_TEXT(LW_VERSION_PATCH);
+}
 
 const char *lw_status_text(lw_status status) {
     switch (status) {

@@ -10,7 +10,7 @@ using namespace longwave::runtime;
 
 namespace {
 
-// ---- set-up ------------------------------------------------------------------------------------------------------------
+// ---- set-up -----------------------------------------------------------------------------------------------
 
 uint32_t widest(const fb::Entry &entry) {
     uint32_t width = 0;
@@ -24,7 +24,8 @@ struct Request {
     const StreamEntry *own = nullptr;
 };
 
-// Lays the block out; with memory null it only measures. Returns the size; *session_at is where the session begins.
+// Lays the block out; with memory null it only measures. Returns the size; *session_at is where the session
+// begins.
 uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory, lw_stream *stream,
                  uint8_t **session_at) {
     Parts parts(memory);
@@ -33,8 +34,10 @@ uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory,
     const uint64_t least = model.streams.most_rows();
     const uint32_t wanted = request.options.queue ? request.options.queue : 64;
     stream->rows_per_block = model.streams.rows_per_block(*request.own);
-    stream->queue_rows = wanted > least ? wanted : static_cast<uint32_t>(least < UINT32_MAX ? least : UINT32_MAX);
-    stream->queue_row_bytes = static_cast<uint32_t>(to_line(sizeof(QueuedRow) + uint64_t{widest(*request.own->entry)} * 4));
+    stream->queue_rows =
+        wanted > least ? wanted : static_cast<uint32_t>(least < UINT32_MAX ? least : UINT32_MAX);
+    stream->queue_row_bytes =
+        static_cast<uint32_t>(to_line(sizeof(QueuedRow) + uint64_t{widest(*request.own->entry)} * 4));
     stream->state = parts.take<StreamState>(1);
     stream->cache_ticks = parts.take<uint64_t>(model.streams.size());
     stream->queue = parts.take<uint8_t>(uint64_t{stream->queue_rows} * stream->queue_row_bytes);
@@ -45,12 +48,15 @@ uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory,
 lw_status read(const lw_model *model, const lw_stream_options *given, Request *request) {
     if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
     lw_stream_options &options = request->options;
-    if (!read_options(given, &options)) return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_stream_options is not set"});
-    if (!known_format(options.format)) return fail(LW_INVALID_ARGUMENT, {"lw_stream_options: unknown format"});
+    if (!read_options(given, &options))
+        return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_stream_options is not set"});
+    if (!known_format(options.format))
+        return fail(LW_INVALID_ARGUMENT, {"lw_stream_options: unknown format"});
     if (model->streams.size() == 0)
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream"});
     if (options.entry >= model->streams.size())
-        return fail(LW_NOT_FOUND, {"stream entry ", options.entry, "; the model has ", model->streams.size()});
+        return fail(LW_NOT_FOUND,
+                    {"stream entry ", options.entry, "; the model has ", model->streams.size()});
     request->own = &model->streams[options.entry];
     const fb::Input &input = *model->plan().inputs()->Get(request->own->entry->inputs()->Get(0)->input());
     if (!given && input.kind() == fb::InputKind::tokens) options.format = LW_I32;
@@ -62,7 +68,7 @@ lw_status read(const lw_model *model, const lw_stream_options *given, Request *r
     return LW_OK;
 }
 
-// ---- input -------------------------------------------------------------------------------------------------------------
+// ---- input ------------------------------------------------------------------------------------------------
 
 lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) {
     if (n > 0 && !samples) return fail(LW_INVALID_ARGUMENT, {"samples is NULL"});
@@ -71,7 +77,8 @@ lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) 
     const uint32_t vocabulary = input_of(stream).vocabulary();
     const size_t bad = first_bad_token(samples, n, vocabulary);
     return bad == n ? LW_OK
-                    : fail(LW_BAD_TOKEN, {"token ", uint64_t(bad), " of this push is outside 0 … ", vocabulary - 1});
+                    : fail(LW_BAD_TOKEN,
+                           {"token ", uint64_t(bad), " of this push is outside 0 … ", vocabulary - 1});
 }
 
 // Samples on their way into the ring.
@@ -86,7 +93,8 @@ struct Feed {
         const lw_model &model = *stream.model;
         const InputRing &ring = model.streams.ring();
         StreamState &state = *stream.state;
-        const Samples samples = {from, stream.format, ticks, input_of(stream).width(), model.plan().sample_limit()};
+        const Samples samples = {from, stream.format, ticks, input_of(stream).width(),
+                                 model.plan().sample_limit()};
         const Area area = {fb::Space::state, 0, ring.at(state.done + state.pending), ticks * ring.row_bytes};
         state.non_finite += stream.device().put(*stream.session, area, ring.row_bytes, samples);
         state.pending += static_cast<uint32_t>(ticks);
@@ -102,7 +110,8 @@ lw_status take(lw_stream &stream, Feed &feed) {
     for (;;) {
         const StreamEntry &entry = next_entry(stream);
         const bool room = room_for_block(stream, entry);
-        // Without room the block may still fill up to its last tick: what is taken does not depend on how pushes were cut.
+        // Without room the block may still fill up to its last tick: what is taken does not depend on how
+        // pushes were cut.
         const uint64_t fill = entry.block - (room ? 0 : 1);
         if (state.pending < fill) feed.put(stream, fill - state.pending);
         if (state.pending < entry.block || !room) return LW_OK;
@@ -134,9 +143,10 @@ lw_status read_ahead(lw_stream &stream, Feed &feed) {
 
 } // namespace
 
-// ---- interface ---------------------------------------------------------------------------------------------------------
+// ---- interface --------------------------------------------------------------------------------------------
 
-lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size, size_t *alignment) {
+lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size,
+                         size_t *alignment) {
     if (!size || !alignment) return fail(LW_INVALID_ARGUMENT, {"size or alignment is NULL"});
     Request request;
     if (lw_status status = read(model, options, &request)) return status;
@@ -165,7 +175,8 @@ lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options
     stream->format = request.options.format;
     uint8_t *session_at = nullptr;
     stream->bytes = lay_out(*model, request, static_cast<uint8_t *>(memory), stream, &session_at);
-    if (lw_status status = model->device->begin(*model->on_device, fb::EntryKind::stream, 1, session_at, &stream->session))
+    if (lw_status status =
+            model->device->begin(*model->on_device, fb::EntryKind::stream, 1, session_at, &stream->session))
         return status;
     memset(stream->queue, 0, uint64_t{stream->queue_rows} * stream->queue_row_bytes);
     clear(*stream);
@@ -251,7 +262,8 @@ lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
 lw_status lw_stream_finish(lw_stream *stream) {
     if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
     if (stream->state->life != Life::open) return not_open(*stream);
-    stream->state->life = Life::finished; // pull runs the blocks that are left, one at a time: they need no more room than a push does
+    // Pull runs the blocks that are left, one at a time: they need no more room than a push does.
+    stream->state->life = Life::finished;
     return LW_OK;
 }
 
@@ -271,6 +283,7 @@ lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats) {
     now.non_finite = state.non_finite;
     now.non_finite_outputs = state.non_finite_outputs;
     now.poisoned = state.poisoned != 0;
-    return copy_sized(stats, now) ? LW_OK
-                                  : fail(LW_INVALID_ARGUMENT, {"stats is NULL or its struct_size is not set"});
+    return copy_sized(stats, now)
+               ? LW_OK
+               : fail(LW_INVALID_ARGUMENT, {"stats is NULL or its struct_size is not set"});
 }

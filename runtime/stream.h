@@ -2,7 +2,8 @@
 //
 //   | lw_stream | StreamState | cache ticks | queue | session: state, caches, arena, descriptors, scratch |
 //
-// StreamState, the fields of the state and the rows that wait are what is saved; none of them holds an address.
+// StreamState, the fields of the state and the rows that wait are what is saved; none of them holds an
+// address.
 #pragma once
 #include "longwave/longwave.h"
 #include "runtime/entries.h"
@@ -10,13 +11,17 @@
 
 namespace longwave::runtime {
 
-enum class Life : uint32_t { open = 0, finished = 1, failed = 2 }; // finished: no more input; failed: a kernel did, until reset, copy or load
+enum class Life : uint32_t {
+    open = 0,
+    finished = 1,
+    failed = 2
+}; // finished: no more input; failed: a kernel did, until reset, copy or load
 
 struct StreamState {
     uint8_t identity[32]; // whose state it is (lw_model)
     uint64_t ticks;       // received
-    uint64_t done;        // processed, the zeros of a finished stream included; every position follows from it
-    uint32_t pending;     // received, in the input ring and not yet processed: less than the largest block
+    uint64_t done;    // processed, the zeros of a finished stream included; every position follows from it
+    uint32_t pending; // received, in the input ring and not yet processed: less than the largest block
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs;
     uint64_t poisoned; // bit i: the newest row of output i (63: or of a later one) was not finite
@@ -81,16 +86,16 @@ lw_status not_open(const lw_stream &stream);
 // As a fresh stream: state.cc.
 void clear(lw_stream &stream);
 
-// caches.cc. Fills the cache of `entry` for the tick at hand, rounded down to its block. False: a kernel failed, and the
-// stream with it; lw_last_error says which.
+// caches.cc. Fills the cache of `entry` for the tick at hand, rounded down to its block. False: a kernel
+// failed, and the stream with it; lw_last_error says which.
 [[nodiscard]] bool rebuild(lw_stream &stream, const StreamEntry &entry);
 // Every cache that push will need before it needs one of another entry.
 [[nodiscard]] bool take_over(lw_stream &stream);
 // Behind a block that another entry than the own has run: brings the caches ahead of it up to here.
 [[nodiscard]] bool keep_current(lw_stream &stream);
 
-// blocks.cc. What a block does to the queue: adds its rows; does so in place of those that wait of the same output; puts
-// the newest of them in place of those.
+// blocks.cc. What a block does to the queue: adds its rows; does so in place of those that wait of the same
+// output; puts the newest of them in place of those.
 enum class Keep { all, instead, newest };
 bool room_for_block(const lw_stream &stream, const StreamEntry &entry);
 // Runs one block of the entry, whose input is in the ring and whose cache is made for this tick.

@@ -22,7 +22,7 @@ static unsigned read_wav_header(FILE *file) {
     if (fread(riff, 1, 12, file) != 12 || memcmp(riff, "RIFF", 4) || memcmp(riff + 8, "WAVE", 4)) return 0;
     while (fread(chunk, 1, 8, file) == 8) {
         unsigned size = little(chunk + 4, 4);
-        if (!memcmp(chunk, "data", 4)) return rate; /* its size may be a fiction (a pipe): read to the end of the file */
+        if (!memcmp(chunk, "data", 4)) return rate; /* its size may be a fiction (a pipe): read to the end */
         if (!memcmp(chunk, "fmt ", 4) && size >= 16) {
             if (fread(format, 1, 16, file) != 16) return 0;
             if (little(format + 2, 2) != 1 || little(format + 14, 2) != 16) return 0;
@@ -38,7 +38,8 @@ static lw_status print_words(lw_spotter *spotter, double rate) {
     lw_event event = {.struct_size = sizeof event};
     lw_status status;
     while ((status = lw_spotter_pull(spotter, &event)) == LW_OK)
-        printf("%s  %.2f  at %.3f s (from %.3f s)\n", event.word, event.score, (double)event.tick / rate, (double)event.tick_start / rate);
+        printf("%s  %.2f  at %.3f s (from %.3f s)\n", event.word, event.score, (double)event.tick / rate,
+               (double)event.tick_start / rate);
     return status;
 }
 
@@ -57,11 +58,13 @@ int main(int argc, char **argv) {
     lw_input_info input = {.struct_size = sizeof input};
     lw_model_input(model, 0, &input);
     if (rate != input.sample_rate) { /* a wrong rate finds nothing and says nothing: refuse it */
-        fprintf(stderr, "%s: the model listens at %u Hz, this file has %u Hz\n", argv[2], input.sample_rate, rate);
+        fprintf(stderr, "%s: the model listens at %u Hz, this file has %u Hz\n", argv[2], input.sample_rate,
+                rate);
         return 3;
     }
 
-    lw_spotter_options settings = {.struct_size = sizeof settings}; /* all zero: thresholds and times of the artifact */
+    /* All zero: thresholds and times of the artifact. */
+    lw_spotter_options settings = {.struct_size = sizeof settings};
     settings.format = LW_S16;
     lw_spotter *spotter;
     status = lw_spotter_create(model, &settings, &spotter);

@@ -1,4 +1,5 @@
-/* stream MODEL.lw [INPUT.raw]: the whole life of a stream. Reads signed 16-bit samples (default: standard input) and prints every row of output 0.
+/* stream MODEL.lw [INPUT.raw]: the whole life of a stream. Reads signed 16-bit samples (default: standard
+ * input) and prints every row of output 0.
  *
  *     arecord -q -f S16_LE -r 16000 -t raw | stream kws.lw
  */
@@ -17,7 +18,8 @@ static lw_status print_rows(lw_stream *stream) {
     while ((status = lw_stream_pull(stream, &row)) == LW_OK) {
         if (row.index != 0) continue;
         printf("%llu:", (unsigned long long)row.row);
-        for (unsigned i = 0; i < row.width; i++) printf(" %.9g", row.data[i]); /* nine digits: the float, exactly */
+        /* Nine digits: the float, exactly. */
+        for (unsigned i = 0; i < row.width; i++) printf(" %.9g", row.data[i]);
         printf("\n");
     }
     return status;
@@ -44,7 +46,8 @@ int main(int argc, char **argv) {
     short samples[512];
     size_t n;
     while ((n = fread(samples, sizeof *samples, 512, input)) > 0) {
-        for (size_t done = 0, taken = 0; done < n; done += taken) { /* push takes less when its queue of rows is full */
+        /* Push takes less when its queue of rows is full. */
+        for (size_t done = 0, taken = 0; done < n; done += taken) {
             status = lw_stream_push(stream, samples + done, n - done, &taken);
             if (status) return failed("lw_stream_push", status);
             print_rows(stream);

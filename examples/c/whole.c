@@ -1,5 +1,6 @@
-/* whole MODEL.lw [INPUT.raw]: one whole sequence at once. Reads signed 16-bit samples (default: standard input), as many as the model takes, and prints the
- * last row of every output, with the names of the classes where it has them.
+/* whole MODEL.lw [INPUT.raw]: one whole sequence at once. Reads signed 16-bit samples (default: standard
+ * input), as many as the model takes, and prints the last row of every output, with the names of the classes
+ * where it has them.
  *
  *     arecord -q -f S16_LE -r 16000 -d 1 -t raw | whole kws.lw
  */
@@ -19,7 +20,8 @@ static size_t rows_for(const lw_output_info *output, size_t ticks) {
     return output->clock_num == 0 ? 1 : ticks * output->clock_num / output->clock_den;
 }
 
-static void print_last_row(const lw_model *model, const lw_model_info *info, const lw_output_info *output, const lw_tensor *values) {
+static void print_last_row(const lw_model *model, const lw_model_info *info, const lw_output_info *output,
+                           const lw_tensor *values) {
     if (values->rows == 0) return; /* the sequence is shorter than one tick of this output */
     const float *row = (const float *)values->data + (values->rows - 1) * output->width;
     printf("%s, the last of %zu rows:\n", output->name, values->rows);
@@ -43,10 +45,11 @@ int main(int argc, char **argv) {
     lw_input_info sound = {.struct_size = sizeof sound};
     lw_model_input(model, 0, &sound);
     if (info.inputs != 1 || sound.kind != LW_AUDIO || info.run_outputs > most_outputs)
-        return fprintf(stderr, "%s: a model with one audio input and at most %d outputs is needed\n", argv[1], most_outputs), 1;
+        return fprintf(stderr, "%s: needed: one audio input, at most %d outputs\n", argv[1], most_outputs), 1;
 
     lw_run_options run_options = {.struct_size = sizeof run_options};
     run_options.format = LW_S16;
+    run_options.threads = 2; /* the same bits with any number */
     lw_runner *runner;
     status = lw_runner_create(model, &run_options, &runner);
     if (status) return failed("lw_runner_create", status);
@@ -61,7 +64,8 @@ int main(int argc, char **argv) {
         outputs[i] = (lw_output_info){.struct_size = sizeof outputs[i]};
         lw_model_run_output(model, i, &outputs[i]);
         size_t room = rows_for(&outputs[i], info.run_capacity);
-        out[i] = (lw_tensor){.struct_size = sizeof out[i], .data = malloc(room * outputs[i].width * sizeof(float)), .rows = room};
+        float *values = malloc(room * outputs[i].width * sizeof *values);
+        out[i] = (lw_tensor){.struct_size = sizeof out[i], .data = values, .rows = room};
     }
 
     status = lw_run(runner, &in, 1, out, info.run_outputs);

@@ -19,26 +19,31 @@ class _Sized(c.Structure):
         super().__init__(struct_size=c.sizeof(self), **fields)
 
 
-def _struct(name, *fields):
+def _struct(name, *groups):  # each: a type, and the names of the fields that have it
+    fields = [(field, kind) for kind, names in groups for field in names.split()]
     return type(name, (_Sized,), {"_fields_": [("struct_size", c.c_size_t), *fields]})
 
 
-OpenOptions = _struct("OpenOptions", ("allow_unsigned_code", c.c_int), ("variant", c.c_char_p), ("allocator", c.c_void_p), ("map_weights", c.c_int),
-                      ("memory_limit", c.c_uint64), ("check_signature", c.c_void_p), ("signature_context", c.c_void_p))
-Info = _struct("Info", ("name", c.c_char_p), ("producer", c.c_char_p), ("variant", c.c_char_p), ("inputs", c.c_uint32), ("labels", c.c_uint32),
-               ("run_outputs", c.c_uint32), ("stream_outputs", c.c_uint32), ("has_run", c.c_int), ("has_stream", c.c_int), ("run_capacity", c.c_uint32),
-               ("stream_block", c.c_uint32), ("stream_delay", c.c_uint32), ("stream_state_bytes", c.c_uint64), ("stream_memory_bytes", c.c_uint64),
-               ("run_memory_bytes", c.c_uint64), ("derived_bytes", c.c_uint64), ("artifact_bytes", c.c_uint64), ("report", c.c_char_p),
-               ("certificates", c.c_char_p))
-InputInfo = _struct("InputInfo", ("name", c.c_char_p), ("kind", c.c_int), ("width", c.c_uint32), ("sample_rate", c.c_uint32), ("vocabulary", c.c_uint32))
-OutputInfo = _struct("OutputInfo", ("name", c.c_char_p), ("width", c.c_uint32), ("clock_num", c.c_uint32), ("clock_den", c.c_uint32))
-StreamOptions = _struct("StreamOptions", ("format", c.c_int), ("queue", c.c_uint32))
-Output = _struct("Output", ("index", c.c_uint32), ("width", c.c_uint32), ("data", c.POINTER(c.c_float)), ("row", c.c_uint64), ("end", c.c_uint64))
-Tensor = _struct("Tensor", ("data", c.c_void_p), ("rows", c.c_size_t), ("length", c.c_size_t))
+_text, _pointer, _int, _u32, _u64, _size = c.c_char_p, c.c_void_p, c.c_int, c.c_uint32, c.c_uint64, c.c_size_t
+OpenOptions = _struct("OpenOptions", (_int, "allow_unsigned_code"), (_text, "variant"),
+                      (_pointer, "allocator"), (_int, "map_weights"), (_u64, "memory_limit"),
+                      (_pointer, "check_signature signature_context"))
+EntryInfo = _struct("EntryInfo", (_u32, "block delay period"),
+                    (_u64, "calls cache_bytes moved_bytes rebuild_calls"))
+Info = _struct("Info", (_text, "name producer variant"), (_u32, "inputs labels run_outputs stream_outputs"),
+               (_int, "has_run has_stream"), (_u32, "run_capacity stream_block stream_delay"),
+               (_u64, "stream_state_bytes stream_memory_bytes run_memory_bytes derived_bytes artifact_bytes"),
+               (_text, "report certificates"), (_u32, "n_stream_entries n_state_fields"),
+               (c.POINTER(EntryInfo), "stream_entries"))
+InputInfo = _struct("InputInfo", (_text, "name"), (_int, "kind"), (_u32, "width sample_rate vocabulary"))
+OutputInfo = _struct("OutputInfo", (_text, "name"), (_u32, "width clock_num clock_den delay"))
+StreamOptions = _struct("StreamOptions", (_int, "format"), (_u32, "queue entry"))
+RunOptions = _struct("RunOptions", (_int, "format"), (_u32, "threads"))
+Output = _struct("Output", (_u32, "index width"), (c.POINTER(c.c_float), "data"), (_u64, "row end"))
+Tensor = _struct("Tensor", (_pointer, "data"), (_size, "rows length"))
 
 
-class Error(Exception):
-    pass
+class Error(Exception): ...
 
 
 def _check(status, *fine):
@@ -50,7 +55,8 @@ def _check(status, *fine):
 class Model:
     def __init__(self, path, allow_unsigned_code=True):
         self.handle, self.info, self.input = c.c_void_p(), Info(), InputInfo()
-        _check(_lib.lw_model_open(os.fsencode(path), c.byref(OpenOptions(allow_unsigned_code=allow_unsigned_code)), c.byref(self.handle)))
+        options = OpenOptions(allow_unsigned_code=allow_unsigned_code)
+        _check(_lib.lw_model_open(os.fsencode(path), c.byref(options), c.byref(self.handle)))
         _check(_lib.lw_model_get_info(self.handle, c.byref(self.info)))
         _check(_lib.lw_model_input(self.handle, 0, c.byref(self.input)))
         self.ids = self.input.kind == TOKENS
@@ -66,13 +72,16 @@ class Model:
     def array(self, values):
         return ((c.c_int32 if self.ids else c.c_float) * len(values))(*values)
 
-    def run(self, values):
+    def blocks(self):  # of each stream entry; the first is the default
+        return [entry.block for entry in self.info.stream_entries[:self.info.n_stream_entries]]
+
+    def run(self, values, threads=1):
         """One whole sequence of the only input; a list of values for each output, row after row."""
         capacity, data, runner = self.info.run_capacity, self.array(values), c.c_void_p()
         room = [(c.c_float * (output.width * capacity))() for output in self.run_outputs]
         given = Tensor(data=c.addressof(data), rows=len(values) // self.input.width)
         taken = (Tensor * len(room))(*[Tensor(data=c.addressof(r), rows=capacity) for r in room])
-        _check(_lib.lw_runner_create(self.handle, None, c.byref(runner)))
+        _check(_lib.lw_runner_create(self.handle, c.byref(RunOptions(threads=threads)), c.byref(runner)))
         status = _lib.lw_run(runner, c.byref(given), c.c_size_t(1), taken, c.c_size_t(len(room)))
         _lib.lw_runner_destroy(runner)
         _check(status)
@@ -83,16 +92,17 @@ class Model:
 
 
 class Stream:
-    def __init__(self, model):
+    def __init__(self, model, entry=0):
         self.model, self.handle = model, c.c_void_p()
-        _check(_lib.lw_stream_create(model.handle, c.byref(StreamOptions(format=I32 if model.ids else F32)), c.byref(self.handle)))
+        options = StreamOptions(format=I32 if model.ids else F32, entry=entry)
+        _check(_lib.lw_stream_create(model.handle, c.byref(options), c.byref(self.handle)))
 
-    def push(self, values):
-        """Pushes values and yields the rows that come out: (output, row number, values)."""
+    def push(self, values):  # yields the rows that come out: (output, row number, values)
         data, width, done = self.model.array(values), self.model.input.width, 0
         while done < len(values):
             taken = c.c_size_t()
-            _check(_lib.lw_stream_push(self.handle, c.c_void_p(c.addressof(data) + 4 * done), c.c_size_t((len(values) - done) // width), c.byref(taken)))
+            at, left = c.c_void_p(c.addressof(data) + 4 * done), c.c_size_t((len(values) - done) // width)
+            _check(_lib.lw_stream_push(self.handle, at, left, c.byref(taken)))
             done += taken.value * width
             yield from self._pull()
 

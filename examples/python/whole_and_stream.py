@@ -1,6 +1,6 @@
-"""whole_and_stream.py MODEL.lw: runs one random sequence whole and as a stream, and prints how far apart the two are.
+"""whole_and_stream.py MODEL.lw: one random sequence whole and as a stream, and how far apart they are.
 
-The model needs one input and both entry points. Outputs are paired by name; only the rows both give are compared.
+The model needs one input and both entry points. Outputs are paired by name; only rows both give are compared.
 """
 import random
 import sys
@@ -16,7 +16,7 @@ def random_input(model, rng):
 
 
 def stream_in_pieces(model, x, rng):
-    """The values of each output, row after row. The pieces may have any sizes: the result does not depend on them."""
+    """The values of each output, row after row. The result does not depend on the sizes of the pieces."""
     stream = lw.Stream(model)
     outputs = [[] for _ in model.stream_outputs]
     done = 0
@@ -32,7 +32,7 @@ def stream_in_pieces(model, x, rng):
 
 
 def compare(name, width, whole, streamed):
-    if len(whole) == width < len(streamed):  # one row for the whole sequence: the stream's last row is its equal
+    if len(whole) == width < len(streamed):  # one row for the whole: the stream's last row is its equal
         streamed = streamed[-width:]
     n = min(len(whole), len(streamed))
     peak = max((abs(v) for v in whole[:n]), default=0) or 1

@@ -17,7 +17,9 @@ struct Rule {
         memory.resize(measure.used() + 64);
         Parts parts(memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64);
         decision.build(settings, parts);
-        decision.thresholds()[0] = 2, decision.thresholds()[1] = 0.8f, decision.thresholds()[2] = 0.6f;
+        decision.thresholds()[0] = 2;
+        decision.thresholds()[1] = 0.8f;
+        decision.thresholds()[2] = 0.6f;
     }
     // Rows in which one word has the given probability and silence the rest; returns the rows that fired.
     std::vector<uint64_t> feed(uint32_t word, std::initializer_list<float> probabilities) {
@@ -25,7 +27,9 @@ struct Rule {
         for (float p : probabilities) {
             float row[3] = {1 - p, 0, 0};
             row[word] += p;
-            if (decision.row(row, &last)) fired.push_back(last.row), words.push_back(last.label);
+            if (!decision.row(row, &last)) continue;
+            fired.push_back(last.row);
+            words.push_back(last.label);
         }
         return fired;
     }
@@ -115,7 +119,8 @@ TEST_CASE("decision: an event knows where its word began") {
 TEST_CASE("decision: reset forgets everything") {
     std::mt19937 random(2);
     std::uniform_real_distribution<float> uniform(0, 1);
-    Rule used({.window = 7, .min_count = 2, .refractory = 9}), fresh({.window = 7, .min_count = 2, .refractory = 9});
+    Rule used({.window = 7, .min_count = 2, .refractory = 9}),
+        fresh({.window = 7, .min_count = 2, .refractory = 9});
     for (int i = 0; i < 1000; ++i) used.feed(1 + i % 2, {uniform(random)});
     used.decision.reset();
     for (int i = 0; i < 1000; ++i) {

@@ -36,7 +36,8 @@ struct Expected {
     Rows rows;
     std::map<uint32_t, uint32_t> widths = {{0, 1}, {1, 1}, {2, 3}};
 
-    Expected(const lw_model *model, const std::vector<float> &x) : rows(stream_in_cuts(model, x, {x.size()})) {}
+    Expected(const lw_model *model, const std::vector<float> &x)
+        : rows(stream_in_cuts(model, x, {x.size()})) {}
 
     // Pulls all that waits; each value as expected, and the last row of each output in `last`.
     void pull(lw_stream *stream, std::map<uint32_t, uint64_t> *last) {
@@ -46,7 +47,8 @@ struct Expected {
         while ((status = lw_stream_pull(stream, &out)) == LW_OK) {
             REQUIRE(out.width == widths[out.index]);
             REQUIRE((out.row + 1) * out.width <= rows[out.index].size());
-            for (uint32_t i = 0; i < out.width; ++i) REQUIRE(out.data[i] == rows[out.index][out.row * out.width + i]);
+            for (uint32_t i = 0; i < out.width; ++i)
+                REQUIRE(out.data[i] == rows[out.index][out.row * out.width + i]);
             const auto before = last->find(out.index);
             if (before != last->end()) REQUIRE(out.row > before->second);
             (*last)[out.index] = out.row;
@@ -64,9 +66,10 @@ void push(lw_stream *stream, const float *x, size_t n, const std::function<void(
     }
 }
 
-// A walk through entries: pushes, prefills, pulls, saved and loaded, copied. Every row that comes out is as expected, and
-// none is left out but by a prefill. Returns the saved state at its end.
-std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::vector<float> &x, uint32_t seed) {
+// A walk through entries: pushes, prefills, pulls, saved and loaded, copied. Every row that comes out is as
+// expected, and none is left out but by a prefill. Returns the saved state at its end.
+std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::vector<float> &x,
+                          uint32_t seed) {
     std::mt19937 random(seed);
     Expected expected(model, x);
     std::map<uint32_t, uint64_t> last;
@@ -104,9 +107,7 @@ std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::ve
             stream = std::move(other);
             break;
         }
-        default:
-            push(*stream, x.data() + done, n, pull);
-            done += n;
+        default: push(*stream, x.data() + done, n, pull); done += n;
         }
         if (random() % 2) pull();
     }
@@ -115,7 +116,8 @@ std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::ve
     REQUIRE(lw_stream_finish(*stream) == LW_OK);
     pull();
     for (uint32_t output : {0u, 1u, 2u})
-        if (const size_t rows = expected.rows[output].size() / expected.widths[output]) CHECK(last[output] == rows - 1);
+        if (const size_t rows = expected.rows[output].size() / expected.widths[output])
+            CHECK(last[output] == rows - 1);
     return bytes;
 }
 
@@ -175,7 +177,8 @@ TEST_CASE("family: with a delay the start-up is dropped once, whoever runs it") 
     for (uint32_t seed = 1; seed <= 40; ++seed) walk(model, 4, noise(300, seed), seed);
 }
 
-TEST_CASE("family: a step of a cache that fires within a longer period is replayed for the firings that lie behind") {
+TEST_CASE("family: a step of a cache that fires within a longer period is replayed for the firings that lie "
+          "behind") {
     const std::vector<uint32_t> entries = {16, 1, 2, 8, 4};
     const Model model(marks_model(entries));
     const std::vector<float> x(2000);
@@ -202,7 +205,8 @@ TEST_CASE("family: a step of a cache that fires within a longer period is replay
     }
 }
 
-TEST_CASE("family: which entry runs follows from options and tick, so cuts change no bit after a load either") {
+TEST_CASE(
+    "family: which entry runs follows from options and tick, so cuts change no bit after a load either") {
     const Model model(blocks_model({blocks, {24, 8}}));
     const std::vector<uint8_t> bytes = after(model, 1, noise(130, 3));
     const std::vector<float> x = noise(400, 5);
@@ -212,7 +216,8 @@ TEST_CASE("family: which entry runs follows from options and tick, so cuts chang
             Owned stream(model, e, 2000);
             REQUIRE(lw_stream_load(stream, bytes.data(), bytes.size()) == LW_OK);
             for (size_t done = 0; done < x.size(); done += cut)
-                push(stream, x.data() + done, std::min(cut, x.size() - done), [] { FAIL("the queue is long enough"); });
+                push(stream, x.data() + done, std::min(cut, x.size() - done),
+                     [] { FAIL("the queue is long enough"); });
             if (cut == 400) expected = save(stream);
             else CHECK(save(stream) == expected);
         }
@@ -265,7 +270,8 @@ TEST_CASE("family: prefill ends with the own entry and keeps the rows of its las
         for (const size_t before : {0, 1, 7, 50})
             for (const size_t n : {1, 5, 47, 48, 200, 900}) {
                 Owned stream(model, e, 1000);
-                const std::vector<uint8_t> start = after(model, 1, {x.begin(), x.begin() + static_cast<long>(before)});
+                const std::vector<uint8_t> start =
+                    after(model, 1, {x.begin(), x.begin() + static_cast<long>(before)});
                 REQUIRE(lw_stream_load(stream, start.data(), start.size()) == LW_OK);
                 REQUIRE(lw_stream_prefill(stream, x.data() + before, n) == LW_OK);
                 const uint64_t ticks = before + n, block = blocks[e];
@@ -318,7 +324,8 @@ TEST_CASE("family: caches are filled by load, copy and prefill, and never by pus
         CHECK(lw_stream_push(other, x.data(), 100, &taken) == LW_OK);
     }
     Owned stream(model, 0);
-    CHECK(lw_stream_prefill(stream, x.data(), 8) == LW_OK); // two blocks of its own: at tick 0 nothing lies behind
+    // Two blocks of its own: at tick 0 nothing lies behind.
+    CHECK(lw_stream_prefill(stream, x.data(), 8) == LW_OK);
     CHECK(lw_stream_prefill(stream, x.data(), 100) == LW_DEVICE);
 }
 

@@ -1,4 +1,5 @@
-// Every allocation and every system call of open and create fails once, and for good: a status, nothing leaked, nothing changed.
+// Every allocation and every system call of open and create fails once, and for good: a status, nothing
+// leaked, nothing changed.
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
 #include "tests/support/faults.h"
@@ -23,7 +24,8 @@ struct Hooks {
     static void *allocate(void *context, size_t size, size_t alignment) {
         Hooks &hooks = *static_cast<Hooks *>(context);
         const long k = hooks.calls++;
-        if (hooks.fail_at >= 0 && (k == hooks.fail_at || (hooks.for_good && k > hooks.fail_at))) return nullptr;
+        if (hooks.fail_at >= 0 && (k == hooks.fail_at || (hooks.for_good && k > hooks.fail_at)))
+            return nullptr;
         void *memory = aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
         hooks.live[memory] = size;
         return memory;
@@ -98,7 +100,8 @@ TEST_CASE("faults: with hooks the library never calls malloc; without, a failing
         static size_t used;
         used = 0;
         lw_allocator bump{[](void *, size_t size, size_t alignment) -> void * {
-                              used = (reinterpret_cast<uintptr_t>(pool) + used + alignment - 1) / alignment * alignment -
+                              used = (reinterpret_cast<uintptr_t>(pool) + used + alignment - 1) / alignment *
+                                         alignment -
                                      reinterpret_cast<uintptr_t>(pool);
                               void *memory = pool + used;
                               used += size;

@@ -64,7 +64,8 @@ TEST_CASE("introspection: everything about a model") {
     CHECK(std::string(lw_version()) == "0.1.0");
 }
 
-TEST_CASE("introspection: every stream entry with its block, delay and cost, every field of the state with its bytes") {
+TEST_CASE("introspection: every stream entry with its block, delay and cost, every field of the state with "
+          "its bytes") {
     const Model model(blocks_model({{16, 4, 48}, {16}, 20}));
     lw_model_info info{};
     info.struct_size = sizeof info;
@@ -73,7 +74,8 @@ TEST_CASE("introspection: every stream entry with its block, delay and cost, eve
     CHECK(info.stream_block == 16);
     CHECK(info.stream_delay == 20);
     const uint32_t blocks[] = {16, 4, 48};
-    const uint64_t calls[] = {5, 5, 8}, periods[] = {1, 2, 1}; // tiles are calls: two sums in 16 ticks, six in 48
+    // Tiles are calls: two sums in 16 ticks, six in 48.
+    const uint64_t calls[] = {5, 5, 8}, periods[] = {1, 2, 1};
     for (uint32_t i = 0; i < 3; ++i) {
         const lw_entry_info &entry = info.stream_entries[i];
         CHECK(entry.struct_size == sizeof entry);
@@ -84,8 +86,8 @@ TEST_CASE("introspection: every stream entry with its block, delay and cost, eve
         CHECK(entry.cache_bytes == (i == 0 ? 128u : 0u));
         CHECK(entry.rebuild_calls == (i == 0 ? 1u : 0u));
     }
-    // Block 4: the FIR reads a ring of 96 and 9 taps and writes 4; the total reads 4, its sum twice 8 bytes, writes 4; every
-    // other block the sums read 8, their sum twice, write 3.
+    // Block 4: the FIR reads a ring of 96 and 9 taps and writes 4; the total reads 4, its sum twice 8 bytes,
+    // writes 4; every other block the sums read 8, their sum twice, write 3.
     CHECK(info.stream_entries[1].moved_bytes == (96 + 9 + 4) * 4 + (4 + 4) * 4 + 16 + ((8 + 3) * 4 + 16) / 2);
     REQUIRE(info.n_state_fields == 4);
     const lw_state_field &audio = info.state_fields[0], &sum = info.state_fields[3];
@@ -133,4 +135,3 @@ TEST_CASE("status: a detail longer than its buffer is cut, not overrun") {
     CHECK(strlen(lw_last_error()) < 256);
     CHECK(strlen(lw_last_error()) > 200);
 }
-

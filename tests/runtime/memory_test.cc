@@ -68,7 +68,9 @@ struct File {
 
 // Everything that can be made from a model, one after another; no status but these two.
 void use(const lw_model *model) {
-    const auto fine = [](lw_status status) { return status == LW_OK || status == LW_NO_MEMORY || status == LW_NO_STREAM; };
+    const auto fine = [](lw_status status) {
+        return status == LW_OK || status == LW_NO_MEMORY || status == LW_NO_STREAM;
+    };
     lw_stream *stream = nullptr;
     lw_runner *runner = nullptr;
     lw_spotter *spotter = nullptr;
@@ -97,7 +99,8 @@ TEST_CASE("memory: under any limit no more than the limit is ever taken, by open
         const uint64_t mapped = info.memory_bytes - free_meter.now; // code, which comes from the system
         CHECK(mapped >= draft.segments[0].bytes.size());
         CHECK(mapped < draft.segments[0].bytes.size() + 4096 + 64); // lines are counted whole
-        const uint64_t enough = info.memory_bytes + std::max(info.stream_memory_bytes, info.run_memory_bytes) + 4096;
+        const uint64_t enough =
+            info.memory_bytes + std::max(info.stream_memory_bytes, info.run_memory_bytes) + 4096;
         lw_model_close(model);
         bool opened = false;
         for (uint64_t limit = 64; limit < enough + 64; limit += 64) {
@@ -122,7 +125,8 @@ TEST_CASE("memory: under any limit no more than the limit is ever taken, by open
     }
 }
 
-TEST_CASE("memory: a few bytes of artifact do not make open or a stream take gigabytes when no limit is given") {
+TEST_CASE(
+    "memory: a few bytes of artifact do not make open or a stream take gigabytes when no limit is given") {
     const uint64_t huge = uint64_t{4} << 30;
     const auto refused = [](const Draft &draft) {
         const std::vector<uint8_t> bytes = draft.bytes();
@@ -132,7 +136,8 @@ TEST_CASE("memory: a few bytes of artifact do not make open or a stream take gig
         const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), &options, &model);
         lw_model_close(model);
         CHECK(meter.most < 1 << 20);
-        return status == LW_NO_MEMORY && detail("rule V20") && detail("memory_limit is 67108864") && detail("default");
+        return status == LW_NO_MEMORY && detail("rule V20") && detail("memory_limit is 67108864") &&
+               detail("default");
     };
     Draft draft = audio_model();
     draft.plan.entries[1]->arena_bytes = huge;
@@ -165,7 +170,8 @@ TEST_CASE("memory: a file is not read before its size has been held against the 
     header.total_bytes = size;
     memcpy(bytes.data(), &header, sizeof header);
     const File file(bytes);
-    REQUIRE(ftruncate(file.file, static_cast<off_t>(size)) == 0); // a hole, but reading it would take the memory
+    // A hole, but reading it would take the memory.
+    REQUIRE(ftruncate(file.file, static_cast<off_t>(size)) == 0);
     Meter meter;
     lw_open_options options = options_for(meter, 1 << 20);
     lw_model *model = nullptr;

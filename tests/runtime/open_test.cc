@@ -122,12 +122,14 @@ TEST_CASE("open: a broken rule is named with its numbers") {
 
 TEST_CASE("open: any truncation and any flipped bit of a small artifact gives a status") {
     const std::vector<uint8_t> good = token_model().bytes();
-    for (size_t n = 1; n < good.size(); ++n) CHECK(open({good.begin(), good.begin() + static_cast<long>(n)}) == LW_BAD_ARTIFACT);
+    for (size_t n = 1; n < good.size(); ++n)
+        CHECK(open({good.begin(), good.begin() + static_cast<long>(n)}) == LW_BAD_ARTIFACT);
     std::vector<uint8_t> bad = good;
     for (size_t bit = 0; bit < good.size() * 8; bit += 3) {
         bad[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
         const lw_status status = open(bad);
-        CHECK((status == LW_BAD_ARTIFACT || status == LW_BAD_VERSION || status == LW_NO_VARIANT)); // the last: features nobody knows
+        CHECK((status == LW_BAD_ARTIFACT || status == LW_BAD_VERSION ||
+               status == LW_NO_VARIANT)); // the last: features nobody knows
         bad[bit / 8] = good[bit / 8];
     }
 }
@@ -147,10 +149,12 @@ TEST_CASE("open: unsigned code needs the caller's word") {
 TEST_CASE("open: a signature counts when the caller's check says so") {
     std::vector<uint8_t> bytes = audio_model().bytes();
     const uint8_t key[32] = {42};
-    REQUIRE(artifact::sign(bytes, key, [](std::span<const uint8_t, 32> root, std::span<uint8_t, 64> signature) {
-        memcpy(signature.data(), root.data(), 32); // not Ed25519: what matters here is who is asked, and what
-        return true;
-    }));
+    REQUIRE(
+        artifact::sign(bytes, key, [](std::span<const uint8_t, 32> root, std::span<uint8_t, 64> signature) {
+            // Not Ed25519: what matters here is who is asked, and what.
+            memcpy(signature.data(), root.data(), 32);
+            return true;
+        }));
     struct Asked {
         int times = 0, answer = 1;
         uint8_t key[32];
@@ -160,7 +164,8 @@ TEST_CASE("open: a signature counts when the caller's check says so") {
     options.allow_unsigned_code = 0;
     CHECK(open(bytes, options) == LW_UNSIGNED_CODE); // nobody to check it
     options.signature_context = &asked;
-    options.check_signature = [](void *context, const uint8_t *k, const uint8_t *root, const uint8_t *signature) {
+    options.check_signature = [](void *context, const uint8_t *k, const uint8_t *root,
+                                 const uint8_t *signature) {
         Asked &a = *static_cast<Asked *>(context);
         ++a.times;
         memcpy(a.key, k, 32);
@@ -225,7 +230,8 @@ TEST_CASE("open: the memory limit covers the model and one stream") {
     options.memory_limit = bytes.size();
     CHECK(open(bytes, options) == LW_NO_MEMORY);
     CHECK(detail("V20"));
-    options.memory_limit = bytes.size() + info.derived_bytes + info.stream_memory_bytes; // the tables are missing in this
+    // The tables are missing in this.
+    options.memory_limit = bytes.size() + info.derived_bytes + info.stream_memory_bytes;
     CHECK(open(bytes, options) == LW_NO_MEMORY);
 }
 

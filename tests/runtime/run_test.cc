@@ -11,12 +11,16 @@ using namespace longwave::test;
 namespace {
 
 struct Runner {
-    explicit Runner(const lw_model *model, const lw_run_options *options = nullptr) { REQUIRE(lw_runner_create(model, options, &runner) == LW_OK); }
+    explicit Runner(const lw_model *model, const lw_run_options *options = nullptr) {
+        REQUIRE(lw_runner_create(model, options, &runner) == LW_OK);
+    }
     ~Runner() { lw_runner_destroy(runner); }
     lw_runner *runner = nullptr;
 };
 
-lw_tensor tensor(void *data, size_t rows, size_t length = 0) { return {sizeof(lw_tensor), data, rows, length}; }
+lw_tensor tensor(void *data, size_t rows, size_t length = 0) {
+    return {sizeof(lw_tensor), data, rows, length};
+}
 
 } // namespace
 
@@ -53,7 +57,8 @@ TEST_CASE("run: what does not fit is refused before anything runs") {
     const Model model(audio_model());
     Runner runner(model);
     std::vector<float> x(65), y(64);
-    lw_tensor in = tensor(x.data(), 65), out[3] = {tensor(y.data(), 64), tensor(nullptr, 0), tensor(nullptr, 0)};
+    lw_tensor in = tensor(x.data(), 65),
+              out[3] = {tensor(y.data(), 64), tensor(nullptr, 0), tensor(nullptr, 0)};
     CHECK(lw_run(runner.runner, &in, 1, out, 2) == LW_TOO_LONG);
     in = tensor(x.data(), 20);
     out[0] = tensor(y.data(), 19);
@@ -128,12 +133,15 @@ TEST_CASE("run: 16-bit samples, and values that are not finite") {
     float y[3], z[3], bad[] = {0.5f, NAN, INFINITY}, zero[] = {0.5f, 0, 0};
     lw_tensor in = tensor(a, 3), out = tensor(y, 3);
     REQUIRE(lw_run(shorts.runner, &in, 1, &out, 1) == LW_OK);
-    in = tensor(b, 3), out = tensor(z, 3);
+    in = tensor(b, 3);
+    out = tensor(z, 3);
     REQUIRE(lw_run(floats.runner, &in, 1, &out, 1) == LW_OK);
     for (int t = 0; t < 3; ++t) CHECK(y[t] == z[t]);
-    in = tensor(bad, 3), out = tensor(y, 3);
+    in = tensor(bad, 3);
+    out = tensor(y, 3);
     REQUIRE(lw_run(floats.runner, &in, 1, &out, 1) == LW_OK);
-    in = tensor(zero, 3), out = tensor(z, 3);
+    in = tensor(zero, 3);
+    out = tensor(z, 3);
     REQUIRE(lw_run(floats.runner, &in, 1, &out, 1) == LW_OK);
     for (int t = 0; t < 3; ++t) CHECK(y[t] == z[t]);
 }
@@ -186,7 +194,8 @@ TEST_CASE("run: struct_size of tensors is read, and says how far the next one li
     CHECK(z[0] == run(model, x).at(1)[0]);
     const auto with = [&](size_t in_size, size_t out_size) {
         lw_tensor a = tensor(x.data(), 20), b = tensor(y.data(), 20);
-        a.struct_size = in_size, b.struct_size = out_size;
+        a.struct_size = in_size;
+        b.struct_size = out_size;
         return lw_run(runner.runner, &a, 1, &b, 1);
     };
     CHECK(with(sizeof(lw_tensor), sizeof(lw_tensor)) == LW_OK);
@@ -204,7 +213,8 @@ TEST_CASE("run: samples beyond the artifact's limit count as zero") {
     Runner runner(model);
     lw_tensor in = tensor(x, 5), out = tensor(y, 5);
     REQUIRE(lw_run(runner.runner, &in, 1, &out, 1) == LW_OK);
-    in = tensor(clean, 5), out = tensor(z, 5);
+    in = tensor(clean, 5);
+    out = tensor(z, 5);
     REQUIRE(lw_run(runner.runner, &in, 1, &out, 1) == LW_OK);
     for (int t = 0; t < 5; ++t) CHECK(y[t] == z[t]);
 }

@@ -47,7 +47,8 @@ std::vector<Seen> listen(lw_spotter *spotter, const std::vector<float> &x, const
     };
     for (size_t done = 0, i = 0; done < x.size(); ++i) {
         size_t taken = 0;
-        REQUIRE(lw_spotter_push(spotter, x.data() + done, std::min(cuts[i % cuts.size()], x.size() - done), &taken) == LW_OK);
+        REQUIRE(lw_spotter_push(spotter, x.data() + done, std::min(cuts[i % cuts.size()], x.size() - done),
+                                &taken) == LW_OK);
         done += taken;
         pull();
     }
@@ -58,7 +59,11 @@ std::vector<Seen> listen(lw_spotter *spotter, const std::vector<float> &x, const
 
 std::vector<float> two_words() {
     std::vector<float> x;
-    say(x, 1, 0, 20), say(x, 1, 1, 8), say(x, 1, 0, 30), say(x, 2, 0.75f, 8), say(x, 2, 0, 3);
+    say(x, 1, 0, 20);
+    say(x, 1, 1, 8);
+    say(x, 1, 0, 30);
+    say(x, 2, 0.75f, 8);
+    say(x, 2, 0, 3);
     return x;
 }
 
@@ -69,7 +74,8 @@ TEST_CASE("spotter: one event for each word, with its score and its ticks") {
     Spotter spotter(model);
     const std::vector<Seen> seen = listen(spotter.spotter, two_words(), {64});
     REQUIRE(seen.size() == 2);
-    // The average of three rows reaches 1 in row 22; the second row at the threshold is 23. Ticks count to the end of the row that fired.
+    // The average of three rows reaches 1 in row 22; the second row at the threshold is 23. Ticks count to
+    // the end of the row that fired.
     CHECK(seen[0] == Seen{"yes", 1.0f, 240, 200, 23});
     CHECK(seen[1].word == "no");
     CHECK(seen[1].score == 0.75f);
@@ -128,10 +134,14 @@ TEST_CASE("spotter: more events than may wait stop push, and none is lost") {
     const Model model(spotter_model());
     lw_spotter_options options{};
     options.struct_size = sizeof options;
-    options.smoothing_ms = -1, options.refractory_ms = -1, options.min_count = 1;
+    options.smoothing_ms = options.refractory_ms = -1;
+    options.min_count = 1;
     Spotter spotter(model, &options);
     std::vector<float> x;
-    for (int i = 0; i < 100; ++i) say(x, 1, 1, 1), say(x, 1, 0, 1);
+    for (int i = 0; i < 100; ++i) {
+        say(x, 1, 1, 1);
+        say(x, 1, 0, 1);
+    }
     size_t taken = 0;
     REQUIRE(lw_spotter_push(spotter.spotter, x.data(), x.size(), &taken) == LW_OK);
     CHECK(taken < x.size());
@@ -165,10 +175,11 @@ TEST_CASE("spotter: scores and stats can be watched") {
     CHECK(stats.ticks == 50);
 }
 
-TEST_CASE("spotter: scores that are no longer finite reset it, it says so, and where does not depend on cuts") {
+TEST_CASE(
+    "spotter: scores that are no longer finite reset it, it says so, and where does not depend on cuts") {
     // The scores are 0, 1, 2 plus the sum of all samples so far: what overflows it once is in it for good.
     Draft draft = spotter_model();
-    draft.plan.sample_limit = 3.4e38f;
+    draft.plan.sample_limit = 3e38f;
     draft.plan.weights_bytes = 0;
     draft.segments.pop_back();
     draft.plan.kernels.clear();
@@ -181,10 +192,11 @@ TEST_CASE("spotter: scores that are no longer finite reset it, it says so, and w
                 arg(ArgKind::output, Elem::f32, {{3, 1}})});
     add_field(draft, "sum", "sum", longwave::fb::StateKind::carry, {1}, Elem::f64);
     using longwave::fb::Space;
-    draft.plan.entries[0]->steps[0] = call("sum", 0, bindings(at(Space::state, 0), at(Space::state, 64), at(Space::arena, 0)));
+    draft.plan.entries[0]->steps[0] =
+        call("sum", 0, bindings(at(Space::state, 0), at(Space::state, 64), at(Space::arena, 0)));
     const Model model(draft);
     std::vector<float> x(600);
-    x[203] = x[204] = 3.3e38f; // in row 20
+    x[203] = x[204] = 3e38f; // in row 20
     std::vector<Seen> expected;
     for (const size_t cut : {600, 1, 3, 7, 10, 11, 160, 200}) {
         Spotter spotter(model);

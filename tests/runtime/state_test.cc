@@ -1,4 +1,5 @@
-// The state of a stream is one block: reset, copy, save and load are exact, and a loaded state is checked like any input.
+// The state of a stream is one block: reset, copy, save and load are exact, and a loaded state is checked
+// like any input.
 #include "longwave/longwave.h"
 #include "runtime/stream.h"
 #include "tests/support/session.h"
@@ -6,6 +7,7 @@
 #include <random>
 
 using namespace longwave::test;
+using longwave::runtime::Life;
 using longwave::runtime::StreamState;
 
 namespace {
@@ -59,7 +61,8 @@ TEST_CASE("state: a copy or a saved and loaded stream goes on as the original, w
         Stream original(model), copied(model), loaded(model);
         const std::vector<float> x = noise(n, 4);
         size_t taken = 0;
-        REQUIRE(lw_stream_push(original, x.data(), x.size(), &taken) == LW_OK); // rows still wait in the queue
+        // Rows still wait in the queue.
+        REQUIRE(lw_stream_push(original, x.data(), x.size(), &taken) == LW_OK);
         REQUIRE(taken == n);
         Rows ignored;
         push_all(copied, noise(13, 5), &ignored); // something to overwrite
@@ -137,7 +140,8 @@ TEST_CASE("state: a bad saved state is refused and changes nothing") {
         CHECK(save(to) == before);
         return status == LW_BAD_STATE;
     };
-    for (size_t n = 1; n < good.size(); ++n) CHECK(refused({good.begin(), good.begin() + static_cast<long>(n)}));
+    for (size_t n = 1; n < good.size(); ++n)
+        CHECK(refused({good.begin(), good.begin() + static_cast<long>(n)}));
     std::vector<uint8_t> longer = good;
     longer.push_back(0);
     CHECK(refused(longer));
@@ -150,16 +154,26 @@ TEST_CASE("state: a bad saved state is refused and changes nothing") {
     };
     CHECK(refused(with([](StreamState &s) { s.identity[0] ^= 1; })));
     CHECK(refused(with([](StreamState &s) { s.identity[31] ^= 1; })));
-    CHECK(refused(with([](StreamState &s) { s.pending = 4; })));
-    CHECK(refused(with([](StreamState &s) { s.pending = 4, s.ticks += 2; })));
-    CHECK(refused(with([](StreamState &s) { s.pending = 0xffffffff; })));
-    CHECK(refused(with([](StreamState &s) { s.ticks += 1; })));
-    CHECK(refused(with([](StreamState &s) { s.done += 1; })));
-    CHECK(refused(with([](StreamState &s) { s.done += 1, s.ticks += 1; }))); // within a block
-    CHECK(refused(with([](StreamState &s) { s.done += 1ull << 63, s.ticks += 1ull << 63; })));
-    CHECK(refused(with([](StreamState &s) { s.life = longwave::runtime::Life::finished, s.done -= 4; })));
-    CHECK(refused(with([](StreamState &s) { s.life = longwave::runtime::Life::failed; })));
-    CHECK(refused(with([](StreamState &s) { s.life = static_cast<longwave::runtime::Life>(99); })));
+    const auto counters = [&](uint64_t ticks, uint64_t done, uint32_t pending, Life life = Life::open) {
+        return with([&](StreamState &s) {
+            s.ticks = ticks;
+            s.done = done;
+            s.pending = pending;
+            s.life = life;
+        });
+    };
+    REQUIRE(counters(22, 20, 2) == good);
+    CHECK(refused(counters(24, 20, 4))); // that is a block
+    CHECK(refused(counters(22, 20, 1)));
+    CHECK(refused(counters(22, 20, 0xffffffff)));
+    CHECK(refused(counters(23, 20, 2)));
+    CHECK(refused(counters(23, 21, 2))); // within a block
+    CHECK(refused(counters((1ull << 63) + 2, 1ull << 63, 2)));
+    CHECK(refused(counters(22, 24, 0)));
+    CHECK(refused(counters(22, 16, 2, Life::finished)));
+    CHECK(refused(counters(22, 24, 2, Life::finished)));
+    CHECK(refused(with([](StreamState &s) { s.life = Life::failed; })));
+    CHECK(refused(with([](StreamState &s) { s.life = static_cast<Life>(99); })));
     CHECK(refused(with([](StreamState &s) { s.queue_head = 1; })));
     CHECK(refused(with([](StreamState &s) { s.queue_count += 1; })));
     CHECK(refused(with([](StreamState &s) { s.queue_count = 0xffffffff; })));
@@ -195,7 +209,8 @@ TEST_CASE("state: any bytes behind a sound head are safe to run on") {
     std::vector<uint8_t> bytes = save(from);
     std::mt19937 random(5);
     for (int i = 0; i < 200; ++i) {
-        for (size_t at = sizeof(StreamState); at < bytes.size(); ++at) bytes[at] = static_cast<uint8_t>(random());
+        for (size_t at = sizeof(StreamState); at < bytes.size(); ++at)
+            bytes[at] = static_cast<uint8_t>(random());
         StreamState head = head_of(bytes);
         head.done = ((uint64_t{random()} << 32 | random()) >> 4) * 4;
         head.pending = random() % 4;
@@ -214,7 +229,8 @@ TEST_CASE("state: any bytes behind a sound head are safe to run on") {
 TEST_CASE("state: counters pass 2^31 and 2^32 without a seam") {
     const Model model(audio_model());
     const std::vector<float> x = noise(4000);
-    for (uint64_t start : {(1ull << 31) - 500, (1ull << 32) - 500, (1ull << 32) / 4 - 500, (1ull << 40) - 500}) {
+    for (uint64_t start :
+         {(1ull << 31) - 500, (1ull << 32) - 500, (1ull << 32) / 4 - 500, (1ull << 40) - 500}) {
         Stream early(model), late(model);
         std::vector<uint8_t> bytes = save(late);
         StreamState head = head_of(bytes);
@@ -224,10 +240,12 @@ TEST_CASE("state: counters pass 2^31 and 2^32 without a seam") {
         std::vector<float> a, b;
         lw_output out{};
         out.struct_size = sizeof out;
-        for (auto [stream, values] : {std::pair{static_cast<lw_stream *>(early), &a}, std::pair{static_cast<lw_stream *>(late), &b}})
+        for (auto [stream, values] :
+             {std::pair{static_cast<lw_stream *>(early), &a}, std::pair{static_cast<lw_stream *>(late), &b}})
             for (size_t done = 0, taken = 0; done < x.size(); done += taken) {
                 REQUIRE(lw_stream_push(stream, x.data() + done, x.size() - done, &taken) == LW_OK);
-                while (lw_stream_pull(stream, &out) == LW_OK) values->insert(values->end(), out.data, out.data + out.width);
+                while (lw_stream_pull(stream, &out) == LW_OK)
+                    values->insert(values->end(), out.data, out.data + out.width);
             }
         CHECK(a == b);
         CHECK(out.end > head.ticks);
@@ -251,7 +269,8 @@ TEST_CASE("state: a stream in the caller's memory needs no allocation and may be
     REQUIRE(lw_stream_size(model, nullptr, &size, &alignment) == LW_OK);
     CHECK(alignment == 64);
     std::vector<uint8_t> memory(size + alignment);
-    uint8_t *aligned = memory.data() + (alignment - reinterpret_cast<uintptr_t>(memory.data()) % alignment) % alignment;
+    uint8_t *aligned =
+        memory.data() + (alignment - reinterpret_cast<uintptr_t>(memory.data()) % alignment) % alignment;
     lw_stream *stream = nullptr;
     CHECK(lw_stream_init(model, nullptr, aligned, size - 1, &stream) == LW_TOO_SMALL);
     CHECK(lw_stream_init(model, nullptr, aligned + 4, size, &stream) == LW_INVALID_ARGUMENT);

@@ -1,4 +1,5 @@
-// A stream equals the whole, however its input is cut; its rows come when they should and are numbered as they should be.
+// A stream equals the whole, however its input is cut; its rows come when they should and are numbered as
+// they should be.
 #include "longwave/longwave.h"
 #include "tests/support/session.h"
 #include <cmath>
@@ -47,7 +48,8 @@ TEST_CASE("stream: rows are what the definition says") {
         CHECK(rows[0][t] == doctest::Approx(y[t]).epsilon(1e-5));
         sum += rows[0][t];
         if (t % 8 == 7)
-            for (size_t j = 0; j < 3; ++j) CHECK(rows[1][t / 8 * 3 + j] == static_cast<float>(sum) + static_cast<float>(j));
+            for (size_t j = 0; j < 3; ++j)
+                CHECK(rows[1][t / 8 * 3 + j] == static_cast<float>(sum) + static_cast<float>(j));
     }
 }
 
@@ -71,7 +73,8 @@ TEST_CASE("stream: a full queue stops push before the block that would not fit, 
     const Model model(audio_model());
     const std::vector<float> x = noise(100);
     const Rows expected = stream_in_cuts(model, x, {100});
-    for (uint32_t queue : {1u, 5u, 6u, 7u, 64u}) { // 5 rows come in one block at most: a smaller queue is made that large
+    for (uint32_t queue :
+         {1u, 5u, 6u, 7u, 64u}) { // 5 rows come in one block at most: a smaller queue is made that large
         Stream stream(model, LW_F32, queue);
         Rows rows;
         size_t done = 0;
@@ -102,7 +105,8 @@ TEST_CASE("stream: a queue of the caller's size holds that many rows") {
     const std::vector<float> x(1000);
     size_t taken = 0;
     REQUIRE(lw_stream_push(stream, x.data(), x.size(), &taken) == LW_OK);
-    // 2 blocks bring 4 + 5 rows: 14 blocks 63 rows; the fifteenth would bring 4 more, so all of it but its last tick is taken.
+    // 2 blocks bring 4 + 5 rows: 14 blocks 63 rows; the fifteenth would bring 4 more, so all of it but its
+    // last tick is taken.
     CHECK(taken == 14 * 4 + 3);
 }
 
@@ -125,7 +129,8 @@ TEST_CASE("stream: finish shows the rows whose input is real, and no others") {
         stats.struct_size = sizeof stats;
         REQUIRE(lw_stream_get_stats(stream, &stats) == LW_OK);
         CHECK(stats.ticks == n);
-        CHECK(stats.rows_dropped == (4 - n % 4) % 4 + (n % 8 > 4 ? 1 : 0)); // of y, and of sums where its second block was begun
+        // Of y, and of sums where its second block was begun.
+        CHECK(stats.rows_dropped == (4 - n % 4) % 4 + (n % 8 > 4 ? 1 : 0));
         REQUIRE(lw_stream_reset(stream) == LW_OK);
         CHECK(lw_stream_pull(stream, &out) == LW_AGAIN);
     }
@@ -165,12 +170,15 @@ TEST_CASE("stream: a row says which it is and when its input was complete") {
 TEST_CASE("stream: steps fire at their period and phase, and scalars follow the firing") {
     // Period 3, phase 2: firings in blocks 2, 5, 8 … are numbered 0, 1, 2 …
     CHECK(numbers(Model(timing_model({.period = 3, .phase = 2})), 10) == std::vector<float>{0, 1, 2});
-    CHECK(numbers(Model(timing_model({.block = 4, .period = 2, .phase = 1, .mul = 5, .value = 7})), 25) == std::vector<float>{7, 12, 17});
-    CHECK(numbers(Model(timing_model({.modulus = 3, .mul = 10, .add = 2})), 5) == std::vector<float>{20, 0, 10, 20, 0});
+    CHECK(numbers(Model(timing_model({.block = 4, .period = 2, .phase = 1, .mul = 5, .value = 7})), 25) ==
+          std::vector<float>{7, 12, 17});
+    CHECK(numbers(Model(timing_model({.modulus = 3, .mul = 10, .add = 2})), 5) ==
+          std::vector<float>{20, 0, 10, 20, 0});
 }
 
 TEST_CASE("stream: a delay is taken off at the front and flushed at the end") {
-    // Two rows late: the rows numbered 0 and 1 by the plan are start-up; row r of the output is number r + 2, and finish runs on for two blocks.
+    // Two rows late: the rows numbered 0 and 1 by the plan are start-up; row r of the output is number r + 2,
+    // and finish runs on for two blocks.
     const Model late(timing_model({.delay = 2}));
     CHECK(numbers(late, 5) == std::vector<float>{2, 3, 4, 5, 6});
     Stream stream(late);
@@ -185,10 +193,12 @@ TEST_CASE("stream: a delay is taken off at the front and flushed at the end") {
     CHECK(out.row == 3);
     CHECK(out.end == 4 + 2);
 
-    // An output that fires early in its period shows, in each firing, what was complete before: one row of start-up.
+    // An output that fires early in its period shows, in each firing, what was complete before: one row of
+    // start-up.
     CHECK(numbers(Model(timing_model({.period = 2, .phase = 0})), 7) == std::vector<float>{1, 2, 3});
     // Both at once: block 4, period 2, phase 0, 12 ticks late: (4 + 12)/8 = 2 rows.
-    CHECK(numbers(Model(timing_model({.block = 4, .period = 2, .phase = 0, .delay = 12})), 33) == std::vector<float>{2, 3, 4, 5});
+    CHECK(numbers(Model(timing_model({.block = 4, .period = 2, .phase = 0, .delay = 12})), 33) ==
+          std::vector<float>{2, 3, 4, 5});
 }
 
 TEST_CASE("stream: prefill leaves what pushes leave, and keeps the newest rows instead of losing them") {
@@ -208,9 +218,11 @@ TEST_CASE("stream: prefill leaves what pushes leave, and keeps the newest rows i
         std::map<uint32_t, std::vector<uint64_t>> numbers;
         while (lw_stream_pull(filled, &out) == LW_OK) {
             numbers[out.index].push_back(out.row);
-            for (uint32_t i = 0; i < out.width; ++i) CHECK(out.data[i] == all[out.index][out.row * out.width + i]);
+            for (uint32_t i = 0; i < out.width; ++i)
+                CHECK(out.data[i] == all[out.index][out.row * out.width + i]);
         }
-        // The last block brought four rows of y; of the sums it brought one or none, and then the one before is kept.
+        // The last block brought four rows of y; of the sums it brought one or none, and then the one before
+        // is kept.
         const uint64_t blocks = n / 4, ticks = 8 + blocks * 4;
         if (blocks == 0) CHECK(numbers.empty());
         else CHECK(numbers[0] == std::vector<uint64_t>{ticks - 4, ticks - 3, ticks - 2, ticks - 1});

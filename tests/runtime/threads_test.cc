@@ -44,7 +44,8 @@ lw_status run_tiles(lw_runner *runner, const std::vector<float> &x, std::vector<
     std::vector<float> in = x;
     y->resize(2 * x.size());
     const lw_tensor given = {sizeof(lw_tensor), in.data(), in.size(), 0};
-    lw_tensor out[2] = {{sizeof(lw_tensor), y->data(), x.size(), 0}, {sizeof(lw_tensor), y->data() + x.size(), x.size(), 0}};
+    lw_tensor out[2] = {{sizeof(lw_tensor), y->data(), x.size(), 0},
+                        {sizeof(lw_tensor), y->data() + x.size(), x.size(), 0}};
     return lw_run(runner, &given, 1, out, 2);
 }
 
@@ -126,7 +127,8 @@ TEST_CASE("threads: many streams of one model at once give what one gives alone"
     CHECK(good == 8 * 50);
 }
 
-TEST_CASE("threads: models are opened, verified and closed side by side, and each thread has its own last error") {
+TEST_CASE(
+    "threads: models are opened, verified and closed side by side, and each thread has its own last error") {
     const std::vector<uint8_t> audio = audio_model().bytes(), tokens = token_model().bytes();
     std::atomic<int> good{0};
     std::vector<std::thread> threads;
@@ -140,9 +142,11 @@ TEST_CASE("threads: models are opened, verified and closed side by side, and eac
                 const std::vector<uint8_t> &bytes = (i + t) % 2 ? audio : tokens;
                 lw_model *model = nullptr;
                 const bool opened =
-                    lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK && lw_model_verify(model, nullptr) == LW_OK;
+                    lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK &&
+                    lw_model_verify(model, nullptr) == LW_OK;
                 lw_model_close(model);
-                const bool told = lw_model_open(missing.c_str(), &options, &model) == LW_NOT_FOUND && std::string(lw_last_error()).find(missing) == 0;
+                const bool told = lw_model_open(missing.c_str(), &options, &model) == LW_NOT_FOUND &&
+                                  std::string(lw_last_error()).find(missing) == 0;
                 good += opened && told;
             }
         });

@@ -21,7 +21,10 @@ TEST_CASE("values: 16-bit samples are what their floats are") {
     const Model model(audio_model());
     std::vector<int16_t> x(100);
     std::vector<float> same(100);
-    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int16_t>(i * 655 - 32768), same[i] = x[i] / 32768.0f;
+    for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = static_cast<int16_t>(i * 655 - 32768);
+        same[i] = x[i] / 32768.0f;
+    }
     Stream stream(model, LW_S16);
     Rows rows;
     for (size_t done = 0, taken = 0; done < x.size(); done += taken) {
@@ -77,13 +80,15 @@ TEST_CASE("values: one huge finite sample counts as not finite, up to the artifa
     }
 }
 
-TEST_CASE("values: those that are not finite are counted where they come out, and the stream says it is poisoned") {
+TEST_CASE(
+    "values: those that are not finite are counted where they come out, and the stream says it is poisoned") {
     Draft draft = audio_model();
-    draft.plan.sample_limit = 3.4e38f;
+    draft.plan.sample_limit = 3e38f;
     const Model model(draft);
     Stream stream(model);
     std::vector<float> x(64);
-    x[8] = x[9] = 3.3e38f; // y overflows while they are in the FIR's reach; the sum, a double, still holds it, its rows do not
+    // y overflows while they are in the FIR's reach; the sum, a double, still holds it, its rows do not.
+    x[8] = x[9] = 3e38f;
     Rows rows;
     push_all(stream, {x.begin(), x.begin() + 8}, &rows);
     pull_all(stream, &rows);
@@ -99,8 +104,8 @@ TEST_CASE("values: those that are not finite are counted where they come out, an
     CHECK(stats_of(stream).non_finite == 0);
     push_all(stream, {x.begin() + 16, x.end()}, &rows);
     pull_all(stream, &rows);
-    CHECK(std::isfinite(rows[0].back()));   // y has recovered
-    CHECK(!std::isfinite(rows[1].back()));  // the sums never will
+    CHECK(std::isfinite(rows[0].back()));  // y has recovered
+    CHECK(!std::isfinite(rows[1].back())); // the sums never will
     CHECK(stats_of(stream).poisoned == 1);
     REQUIRE(lw_stream_reset(stream) == LW_OK);
     CHECK(stats_of(stream).poisoned == 0);
@@ -131,4 +136,3 @@ TEST_CASE("values: tokens are checked before anything is taken") {
     CHECK(lw_stream_create(model, nullptr, &other) == LW_OK); // the default of a token stream is ids
     lw_stream_destroy(other);
 }
-

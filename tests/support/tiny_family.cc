@@ -25,7 +25,7 @@ std::unique_ptr<fb::EntryT> stream_entry(uint32_t block, uint64_t arena_bytes) {
 uint16_t last_kernel(const Draft &draft) { return static_cast<uint16_t>(draft.plan.kernels.size() - 1); }
 
 struct Layout {
-    uint32_t ring, y_rows; // rows of the input's ring and of y's
+    uint32_t ring, y_rows;  // rows of the input's ring and of y's
     uint64_t y, total, sum; // where the fields lie
 };
 
@@ -55,10 +55,10 @@ void hear_copies(Draft &draft, fb::EntryT &entry, const Layout &layout) {
     entry.rebuild.push_back(hear());
     entry.rebuild[0]->replay_from = slots - 1;
     const uint16_t kernel = add_fir(draft, slots * block, block);
-    entry.steps.push_back(call("fir", kernel,
-                               bindings(at(Space::cache, 0), at(Space::weights, 0),
-                                        slot(slots, static_cast<int32_t>(block), 0),
-                                        at(Space::state, layout.y, layout.y_rows / block, 4 * block))));
+    entry.steps.push_back(
+        call("fir", kernel,
+             bindings(at(Space::cache, 0), at(Space::weights, 0), slot(slots, static_cast<int32_t>(block), 0),
+                      at(Space::state, layout.y, layout.y_rows / block, 4 * block))));
 }
 
 void hear_ring(Draft &draft, fb::EntryT &entry, const Layout &layout) {
@@ -119,7 +119,8 @@ Draft blocks_model(const Family &family) {
                {arg(ArgKind::input, Elem::f32, {{family_sums, 1}}), arg(ArgKind::inout, Elem::f64, {{1, 1}}),
                 arg(ArgKind::output, Elem::f32, {{3, 1}})});
     for (const uint32_t block : family.blocks) {
-        auto entry = stream_entry(block, (uint64_t{block} * 4 + 63) / 64 * 64 + (block / family_sums + 1) * 12);
+        auto entry =
+            stream_entry(block, (uint64_t{block} * 4 + 63) / 64 * 64 + (block / family_sums + 1) * 12);
         entry->inputs.push_back(input_port(place(Space::state, 0, layout.ring / block, 4 * block), block, 4));
         if (among(family.cached, block)) hear_copies(draft, *entry, layout);
         else hear_ring(draft, *entry, layout);
@@ -153,7 +154,8 @@ Draft marks_model(const std::vector<uint32_t> &blocks) {
         entry->steps.push_back(mark());
         entry->rebuild.push_back(mark());
         entry->rebuild[0]->replay_from = 1;
-        auto read = call("read", 1, bindings(at(Space::cache, 0), at(Space::weights, 0), at(Space::arena, 0)));
+        auto read =
+            call("read", 1, bindings(at(Space::cache, 0), at(Space::weights, 0), at(Space::arena, 0)));
         read->period = 48 / block;
         read->phase = read->period - 1;
         entry->steps.push_back(std::move(read));
