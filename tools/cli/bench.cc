@@ -23,7 +23,7 @@ namespace {
 struct Flags {
     ModelFlags model;
     double seconds = 10;
-    unsigned repeats = 20;
+    unsigned repeats = 20, threads = 1;
     bool json = false;
 };
 
@@ -60,6 +60,19 @@ void drop_from_page_cache(const std::string &path) {
     close(file);
 }
 
+// Times of whole runs, the first of which warms the caches.
+Expected<std::vector<double>> times_of_runs(const Model &model, const Sequence &in, unsigned repeats, uint32_t threads) {
+    LW_ASSIGN(Runner runner, Runner::create(model, threads));
+    std::vector<double> times;
+    for (unsigned i = 0; i < repeats + 1; i++) {
+        const double start = now();
+        LW_ASSIGN(const auto rows, runner.run(in));
+        times.push_back(now() - start);
+    }
+    times.erase(times.begin());
+    return times;
+}
+
 // From the path to the first output: open, verify, derive, create a stream, push until a row comes.
 Expected<double> open_to_first_output(const Flags &flags, const Sequence &in) {
     const double start = now();
@@ -72,11 +85,13 @@ Expected<double> open_to_first_output(const Flags &flags, const Sequence &in) {
     return now() - start;
 }
 
-Status bench_stream(const Flags &flags, const Model &model, ordered_json &json) {
-    const size_t block = std::max<uint32_t>(1, model.info.stream_block);
+size_t ticks_of(const Flags &flags, const Model &model, size_t block) {
     const double rate = model.inputs[0].sample_rate;
-    const size_t ticks = std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds * rate) : 20000) / block * block;
-    const Sequence in = made_up(model, ticks, 3);
+    return std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds * rate) : 20000) / block * block;
+}
+
+Status bench_opening(const Flags &flags, const Model &model, ordered_json &json) {
+    const Sequence in = made_up(model, ticks_of(flags, model, std::max<uint32_t>(1, model.info.stream_block)), 3);
     std::vector<double> opens;
     drop_from_page_cache(flags.model.path);
     for (unsigned i = 0; i < flags.repeats; i++) {
@@ -84,8 +99,15 @@ Status bench_stream(const Flags &flags, const Model &model, ordered_json &json) 
         opens.push_back(seconds);
     }
     json["open_to_first_output"] = {{"cold_ms", 1e3 * opens[0]}, {"median_ms", 1e3 * quantile(opens, 0.5)}};
+    return {};
+}
 
-    LW_ASSIGN(Stream stream, Stream::create(model));
+// One stream entry, its index in the artifact.
+Expected<ordered_json> bench_stream(const Flags &flags, const Model &model, uint32_t entry) {
+    const size_t block = model.entry(entry).block, ticks = ticks_of(flags, model, block);
+    const double rate = model.inputs[0].sample_rate;
+    const Sequence in = made_up(model, ticks, 3);
+    LW_ASSIGN(Stream stream, Stream::create(model, LW_F32, entry));
     const auto nothing = [](const lw_output &) {};
     for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block) LW_TRY(stream.push(tick(model, in, at), block, nothing)); // warm
     std::vector<double> blocks;
@@ -99,7 +121,7 @@ Status bench_stream(const Flags &flags, const Model &model, ordered_json &json) 
         total += blocks.back();
     }
     getrusage(RUSAGE_SELF, &after);
-    json["stream"] = {
+    ordered_json json = {
         {"block", block},
         {"blocks", blocks.size()},
         {"block_us", {{"median", 1e6 * quantile(blocks, 0.5)}, {"p99", 1e6 * quantile(blocks, 0.99)}, {"worst", 1e6 * quantile(blocks, 1)}}},
@@ -107,25 +129,30 @@ Status bench_stream(const Flags &flags, const Model &model, ordered_json &json) 
         {"page_faults", after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt},
         {"state_bytes", model.info.stream_state_bytes},
         {"memory_bytes", model.info.stream_memory_bytes}};
-    if (rate > 0) json["stream"]["real_time_factor"] = total / (static_cast<double>(ticks) / rate);
-    return {};
+    if (rate > 0) json["real_time_factor"] = total / (static_cast<double>(ticks) / rate);
+    return json;
 }
 
 Status bench_run(const Flags &flags, const Model &model, ordered_json &json) {
     const Sequence in = made_up(model, model.info.run_capacity, 3);
-    LW_ASSIGN(Runner runner, Runner::create(model));
-    std::vector<double> times;
-    for (unsigned i = 0; i < flags.repeats + 1; i++) {
-        const double start = now();
-        LW_ASSIGN(const auto rows, runner.run(in));
-        times.push_back(now() - start);
-    }
-    times.erase(times.begin()); // the first warms the caches
+    LW_ASSIGN(const std::vector<double> times, times_of_runs(model, in, flags.repeats, 1));
     json["run"] = {{"ticks", in.rows},
                    {"median_ms", 1e3 * quantile(times, 0.5)},
                    {"worst_ms", 1e3 * quantile(times, 1)},
                    {"memory_bytes", model.info.run_memory_bytes}};
+    if (flags.threads == 1) return {};
+    LW_ASSIGN(const std::vector<double> shared, times_of_runs(model, in, flags.repeats, flags.threads));
+    json["run"]["threads"] = flags.threads;
+    json["run"]["threads_median_ms"] = 1e3 * quantile(shared, 0.5);
+    json["run"]["threads_speed_up"] = quantile(times, 0.5) / quantile(shared, 0.5);
     return {};
+}
+
+void print_stream(const ordered_json &s) {
+    std::printf("stream    block of %u ticks: median %.1f µs, p99 %.1f µs, worst %.1f µs", s["block"].get<unsigned>(),
+                s["block_us"]["median"].get<double>(), s["block_us"]["p99"].get<double>(), s["block_us"]["worst"].get<double>());
+    if (s.contains("real_time_factor")) std::printf(" · real-time factor %.5f", s["real_time_factor"].get<double>());
+    std::printf("\n");
 }
 
 void print(const ordered_json &json) {
@@ -136,17 +163,19 @@ void print(const ordered_json &json) {
                 json["variant"].get<std::string>().c_str(), json["repeats"].get<unsigned>());
     std::printf("artifact  %s: %s\n", json["model"].get<std::string>().c_str(), bytes_text(json["artifact_bytes"]).c_str());
     if (json.contains("stream")) {
-        const auto &s = json["stream"];
         std::printf("open      to the first output: cold %.2f ms, median %.2f ms\n", json["open_to_first_output"]["cold_ms"].get<double>(),
                     json["open_to_first_output"]["median_ms"].get<double>());
-        std::printf("stream    block of %u ticks: median %.1f µs, p99 %.1f µs, worst %.1f µs", s["block"].get<unsigned>(),
-                    s["block_us"]["median"].get<double>(), s["block_us"]["p99"].get<double>(), s["block_us"]["worst"].get<double>());
-        if (s.contains("real_time_factor")) std::printf(" · real-time factor %.5f", s["real_time_factor"].get<double>());
-        std::printf("\nmemory    state %s, a stream in all %s\n", bytes_text(s["state_bytes"]).c_str(), bytes_text(s["memory_bytes"]).c_str());
+        for (const auto &s : json["streams"]) print_stream(s);
+        const auto &s = json["stream"];
+        std::printf("memory    state %s, a stream in all %s\n", bytes_text(s["state_bytes"]).c_str(), bytes_text(s["memory_bytes"]).c_str());
     }
-    if (json.contains("run"))
+    if (json.contains("run")) {
         std::printf("whole     %u ticks: median %.3f ms, worst %.3f ms · memory %s\n", json["run"]["ticks"].get<unsigned>(),
                     json["run"]["median_ms"].get<double>(), json["run"]["worst_ms"].get<double>(), bytes_text(json["run"]["memory_bytes"]).c_str());
+        if (json["run"].contains("threads"))
+            std::printf("          with %u threads: median %.3f ms, %.2f times as fast\n", json["run"]["threads"].get<unsigned>(),
+                        json["run"]["threads_median_ms"].get<double>(), json["run"]["threads_speed_up"].get<double>());
+    }
 }
 
 Status bench(const Flags &flags) {
@@ -158,7 +187,12 @@ Status bench(const Flags &flags) {
                          {"threads", 1},
                          {"repeats", flags.repeats},
                          {"artifact_bytes", model.info.artifact_bytes}};
-    if (model.info.has_stream) LW_TRY(bench_stream(flags, model, json));
+    if (model.info.has_stream) LW_TRY(bench_opening(flags, model, json));
+    for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++) {
+        LW_ASSIGN(ordered_json stream, bench_stream(flags, model, entry));
+        if (entry == 0) json["stream"] = stream; // the default
+        json["streams"].push_back(std::move(stream));
+    }
     if (model.info.has_run) LW_TRY(bench_run(flags, model, json));
     if (flags.json) std::printf("%s\n", json_line(json).c_str());
     else print(json);
@@ -173,6 +207,7 @@ Command add_bench(CLI::App &program) {
     flags->model.add(*app);
     app->add_option("--seconds", flags->seconds, "Audio to stream")->check(CLI::Range(0.1, 36000.0))->capture_default_str();
     app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")->check(CLI::Range(1, 10000))->capture_default_str();
+    app->add_option("--threads", flags->threads, "Whole runs with so many threads as well")->check(CLI::Range(1, 255));
     app->add_flag("--json", flags->json, "One JSON object");
     app->footer("longwave bench conv --against fftw --json: our long convolutions against FFTW's, all flags in `longwave bench conv --help`.");
     return {app, [flags] { return bench(*flags); }};

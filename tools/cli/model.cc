@@ -165,11 +165,12 @@ lw_stream_stats Stream::stats() const {
     return stats;
 }
 
-Expected<Runner> Runner::create(const Model &model) {
+Expected<Runner> Runner::create(const Model &model, uint32_t threads) {
     if (!model.info.has_run) return Status::usage(std::string(model.info.name) + ": the artifact has no entry for whole sequences");
     lw_run_options options = {};
     options.struct_size = sizeof options;
     options.format = LW_F32;
+    options.threads = threads;
     lw_runner *runner = nullptr;
     LW_TRY(status_of(lw_runner_create(model.handle.get(), &options, &runner), "runner"));
     Runner result;

@@ -70,7 +70,7 @@ struct Sequence {
 
 class Runner {
 public:
-    static Expected<Runner> create(const Model &model);
+    static Expected<Runner> create(const Model &model, uint32_t threads = 1);
     Expected<std::vector<std::vector<float>>> run(const Sequence &in);
 
 private:

@@ -20,6 +20,7 @@ struct Flags {
     ModelFlags model;
     std::vector<std::string> inputs, expected, outputs;
     uint64_t length = 0;
+    uint32_t threads = 1;
     double limit = 1e-4;
     bool stream = false, json = false;
     AudioFlags audio;
@@ -34,9 +35,9 @@ struct Result {
     }
 };
 
-Expected<std::vector<Result>> run_whole(const Model &model, Sequence in, uint64_t length) {
+Expected<std::vector<Result>> run_whole(const Model &model, Sequence in, uint64_t length, uint32_t threads) {
     if (length) in.lengths.assign(model.inputs.size(), length);
-    LW_ASSIGN(Runner runner, Runner::create(model));
+    LW_ASSIGN(Runner runner, Runner::create(model, threads));
     LW_ASSIGN(auto rows, runner.run(in));
     std::vector<Result> results;
     for (size_t i = 0; i < rows.size(); i++) results.push_back({model.run_outputs[i], std::move(rows[i])});
@@ -126,7 +127,7 @@ Status run(const Flags &flags) {
             format("the input has %zu rows, the artifact's whole-sequence entry takes at most %u; compile with a larger --length, or pass "
                    "--stream",
                    in.rows, model.info.run_capacity));
-    LW_ASSIGN(const std::vector<Result> results, flags.stream ? run_stream(model, in) : run_whole(model, in, flags.length));
+    LW_ASSIGN(const std::vector<Result> results, flags.stream ? run_stream(model, in) : run_whole(model, in, flags.length, flags.threads));
 
     ordered_json json;
     for (const Result &result : results) json[result.info.name] = {{"shape", result.shape()}, {"data", result.rows}};
@@ -166,6 +167,8 @@ Command add_run(CLI::App &program) {
     app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")->capture_default_str();
     app->add_option("-o,--output", flags->outputs, "output=file.npy to write");
     app->add_option("--length", flags->length, "Valid rows, for models that pool over them (default: all)");
+    app->add_option("--threads", flags->threads, "Threads of a whole run; the outputs are the same bits for any number")
+        ->check(CLI::Range(1, 255));
     app->add_flag("--stream", flags->stream, "Through the streaming entry");
     app->add_flag("--json", flags->json, "Outputs as one JSON object");
     flags->audio.add(*app, false);
