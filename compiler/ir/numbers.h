@@ -1,5 +1,6 @@
-// The numbers of a constant, read-only and shared by their copies: float32 as the package gave them, which stay where
-// the package has them, or float64 as a pass computed them, so that folding rounds once, when they are written.
+// The numbers of a constant, read-only and shared by their copies: float32 as the package gave them, which
+// stay where the package has them, or float64 as a pass computed them, so that folding rounds once, when they
+// are written.
 #pragma once
 #include "formats/base/shared_array.h"
 #include <compare>
@@ -62,7 +63,9 @@ public:
     Iterator begin() const { return {this, 0}; }
     Iterator end() const { return {this, static_cast<ptrdiff_t>(size())}; }
 
-    friend bool operator==(const Numbers &a, const Numbers &b) { return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin()); }
+    friend bool operator==(const Numbers &a, const Numbers &b) {
+        return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+    }
 
 private:
     SharedArray<float> floats_;

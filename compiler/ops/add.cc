@@ -1,4 +1,5 @@
 // add: the sum of two values, row by row.
+#include "compiler/ir/builder.h"
 #include "compiler/ops/rules.h"
 
 namespace longwave::ir {
@@ -22,7 +23,10 @@ const OpDef op_add{
     .infer = infer,
     .stream = row_by_row,
     .pointwise = Pointwise::with_rows,
+    .rewrites = {.sum = true},
     .reference = reference,
 };
+
+Expected<ValueId> make_sum(Builder &to, ValueId a, ValueId b, const std::string &layer) { return to.node(op_add.name, {a, b}, {}, layer); }
 
 } // namespace longwave::ir

@@ -26,6 +26,20 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         }
 }
 
+Expected<ChannelMap> channel_map(const Graph &graph, const Node &node) {
+    const auto data = [&](size_t input) -> const Numbers & { return graph.constant(node.inputs[input])->data; };
+    const Numbers &weight = data(1), &bias = data(2), &mean = data(3), &var = data(4);
+    ChannelMap map;
+    for (size_t c = 0; c < weight.size(); ++c) {
+        const double variance = var[c] + node.number("eps");
+        if (!(variance > 0) || !std::isfinite(variance))
+            return Status::input(fmt::format("layer {}: batch_norm: running_var[{}] + eps expected above zero, found {}", node.layer, c, variance));
+        map.scale.push_back(weight[c] / std::sqrt(variance));
+        map.shift.push_back(bias[c] - mean[c] * map.scale[c]);
+    }
+    return map;
+}
+
 } // namespace
 
 const OpDef op_batch_norm{
@@ -33,6 +47,7 @@ const OpDef op_batch_norm{
     .attributes = {{"eps", AttributeDef::Kind::number}},
     .infer = infer,
     .stream = row_by_row,
+    .rewrites = {.channel_map = channel_map},
     .reference = reference,
 };
 

@@ -56,7 +56,7 @@ Expected<Graph> excerpt(const Graph &graph, ValueId from, const std::vector<Valu
     for (const ValueId term : terms) {
         LW_ASSIGN(const ValueId copy, copy_into(builder, graph, term, mapped));
         if (sum) {
-            LW_ASSIGN(sum, builder.node("add", {*sum, copy}, {}, "sum"));
+            LW_ASSIGN(sum, make_sum(builder, *sum, copy, "sum"));
         } else sum = copy;
     }
     if (!sum) return Status::internal("an excerpt of nothing");

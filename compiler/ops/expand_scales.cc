@@ -1,7 +1,10 @@
 // expand_scales: the taps of a `cat` kernel from parameters [N, C', H, d] with growth and norm already folded in, plus, where given, the taps [C', H, m] of
 // a short kernel that was merged into it. The artifact stores these parameters; the runtime expands them once, at open.
+#include "compiler/ir/builder.h"
+#include "compiler/ops/filter.h"
 #include "compiler/ops/multi_scale.h"
 #include "compiler/ops/rules.h"
+#include <algorithm>
 
 namespace longwave::ir {
 namespace {
@@ -41,6 +44,25 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         for (size_t j = 0; j < length; ++j) out.data[r * taps + j] += in[1]->data[r * length + j];
 }
 
+std::optional<Numbers> added(const Graph &graph, const Node &node) {
+    if (!constants_from(graph, node, 0)) return {};
+    return node.inputs.size() == 2 ? graph.constant(node.inputs[1])->data : Numbers();
+}
+
+Expected<ValueId> rewritten(Rewriter &rewrite, const Graph &from, const Node &node, const std::vector<double> &gain, ValueId added,
+                            const std::string &layer) {
+    ValueId parameters = rewrite.map(node.inputs[0]);
+    if (std::any_of(gain.begin(), gain.end(), [](double g) { return g != 1; })) {
+        const auto &dims = from.type(node.inputs[0]).dims; // [N, C', H, d]
+        std::vector<double> values = from.constant(node.inputs[0])->data.to_vector();
+        for (size_t i = 0; i < values.size(); ++i) values[i] *= gain[i / dims[3] % dims[2]];
+        parameters = rewrite.to().constant(layer + ".kernel_list.scaled", dims, std::move(values));
+    }
+    return rewrite.to().node(op_expand_scales.name, {parameters, added}, node.attributes, layer);
+}
+
+constexpr PreparedKernel prepared_kernel{.added = added, .write = rewritten};
+
 } // namespace
 
 const OpDef op_expand_scales{
@@ -49,6 +71,7 @@ const OpDef op_expand_scales{
     .infer = infer,
     .stream = row_by_row,
     .prepared = true,
+    .rewrites = {.prepared = &prepared_kernel},
     .reference = reference,
 };
 

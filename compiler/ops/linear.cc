@@ -1,4 +1,5 @@
 // linear: weight times the features of a row, plus a bias. Features are counted logically: (frequency, channel) at f·C + c.
+#include "compiler/ir/builder.h"
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
@@ -64,7 +65,17 @@ const OpDef op_linear{
     .stream = row_by_row,
     .takes_gate = true,
     .kernel = kernel,
+    .rewrites = {.fold_result = fold_result_into_weights, .fold_input = fold_input_into_weights},
     .reference = reference,
 };
+
+// Times an identity: 1·x + 0·y is x, bit for bit.
+Expected<ValueId> make_plain_row(Builder &to, ValueId x, const std::string &layer) {
+    const uint32_t n = to.graph().type(x).width();
+    std::vector<float> matrix(size_t{n} * n, 0.f);
+    for (uint32_t i = 0; i < n; ++i) matrix[size_t{i} * n + i] = 1.f;
+    const ValueId identity = to.constant("identity", {n, n}, SharedArray<float>(std::move(matrix)));
+    return to.node(op_linear.name, {x, identity}, {{"bias", int64_t{0}}}, layer);
+}
 
 } // namespace longwave::ir

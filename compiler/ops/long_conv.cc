@@ -1,5 +1,7 @@
 // long_conv: each channel with its own long kernel, in lag form (k[0] weighs the current row), plus D times the current row.
 // Two-sided: the second half of the kernels starts at lag −1, so its first tap weighs the next row.
+#include "compiler/ir/builder.h"
+#include "compiler/ops/filter.h"
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 
@@ -53,6 +55,49 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         }
 }
 
+bool is_filter(const Graph &, const Node &node) { return node.integer("two_sided") == 0 && node.integer("channels") == 1; }
+
+// Of a prepared kernel, the taps known now are those that it adds itself.
+std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
+    const Constant *k = graph.constant(node.inputs[1]), *d = graph.constant(node.inputs[2]);
+    const Node *made = graph.producer(node.inputs[1]);
+    if (!d || (!k && !(made && made->op->rewrites.prepared))) return {};
+    const std::optional<Numbers> known = k ? k->data : made->op->rewrites.prepared->added(graph, *made);
+    if (!known) return {};
+    const auto &dims = graph.type(node.inputs[1]).dims; // [1, H, taps]
+    Filter filter = Filter::identity(dims[1]);
+    const size_t length = known->size() / dims[1];
+    for (size_t h = 0; h < dims[1]; ++h) {
+        filter.taps[h] = known->empty() ? std::vector{0.0} : known->copy(h * length, length);
+        filter.taps[h][0] += d->data[h];
+        filter.scattered |= k && d->data[h] != 0;
+    }
+    if (!k) {
+        filter.prepared = made;
+        filter.prepared_taps = dims[2];
+    }
+    return filter;
+}
+
+Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, const Filter &filter, const std::string &layer) {
+    const auto heads = static_cast<uint32_t>(filter.channels()), length = static_cast<uint32_t>(filter.known_taps());
+    std::vector<double> taps;
+    for (const auto &row : filter.taps) taps.insert(taps.end(), row.begin(), row.end());
+    Builder &to = rewrite.to();
+    ValueId k = to.constant(layer + ".k.merged", {1, heads, length}, std::move(taps));
+    if (filter.prepared) {
+        LW_ASSIGN(k, filter.prepared->op->rewrites.prepared->write(rewrite, from, *filter.prepared, filter.gain, k, layer));
+    }
+    const ValueId d = to.constant(layer + ".D.merged", {1, heads}, std::vector(heads, 0.0));
+    LW_ASSIGN(const ValueId y, to.node(op_long_conv.name, {x, k, d}, {{"channels", int64_t{1}}, {"two_sided", int64_t{0}}}, layer));
+    if (!filter.biased()) return y;
+    const ValueId ones = to.constant(layer + ".ones", {heads}, std::vector(heads, 1.0)),
+                  bias = to.constant(layer + ".bias.merged", {heads}, filter.bias);
+    return to.node(op_affine.name, {y, ones, bias}, {}, layer);
+}
+
+constexpr FilterForm filter_form{.is = is_filter, .read = read_filter, .write = write_filter, .any = true};
+
 // In the order of planner/convolution/.
 #define LW_ALGORITHM(name) &compiler::convolution::name,
 constexpr const Algorithm *algorithms[] = {
@@ -70,6 +115,7 @@ const OpDef op_long_conv{
     .length = LengthRule::mask, // a causal one is exact as well; only the two-sided kernel reads rows after the end
     .channel_tiles = true,
     .algorithms = algorithms,
+    .rewrites = {.filter = &filter_form},
     .reference = reference,
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "compiler/ir/graph.h"
 #include "compiler/ops/algorithm.h"
+#include "compiler/ops/rewrites.h"
 #include "formats/base/expected.h"
 #include <span>
 #include <string>
@@ -44,8 +45,6 @@ enum class Pointwise {
     with_channels, // constants, one value for every element of a row or for every channel
     with_rows      // rows of their own, read element by element; the order of the inputs does not matter
 };
-
-class Rewriter;   // ir/builder.h
 
 // A value in the reference interpreter: [rows][width], logical channels without padding, float64.
 struct Array {
@@ -91,6 +90,7 @@ struct OpDef {
     std::span<const Algorithm *const> algorithms = {};
     // What stands for the op in a stream, its inputs already mapped. Null: the op itself.
     Expected<ValueId> (*streamed)(Rewriter &rewrite, const Node &node) = nullptr;
+    Rewrites rewrites = {};
     // float64, at most 40 lines, written from the definition and never from the kernel. out arrives with rows and width set and zeros inside.
     // A timeless input has rows = 1 and its whole shape as width.
     void (*reference)(const Node &node, std::span<const Operand *const> inputs, const ReferenceContext &context, Array &out);

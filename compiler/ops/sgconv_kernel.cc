@@ -1,5 +1,7 @@
 // sgconv_kernel: SGConv's long kernel from its parameters: scales stretched, weighted by growth, joined, decayed, resized, divided by its stored norm.
+#include "compiler/ir/builder.h"
 #include "compiler/ops/multi_scale.h"
+#include "compiler/ops/reference.h"
 #include "compiler/ops/rules.h"
 #include <algorithm>
 #include <cmath>
@@ -66,6 +68,45 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     }
 }
 
+Status wrong(const Node &node, const std::string &what) { return Status::input(fmt::format("layer {}: {}: {}", node.layer, node.op->name, what)); }
+
+// The published form of every scale, and shorter than the taps: worth expanding where the model runs.
+bool stays_parametric(const Node &node, uint32_t taps) {
+    const KernelMode mode = KernelMode::parse(node.text("mode"));
+    return mode.cat && !mode.learnable && !mode.resizes() && taps > node.integer("num_scales") * node.integer("kernel_dim");
+}
+
+// [N, C', H, d]: scale i of channel copy c and head h times growth_h^(N−1−i) / norm_ch.
+std::vector<double> weighted_scales(const Graph &graph, const Node &node) {
+    const auto data = [&](size_t input) -> const Numbers & { return graph.constant(node.inputs[input])->data; };
+    const auto n = static_cast<size_t>(node.integer("num_scales")), d = static_cast<size_t>(node.integer("kernel_dim"));
+    const Numbers &norm = data(n), &growth = data(n + 1);
+    std::vector<double> out;
+    for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < data(i).size(); ++j) {
+            const size_t row = j / d;
+            out.push_back(data(i)[j] * std::pow(growth[row % growth.size()], static_cast<double>(n - 1 - i)) / norm[row]);
+        }
+    return out;
+}
+
+// Taps, or expand_scales where the parameters are fewer than the taps they stand for.
+Expected<ValueId> materialise(Rewriter &rewrite, const Graph &from, const Node &node) {
+    const Numbers &norm = from.constant(node.inputs[node.inputs.size() - 3])->data;
+    if (std::any_of(norm.begin(), norm.end(), [](double z) { return !(z > 0); }))
+        return wrong(node, "kernel_norm expected positive numbers, found zero or less");
+    const auto &dims = from.type(node.output).dims; // [C', H, taps]
+    const bool parametric = stays_parametric(node, dims[2]);
+    std::vector<double> values = parametric ? weighted_scales(from, node) : evaluate_constant(from, node);
+    if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) return wrong(node, "its taps are not finite");
+    if (!parametric) return rewrite.to().constant(node.layer + ".k", dims, std::move(values));
+    const MultiScale scales = scales_of(node, KernelMode::parse(node.text("mode")));
+    const std::vector<uint32_t> shape{scales.num_scales, dims[0], dims[1], scales.kernel_dim};
+    const ValueId parameters = rewrite.to().constant(node.layer + ".kernel_list", shape, std::move(values));
+    const Attributes attributes{{"nearest", int64_t{scales.nearest}}, {"init_scale", int64_t{scales.init_scale}}, {"taps", int64_t{dims[2]}}};
+    return rewrite.to().node(op_expand_scales.name, {parameters}, attributes, node.layer);
+}
+
 } // namespace
 
 const OpDef op_sgconv_kernel{
@@ -80,6 +121,7 @@ const OpDef op_sgconv_kernel{
                    {"heads", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
+    .rewrites = {.materialise = materialise},
     .reference = reference,
 };
 

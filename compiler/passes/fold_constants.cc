@@ -1,16 +1,13 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ops/reference.h"
-#include <algorithm>
 
 namespace longwave::compiler {
 
 namespace {
 
 bool foldable(const ir::Graph &graph, const ir::Node &node) {
-    const std::string op = node.op->name;
-    if (op == "sgconv_kernel" || op == "expand_scales") return false;
-    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId id) { return graph.constant(id) != nullptr; });
+    return !node.op->prepared && !node.op->rewrites.materialise && ir::constants_from(graph, node, 0);
 }
 
 } // namespace
@@ -22,7 +19,8 @@ Expected<ir::Graph> fold_constants(const ir::Graph &graph) {
         const ir::Graph &made = rewrite.to().graph();
         const ir::Node &node = *made.producer(kept); // its inputs are what has been folded so far
         if (!foldable(made, node)) return kept;
-        return rewrite.to().constant(old.layer + "." + old.op->name, made.type(kept).dims, ir::evaluate_constant(made, node));
+        return rewrite.to().constant(old.layer + "." + old.op->name, made.type(kept).dims,
+                                     ir::evaluate_constant(made, node));
     });
 }
 

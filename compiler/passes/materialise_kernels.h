@@ -1,7 +1,9 @@
-// Turns SGConv's parameters into what a convolution needs: taps in float64, or expand_scales where the parameters are fewer than the taps they stand for.
-// Why here: after constants are folded and before branches merge, which needs taps; the artifact stores the shorter of the two forms.
-// Needs: parameters that are constants. Keeps: everything else; expand_scales gives the same taps, with growth and norm folded into its parameters.
-// Fails: Fault::input for a kernel_norm of zero, or taps that are not finite, naming the layer.
+// Turns the parameters of kernels into what a convolution needs: taps in float64, or fewer numbers that are
+// expanded when the model is opened, as the op that makes the kernel decides.
+// Why here: after constants are folded and before branches merge, which needs taps; the artifact stores the
+// shorter of the two forms.
+// Needs: parameters that are constants. Keeps: everything else. Fails: Fault::input as the op says, naming
+// the layer.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"

@@ -6,12 +6,8 @@ namespace longwave::compiler {
 
 namespace {
 
-bool has_gaps(const ir::Type &type) { return type.dims.size() > 1 && type.physical(type.width() - 1) + 1 != type.width(); }
-
-std::vector<double> identity(uint32_t n) {
-    std::vector<double> matrix(size_t(n) * n, 0.0);
-    for (uint32_t i = 0; i < n; i++) matrix[size_t(i) * n + i] = 1.0;
-    return matrix;
+bool has_gaps(const ir::Type &type) {
+    return type.dims.size() > 1 && type.physical(type.width() - 1) + 1 != type.width();
 }
 
 } // namespace
@@ -31,9 +27,8 @@ Expected<ir::Graph> pack_outputs(const ir::Graph &graph) {
     }
     for (const auto &output : graph.outputs) {
         ir::ValueId value = mapped[output.value];
-        if (uint32_t width = graph.type(output.value).width(); has_gaps(graph.type(output.value))) {
-            auto matrix = to.constant("identity", {width, width}, identity(width));
-            LW_ASSIGN(value, to.node("linear", {value, matrix}, {{"bias", int64_t{0}}}, output.name));
+        if (has_gaps(graph.type(output.value))) {
+            LW_ASSIGN(value, ir::make_plain_row(to, value, output.name));
         }
         to.output(output.name, value);
     }

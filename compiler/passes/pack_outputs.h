@@ -1,4 +1,5 @@
-// Puts an identity `linear` behind every output whose rows have gaps in memory (several groups of channels, each padded to whole vectors).
+// Puts an identity matrix behind every output whose rows have gaps in memory (several groups of channels,
+// each padded to whole vectors).
 // Why here: after the folds, which would otherwise merge it away; callers get plain rows of `width` floats.
 // Needs: nothing. Keeps: values, bit for bit (1·x + 0·y). Fails: never.
 #pragma once

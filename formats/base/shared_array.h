@@ -1,4 +1,5 @@
-// Values that never change, held once: copies of a SharedArray refer to the same memory, which lives as long as one of them.
+// Values that never change, held once: copies of a SharedArray refer to the same memory, which lives as long
+// as one of them.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -18,7 +19,8 @@ public:
     }
     SharedArray(std::initializer_list<T> values) : SharedArray(std::vector<T>(values)) {}
     // `values` lie in what `owner` keeps alive; without an owner the caller does.
-    SharedArray(std::shared_ptr<const void> owner, std::span<const T> values) : owner_(std::move(owner)), values_(values) {}
+    SharedArray(std::shared_ptr<const void> owner, std::span<const T> values)
+        : owner_(std::move(owner)), values_(values) {}
 
     size_t size() const { return values_.size(); }
     bool empty() const { return values_.empty(); }
@@ -27,7 +29,9 @@ public:
     const T *end() const { return data() + size(); }
     const T &operator[](size_t i) const { return values_[i]; }
 
-    friend bool operator==(const SharedArray &a, const SharedArray &b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+    friend bool operator==(const SharedArray &a, const SharedArray &b) {
+        return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    }
 
 private:
     std::shared_ptr<const void> owner_;

@@ -1,0 +1,82 @@
+#include "compiler/passes/branch.h"
+#include <fmt/format.h>
+
+namespace longwave::compiler {
+
+namespace {
+
+std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) {
+    auto filter = node.op->rewrites.filter->read(graph, node);
+    if (!filter) return {};
+    Branch branch;
+    branch.parts = {fmt::format("{}{}", filter->prepared ? "long " : "", filter->longest())};
+    branch.filter = *std::move(filter);
+    branch.written = node.op;
+    branch.layer = node.layer;
+    return branch;
+}
+
+std::optional<Branch> mapped(const ir::Graph &graph, const ir::Node &node, Branch branch) {
+    if (!ir::constants_from(graph, node, 1)) return {};
+    const auto map = node.op->rewrites.channel_map(graph, node);
+    if (!map) return {}; // fold_norms reports it
+    branch.filter.multiply(map->scale, map->shift);
+    branch.normed = true;
+    return branch;
+}
+
+} // namespace
+
+// A norm behind an op that takes it into its weights is folded by fold_norms; behind a prepared kernel its
+// bias would stay, so nothing would be saved.
+bool Branch::worth_writing() const {
+    if (parts.size() > 1 || filter.scattered) return true;
+    return normed && !filter.prepared && !written->rewrites.fold_result;
+}
+
+std::string Branch::describe() const {
+    if (parts.size() == 1 && !normed) return fmt::format("D into tap 0 of {}", filter.known_taps());
+    const char *bias = filter.biased() ? " and a bias" : "";
+    return fmt::format("branches {{{}}} → {} taps{}", fmt::join(parts, ", "), filter.longest(), bias);
+}
+
+bool is_filter(const ir::Graph &graph, const ir::Node *node) {
+    return node && node->op->rewrites.filter && node->op->rewrites.filter->is(graph, *node);
+}
+
+std::optional<Branch> sum(Branch a, const Branch &b) {
+    const bool longer =
+        b.filter.prepared || (!a.filter.prepared && b.filter.known_taps() > a.filter.known_taps());
+    const ir::OpDef *written = a.written ? a.written : b.written;
+    if (a.written && b.written && a.written != b.written) {
+        if (b.written->rewrites.filter->any) written = b.written;
+        if (!written->rewrites.filter->any) return {};
+    }
+    if (!a.filter.add(b.filter)) return {};
+    if (longer || a.layer.empty()) a.layer = b.layer;
+    a.written = written;
+    a.parts.insert(a.parts.end(), b.parts.begin(), b.parts.end());
+    a.normed |= b.normed;
+    return a;
+}
+
+std::optional<Branch> branch_of(const ir::Graph &graph, ir::ValueId value, ir::ValueId x, bool root) {
+    if (value == x) {
+        Branch branch;
+        branch.filter = ir::Filter::identity(graph.type(x).dims[0]);
+        branch.parts = {"identity"};
+        return branch;
+    }
+    const ir::Node *node = graph.producer(value);
+    if (!node || (!root && graph.uses(value) != 1)) return {};
+    if (is_filter(graph, node)) return node->inputs[0] == x ? convolution(graph, *node) : std::nullopt;
+    const bool adds = node->op->rewrites.sum;
+    if (!adds && !node->op->rewrites.channel_map) return {};
+    auto first = branch_of(graph, node->inputs[0], x, false);
+    if (!first) return {};
+    if (!adds) return mapped(graph, *node, *std::move(first));
+    const auto second = branch_of(graph, node->inputs[1], x, false);
+    return second ? sum(*std::move(first), *second) : std::nullopt;
+}
+
+} // namespace longwave::compiler
