@@ -6,6 +6,7 @@
 #include "compiler/emit/report.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
+#include "compiler/ops/op.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
 #include "compiler/passes/lower.h"
@@ -60,18 +61,14 @@ private:
     bool known_ = false;
 };
 
-// Capacity of whole sequences: what was asked for, else one second of audio, else the longest kernel of the model, else 1024 ticks.
-uint32_t run_capacity(const package::Package &package, const Options &options) {
+// Capacity of whole sequences: what was asked for, else one second of audio, else the longest sequence that an op of the model says it was
+// made for, else 1024 ticks. `lowered`: the graph before kernels are materialised.
+uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
     if (options.length) return options.length;
-    if (package.inputs[0].kind == package::Input::Kind::audio) return package.inputs[0].sample_rate;
+    if (lowered.inputs[0].kind == ir::GraphInput::Kind::audio) return lowered.inputs[0].sample_rate;
     uint32_t longest = 0;
-    auto visit = [&](auto &&self, const std::vector<package::Layer> &layers) -> void {
-        for (const auto &layer : layers) {
-            if (layer.type == "sgconv" && layer.attributes.contains("l_max")) longest = std::max(longest, layer.attributes["l_max"].get<uint32_t>());
-            self(self, layer.layers);
-        }
-    };
-    visit(visit, package.layers);
+    for (const ir::Node &node : lowered.nodes)
+        if (node.op->natural_length) longest = std::max(longest, node.op->natural_length(node));
     return longest ? longest : 1024;
 }
 
@@ -101,6 +98,7 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
 
     // ---- the graph: exact rewrites, each verified ----
     LW_ASSIGN(auto graph, passes.run("lower", [&] { return lower(package); }));
+    const uint32_t capacity = run_capacity(graph, options);
     LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
     LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
     LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
@@ -129,7 +127,7 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
     std::vector<const ir::Graph *> entry_graphs;
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms;
     if (options.whole) {
-        EntryPlanner planner(graph, {.block = run_capacity(package, options), .convolution = options.convolution}, storage, family.record);
+        EntryPlanner planner(graph, {.block = capacity, .convolution = options.convolution}, storage, family.record);
         LW_TRY(planner.survey());
         LW_ASSIGN(auto entry, planner.plan({}));
         for (const auto &report : planner.algorithms()) algorithms.emplace_back(entry.name(), report);

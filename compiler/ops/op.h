@@ -88,6 +88,8 @@ struct OpDef {
     // Names the kernel. Null: pointwise, part of another op's kernel, or one of several algorithms.
     Status (*kernel)(KernelCall &call) = nullptr;
     std::span<const Algorithm *const> algorithms = {};
+    // Rows of the sequences that the op was made for, where it says so. Null: it does not.
+    uint32_t (*natural_length)(const Node &node) = nullptr;
     // What stands for the op in a stream, its inputs already mapped. Null: the op itself.
     Expected<ValueId> (*streamed)(Rewriter &rewrite, const Node &node) = nullptr;
     Rewrites rewrites = {};

@@ -107,6 +107,8 @@ Expected<ValueId> materialise(Rewriter &rewrite, const Graph &from, const Node &
     return rewrite.to().node(op_expand_scales.name, {parameters}, attributes, node.layer);
 }
 
+uint32_t natural_length(const Node &node) { return static_cast<uint32_t>(node.integer("l_max")); }
+
 } // namespace
 
 const OpDef op_sgconv_kernel{
@@ -122,6 +124,7 @@ const OpDef op_sgconv_kernel{
     .infer = infer,
     .stream = row_by_row,
     .rewrites = {.materialise = materialise},
+    .natural_length = natural_length,
     .reference = reference,
 };
 
