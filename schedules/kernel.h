@@ -53,6 +53,7 @@ struct Signature {
     uint64_t scratch_bytes = 0;  // upper bound of what halide_malloc hands out at once
 };
 
+inline constexpr const char *epilogue_sum = "add"; // the epilogue that adds an operand of the result's shape
 inline constexpr uint32_t lanes = 16;
 inline constexpr uint32_t pad(uint32_t channels) { return channels == 1 ? 1 : (channels + lanes - 1) / lanes * lanes; }
 

@@ -1,6 +1,7 @@
 #include "compiler/planner/planned_call.h"
 #include "compiler/ops/op.h"
 #include "compiler/planner/rounding.h"
+#include "schedules/kernel.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -103,7 +104,7 @@ Place PlannedCall::large_block(size_t input, uint32_t rows, uint32_t ago) {
 }
 
 void PlannedCall::add(Place rows) {
-    spec_["epilogue"].push_back({{"op", "add"}});
+    spec_["epilogue"].push_back({{"op", schedules::epilogue_sum}});
     operands_.push_back(rows);
 }
 
