@@ -123,8 +123,8 @@ const OpDef op_sgconv_kernel{
                    {"heads", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
-    .rewrites = {.materialise = materialise},
     .natural_length = natural_length,
+    .rewrites = {.materialise = materialise},
     .reference = reference,
 };
 
