@@ -1,5 +1,4 @@
 #include "formats/artifact/write.h"
-#include "formats/base/expected.h"
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -39,11 +38,11 @@ bool write_all(int file, Spans spans) {
     return true;
 }
 
-Status write_in_place(const std::string &path, Spans bytes) {
+Status write_in_place(const std::string &path, Spans spans) {
     Temporary opened;
     opened.file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (opened.file < 0) return failed("open", path);
-    if (!write_all(opened.file, bytes)) return failed("write", path);
+    if (!write_all(opened.file, spans)) return failed("write", path);
     const int closed = close(opened.file);
     opened.file = -1;
     return closed == 0 ? Status::ok() : failed("write", path);
@@ -54,8 +53,8 @@ std::string folder_of(const std::string &path) {
     return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// In a folder that everybody may write to, a link of somebody else may lead to a file of ours. The system refuses to follow it there, and so must
-// whoever reads it himself.
+// In a folder that everybody may write to, a link of somebody else may lead to a file of ours. The system
+// refuses to follow it there, and so must whoever reads it himself.
 bool trusted(const std::string &link, const struct stat &info) {
     struct stat folder;
     if (stat(folder_of(link).c_str(), &folder) != 0) return false;
@@ -84,7 +83,7 @@ bool follow_links(std::string &path) {
 }
 
 // The old file or the whole new one.
-Status replace(const std::string &path, Spans bytes) {
+Status replace(const std::string &path, Spans spans) {
     Temporary temporary;
     std::string name = path + ".XXXXXX"; // the same folder: a rename must not cross file systems
     temporary.file = mkostemp(name.data(), O_CLOEXEC);
@@ -94,7 +93,7 @@ Status replace(const std::string &path, Spans bytes) {
     const mode_t mask = umask(0); // mkostemp gives 0600; an artifact is an ordinary file
     umask(mask);
     if (fchmod(temporary.file, 0666 & ~mask) != 0) return failed("set its permissions", path);
-    if (!write_all(temporary.file, bytes)) return failed("write", path);
+    if (!write_all(temporary.file, spans)) return failed("write", path);
     if (fsync(temporary.file) != 0) return failed("write to the disk", path);
     const int closed = close(temporary.file);
     temporary.file = -1;
@@ -111,21 +110,24 @@ Status sync_folder(const std::string &path) {
     const int reason = errno;
     close(folder);
     errno = reason;
-    if (synced != 0 && reason != EINVAL) return failed("write its folder to the disk", path); // EINVAL: a file system without folders to sync
+    if (synced != 0 && reason != EINVAL)
+        return failed("write its folder to the disk", path); // EINVAL: a file system without folders to sync
     return {};
 }
 
 Status write_spans(const std::string &path, Spans spans) {
-    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to, not replaced.
+    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to,
+    // not replaced.
     struct stat info;
-    const bool there = stat(path.c_str(), &info) == 0;
-    if (there && S_ISDIR(info.st_mode)) return Status::device(path + ": is a folder; name a file in it");
-    if (there && !S_ISREG(info.st_mode)) return write_in_place(path, spans);
+    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+        return Status::device(path + ": is a folder; name a file in it");
+    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, spans);
 
     // Nor does it replace a link: what the link stands for is meant.
     std::string file = path;
     if (!follow_links(file)) return failed("follow its links", path);
-    LW_TRY(replace(file, spans));
+    const Status replaced = replace(file, spans);
+    if (!replaced) return replaced;
     return sync_folder(file);
 }
 
