@@ -30,12 +30,12 @@ def main():
                 command = [longwave, "compile", folder / "package", "-o", folder / "model.lw", "--convolution", algorithm, "--length", str(3 * taps), "--block", str(block),
                            "--stream", "--json", "--cache", scratch / "kernels"]
                 report = json.loads(subprocess.run([*map(str, command)], stdout=subprocess.PIPE, check=True).stdout)
-                found = {layer["convolution"]["stream"]["algorithm"] for layer in report["layers"] if "convolution" in layer}
+                found = {choice["algorithm"] for layer in report["layers"] for choice in layer.get("algorithms", []) if choice["entry"] == f"stream {block}"}
                 error = max(variant["largest_error"] for variant in report["proof"]["variants"])
                 good = found == {algorithm} and report["proof"]["holds"] and error <= (0 if algorithm == "direct" else LIMIT) and report["proof"]["variants"][0]["rows"] == 3 * taps
                 failed |= not good
                 print(f"{layers} x {width:<4} K={taps:<5} block {block:<4} {algorithm:<12} {error:.1e} in {3 * taps} rows, state "
-                      f"{report['entries']['stream']['state_bytes']} bytes {'ok' if good else 'FAIL ' + ','.join(found)}")
+                      f"{report['state_bytes']} bytes {'ok' if good else 'FAIL ' + ','.join(found)}")
     return failed
 
 

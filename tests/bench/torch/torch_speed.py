@@ -90,11 +90,11 @@ def measure(name, package, forward, last_row, options, scratch):
     longwave("compile", package, "-o", artifact, "--target", "host", "--length", RATE, "--no-stream")
     np.save(scratch / "samples.npy", samples[0].numpy())
     wanted = last_row(forward(samples)).numpy()
-    first, *_ = json.loads(longwave("run", artifact, "--input", f"audio=@{scratch}/samples.npy", "--json")).values()
+    first, *_ = json.loads(longwave("run", artifact, "--memory", "2G", "--input", f"audio=@{scratch}/samples.npy", "--json")).values()
     found = np.array(first["data"]).reshape(-1)[-wanted.size:]
     ours, theirs = [], []
     for _ in range(options.rounds):
-        ours.append(json.loads(longwave("bench", artifact, "--repeats", 20, "--json"))["run"]["median_ms"])
+        ours.append(json.loads(longwave("bench", artifact, "--memory", "2G", "--repeats", 20, "--json"))["run"]["median_ms"])
         theirs.append(median_ms(lambda: forward(samples)))
     return {"what": name, "length": RATE, "threads": 1, "ours_ms": statistics.median(ours), "peer": f"torch {torch.__version__}", "peer_ms": statistics.median(theirs),
             "ratio": statistics.median(o / t for o, t in zip(ours, theirs)), "difference": float(np.abs(wanted - found).max() / np.abs(wanted).max())}
