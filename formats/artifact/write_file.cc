@@ -50,8 +50,8 @@ std::string folder_of(const std::string &path) {
     return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// In a folder that everybody may write to, a link of somebody else may lead to a file of ours. The system refuses to follow it there, and so must
-// whoever reads it himself.
+// In a folder that everybody may write to, a link of somebody else may lead to a file of ours. The system
+// refuses to follow it there, and so must whoever reads it himself.
 bool trusted(const std::string &link, const struct stat &info) {
     struct stat folder;
     if (stat(folder_of(link).c_str(), &folder) != 0) return false;
@@ -107,16 +107,19 @@ Status sync_folder(const std::string &path) {
     const int reason = errno;
     close(folder);
     errno = reason;
-    if (synced != 0 && reason != EINVAL) return failed("write its folder to the disk", path); // EINVAL: a file system without folders to sync
+    if (synced != 0 && reason != EINVAL)
+        return failed("write its folder to the disk", path); // EINVAL: a file system without folders to sync
     return {};
 }
 
 } // namespace
 
 Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes) {
-    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to, not replaced.
+    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to,
+    // not replaced.
     struct stat info;
-    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return Status::device(path + ": is a folder; name a file in it");
+    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+        return Status::device(path + ": is a folder; name a file in it");
     if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, bytes);
 
     // Nor does it replace a link: what the link stands for is meant.

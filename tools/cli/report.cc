@@ -13,8 +13,10 @@ namespace {
 
 std::string input_words(const ReportValue &input) {
     const std::string kind = input["kind"].text();
-    if (const double rate = input["sample_rate"].number(); rate > 0) return kind + format(" %g kHz", rate / 1000);
-    if (const double vocabulary = input["vocabulary"].number(); vocabulary > 0) return kind + format(" of %g", vocabulary);
+    if (const double rate = input["sample_rate"].number(); rate > 0)
+        return kind + format(" %g kHz", rate / 1000);
+    if (const double vocabulary = input["vocabulary"].number(); vocabulary > 0)
+        return kind + format(" of %g", vocabulary);
     return kind + format(" x %g", std::max(1.0, input["width"].number()));
 }
 
@@ -28,7 +30,9 @@ std::string title(const ReportValue &report) {
     else if (!outputs.empty()) line += format(" → %g values", outputs.front()["width"].number());
     line += " · " + count_text(report["parameters"].count()) + " parameters";
     const ReportValue stream = report["entries"]["stream"];
-    if (!stream) return line + (report["causal"].truth(true) ? " · whole sequences\n" : " · whole sequences only (looks ahead)\n");
+    if (!stream)
+        return line + (report["causal"].truth(true) ? " · whole sequences\n"
+                                                    : " · whole sequences only (looks ahead)\n");
     line += format(" · causal · delay %g, ", stream["delay"].number());
     if (stream.has("block_ms")) return line + format("block %g ms\n", stream["block_ms"].number());
     return line + format("block %g\n", stream["block"].number());
@@ -53,7 +57,8 @@ std::string pattern_of(const std::string &name, std::vector<long> &numbers) {
 }
 
 std::string convolution_words(const ReportValue &convolution) {
-    std::string words = format("long_conv K=%g ", convolution["taps"].number()) + convolution["algorithm"].text();
+    std::string words =
+        format("long_conv K=%g ", convolution["taps"].number()) + convolution["algorithm"].text();
     const std::string next_best = convolution["next_best"].text();
     return next_best.empty() ? words : words + " (next best: " + next_best + ")";
 }
@@ -64,7 +69,8 @@ std::string layer_words(const ReportValue &layer) {
     std::string words;
     for (const ReportValue &op : layer["ops"].list()) {
         const std::string name = op.text();
-        words += (words.empty() ? "" : " · ") + (name == "long_conv" && convolution ? convolution_words(convolution) : name);
+        words += (words.empty() ? "" : " · ") +
+                 (name == "long_conv" && convolution ? convolution_words(convolution) : name);
     }
     return words;
 }
@@ -80,8 +86,8 @@ std::vector<Line> layer_lines(const ReportValue &report) {
         line.kernels = layer[layer.has("stream") ? "stream" : "run"].list().size();
         line.layers = 1;
         const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line &l) {
-            return l.pattern == line.pattern && l.what == line.what && !l.numbers.empty() && !line.numbers.empty() &&
-                   line.numbers[0] == l.numbers.back() + 1;
+            return l.pattern == line.pattern && l.what == line.what && !l.numbers.empty() &&
+                   !line.numbers.empty() && line.numbers[0] == l.numbers.back() + 1;
         });
         if (same == lines.end()) {
             lines.push_back(line);
@@ -107,7 +113,8 @@ std::string layers(const ReportValue &report) {
     std::string out;
     for (const Line &line : lines) {
         const std::string kernels = format(" %3zu kernel%s\n", line.kernels, line.kernels == 1 ? "" : "s");
-        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) + (line.kernels ? kernels : "   fused\n");
+        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) +
+               (line.kernels ? kernels : "   fused\n");
     }
     return out;
 }
@@ -120,19 +127,22 @@ std::string fusion(const ReportValue &report) {
     for (const ReportValue &certificate : list) {
         worst = std::max(worst, certificate["error"].number());
         const std::string pass = certificate["pass"].text();
-        const auto it = std::find_if(counts.begin(), counts.end(), [&](const auto &c) { return c.first == pass; });
+        const auto it =
+            std::find_if(counts.begin(), counts.end(), [&](const auto &c) { return c.first == pass; });
         if (it == counts.end()) counts.emplace_back(pass, 1);
         else it->second++;
     }
     std::string line = "fused     ";
-    for (size_t i = 0; i < counts.size(); i++) line += format("%s%zu by %s", i ? ", " : "", counts[i].second, counts[i].first.c_str());
+    for (size_t i = 0; i < counts.size(); i++)
+        line += format("%s%zu by %s", i ? ", " : "", counts[i].second, counts[i].first.c_str());
     return line + format(" · largest error %.1e (certificates in the artifact)\n", worst);
 }
 
 std::string no_stream(const ReportValue &report) {
     std::string why = report["no_stream"].text();
     if (why.empty()) return "";
-    for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos; at += 11) why.replace(at, 1, "\n          ");
+    for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos; at += 11)
+        why.replace(at, 1, "\n          ");
     return "no stream " + why + "\n";
 }
 
@@ -140,7 +150,8 @@ std::string memory(const ReportValue &report) {
     const ReportValue stream = report["entries"]["stream"];
     if (!stream) return "";
     return "memory    weights " + bytes_text(report["weights_bytes"].count()) + ", derived at open " +
-           bytes_text(report["derived_bytes"].count()) + ", state " + bytes_text(stream["state_bytes"].count()) + " a stream\n";
+           bytes_text(report["derived_bytes"].count()) + ", state " +
+           bytes_text(stream["state_bytes"].count()) + " a stream\n";
 }
 
 std::string unused(const ReportValue &report) {
@@ -155,7 +166,8 @@ std::string targets(const ReportValue &report) {
     const auto list = report["targets"].list();
     if (list.empty()) return "";
     std::string out = "targets  ";
-    for (const ReportValue &target : list) out += " " + target["name"].text() + " (" + bytes_text(target["code_bytes"].count()) + " of code)";
+    for (const ReportValue &target : list)
+        out += " " + target["name"].text() + " (" + bytes_text(target["code_bytes"].count()) + " of code)";
     return out + format(" · %g kernels each\n", report["kernels"].number());
 }
 
@@ -163,7 +175,8 @@ std::string targets(const ReportValue &report) {
 
 Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
-    return title(report) + layers(report) + fusion(report) + no_stream(report) + memory(report) + unused(report) + targets(report);
+    return title(report) + layers(report) + fusion(report) + no_stream(report) + memory(report) +
+           unused(report) + targets(report);
 } catch (const WrongType &wrong) {
     return Status::input(where + ": " + wrong.text);
 }
