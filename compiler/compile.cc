@@ -75,7 +75,7 @@ uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
 Expected<std::vector<targets::Target>> find_targets(const std::vector<std::string> &names) {
     std::vector<targets::Target> found;
     if (names.empty()) found = targets::for_machine(artifact::host().machine);
-    if (names.empty() && found.empty()) return Status::usage("no target is this machine's architecture: name one (--target)");
+    if (names.empty() && found.empty()) return Status::usage("none of the targets is of this machine's architecture: name one (--target)");
     for (const auto &name : names) {
         const auto *target = targets::find(name);
         if (!target) {

@@ -43,7 +43,8 @@ public:
             if (segment.p_offset + segment.p_filesz > bytes_.size() || segment.p_vaddr > (1u << 30))
                 return Status::internal("a segment of the linked image lies outside the file");
             image.bytes.resize(std::max<size_t>(image.bytes.size(), segment.p_vaddr + segment.p_filesz));
-            std::memcpy(image.bytes.data() + segment.p_vaddr, bytes_.data() + segment.p_offset, segment.p_filesz);
+            std::memcpy(image.bytes.data() + segment.p_vaddr, bytes_.data() + segment.p_offset,
+                        segment.p_filesz);
         }
         // Constants end here; the tables behind them serve dynamic loaders only.
         image.bytes.resize((end_of_constants_ + 63) / 64 * 64);
@@ -78,11 +79,14 @@ private:
                 return Status::internal(fmt::format("the linked image has relocations in {}", name));
             if ((s.sh_flags & SHF_WRITE) && s.sh_size > 0 && s.sh_type != SHT_DYNAMIC)
                 return Status::internal(fmt::format("the linked image has writable data in {}", name));
-            if (name == ".text" || name == ".rodata") end_of_constants_ = std::max<uint64_t>(end_of_constants_, s.sh_addr + s.sh_size);
+            if (name == ".text" || name == ".rodata")
+                end_of_constants_ = std::max<uint64_t>(end_of_constants_, s.sh_addr + s.sh_size);
             if (s.sh_type == SHT_SYMTAB) read_symbols(s, section(s.sh_link));
         }
         if (end_of_constants_ == 0) return Status::internal("the linked image has no code");
-        return undefined_.empty() ? Status::ok() : Status::internal(fmt::format("the linked image leaves {} undefined", undefined_));
+        return undefined_.empty()
+                   ? Status::ok()
+                   : Status::internal(fmt::format("the linked image leaves {} undefined", undefined_));
     }
 
     void read_symbols(const Elf64_Shdr &table, const Elf64_Shdr &strings) {
@@ -104,12 +108,18 @@ private:
 
 } // namespace
 
-Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &objects, const std::vector<std::string> &symbols,
-                               const targets::Target &target) {
+Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &objects,
+                               const std::vector<std::string> &symbols, const targets::Target &target) {
     LW_ASSIGN(auto folder, TemporaryFolder::create());
     auto file = [&](const std::string &name) { return (folder.path() / name).string(); };
-    LW_TRY(write(file("image.ld"), longwave_image_script, static_cast<size_t>(longwave_image_script_end - longwave_image_script)));
-    LW_TRY(write(file("shim.o"), longwave_scratch_shim, static_cast<size_t>(longwave_scratch_shim_end - longwave_scratch_shim)));
+    const auto put = [&](const std::string &name, const uint8_t *bytes, size_t size) {
+        const Status written = write(file(name), bytes, size);
+        return written ? written : folder.explained(written);
+    };
+    LW_TRY(put("image.ld", longwave_image_script,
+               static_cast<size_t>(longwave_image_script_end - longwave_image_script)));
+    LW_TRY(put("shim.o", longwave_scratch_shim,
+               static_cast<size_t>(longwave_scratch_shim_end - longwave_scratch_shim)));
     std::vector<std::string> command = {"ld.lld",
                                         "-m",
                                         target.emulation,
@@ -128,14 +138,15 @@ Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &
         command.push_back(symbol);
     }
     for (size_t i = 0; i < objects.size(); i++) {
-        std::string object = file(fmt::format("{}.o", i));
-        LW_TRY(write(object, objects[i]->data(), objects[i]->size()));
-        command.push_back(object);
+        const std::string object = fmt::format("{}.o", i);
+        LW_TRY(put(object, objects[i]->data(), objects[i]->size()));
+        command.push_back(file(object));
     }
     command.insert(command.end(), {file("shim.o"), "-o", file("image.elf")});
     LW_ASSIGN(auto run, run_process(command));
     if (run.exit_code != 0)
-        return folder.explained(Status::device(fmt::format("ld.lld ended with {}: {}", run.exit_code, run.output)));
+        return folder.explained(
+            Status::device(fmt::format("ld.lld ended with {}: {}", run.exit_code, run.output)));
     LW_ASSIGN(auto bytes, read_bytes(file("image.elf")));
     return LinkedFile(std::move(bytes)).image(symbols);
 }

@@ -26,9 +26,11 @@ Status check_extents(const std::vector<EntryPlan> &entries) {
         for (const Step &step : entry.steps) {
             const uint64_t largest = step.kind == Step::Kind::call ? largest_parameter(step.spec) : 0;
             if (largest <= artifact::cap::extent) continue;
-            return Status::usage(fmt::format("{} of {} ticks: step {} needs {} rows at once, and a kernel takes at most {}; pass a smaller {}",
-                                             run ? "--length: a whole sequence" : "--block: a block", entry.block, step.name, largest,
-                                             artifact::cap::extent, run ? "--length" : "--block"));
+            return Status::usage(fmt::format("{} of {} ticks: step {} needs {} rows at once, and a kernel "
+                                             "takes at most {}; pass a smaller {}",
+                                             run ? "--length: a whole sequence" : "--block: a block",
+                                             entry.block, step.name, largest, artifact::cap::extent,
+                                             run ? "--length" : "--block"));
         }
     }
     return Status::ok();

@@ -15,7 +15,8 @@ constexpr float limit = 2e-5f; // of the peak; covers every ISA level and block 
 uint64_t append(std::vector<uint8_t> &segment, const void *bytes, size_t size) {
     segment.resize((segment.size() + 63) / 64 * 64);
     uint64_t offset = segment.size();
-    segment.insert(segment.end(), static_cast<const uint8_t *>(bytes), static_cast<const uint8_t *>(bytes) + size);
+    segment.insert(segment.end(), static_cast<const uint8_t *>(bytes),
+                   static_cast<const uint8_t *>(bytes) + size);
     return offset;
 }
 
@@ -23,7 +24,8 @@ uint64_t append(std::vector<uint8_t> &segment, const void *bytes, size_t size) {
 uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
     uint32_t slowest = 1;
     for (const auto &value : graph.values)
-        if (!value.type.clock.timeless()) slowest = std::max(slowest, value.type.clock.den / std::max(1u, value.type.clock.num));
+        if (!value.type.clock.timeless())
+            slowest = std::max(slowest, value.type.clock.den / std::max(1u, value.type.clock.num));
     uint32_t wanted = slowest == 1 ? most_steps : std::min(most_steps, 8u) * slowest;
     if (plan.kind == EntryPlan::Kind::run) return std::min(plan.block, wanted);
     uint32_t span = plan.block * plan.period;
@@ -32,7 +34,8 @@ uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
 
 } // namespace
 
-Expected<fb::GoldenT> make_golden(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry, std::vector<uint8_t> &segment) {
+Expected<fb::GoldenT> make_golden(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry,
+                                  std::vector<uint8_t> &segment) {
     fb::GoldenT golden;
     golden.entry = entry;
     golden.error_limit = limit;

@@ -29,7 +29,8 @@ class KernelCompiler {
 public:
     static Expected<KernelCompiler> create(const KernelCacheOptions &options) {
         const auto none = [](const std::string &why) {
-            return Status::device(fmt::format("there is no kernel compiler (longwave-kgen, which is built beside longwave): {}", why));
+            return Status::device(fmt::format(
+                "there is no kernel compiler (longwave-kgen, which is built beside longwave): {}", why));
         };
         auto program = read_bytes(options.kgen);
         if (!program) return none(program.status().message());
@@ -39,10 +40,13 @@ public:
         std::error_code error;
         const fs::path kgen = fs::absolute(options.kgen, error);
         if (error) return Status::device(fmt::format("{}: {}", options.kgen, error.message()));
-        const std::string hash = hex_hash({reinterpret_cast<const char *>(program->data()), program->size()}, 64);
+        const std::string hash =
+            hex_hash({reinterpret_cast<const char *>(program->data()), program->size()}, 64);
         LW_ASSIGN(auto scratch, TemporaryFolder::create());
-        KernelCompiler compiler(kgen.string(), fmt::format("{}, longwave-kgen {}", producer(), hash), std::move(scratch));
-        if (auto folder = KernelCacheFolder::open(options.folder)) compiler.cache_.emplace(*std::move(folder));
+        KernelCompiler compiler(kgen.string(), fmt::format("{}, longwave-kgen {}", producer(), hash),
+                                std::move(scratch));
+        if (auto folder = KernelCacheFolder::open(options.folder))
+            compiler.cache_.emplace(*std::move(folder));
         else if (options.no_cache) options.no_cache(folder.status().message());
         return compiler;
     }
@@ -72,11 +76,12 @@ private:
     Expected<KernelText> compile(const KernelRequest &request, size_t number) const {
         const fs::path object = scratch_.path() / fmt::format("{}.o", number);
         const fs::path signature = scratch_.path() / fmt::format("{}.json", number);
-        LW_ASSIGN(auto run, run_process({kgen_, "--spec", request.spec, "--target", request.target, "--symbol",
-                                         kernel_symbol(request.spec), "-o", object.string()}));
+        LW_ASSIGN(auto run, run_process({kgen_, "--spec", request.spec, "--target", request.target,
+                                         "--symbol", kernel_symbol(request.spec), "-o", object.string()}));
         if (run.exit_code != 0) {
             if (run.output.empty()) run.output = fmt::format("{} ended with {}", kgen_, run.exit_code);
-            return scratch_.explained(Status::internal(fmt::format("{} ({} on {})", run.output, request.spec, request.target)));
+            return scratch_.explained(
+                Status::internal(fmt::format("{} ({} on {})", run.output, request.spec, request.target)));
         }
         auto object_bytes = read_bytes(object), text = read_bytes(signature);
         if (!object_bytes) return scratch_.explained(object_bytes.status());
@@ -95,9 +100,11 @@ public:
     Work(const std::vector<KernelRequest> &requests, const KernelCompiler &compiler)
         : requests_(requests), compiler_(compiler), kernels_(requests.size()), failures_(requests.size()) {}
 
-    Expected<std::vector<CompiledKernel>> run(unsigned jobs, const decltype(KernelCacheOptions::progress) &progress) {
+    Expected<std::vector<CompiledKernel>> run(unsigned jobs,
+                                              const decltype(KernelCacheOptions::progress) &progress) {
         std::vector<std::thread> workers;
-        for (unsigned i = 0; i < std::min<size_t>(jobs, requests_.size()); i++) workers.emplace_back([this] { work(); });
+        for (unsigned i = 0; i < std::min<size_t>(jobs, requests_.size()); i++)
+            workers.emplace_back([this] { work(); });
         tell(progress);
         for (auto &worker : workers) worker.join();
         for (const auto &failure : failures_)
@@ -153,7 +160,8 @@ private:
 
 std::string kernel_symbol(const std::string &spec) { return "k_" + hex_hash(spec, 24); }
 
-Expected<std::vector<CompiledKernel>> compile_kernels(const std::vector<KernelRequest> &requests, const KernelCacheOptions &options) {
+Expected<std::vector<CompiledKernel>> compile_kernels(const std::vector<KernelRequest> &requests,
+                                                      const KernelCacheOptions &options) {
     LW_ASSIGN(const KernelCompiler compiler, KernelCompiler::create(options));
     const unsigned jobs = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
     return Work(requests, compiler).run(jobs, options.progress);

@@ -1,4 +1,5 @@
-// Kernel objects by specification and target: from the user's cache, or compiled by longwave-kgen, one process a kernel.
+// Kernel objects by specification and target: from the user's cache, or compiled by longwave-kgen, one
+// process a kernel.
 #pragma once
 #include "formats/base/expected.h"
 #include "schedules/kernel.h"
@@ -24,7 +25,8 @@ struct KernelCacheOptions {
     std::string kgen;   // path of the longwave-kgen program
     std::string folder; // empty: $XDG_CACHE_HOME/longwave/kernels, else ~/.cache/longwave/kernels
     unsigned jobs = 0;  // parallel processes; 0: number of processors
-    // Both may be empty, and are called from this thread. no_cache: once, when there is no folder that can be believed; every kernel is compiled.
+    // Both may be empty, and are called from this thread. no_cache: once, when there is no folder that can be
+    // believed; every kernel is compiled.
     std::function<void(size_t done, size_t total, const std::string &what)> progress;
     std::function<void(const std::string &why)> no_cache;
 };
@@ -32,8 +34,10 @@ struct KernelCacheOptions {
 // C identifier, equal for equal specifications.
 std::string kernel_symbol(const std::string &spec);
 
-// In the order of the requests. Errors: Fault::device when the program is missing or cannot run, or the temporary folder is full; Fault::internal with
-// its message when it refuses a kernel. The cache never fails a compile: entries that are missing, damaged or not to be believed are made again.
-Expected<std::vector<CompiledKernel>> compile_kernels(const std::vector<KernelRequest> &requests, const KernelCacheOptions &options);
+// In the order of the requests. Errors: Fault::device when the program is missing or cannot run, or the
+// temporary folder is full; Fault::internal with its message when it refuses a kernel. The cache never fails
+// a compile: entries that are missing, damaged or not to be believed are made again.
+Expected<std::vector<CompiledKernel>> compile_kernels(const std::vector<KernelRequest> &requests,
+                                                      const KernelCacheOptions &options);
 
 } // namespace longwave::compiler

@@ -22,7 +22,8 @@ struct Descriptor {
     }
 };
 
-// An absolute path in the environment, or nothing: a relative one would be another folder wherever the program is started.
+// An absolute path in the environment, or nothing: a relative one would be another folder wherever the
+// program is started.
 std::optional<fs::path> folder_in(const char *variable) {
     const char *value = std::getenv(variable);
     if (!value || value[0] != '/') return std::nullopt;
@@ -50,7 +51,8 @@ int make_folders(const fs::path &path) {
 // Why what is opened here may not be believed; null: it may.
 const char *mistrust(const struct stat &info) {
     if (info.st_uid != geteuid()) return "belongs to another user";
-    if (info.st_mode & (S_IWGRP | S_IWOTH)) return "may be written by other users (chmod 700, after emptying it)";
+    if (info.st_mode & (S_IWGRP | S_IWOTH))
+        return "may be written by other users (chmod 700, after emptying it)";
     return nullptr;
 }
 
@@ -83,15 +85,19 @@ Expected<KernelCacheFolder> KernelCacheFolder::open(const std::string &given) {
     KernelCacheFolder folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (folder.folder_ < 0) {
         const int reason = not_made ? not_made : errno;
-        return Status::device(fmt::format("{}: cannot be opened as a folder: {}", path.string(), std::strerror(reason)));
+        return Status::device(
+            fmt::format("{}: cannot be opened as a folder: {}", path.string(), std::strerror(reason)));
     }
     struct stat info;
-    if (fstat(folder.folder_, &info) != 0) return Status::device(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+    if (fstat(folder.folder_, &info) != 0)
+        return Status::device(fmt::format("{}: {}", path.string(), std::strerror(errno)));
     if (const char *why = mistrust(info)) return Status::device(fmt::format("{}: {}", path.string(), why));
     return folder;
 }
 
-KernelCacheFolder::KernelCacheFolder(KernelCacheFolder &&other) noexcept : folder_(other.folder_) { other.folder_ = -1; }
+KernelCacheFolder::KernelCacheFolder(KernelCacheFolder &&other) noexcept : folder_(other.folder_) {
+    other.folder_ = -1;
+}
 
 KernelCacheFolder::~KernelCacheFolder() {
     if (folder_ >= 0) close(folder_);
@@ -109,8 +115,10 @@ std::optional<std::vector<uint8_t>> KernelCacheFolder::read(const std::string &n
 }
 
 void KernelCacheFolder::write(const std::string &name, std::span<const uint8_t> bytes) const {
-    // No temporary name that an interrupted program would leave: a reader takes half an entry for none. Empty folders in the way go as well.
-    if (unlinkat(folder_, name.c_str(), 0) != 0 && errno == EISDIR) unlinkat(folder_, name.c_str(), AT_REMOVEDIR);
+    // No temporary name that an interrupted program would leave: a reader takes half an entry for none. Empty
+    // folders in the way go as well.
+    if (unlinkat(folder_, name.c_str(), 0) != 0 && errno == EISDIR)
+        unlinkat(folder_, name.c_str(), AT_REMOVEDIR);
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     const Descriptor file{openat(folder_, name.c_str(), flags, 0600)};
     if (file.file < 0) return;

@@ -74,7 +74,8 @@ std::string file_name(const KernelKey &key) {
 
 std::vector<uint8_t> pack_entry(const KernelKey &key, const KernelText &kernel) {
     Writer writer;
-    for (const std::string *text : {&key.spec, &key.target, &key.versions, &kernel.signature}) writer.put(*text);
+    for (const std::string *text : {&key.spec, &key.target, &key.versions, &kernel.signature})
+        writer.put(*text);
     writer.put(kernel.object);
     return writer.finish();
 }
@@ -84,8 +85,10 @@ std::optional<KernelText> unpack_entry(const std::vector<uint8_t> &bytes, const 
     KernelKey found;
     KernelText kernel;
     if (!reader.hash_holds()) return std::nullopt;
-    if (!reader.get(found.spec) || !reader.get(found.target) || !reader.get(found.versions)) return std::nullopt;
-    if (found.spec != key.spec || found.target != key.target || found.versions != key.versions) return std::nullopt;
+    if (!reader.get(found.spec) || !reader.get(found.target) || !reader.get(found.versions))
+        return std::nullopt;
+    if (found.spec != key.spec || found.target != key.target || found.versions != key.versions)
+        return std::nullopt;
     if (!reader.get(kernel.signature) || !reader.get(kernel.object) || !reader.at_end()) return std::nullopt;
     return kernel;
 }

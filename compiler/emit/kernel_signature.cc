@@ -55,13 +55,15 @@ template <class Number> std::optional<Number> number(const json &value) {
         if (n <= static_cast<uint64_t>(std::numeric_limits<Number>::max())) return static_cast<Number>(n);
     } else if (value.is_number_integer()) {
         const auto n = value.get<int64_t>();
-        if (std::is_signed_v<Number> && n < 0 && n >= static_cast<int64_t>(std::numeric_limits<Number>::min()))
+        if (std::is_signed_v<Number> && n < 0 &&
+            n >= static_cast<int64_t>(std::numeric_limits<Number>::min()))
             return static_cast<Number>(n);
     }
     return std::nullopt;
 }
 
-template <class Value, size_t n> std::optional<Value> value_of(const Word<Value> (&words)[n], const json &text) {
+template <class Value, size_t n>
+std::optional<Value> value_of(const Word<Value> (&words)[n], const json &text) {
     for (const auto &word : words)
         if (text == word.text) return word.value;
     return std::nullopt;
@@ -69,7 +71,8 @@ template <class Value, size_t n> std::optional<Value> value_of(const Word<Value>
 
 Status read_dims(const json &dims, const std::string &where, KernelArg &arg) {
     if (dims.is_null()) return Status::ok();
-    if (!dims.is_array() || dims.size() > max_rank) return wrong(where + ".dims", "a list of at most 8 dimensions");
+    if (!dims.is_array() || dims.size() > max_rank)
+        return wrong(where + ".dims", "a list of at most 8 dimensions");
     for (const json &dim : dims) {
         const bool pair = dim.is_array() && dim.size() == 2;
         const auto extent = number<uint32_t>(pair ? dim[0] : json());
@@ -94,7 +97,8 @@ Expected<KernelArg> read_argument(const json &object, const std::string &where) 
         const json value = member(object, bound.key);
         if (value.is_null()) continue;
         const auto n = number<int32_t>(value);
-        if (!n || *n < bound.least) return wrong(where + "." + bound.key, fmt::format("a number of at least {}", bound.least));
+        if (!n || *n < bound.least)
+            return wrong(where + "." + bound.key, fmt::format("a number of at least {}", bound.least));
         arg.*bound.field = *n;
     }
     return arg;

@@ -18,7 +18,7 @@ namespace longwave::compiler {
 namespace {
 
 constexpr size_t max_output = 64 << 10; // bytes of what a program says that are kept
-constexpr uint64_t max_file = 1 << 30;   // bytes
+constexpr uint64_t max_file = 1 << 30;  // bytes
 
 // What the program says goes to memory: a full disk is among the things it may have to tell.
 class Log {
@@ -52,7 +52,8 @@ int spawn(const std::vector<std::string> &arguments, int log, pid_t *pid) {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, log, 1);
     posix_spawn_file_actions_adddup2(&actions, log, 2);
-    posix_spawnattr_t attributes; // signals that this thread keeps from itself are none of the program's business
+    posix_spawnattr_t
+        attributes; // signals that this thread keeps from itself are none of the program's business
     posix_spawnattr_init(&attributes);
     sigset_t none;
     sigemptyset(&none);
@@ -68,10 +69,13 @@ int spawn(const std::vector<std::string> &arguments, int log, pid_t *pid) {
 
 Expected<ProcessResult> run_process(const std::vector<std::string> &arguments) {
     const Log log;
-    if (log.file() < 0) return Status::device(fmt::format("no memory for the output of {}: {}", arguments[0], std::strerror(errno)));
+    if (log.file() < 0)
+        return Status::device(
+            fmt::format("no memory for the output of {}: {}", arguments[0], std::strerror(errno)));
     pid_t pid = 0;
     int error = unfinished::start_program([&] { return spawn(arguments, log.file(), &pid); }, pid);
-    if (error != 0) return Status::device(fmt::format("cannot run {}: {}", arguments[0], std::strerror(error)));
+    if (error != 0)
+        return Status::device(fmt::format("cannot run {}: {}", arguments[0], std::strerror(error)));
     siginfo_t ended; // it keeps its number until it is taken off the list: nobody else may be killed by it
     while (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
     }
@@ -80,7 +84,8 @@ Expected<ProcessResult> run_process(const std::vector<std::string> &arguments) {
     pid_t waited;
     while ((waited = waitpid(pid, &state, 0)) < 0 && errno == EINTR) {
     }
-    if (waited != pid) return Status::device(fmt::format("cannot wait for {}: {}", arguments[0], std::strerror(errno)));
+    if (waited != pid)
+        return Status::device(fmt::format("cannot wait for {}: {}", arguments[0], std::strerror(errno)));
     return ProcessResult{WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state), log.text()};
 }
 

@@ -70,7 +70,8 @@ void remove_folder(const fs::path &path) {
 
 void abandon_compiles() {
     List &all = list();
-    all.mutex.lock(); // and never unlocked: a compile that finds its programs killed waits here instead of reporting it
+    // And never unlocked: a compile that finds its programs killed waits here instead of reporting it.
+    all.mutex.lock();
     for (const pid_t pid : all.programs) kill(pid, SIGKILL);
     for (const fs::path &folder : all.folders) remove_at_last(folder);
 }

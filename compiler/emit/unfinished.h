@@ -1,5 +1,5 @@
-// What a compile has outside its own memory: programs that run, temporary folders. Listed for the whole process, because a signal ends the
-// whole process: abandon_compiles() (compile.h) clears the list away.
+// What a compile has outside its own memory: programs that run, temporary folders. Listed for the whole
+// process, because a signal ends the whole process: abandon_compiles() (compile.h) clears the list away.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -7,7 +7,8 @@
 
 namespace longwave::compiler::unfinished {
 
-// `start` starts a program, sets `pid` and returns 0, or returns why not. None starts once everything is abandoned: this does not return then.
+// `start` starts a program, sets `pid` and returns 0, or returns why not. None starts once everything is
+// abandoned: this does not return then.
 int start_program(const std::function<int()> &start, const pid_t &pid);
 void end_program(pid_t pid); // it has ended and is about to be waited for
 

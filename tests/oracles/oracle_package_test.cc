@@ -9,8 +9,10 @@ using package::Tensor;
 namespace {
 
 const char *model = R"({"case":"small","operator":"sgconv.model",
-    "config":{"n_layers":1,"prenorm":true,"layer":{"kernel_dim":2,"l_max":4},"classes":2,"decoder":{"mode":"pool"}}})";
-const char *layer = R"({"case":"layer","operator":"sgconv.gconv","config":{"kernel_dim":2,"l_max":4,"transposed":false}})";
+    "config":{"n_layers":1,"prenorm":true,"layer":{"kernel_dim":2,"l_max":4},
+              "classes":2,"decoder":{"mode":"pool"}}})";
+const char *layer =
+    R"({"case":"layer","operator":"sgconv.gconv","config":{"kernel_dim":2,"l_max":4,"transposed":false}})";
 
 Tensor tensor(std::vector<uint64_t> shape) {
     size_t size = 1;
@@ -23,7 +25,8 @@ Tensor tensor(std::vector<uint64_t> shape) {
 
 std::map<std::string, Tensor> tensors(const std::vector<std::string> &references) {
     std::map<std::string, Tensor> all = {{"w.encoder.0.weight", tensor({3, 3})}, {"in.x", tensor({1, 4, 3})}};
-    for (const std::string &key : references) all["ref." + key] = key == "h" ? tensor({1, 4, 3}) : tensor({1, 2});
+    for (const std::string &key : references)
+        all["ref." + key] = key == "h" ? tensor({1, 4, 3}) : tensor({1, 2});
     return all;
 }
 
@@ -36,7 +39,8 @@ std::vector<std::string> compared(const oracles::Case &fixture) {
 } // namespace
 
 TEST_CASE("oracles: a fixture without ref.h is compared by what it has") {
-    for (const std::vector<std::string> &references : std::vector<std::vector<std::string>>{{"h", "y"}, {"y"}, {"h"}}) {
+    for (const std::vector<std::string> &references :
+         std::vector<std::vector<std::string>>{{"h", "y"}, {"y"}, {"h"}}) {
         const auto fixture = make_case(model, tensors(references));
         REQUIRE_MESSAGE(fixture, fixture.status().message());
         CHECK(compared(*fixture) == references);

@@ -1,4 +1,5 @@
-// The compile report inside an artifact is whatever its maker wrote: `inspect` reads it with limits, and tells what is wrong with it.
+// The compile report inside an artifact is whatever its maker wrote: `inspect` reads it with limits, and
+// tells what is wrong with it.
 #include "formats/artifact/write.h"
 #include "tests/support/tiny_model.h"
 #include "tools/cli/command.h"
@@ -41,17 +42,21 @@ void refused(const Status &status, const std::string &words) {
     CHECK(status.message().find('\n') == std::string::npos);
 }
 
-const char *whole = R"({"name":"m","inputs":[{"name":"x","kind":"audio","sample_rate":16000}],"outputs":[{"name":"y","width":3}],
-    "labels":3,"parameters":10,"layers":[{"layer":"a","ops":["long_conv"],"stream":["k"],"convolution":{"stream":{"taps":4,"algorithm":"direct"}}}],
-    "fusion":[{"pass":"fold_norms","error":1e-9}],"entries":{"stream":{"delay":0,"block":4,"state_bytes":64}},"causal":true,
-    "weights_bytes":40,"derived_bytes":0,"kernels":2,"targets":[{"name":"t","code_bytes":5}],"unused_weights":["w"]})";
+const char *whole = R"({"name":"m","inputs":[{"name":"x","kind":"audio","sample_rate":16000}],
+    "outputs":[{"name":"y","width":3}],"labels":3,"parameters":10,
+    "layers":[{"layer":"a","ops":["long_conv"],"stream":["k"],
+               "convolution":{"stream":{"taps":4,"algorithm":"direct"}}}],
+    "fusion":[{"pass":"fold_norms","error":1e-9}],"entries":{"stream":{"delay":0,"block":4,"state_bytes":64}},
+    "causal":true,"weights_bytes":40,"derived_bytes":0,"kernels":2,"targets":[{"name":"t","code_bytes":5}],
+    "unused_weights":["w"]})";
 
 } // namespace
 
 TEST_CASE("inspect: a report that is nested 200,000 levels deep is refused, not followed") {
     for (const bool json : {false, true}) {
         refused(inspect(repeated("[", 200000) + repeated("]", 200000), json), "nested deeper than 32 levels");
-        refused(inspect(repeated("{\"a\":", 200000) + "0" + repeated("}", 200000), json), "nested deeper than 32 levels");
+        refused(inspect(repeated("{\"a\":", 200000) + "0" + repeated("}", 200000), json),
+                "nested deeper than 32 levels");
         refused(inspect(repeated("[", 200000), json), "nested deeper");
     }
 }

@@ -12,24 +12,30 @@ namespace longwave::cli {
 
 Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
     const int opened = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); // a pipe must not make us wait
-    std::unique_ptr<FILE, int (*)(FILE *)> file(opened < 0 ? nullptr : fdopen(opened, "rb"), [](FILE *f) { return f ? std::fclose(f) : 0; });
+    std::unique_ptr<FILE, int (*)(FILE *)> file(opened < 0 ? nullptr : fdopen(opened, "rb"),
+                                                [](FILE *f) { return f ? std::fclose(f) : 0; });
     if (!file) return Status::input(path + ": cannot be opened: " + std::strerror(errno));
     struct stat info = {};
-    if (fstat(fileno(file.get()), &info) != 0 || !S_ISREG(info.st_mode)) return Status::input(path + ": is not a regular file");
+    if (fstat(fileno(file.get()), &info) != 0 || !S_ISREG(info.st_mode))
+        return Status::input(path + ": is not a regular file");
     ArtifactFile result;
     result.size_ = static_cast<uint64_t>(info.st_size);
     const size_t room = (result.size_ + 63) / 64 * 64 + 64;
     result.bytes_ = std::shared_ptr<uint8_t>(static_cast<uint8_t *>(std::aligned_alloc(64, room)), std::free);
-    if (!result.bytes_) return Status::device(path + ": not enough memory to read " + std::to_string(result.size_) + " bytes");
-    if (std::fread(result.bytes_.get(), 1, result.size_, file.get()) != result.size_) return Status::input(path + ": cannot be read to its end");
+    if (!result.bytes_)
+        return Status::device(path + ": not enough memory to read " + std::to_string(result.size_) +
+                              " bytes");
+    if (std::fread(result.bytes_.get(), 1, result.size_, file.get()) != result.size_)
+        return Status::input(path + ": cannot be read to its end");
 
     artifact::Request request;
     request.file = result.bytes_.get();
     request.size = result.size_;
     if (const artifact::Broken broken = artifact::verify(request, &result.view_)) {
         if (broken.no_memory) return Status::device(path + ": not enough memory to check the artifact");
-        return Status::input(path + ": not a sound artifact: rule V" + std::to_string(broken.rule) + ": " + broken.text + " (" +
-                             std::to_string(broken.a) + ", " + std::to_string(broken.b) + "); copy it again, or compile it again");
+        return Status::input(path + ": not a sound artifact: rule V" + std::to_string(broken.rule) + ": " +
+                             broken.text + " (" + std::to_string(broken.a) + ", " + std::to_string(broken.b) +
+                             "); copy it again, or compile it again");
     }
     return result;
 }

@@ -23,7 +23,8 @@ private:
 
 // Can this machine run the variant?
 bool runs_here(const fb::CodeVariant &variant);
-// "x86-64-v3": the highest level of this processor's architecture that it runs. Empty when it is none of ours.
+// "x86-64-v3": the highest level of this processor's architecture that it runs. Empty when it is none of
+// ours.
 std::string host_target();
 
 } // namespace longwave::cli

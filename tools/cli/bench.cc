@@ -48,7 +48,8 @@ double quantile(std::vector<double> sorted, double q) {
 }
 
 const uint8_t *tick(const Model &model, const Sequence &in, size_t at) {
-    return static_cast<const uint8_t *>(in.data(0)) + at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
+    return static_cast<const uint8_t *>(in.data(0)) +
+           at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
 }
 
 // So that the first opening reads from the disk.
@@ -61,7 +62,8 @@ void drop_from_page_cache(const std::string &path) {
 }
 
 // Times of whole runs, the first of which warms the caches.
-Expected<std::vector<double>> times_of_runs(const Model &model, const Sequence &in, unsigned repeats, uint32_t threads) {
+Expected<std::vector<double>> times_of_runs(const Model &model, const Sequence &in, unsigned repeats,
+                                            uint32_t threads) {
     LW_ASSIGN(Runner runner, Runner::create(model, threads));
     std::vector<double> times;
     for (unsigned i = 0; i < repeats + 1; i++) {
@@ -87,11 +89,13 @@ Expected<double> open_to_first_output(const Flags &flags, const Sequence &in) {
 
 size_t ticks_of(const Flags &flags, const Model &model, size_t block) {
     const double rate = model.inputs[0].sample_rate;
-    return std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds * rate) : 20000) / block * block;
+    return std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds * rate) : 20000) /
+           block * block;
 }
 
 Status bench_opening(const Flags &flags, const Model &model, ordered_json &json) {
-    const Sequence in = made_up(model, ticks_of(flags, model, std::max<uint32_t>(1, model.info.stream_block)), 3);
+    const Sequence in =
+        made_up(model, ticks_of(flags, model, std::max<uint32_t>(1, model.info.stream_block)), 3);
     std::vector<double> opens;
     drop_from_page_cache(flags.model.path);
     for (unsigned i = 0; i < flags.repeats; i++) {
@@ -109,7 +113,8 @@ Expected<ordered_json> bench_stream(const Flags &flags, const Model &model, uint
     const Sequence in = made_up(model, ticks, 3);
     LW_ASSIGN(Stream stream, Stream::create(model, LW_F32, entry));
     const auto nothing = [](const lw_output &) {};
-    for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block) LW_TRY(stream.push(tick(model, in, at), block, nothing)); // warm
+    for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block)
+        LW_TRY(stream.push(tick(model, in, at), block, nothing)); // warm
     std::vector<double> blocks;
     double total = 0;
     rusage before = {}, after = {};
@@ -124,7 +129,10 @@ Expected<ordered_json> bench_stream(const Flags &flags, const Model &model, uint
     ordered_json json = {
         {"block", block},
         {"blocks", blocks.size()},
-        {"block_us", {{"median", 1e6 * quantile(blocks, 0.5)}, {"p99", 1e6 * quantile(blocks, 0.99)}, {"worst", 1e6 * quantile(blocks, 1)}}},
+        {"block_us",
+         {{"median", 1e6 * quantile(blocks, 0.5)},
+          {"p99", 1e6 * quantile(blocks, 0.99)},
+          {"worst", 1e6 * quantile(blocks, 1)}}},
         {"ns_per_tick", 1e9 * total / static_cast<double>(ticks)},
         {"page_faults", after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt},
         {"state_bytes", model.info.stream_state_bytes},
@@ -149,32 +157,42 @@ Status bench_run(const Flags &flags, const Model &model, ordered_json &json) {
 }
 
 void print_stream(const ordered_json &s) {
-    std::printf("stream    block of %u ticks: median %.1f µs, p99 %.1f µs, worst %.1f µs", s["block"].get<unsigned>(),
-                s["block_us"]["median"].get<double>(), s["block_us"]["p99"].get<double>(), s["block_us"]["worst"].get<double>());
-    if (s.contains("real_time_factor")) std::printf(" · real-time factor %.5f", s["real_time_factor"].get<double>());
+    std::printf("stream    block of %u ticks: median %.1f µs, p99 %.1f µs, worst %.1f µs",
+                s["block"].get<unsigned>(), s["block_us"]["median"].get<double>(),
+                s["block_us"]["p99"].get<double>(), s["block_us"]["worst"].get<double>());
+    if (s.contains("real_time_factor"))
+        std::printf(" · real-time factor %.5f", s["real_time_factor"].get<double>());
     std::printf("\n");
 }
 
 void print(const ordered_json &json) {
     const auto &m = json["machine"];
-    std::printf("machine   %s, %u processors, %s, load %.2f\n", m["cpu"].get<std::string>().c_str(), m["processors"].get<unsigned>(),
-                m["system"].get<std::string>().c_str(), m["load"].get<double>());
-    std::printf("settings  longwave %s, code %s, one thread, %u repeats\n", json["version"].get<std::string>().c_str(),
-                json["variant"].get<std::string>().c_str(), json["repeats"].get<unsigned>());
-    std::printf("artifact  %s: %s\n", json["model"].get<std::string>().c_str(), bytes_text(json["artifact_bytes"]).c_str());
+    std::printf("machine   %s, %u processors, %s, load %.2f\n", m["cpu"].get<std::string>().c_str(),
+                m["processors"].get<unsigned>(), m["system"].get<std::string>().c_str(),
+                m["load"].get<double>());
+    std::printf("settings  longwave %s, code %s, one thread, %u repeats\n",
+                json["version"].get<std::string>().c_str(), json["variant"].get<std::string>().c_str(),
+                json["repeats"].get<unsigned>());
+    std::printf("artifact  %s: %s\n", json["model"].get<std::string>().c_str(),
+                bytes_text(json["artifact_bytes"]).c_str());
     if (json.contains("stream")) {
-        std::printf("open      to the first output: cold %.2f ms, median %.2f ms\n", json["open_to_first_output"]["cold_ms"].get<double>(),
+        std::printf("open      to the first output: cold %.2f ms, median %.2f ms\n",
+                    json["open_to_first_output"]["cold_ms"].get<double>(),
                     json["open_to_first_output"]["median_ms"].get<double>());
         for (const auto &s : json["streams"]) print_stream(s);
         const auto &s = json["stream"];
-        std::printf("memory    state %s, a stream in all %s\n", bytes_text(s["state_bytes"]).c_str(), bytes_text(s["memory_bytes"]).c_str());
+        std::printf("memory    state %s, a stream in all %s\n", bytes_text(s["state_bytes"]).c_str(),
+                    bytes_text(s["memory_bytes"]).c_str());
     }
     if (json.contains("run")) {
-        std::printf("whole     %u ticks: median %.3f ms, worst %.3f ms · memory %s\n", json["run"]["ticks"].get<unsigned>(),
-                    json["run"]["median_ms"].get<double>(), json["run"]["worst_ms"].get<double>(), bytes_text(json["run"]["memory_bytes"]).c_str());
+        std::printf("whole     %u ticks: median %.3f ms, worst %.3f ms · memory %s\n",
+                    json["run"]["ticks"].get<unsigned>(), json["run"]["median_ms"].get<double>(),
+                    json["run"]["worst_ms"].get<double>(), bytes_text(json["run"]["memory_bytes"]).c_str());
         if (json["run"].contains("threads"))
-            std::printf("          with %u threads: median %.3f ms, %.2f times as fast\n", json["run"]["threads"].get<unsigned>(),
-                        json["run"]["threads_median_ms"].get<double>(), json["run"]["threads_speed_up"].get<double>());
+            std::printf("          with %u threads: median %.3f ms, %.2f times as fast\n",
+                        json["run"]["threads"].get<unsigned>(),
+                        json["run"]["threads_median_ms"].get<double>(),
+                        json["run"]["threads_speed_up"].get<double>());
     }
 }
 
@@ -203,13 +221,20 @@ Status bench(const Flags &flags) {
 
 Command add_bench(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand("bench", "Speed and memory of an artifact; `bench conv` for the convolution kernels alone");
+    CLI::App *app = program.add_subcommand(
+        "bench", "Speed and memory of an artifact; `bench conv` for the convolution kernels alone");
     flags->model.add(*app);
-    app->add_option("--seconds", flags->seconds, "Audio to stream")->check(CLI::Range(0.1, 36000.0))->capture_default_str();
-    app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")->check(CLI::Range(1, 10000))->capture_default_str();
-    app->add_option("--threads", flags->threads, "Whole runs with so many threads as well")->check(CLI::Range(1, 255));
+    app->add_option("--seconds", flags->seconds, "Audio to stream")
+        ->check(CLI::Range(0.1, 36000.0))
+        ->capture_default_str();
+    app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    app->add_option("--threads", flags->threads, "Whole runs with so many threads as well")
+        ->check(CLI::Range(1, 255));
     app->add_flag("--json", flags->json, "One JSON object");
-    app->footer("longwave bench conv --against fftw --json: our long convolutions against FFTW's, all flags in `longwave bench conv --help`.");
+    app->footer("longwave bench conv --against fftw --json: our long convolutions against FFTW's, all flags "
+                "in `longwave bench conv --help`.");
     return {app, [flags] { return bench(*flags); }};
 }
 

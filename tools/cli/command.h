@@ -18,7 +18,8 @@ Command add_run(CLI::App &program);
 Command add_listen(CLI::App &program);
 Command add_eval(CLI::App &program);
 Command add_bench(CLI::App &program);
-// `longwave bench conv ...`: becomes that program; returns only when it cannot be started. Its flags are its own.
+// `longwave bench conv ...`: becomes that program; returns only when it cannot be started. Its flags are its
+// own.
 Status bench_convolution(char **arguments);
 
 } // namespace longwave::cli

@@ -1,4 +1,5 @@
-// longwave compile: a model package becomes one file, and the stream of it is proved equal to the whole before that file is written.
+// longwave compile: a model package becomes one file, and the stream of it is proved equal to the whole
+// before that file is written.
 #include "compiler/compile.h"
 #include "formats/package/package.h"
 #include "tools/cli/artifact_file.h"
@@ -34,10 +35,14 @@ Expected<compiler::Options> options_of(const Flags &flags) {
     compiler::Options options;
     for (const std::string &name : split(flags.targets, ',')) {
         const std::string target = name == "host" ? host_target() : name;
-        if (target.empty()) return Status::usage("--target host: this processor is none of the known targets");
-        if (std::find(options.targets.begin(), options.targets.end(), target) == options.targets.end()) options.targets.push_back(target);
+        if (target.empty())
+            return Status::usage("--target host: this processor is none of the known targets");
+        if (std::find(options.targets.begin(), options.targets.end(), target) == options.targets.end())
+            options.targets.push_back(target);
     }
-    options.stream = flags.stream ? compiler::StreamMode::required : flags.no_stream ? compiler::StreamMode::none : compiler::StreamMode::if_possible;
+    options.stream = flags.stream      ? compiler::StreamMode::required
+                     : flags.no_stream ? compiler::StreamMode::none
+                                       : compiler::StreamMode::if_possible;
     options.blocks = flags.blocks;
     options.length = flags.length;
     options.whole = !flags.no_whole;
@@ -114,21 +119,26 @@ std::string text(const Proved &proved) {
         }
         out += format("stream    block %u on %s: ", proof.block, variants.c_str()) + to_text(worst) + "\n";
     }
-    for (const Walk &walk : proved.walks) out += format("entries   %s: ", walk.variants.c_str()) + to_text(walk) + "\n";
-    for (const std::string &name : proved.elsewhere) out += format("          %s: not proved here: run `longwave verify` there\n", name.c_str());
+    for (const Walk &walk : proved.walks)
+        out += format("entries   %s: ", walk.variants.c_str()) + to_text(walk) + "\n";
+    for (const std::string &name : proved.elsewhere)
+        out += format("          %s: not proved here: run `longwave verify` there\n", name.c_str());
     return out;
 }
 
 Status write(const std::string &path, const std::vector<uint8_t> &bytes) {
     if (path != "-") return write_output(path, bytes);
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) return Status::device("standard output cannot be written");
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
+        return Status::device("standard output cannot be written");
     return {};
 }
 
 // Compiled bytes and their report. A signal on the way leaves nothing behind.
 Expected<compiler::Compiled> compile_package(const package::Package &package, compiler::Options options) {
     Progress progress;
-    options.progress = [&](size_t done, size_t total, const std::string &what) { progress.show(done, total, what); };
+    options.progress = [&](size_t done, size_t total, const std::string &what) {
+        progress.show(done, total, what);
+    };
     const Interruptible nothing_left_behind;
     return compiler::compile(package, options);
 }
@@ -136,11 +146,14 @@ Expected<compiler::Compiled> compile_package(const package::Package &package, co
 // Everything that the command reads: none of it may be the output.
 Status check_output_of(const Flags &flags, const std::string &path) {
     if (path == "-") return {};
-    return check_output("-o", path, {flags.package + "/model.json", flags.package + "/weights.safetensors", flags.sign, flags.kgen});
+    return check_output(
+        "-o", path,
+        {flags.package + "/model.json", flags.package + "/weights.safetensors", flags.sign, flags.kgen});
 }
 
 std::string wrote(const std::string &path, size_t bytes, double seconds, const ordered_json &build) {
-    const size_t cached = build.value("kernels_cached", size_t{0}), kernels = cached + build.value("kernels_compiled", size_t{0});
+    const size_t cached = build.value("kernels_cached", size_t{0});
+    const size_t kernels = cached + build.value("kernels_compiled", size_t{0});
     return "wrote     " + path + "  " + bytes_text(bytes) + " · " + seconds_text(seconds) +
            format(", %zu of %zu kernels from the cache\n", cached, kernels);
 }
@@ -156,7 +169,8 @@ Status compile(const Flags &flags) {
     if (report.is_discarded()) return Status::internal("the compile report is no JSON");
     const ordered_json build = report.value("build", ordered_json::object());
     if (build.contains("no_cache"))
-        std::fprintf(stderr, "note: no kernel cache, every kernel was compiled: %s (another place: --cache FOLDER)\n",
+        std::fprintf(stderr,
+                     "note: no kernel cache, every kernel was compiled: %s (another place: --cache FOLDER)\n",
                      build["no_cache"].get<std::string>().c_str());
 
     Proved proved;
@@ -165,7 +179,9 @@ Status compile(const Flags &flags) {
     }
     FILE *out = path == "-" ? stderr : stdout;
     if (flags.json) {
-        report["proof"] = {{"holds", proved.hold()}, {"variants", ordered_json::array()}, {"not_proved_here", proved.elsewhere}};
+        report["proof"] = {{"holds", proved.hold()},
+                           {"variants", ordered_json::array()},
+                           {"not_proved_here", proved.elsewhere}};
         for (const Proof &proof : proved.proofs) report["proof"]["variants"].push_back(to_json(proof));
         for (const Walk &walk : proved.walks) report["proof"]["walks"].push_back(to_json(walk));
         report["output"] = path;
@@ -184,7 +200,8 @@ Status compile(const Flags &flags) {
         else std::fprintf(out, "signed    by %s\n", to_hex(key).c_str());
     }
     LW_TRY(write(path, compiled.artifact));
-    const std::string last = flags.json ? json_line(report) + "\n" : wrote(path, compiled.artifact.size(), now() - start, build);
+    const std::string last =
+        flags.json ? json_line(report) + "\n" : wrote(path, compiled.artifact.size(), now() - start, build);
     std::fprintf(out, "%s", last.c_str());
     return {};
 }
@@ -195,29 +212,44 @@ Command add_compile(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
     CLI::App *app = program.add_subcommand("compile", "Compile a model package into an artifact");
     app->add_option("package", flags->package, "Folder with model.json and weights.safetensors")->required();
-    app->add_option("-o,--output", flags->output, "Artifact to write; - for stdout (default: <model name>.lw)");
-    app->add_option("--target", flags->targets, "x86-64-v2,x86-64-v3,x86-64-v4 or host (default: all levels of this architecture)");
+    app->add_option("-o,--output", flags->output,
+                    "Artifact to write; - for stdout (default: <model name>.lw)");
+    app->add_option("--target", flags->targets,
+                    "x86-64-v2,x86-64-v3,x86-64-v4 or host (default: all levels of this architecture)");
     app->add_option("--blocks,--block", flags->blocks,
-                    "Input ticks a stream call, several separated by commas: one stream entry each, which share one state; the first is the "
+                    "Input ticks a stream call, several separated by commas: one stream entry each, which "
+                    "share one state; the first is the "
                     "default (default: the least common multiple of the hops)")
         ->delimiter(',')
         ->check(CLI::Range(1, 1 << 20));
-    app->add_option("--length", flags->length, "Longest whole sequence in input ticks (default: one second of audio, or the longest kernel)")
+    app->add_option(
+           "--length", flags->length,
+           "Longest whole sequence in input ticks (default: one second of audio, or the longest kernel)")
         ->check(CLI::Range(1, 1 << 24));
-    auto *stream = app->add_flag("--stream", flags->stream, "A model that cannot stream is an error (default: it gets whole sequences only)");
+    auto *stream =
+        app->add_flag("--stream", flags->stream,
+                      "A model that cannot stream is an error (default: it gets whole sequences only)");
     app->add_flag("--no-stream", flags->no_stream, "Whole sequences only")->excludes(stream);
     app->add_flag("--no-whole", flags->no_whole, "A stream only");
     app->add_option("--convolution", flags->convolution,
-                    "Force one algorithm where an op has several, by its name in the report (default: the planner chooses)");
-    app->add_option("--sign", flags->sign, "File with a secret key, 64 hexadecimal digits (openssl rand -hex 32): sign the artifact (Ed25519)");
+                    "Force one algorithm where an op has several, by its name in the report (default: the "
+                    "planner chooses)");
+    app->add_option(
+        "--sign", flags->sign,
+        "File with a secret key, 64 hexadecimal digits (openssl rand -hex 32): sign the artifact (Ed25519)");
     app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass to stderr");
     app->add_flag("--timings", flags->timings, "Print the time of every pass to stderr");
     app->add_flag("--json", flags->json, "The report and the proof as one JSON object");
-    app->add_flag("--no-proof", flags->no_proof, "Skip running the artifact (golden vectors, stream = whole)");
-    app->add_option("--walks", flags->walks, "Random walks through several stream entries in the proof (default: 20)")->check(CLI::Range(1, 100000));
+    app->add_flag("--no-proof", flags->no_proof,
+                  "Skip running the artifact (golden vectors, stream = whole)");
+    app->add_option("--walks", flags->walks,
+                    "Random walks through several stream entries in the proof (default: 20)")
+        ->check(CLI::Range(1, 100000));
     app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: the user's cache folder)");
-    app->add_option("--jobs", flags->jobs, "Kernels compiled at once (default: number of processors)")->check(CLI::Range(1, 1024));
-    app->add_option("--kgen", flags->kgen, "The kernel compiler (default: longwave-kgen beside this program)");
+    app->add_option("--jobs", flags->jobs, "Kernels compiled at once (default: number of processors)")
+        ->check(CLI::Range(1, 1024));
+    app->add_option("--kgen", flags->kgen,
+                    "The kernel compiler (default: longwave-kgen beside this program)");
     return {app, [flags] { return compile(*flags); }};
 }
 

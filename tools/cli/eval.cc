@@ -1,4 +1,5 @@
-// longwave eval: how well a keyword model does on labelled clips and on hours of other audio, through the same stream and decisions as `listen`.
+// longwave eval: how well a keyword model does on labelled clips and on hours of other audio, through the
+// same stream and decisions as `listen`.
 #include "formats/audio/audio.h"
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
@@ -56,7 +57,8 @@ Status collect(const fs::path &path, std::vector<std::string> &files) {
     return {};
 }
 
-Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vector<std::string> &labels, uint64_t seed) {
+Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vector<std::string> &labels,
+                                       uint64_t seed) {
     std::vector<Clip> clips;
     LW_ASSIGN(const auto folders, entries(folder));
     std::string unknown;
@@ -69,9 +71,11 @@ Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vec
         }
         std::vector<std::string> files;
         LW_TRY(collect(path, files));
-        for (auto &file : files) clips.push_back({std::move(file), static_cast<uint32_t>(label - labels.begin())});
+        for (auto &file : files)
+            clips.push_back({std::move(file), static_cast<uint32_t>(label - labels.begin())});
     }
-    if (!unknown.empty()) return Status::input(folder + ": the model has no label for the folders " + unknown);
+    if (!unknown.empty())
+        return Status::input(folder + ": the model has no label for the folders " + unknown);
     if (clips.empty()) return Status::input(folder + ": holds no clips; they are expected as <label>/<file>");
     std::sort(clips.begin(), clips.end(), [](const Clip &a, const Clip &b) { return a.path < b.path; });
     Random random(seed);
@@ -81,14 +85,17 @@ Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vec
 
 class Evaluation {
 public:
-    Evaluation(const Flags &flags, const Model &model, Stream stream) : flags_(flags), model_(model), stream_(std::move(stream)) {}
+    Evaluation(const Flags &flags, const Model &model, Stream stream)
+        : flags_(flags), model_(model), stream_(std::move(stream)) {}
 
     // Top-1 over the clips, each cut or filled with silence to one length.
     Status accuracy(const std::vector<Clip> &clips, ordered_json &json) {
         if (model_.stream_outputs.at(0).width != model_.labels.size())
-            return Status::usage("the model's first output has " + std::to_string(model_.stream_outputs[0].width) +
-                                 " values a row, not one for each of its " + std::to_string(model_.labels.size()) + " labels");
-        const size_t labels = model_.labels.size(), length = model_.info.has_run ? model_.info.run_capacity : rate();
+            return Status::usage(
+                "the model's first output has " + std::to_string(model_.stream_outputs[0].width) +
+                " values a row, not one for each of its " + std::to_string(model_.labels.size()) + " labels");
+        const size_t labels = model_.labels.size();
+        const size_t length = model_.info.has_run ? model_.info.run_capacity : rate();
         std::vector<std::vector<uint64_t>> confusion(labels, std::vector<uint64_t>(labels));
         ordered_json predictions = ordered_json::object();
         LW_TRY(stream_.reset());
@@ -102,19 +109,28 @@ public:
             LW_TRY(stream_.push(samples.data(), length, [&](const lw_output &row) {
                 if (row.index == 0) last.assign(row.data, row.data + row.width);
             }));
-            if (last.empty()) return Status::input(clips[i].path + ": the model gave no output for a clip of " + std::to_string(length) + " samples");
-            const auto decided = static_cast<size_t>(std::max_element(last.begin(), last.end()) - last.begin());
+            if (last.empty())
+                return Status::input(clips[i].path + ": the model gave no output for a clip of " +
+                                     std::to_string(length) + " samples");
+            const auto decided =
+                static_cast<size_t>(std::max_element(last.begin(), last.end()) - last.begin());
             confusion[clips[i].label][decided]++;
             if (flags_.predictions)
-                predictions[clips[i].path] = {{"label", model_.labels[clips[i].label]}, {"predicted", model_.labels[decided]}, {"outputs", last}};
+                predictions[clips[i].path] = {{"label", model_.labels[clips[i].label]},
+                                              {"predicted", model_.labels[decided]},
+                                              {"outputs", last}};
         }
         uint64_t right = 0, all = 0, right_words = 0, all_words = 0;
         ordered_json recall;
         for (size_t i = 0; i < labels; i++) {
             uint64_t n = 0;
             for (const uint64_t count : confusion[i]) n += count;
-            right += confusion[i][i], all += n;
-            if (model_.labels[i] != "_silence_") right_words += confusion[i][i], all_words += n;
+            right += confusion[i][i];
+            all += n;
+            if (model_.labels[i] != "_silence_") {
+                right_words += confusion[i][i];
+                all_words += n;
+            }
             if (n) recall[model_.labels[i]] = share(confusion[i][i], n);
         }
         json["accuracy"] = share(right, all);
@@ -172,8 +188,10 @@ public:
             progress.show(i, files.size(), "negatives");
             LW_ASSIGN(const std::vector<float> samples, read(files[i]));
             LW_TRY(spotter.push(samples.data(), samples.size(), [&](const lw_event &e) {
-                events.push_back(
-                    {{"word", e.word}, {"score", e.score}, {"t", spotter.seconds(e.tick)}, {"file", fs::path(files[i]).filename().string()}});
+                events.push_back({{"word", e.word},
+                                  {"score", e.score},
+                                  {"t", spotter.seconds(e.tick)},
+                                  {"file", fs::path(files[i]).filename().string()}});
             }));
             seconds += static_cast<double>(samples.size()) / rate();
         }
@@ -208,20 +226,26 @@ private:
 void print_summary(const ordered_json &json) {
     const auto value = [&](const char *key) { return json[key].is_number() ? json[key].get<double>() : 0.0; };
     if (json.contains("accuracy"))
-        std::fprintf(stderr, "accuracy        %.2f %% of %llu clips (95 %%: %.1f-%.1f), without _silence_ %.2f %%\n", 100 * value("accuracy"),
-                     json["clips"].get<unsigned long long>(), 100 * json["accuracy_interval"][0].get<double>(),
-                     100 * json["accuracy_interval"][1].get<double>(), 100 * value("accuracy_without_silence"));
+        std::fprintf(
+            stderr, "accuracy        %.2f %% of %llu clips (95 %%: %.1f-%.1f), without _silence_ %.2f %%\n",
+            100 * value("accuracy"), json["clips"].get<unsigned long long>(),
+            100 * json["accuracy_interval"][0].get<double>(),
+            100 * json["accuracy_interval"][1].get<double>(), 100 * value("accuracy_without_silence"));
     if (json.contains("false_rejects"))
-        std::fprintf(stderr, "false rejects   %.2f %% of %llu words, %llu wrong words\n", 100 * value("false_reject_rate"),
-                     json["word_clips"].get<unsigned long long>(), json["wrong_word_events"].get<unsigned long long>());
+        std::fprintf(stderr, "false rejects   %.2f %% of %llu words, %llu wrong words\n",
+                     100 * value("false_reject_rate"), json["word_clips"].get<unsigned long long>(),
+                     json["wrong_word_events"].get<unsigned long long>());
     if (json.contains("false_accepts"))
-        std::fprintf(stderr, "false accepts   %llu in %.3f hours: %.2f an hour (95 %%: %.2f-%.2f)\n", json["false_accepts"].get<unsigned long long>(),
-                     value("hours"), value("false_accepts_per_hour"), json["false_accepts_per_hour_interval"][0].get<double>(),
+        std::fprintf(stderr, "false accepts   %llu in %.3f hours: %.2f an hour (95 %%: %.2f-%.2f)\n",
+                     json["false_accepts"].get<unsigned long long>(), value("hours"),
+                     value("false_accepts_per_hour"),
+                     json["false_accepts_per_hour_interval"][0].get<double>(),
                      json["false_accepts_per_hour_interval"][1].get<double>());
 }
 
 Status evaluate(const Flags &flags) {
-    if (flags.clips.empty() && flags.negatives.empty()) return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
+    if (flags.clips.empty() && flags.negatives.empty())
+        return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     if (!model.audio()) return Status::usage(flags.model.path + ": the model does not listen to audio");
@@ -255,11 +279,13 @@ Status evaluate(const Flags &flags) {
 
 Command add_eval(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand("eval", "Accuracy, missed words and false alarms through the streaming path; one JSON object");
+    CLI::App *app = program.add_subcommand(
+        "eval", "Accuracy, missed words and false alarms through the streaming path; one JSON object");
     flags->model.add(*app);
     app->add_option("--clips", flags->clips, "Folder of labelled clips: DIR/<label>/<file>");
     app->add_option("--negatives", flags->negatives, "Folders or files in which no word is spoken");
-    app->add_flag("--isolated", flags->isolated, "Reset the state before each clip (default: one stream, state carried from clip to clip)");
+    app->add_flag("--isolated", flags->isolated,
+                  "Reset the state before each clip (default: one stream, state carried from clip to clip)");
     app->add_option("--quiet-ms", flags->quiet_ms, "Silence after each clip when words are counted")
         ->check(CLI::Range(1500.0, 60000.0))
         ->capture_default_str();
@@ -268,11 +294,16 @@ Command add_eval(CLI::App &program) {
     app->add_flag("--json", flags->json, "The result is always JSON; accepted for uniformity");
     flags->audio.add(*app, false);
     add_decision_flags(*app, flags->decision);
-    app->footer(
-        "accuracy: every clip is cut or filled with zeros to one second (or the capacity of the run entry), and decided by the largest value of the\n"
-        "  first output's row at its end. All clips go through one stream without reset, in the order of their sorted paths shuffled by --seed.\n"
-        "false_reject_rate: words without an event of their own in the clip or the silence after it (events as `listen` gives them).\n"
-        "false_accepts: events in the negatives, one long stream. Intervals are 95 %: Wilson for shares, exact Poisson for counts.");
+    app->footer("accuracy: every clip is cut or filled with zeros to one second (or the capacity of the run "
+                "entry), and\n"
+                "  decided by the largest value of the first output's row at its end. All clips go through "
+                "one stream\n"
+                "  without reset, in the order of their sorted paths shuffled by --seed.\n"
+                "false_reject_rate: words without an event of their own in the clip or the silence after it "
+                "(events as\n"
+                "  `listen` gives them).\n"
+                "false_accepts: events in the negatives, one long stream.\n"
+                "Intervals are 95 %: Wilson for shares, exact Poisson for counts.");
     return {app, [flags] { return evaluate(*flags); }};
 }
 

@@ -1,11 +1,11 @@
 // longwave inspect: what an artifact holds. Works for artifacts of any machine: it reads, it does not run.
+#include "formats/base/elem.h"
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_line.h"
 #include "tools/cli/limited_json.h"
 #include "tools/cli/report.h"
 #include "tools/cli/text.h"
-#include "formats/base/elem.h"
 #include <cstdio>
 
 using nlohmann::ordered_json;
@@ -18,12 +18,20 @@ struct Flags {
     bool json = false, steps = false;
 };
 
-std::string_view view_of(const flatbuffers::String *text) { return text ? text->string_view() : std::string_view(); }
+std::string_view view_of(const flatbuffers::String *text) {
+    return text ? text->string_view() : std::string_view();
+}
 std::string text_of(const flatbuffers::String *text) { return std::string(view_of(text)); }
 
-const char *kind_name(fb::EntryKind kind) { return kind == fb::EntryKind::prepare ? "prepare" : kind == fb::EntryKind::run ? "run" : "stream"; }
-const char *kind_name(fb::InputKind kind) { return kind == fb::InputKind::audio ? "audio" : kind == fb::InputKind::features ? "features" : "tokens"; }
-template <class T> uint32_t size_of(const flatbuffers::Vector<T> *vector) { return vector ? vector->size() : 0; }
+const char *kind_name(fb::EntryKind kind) {
+    return kind == fb::EntryKind::prepare ? "prepare" : kind == fb::EntryKind::run ? "run" : "stream";
+}
+const char *kind_name(fb::InputKind kind) {
+    return kind == fb::InputKind::audio ? "audio" : kind == fb::InputKind::features ? "features" : "tokens";
+}
+template <class T> uint32_t size_of(const flatbuffers::Vector<T> *vector) {
+    return vector ? vector->size() : 0;
+}
 
 ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) {
     ordered_json json = {{"kind", kind_name(entry.kind())},
@@ -45,7 +53,9 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
     json["plan"] = ordered_json::array();
     for (const auto *step : *entry.steps())
         json["plan"].push_back({{"name", text_of(step->name())},
-                                {"kernel", step->kind() == fb::StepKind::call ? text_of(plan.kernels()->Get(step->kernel())->spec()) : "clear"},
+                                {"kernel", step->kind() == fb::StepKind::call
+                                               ? text_of(plan.kernels()->Get(step->kernel())->spec())
+                                               : "clear"},
                                 {"period", step->period()},
                                 {"phase", step->phase()},
                                 {"tiles", step->tiles()}});
@@ -55,7 +65,9 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
 const char *kind_name(fb::StateKind kind) {
     return kind == fb::StateKind::history ? "history" : kind == fb::StateKind::carry ? "carry" : "copy";
 }
-const char *elem_name(fb::Elem elem) { return elem == fb::Elem::f32 ? "f32" : elem == fb::Elem::i32 ? "i32" : "f64"; }
+const char *elem_name(fb::Elem elem) {
+    return elem == fb::Elem::f32 ? "f32" : elem == fb::Elem::i32 ? "i32" : "f64";
+}
 
 // What a stream remembers, field by field.
 ordered_json state_of(const fb::Plan &plan) {
@@ -107,22 +119,26 @@ Expected<ordered_json> describe(const ArtifactFile &file, const std::string &pat
     json["state"] = state_of(plan);
     // What a text of its maker may do to whoever reads it is limited here; the plan itself was verified.
     LW_ASSIGN(json["report"], parse_limited(view_of(plan.report()), path + ": the compile report in it"));
-    LW_ASSIGN(json["certificates"], parse_limited(view_of(plan.certificates()), path + ": the list of certificates in it"));
+    LW_ASSIGN(json["certificates"],
+              parse_limited(view_of(plan.certificates()), path + ": the list of certificates in it"));
     return json;
 }
 
 // Fields, and what each layer's state costs where it has several.
 void print_state(const ordered_json &json) {
     if (json["state"].empty()) return;
-    std::printf("state     %s a stream, saved and loaded as one block\n", bytes_text(json["state_bytes"]).c_str());
+    std::printf("state     %s a stream, saved and loaded as one block\n",
+                bytes_text(json["state_bytes"]).c_str());
     std::string layer;
     for (const auto &field : json["state"]) {
         std::string dims;
-        for (const auto &extent : field["dims"]) dims += (dims.empty() ? "" : " x ") + std::to_string(extent.get<uint32_t>());
+        for (const auto &extent : field["dims"])
+            dims += (dims.empty() ? "" : " x ") + std::to_string(extent.get<uint32_t>());
         const std::string of = field["layer"];
         std::printf("          %-28s %-20s %-8s %s %-20s %10s\n", of == layer ? "" : of.c_str(),
                     field["name"].get<std::string>().c_str(), field["kind"].get<std::string>().c_str(),
-                    field["elem"].get<std::string>().c_str(), dims.c_str(), bytes_text(field["bytes"]).c_str());
+                    field["elem"].get<std::string>().c_str(), dims.c_str(),
+                    bytes_text(field["bytes"]).c_str());
         layer = of;
     }
 }
@@ -130,15 +146,18 @@ void print_state(const ordered_json &json) {
 void print(const ordered_json &json, const std::string &report) {
     std::printf("%s", json["name"].get<std::string>().c_str());
     for (const auto &input : json["inputs"]) {
-        std::printf("   %s: %s", input["name"].get<std::string>().c_str(), input["kind"].get<std::string>().c_str());
+        std::printf("   %s: %s", input["name"].get<std::string>().c_str(),
+                    input["kind"].get<std::string>().c_str());
         if (input["sample_rate"] != 0) std::printf(" %u Hz", input["sample_rate"].get<unsigned>());
         else if (input["vocabulary"] != 0) std::printf(" of %u", input["vocabulary"].get<unsigned>());
         else std::printf(" x %u", input["width"].get<unsigned>());
     }
     if (!json["labels"].empty()) std::printf(" -> %zu classes", json["labels"].size());
-    std::printf("\nfile      format %s, %s, %s · by %s\n", json["format"].get<std::string>().c_str(), bytes_text(json["bytes"]).c_str(),
-                json["signed"].get<bool>() ? "signed" : "not signed", json["producer"].get<std::string>().c_str());
-    std::printf("weights   %s, %s derived at open\n", bytes_text(json["weights_bytes"]).c_str(), bytes_text(json["derived_bytes"]).c_str());
+    std::printf("\nfile      format %s, %s, %s · by %s\n", json["format"].get<std::string>().c_str(),
+                bytes_text(json["bytes"]).c_str(), json["signed"].get<bool>() ? "signed" : "not signed",
+                json["producer"].get<std::string>().c_str());
+    std::printf("weights   %s, %s derived at open\n", bytes_text(json["weights_bytes"]).c_str(),
+                bytes_text(json["derived_bytes"]).c_str());
     for (const auto &variant : json["variants"])
         std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
                     bytes_text(variant["code_bytes"]).c_str(), json["kernels"].get<unsigned>(),
@@ -153,13 +172,16 @@ void print(const ordered_json &json, const std::string &report) {
                         bytes_text(entry["cache_bytes"]).c_str());
         std::printf(", working memory %s\n", bytes_text(entry["arena_bytes"]).c_str());
         for (const auto &output : entry["outputs"])
-            std::printf("          -> %s: %u values, %u row%s for every %u ticks\n", output["name"].get<std::string>().c_str(),
-                        output["width"].get<unsigned>(), output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(),
+            std::printf("          -> %s: %u values, %u row%s for every %u ticks\n",
+                        output["name"].get<std::string>().c_str(), output["width"].get<unsigned>(),
+                        output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(),
                         output["clock"][0].get<unsigned>() > 1 ? "s" : "",
-                        output["clock"][0] == 0 ? entry["block"].get<unsigned>() : output["clock"][1].get<unsigned>());
+                        output["clock"][0] == 0 ? entry["block"].get<unsigned>()
+                                                : output["clock"][1].get<unsigned>());
         if (entry.contains("plan"))
             for (const auto &step : entry["plan"])
-                std::printf("          %-32s %s\n", step["name"].get<std::string>().c_str(), step["kernel"].get<std::string>().c_str());
+                std::printf("          %-32s %s\n", step["name"].get<std::string>().c_str(),
+                            step["kernel"].get<std::string>().c_str());
     }
     print_state(json);
     std::printf("%s", report.c_str());

@@ -36,7 +36,9 @@ Interruptible::Interruptible() : signals_(ending_signals()) {
     signal_file_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
     stop_file_ = eventfd(0, EFD_CLOEXEC);
     if (signal_file_ >= 0 && stop_file_ >= 0) watcher_ = std::thread([this] { watch(); });
-    else pthread_sigmask(SIG_SETMASK, &before_, nullptr); // a signal ends the program at once, as without this object
+    else
+        pthread_sigmask(SIG_SETMASK, &before_,
+                        nullptr); // a signal ends the program at once, as without this object
 }
 
 Interruptible::~Interruptible() {

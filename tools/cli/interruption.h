@@ -1,12 +1,13 @@
-// Control-C, a closed terminal, `kill`: the program ends by the signal, as it should, but leaves nothing behind.
+// Control-C, a closed terminal, `kill`: the program ends by the signal, as it should, but leaves nothing
+// behind.
 #pragma once
 #include <csignal>
 #include <thread>
 
 namespace longwave::cli {
 
-// While one lives, a signal that ends the program first ends what a compile has started: its programs are killed, its temporary folders removed.
-// It must be made before the threads that compile.
+// While one lives, a signal that ends the program first ends what a compile has started: its programs are
+// killed, its temporary folders removed. It must be made before the threads that compile.
 class Interruptible {
 public:
     Interruptible();
@@ -21,7 +22,8 @@ private:
     std::thread watcher_;
 };
 
-// While one lives, such a signal waits: a file is being put in its place. For programs that have no other thread by then.
+// While one lives, such a signal waits: a file is being put in its place. For programs that have no other
+// thread by then.
 class Uninterrupted {
 public:
     Uninterrupted();

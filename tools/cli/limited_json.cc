@@ -6,7 +6,8 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-// A report has a few levels, some thousand values and some ten keys an object; an ordered object is searched from its beginning for every key.
+// A report has a few levels, some thousand values and some ten keys an object; an ordered object is searched
+// from its beginning for every key.
 constexpr size_t max_bytes = 16 << 20, max_depth = 32, max_values = 1 << 20, max_keys = 1024;
 
 // Looks at a document without keeping it.
@@ -26,9 +27,11 @@ public:
     bool end_object() override { return close(); }
     bool end_array() override { return close(); }
     bool key(string_t &) override {
-        return ++keys_.back() <= max_keys || failed("an object has more than " + std::to_string(max_keys) + " keys");
+        return ++keys_.back() <= max_keys ||
+               failed("an object has more than " + std::to_string(max_keys) + " keys");
     }
-    bool parse_error(std::size_t position, const std::string &, const nlohmann::detail::exception &) override {
+    bool parse_error(std::size_t position, const std::string &,
+                     const nlohmann::detail::exception &) override {
         return failed("is no JSON from byte " + std::to_string(position) + " on");
     }
 
@@ -37,10 +40,13 @@ private:
         problem = std::move(text);
         return false;
     }
-    bool value() { return ++values_ <= max_values || failed("holds more than " + std::to_string(max_values) + " values"); }
+    bool value() {
+        return ++values_ <= max_values || failed("holds more than " + std::to_string(max_values) + " values");
+    }
     bool open() {
         keys_.push_back(0);
-        if (keys_.size() > max_depth) return failed("is nested deeper than " + std::to_string(max_depth) + " levels");
+        if (keys_.size() > max_depth)
+            return failed("is nested deeper than " + std::to_string(max_depth) + " levels");
         return value();
     }
     bool close() {

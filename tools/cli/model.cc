@@ -36,9 +36,12 @@ static lw_open_options open_options(const std::string &variant) {
 void ModelFlags::add(CLI::App &app) {
     app.add_option("model", path, "Artifact (.lw)")->required();
     app.add_option("--variant", variant, "Code variant to run (default: the best for this processor)");
-    app.add_option("--memory", memory, "Memory it may take, as 500M or 2G (default: 64 MiB or 64 times the file, whichever is more)")
+    app.add_option(
+           "--memory", memory,
+           "Memory it may take, as 500M or 2G (default: 64 MiB or 64 times the file, whichever is more)")
         ->transform(CLI::AsSizeValue(false));
-    app.add_option("--require-key", require_key, "Open it only if it is signed by this public key (64 hexadecimal digits)");
+    app.add_option("--require-key", require_key,
+                   "Open it only if it is signed by this public key (64 hexadecimal digits)");
 }
 
 Expected<Model> Model::open(const ModelFlags &flags) {
@@ -54,8 +57,8 @@ Expected<Model> Model::open(const ModelFlags &flags) {
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
     if (status == LW_UNSIGNED_CODE)
-        return Status::input(
-            flags.path + ": is not signed by the key that --require-key names; get it from where that key belongs, or compile it again with --sign");
+        return Status::input(flags.path + ": is not signed by the key that --require-key names; get it from "
+                                          "where that key belongs, or compile it again with --sign");
     LW_TRY(status_of(status, flags.path));
     return describe(model);
 }
@@ -88,13 +91,17 @@ Expected<Model> Model::describe(lw_model *model) {
         }
         return Status();
     };
-    if (result.info.has_run) LW_TRY(outputs(result.info.run_outputs, lw_model_run_output, result.run_outputs));
-    if (result.info.has_stream) LW_TRY(outputs(result.info.stream_outputs, lw_model_stream_output, result.stream_outputs));
+    if (result.info.has_run)
+        LW_TRY(outputs(result.info.run_outputs, lw_model_run_output, result.run_outputs));
+    if (result.info.has_stream)
+        LW_TRY(outputs(result.info.stream_outputs, lw_model_stream_output, result.stream_outputs));
     for (uint32_t i = 0; i < result.info.labels; i++) result.labels.push_back(lw_model_label(model, i));
     return result;
 }
 
-const lw_input_info *Model::audio() const { return inputs.size() == 1 && inputs[0].kind == LW_AUDIO ? &inputs[0] : nullptr; }
+const lw_input_info *Model::audio() const {
+    return inputs.size() == 1 && inputs[0].kind == LW_AUDIO ? &inputs[0] : nullptr;
+}
 
 int Model::stream_output(const std::string &name) const {
     for (size_t i = 0; i < stream_outputs.size(); i++)
@@ -110,7 +117,9 @@ const lw_entry_info &Model::entry(uint32_t index) const {
 
 Expected<Stream> Stream::create(const Model &model, lw_format format, uint32_t entry) {
     if (!model.info.has_stream)
-        return Status::usage(std::string(model.info.name) + ": the artifact has no stream entry; compile it with --stream, or use `longwave run`");
+        return Status::usage(
+            std::string(model.info.name) +
+            ": the artifact has no stream entry; compile it with --stream, or use `longwave run`");
     const bool tokens = model.inputs.at(0).kind == LW_TOKENS;
     lw_stream_options options = {};
     options.struct_size = sizeof options;
@@ -120,7 +129,8 @@ Expected<Stream> Stream::create(const Model &model, lw_format format, uint32_t e
     LW_TRY(status_of(lw_stream_create(model.handle.get(), &options, &stream), "stream"));
     Stream result;
     // The stream keeps its model alive.
-    result.handle_ = std::shared_ptr<lw_stream>(stream, [keep = model.handle](lw_stream *s) { lw_stream_destroy(s); });
+    result.handle_ =
+        std::shared_ptr<lw_stream>(stream, [keep = model.handle](lw_stream *s) { lw_stream_destroy(s); });
     result.tick_bytes_ = tokens ? 4 : (format == LW_S16 ? 2 : 4) * size_t{model.inputs[0].width};
     return result;
 }
@@ -143,7 +153,8 @@ Status Stream::push(const void *samples, size_t n, const OnRow &row) {
         size_t taken = 0;
         LW_TRY(status_of(lw_stream_push(handle_.get(), at, n, &taken), "push"));
         LW_TRY(pull(row));
-        if (taken == 0 && stuck) return Status::internal("the stream takes no samples although its outputs were pulled");
+        if (taken == 0 && stuck)
+            return Status::internal("the stream takes no samples although its outputs were pulled");
         stuck = taken == 0;
         at += taken * tick_bytes_;
         n -= taken;
@@ -166,7 +177,9 @@ lw_stream_stats Stream::stats() const {
 }
 
 Expected<Runner> Runner::create(const Model &model, uint32_t threads) {
-    if (!model.info.has_run) return Status::usage(std::string(model.info.name) + ": the artifact has no entry for whole sequences");
+    if (!model.info.has_run)
+        return Status::usage(std::string(model.info.name) +
+                             ": the artifact has no entry for whole sequences");
     lw_run_options options = {};
     options.struct_size = sizeof options;
     options.format = LW_F32;
@@ -175,24 +188,30 @@ Expected<Runner> Runner::create(const Model &model, uint32_t threads) {
     LW_TRY(status_of(lw_runner_create(model.handle.get(), &options, &runner), "runner"));
     Runner result;
     result.model_ = &model;
-    result.handle_ = std::shared_ptr<lw_runner>(runner, [keep = model.handle](lw_runner *r) { lw_runner_destroy(r); });
+    result.handle_ =
+        std::shared_ptr<lw_runner>(runner, [keep = model.handle](lw_runner *r) { lw_runner_destroy(r); });
     return result;
 }
 
-uint64_t rows_after(const lw_output_info &output, uint64_t ticks) { return output.clock_num == 0 ? 1 : ticks * output.clock_num / output.clock_den; }
+uint64_t rows_after(const lw_output_info &output, uint64_t ticks) {
+    return output.clock_num == 0 ? 1 : ticks * output.clock_num / output.clock_den;
+}
 
 Expected<std::vector<std::vector<float>>> Runner::run(const Sequence &in) {
     std::vector<lw_tensor> inputs, outputs;
     for (size_t i = 0; i < model_->inputs.size(); i++)
-        inputs.push_back({sizeof(lw_tensor), const_cast<void *>(in.data(i)), in.rows, in.lengths.empty() ? 0 : in.lengths[i]});
+        inputs.push_back({sizeof(lw_tensor), const_cast<void *>(in.data(i)), in.rows,
+                          in.lengths.empty() ? 0 : in.lengths[i]});
     std::vector<std::vector<float>> results;
     for (const lw_output_info &output : model_->run_outputs) {
         const size_t rows = static_cast<size_t>(rows_after(output, model_->info.run_capacity));
         results.emplace_back(rows * output.width);
         outputs.push_back({sizeof(lw_tensor), results.back().data(), rows, 0});
     }
-    LW_TRY(status_of(lw_run(handle_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()), "run"));
-    for (size_t i = 0; i < results.size(); i++) results[i].resize(outputs[i].rows * model_->run_outputs[i].width);
+    LW_TRY(status_of(lw_run(handle_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()),
+                     "run"));
+    for (size_t i = 0; i < results.size(); i++)
+        results[i].resize(outputs[i].rows * model_->run_outputs[i].width);
     return results;
 }
 

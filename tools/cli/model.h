@@ -17,7 +17,8 @@ Status status_of(lw_status status, const std::string &what);
 struct ModelFlags {
     std::string path, variant; // variant empty: the best for this processor
     uint64_t memory = 0;       // bytes it may take; 0: the library's default, relative to the file
-    std::string require_key;   // hexadecimal public key; empty: the command line allows unsigned code, for whoever runs it has chosen the file
+    std::string require_key;   // hexadecimal public key; empty: the command line allows unsigned code, for
+                               // whoever runs it has chosen the file
 
     void add(CLI::App &app);
 };
@@ -59,13 +60,16 @@ private:
     size_t tick_bytes_ = 4;
 };
 
-// A whole sequence: one vector of rows × width elements an input (float, or int32 for tokens); results one vector an output.
+// A whole sequence: one vector of rows × width elements an input (float, or int32 for tokens); results one
+// vector an output.
 struct Sequence {
     std::vector<std::vector<float>> floats; // by input
     std::vector<std::vector<int32_t>> ids;
     size_t rows = 0;
     std::vector<size_t> lengths; // valid rows by input; empty: all
-    const void *data(size_t input) const { return floats[input].empty() ? static_cast<const void *>(ids[input].data()) : floats[input].data(); }
+    const void *data(size_t input) const {
+        return floats[input].empty() ? static_cast<const void *>(ids[input].data()) : floats[input].data();
+    }
 };
 
 class Runner {

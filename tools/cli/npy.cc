@@ -34,12 +34,16 @@ std::string value_of(const std::string &header, const std::string &key) {
 } // namespace
 
 Expected<Array> read_npy(const std::string &path) {
-    std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rb"), [](FILE *f) { return f ? std::fclose(f) : 0; });
+    std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rb"),
+                                                [](FILE *f) { return f ? std::fclose(f) : 0; });
     if (!file) return Status::input(path + ": cannot be opened: " + std::strerror(errno));
-    const auto bad = [&](const std::string &why) { return Status::input(path + ": not a readable .npy file: " + why); };
+    const auto bad = [&](const std::string &why) {
+        return Status::input(path + ": not a readable .npy file: " + why);
+    };
 
     uint8_t front[12];
-    if (std::fread(front, 1, 10, file.get()) != 10 || std::memcmp(front, magic, 6) != 0) return bad("it does not start with the magic");
+    if (std::fread(front, 1, 10, file.get()) != 10 || std::memcmp(front, magic, 6) != 0)
+        return bad("it does not start with the magic");
     size_t length = front[8] | size_t{front[9]} << 8;
     if (front[6] >= 2) {
         if (std::fread(front + 10, 1, 2, file.get()) != 2) return bad("it ends in the header");
@@ -51,16 +55,19 @@ Expected<Array> read_npy(const std::string &path) {
 
     if (value_of(header, "fortran_order") != "False") return bad("it is in Fortran order");
     std::string type = value_of(header, "descr");
-    if (type.size() < 5 || (type[1] != '<' && type[1] != '|')) return bad("element type " + type + " is not little endian numbers");
+    if (type.size() < 5 || (type[1] != '<' && type[1] != '|'))
+        return bad("element type " + type + " is not little endian numbers");
     type = type.substr(2, type.size() - 3); // without quotes and byte order
 
     Array array;
     uint64_t count = 1, bytes = 0, item = static_cast<uint64_t>(type[1] - '0');
     const std::string shape = value_of(header, "shape");
-    for (size_t at = shape.find_first_of("0123456789"); at != std::string::npos; at = shape.find_first_of("0123456789", at)) {
+    for (size_t at = shape.find_first_of("0123456789"); at != std::string::npos;
+         at = shape.find_first_of("0123456789", at)) {
         uint64_t dim = 0;
         for (; at < shape.size() && shape[at] >= '0' && shape[at] <= '9'; at++)
-            if (!checked::mul(dim, 10, &dim) || !checked::add(dim, static_cast<uint64_t>(shape[at] - '0'), &dim))
+            if (!checked::mul(dim, 10, &dim) ||
+                !checked::add(dim, static_cast<uint64_t>(shape[at] - '0'), &dim))
                 return bad("its shape is too large");
         array.shape.push_back(dim);
         if (!checked::mul(count, dim, &count)) return bad("its shape is too large");
@@ -69,10 +76,13 @@ Expected<Array> read_npy(const std::string &path) {
 
     std::vector<uint8_t> data;
     while (data.size() < bytes) { // grows with what is there, not with what the header claims
-        const size_t done = data.size(), part = static_cast<size_t>(std::min<uint64_t>(bytes - done, 1 << 20));
+        const size_t done = data.size();
+        const size_t part = static_cast<size_t>(std::min<uint64_t>(bytes - done, 1 << 20));
         data.resize(done + part);
         const size_t got = std::fread(data.data() + done, 1, part, file.get());
-        if (got < part) return bad("it holds " + std::to_string(done + got) + " bytes of elements, the shape asks for " + std::to_string(bytes));
+        if (got < part)
+            return bad("it holds " + std::to_string(done + got) + " bytes of elements, the shape asks for " +
+                       std::to_string(bytes));
     }
     array.data.reserve(count);
     if (type == "f4") append<float>(array.data, data);
@@ -88,14 +98,16 @@ Expected<Array> read_npy(const std::string &path) {
     return array;
 }
 
-Status write_npy(const std::string &path, const std::vector<uint64_t> &shape, const std::vector<float> &data) {
+Status write_npy(const std::string &path, const std::vector<uint64_t> &shape,
+                 const std::vector<float> &data) {
     std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
     for (uint64_t dim : shape) header += std::to_string(dim) + ",";
     header += "), }";
     while ((10 + header.size() + 1) % 64 != 0) header += ' ';
     header += '\n';
     std::vector<uint8_t> bytes(magic, magic + 6);
-    bytes.insert(bytes.end(), {1, 0, static_cast<uint8_t>(header.size() & 255), static_cast<uint8_t>(header.size() >> 8)});
+    bytes.insert(bytes.end(),
+                 {1, 0, static_cast<uint8_t>(header.size() & 255), static_cast<uint8_t>(header.size() >> 8)});
     bytes.insert(bytes.end(), header.begin(), header.end());
     const auto *raw = reinterpret_cast<const uint8_t *>(data.data());
     bytes.insert(bytes.end(), raw, raw + data.size() * sizeof(float));

@@ -11,13 +11,17 @@ namespace {
 using Rows = std::vector<std::vector<float>>; // by output, all rows in order
 
 const void *tick(const Model &model, const Sequence &in, size_t at) {
-    return static_cast<const uint8_t *>(in.data(0)) + at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
+    return static_cast<const uint8_t *>(in.data(0)) +
+           at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
 }
 
 // Streams the first `ticks` of the sequence in pushes of the sizes `size()` gives.
-template <class Size> Status stream(const Model &model, const Sequence &in, size_t ticks, Stream &stream, Size size, Rows &rows) {
+template <class Size>
+Status stream(const Model &model, const Sequence &in, size_t ticks, Stream &stream, Size size, Rows &rows) {
     rows.assign(model.stream_outputs.size(), {});
-    const auto keep = [&](const lw_output &row) { rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width); };
+    const auto keep = [&](const lw_output &row) {
+        rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width);
+    };
     LW_TRY(stream.reset());
     for (size_t at = 0; at < ticks;) {
         const size_t n = std::min<size_t>(size(), ticks - at);
@@ -29,7 +33,9 @@ template <class Size> Status stream(const Model &model, const Sequence &in, size
 
 bool same_bits(const Rows &a, const Rows &b) {
     for (size_t i = 0; i < a.size(); i++)
-        if (a[i].size() != b[i].size() || (!a[i].empty() && std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0)) return false;
+        if (a[i].size() != b[i].size() ||
+            (!a[i].empty() && std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0))
+            return false;
     return true;
 }
 
@@ -49,7 +55,9 @@ Status compare(const Model &model, const Rows &streamed, const Rows &whole, Proo
             const double difference = std::fabs(static_cast<double>(a[from + k]) - b[k]);
             error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
         }
-        if (count == 0) return Status::check(std::string("output ") + output.name + ": the stream gave no row to compare");
+        if (count == 0)
+            return Status::check(std::string("output ") + output.name +
+                                 ": the stream gave no row to compare");
         proof.rows += count / output.width;
         proof.largest_error = std::max(proof.largest_error, peak > 0 ? error / peak : error);
         proof.compared = true;
@@ -100,18 +108,22 @@ Expected<Proof> prove_stream(const Model &model, unsigned cuts, uint32_t entry) 
 }
 
 nlohmann::ordered_json to_json(const Proof &proof) {
-    nlohmann::ordered_json json = {{"variant", proof.variant}, {"block", proof.block}, {"holds", proof.holds()}, {"ticks", proof.ticks}};
-    if (proof.compared) json.update({{"rows", proof.rows}, {"largest_error", proof.largest_error}, {"limit", proof.limit}});
+    nlohmann::ordered_json json = {
+        {"variant", proof.variant}, {"block", proof.block}, {"holds", proof.holds()}, {"ticks", proof.ticks}};
+    if (proof.compared)
+        json.update({{"rows", proof.rows}, {"largest_error", proof.largest_error}, {"limit", proof.limit}});
     json.update({{"cuts", proof.cuts}, {"cut_ticks", proof.cut_ticks}, {"bit_equal", proof.bit_equal}});
     return json;
 }
 
 std::string to_text(const Proof &proof) {
-    const auto ticks = static_cast<unsigned long long>(proof.ticks), cut_ticks = static_cast<unsigned long long>(proof.cut_ticks);
-    std::string text = proof.compared ? format("= whole within %.1e over %llu ticks (limit %.0e)", proof.largest_error, ticks, proof.limit)
+    const auto ticks = static_cast<unsigned long long>(proof.ticks);
+    const auto cut_ticks = static_cast<unsigned long long>(proof.cut_ticks);
+    std::string text = proof.compared ? format("= whole within %.1e over %llu ticks (limit %.0e)",
+                                               proof.largest_error, ticks, proof.limit)
                                       : "not compared (no whole-sequence entry)";
-    text += format("%s for %u random cuts of %llu ticks and one of all %llu", proof.bit_equal ? ", bit-equal" : ", NOT bit-equal", proof.cuts,
-                   cut_ticks, ticks);
+    text += format("%s for %u random cuts of %llu ticks and one of all %llu",
+                   proof.bit_equal ? ", bit-equal" : ", NOT bit-equal", proof.cuts, cut_ticks, ticks);
     if (!proof.holds()) text += " -- the promise does not hold";
     return text;
 }

@@ -1,8 +1,10 @@
 // The promise that a stream equals the whole, tried on this machine through the runtime.
 //
-// Two questions, two costs. Does the stream compute what the whole computes? One pass over the full capacity in pushes of a block, against the
-// whole-sequence entry. Does the result depend on how the input is cut? Cutting changes only how samples and rows are staged, the kernels see the same blocks:
-// one more pass over the full capacity in random pushes, so that every position of every ring is reached, and many short random cuttings of the first blocks.
+// Two questions, two costs. Does the stream compute what the whole computes? One pass over the full capacity
+// in pushes of a block, against the whole-sequence entry. Does the result depend on how the input is cut?
+// Cutting changes only how samples and rows are staged, the kernels see the same blocks: one more pass over
+// the full capacity in random pushes, so that every position of every ring is reached, and many short random
+// cuttings of the first blocks.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model.h"
@@ -16,14 +18,15 @@ struct Proof {
     uint64_t ticks = 0, rows = 0; // compared, and once more cut at random
     double largest_error = 0;     // of stream against whole, relative to the largest value of the output
     double limit = 0;
-    unsigned cuts = 0;      // short random cuttings into pushes, each of a fresh stream that ends within a block
+    unsigned cuts = 0; // short random cuttings into pushes, each of a fresh stream that ends within a block
     uint64_t cut_ticks = 0; // ticks of each
     bool compared = false;  // false: no whole-sequence entry to compare with
     bool bit_equal = true;  // all cuttings gave the bits of block-sized pushes
     bool holds() const { return bit_equal && largest_error <= limit; }
 };
 
-// What float32 arithmetic in two orders may differ by, relative to the peak of an output. Measured on the models here: at most 2e-6.
+// What float32 arithmetic in two orders may differ by, relative to the peak of an output. Measured on the
+// models here: at most 2e-6.
 inline constexpr double stream_limit = 1e-5;
 
 Expected<Proof> prove_stream(const Model &model, unsigned cuts = 20, uint32_t entry = 0);

@@ -13,8 +13,10 @@ namespace {
 
 std::string input_words(const ReportValue &input) {
     const std::string kind = input["kind"].text();
-    if (const double rate = input["sample_rate"].number(); rate > 0) return kind + format(" %g kHz", rate / 1000);
-    if (const double vocabulary = input["vocabulary"].number(); vocabulary > 0) return kind + format(" of %g", vocabulary);
+    if (const double rate = input["sample_rate"].number(); rate > 0)
+        return kind + format(" %g kHz", rate / 1000);
+    if (const double vocabulary = input["vocabulary"].number(); vocabulary > 0)
+        return kind + format(" of %g", vocabulary);
     return kind + format(" x %g", std::max(1.0, input["width"].number()));
 }
 
@@ -34,7 +36,9 @@ std::string title(const ReportValue &report) {
     else if (!outputs.empty()) line += format(" → %g values", outputs.front()["width"].number());
     line += " · " + count_text(report["parameters"].count()) + " parameters";
     const auto streams = entries_of(report, "stream");
-    if (streams.empty()) return line + (report["causal"].truth(true) ? " · whole sequences\n" : " · whole sequences only (looks ahead)\n");
+    if (streams.empty())
+        return line + (report["causal"].truth(true) ? " · whole sequences\n"
+                                                    : " · whole sequences only (looks ahead)\n");
     const ReportValue &stream = streams.front();
     line += format(" · causal · delay %g, ", stream["delay"].number());
     if (stream.has("block_ms")) return line + format("block %g ms\n", stream["block_ms"].number());
@@ -69,7 +73,8 @@ std::string algorithm_words(const std::string &op, const std::vector<ReportValue
         if (seen.empty()) {
             if (const double taps = choice["taps"].number(); taps > 0) words += format(" K=%g", taps);
             words += " " + name;
-            if (const std::string next = choice["next_best"].text(); !next.empty()) words += " (next best: " + next + ")";
+            if (const std::string next = choice["next_best"].text(); !next.empty())
+                words += " (next best: " + next + ")";
         } else if (name != seen) {
             words += ", " + name + " in " + entry;
         }
@@ -106,8 +111,8 @@ std::vector<Line> layer_lines(const ReportValue &report) {
         line.kernels = kernels_of(layer);
         line.layers = 1;
         const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line &l) {
-            return l.pattern == line.pattern && l.what == line.what && !l.numbers.empty() && !line.numbers.empty() &&
-                   line.numbers[0] == l.numbers.back() + 1;
+            return l.pattern == line.pattern && l.what == line.what && !l.numbers.empty() &&
+                   !line.numbers.empty() && line.numbers[0] == l.numbers.back() + 1;
         });
         if (same == lines.end()) {
             lines.push_back(line);
@@ -133,7 +138,8 @@ std::string layers(const ReportValue &report) {
     std::string out;
     for (const Line &line : lines) {
         const std::string kernels = format(" %3zu kernel%s\n", line.kernels, line.kernels == 1 ? "" : "s");
-        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) + (line.kernels ? kernels : "   fused\n");
+        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) +
+               (line.kernels ? kernels : "   fused\n");
     }
     return out;
 }
@@ -146,26 +152,30 @@ std::string fusion(const ReportValue &report) {
     for (const ReportValue &certificate : list) {
         worst = std::max(worst, certificate["error"].number());
         const std::string pass = certificate["pass"].text();
-        const auto it = std::find_if(counts.begin(), counts.end(), [&](const auto &c) { return c.first == pass; });
+        const auto it =
+            std::find_if(counts.begin(), counts.end(), [&](const auto &c) { return c.first == pass; });
         if (it == counts.end()) counts.emplace_back(pass, 1);
         else it->second++;
     }
     std::string line = "fused     ";
-    for (size_t i = 0; i < counts.size(); i++) line += format("%s%zu by %s", i ? ", " : "", counts[i].second, counts[i].first.c_str());
+    for (size_t i = 0; i < counts.size(); i++)
+        line += format("%s%zu by %s", i ? ", " : "", counts[i].second, counts[i].first.c_str());
     return line + format(" · largest error %.1e (certificates in the artifact)\n", worst);
 }
 
 std::string no_stream(const ReportValue &report) {
     std::string why = report["no_stream"].text();
     if (why.empty()) return "";
-    for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos; at += 11) why.replace(at, 1, "\n          ");
+    for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos; at += 11)
+        why.replace(at, 1, "\n          ");
     return "no stream " + why + "\n";
 }
 
 std::string memory(const ReportValue &report) {
     if (entries_of(report, "stream").empty()) return "";
     return "memory    weights " + bytes_text(report["weights_bytes"].count()) + ", derived at open " +
-           bytes_text(report["derived_bytes"].count()) + ", state " + bytes_text(report["state_bytes"].count()) + " a stream\n";
+           bytes_text(report["derived_bytes"].count()) + ", state " +
+           bytes_text(report["state_bytes"].count()) + " a stream\n";
 }
 
 // A line for each stream entry: block, delay, what a block costs, and what it costs to take a stream over from another.
@@ -175,11 +185,13 @@ std::string entries(const ReportValue &report) {
         out += out.empty() ? "entries   " : "          ";
         out += format("block %g", entry["block"].number());
         if (entry.has("block_ms")) out += format(" (%g ms)", entry["block_ms"].number());
-        out += format(", delay %g: %.4g calls and %s moved a block", entry["delay"].number(), entry["calls"].number(),
+        out += format(", delay %g: %.4g calls and %s moved a block", entry["delay"].number(),
+                      entry["calls"].number(),
                       bytes_text(static_cast<uint64_t>(entry["moved_bytes"].number())).c_str());
         if (const ReportValue change = entry["switch"])
             out += format(", caches %s, filled in %.4g calls, about %.3g blocks, when it takes over",
-                          bytes_text(entry["cache_bytes"].count()).c_str(), change["calls"].number(), change["blocks"].number());
+                          bytes_text(entry["cache_bytes"].count()).c_str(), change["calls"].number(),
+                          change["blocks"].number());
         out += "\n";
     }
     return out;
@@ -197,7 +209,8 @@ std::string targets(const ReportValue &report) {
     const auto list = report["targets"].list();
     if (list.empty()) return "";
     std::string out = "targets  ";
-    for (const ReportValue &target : list) out += " " + target["name"].text() + " (" + bytes_text(target["code_bytes"].count()) + " of code)";
+    for (const ReportValue &target : list)
+        out += " " + target["name"].text() + " (" + bytes_text(target["code_bytes"].count()) + " of code)";
     return out + format(" · %g kernels each\n", report["kernels"].number());
 }
 
@@ -205,7 +218,8 @@ std::string targets(const ReportValue &report) {
 
 Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
-    return title(report) + layers(report) + fusion(report) + no_stream(report) + entries(report) + memory(report) + unused(report) + targets(report);
+    return title(report) + layers(report) + fusion(report) + no_stream(report) + entries(report) +
+           memory(report) + unused(report) + targets(report);
 } catch (const WrongType &wrong) {
     return Status::input(where + ": " + wrong.text);
 }

@@ -1,4 +1,5 @@
-// The compile report (JSON, layout in compiler/README.md) as lines for people. A key that is unknown or missing costs its words, not the report.
+// The compile report (JSON, layout in compiler/README.md) as lines for people. A key that is unknown or
+// missing costs its words, not the report.
 #pragma once
 #include "formats/base/expected.h"
 #include <nlohmann/json.hpp>

@@ -6,10 +6,12 @@ using nlohmann::ordered_json;
 
 namespace longwave::cli {
 
-ReportValue::ReportValue(const ordered_json *json, std::string path) : json_(json && json->is_null() ? nullptr : json), path_(std::move(path)) {}
+ReportValue::ReportValue(const ordered_json *json, std::string path)
+    : json_(json && json->is_null() ? nullptr : json), path_(std::move(path)) {}
 
 void ReportValue::wrong(const char *expected) const {
-    throw WrongType{(path_.empty() ? "" : path_ + ": ") + "expected " + expected + ", found " + json_->type_name()};
+    throw WrongType{(path_.empty() ? "" : path_ + ": ") + "expected " + expected + ", found " +
+                    json_->type_name()};
 }
 
 ReportValue ReportValue::operator[](const char *key) const {
@@ -34,7 +36,8 @@ double ReportValue::number() const {
 
 uint64_t ReportValue::count() const {
     const double value = number();
-    if (!(value >= 0 && value <= 0x1p63 && value == std::floor(value))) wrong("a whole number that is not negative");
+    if (!(value >= 0 && value <= 0x1p63 && value == std::floor(value)))
+        wrong("a whole number that is not negative");
     return static_cast<uint64_t>(value);
 }
 

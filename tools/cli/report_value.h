@@ -1,5 +1,5 @@
-// A value in a compile report, and where it stands. What is missing reads as nothing; what is of another type than it must be is thrown as a
-// WrongType, which report_text() catches.
+// A value in a compile report, and where it stands. What is missing reads as nothing; what is of another type
+// than it must be is thrown as a WrongType, which report_text() catches.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ public:
     ReportValue operator[](const char *key) const; // of an object
     bool has(const char *key) const { return bool((*this)[key]); }
     explicit operator bool() const { return json_ != nullptr; } // is there anything?
-    std::string text() const;                                   // without control characters: a terminal obeys them
+    std::string text() const; // without control characters: a terminal obeys them
     double number() const;
     uint64_t count() const; // a whole number
     bool truth(bool otherwise) const;

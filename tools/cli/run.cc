@@ -58,7 +58,8 @@ Expected<std::vector<Result>> run_stream(const Model &model, const Sequence &in)
 }
 
 // "name=value", or "value" when there is one output (the first, for files to compare with).
-Expected<std::pair<size_t, std::string>> addressed(const std::vector<Result> &results, const std::string &flag, const std::string &text) {
+Expected<std::pair<size_t, std::string>> addressed(const std::vector<Result> &results,
+                                                   const std::string &flag, const std::string &text) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) {
         if (results.size() == 1) return std::pair<size_t, std::string>(0, text);
@@ -82,9 +83,11 @@ Status compare(const Flags &flags, const std::vector<Result> &results, ordered_j
     for (const std::string &text : flags.expected) {
         LW_ASSIGN(const auto where, addressed(results, "--expected", text));
         const Result &result = results[where.first];
-        LW_ASSIGN(const Array expected, read_npy(where.second[0] == '@' ? where.second.substr(1) : where.second));
+        LW_ASSIGN(const Array expected,
+                  read_npy(where.second[0] == '@' ? where.second.substr(1) : where.second));
         if (expected.data.size() != result.rows.size())
-            return Status::input(text + ": holds " + shape_text(expected.shape) + " values, the output is " + shape_text(result.shape()));
+            return Status::input(text + ": holds " + shape_text(expected.shape) + " values, the output is " +
+                                 shape_text(result.shape()));
         double peak = 0, error = 0;
         for (size_t i = 0; i < result.rows.size(); i++) {
             peak = std::max(peak, std::fabs(expected.data[i]));
@@ -93,10 +96,13 @@ Status compare(const Flags &flags, const std::vector<Result> &results, ordered_j
         }
         const double relative = peak > 0 ? error / peak : error;
         json[result.info.name]["error"] = relative;
-        std::fprintf(stderr, "%s: largest error %.2e of the peak, limit %.0e\n", result.info.name, relative, flags.limit);
+        std::fprintf(stderr, "%s: largest error %.2e of the peak, limit %.0e\n", result.info.name, relative,
+                     flags.limit);
         if (!(relative <= flags.limit) && failure)
-            failure = Status::check(std::string("output ") + result.info.name +
-                                    format(" differs from the expected one by %.2e of its peak; the limit is %.0e", relative, flags.limit));
+            failure =
+                Status::check(std::string("output ") + result.info.name +
+                              format(" differs from the expected one by %.2e of its peak; the limit is %.0e",
+                                     relative, flags.limit));
     }
     return failure;
 }
@@ -123,14 +129,16 @@ Status run(const Flags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
     if (!flags.stream && in.rows > model.info.run_capacity)
-        return Status::input(
-            format("the input has %zu rows, the artifact's whole-sequence entry takes at most %u; compile with a larger --length, or pass "
-                   "--stream",
-                   in.rows, model.info.run_capacity));
-    LW_ASSIGN(const std::vector<Result> results, flags.stream ? run_stream(model, in) : run_whole(model, in, flags.length, flags.threads));
+        return Status::input(format("the input has %zu rows, the artifact's whole-sequence entry takes at "
+                                    "most %u; compile with a larger --length, or pass "
+                                    "--stream",
+                                    in.rows, model.info.run_capacity));
+    LW_ASSIGN(const std::vector<Result> results,
+              flags.stream ? run_stream(model, in) : run_whole(model, in, flags.length, flags.threads));
 
     ordered_json json;
-    for (const Result &result : results) json[result.info.name] = {{"shape", result.shape()}, {"data", result.rows}};
+    for (const Result &result : results)
+        json[result.info.name] = {{"shape", result.shape()}, {"data", result.rows}};
     const Status compared = compare(flags, results, json);
     for (const std::string &text : flags.outputs) {
         LW_ASSIGN(const auto where, addressed(results, "-o", text));
@@ -148,7 +156,8 @@ Status run(const Flags &flags) {
             const auto best = std::max_element(last, last + width) - last;
             std::printf("   last row: %s %.4f", model.labels[static_cast<size_t>(best)].c_str(), last[best]);
         } else {
-            for (size_t i = 0; i < std::min<size_t>(8, result.rows.size()); i++) std::printf(" %.6g", result.rows[i]);
+            for (size_t i = 0; i < std::min<size_t>(8, result.rows.size()); i++)
+                std::printf(" %.6g", result.rows[i]);
         }
         std::printf("\n");
     }
@@ -161,13 +170,18 @@ Command add_run(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
     CLI::App *app = program.add_subcommand("run", "Run one whole sequence");
     flags->model.add(*app);
-    app->add_option("-i,--input", flags->inputs, "name=@file.npy, name=@file.wav, or name=ROWS[xWIDTH] for made-up values; one for each input")
+    app->add_option(
+           "-i,--input", flags->inputs,
+           "name=@file.npy, name=@file.wav, or name=ROWS[xWIDTH] for made-up values; one for each input")
         ->required();
-    app->add_option("--expected", flags->expected, "output=@file.npy to compare with; exit code 1 when it differs by more than --limit");
-    app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")->capture_default_str();
+    app->add_option("--expected", flags->expected,
+                    "output=@file.npy to compare with; exit code 1 when it differs by more than --limit");
+    app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")
+        ->capture_default_str();
     app->add_option("-o,--output", flags->outputs, "output=file.npy to write");
     app->add_option("--length", flags->length, "Valid rows, for models that pool over them (default: all)");
-    app->add_option("--threads", flags->threads, "Threads of a whole run; the outputs are the same bits for any number")
+    app->add_option("--threads", flags->threads,
+                    "Threads of a whole run; the outputs are the same bits for any number")
         ->check(CLI::Range(1, 255));
     app->add_flag("--stream", flags->stream, "Through the streaming entry");
     app->add_flag("--json", flags->json, "Outputs as one JSON object");

@@ -21,7 +21,8 @@ double Random::normal() {
 
 namespace {
 
-void make_up(const lw_input_info &input, size_t rows, Random &random, std::vector<float> &floats, std::vector<int32_t> &ids) {
+void make_up(const lw_input_info &input, size_t rows, Random &random, std::vector<float> &floats,
+             std::vector<int32_t> &ids) {
     if (input.kind == LW_TOKENS) {
         for (size_t i = 0; i < rows; i++) ids.push_back(static_cast<int32_t>(random.below(input.vocabulary)));
     } else if (input.kind == LW_FEATURES) {
@@ -30,7 +31,10 @@ void make_up(const lw_input_info &input, size_t rows, Random &random, std::vecto
         // Noise of a changing colour whose level moves between silence and loud speech every 50 ms.
         double level = 0, target = 0.1, colour = 0, last = 0;
         for (size_t i = 0; i < rows; i++) {
-            if (i % 800 == 0) target = 0.3 * random.uniform() * random.uniform(), colour = 0.95 * random.uniform();
+            if (i % 800 == 0) {
+                target = 0.3 * random.uniform() * random.uniform();
+                colour = 0.95 * random.uniform();
+            }
             level += 0.005 * (target - level);
             last = colour * last + random.normal();
             floats.push_back(static_cast<float>(level * last * (1 - colour * 0.8)));
@@ -38,14 +42,17 @@ void make_up(const lw_input_info &input, size_t rows, Random &random, std::vecto
     }
 }
 
-Status from_array(const lw_input_info &input, const Array &array, const std::string &what, std::vector<float> &floats, std::vector<int32_t> &ids) {
+Status from_array(const lw_input_info &input, const Array &array, const std::string &what,
+                  std::vector<float> &floats, std::vector<int32_t> &ids) {
     if (array.data.size() % input.width != 0 || (input.width > 1 && array.shape.back() != input.width))
-        return Status::input(what + ": the last dimension must be " + std::to_string(input.width) + ", the width of input " + input.name);
+        return Status::input(what + ": the last dimension must be " + std::to_string(input.width) +
+                             ", the width of input " + input.name);
     for (double value : array.data) {
         if (input.kind != LW_TOKENS) {
             floats.push_back(static_cast<float>(value));
         } else if (value != std::floor(value) || value < 0 || value >= input.vocabulary) {
-            return Status::input(what + ": " + format("%g", value) + " is no id of a vocabulary of " + std::to_string(input.vocabulary));
+            return Status::input(what + ": " + format("%g", value) + " is no id of a vocabulary of " +
+                                 std::to_string(input.vocabulary));
         } else {
             ids.push_back(static_cast<int32_t>(value));
         }
@@ -59,7 +66,8 @@ bool ends_with(const std::string &text, const std::string &end) {
 
 Expected<size_t> rows_of_shape(const lw_input_info &input, const std::string &text) {
     const auto wrong = [&] {
-        return Status::usage("--input " + std::string(input.name) + "=" + text + ": not a file (@file.npy, @file.wav) nor a shape (ROWS or ROWSx" +
+        return Status::usage("--input " + std::string(input.name) + "=" + text +
+                             ": not a file (@file.npy, @file.wav) nor a shape (ROWS or ROWSx" +
                              std::to_string(input.width) + ")");
     };
     char *end = nullptr;
@@ -80,11 +88,13 @@ Sequence made_up(const Model &model, size_t rows, uint64_t seed) {
     result.floats.resize(model.inputs.size());
     result.ids.resize(model.inputs.size());
     Random random(seed);
-    for (size_t i = 0; i < model.inputs.size(); i++) make_up(model.inputs[i], rows, random, result.floats[i], result.ids[i]);
+    for (size_t i = 0; i < model.inputs.size(); i++)
+        make_up(model.inputs[i], rows, random, result.floats[i], result.ids[i]);
     return result;
 }
 
-Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string> &given, bool resample, uint32_t channel) {
+Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string> &given, bool resample,
+                               uint32_t channel) {
     Sequence result;
     result.floats.resize(model.inputs.size());
     result.ids.resize(model.inputs.size());
@@ -98,7 +108,8 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
             while (index < model.inputs.size() && text.substr(0, equals) != model.inputs[index].name) index++;
             if (index == model.inputs.size()) {
                 std::string names;
-                for (const auto &input : model.inputs) names += std::string(names.empty() ? "" : ", ") + input.name;
+                for (const auto &input : model.inputs)
+                    names += std::string(names.empty() ? "" : ", ") + input.name;
                 return Status::usage("--input " + text + ": the model has no such input; it has " + names);
             }
         }
@@ -115,7 +126,8 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
             LW_ASSIGN(const Array array, read_npy(path));
             LW_TRY(from_array(input, array, path, floats, ids));
         } else {
-            if (input.kind != LW_AUDIO) return Status::usage("--input " + text + ": input " + input.name + " takes a .npy file");
+            if (input.kind != LW_AUDIO)
+                return Status::usage("--input " + text + ": input " + input.name + " takes a .npy file");
             audio::Options options;
             options.sample_rate = input.sample_rate;
             options.resample = resample;
@@ -126,12 +138,15 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
         const size_t rows = input.kind == LW_TOKENS ? ids.size() : floats.size() / input.width;
         if (rows == 0) return Status::input("--input " + text + ": holds no rows");
         if (result.rows != 0 && rows != result.rows)
-            return Status::input("--input " + text + ": has " + std::to_string(rows) + " rows, the input before it " + std::to_string(result.rows) +
+            return Status::input("--input " + text + ": has " + std::to_string(rows) +
+                                 " rows, the input before it " + std::to_string(result.rows) +
                                  "; all inputs of one run have as many");
         result.rows = rows;
     }
     for (size_t i = 0; i < have.size(); i++)
-        if (!have[i]) return Status::usage(std::string("input ") + model.inputs[i].name + " is missing (--input " + model.inputs[i].name + "=...)");
+        if (!have[i])
+            return Status::usage(std::string("input ") + model.inputs[i].name + " is missing (--input " +
+                                 model.inputs[i].name + "=...)");
     return result;
 }
 

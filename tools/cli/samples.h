@@ -24,7 +24,9 @@ private:
 // `rows` ticks of every input: audio that rises and falls like speech, normal features, random ids.
 Sequence made_up(const Model &model, size_t rows, uint64_t seed);
 
-// From "name=@file.npy", "name=@file.wav" or "name=ROWS[xWIDTH]" (made up), one for each input; the name may be left out when there is one input.
-Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string> &given, bool resample, uint32_t channel);
+// From "name=@file.npy", "name=@file.wav" or "name=ROWS[xWIDTH]" (made up), one for each input; the name may
+// be left out when there is one input.
+Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string> &given, bool resample,
+                               uint32_t channel);
 
 } // namespace longwave::cli

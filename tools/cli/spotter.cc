@@ -17,7 +17,8 @@ Status add_threshold(const Model &model, const std::string &text, Options &out) 
     const std::string number = equals == std::string::npos ? text : text.substr(equals + 1);
     char *end = nullptr;
     const float value = std::strtof(number.c_str(), &end);
-    if (number.empty() || *end || !(value > 0 && value <= 1)) return Status::usage("--threshold " + text + ": a threshold is above 0 and at most 1");
+    if (number.empty() || *end || !(value > 0 && value <= 1))
+        return Status::usage("--threshold " + text + ": a threshold is above 0 and at most 1");
     if (equals == std::string::npos) {
         out.options.threshold = value;
         return {};
@@ -53,17 +54,20 @@ double decimal(float value) { return std::round(static_cast<double>(value) * 1e6
 
 } // namespace
 
-Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &model, const DecisionFlags &flags) {
+Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &model,
+                                  const DecisionFlags &flags) {
     const fb::Decision *stored = artifact.plan().decision();
     if (!stored || !stored->output() || !model.audio())
-        return Status::usage(std::string(model.info.name) +
-                             ": the artifact has no keyword decisions (\"decision\" in model.json, an audio input, a stream)");
+        return Status::usage(
+            std::string(model.info.name) +
+            ": the artifact has no keyword decisions (\"decision\" in model.json, an audio input, a stream)");
     Options options;
     LW_TRY(read_flags(model, flags, options));
     lw_spotter *spotter = nullptr;
     LW_TRY(status_of(lw_spotter_create(model.handle.get(), &options.options, &spotter), model.info.name));
     Spotter result;
-    result.handle_ = std::shared_ptr<lw_spotter>(spotter, [keep = model.handle](lw_spotter *s) { lw_spotter_destroy(s); });
+    result.handle_ =
+        std::shared_ptr<lw_spotter>(spotter, [keep = model.handle](lw_spotter *s) { lw_spotter_destroy(s); });
     result.rate_ = model.audio()->sample_rate;
 
     const float smoothing = flags.smoothing_ms.value_or(stored->smoothing_ms());
@@ -77,10 +81,11 @@ Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &m
                         {"release", decimal(flags.release.value_or(stored->release()))},
                         {"refractory_ms", flags.refractory_ms.value_or(stored->refractory_ms())}};
     const int output = model.stream_output(stored->output()->str());
-    const lw_output_info row = output >= 0 ? model.stream_outputs[static_cast<size_t>(output)] : lw_output_info{};
+    const lw_output_info row =
+        output >= 0 ? model.stream_outputs[static_cast<size_t>(output)] : lw_output_info{};
     const double row_ms = row.clock_num ? 1000 / result.rate_ * row.clock_den / row.clock_num : 0;
-    result.latency_ms_ =
-        1000 * (model.info.stream_delay + model.info.stream_block) / result.rate_ + smoothing / 2 + row_ms * (std::max(1u, count) - 1);
+    result.latency_ms_ = 1000 * (model.info.stream_delay + model.info.stream_block) / result.rate_ +
+                         smoothing / 2 + row_ms * (std::max(1u, count) - 1);
     return result;
 }
 

@@ -23,17 +23,21 @@ public:
     using OnEvent = std::function<void(const lw_event &event)>;
 
     // Fault::usage when the artifact has no decision settings or a flag names no word of it.
-    static Expected<Spotter> create(const artifact::View &artifact, const Model &model, const DecisionFlags &flags);
+    static Expected<Spotter> create(const artifact::View &artifact, const Model &model,
+                                    const DecisionFlags &flags);
 
     Status push(const float *samples, size_t n, const OnEvent &event);
     Status finish(const OnEvent &event);
     Status reset();
     lw_stream_stats stats() const;
-    std::vector<float> scores() const;                                                          // averaged, one a label, after the last push
-    bool fires(uint32_t label) const { return lw_spotter_threshold(handle_.get(), label) > 0; } // false: an ignored label
+    std::vector<float> scores() const; // averaged, one a label, after the last push
+    bool fires(uint32_t label) const {
+        return lw_spotter_threshold(handle_.get(), label) > 0;
+    } // false: an ignored label
     double seconds(uint64_t tick) const { return static_cast<double>(tick) / rate_; }
 
-    // How far a decision lies behind the sound: the model's delay, a block, half the averaging window, the rows that are counted.
+    // How far a decision lies behind the sound: the model's delay, a block, half the averaging window, the
+    // rows that are counted.
     double latency_ms() const { return latency_ms_; }
     // The settings in force.
     const nlohmann::ordered_json &settings() const { return settings_; }

@@ -51,15 +51,16 @@ std::vector<std::string> split(const std::string &text, char separator) {
 }
 
 std::string padded(std::string text, size_t columns) {
-    const auto characters =
-        static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    const auto characters = static_cast<size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
     if (characters < columns) text.append(columns - characters, ' ');
     return text;
 }
 
 std::string printable(std::string text) {
     for (size_t i = 0; i < text.size(); i++) {
-        const auto c = static_cast<unsigned char>(text[i]), before = static_cast<unsigned char>(i > 0 ? text[i - 1] : 0);
+        const auto c = static_cast<unsigned char>(text[i]),
+                   before = static_cast<unsigned char>(i > 0 ? text[i - 1] : 0);
         const bool control = (c < 0x20 && c != '\n') || c == 0x7F;
         const bool second_set = before == 0xC2 && c >= 0x80 && c < 0xA0; // U+0080 to U+009F in UTF-8
         if (second_set) text[i - 1] = '?';
@@ -70,7 +71,9 @@ std::string printable(std::string text) {
 
 bool on_terminal() { return isatty(STDERR_FILENO) == 1; }
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 Progress::Progress() : start_(now()) {}
 
@@ -82,8 +85,8 @@ void Progress::show(size_t done, size_t total, const std::string &what) {
     shown_ = true;
     constexpr size_t width = 24;
     const size_t filled = total ? std::min(width, width * done / total) : 0;
-    std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s", std::string(filled, '#').c_str(), std::string(width - filled, '.').c_str(), done, total,
-                 what.substr(0, 60).c_str());
+    std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s", std::string(filled, '#').c_str(),
+                 std::string(width - filled, '.').c_str(), done, total, what.substr(0, 60).c_str());
     std::fflush(stderr);
 }
 

@@ -13,14 +13,17 @@ std::string count_text(uint64_t n);                                      // "165
 std::string seconds_text(double seconds);                                // "14.2 s", "11 µs"
 std::vector<std::string> split(const std::string &text, char separator); // empty parts are dropped
 
-std::string padded(std::string text, size_t columns); // with spaces behind it; counts characters of UTF-8, not bytes
+std::string padded(std::string text,
+                   size_t columns); // with spaces behind it; counts characters of UTF-8, not bytes
 
-// Without control characters, which a terminal obeys; line ends stay. For text from outside, whatever it claims to be.
+// Without control characters, which a terminal obeys; line ends stay. For text from outside, whatever it
+// claims to be.
 std::string printable(std::string text);
 
 bool on_terminal(); // is stderr one?
 
-// One line on stderr that grows; nothing unless stderr is a terminal and a second has passed. finish() (or the end of life) clears it.
+// One line on stderr that grows; nothing unless stderr is a terminal and a second has passed. finish() (or
+// the end of life) clears it.
 class Progress {
 public:
     Progress();

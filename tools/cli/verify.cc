@@ -20,7 +20,9 @@ struct Flags {
 Status verify(const Flags &flags) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     const auto &plan = file.plan();
-    if (!flags.json) std::printf("rules     V1-V20 hold · %s · %s\n", plan.name()->c_str(), bytes_text(file.size()).c_str());
+    if (!flags.json)
+        std::printf("rules     V1-V20 hold · %s · %s\n", plan.name()->c_str(),
+                    bytes_text(file.size()).c_str());
     ordered_json variants = ordered_json::array();
     unsigned checked = 0;
     Status failure;
@@ -29,7 +31,9 @@ Status verify(const Flags &flags) {
         if (!flags.model.variant.empty() && name != flags.model.variant) continue;
         if (!runs_here(*variant)) {
             variants.push_back({{"variant", name}, {"runs_here", false}});
-            if (!flags.json) std::printf("%-9s cannot run on this processor: run `longwave verify` on one that has it\n", name.c_str());
+            if (!flags.json)
+                std::printf("%-9s cannot run on this processor: run `longwave verify` on one that has it\n",
+                            name.c_str());
             continue;
         }
         ModelFlags this_one = flags.model;
@@ -39,22 +43,34 @@ Status verify(const Flags &flags) {
         const Status golden = status_of(lw_model_verify(model.handle.get(), &worst), name);
         if (!golden && golden.fault() != Fault::check) return golden;
         if (!golden && failure) failure = golden;
-        ordered_json entry = {{"variant", name}, {"runs_here", true}, {"golden", static_cast<bool>(golden)}, {"worst_of_limit", worst}};
-        std::string text = format("golden vectors within %.2f of their limits%s", worst, golden ? "" : " -- FAILED");
+        ordered_json entry = {{"variant", name},
+                              {"runs_here", true},
+                              {"golden", static_cast<bool>(golden)},
+                              {"worst_of_limit", worst}};
+        std::string text =
+            format("golden vectors within %.2f of their limits%s", worst, golden ? "" : " -- FAILED");
         if (flags.stream && model.info.has_stream) {
             LW_ASSIGN(const Proof proof, prove_stream(model));
             entry["stream"] = to_json(proof);
             text += "\n          stream " + to_text(proof);
-            if (!proof.holds() && failure) failure = Status::check(name + ": the stream does not equal the whole");
+            if (!proof.holds() && failure)
+                failure = Status::check(name + ": the stream does not equal the whole");
         }
         variants.push_back(std::move(entry));
         if (!flags.json) std::printf("%-9s %s\n", name.c_str(), text.c_str());
         checked++;
     }
-    if (variants.empty()) return Status::usage(flags.model.path + ": has no code variant " + flags.model.variant);
+    if (variants.empty())
+        return Status::usage(flags.model.path + ": has no code variant " + flags.model.variant);
     if (flags.json)
-        std::printf("%s\n", json_line({{"model", plan.name()->str()}, {"rules", true}, {"ok", static_cast<bool>(failure)}, {"variants", variants}}).c_str());
-    if (checked == 0 && failure) return Status::device(flags.model.path + ": no code variant runs on this processor; nothing was proved");
+        std::printf("%s\n", json_line({{"model", plan.name()->str()},
+                                       {"rules", true},
+                                       {"ok", static_cast<bool>(failure)},
+                                       {"variants", variants}})
+                                .c_str());
+    if (checked == 0 && failure)
+        return Status::device(flags.model.path +
+                              ": no code variant runs on this processor; nothing was proved");
     return failure;
 }
 
@@ -62,7 +78,8 @@ Status verify(const Flags &flags) {
 
 Command add_verify(CLI::App &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
+    CLI::App *app =
+        program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
     flags->model.add(*app);
     app->add_flag("--stream", flags->stream, "Also prove stream = whole on random input");
     app->add_flag("--json", flags->json, "One JSON object");

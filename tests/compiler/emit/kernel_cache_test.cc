@@ -1,4 +1,5 @@
-// The kernel cache between the compiler and whoever else can write to the disk: what it believes, and what it makes again.
+// The kernel cache between the compiler and whoever else can write to the disk: what it believes, and what it
+// makes again.
 #include "formats/artifact/hash.h"
 #include "tests/compiler/emit/kernel_folder.h"
 #include <fcntl.h>
@@ -217,7 +218,8 @@ TEST_CASE("kernel cache: a damaged entry is made again, whatever lies in its pla
     fs::remove(entry);
     fs::create_directory(entry);
     overwrite(entry / "file", {'x'});
-    CHECK(folder.object("a", "t1") == "a for t1 by one"); // a folder that is not empty stays: it costs time only
+    CHECK(folder.object("a", "t1") ==
+          "a for t1 by one"); // a folder that is not empty stays: it costs time only
     CHECK(folder.runs() == runs + 1);
 }
 
@@ -225,14 +227,17 @@ TEST_CASE("kernel cache: an entry that is whole but whose signature is none is m
     KernelFolder folder;
     folder.object("a", "t1");
     const fs::path entry = folder.entries().at(0);
-    for (const std::string &text : {std::string(plain_signature.size(), '['), std::string(plain_signature.size(), ' '),
-                                    "{\"args\":[7]" + std::string(plain_signature.size() - 12, ' ') + "}"}) {
+    for (const std::string &text :
+         {std::string(plain_signature.size(), '['), std::string(plain_signature.size(), ' '),
+          "{\"args\":[7]" + std::string(plain_signature.size() - 12, ' ') + "}"}) {
         auto bytes = contents(entry);
-        const auto at = std::search(bytes.begin(), bytes.end(), plain_signature.begin(), plain_signature.end());
+        const auto at =
+            std::search(bytes.begin(), bytes.end(), plain_signature.begin(), plain_signature.end());
         REQUIRE(at != bytes.end());
         std::copy(text.begin(), text.end(), at);
-        const auto rest = bytes.data() + artifact::hash_bytes;
-        artifact::hash(rest, bytes.size() - artifact::hash_bytes, reinterpret_cast<uint8_t *>(bytes.data()));
+        uint8_t hash[artifact::hash_bytes]; // of all that follows it
+        artifact::hash(bytes.data() + sizeof hash, bytes.size() - sizeof hash, hash);
+        std::copy_n(hash, sizeof hash, bytes.begin());
         overwrite(entry, bytes);
         const size_t runs = folder.runs();
         CHECK(folder.object("a", "t1") == "a for t1 by one");
@@ -241,15 +246,18 @@ TEST_CASE("kernel cache: an entry that is whole but whose signature is none is m
 }
 
 TEST_CASE("kernel cache: a bad signature text of the kernel compiler is a plain failure") {
-    for (const char *text : {"", "{", "[]", "nothing", R"({"args":[]})", R"({"args":{},"scratch_bytes":0})", R"({"args":[],"scratch_bytes":-1})",
-                             R"({"args":[{"name":"x","kind":"gift","elem":"f32","dims":[]}],"scratch_bytes":0})",
-                             R"({"args":[{"name":7,"kind":"input","elem":"f32","dims":[]}],"scratch_bytes":0})",
-                             R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[1]]}],"scratch_bytes":0})"}) {
+    for (const char *text :
+         {"", "{", "[]", "nothing", R"({"args":[]})", R"({"args":{},"scratch_bytes":0})",
+          R"({"args":[],"scratch_bytes":-1})",
+          R"({"args":[{"name":"x","kind":"gift","elem":"f32","dims":[]}],"scratch_bytes":0})",
+          R"({"args":[{"name":7,"kind":"input","elem":"f32","dims":[]}],"scratch_bytes":0})",
+          R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[1]]}],"scratch_bytes":0})"}) {
         KernelFolder folder;
         folder.write_kgen("one", text);
         const auto kernels = folder.compile({{"a", "t1"}});
         REQUIRE(!kernels);
         CHECK(kernels.status().fault() == Fault::internal);
-        CHECK_MESSAGE(kernels.status().message().find("signature") != std::string::npos, kernels.status().message());
+        CHECK_MESSAGE(kernels.status().message().find("signature") != std::string::npos,
+                      kernels.status().message());
     }
 }

@@ -1,4 +1,5 @@
-// A folder of its own with a kernel cache and a script in the place of the kernel compiler; removed at the end.
+// A folder of its own with a kernel cache and a script in the place of the kernel compiler; removed at the
+// end.
 #pragma once
 #include "compiler/emit/kernel_cache.h"
 #include <algorithm>
@@ -17,7 +18,8 @@ namespace fs = std::filesystem;
 using compiler::CompiledKernel;
 using compiler::KernelRequest;
 
-inline const std::string plain_signature = R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[4,1]]}],"scratch_bytes":64})";
+inline const std::string plain_signature =
+    R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[4,1]]}],"scratch_bytes":64})";
 
 // Sets or (null) removes a variable, and puts the old value back.
 class Variable {
