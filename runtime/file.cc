@@ -21,6 +21,7 @@ bool File::open(const char *path) {
     }
     if (!S_ISREG(status.st_mode)) {
         error_ = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+        irregular_ = true;
         return false;
     }
     size_ = static_cast<uint64_t>(status.st_size);

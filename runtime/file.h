@@ -20,11 +20,13 @@ public:
 
     int error() const { return error_; } // errno of the last failure
     bool missing() const;
+    bool irregular() const { return irregular_; } // a folder, pipe or device
 
 private:
     int file_ = -1;
     uint64_t size_ = 0;
     mutable int error_ = 0;
+    bool irregular_ = false;
 };
 
 } // namespace longwave::runtime

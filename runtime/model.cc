@@ -236,7 +236,8 @@ lw_status lw_model_open(const char *path, const lw_open_options *options, lw_mod
     File file;
     if (!file.open(path)) {
         if (file.missing()) return fail(LW_NOT_FOUND, {path, ": no such file"});
-        return fail(LW_IO, {path, ": cannot be opened as a file: errno ", uint64_t(file.error())});
+        if (file.irregular()) return fail(LW_IO, {path, ": is not a regular file"});
+        return fail(LW_IO, {path, ": cannot be opened: errno ", uint64_t(file.error())});
     }
     Opening opening;
     if (lw_status status = begin(options, file.size(), &opening)) return status;

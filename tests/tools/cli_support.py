@@ -126,7 +126,8 @@ class Cli(unittest.TestCase):
 
     @classmethod
     def run_cli(cls, *arguments, stdin=b"", text=True, **options):
-        options = {"stdout": subprocess.PIPE, "timeout": 300, **options, "env": cls.environment(options.pop("environment", {}))}
+        environment = cls.environment(options.pop("environment", {}))
+        options = {"stdout": subprocess.PIPE, "timeout": 300, **options, "env": environment}
         result = subprocess.run(cls.command(*arguments, cache=options.pop("cache", True)), input=stdin, stderr=subprocess.PIPE, **options)
         result.stderr = result.stderr.decode(errors="replace")
         if text and result.stdout is not None:
