@@ -143,29 +143,29 @@ Status compile(const Flags &flags) {
 
 } // namespace
 
-Command add_compile(CLI::App &program) {
+Command add_compile(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand("compile", "Compile a model package into an artifact");
+    CommandLine *app = program.add_subcommand("compile", "Compile a model package into an artifact");
     app->add_option("package", flags->package, "Folder with model.json and weights.safetensors")->required();
     app->add_option("-o,--output", flags->output, "Artifact to write; - for stdout (default: <model name>.lw)");
     app->add_option("--target", flags->targets, "x86-64-v2,x86-64-v3,x86-64-v4 or host (default: all levels of this architecture)");
     app->add_option("--block", flags->block, "Input ticks a stream call (default: the least common multiple of the hops)")
-        ->check(CLI::Range(1, 1 << 24));
+        ->check(range(1, 1 << 24));
     app->add_option("--length", flags->length, "Longest whole sequence in input ticks (default: one second of audio, or the longest kernel)")
-        ->check(CLI::Range(1, 1 << 24));
+        ->check(range(1, 1 << 24));
     auto *stream = app->add_flag("--stream", flags->stream, "A model that cannot stream is an error (default: it gets whole sequences only)");
     app->add_flag("--no-stream", flags->no_stream, "Whole sequences only")->excludes(stream);
     app->add_flag("--no-whole", flags->no_whole, "A stream only");
     app->add_option("--convolution", flags->convolution,
                     "Force one algorithm: direct, right_angle, partitioned, nonuniform (default: the planner chooses)")
-        ->check(CLI::IsMember({"direct", "right_angle", "partitioned", "nonuniform"}));
+        ->check(one_of({"direct", "right_angle", "partitioned", "nonuniform"}));
     app->add_option("--sign", flags->sign, "File with a secret key, 64 hexadecimal digits (openssl rand -hex 32): sign the artifact (Ed25519)");
     app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass to stderr");
     app->add_flag("--timings", flags->timings, "Print the time of every pass to stderr");
     app->add_flag("--json", flags->json, "The report and the proof as one JSON object");
     app->add_flag("--no-proof", flags->no_proof, "Skip running the artifact (golden vectors, stream = whole)");
     app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: the user's cache folder)");
-    app->add_option("--jobs", flags->jobs, "Kernels compiled at once (default: number of processors)")->check(CLI::Range(1, 1024));
+    app->add_option("--jobs", flags->jobs, "Kernels compiled at once (default: number of processors)")->check(range(1, 1024));
     app->add_option("--kgen", flags->kgen, "The kernel compiler (default: longwave-kgen beside this program)");
     return {app, [flags] { return compile(*flags); }};
 }

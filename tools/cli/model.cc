@@ -33,7 +33,7 @@ static lw_open_options open_options(const std::string &variant) {
     return options;
 }
 
-void ModelFlags::add(CLI::App &app) {
+void ModelFlags::add(CommandLine &app) {
     app.add_option("model", path, "Artifact (.lw)")->required();
     app.add_option("--variant", variant, "Code variant to run (default: the best for this processor)");
     app.add_option("--require-key", require_key, "Open it only if it is signed by this public key (64 hexadecimal digits)");

@@ -136,9 +136,9 @@ Status run(const Flags &flags) {
 
 } // namespace
 
-Command add_run(CLI::App &program) {
+Command add_run(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand("run", "Run one whole sequence");
+    CommandLine *app = program.add_subcommand("run", "Run one whole sequence");
     flags->model.add(*app);
     app->add_option("-i,--input", flags->inputs, "name=@file.npy, name=@file.wav, or name=ROWS[xWIDTH] for made-up values; one for each input")
         ->required();

@@ -61,9 +61,9 @@ Status verify(const Flags &flags) {
 
 } // namespace
 
-Command add_verify(CLI::App &program) {
+Command add_verify(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
+    CommandLine *app = program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
     flags->model.add(*app);
     app->add_flag("--stream", flags->stream, "Also prove stream = whole on random input");
     app->add_flag("--json", flags->json, "One JSON object");
