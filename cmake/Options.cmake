@@ -7,6 +7,15 @@ target_compile_options(longwave_options INTERFACE
   -ffp-contract=off                              # the same bits whether or not the machine has fused multiply-add
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.      # no build paths in the binaries
   -fvisibility=hidden)
+# What runs once a command, for milliseconds (the passes, reports, flags), is not worth the time that optimising it takes.
+add_library(longwave_runs_once INTERFACE)
+target_compile_options(longwave_runs_once INTERFACE $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+# The runtime and the part of the artifact's code that it contains: small, and without the C++ library.
+add_library(longwave_small INTERFACE)
+target_compile_options(longwave_small INTERFACE
+  -fno-exceptions -fno-rtti -fno-threadsafe-statics -ffunction-sections -fdata-sections
+  -fno-asynchronous-unwind-tables $<$<NOT:$<CONFIG:Debug>>:-Os>
+  -ftls-model=initial-exec) # the one thread-local buffer is there from the start: reaching it never allocates
 # gcc 12 takes the buffers of its own std::string and std::vector for copies onto themselves, overflows and uninitialised reads, more so under sanitizers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(longwave_options INTERFACE

@@ -1,9 +1,9 @@
 // longwave-oracles: reference tensors against compiled models.
 #include "tests/oracles/fixture.h"
 #include "tests/oracles/trials.h"
+#include "tools/cli/command_line.h"
 #include "tools/cli/kgen.h"
 #include "tools/cli/text.h"
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 
@@ -56,7 +56,7 @@ bool report(const std::string &path, const Settings &settings, bool verbose) {
 
 int main(int argc, char **argv) {
     using namespace longwave;
-    CLI::App program("Compares compiled models with reference tensors.", "longwave-oracles");
+    cli::CommandLine program("Compares compiled models with reference tensors.", "longwave-oracles");
     std::string folder;
     std::vector<std::string> patterns;
     oracles::Settings settings;
@@ -68,11 +68,7 @@ int main(int argc, char **argv) {
     program.add_option("--cache", settings.cache, "Folder of compiled kernels");
     program.add_option("--kgen", settings.kgen, "The kernel compiler (default: longwave-kgen beside this program)");
     program.add_flag("-v,--verbose", verbose, "Every comparison on its own line");
-    try {
-        program.parse(argc, argv);
-    } catch (const CLI::ParseError &error) {
-        return program.exit(error) == 0 ? 0 : 2;
-    }
+    if (const std::optional<int> code = program.parse(argc, argv)) return *code;
     if (settings.kgen.empty()) {
         const auto kgen = cli::kgen_beside_this_program();
         if (!kgen) {

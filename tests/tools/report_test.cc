@@ -27,9 +27,11 @@ Status inspect(const std::string &report, bool json) {
     char path[] = "/tmp/longwave-report-XXXXXX";
     close(mkstemp(path));
     REQUIRE(artifact::write_file_atomically(path, draft.bytes()));
-    CLI::App program;
+    cli::CommandLine program("", "longwave");
     const cli::Command command = cli::add_inspect(program);
-    program.parse(std::string("inspect ") + path + (json ? " --json" : ""));
+    std::string words[] = {"longwave", "inspect", path, "--json"};
+    char *arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data()};
+    REQUIRE_FALSE(program.parse(json ? 4 : 3, arguments));
     const Status status = command.run();
     unlink(path);
     return status;

@@ -219,19 +219,19 @@ Status bench(const Flags &flags) {
 
 } // namespace
 
-Command add_bench(CLI::App &program) {
+Command add_bench(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand(
+    CommandLine *app = program.add_subcommand(
         "bench", "Speed and memory of an artifact; `bench conv` for the convolution kernels alone");
     flags->model.add(*app);
     app->add_option("--seconds", flags->seconds, "Audio to stream")
-        ->check(CLI::Range(0.1, 36000.0))
+        ->check(range(0.1, 36000.0))
         ->capture_default_str();
     app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")
-        ->check(CLI::Range(1, 10000))
+        ->check(range(1, 10000))
         ->capture_default_str();
     app->add_option("--threads", flags->threads, "Whole runs with so many threads as well")
-        ->check(CLI::Range(1, 255));
+        ->check(range(1, 255));
     app->add_flag("--json", flags->json, "One JSON object");
     app->footer("longwave bench conv --against fftw --json: our long convolutions against FFTW's, all flags "
                 "in `longwave bench conv --help`.");

@@ -208,9 +208,9 @@ Status compile(const Flags &flags) {
 
 } // namespace
 
-Command add_compile(CLI::App &program) {
+Command add_compile(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand("compile", "Compile a model package into an artifact");
+    CommandLine *app = program.add_subcommand("compile", "Compile a model package into an artifact");
     app->add_option("package", flags->package, "Folder with model.json and weights.safetensors")->required();
     app->add_option("-o,--output", flags->output,
                     "Artifact to write; - for stdout (default: <model name>.lw)");
@@ -221,11 +221,11 @@ Command add_compile(CLI::App &program) {
                     "share one state; the first is the "
                     "default (default: the least common multiple of the hops)")
         ->delimiter(',')
-        ->check(CLI::Range(1, 1 << 20));
+        ->check(range(1, 1 << 20));
     app->add_option(
            "--length", flags->length,
            "Longest whole sequence in input ticks (default: one second of audio, or the longest kernel)")
-        ->check(CLI::Range(1, 1 << 24));
+        ->check(range(1, 1 << 24));
     auto *stream =
         app->add_flag("--stream", flags->stream,
                       "A model that cannot stream is an error (default: it gets whole sequences only)");
@@ -244,10 +244,10 @@ Command add_compile(CLI::App &program) {
                   "Skip running the artifact (golden vectors, stream = whole)");
     app->add_option("--walks", flags->walks,
                     "Random walks through several stream entries in the proof (default: 20)")
-        ->check(CLI::Range(1, 100000));
+        ->check(range(1, 100000));
     app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: the user's cache folder)");
     app->add_option("--jobs", flags->jobs, "Kernels compiled at once (default: number of processors)")
-        ->check(CLI::Range(1, 1024));
+        ->check(range(1, 1024));
     app->add_option("--kgen", flags->kgen,
                     "The kernel compiler (default: longwave-kgen beside this program)");
     return {app, [flags] { return compile(*flags); }};

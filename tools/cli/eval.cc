@@ -277,9 +277,9 @@ Status evaluate(const Flags &flags) {
 
 } // namespace
 
-Command add_eval(CLI::App &program) {
+Command add_eval(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand(
+    CommandLine *app = program.add_subcommand(
         "eval", "Accuracy, missed words and false alarms through the streaming path; one JSON object");
     flags->model.add(*app);
     app->add_option("--clips", flags->clips, "Folder of labelled clips: DIR/<label>/<file>");
@@ -287,7 +287,7 @@ Command add_eval(CLI::App &program) {
     app->add_flag("--isolated", flags->isolated,
                   "Reset the state before each clip (default: one stream, state carried from clip to clip)");
     app->add_option("--quiet-ms", flags->quiet_ms, "Silence after each clip when words are counted")
-        ->check(CLI::Range(1500.0, 60000.0))
+        ->check(range(1500.0, 60000.0))
         ->capture_default_str();
     app->add_option("--seed", flags->seed, "Of the order of the clips")->capture_default_str();
     app->add_flag("--predictions", flags->predictions, "Also every clip's outputs");

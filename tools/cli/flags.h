@@ -2,7 +2,7 @@
 #pragma once
 #include "formats/audio/audio.h"
 #include "tools/cli/spotter.h"
-#include <CLI/CLI.hpp>
+#include "tools/cli/command_line.h"
 
 namespace longwave::cli {
 
@@ -11,11 +11,11 @@ struct AudioFlags {
     uint32_t rate = 0, channel = 0, channels = 1;
     bool resample = false;
 
-    void add(CLI::App &app, bool input); // input: also the path itself
+    void add(CommandLine &app, bool input); // input: also the path itself
     audio::Options options(uint32_t model_rate) const;
     std::string name() const { return path == "-" ? "standard input" : path; }
 };
 
-void add_decision_flags(CLI::App &app, DecisionFlags &flags);
+void add_decision_flags(CommandLine &app, DecisionFlags &flags);
 
 } // namespace longwave::cli

@@ -204,9 +204,9 @@ Status inspect(const Flags &flags) {
 
 } // namespace
 
-Command add_inspect(CLI::App &program) {
+Command add_inspect(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand("inspect", "What an artifact holds");
+    CommandLine *app = program.add_subcommand("inspect", "What an artifact holds");
     app->add_option("model", flags->model, "Artifact (.lw)")->required();
     app->add_flag("--steps", flags->steps, "Also every step of every entry");
     app->add_flag("--json", flags->json, "One JSON object, with the compile report and certificates");

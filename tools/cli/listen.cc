@@ -176,19 +176,19 @@ Status listen(const Flags &flags, Lines &lines) {
 
 } // namespace
 
-Command add_listen(CLI::App &program) {
+Command add_listen(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand(
+    CommandLine *app = program.add_subcommand(
         "listen", "Keywords from a pipe or file, one JSON object a line: ready, keyword, stats, error, eof");
     flags->model.add(*app);
     flags->audio.add(*app, true);
     add_decision_flags(*app, flags->decision);
     app->add_option("--chunk-ms", flags->chunk_ms,
                     "Read at most this much audio at once (results do not depend on it)")
-        ->check(CLI::Range(0.1, 60000.0));
+        ->check(range(0.1, 60000.0));
     app->add_option("--stats", flags->stats_every,
                     "A stats line every so many seconds of audio (one is always written at the end)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(not_negative());
     app->add_flag("--realtime", flags->realtime,
                   "Play a file at its own speed instead of as fast as possible");
     app->add_flag("--scores", flags->scores,

@@ -21,11 +21,11 @@ int exit_code(Fault fault) {
 }
 
 int main(int argc, char **argv) {
-    CLI::App program(
+    CommandLine program(
         "Compiles long-convolution sequence models into one file and runs it, whole or as a stream.",
         "longwave");
     program.set_version_flag("--version", std::string("longwave ") + lw_version());
-    program.require_subcommand(1);
+    program.require_subcommand();
     program.footer("Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input file, 4 device. Results go to "
                    "stdout, logs to stderr.");
     const Command commands[] = {add_compile(program), add_inspect(program), add_verify(program),
@@ -36,17 +36,7 @@ int main(int argc, char **argv) {
         std::fprintf(stderr, "error: %s\n", status.message().c_str());
         return exit_code(status.fault());
     }
-    try {
-        program.parse(argc, argv);
-    } catch (const CLI::Success &asked) { // --help, --version
-        return program.exit(asked);
-    } catch (const CLI::ParseError &error) {
-        std::fprintf(stderr, "error: %s (longwave%s --help shows the flags)\n", error.what(),
-                     program.get_subcommands().empty()
-                         ? ""
-                         : (" " + program.get_subcommands().front()->get_name()).c_str());
-        return exit_code(Fault::usage);
-    }
+    if (const std::optional<int> code = program.parse(argc, argv)) return *code;
     for (const Command &command : commands) {
         if (!command.flags->parsed()) continue;
         const Status status = command.run();

@@ -1,7 +1,7 @@
 // The C API with C++ lifetimes and Status.
 #pragma once
 #include "formats/base/expected.h"
-#include <CLI/CLI.hpp>
+#include "tools/cli/command_line.h"
 #include <functional>
 #include <longwave/longwave.h>
 #include <memory>
@@ -20,7 +20,7 @@ struct ModelFlags {
     std::string require_key;   // hexadecimal public key; empty: the command line allows unsigned code, for
                                // whoever runs it has chosen the file
 
-    void add(CLI::App &app);
+    void add(CommandLine &app);
 };
 
 // An open artifact with what it says about itself.

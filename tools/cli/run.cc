@@ -166,9 +166,9 @@ Status run(const Flags &flags) {
 
 } // namespace
 
-Command add_run(CLI::App &program) {
+Command add_run(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app = program.add_subcommand("run", "Run one whole sequence");
+    CommandLine *app = program.add_subcommand("run", "Run one whole sequence");
     flags->model.add(*app);
     app->add_option(
            "-i,--input", flags->inputs,
@@ -182,7 +182,7 @@ Command add_run(CLI::App &program) {
     app->add_option("--length", flags->length, "Valid rows, for models that pool over them (default: all)");
     app->add_option("--threads", flags->threads,
                     "Threads of a whole run; the outputs are the same bits for any number")
-        ->check(CLI::Range(1, 255));
+        ->check(range(1, 255));
     app->add_flag("--stream", flags->stream, "Through the streaming entry");
     app->add_flag("--json", flags->json, "Outputs as one JSON object");
     flags->audio.add(*app, false);

@@ -76,9 +76,9 @@ Status verify(const Flags &flags) {
 
 } // namespace
 
-Command add_verify(CLI::App &program) {
+Command add_verify(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
-    CLI::App *app =
+    CommandLine *app =
         program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
     flags->model.add(*app);
     app->add_flag("--stream", flags->stream, "Also prove stream = whole on random input");

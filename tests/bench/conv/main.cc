@@ -1,33 +1,28 @@
 // bench_conv: our long convolutions against FFTW's, JSON lines on standard output. `longwave bench conv` starts it. Pins itself to the processor it is on.
 #include "tests/bench/conv/bench_conv.h"
-#include <CLI/CLI.hpp>
+#include "tools/cli/command_line.h"
 #include <cstdio>
 #include <sched.h>
 #include <string>
 
 int main(int argc, char **argv) {
+    namespace cli = longwave::cli;
     longwave::bench::ConvOptions options;
     std::string peer;
     double limit = 0;
     bool json = true;
-    CLI::App program("Our long convolutions against FFTW's, one pinned thread; one JSON object a line", "longwave bench conv");
-    program.add_option("--against", peer, "The peer")->check(CLI::IsMember({"fftw"}))->default_str("fftw");
+    cli::CommandLine program("Our long convolutions against FFTW's, one pinned thread; one JSON object a line", "longwave bench conv");
+    program.add_option("--against", peer, "The peer")->check(cli::one_of({"fftw"}))->default_str("fftw");
     program.add_option("--lengths", options.lengths, "Lengths of sequence and kernel")
         ->delimiter(',')
-        ->check(CLI::Range(4, 1 << 20))
+        ->check(cli::range(4, 1 << 20))
         ->capture_default_str();
-    program.add_option("--seconds", options.seconds, "For each length")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+    program.add_option("--seconds", options.seconds, "For each length")->check(cli::range(0.1, 3600.0))->capture_default_str();
     program.add_option("--target", options.target, "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this processor runs)");
     program.add_flag("--patient", options.patient, "FFTW plans with PATIENT (minutes at the largest length) instead of MEASURE");
     program.add_option("--limit", limit, "Exit 1 when a ratio against the right-angle form is above this");
     program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
-    try {
-        program.parse(argc, argv);
-    } catch (const CLI::Success &asked) { // --help
-        return program.exit(asked);
-    } catch (const CLI::ParseError &error) {
-        return fprintf(stderr, "error: bench conv: %s (longwave bench conv --help shows the flags)\n", error.what()), 2;
-    }
+    if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
     cpu_set_t here;
     CPU_ZERO(&here);

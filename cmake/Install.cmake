@@ -1,0 +1,73 @@
+# What `cmake --install` and `cpack -G DEB` make, in three parts that can be installed apart:
+#   runtime       liblongwave.so: what a device needs
+#   development   headers, liblongwave.a, find_package(longwave), pkg-config
+#   tools         longwave, longwave-kgen beside it, and libHalide.so in a folder of its own under the library folder: that
+#                 library comes from a Python wheel, is found by no search path and fits exactly this longwave-kgen
+# Everything is found relative to itself, so a prefix may be moved.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(private_libraries ${CMAKE_INSTALL_LIBDIR}/longwave)
+set(package_config ${CMAKE_INSTALL_LIBDIR}/cmake/longwave)
+file(RELATIVE_PATH to_libraries /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+file(RELATIVE_PATH to_private_libraries /${CMAKE_INSTALL_BINDIR} /${private_libraries})
+file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+
+install(TARGETS longwave longwave_static EXPORT longwave-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY runtime/include/longwave DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(EXPORT longwave-targets NAMESPACE longwave:: DESTINATION ${package_config} COMPONENT development)
+configure_package_config_file(cmake/longwave-config.cmake.in ${PROJECT_BINARY_DIR}/generated/longwave-config.cmake
+  INSTALL_DESTINATION ${package_config})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/longwave-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/generated/longwave-config.cmake ${PROJECT_BINARY_DIR}/generated/longwave-config-version.cmake
+  DESTINATION ${package_config} COMPONENT development)
+configure_file(cmake/longwave.pc.in ${PROJECT_BINARY_DIR}/generated/longwave.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/longwave.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+set_target_properties(longwave_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
+set_target_properties(longwave-kgen PROPERTIES INSTALL_RPATH "$ORIGIN/${to_private_libraries}")
+install(TARGETS longwave_program longwave-kgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+install(FILES $<TARGET_FILE:Halide::Halide> DESTINATION ${private_libraries} COMPONENT tools)
+
+# Each part is a package, and Debian wants the licence in each.
+foreach(package IN ITEMS runtime:liblongwave0 development:liblongwave-dev tools:longwave)
+  string(REPLACE ":" ";" package ${package})
+  list(GET package 0 component)
+  list(GET package 1 name)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${name} COMPONENT ${component} RENAME copyright)
+  string(TOUPPER ${component} component)
+  set(CPACK_DEBIAN_${component}_PACKAGE_NAME ${name})
+endforeach()
+get_filename_component(halide_licence "${Halide_DIR}/../../../share/doc/Halide/LICENSE.txt" ABSOLUTE)
+install(FILES ${halide_licence} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/longwave COMPONENT tools RENAME copyright.halide)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "The Longwave authors <longwave@localhost>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL runtime development tools)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "runtime of Longwave models
+ Runs compiled long-convolution sequence models, whole or as a stream. Needs libc only.")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and static library of the Longwave runtime
+ For C and C++ programs that run compiled long-convolution sequence models.")
+set(CPACK_COMPONENT_TOOLS_DESCRIPTION "compiler and command line for long-convolution sequence models
+ Compiles model packages into one file, runs and measures it, listens for keywords.")
+set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
+set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS runtime)
+set(CPACK_COMPONENT_TOOLS_DEPENDS runtime)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS lld) # started by `longwave compile`; libraries are found in the programs
+find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
+if(DPKG_SHLIBDEPS)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR} ${Halide_DIR}/../..)
+endif()
+include(CPack)
