@@ -28,7 +28,9 @@ namespace longwave::compiler {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // Runs passes in order; after each: verified, dumped and timed on request.
 class Passes {
@@ -40,7 +42,8 @@ public:
         auto graph = pass();
         if (!graph) return graph;
         LW_TRY(ir::verify(*graph));
-        if (options_.dump && options_.timings) *options_.dump << fmt::format("{:<20} {:8.2f} ms\n", name, 1e3 * seconds_since(start));
+        if (options_.dump && options_.timings)
+            *options_.dump << fmt::format("{:<20} {:8.2f} ms\n", name, 1e3 * seconds_since(start));
         known_ = known_ || options_.dump_after == name;
         if (options_.dump && options_.dump_after == name) *options_.dump << ir::print(*graph);
         return graph;
@@ -51,7 +54,8 @@ public:
     }
     Status check_dump_name() const {
         if (options_.dump_after.empty() || known_) return Status::ok();
-        return Status::usage(fmt::format("--dump-after {}: expected lower, fold_constants, materialise_kernels, merge_branches, fold_norms, "
+        return Status::usage(fmt::format("--dump-after {}: expected lower, fold_constants, "
+                                         "materialise_kernels, merge_branches, fold_norms, "
                                          "pack_outputs, make_streaming or plan_memory",
                                          options_.dump_after));
     }
@@ -61,8 +65,9 @@ private:
     bool known_ = false;
 };
 
-// Capacity of whole sequences: what was asked for, else one second of audio, else the longest sequence that an op of the model says it was
-// made for, else 1024 ticks. `lowered`: the graph before kernels are materialised.
+// Capacity of whole sequences: what was asked for, else one second of audio, else the longest sequence that
+// an op of the model says it was made for, else 1024 ticks. `lowered`: the graph before kernels are
+// materialised.
 uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
     if (options.length) return options.length;
     if (lowered.inputs[0].kind == ir::GraphInput::Kind::audio) return lowered.inputs[0].sample_rate;
@@ -75,7 +80,8 @@ uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
 Expected<std::vector<targets::Target>> find_targets(const std::vector<std::string> &names) {
     std::vector<targets::Target> found;
     if (names.empty()) found = targets::for_machine(artifact::host().machine);
-    if (names.empty() && found.empty()) return Status::usage("none of the targets is of this machine's architecture: name one (--target)");
+    if (names.empty() && found.empty())
+        return Status::usage("none of the targets is of this machine's architecture: name one (--target)");
     for (const auto &name : names) {
         const auto *target = targets::find(name);
         if (!target) {
@@ -112,13 +118,15 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
     if (streams) {
         auto made = passes.run("make_streaming", [&] { return make_streaming(graph); });
         if (made) stream = *std::move(made);
-        else if (options.stream == StreamMode::required || made.status().fault() == Fault::internal) return made.status();
+        else if (options.stream == StreamMode::required || made.status().fault() == Fault::internal)
+            return made.status();
         else {
             no_stream = made.status().message();
             streams = false;
         }
     }
-    if (!streams && !options.whole) return Status::usage("nothing to compile: neither whole sequences nor a stream");
+    if (!streams && !options.whole)
+        return Status::usage("nothing to compile: neither whole sequences nor a stream");
 
     // ---- plans: prepare fills up while the others ask it for taps and spectra ----
     Storage storage;
@@ -127,7 +135,8 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
     std::vector<const ir::Graph *> entry_graphs;
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms;
     if (options.whole) {
-        EntryPlanner planner(graph, {.block = capacity, .convolution = options.convolution}, storage, family.record);
+        EntryPlanner planner(graph, {.block = capacity, .convolution = options.convolution}, storage,
+                             family.record);
         LW_TRY(planner.survey());
         LW_ASSIGN(auto entry, planner.plan({}));
         for (const auto &report : planner.algorithms()) algorithms.emplace_back(entry.name(), report);
@@ -135,7 +144,8 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
         entry_graphs.push_back(&graph);
     }
     if (streams) {
-        const std::vector<uint32_t> blocks = options.blocks.empty() ? std::vector{natural_block(stream)} : options.blocks;
+        const std::vector<uint32_t> blocks =
+            options.blocks.empty() ? std::vector{natural_block(stream)} : options.blocks;
         LW_TRY(check_blocks(stream, blocks));
         LW_ASSIGN(family, plan_streams(stream, blocks, options.convolution, storage));
         algorithms.insert(algorithms.end(), family.algorithms.begin(), family.algorithms.end());
@@ -160,18 +170,22 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
     std::vector<uint8_t> golden_bytes;
     for (size_t i = 0; i < entries.size(); i++) {
         if (!entry_graphs[i]) continue;
-        LW_ASSIGN(auto vector, make_golden(*entry_graphs[i], entries[i], static_cast<uint16_t>(i), golden_bytes));
+        LW_ASSIGN(auto vector,
+                  make_golden(*entry_graphs[i], entries[i], static_cast<uint16_t>(i), golden_bytes));
         golden.push_back(std::move(vector));
     }
 
     // ---- bytes ----
-    auto report = make_report(
-        {package, graph, entries, algorithms, storage, family.record, code.signatures, specs, code.targets, specs.size(), no_stream});
+    auto report = make_report({package, graph, entries, algorithms, storage, family.record, code.signatures,
+                               specs, code.targets, specs.size(), no_stream});
     Compiled result;
-    LW_ASSIGN(result.artifact, emit({package, storage, family.record, entries, specs, code.signatures, code.targets, std::move(golden),
-                                     std::move(golden_bytes), report.dump(), make_certificates(graph).dump(), identity_of(graph)}));
+    LW_ASSIGN(result.artifact, emit({package, storage, family.record, entries, specs, code.signatures,
+                                     code.targets, std::move(golden), std::move(golden_bytes), report.dump(),
+                                     make_certificates(graph).dump(), identity_of(graph)}));
     // Times and cache hits differ from run to run: they are told, and kept out of the artifact.
-    report["build"] = {{"seconds", seconds_since(start)}, {"kernels_compiled", code.compiled}, {"kernels_cached", code.cached}};
+    report["build"] = {{"seconds", seconds_since(start)},
+                       {"kernels_compiled", code.compiled},
+                       {"kernels_cached", code.cached}};
     if (!code.no_cache.empty()) report["build"]["no_cache"] = code.no_cache;
     report["artifact_bytes"] = result.artifact.size();
     result.report = report.dump(2);

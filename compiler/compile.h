@@ -17,18 +17,22 @@ enum class StreamMode {
 };
 
 struct Options {
-    std::vector<std::string> targets; // "x86-64-v3", ...; empty: all that targets/ lists for this host's architecture
+    // "x86-64-v3", ...; empty: all that targets/ lists for this host's architecture
+    std::vector<std::string> targets;
     StreamMode stream = StreamMode::if_possible;
-    std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default; empty: the least common multiple of the hops
-    uint32_t length = 0;     // capacity of whole sequences in input ticks; 0: one second of audio, or the longest l_max; none: see whole
-    bool whole = true;       // also compile the run entry
-    std::string kgen;        // path of longwave-kgen
-    std::string cache;       // kernel cache folder; empty: the user's cache folder
-    unsigned jobs = 0;       // parallel kernel compilations; 0: number of processors
-    std::string convolution; // force one algorithm by name where its op has several; empty: the planner chooses
-    std::string dump_after;  // pass name: print the graph after it to `dump`
+    std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;
+                                  // empty: the least common multiple of the hops
+    uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, or the longest
+                         // l_max; none: see whole
+    bool whole = true;   // also compile the run entry
+    std::string kgen;    // path of longwave-kgen
+    std::string cache;   // kernel cache folder; empty: the user's cache folder
+    unsigned jobs = 0;   // parallel kernel compilations; 0: number of processors
+    // force one algorithm by name where its op has several; empty: the planner chooses
+    std::string convolution;
+    std::string dump_after; // pass name: print the graph after it to `dump`
     std::ostream *dump = nullptr;
-    bool timings = false;                                                             // print pass times to `dump`
+    bool timings = false; // print pass times to `dump`
     std::function<void(size_t done, size_t total, const std::string &what)> progress; // may be empty
 };
 
@@ -37,12 +41,13 @@ struct Compiled {
     std::string report; // JSON, the same text as in the artifact; layout in compiler/README.md
 };
 
-// Errors: Fault::input for what the package holds, Fault::usage for options that cannot be met (unknown target, a stream of a model that looks ahead),
-// Fault::device for a toolchain that fails. All unsupported layers are listed at once, one line each. Thread-safe.
+// Errors: Fault::input for what the package holds, Fault::usage for options that cannot be met (unknown
+// target, a stream of a model that looks ahead), Fault::device for a toolchain that fails. All unsupported
+// layers are listed at once, one line each. Thread-safe.
 Expected<Compiled> compile(const package::Package &package, const Options &options);
 
-// For a program that is about to end by a signal: kills what compile() has started and removes its temporary folders. A compile() in progress never
-// returns after it. The compiler installs no handlers of its own.
+// For a program that is about to end by a signal: kills what compile() has started and removes its temporary
+// folders. A compile() in progress never returns after it. The compiler installs no handlers of its own.
 void abandon_compiles();
 
 } // namespace longwave::compiler

@@ -14,12 +14,15 @@ Expr subtract(const Expr &a, const Expr &b) { return !b.defined() ? a : !a.defin
 Expr multiply(const Expr &a, const Expr &b) { return !a.defined() || !b.defined() ? Expr() : a * b; }
 Expr negate(const Expr &a) { return a.defined() ? -a : Expr(); }
 Complex scaled(const Complex &a, double factor) {
-    auto part = [&](const Expr &e) { return e.defined() ? e * Internal::make_const(e.type(), factor) : Expr(); };
+    auto part = [&](const Expr &e) {
+        return e.defined() ? e * Internal::make_const(e.type(), factor) : Expr();
+    };
     return {part(a.re), part(a.im)};
 }
 std::vector<Expr> parts(const std::vector<Complex> &x, Type type, Expr Complex::*part) {
     std::vector<Expr> list;
-    for (const Complex &value : x) list.push_back((value.*part).defined() ? value.*part : Internal::make_zero(type));
+    for (const Complex &value : x)
+        list.push_back((value.*part).defined() ? value.*part : Internal::make_zero(type));
     return list;
 }
 
@@ -28,10 +31,12 @@ std::vector<Expr> parts(const std::vector<Complex> &x, Type type, Expr Complex::
 Complex operator+(const Complex &a, const Complex &b) { return {add(a.re, b.re), add(a.im, b.im)}; }
 Complex operator-(const Complex &a, const Complex &b) { return {subtract(a.re, b.re), subtract(a.im, b.im)}; }
 Complex operator*(const Complex &a, const Complex &b) {
-    return {subtract(multiply(a.re, b.re), multiply(a.im, b.im)), add(multiply(a.re, b.im), multiply(a.im, b.re))};
+    return {subtract(multiply(a.re, b.re), multiply(a.im, b.im)),
+            add(multiply(a.re, b.im), multiply(a.im, b.re))};
 }
 Complex times_conjugate(const Complex &a, const Complex &b) {
-    return {add(multiply(a.re, b.re), multiply(a.im, b.im)), subtract(multiply(a.im, b.re), multiply(a.re, b.im))};
+    return {add(multiply(a.re, b.re), multiply(a.im, b.im)),
+            subtract(multiply(a.im, b.re), multiply(a.re, b.im))};
 }
 Complex times_i(const Complex &a) { return {negate(a.im), a.re}; }
 
@@ -40,7 +45,8 @@ std::vector<Complex> dft(const std::vector<Complex> &x) {
     switch (x.size()) {
     case 2: return {x[0] + x[1], x[0] - x[1]};
     case 3: {
-        const Complex sum = x[1] + x[2], turned = times_i(scaled(x[1] - x[2], std::sqrt(3.0) / 2)), middle = x[0] - scaled(sum, 0.5);
+        const Complex sum = x[1] + x[2], turned = times_i(scaled(x[1] - x[2], std::sqrt(3.0) / 2)),
+                      middle = x[0] - scaled(sum, 0.5);
         return {x[0] + sum, middle + turned, middle - turned};
     }
     case 4: {
@@ -49,7 +55,8 @@ std::vector<Complex> dft(const std::vector<Complex> &x) {
     }
     default: { // 5
         const Complex a = x[1] + x[4], b = x[2] + x[3], c = x[1] - x[4], d = x[2] - x[3];
-        const double c1 = std::cos(2 * pi / 5), c2 = std::cos(4 * pi / 5), s1 = std::sin(2 * pi / 5), s2 = std::sin(4 * pi / 5);
+        const double c1 = std::cos(2 * pi / 5), c2 = std::cos(4 * pi / 5), s1 = std::sin(2 * pi / 5),
+                     s2 = std::sin(4 * pi / 5);
         const Complex p = x[0] + scaled(a, c1) + scaled(b, c2), q = x[0] + scaled(a, c2) + scaled(b, c1);
         const Complex u = times_i(scaled(c, s1) + scaled(d, s2)), v = times_i(scaled(c, s2) - scaled(d, s1));
         return {x[0] + a + b, p + u, q + v, q - v, p - u};
@@ -57,8 +64,12 @@ std::vector<Complex> dft(const std::vector<Complex> &x) {
     }
 }
 
-std::vector<Expr> real_parts(const std::vector<Complex> &x, Type type) { return parts(x, type, &Complex::re); }
-std::vector<Expr> imaginary_parts(const std::vector<Complex> &x, Type type) { return parts(x, type, &Complex::im); }
+std::vector<Expr> real_parts(const std::vector<Complex> &x, Type type) {
+    return parts(x, type, &Complex::re);
+}
+std::vector<Expr> imaginary_parts(const std::vector<Complex> &x, Type type) {
+    return parts(x, type, &Complex::im);
+}
 
 RightAngle::RightAngle(int length, Type type, std::function<Expr(Expr)> table)
     : radices_(right_angle_radices(static_cast<uint32_t>(length))), type_(type), table_(std::move(table)) {}
@@ -69,7 +80,8 @@ int RightAngle::blocks(int level) const {
     return count;
 }
 
-void RightAngle::forward_part(std::vector<Complex> &x, size_t offset, size_t size, int level, const Expr &block) const {
+void RightAngle::forward_part(std::vector<Complex> &x, size_t offset, size_t size, int level,
+                              const Expr &block) const {
     if (size == 1) return;
     const int radix = radices_[level];
     const size_t step = size / radix;
@@ -82,19 +94,25 @@ void RightAngle::forward_part(std::vector<Complex> &x, size_t offset, size_t siz
         point = dft(point);
         for (int j = 0; j < radix; j++) x[offset + i + j * step] = point[j];
     }
-    for (int j = 0; j < radix; j++) forward_part(x, offset + j * step, step, level + 1, Internal::simplify(block * radix + j));
+    for (int j = 0; j < radix; j++)
+        forward_part(x, offset + j * step, step, level + 1, Internal::simplify(block * radix + j));
 }
 
-void RightAngle::inverse_part(std::vector<Complex> &x, size_t offset, size_t size, int level, const Expr &block) const {
+void RightAngle::inverse_part(std::vector<Complex> &x, size_t offset, size_t size, int level,
+                              const Expr &block) const {
     if (size == 1) return;
     const int radix = radices_[level];
     const size_t step = size / radix;
-    for (int j = 0; j < radix; j++) inverse_part(x, offset + j * step, step, level + 1, Internal::simplify(block * radix + j));
+    for (int j = 0; j < radix; j++)
+        inverse_part(x, offset + j * step, step, level + 1, Internal::simplify(block * radix + j));
     for (size_t i = 0; i < step; i++) {
         std::vector<Complex> point(radix);
-        for (int j = 0; j < radix; j++) point[(radix - j) % radix] = x[offset + i + j * step]; // turns the sign of the exponent
+        for (int j = 0; j < radix; j++)
+            point[(radix - j) % radix] = x[offset + i + j * step]; // turns the sign of the exponent
         point = dft(point);
-        for (int m = 0; m < radix; m++) x[offset + i + m * step] = m == 0 ? point[m] : times_conjugate(point[m], twiddle(level, block, m));
+        for (int m = 0; m < radix; m++)
+            x[offset + i + m * step] =
+                m == 0 ? point[m] : times_conjugate(point[m], twiddle(level, block, m));
     }
 }
 

@@ -1,5 +1,6 @@
-// Complex values as pairs of expressions, and the butterflies that transforms are made of. An undefined part means zero, so that transforms of real or
-// zero-extended input simplify by themselves; a part nobody asks for costs nothing.
+// Complex values as pairs of expressions, and the butterflies that transforms are made of. An undefined part
+// means zero, so that transforms of real or zero-extended input simplify by themselves; a part nobody asks
+// for costs nothing.
 #pragma once
 #include <Halide.h>
 #include <functional>
@@ -22,7 +23,8 @@ std::vector<Complex> dft(const std::vector<Complex> &x);
 
 // The parts, with zeros of that type where they are undefined.
 std::vector<Halide::Expr> real_parts(const std::vector<Complex> &x, Halide::Type type = Halide::Float(32));
-std::vector<Halide::Expr> imaginary_parts(const std::vector<Complex> &x, Halide::Type type = Halide::Float(32));
+std::vector<Halide::Expr> imaginary_parts(const std::vector<Complex> &x,
+                                          Halide::Type type = Halide::Float(32));
 
 // The levels of a right-angle transform (twiddles.h) on values held in expressions.
 class RightAngle {
@@ -33,15 +35,23 @@ public:
     const std::vector<int> &radices() const { return radices_; }
     int blocks(int level) const; // blocks before that level
 
-    // The levels from `level` on that x.size() equally spaced points of block `block` take part in: in place, block order out.
-    void forward(std::vector<Complex> &x, int level, const Halide::Expr &block) const { forward_part(x, 0, x.size(), level, block); }
+    // The levels from `level` on that x.size() equally spaced points of block `block` take part in: in place,
+    // block order out.
+    void forward(std::vector<Complex> &x, int level, const Halide::Expr &block) const {
+        forward_part(x, 0, x.size(), level, block);
+    }
     // Undoes them (without the factor 1/points).
-    void inverse(std::vector<Complex> &x, int level, const Halide::Expr &block) const { inverse_part(x, 0, x.size(), level, block); }
+    void inverse(std::vector<Complex> &x, int level, const Halide::Expr &block) const {
+        inverse_part(x, 0, x.size(), level, block);
+    }
 
 private:
-    void forward_part(std::vector<Complex> &x, size_t offset, size_t size, int level, const Halide::Expr &block) const;
-    void inverse_part(std::vector<Complex> &x, size_t offset, size_t size, int level, const Halide::Expr &block) const;
-    Complex twiddle(int level, const Halide::Expr &block, int power) const; // a constant of the code where the block is one
+    void forward_part(std::vector<Complex> &x, size_t offset, size_t size, int level,
+                      const Halide::Expr &block) const;
+    void inverse_part(std::vector<Complex> &x, size_t offset, size_t size, int level,
+                      const Halide::Expr &block) const;
+    Complex twiddle(int level, const Halide::Expr &block,
+                    int power) const; // a constant of the code where the block is one
 
     std::vector<int> radices_;
     Halide::Type type_;

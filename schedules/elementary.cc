@@ -17,13 +17,16 @@ Expr bounded_exp(const Expr &x) { return exp(clamp(x, -87.0f, 87.0f)); }
 
 } // namespace
 
-// x·P(x²)/Q(x²), a minimax fit of degrees 6 and 4 on |x| ≤ 3.9 (beyond it float32 erf is ±1); the fit itself is within 5e-8.
+// x·P(x²)/Q(x²), a minimax fit of degrees 6 and 4 on |x| ≤ 3.9 (beyond it float32 erf is ±1); the fit itself
+// is within 5e-8.
 Expr erf32(Expr x) {
     x = clamp(x, -3.9f, 3.9f);
     const Expr t = x * x;
-    const Expr p = horner(t, {1.1283791065216064f, 0.19817888736724854f, 0.050344474613666534f, 0.003632143372669816f, 0.0001405957154929638f,
-                              -1.963191607501358e-06f, 2.0148279489262677e-08f});
-    const Expr q = horner(t, {1.0f, 0.5089632272720337f, 0.11427949368953705f, 0.014207577332854271f, 0.0009405468008480966f});
+    const Expr p =
+        horner(t, {1.1283791065216064f, 0.19817888736724854f, 0.050344474613666534f, 0.003632143372669816f,
+                   0.0001405957154929638f, -1.963191607501358e-06f, 2.0148279489262677e-08f});
+    const Expr q = horner(
+        t, {1.0f, 0.5089632272720337f, 0.11427949368953705f, 0.014207577332854271f, 0.0009405468008480966f});
     return x * p / q;
 }
 
@@ -37,7 +40,9 @@ Expr sigmoid(Expr x) { return 1.0f / (1.0f + bounded_exp(-x)); }
 // Near 0 the odd polynomial of Cephes' tanhf, which keeps the relative error; elsewhere by exp.
 Expr hyperbolic_tangent(Expr x) {
     const Expr t = x * x, size = abs(x);
-    const Expr near = x + x * t * horner(t, {-3.33332819422e-1f, 1.33314422036e-1f, -5.37397155531e-2f, 2.06390887954e-2f, -5.70498872745e-3f});
+    const Expr near = x + x * t *
+                              horner(t, {-3.33332819422e-1f, 1.33314422036e-1f, -5.37397155531e-2f,
+                                         2.06390887954e-2f, -5.70498872745e-3f});
     const Expr far = 1.0f - 2.0f / (bounded_exp(2.0f * size) + 1.0f);
     return select(size < 0.625f, near, select(x < 0.0f, -far, far));
 }

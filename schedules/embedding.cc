@@ -6,7 +6,8 @@ namespace longwave::schedules {
 using namespace Halide;
 
 static void build_embedding(KernelBuilder &k) {
-    const int vocabulary = k.params.integer("vocabulary", 1, 1 << 24), channels = k.params.integer("width", 1, 1 << 20);
+    const int vocabulary = k.params.integer("vocabulary", 1, 1 << 24),
+              channels = k.params.integer("width", 1, 1 << 20);
     const int rows = k.params.integer("rows", 1, 1 << 20), width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, rows});
     ImageParam ids = k.input("ids", dense({rows}), Int(32));

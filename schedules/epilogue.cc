@@ -9,14 +9,27 @@ using Operand = const std::vector<Expr> &;
 const PointwiseOp &pointwise_op(Params &entry) {
     static const std::vector<PointwiseOp> table = {
         {"add", Operands::whole, {"add"}, false, [](const Expr &x, Operand y, float) { return x + y[0]; }},
-        {"affine", Operands::row, {"scale", "shift"}, false, [](const Expr &x, Operand y, float) { return x * y[0] + y[1]; }},
+        {"affine",
+         Operands::row,
+         {"scale", "shift"},
+         false,
+         [](const Expr &x, Operand y, float) { return x * y[0] + y[1]; }},
         {"gelu", Operands::none, {}, false, [](const Expr &x, Operand, float) { return gelu(x); }},
-        {"log", Operands::none, {}, true, [](const Expr &x, Operand, float offset) { return logarithm(x + offset); }, "offset"},
+        {"log",
+         Operands::none,
+         {},
+         true,
+         [](const Expr &x, Operand, float offset) { return logarithm(x + offset); },
+         "offset"},
         {"mul", Operands::whole, {"mul"}, false, [](const Expr &x, Operand y, float) { return x * y[0]; }},
         {"relu", Operands::none, {}, false, [](const Expr &x, Operand, float) { return max(x, 0.0f); }},
         {"sigmoid", Operands::none, {}, true, [](const Expr &x, Operand, float) { return sigmoid(x); }},
         {"silu", Operands::none, {}, false, [](const Expr &x, Operand, float) { return silu(x); }},
-        {"tanh", Operands::none, {}, false, [](const Expr &x, Operand, float) { return hyperbolic_tangent(x); }},
+        {"tanh",
+         Operands::none,
+         {},
+         false,
+         [](const Expr &x, Operand, float) { return hyperbolic_tangent(x); }},
     };
     std::vector<std::string> names;
     for (const PointwiseOp &op : table) names.push_back(op.name);

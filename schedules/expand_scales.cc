@@ -1,5 +1,5 @@
-// expand_scales: the taps of a multi-scale kernel from its parameters: each scale is a short kernel stretched by a power of two, laid end to end;
-// and what is added to the first taps, D and merged short kernels.
+// expand_scales: the taps of a multi-scale kernel from its parameters: each scale is a short kernel stretched
+// by a power of two, laid end to end; and what is added to the first taps, D and merged short kernels.
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -7,9 +7,11 @@ namespace longwave::schedules {
 using namespace Halide;
 
 static void build_expand_scales(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), copies = k.params.integer("copies", 1, 128);
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              copies = k.params.integer("copies", 1, 128);
     const int dim = k.params.integer("kernel_dim", 1, 1 << 16), scales = k.params.integer("scales", 1, 24);
-    const int init_scale = k.params.integer_or("init_scale", 0, 0, 16), taps = k.params.integer("taps", 1, 1 << 24);
+    const int init_scale = k.params.integer_or("init_scale", 0, 0, 16),
+              taps = k.params.integer("taps", 1, 1 << 24);
     const int direct = k.params.integer_or("direct", 1, 1, taps);
     const bool nearest = k.params.flag_or("nearest", false);
     k.no_epilogue();
@@ -18,7 +20,8 @@ static void build_expand_scales(KernelBuilder &k) {
     ImageParam d = k.weight("d", dense({width, copies, direct}));
 
     // THE ALGORITHM
-    // Scale i stretches by s = 2^(max(0, i−1) + init_scale) and starts where scale i−1 ends. Half-pixel interpolation, clamped at both ends.
+    // Scale i stretches by s = 2^(max(0, i−1) + init_scale) and starts where scale i−1 ends. Half-pixel
+    // interpolation, clamped at both ends.
     Var c("c"), m("m"), t("t");
     Func y("k");
     const int vec = dividing_vector(width, k.target.vector_lanes);

@@ -1,4 +1,5 @@
-// frame_power: power spectrum of overlapping windowed frames, with SIMD inside the frame so that one frame at a time is fast.
+// frame_power: power spectrum of overlapping windowed frames, with SIMD inside the frame so that one frame at
+// a time is fast.
 #include "schedules/butterfly.h"
 #include "schedules/registry.h"
 #include "schedules/twiddles.h"
@@ -20,9 +21,10 @@ Point read(Func f, Var r) {
     };
 }
 
-// A self-sorting transform along n, one Func (lane, n, r) a pass: pass with `length` points left, stride s, reads q + s·(p + m·k) and writes
-// q + s·(R·p + k) for k < R, m = length/R, times exp(2πi·p·k/length).
-std::vector<Func> transform(Point in, const std::vector<int> &radices, ImageParam table, int offset, const std::string &name, Var r) {
+// A self-sorting transform along n, one Func (lane, n, r) a pass: pass with `length` points left, stride s,
+// reads q + s·(p + m·k) and writes q + s·(R·p + k) for k < R, m = length/R, times exp(2πi·p·k/length).
+std::vector<Func> transform(Point in, const std::vector<int> &radices, ImageParam table, int offset,
+                            const std::string &name, Var r) {
     Var lane("lane"), n("n");
     std::vector<Func> passes;
     int length = 1, stride = 1;
@@ -56,11 +58,14 @@ std::vector<Func> transform(Point in, const std::vector<int> &radices, ImagePara
 } // namespace
 
 static void build_frame_power(KernelBuilder &k) {
-    const int n_fft = k.params.integer("n_fft", 64, 4096), window = k.params.integer("window", 1, 4096), hop = k.params.integer("hop", 1, 1 << 16);
-    const int rows = k.params.integer("rows", 1, 1 << 20), ring = k.params.integer("ring", 1, 1 << 28), chunk = std::gcd(hop, window);
+    const int n_fft = k.params.integer("n_fft", 64, 4096), window = k.params.integer("window", 1, 4096),
+              hop = k.params.integer("hop", 1, 1 << 16);
+    const int rows = k.params.integer("rows", 1, 1 << 20), ring = k.params.integer("ring", 1, 1 << 28),
+              chunk = std::gcd(hop, window);
     k.params.require((n_fft & (n_fft - 1)) == 0, "'n_fft' must be a power of two");
     k.params.require(window <= n_fft, "'window' must not exceed n_fft");
-    k.params.require(ring >= int64_t{rows} * hop + std::max(0, window - hop), "'ring' must hold rows*hop samples and the window before them");
+    k.params.require(ring >= int64_t{rows} * hop + std::max(0, window - hop),
+                     "'ring' must hold rows*hop samples and the window before them");
     k.params.require(ring % chunk == 0, "'ring' must be a multiple of gcd(hop, window)");
     const FrameShape shape = frame_shape(n_fft);
     const FrameTables tables = frame_tables(n_fft);
@@ -73,14 +78,16 @@ static void build_frame_power(KernelBuilder &k) {
     Expr position = k.scalar("position", ring - rows * hop, chunk);
 
     // THE ALGORITHM
-    // n_fft real samples are n_fft/2 complex ones (even, odd), as a matrix n = columns·n1 + n2, k = k1 + rows·k2: transforms along n1, a twist, transforms
-    // along n2, both with the other index in the lanes. Then Z is split into the spectra of the even and odd samples.
+    // n_fft real samples are n_fft/2 complex ones (even, odd), as a matrix n = columns·n1 + n2, k = k1 +
+    // rows·k2: transforms along n1, a twist, transforms along n2, both with the other index in the lanes.
+    // Then Z is split into the spectra of the even and odd samples.
     Var i("i"), r("r");
     Func frame("frame"), spectrum("spectrum"), y("power");
     RDom w(0, chunk, 0, window / chunk, "w");
     const Expr at = w.y * chunk + w.x; // a chunk never straddles the end of the ring
     frame(i, r) = 0.0f;
-    frame(at, r) = samples(wrapped(position + (r + 1) * hop - window + w.y * chunk, ring) + w.x) * weights(at);
+    frame(at, r) =
+        samples(wrapped(position + (r + 1) * hop - window + w.y * chunk, ring) + w.x) * weights(at);
     const Point pairs = [&](const Expr &lane, const Expr &n) {
         const Expr even = 2 * (shape.columns * n + lane);
         return Complex{frame(even, r), frame(even + 1, r)};
@@ -88,16 +95,19 @@ static void build_frame_power(KernelBuilder &k) {
     const std::vector<Func> along_rows = transform(pairs, shape.row_radices, table, tables.rows, "rows", r);
     const Point twisted = [&](const Expr &k1, const Expr &n2) {
         const Expr entry = n2 * shape.rows + k1;
-        return read(along_rows.back(), r)(n2, k1) * Complex{table(tables.between_re + entry), table(tables.between_im + entry)};
+        return read(along_rows.back(), r)(n2, k1) *
+               Complex{table(tables.between_re + entry), table(tables.between_im + entry)};
     };
-    const std::vector<Func> along_columns = transform(twisted, shape.column_radices, table, tables.columns, "columns", r);
+    const std::vector<Func> along_columns =
+        transform(twisted, shape.column_radices, table, tables.columns, "columns", r);
     const Func last = along_columns.back();
     RDom k1(0, shape.rows, 0, shape.columns, "k1");
     spectrum(i, r) = Tuple(undef<float>(), undef<float>());
     spectrum(k1.x + shape.rows * k1.y, r) = Tuple(last(k1.x, k1.y, r)[0], last(k1.x, k1.y, r)[1]);
     spectrum(points, r) = Tuple(spectrum(0, r)[0], spectrum(0, r)[1]);
     // X(k) = E + w·O with E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i.
-    const Complex z = {spectrum(i, r)[0], spectrum(i, r)[1]}, mirror = {spectrum(points - i, r)[0], -spectrum(points - i, r)[1]};
+    const Complex z = {spectrum(i, r)[0], spectrum(i, r)[1]},
+                  mirror = {spectrum(points - i, r)[0], -spectrum(points - i, r)[1]};
     const Complex even = z + mirror, difference = z - mirror, odd = {difference.im, -difference.re};
     const Complex x = even + odd * Complex{table(tables.split_re + i), table(tables.split_im + i)};
     const Expr power = select(i < bins, 0.25f * (x.re * x.re + x.im * x.im), 0.0f);
@@ -120,7 +130,10 @@ static void build_frame_power(KernelBuilder &k) {
     schedule(along_rows, shape.columns, shape.rows);
     schedule(along_columns, shape.rows, shape.columns);
     spectrum.compute_at(y, r);
-    spectrum.update(0).allow_race_conditions().reorder(k1.x, k1.y, r).vectorize(k1.x, std::min(vec, shape.rows));
+    spectrum.update(0)
+        .allow_race_conditions()
+        .reorder(k1.x, k1.y, r)
+        .vectorize(k1.x, std::min(vec, shape.rows));
     spectrum.update(1).unscheduled();
     store(spectrum, int64_t{8} * (points + 32));
     k.output(y, y_shape);

@@ -1,25 +1,35 @@
-// The contract between the compiler, which asks for kernels, the schedules, which write them, and the runtime, which calls them.
+// The contract between the compiler, which asks for kernels, the schedules, which write them, and the
+// runtime, which calls them.
 //
-// A kernel is one Halide pipeline with static shapes for one target. It is named by its *specification*: canonical JSON text,
+// A kernel is one Halide pipeline with static shapes for one target. It is named by its *specification*:
+// canonical JSON text,
 //     {"kernel":"linear","params":{"in":96,"out":192,"rows":1},"epilogue":[{"op":"gelu"}]}
 // Equal specifications are equal kernels: that is how identical layers share code and how the cache finds it.
 //
 // Conventions every kernel keeps:
-// - Activations are float32 rows: [row = time][channel], channels innermost. A row of C channels has stride pad(C) elements: C rounded up to 16, except that
-//   C == 1 stays 1. A (frequency F, channel C) value has rows of F·pad(C). Lanes beyond C are written as zero and may be read. The padding is the same on every
-//   target, so state and weights have one layout.
+// - Activations are float32 rows: [row = time][channel], channels innermost. A row of C channels has stride
+// pad(C) elements: C rounded up to 16, except that
+//   C == 1 stays 1. A (frequency F, channel C) value has rows of F·pad(C). Lanes beyond C are written as zero
+//   and may be read. The padding is the same on every target, so state and weights have one layout.
 // - Halide dimension 0 is the innermost. All mins are 0, all extents and strides static.
-// - The function is `int f(void **args)` (Halide's argv form, symbol `<symbol>_argv`); args[i] is a halide_buffer_t* or int32_t*, args[0] is void** user context ->
-//   Scratch* = struct { char *base; uint64_t size, used; }: base 64-byte aligned, size at least the kernel's scratch_bytes, used 0 between calls.
-// - Argument order (after the context): inputs, weights, operands of the epilogue in order, scalars, then outputs and in-outs as declared.
-// - An in-out argument is state that the kernel updates where it lies. It may have a dimension of stride 0 (another element of the same pass goes along it);
+// - The function is `int f(void **args)` (Halide's argv form, symbol `<symbol>_argv`); args[i] is a
+// halide_buffer_t* or int32_t*, args[0] is void** user context ->
+//   Scratch* = struct { char *base; uint64_t size, used; }: base 64-byte aligned, size at least the kernel's
+//   scratch_bytes, used 0 between calls.
+// - Argument order (after the context): inputs, weights, operands of the epilogue in order, scalars, then
+// outputs and in-outs as declared.
+// - An in-out argument is state that the kernel updates where it lies. It may have a dimension of stride 0
+// (another element of the same pass goes along it);
 //   no two arguments of a kernel share memory.
-// - A scalar is an int32 whose whole range the signature states: 0 … high, multiples of `multiple`. The schedule derives it from its own indices, so a plan
+// - A scalar is an int32 whose whole range the signature states: 0 … high, multiples of `multiple`. The
+// schedule derives it from its own indices, so a plan
 //   can be held against it without knowing the kernel. Kernels clamp a scalar before they address with it.
-// - A *ring* is a buffer of `ring` rows in which the reader finds its newest row at `position + rows − 1` and older ones before it, modulo `ring`. Every firing
-//   writes `rows` rows in one piece (position + rows ≤ ring), so only the history wraps. A whole sequence is a ring that is written once: its history rows are
-//   zero. `ring` ≥ rows + history.
-// - No undefined symbols but halide_malloc, halide_free, memset and memcpy (compiler/emit/scratch_shim.c supplies them in the image), no libm, no parallel loops, no float division by a possible zero.
+// - A *ring* is a buffer of `ring` rows in which the reader finds its newest row at `position + rows − 1` and
+// older ones before it, modulo `ring`. Every firing
+//   writes `rows` rows in one piece (position + rows ≤ ring), so only the history wraps. A whole sequence is
+//   a ring that is written once: its history rows are zero. `ring` ≥ rows + history.
+// - No undefined symbols but halide_malloc, halide_free, memset and memcpy (compiler/emit/scratch_shim.c
+// supplies them in the image), no libm, no parallel loops, no float division by a possible zero.
 #pragma once
 #include "formats/base/elem.h"
 #include <cstdint>
@@ -42,12 +52,14 @@ struct KernelArg {
     Elem elem = Elem::f32;
     std::vector<Dim> dims;  // empty for scalars
     uint16_t alignment = 0; // bytes the code assumes of the first element's address; 0: that of the element
-    // Scalars: the kernel accepts multiples of `multiple` from 0 to `high`, and nothing else. Stated by the schedule, from what its indices allow.
+    // Scalars: the kernel accepts multiples of `multiple` from 0 to `high`, and nothing else. Stated by the
+    // schedule, from what its indices allow.
     int32_t high = 0;
     int32_t multiple = 1;
 };
 
-// What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so it cannot disagree with the code.
+// What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so it cannot
+// disagree with the code.
 struct Signature {
     std::vector<KernelArg> args; // without the user context
     uint64_t scratch_bytes = 0;  // upper bound of what halide_malloc hands out at once
@@ -55,6 +67,8 @@ struct Signature {
 
 inline constexpr const char *epilogue_sum = "add"; // the epilogue that adds an operand of the result's shape
 inline constexpr uint32_t lanes = 16;
-inline constexpr uint32_t pad(uint32_t channels) { return channels == 1 ? 1 : (channels + lanes - 1) / lanes * lanes; }
+inline constexpr uint32_t pad(uint32_t channels) {
+    return channels == 1 ? 1 : (channels + lanes - 1) / lanes * lanes;
+}
 
 } // namespace longwave::schedules

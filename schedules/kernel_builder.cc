@@ -8,7 +8,8 @@ using namespace Halide;
 namespace {
 
 void constrain(OutputImageParam buffer, const Shape &shape) {
-    for (size_t i = 0; i < shape.size(); i++) buffer.dim(i).set_bounds(0, static_cast<int>(shape[i].extent)).set_stride(shape[i].stride);
+    for (size_t i = 0; i < shape.size(); i++)
+        buffer.dim(i).set_bounds(0, static_cast<int>(shape[i].extent)).set_stride(shape[i].stride);
 }
 
 } // namespace
@@ -23,23 +24,32 @@ Shape dense(const std::vector<int> &extents) {
     return shape;
 }
 
-KernelBuilder::KernelBuilder(const std::string &kernel, const nlohmann::json &spec, const targets::Target &target_)
-    : params(kernel, spec.contains("params") ? spec.at("params") : spec), target(target_), kernel_(kernel), spec_(spec) {
+KernelBuilder::KernelBuilder(const std::string &kernel, const nlohmann::json &spec,
+                             const targets::Target &target_)
+    : params(kernel, spec.contains("params") ? spec.at("params") : spec), target(target_), kernel_(kernel),
+      spec_(spec) {
     params.require(spec.contains("params"), "the specification has no params");
     for (const auto &[key, value] : spec.items())
-        params.require(key == "kernel" || key == "params" || key == "epilogue", "unknown key '" + key + "' in the specification");
-    params.require(!spec.contains("epilogue") || spec.at("epilogue").is_array(), "'epilogue' must be an array");
+        params.require(key == "kernel" || key == "params" || key == "epilogue",
+                       "unknown key '" + key + "' in the specification");
+    params.require(!spec.contains("epilogue") || spec.at("epilogue").is_array(),
+                   "'epilogue' must be an array");
 }
 
-ImageParam KernelBuilder::add(std::vector<ImageParam> &list, const std::string &name, const Shape &shape, Type type) {
+ImageParam KernelBuilder::add(std::vector<ImageParam> &list, const std::string &name, const Shape &shape,
+                              Type type) {
     ImageParam buffer(type, static_cast<int>(shape.size()), name);
     constrain(buffer, shape);
     list.push_back(buffer);
     return buffer;
 }
 
-ImageParam KernelBuilder::input(const std::string &name, const Shape &shape, Type type) { return add(inputs_, name, shape, type); }
-ImageParam KernelBuilder::weight(const std::string &name, const Shape &shape, Type type) { return add(weights_, name, shape, type); }
+ImageParam KernelBuilder::input(const std::string &name, const Shape &shape, Type type) {
+    return add(inputs_, name, shape, type);
+}
+ImageParam KernelBuilder::weight(const std::string &name, const Shape &shape, Type type) {
+    return add(weights_, name, shape, type);
+}
 
 Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
     params.require(high >= 0 && multiple >= 1 && high % multiple == 0, "scalar '" + name + "' has no value");
@@ -48,9 +58,7 @@ Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
     return multiple == 1 ? value : value / multiple * multiple;
 }
 
-void KernelBuilder::no_epilogue() const {
-    params.require(!has_epilogue(), "this kernel takes no epilogue");
-}
+void KernelBuilder::no_epilogue() const { params.require(!has_epilogue(), "this kernel takes no epilogue"); }
 
 KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
     struct Step {
@@ -68,18 +76,21 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
         if (step.op->param) step.param = static_cast<float>(own.real(step.op->param, 0, 1e30));
         own.finish();
         for (const char *name : step.op->operands)
-            step.operands.push_back(add(operands_, std::string(name) + "_" + number, step.op->kind == Operands::row ? row : shape, Float(32)));
+            step.operands.push_back(add(operands_, std::string(name) + "_" + number,
+                                        step.op->kind == Operands::row ? row : shape, Float(32)));
         moves_zero = moves_zero || step.op->moves_zero;
         steps.push_back(step);
     }
     const bool mask = moves_zero && valid < static_cast<int>(shape[0].extent);
-    const int group = static_cast<int>(pad(static_cast<uint32_t>(valid))); // dimension 0 may hold several padded groups
+    const int group =
+        static_cast<int>(pad(static_cast<uint32_t>(valid))); // dimension 0 may hold several padded groups
     const bool grouped = group < static_cast<int>(shape[0].extent);
     return [steps, mask, valid, group, grouped](Expr value, const std::vector<Expr> &at) {
         const std::vector<Expr> at_row(at.begin(), at.end() - 1);
         for (const Step &step : steps) {
             std::vector<Expr> operands;
-            for (const ImageParam &operand : step.operands) operands.push_back(operand(step.op->kind == Operands::row ? at_row : at));
+            for (const ImageParam &operand : step.operands)
+                operands.push_back(operand(step.op->kind == Operands::row ? at_row : at));
             value = step.op->apply(value, operands, step.param);
         }
         return mask ? select((grouped ? at[0] % group : at[0]) < valid, value, 0.0f) : value;
@@ -92,7 +103,8 @@ KernelBuilder::Epilogue KernelBuilder::tile_epilogue(const Shape &shape, int cha
         Params own(kernel_ + ": epilogue", entry);
         const PointwiseOp &op = pointwise_op(own);
         params.require(!padded || !op.moves_zero,
-                       std::string("epilogue '") + op.name + "' needs channels to be a multiple of 16 here; use a pointwise kernel");
+                       std::string("epilogue '") + op.name +
+                           "' needs channels to be a multiple of 16 here; use a pointwise kernel");
     }
     return epilogue(shape, static_cast<int>(shape[0].extent));
 }
@@ -104,11 +116,14 @@ void KernelBuilder::outputs(Func f, const std::vector<Output> &list) {
     for (size_t i = 0; i < list.size(); i++) {
         if (list[i].kind == ArgKind::inout) {
             const auto *call = pure[i].as<Internal::Call>();
-            params.require(call && call->is_intrinsic(Internal::Call::undef), "internal: '" + list[i].name + "' would be overwritten");
+            params.require(call && call->is_intrinsic(Internal::Call::undef),
+                           "internal: '" + list[i].name + "' would be overwritten");
         }
-        OutputImageParam buffer = buffers[i]; // Halide gives all elements the extents of the first; only strides are their own
+        OutputImageParam buffer =
+            buffers[i]; // Halide gives all elements the extents of the first; only strides are their own
         if (i == 0) constrain(buffer, list[i].shape);
-        for (size_t d = 0; d < list[i].shape.size(); d++) buffer.dim(static_cast<int>(d)).set_stride(list[i].shape[d].stride);
+        for (size_t d = 0; d < list[i].shape.size(); d++)
+            buffer.dim(static_cast<int>(d)).set_stride(list[i].shape[d].stride);
         output_buffers_.push_back({list[i], f.types()[i], buffer});
     }
     outputs_.push_back(f);

@@ -1,4 +1,5 @@
-// What a schedule file writes into: it asks for params, declares arguments with their static shapes, applies the epilogue and names the outputs.
+// What a schedule file writes into: it asks for params, declares arguments with their static shapes, applies
+// the epilogue and names the outputs.
 #pragma once
 #include "schedules/kernel.h"
 #include "schedules/params.h"
@@ -19,31 +20,38 @@ public:
 
     Params params;
     const targets::Target &target;
-    nlohmann::json structures; // of transforms, instead of the built-in ones (long_conv_transform.h); null: built-in
+    // of transforms, instead of the built-in ones (long_conv_transform.h); null: built-in
+    nlohmann::json structures;
 
-    Halide::ImageParam input(const std::string &name, const Shape &shape, Halide::Type type = Halide::Float(32));
-    Halide::ImageParam weight(const std::string &name, const Shape &shape, Halide::Type type = Halide::Float(32));
-    // An int32 that the kernel accepts from 0 to `high` in steps of `multiple`. The expression is clamped to that, so that an index made of it stays inside.
+    Halide::ImageParam input(const std::string &name, const Shape &shape,
+                             Halide::Type type = Halide::Float(32));
+    Halide::ImageParam weight(const std::string &name, const Shape &shape,
+                              Halide::Type type = Halide::Float(32));
+    // An int32 that the kernel accepts from 0 to `high` in steps of `multiple`. The expression is clamped to
+    // that, so that an index made of it stays inside.
     Halide::Expr scalar(const std::string &name, int high, int multiple = 1);
 
-    // Declares the operands of the epilogue chain and returns the function that applies it to the value at some coordinates of the output. The last
-    // dimension of `shape` is the rows. In each padded group of dimension 0 the lanes from `valid` on become
-    // zero when the chain could make them something else.
+    // Declares the operands of the epilogue chain and returns the function that applies it to the value at
+    // some coordinates of the output. The last dimension of `shape` is the rows. In each padded group of
+    // dimension 0 the lanes from `valid` on become zero when the chain could make them something else.
     using Epilogue = std::function<Halide::Expr(Halide::Expr value, const std::vector<Halide::Expr> &at)>;
     Epilogue epilogue(const Shape &shape, int valid);
-    Halide::Expr epilogue(Halide::Expr value, const std::vector<Halide::Expr> &at, const Shape &shape, int valid) {
+    Halide::Expr epilogue(Halide::Expr value, const std::vector<Halide::Expr> &at, const Shape &shape,
+                          int valid) {
         return epilogue(shape, valid)(value, at);
     }
-    // The same for a tile of channels: which lanes are valid is not known, so a chain that would need to know is refused.
+    // The same for a tile of channels: which lanes are valid is not known, so a chain that would need to know
+    // is refused.
     Epilogue tile_epilogue(const Shape &shape, int channels);
     void no_epilogue() const;
     bool has_epilogue() const { return spec_.contains("epilogue") && !spec_.at("epilogue").empty(); }
 
-    // The arguments that a Func writes, one for each element of its tuple. In-out: state that the updates of the Func read and write in place. The pure
-    // definition of such an element is undef, which stores nothing, so the first update finds what the caller left. An input on the same memory would be
-    // unsound: Halide tells LLVM that arguments do not overlap.
-    // An update that reads an element writes it in the same definition only where Halide sees the read: outside of calls (exp, strict_float, …). A read that
-    // is hidden in a call may come after the store.
+    // The arguments that a Func writes, one for each element of its tuple. In-out: state that the updates of
+    // the Func read and write in place. The pure definition of such an element is undef, which stores
+    // nothing, so the first update finds what the caller left. An input on the same memory would be unsound:
+    // Halide tells LLVM that arguments do not overlap. An update that reads an element writes it in the same
+    // definition only where Halide sees the read: outside of calls (exp, strict_float, …). A read that is
+    // hidden in a call may come after the store.
     struct Output {
         std::string name;
         Shape shape; // a dimension the element does not depend on has stride 0; never vectorise that one
@@ -71,7 +79,8 @@ public:
     const std::vector<OutputBuffer> &output_buffers() const { return output_buffers_; }
 
 private:
-    Halide::ImageParam add(std::vector<Halide::ImageParam> &list, const std::string &name, const Shape &shape, Halide::Type type);
+    Halide::ImageParam add(std::vector<Halide::ImageParam> &list, const std::string &name, const Shape &shape,
+                           Halide::Type type);
 
     std::string kernel_;
     const nlohmann::json &spec_;
@@ -89,7 +98,8 @@ int divisor_at_most(int n, int limit);
 // Where row `index` of a ring lies when index is in [-ring, ring).
 Halide::Expr wrapped(const Halide::Expr &index, int ring);
 
-// Storage rule of every intermediate: small ones in the stack frame, the others in the caller's scratch. `bytes` is what the whole Func holds.
+// Storage rule of every intermediate: small ones in the stack frame, the others in the caller's scratch.
+// `bytes` is what the whole Func holds.
 void store(Halide::Func f, int64_t bytes);
 
 } // namespace longwave::schedules

@@ -1,5 +1,5 @@
-// longwave-kgen: one kernel specification in, one object file and its signature out. One process per kernel, because names and therefore bytes
-// of Halide's output depend on what the same process compiled before.
+// longwave-kgen: one kernel specification in, one object file and its signature out. One process per kernel,
+// because names and therefore bytes of Halide's output depend on what the same process compiled before.
 #include "schedules/lowered.h"
 #include "schedules/registry.h"
 #include <cstdio>
@@ -16,7 +16,8 @@ struct Options {
 
 int usage(const std::string &problem) {
     std::cerr << "longwave-kgen: " << problem
-              << "\nusage: longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o [--statement OUT.stmt] [--structures FILE.json]\n";
+              << "\nusage: longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o [--statement "
+                 "OUT.stmt] [--structures FILE.json]\n";
     return 2;
 }
 
@@ -35,8 +36,10 @@ std::string parse(int argc, char **argv, Options &options) {
         if (++i == argc) return "option '" + flag + "' needs a value";
         *value = argv[i];
     }
-    if (options.spec.empty() || options.target.empty() || options.out.empty()) return "--spec, --target and -o are needed";
-    if (options.out.size() < 3 || options.out.substr(options.out.size() - 2) != ".o") return "the output must be named *.o";
+    if (options.spec.empty() || options.target.empty() || options.out.empty())
+        return "--spec, --target and -o are needed";
+    if (options.out.size() < 3 || options.out.substr(options.out.size() - 2) != ".o")
+        return "the output must be named *.o";
     return {};
 }
 
@@ -59,7 +62,8 @@ void compile(const Options &options) {
     builder.finish();
 
     const Halide::Module module = schedules::with_unaligned_arguments(builder.pipeline().compile_to_module(
-        builder.arguments(), options.symbol, Halide::Target(target->halide), Halide::LinkageType::ExternalPlusArgv));
+        builder.arguments(), options.symbol, Halide::Target(target->halide),
+        Halide::LinkageType::ExternalPlusArgv));
     const uint64_t scratch = schedules::scratch_bytes(name, module);
     std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, options.out}};
     if (!options.statement.empty()) files[Halide::OutputFileType::stmt] = options.statement;

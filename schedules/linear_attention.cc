@@ -1,7 +1,9 @@
-// linear_attention: causal linear attention, o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ v_τᵀ, a matrix S of dk × dv for each head. S stays where it lies and is
-// updated there: one row a call (linear_attention_step) or several (linear_attention_chunk), on the same state in any order.
+// linear_attention: causal linear attention, o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ v_τᵀ, a matrix S of dk ×
+// dv for each head. S stays where it lies and is updated there: one row a call (linear_attention_step) or
+// several (linear_attention_chunk), on the same state in any order.
 //
-// S grows with every row, so it is kept as two floats, high + low: high is what products use, low what rounding took from it.
+// S grows with every row, so it is kept as two floats, high + low: high is what products use, low what
+// rounding took from it.
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -10,24 +12,28 @@ using namespace Halide;
 
 namespace {
 
-// Values are P(heads·dv) lanes, cut into tiles. Where 16 divides dv, a tile belongs to one head and its keys are scalars to its lanes; where not, each lane
-// looks up its head. S is [tile lanes, dk, tiles], so that a pass over a tile reads memory as a stream.
+// Values are P(heads·dv) lanes, cut into tiles. Where 16 divides dv, a tile belongs to one head and its keys
+// are scalars to its lanes; where not, each lane looks up its head. S is [tile lanes, dk, tiles], so that a
+// pass over a tile reads memory as a stream.
 class Attention {
 public:
     Attention(KernelBuilder &builder, int rows_);
 
-    // The Func of S and o; its elements are S high, S low, o at (lane, row of S or of time, tile of the group, group).
+    // The Func of S and o; its elements are S high, S low, o at (lane, row of S or of time, tile of the
+    // group, group).
     Func y{"y"};
     Var c{"c"}, i{"i"}, s{"s"}, h{"h"}, t{"t"}, j{"j"}, co{"co"}, ci{"ci"};
     const int rows, heads, dk, dv;
     const bool one_head; // all lanes of a tile belong to one head
-    const int width, tile, groups, tiles; // lanes, lanes of a tile, groups of tiles that share keys, tiles of a group
+    const int width, tile, groups,
+        tiles;     // lanes, lanes of a tile, groups of tiles that share keys, tiles of a group
     const int vec; // lanes of a vector
     ImageParam q, key, v;
 
     Expr head() const { return one_head ? Expr(h) : Expr(min((s * tile + c) / dv, heads - 1)); }
     Tuple only_o(const Expr &value) const { return Tuple(undef<float>(), undef<float>(), value); }
-    // S + p in two floats; |high| ≥ |low + p| but for the first rows, where the sum is exact or its error that of p.
+    // S + p in two floats; |high| ≥ |low + p| but for the first rows, where the sum is exact or its error
+    // that of p.
     struct Sum {
         Expr high, low;
     };
@@ -37,7 +43,9 @@ public:
 
 private:
     KernelBuilder &k_;
-    static int tile_of(int width, int dv) { return width == 1 ? 1 : dv % 64 == 0 ? 64 : dv % 32 == 0 ? 32 : 16; }
+    static int tile_of(int width, int dv) {
+        return width == 1 ? 1 : dv % 64 == 0 ? 64 : dv % 32 == 0 ? 32 : 16;
+    }
     Shape row_shape(const Dim &second) const {
         const auto extent = [](int n) { return static_cast<uint32_t>(n); };
         return {{extent(tile), 1}, second, {extent(tiles), tile}, {extent(groups), tiles * tile}};
@@ -50,11 +58,14 @@ private:
 };
 
 Attention::Attention(KernelBuilder &k, int rows_)
-    : rows(rows_), heads(k.params.integer("heads", 1, 1 << 12)), dk(k.params.integer("dk", 1, 1 << 12)), dv(k.params.integer("dv", 1, 1 << 12)),
-      one_head(heads == 1 || dv % 16 == 0), width(static_cast<int>(pad(static_cast<uint32_t>(heads * dv)))), tile(tile_of(width, dv)),
-      groups(one_head ? heads : 1), tiles(width / tile / groups), vec(std::min(k.target.vector_lanes, tile)), k_(k) {
+    : rows(rows_), heads(k.params.integer("heads", 1, 1 << 12)), dk(k.params.integer("dk", 1, 1 << 12)),
+      dv(k.params.integer("dv", 1, 1 << 12)), one_head(heads == 1 || dv % 16 == 0),
+      width(static_cast<int>(pad(static_cast<uint32_t>(heads * dv)))), tile(tile_of(width, dv)),
+      groups(one_head ? heads : 1), tiles(width / tile / groups), vec(std::min(k.target.vector_lanes, tile)),
+      k_(k) {
     k.no_epilogue();
-    k.params.require(int64_t{width} * dk <= 1 << 28, "'heads', 'dk' and 'dv' make a state of more than 2^28 elements");
+    k.params.require(int64_t{width} * dk <= 1 << 28,
+                     "'heads', 'dk' and 'dv' make a state of more than 2^28 elements");
     q = keys("q");
     key = keys("k");
     v = k.input("v", row_shape({static_cast<uint32_t>(rows), width}));
@@ -69,10 +80,12 @@ Attention::Sum Attention::plus(const Expr &row, const Expr &p) const {
 
 void Attention::outputs(const Dim &o_rows) {
     const Shape state = dense({tile, dk, tiles, groups});
-    k_.outputs(y, {{"S_high", state, ArgKind::inout}, {"S_low", state, ArgKind::inout}, {"o", row_shape(o_rows)}});
+    k_.outputs(
+        y, {{"S_high", state, ArgKind::inout}, {"S_low", state, ArgKind::inout}, {"o", row_shape(o_rows)}});
 }
 
-// As many sums as fill the registers, `across` vectors of lanes by `down` rows: both divide, and the fewer loads the better.
+// As many sums as fill the registers, `across` vectors of lanes by `down` rows: both divide, and the fewer
+// loads the better.
 struct RegisterTile {
     int across = 1, down = 1;
 };
@@ -91,12 +104,14 @@ void build_step(KernelBuilder &k) {
     Attention a(k, 1);
 
     // THE ALGORITHM
-    // One pass over S updates it and sums o, which has no row dimension: every row of S adds to the same element.
+    // One pass over S updates it and sums o, which has no row dimension: every row of S adds to the same
+    // element.
     const Var c = a.c, s = a.s, h = a.h;
     RDom r(0, a.dk, "r");
     const Expr p = a.key(r, 0, a.head()) * a.v(c, 0, s, h);
     const Attention::Sum sum = a.plus(r, p);
-    // The sum again, in plain sight: Halide must see what this element reads of its siblings, and does not look inside strict_float.
+    // The sum again, in plain sight: Halide must see what this element reads of its siblings, and does not
+    // look inside strict_float.
     const Expr now = a.y(c, r, s, h)[0] + (p + a.y(c, r, s, h)[1]);
     a.y(c, 0, s, h) = a.only_o(0.0f);
     a.y(c, r, s, h) = Tuple(sum.high, sum.low, a.y(c, r, s, h)[2] + a.q(r, 0, a.head()) * now);
@@ -104,7 +119,11 @@ void build_step(KernelBuilder &k) {
     // THE SCHEDULE
     a.y.update(0).vectorize(c, a.vec);
     const int block = std::min(a.tile, 4 * a.vec);
-    a.y.update(1).split(c, a.co, a.ci, block).reorder(a.ci, r, a.co, s, h).vectorize(a.ci, a.vec).unroll(a.ci);
+    a.y.update(1)
+        .split(c, a.co, a.ci, block)
+        .reorder(a.ci, r, a.co, s, h)
+        .vectorize(a.ci, a.vec)
+        .unroll(a.ci);
     a.outputs({static_cast<uint32_t>(a.dk), 0});
 }
 
@@ -118,7 +137,8 @@ void build_chunk(KernelBuilder &k) {
     const RegisterTile time = register_tile(vectors, rows, sums), state = register_tile(vectors, a.dk, sums);
 
     // THE ALGORITHM
-    // o = mask(q·kᵀ)·v + q·S row by row of time, then S += kᵀ·v; in-chunk sums are plain float32, of at most 64 terms.
+    // o = mask(q·kᵀ)·v + q·S row by row of time, then S += kᵀ·v; in-chunk sums are plain float32, of at most
+    // 64 terms.
     Func turned("turned"), score("score"), masked("masked"), inside("inside"), increment("increment");
     RDom ri(0, a.dk, "ri"), rj(0, rows, "rj"), rt(0, time.down, 0, rows / time.down, "rt"), rs(0, rows, "rs");
     RDom r(0, time.down, 0, a.dk, 0, rows / time.down, "r"), ru(0, state.down, 0, a.dk / state.down, "ru");
@@ -139,19 +159,50 @@ void build_chunk(KernelBuilder &k) {
 
     // THE SCHEDULE
     const int time_block = time.across * a.vec, state_block = state.across * a.vec;
-    a.y.update(0).split(c, a.co, a.ci, time_block).reorder(a.ci, rt.x, rt.y, a.co, s, h).vectorize(a.ci, a.vec).unroll(a.ci).unroll(rt.x);
-    a.y.update(1).split(c, a.co, a.ci, time_block).reorder(a.ci, r.x, r.y, r.z, a.co, s, h).vectorize(a.ci, a.vec).unroll(a.ci).unroll(r.x);
-    a.y.update(2).split(c, a.co, a.ci, state_block).reorder(a.ci, ru.x, ru.y, a.co, s, h).vectorize(a.ci, a.vec).unroll(a.ci).unroll(ru.x);
-    inside.compute_at(a.y, rt.y).bound_extent(c, time_block).bound_extent(t, time.down).vectorize(c, a.vec).unroll(c).unroll(t);
+    a.y.update(0)
+        .split(c, a.co, a.ci, time_block)
+        .reorder(a.ci, rt.x, rt.y, a.co, s, h)
+        .vectorize(a.ci, a.vec)
+        .unroll(a.ci)
+        .unroll(rt.x);
+    a.y.update(1)
+        .split(c, a.co, a.ci, time_block)
+        .reorder(a.ci, r.x, r.y, r.z, a.co, s, h)
+        .vectorize(a.ci, a.vec)
+        .unroll(a.ci)
+        .unroll(r.x);
+    a.y.update(2)
+        .split(c, a.co, a.ci, state_block)
+        .reorder(a.ci, ru.x, ru.y, a.co, s, h)
+        .vectorize(a.ci, a.vec)
+        .unroll(a.ci)
+        .unroll(ru.x);
+    inside.compute_at(a.y, rt.y)
+        .bound_extent(c, time_block)
+        .bound_extent(t, time.down)
+        .vectorize(c, a.vec)
+        .unroll(c)
+        .unroll(t);
     inside.update().reorder(c, t, rj).vectorize(c, a.vec).unroll(c).unroll(t);
-    increment.compute_at(a.y, ru.y).bound_extent(c, state_block).bound_extent(i, state.down).vectorize(c, a.vec).unroll(c).unroll(i);
+    increment.compute_at(a.y, ru.y)
+        .bound_extent(c, state_block)
+        .bound_extent(i, state.down)
+        .vectorize(c, a.vec)
+        .unroll(c)
+        .unroll(i);
     increment.update().reorder(c, i, rs).vectorize(c, a.vec).unroll(c).unroll(i);
     // Scores of one head at a time, or of all where tiles hold several heads.
-    const int together = a.one_head ? 1 : a.heads, height = divisor_at_most(rows, std::max(1, sums * lanes / columns));
+    const int together = a.one_head ? 1 : a.heads,
+              height = divisor_at_most(rows, std::max(1, sums * lanes / columns));
     masked.compute_at(a.y, h).bound_extent(j, columns).bound_extent(t, rows).bound_extent(n, together);
     masked.split(t, to, ti, height).reorder(j, ti, to, n).vectorize(j, lanes).unroll(j).unroll(ti);
     store(masked, int64_t{4} * columns * rows * together);
-    score.compute_at(masked, to).bound_extent(j, columns).bound_extent(t, height).vectorize(j, lanes).unroll(j).unroll(t);
+    score.compute_at(masked, to)
+        .bound_extent(j, columns)
+        .bound_extent(t, height)
+        .vectorize(j, lanes)
+        .unroll(j)
+        .unroll(t);
     score.update().reorder(j, t, ri).vectorize(j, lanes).unroll(j).unroll(t);
     turned.compute_at(masked, n).bound_extent(j, columns).bound_extent(i, a.dk).vectorize(j, lanes);
     store(turned, int64_t{4} * columns * a.dk);

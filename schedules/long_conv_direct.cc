@@ -6,8 +6,10 @@ namespace longwave::schedules {
 using namespace Halide;
 
 static void build_long_conv_direct(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), copies = k.params.integer_or("copies", 1, 1, 64);
-    const int taps = k.params.integer("taps", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20), ring = k.params.integer("ring", 1, 1 << 24);
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              copies = k.params.integer_or("copies", 1, 1, 64);
+    const int taps = k.params.integer("taps", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20),
+              ring = k.params.integer("ring", 1, 1 << 24);
     k.params.require(ring >= rows + taps - 1, "'ring' must hold rows + taps - 1 rows");
     const int width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, copies, rows});
@@ -17,7 +19,8 @@ static void build_long_conv_direct(KernelBuilder &k) {
 
     const Expr position = k.scalar("position", ring - rows);
 
-    // Sums are taken of chunks of at most 256 taps, so that rounding does not grow with the kernel; the taps that fill no chunk are added one by one.
+    // Sums are taken of chunks of at most 256 taps, so that rounding does not grow with the kernel; the taps
+    // that fill no chunk are added one by one.
     const int vec = dividing_vector(width, k.target.vector_lanes), chunks = (taps + 255) / 256;
     const int parts = chunks > 1  ? 4
                       : rows >= 4 ? divisor_at_most(taps, 4)
@@ -31,7 +34,9 @@ static void build_long_conv_direct(KernelBuilder &k) {
         // THE ALGORITHM for many rows: on a copy without the wrap.
         Func line("line");
         line(c, n) = u(c, wrapped(position + n - (taps - 1), ring));
-        const auto product = [&](const Expr &lag) { return kernel(c, m, lag) * line(c, r - lag + (taps - 1)); };
+        const auto product = [&](const Expr &lag) {
+            return kernel(c, m, lag) * line(c, r - lag + (taps - 1));
+        };
         RDom t(0, parts, 0, steps, "t"), q(0, chunks, "q");
         sum(c, m, r, g) = 0.0f;
         sum(c, m, r, g) += product(g * chunk + t.y * parts + t.x);
@@ -44,7 +49,11 @@ static void build_long_conv_direct(KernelBuilder &k) {
 
         // THE SCHEDULE: a register tile of `block` rows by `parts` taps shares what it reads.
         const int block = std::min(rows, k.target.vector_registers == 32 ? 8 : 4), length = taps - 1 + rows;
-        y.split(c, co, ci, vec).split(r, ro, ri, block, TailStrategy::ShiftInwards).reorder(ci, ri, ro, m, co).vectorize(ci).unroll(ri);
+        y.split(c, co, ci, vec)
+            .split(r, ro, ri, block, TailStrategy::ShiftInwards)
+            .reorder(ci, ri, ro, m, co)
+            .vectorize(ci)
+            .unroll(ri);
         if (chunks > 1) {
             total.compute_at(y, ro).bound_extent(c, vec).bound_extent(r, block).vectorize(c).unroll(r);
             total.update(0).reorder(c, r, m, q).vectorize(c).unroll(r);
@@ -59,7 +68,9 @@ static void build_long_conv_direct(KernelBuilder &k) {
         store(line, int64_t{4} * vec * length);
     } else {
         // THE ALGORITHM for few rows: the parts of a chunk run side by side.
-        const auto product = [&](const Expr &lag) { return kernel(c, m, lag) * u(c, wrapped(position + r - lag, ring)); };
+        const auto product = [&](const Expr &lag) {
+            return kernel(c, m, lag) * u(c, wrapped(position + r - lag, ring));
+        };
         RDom i(0, steps, "i"), q(0, parts, 0, chunks, "q");
         sum(c, p, m, r, g) = 0.0f;
         sum(c, p, m, r, g) += product(g * chunk + i * parts + p);

@@ -1,5 +1,6 @@
-// long_conv_partitioned: one block of a long causal convolution: transform of the block, multiply-accumulate with the spectra of all partitions of the kernel
-// over a ring of past spectra, transform back. The right-angle form needs no zero padding: y = Re z + Im of the previous z.
+// long_conv_partitioned: one block of a long causal convolution: transform of the block, multiply-accumulate
+// with the spectra of all partitions of the kernel over a ring of past spectra, transform back. The
+// right-angle form needs no zero padding: y = Re z + Im of the previous z.
 #include "schedules/long_conv_transform.h"
 #include "schedules/registry.h"
 #include "schedules/twiddles.h"
@@ -9,9 +10,12 @@ namespace longwave::schedules {
 using namespace Halide;
 
 static void build_long_conv_partitioned(KernelBuilder &k) {
-    const int block = k.params.integer("block", 4, 1 << 20), partitions = k.params.integer("partitions", 1, 1 << 16);
-    const int copies = k.params.integer_or("copies", 1, 1, 64), channels = k.params.integer("channels", 1, 1 << 20);
-    k.params.require(!right_angle_radices(static_cast<uint32_t>(block)).empty(), "'block' must be a product of 2, 3 and 5");
+    const int block = k.params.integer("block", 4, 1 << 20),
+              partitions = k.params.integer("partitions", 1, 1 << 16);
+    const int copies = k.params.integer_or("copies", 1, 1, 64),
+              channels = k.params.integer("channels", 1, 1 << 20);
+    k.params.require(!right_angle_radices(static_cast<uint32_t>(block)).empty(),
+                     "'block' must be a product of 2, 3 and 5");
     const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16);
     const auto extent = [](int n) { return static_cast<uint32_t>(n); };
     const Shape y_shape = {{extent(tile), 1}, {extent(copies), row}, {extent(block), copies * row}};
@@ -32,7 +36,8 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo"), vi("vi");
 
     // Outputs are defined by passes too; their lanes are split as those of everything before them.
-    const auto schedule_output = [=](Func f, const std::vector<RVar> &loops, const std::vector<Var> &outside) {
+    const auto schedule_output = [=](Func f, const std::vector<RVar> &loops,
+                                     const std::vector<Var> &outside) {
         std::vector<VarOrRVar> order = {vi};
         order.insert(order.end(), loops.begin(), loops.end());
         order.push_back(vo);
@@ -45,38 +50,51 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     const int first = passes.leading_levels(structure.outer, levels);
     Func newest = transform_buffer("newest", {v, part, p}), a = transform_buffer("a", {v, part, p});
     const Writer to_a = write_buffer(a, vec);
-    const Writer to_newest = [=](const std::vector<Expr> &at, const std::vector<Complex> &x, const std::vector<RVar> &loops) mutable {
+    const Writer to_newest = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                                 const std::vector<RVar> &loops) mutable {
         define_points(newest, at, x);
         schedule_output(newest, loops, {});
     };
     const Reader input = [=](const Expr &position) { return Complex{u(v, position), Expr()}; };
     passes.forward(input, first == levels ? to_newest : to_a, 0, first, block);
-    for (int level = first; level < levels; level++) passes.forward(read_buffer(a), level == levels - 1 ? to_newest : to_a, level, 1, block);
+    for (int level = first; level < levels; level++)
+        passes.forward(read_buffer(a), level == levels - 1 ? to_newest : to_a, level, 1, block);
     if (levels > first) keep_buffer(a, vec, block, newest, vo);
 
-    // 2. z = Σ_q X_{t−q}·K_q: for each position the partitions lie in a row, so that memory is read as a stream.
-    // All lanes of the tile at once, so that every cache line is read once.
+    // 2. z = Σ_q X_{t−q}·K_q: for each position the partitions lie in a row, so that memory is read as a
+    // stream. All lanes of the tile at once, so that every cache line is read once.
     Func sum("sum"), z("z");
-    const int share = divisor_at_most(block, std::max(1, 4 * vec / tile)); // positions whose sums are under way together
-    sum(v, p, m) = Tuple(newest(v, 0, p) * spectrum(v, 0, 0, p, m) - newest(v, 1, p) * spectrum(v, 1, 0, p, m),
-                         newest(v, 0, p) * spectrum(v, 1, 0, p, m) + newest(v, 1, p) * spectrum(v, 0, 0, p, m));
+    const int share =
+        divisor_at_most(block, std::max(1, 4 * vec / tile)); // positions whose sums are under way together
+    sum(v, p, m) =
+        Tuple(newest(v, 0, p) * spectrum(v, 0, 0, p, m) - newest(v, 1, p) * spectrum(v, 1, 0, p, m),
+              newest(v, 0, p) * spectrum(v, 1, 0, p, m) + newest(v, 1, p) * spectrum(v, 0, 0, p, m));
     if (partitions > 1) {
         RDom q(1, partitions - 1, "q");
         const Expr at = wrapped(slot - q, partitions);
-        const Complex x = {past(v, 0, at, p), past(v, 1, at, p)}, h = {spectrum(v, 0, q, p, m), spectrum(v, 1, q, p, m)};
-        sum(v, p, m) = Tuple(sum(v, p, m)[0] + x.re * h.re - x.im * h.im, sum(v, p, m)[1] + x.re * h.im + x.im * h.re);
+        const Complex x = {past(v, 0, at, p), past(v, 1, at, p)},
+                      h = {spectrum(v, 0, q, p, m), spectrum(v, 1, q, p, m)};
+        sum(v, p, m) =
+            Tuple(sum(v, p, m)[0] + x.re * h.re - x.im * h.im, sum(v, p, m)[1] + x.re * h.im + x.im * h.re);
         sum.update().reorder(v, p, q, m).vectorize(v, vec).unroll(v).unroll(p);
     }
     z(v, part, p, m) = select(part == 0, sum(v, p, m)[0], sum(v, p, m)[1]);
     Var po("po"), pi("pi");
-    z.bound(part, 0, 2).split(p, po, pi, share).reorder(v, part, pi, po, m).vectorize(v, vec).unroll(v).unroll(part).unroll(pi);
+    z.bound(part, 0, 2)
+        .split(p, po, pi, share)
+        .reorder(v, part, pi, po, m)
+        .vectorize(v, vec)
+        .unroll(v)
+        .unroll(part)
+        .unroll(pi);
     sum.compute_at(z, po).bound_extent(v, tile).bound_extent(p, share).vectorize(v, vec).unroll(v).unroll(p);
 
     // 3. Back; the imaginary part waits for the next block.
     Func y("y"), b = transform_buffer("b", {v, part, p, m});
     y(v, m, n) = Tuple(undef<float>(), undef<float>());
     const Writer to_b = write_buffer(b, vec);
-    const Writer to_y = [=](const std::vector<Expr> &at, const std::vector<Complex> &x, const std::vector<RVar> &loops) mutable {
+    const Writer to_y = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                            const std::vector<RVar> &loops) mutable {
         const Expr value = gather(real_parts(x)) + tail(v, m, gather(at));
         y(v, m, scatter(at)) = Tuple(epilogue(value, {v, m, gather(at)}), gather(imaginary_parts(x)));
         schedule_output(y, loops, {m});
@@ -90,7 +108,8 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     keep_buffer(z, tile, block, y, m);
     if (levels > first) keep_buffer(b, vec, block, y, vo);
     k.output(newest, {{extent(tile), 1}, {2, tile}, {extent(block), 2 * tile * partitions}});
-    // Not in place: then all points of a group are kept until the last old tail is read, which costs AVX2 (16 registers) 10 to 30 %.
+    // Not in place: then all points of a group are kept until the last old tail is read, which costs AVX2 (16
+    // registers) 10 to 30 %.
     k.outputs(y, {{"y", y_shape}, {"tail_out", tail_shape}});
 }
 

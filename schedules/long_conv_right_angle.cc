@@ -1,5 +1,6 @@
-// long_conv_right_angle: long convolution of whole sequences, causal or two-sided (the spectrum decides), by one complex transform of the sequence's length
-// for each channel, with channels in the lanes. Only u, the spectrum and y leave the cache.
+// long_conv_right_angle: long convolution of whole sequences, causal or two-sided (the spectrum decides), by
+// one complex transform of the sequence's length for each channel, with channels in the lanes. Only u, the
+// spectrum and y leave the cache.
 #include "schedules/long_conv_transform.h"
 #include "schedules/registry.h"
 #include "schedules/twiddles.h"
@@ -12,10 +13,13 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
     const int length = k.params.integer("length", 4, 1 << 22), rows = k.params.integer("rows", 1, 1 << 22),
               copies = k.params.integer_or("copies", 1, 1, 64);
     const int channels = k.params.integer("channels", 1, 1 << 20);
-    k.params.require(!right_angle_radices(static_cast<uint32_t>(length)).empty(), "'length' must be a product of 2, 3 and 5");
+    k.params.require(!right_angle_radices(static_cast<uint32_t>(length)).empty(),
+                     "'length' must be a product of 2, 3 and 5");
     k.params.require(rows <= length, "'rows' must not exceed length");
     const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16);
-    const Shape y_shape = {{static_cast<uint32_t>(tile), 1}, {static_cast<uint32_t>(copies), row}, {static_cast<uint32_t>(rows), copies * row}};
+    const Shape y_shape = {{static_cast<uint32_t>(tile), 1},
+                           {static_cast<uint32_t>(copies), row},
+                           {static_cast<uint32_t>(rows), copies * row}};
 
     ImageParam u = k.input("u", {{static_cast<uint32_t>(tile), 1}, {static_cast<uint32_t>(rows), row}});
     ImageParam spectrum = k.weight("spectrum", dense({tile, 2, length, copies}));
@@ -23,9 +27,10 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
 
     // THE ALGORITHM
-    // Re of the inverse transform of U·K; see twiddles.h. Passes over the one buffer `a`; the last level forward, the product and the first level back are one
-    // pass. Several copies share the forward transform: then the product starts the way back of each copy, in its own buffer `b`.
-    // THE SCHEDULE is that of the passes (long_conv_transform.h): `vec` lanes at a time go through everything.
+    // Re of the inverse transform of U·K; see twiddles.h. Passes over the one buffer `a`; the last level
+    // forward, the product and the first level back are one pass. Several copies share the forward transform:
+    // then the product starts the way back of each copy, in its own buffer `b`. THE SCHEDULE is that of the
+    // passes (long_conv_transform.h): `vec` lanes at a time go through everything.
     const RightAngle transform(length, Float(32), [&](Expr i) { return Expr(table(i)); });
     const TransformPasses passes(transform);
     const TransformStructure structure = transform_structure(k, length, tile);
@@ -36,8 +41,11 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
     const Reader input = [=](const Expr &position) { return Complex{u(v, position), Expr()}; };
     const bool shared = copies > 1;
     const Expr copy = shared ? Expr(m) : Expr(0);
-    const Reader kernel = [=](const Expr &position) { return Complex{spectrum(v, 0, position, copy), spectrum(v, 1, position, copy)}; };
-    const Writer output = [=](const std::vector<Expr> &at, const std::vector<Complex> &x, const std::vector<RVar> &loops) mutable {
+    const Reader kernel = [=](const Expr &position) {
+        return Complex{spectrum(v, 0, position, copy), spectrum(v, 1, position, copy)};
+    };
+    const Writer output = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                              const std::vector<RVar> &loops) mutable {
         y(v, m, scatter(at)) = epilogue(gather(real_parts(x)), {v, m, gather(at)});
         std::vector<VarOrRVar> order = {vi};
         order.insert(order.end(), loops.begin(), loops.end());
@@ -51,14 +59,22 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
     } else {
         const int first = passes.leading_levels(structure.outer, separate);
         passes.forward(input, to_a, 0, first, rows);
-        for (int level = first; level < separate; level++) passes.forward(read_buffer(a), to_a, level, 1, rows);
+        for (int level = first; level < separate; level++)
+            passes.forward(read_buffer(a), to_a, level, 1, rows);
         if (!shared) passes.middle(read_buffer(a), kernel, to_a, length);
-        const Reader product = [=](const Expr &position) { return read_buffer(a)(position) * kernel(position); };
+        const Reader product = [=](const Expr &position) {
+            return read_buffer(a)(position) * kernel(position);
+        };
         for (int level = separate - 1; level >= first; level--) {
-            const Reader from = !shared ? read_buffer(a) : level == separate - 1 ? product : read_buffer(b, {m});
+            const Reader from = !shared                 ? read_buffer(a)
+                                : level == separate - 1 ? product
+                                                        : read_buffer(b, {m});
             passes.inverse(from, shared ? to_b : to_a, level, 1, rows);
         }
-        passes.inverse(!shared ? read_buffer(a) : first == separate ? product : read_buffer(b, {m}), output, 0, first, rows);
+        passes.inverse(!shared             ? read_buffer(a)
+                       : first == separate ? product
+                                           : read_buffer(b, {m}),
+                       output, 0, first, rows);
         keep_buffer(a, vec, length, y, vo);
         if (shared && first < separate) keep_buffer(b, vec, length, y, m);
     }

@@ -11,7 +11,8 @@ const char *const structures_json =
 #include "long_conv_structures.inc"
     ;
 
-// Ranges of x in which the same number of points x, x + step, x + 2·step, … lies inside `rows`: one, or two when rows ends within a step.
+// Ranges of x in which the same number of points x, x + step, x + 2·step, … lies inside `rows`: one, or two
+// when rows ends within a step.
 struct PointRange {
     int x_min, x_extent, points;
 };
@@ -23,8 +24,9 @@ std::vector<PointRange> point_ranges(int rows, int step) {
     return ranges;
 }
 
-// Drops the points outside `rows`. A definition cannot store a point for some x only, and two definitions would compute everything before them twice. So a point
-// that lies inside for some x goes first and, where it lies outside, to the place of its neighbour, which is stored after it.
+// Drops the points outside `rows`. A definition cannot store a point for some x only, and two definitions
+// would compute everything before them twice. So a point that lies inside for some x goes first and, where it
+// lies outside, to the place of its neighbour, which is stored after it.
 void drop_outside(int rows, int step, const Expr &x_var, std::vector<Expr> &at, std::vector<Complex> &x) {
     const int whole = rows / step, rest = rows - whole * step;
     at.resize(whole + (rest > 0));
@@ -42,7 +44,8 @@ TransformStructure transform_structure(const KernelBuilder &k, int length, int t
     TransformStructure structure;
     structure.vec = k.target.vector_lanes;
     if (all.contains(k.target.name)) {
-        for (const nlohmann::json &row : all.at(k.target.name).at("structures")) { // ascending lengths: the first that is long enough
+        for (const nlohmann::json &row :
+             all.at(k.target.name).at("structures")) { // ascending lengths: the first that is long enough
             structure = {row.at("vec"), row.at("outer")};
             if (length <= row.at("up_to").get<int>()) break;
         }
@@ -67,8 +70,10 @@ void TransformPasses::middle(const Reader &in, const Reader &spectrum, const Wri
     pass(Step::middle, in, &spectrum, out, levels() - 1, 1, rows);
 }
 
-void TransformPasses::pass(Step kind, const Reader &in, const Reader *spectrum, const Writer &out, int level, int count, int rows) const {
-    const int size = length(level), points = size / length(level + count), step = size / points, blocks = length() / size;
+void TransformPasses::pass(Step kind, const Reader &in, const Reader *spectrum, const Writer &out, int level,
+                           int count, int rows) const {
+    const int size = length(level), points = size / length(level + count), step = size / points,
+              blocks = length() / size;
     const bool partial = blocks == 1 && rows < size; // time ends within the transform
     std::vector<PointRange> ranges = {{0, step, points}};
     if (partial && kind == Step::forward) ranges = point_ranges(rows, step);
@@ -126,7 +131,8 @@ void define_points(Func f, const std::vector<Expr> &at, const std::vector<Comple
 }
 
 Writer write_buffer(Func f, int vec) {
-    return [f, vec](const std::vector<Expr> &at, const std::vector<Complex> &x, const std::vector<RVar> &loops) mutable {
+    return [f, vec](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                    const std::vector<RVar> &loops) mutable {
         define_points(f, at, x);
         const std::vector<Var> vars = f.args();
         std::vector<VarOrRVar> order = {vars[0]};
@@ -138,7 +144,10 @@ Writer write_buffer(Func f, int vec) {
 
 void keep_buffer(Func f, int vec, int positions, Func consumer, Var loop) {
     const std::vector<Var> vars = f.args();
-    f.compute_at(consumer, loop).bound_extent(vars[0], vec).bound_extent(vars[1], 2).bound_extent(vars[2], positions);
+    f.compute_at(consumer, loop)
+        .bound_extent(vars[0], vec)
+        .bound_extent(vars[1], 2)
+        .bound_extent(vars[2], positions);
     store(f, int64_t{8} * vec * positions);
 }
 

@@ -1,22 +1,26 @@
-// What the transform kernels share: the passes of a right-angle transform as update definitions that gather the points of one group of butterflies, transform
-// them in registers and scatter the results.
+// What the transform kernels share: the passes of a right-angle transform as update definitions that gather
+// the points of one group of butterflies, transform them in registers and scatter the results.
 #pragma once
 #include "schedules/butterfly.h"
 #include "schedules/kernel_builder.h"
 
 namespace longwave::schedules {
 
-// How a transform runs on a target: data in long_conv/<target>.json, by length. Passes go one after the other over one buffer that holds the whole transform.
+// How a transform runs on a target: data in long_conv/<target>.json, by length. Passes go one after the other
+// over one buffer that holds the whole transform.
 struct TransformStructure {
     int vec = 16;  // lanes that go through a whole transform together
-    int outer = 4; // most points of the outermost pass, whose twiddles are constants of the code; the others have one level each
+    int outer = 4; // most points of the outermost pass, whose twiddles are constants of the code; the others
+                   // have one level each
 };
 TransformStructure transform_structure(const KernelBuilder &k, int length, int tile);
 
 // The value at a position.
 using Reader = std::function<Complex(const Halide::Expr &position)>;
-// Defines an output at the positions of a group (the values may hold expressions of `at`) and schedules that definition; `loops` run over the groups.
-using Writer = std::function<void(const std::vector<Halide::Expr> &at, const std::vector<Complex> &x, const std::vector<Halide::RVar> &loops)>;
+// Defines an output at the positions of a group (the values may hold expressions of `at`) and schedules that
+// definition; `loops` run over the groups.
+using Writer = std::function<void(const std::vector<Halide::Expr> &at, const std::vector<Complex> &x,
+                                  const std::vector<Halide::RVar> &loops)>;
 
 // The passes of one transform.
 class TransformPasses {
@@ -24,7 +28,9 @@ public:
     explicit TransformPasses(const RightAngle &transform) : transform_(transform) {}
 
     int levels() const { return static_cast<int>(transform_.radices().size()); }
-    int length(int level = 0) const { return transform_.blocks(levels()) / transform_.blocks(level); } // of a block of that level
+    int length(int level = 0) const {
+        return transform_.blocks(levels()) / transform_.blocks(level);
+    } // of a block of that level
     // As many levels from the first on, at most `most`, as make no more than `limit` points; at least one.
     int leading_levels(int limit, int most) const;
 
@@ -37,12 +43,14 @@ public:
 
 private:
     enum class Step { forward, middle, inverse };
-    void pass(Step step, const Reader &in, const Reader *spectrum, const Writer &out, int level, int count, int rows) const;
+    void pass(Step step, const Reader &in, const Reader *spectrum, const Writer &out, int level, int count,
+              int rows) const;
 
     const RightAngle &transform_;
 };
 
-// Buffers of complex values between passes: (lane, part, position, rest…), the two parts of a value beside each other.
+// Buffers of complex values between passes: (lane, part, position, rest…), the two parts of a value beside
+// each other.
 Halide::Func transform_buffer(const std::string &name, const std::vector<Halide::Var> &vars);
 Reader read_buffer(Halide::Func f, const std::vector<Halide::Expr> &rest = {});
 Writer write_buffer(Halide::Func f, int vec);

@@ -7,7 +7,8 @@ using namespace Halide;
 
 namespace {
 
-constexpr int64_t block_overhead = 320;           // header, footer, alignment and the padding Halide adds to each heap allocation
+constexpr int64_t block_overhead =
+    320; // header, footer, alignment and the padding Halide adds to each heap allocation
 constexpr int64_t stack_limit = 16 * 1024;        // bytes of intermediates in a frame
 constexpr int64_t halide_stack_limit = 16 * 1024; // larger ones go to the heap by themselves
 
@@ -22,10 +23,12 @@ private:
         int64_t bytes = op->type.bytes();
         for (const Expr &extent : op->extents) {
             const auto constant = Internal::as_const_int(Internal::simplify(extent));
-            if (!constant) throw SpecError(kernel_ + ": intermediate '" + op->name + "' has no constant size");
+            if (!constant)
+                throw SpecError(kernel_ + ": intermediate '" + op->name + "' has no constant size");
             bytes *= *constant;
         }
-        if (op->memory_type == MemoryType::Heap || (op->memory_type != MemoryType::Register && bytes > halide_stack_limit)) {
+        if (op->memory_type == MemoryType::Heap ||
+            (op->memory_type != MemoryType::Register && bytes > halide_stack_limit)) {
             heap += (bytes + block_overhead + 63) / 64 * 64;
         } else {
             stack += bytes;
@@ -45,7 +48,8 @@ class UnalignedLoads : public Internal::IRMutator {
         const Expr load = Internal::IRMutator::visit(op);
         const auto *found = load.as<Internal::Load>();
         if (own_.count(found->name)) return load;
-        return Internal::Load::make(found->type, found->name, found->index, found->image, found->param, found->predicate, {});
+        return Internal::Load::make(found->type, found->name, found->index, found->image, found->param,
+                                    found->predicate, {});
     }
     std::set<std::string> own_; // allocated by the kernel
 };
@@ -67,7 +71,8 @@ nlohmann::json input(const ImageParam &buffer) {
     nlohmann::json dims = nlohmann::json::array();
     const Parameter &constraints = buffer.parameter();
     for (int i = 0; i < buffer.dimensions(); i++)
-        dims.push_back({constant(constraints.extent_constraint(i), buffer.name()), constant(constraints.stride_constraint(i), buffer.name())});
+        dims.push_back({constant(constraints.extent_constraint(i), buffer.name()),
+                        constant(constraints.stride_constraint(i), buffer.name())});
     return {{"name", buffer.name()}, {"kind", "input"}, {"elem", elem_name(buffer.type())}, {"dims", dims}};
 }
 
@@ -76,7 +81,8 @@ nlohmann::json output(const KernelBuilder::OutputBuffer &output) {
     nlohmann::json dims = nlohmann::json::array();
     const Parameter &constraints = output.buffer.parameter();
     for (size_t i = 0; i < output.declared.shape.size(); i++)
-        dims.push_back({output.declared.shape[i].extent, constant(constraints.stride_constraint(static_cast<int>(i)), output.declared.name)});
+        dims.push_back({output.declared.shape[i].extent,
+                        constant(constraints.stride_constraint(static_cast<int>(i)), output.declared.name)});
     const char *kind = output.declared.kind == ArgKind::inout ? "inout" : "output";
     return {{"name", output.declared.name}, {"kind", kind}, {"elem", elem_name(output.type)}, {"dims", dims}};
 }
@@ -97,7 +103,8 @@ Module with_unaligned_arguments(const Module &module) {
 uint64_t scratch_bytes(const std::string &kernel, const Module &module) {
     Allocations found(kernel);
     for (const Internal::LoweredFunc &function : module.functions()) function.body.accept(&found);
-    if (found.stack > stack_limit) throw SpecError(kernel + ": " + std::to_string(found.stack) + " bytes of stack frame");
+    if (found.stack > stack_limit)
+        throw SpecError(kernel + ": " + std::to_string(found.stack) + " bytes of stack frame");
     return static_cast<uint64_t>(found.heap);
 }
 

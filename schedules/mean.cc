@@ -1,4 +1,5 @@
-// Means over time: of a whole sequence (mean_run), of everything so far (mean_stream), of the last rows (mean_window).
+// Means over time: of a whole sequence (mean_run), of everything so far (mean_stream), of the last rows
+// (mean_window).
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -6,7 +7,8 @@ namespace longwave::schedules {
 using namespace Halide;
 
 static void build_mean_run(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 24);
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              rows = k.params.integer("rows", 1, 1 << 24);
     const std::string mode = k.params.choice("mode", {"mean", "sum", "last", "first"});
     const int width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, 1});
@@ -41,14 +43,16 @@ static void build_mean_run(KernelBuilder &k) {
 }
 
 static void build_mean_stream(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20);
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              rows = k.params.integer("rows", 1, 1 << 20);
     const bool mean = k.params.choice("mode", {"mean", "sum"}) == "mean";
     const int width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, rows});
     ImageParam x = k.input("x", dense({width, rows}));
 
     // THE ALGORITHM
-    // Both elements go along the rows together: y is written row by row, sums (which does not depend on r) is what is there after each row.
+    // Both elements go along the rows together: y is written row by row, sums (which does not depend on r) is
+    // what is there after each row.
     Var c("c"), r("r"), co("co"), ci("ci");
     Func count("count"), y("y");
     count(r) = undef<double>();
@@ -70,7 +74,8 @@ static void build_mean_stream(KernelBuilder &k) {
 }
 
 static void build_mean_window(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20);
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              rows = k.params.integer("rows", 1, 1 << 20);
     const int ring = k.params.integer("ring", 1, 1 << 24), frames = k.params.integer("frames", 1, 1 << 20);
     k.params.require(ring >= rows + frames - 1, "'ring' must hold rows + frames - 1 rows");
     const int width = static_cast<int>(pad(channels));

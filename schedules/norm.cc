@@ -1,4 +1,5 @@
-// norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the valid lanes of each row.
+// norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the valid
+// lanes of each row.
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -7,7 +8,8 @@ using namespace Halide;
 
 static void build_norm(KernelBuilder &k) {
     const std::string kind = k.params.choice("kind", {"layer", "transposed", "rms"});
-    const int channels = k.params.integer("channels", 1, 1 << 20), copies = k.params.integer_or("copies", 1, 1, 64);
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              copies = k.params.integer_or("copies", 1, 1, 64);
     const int rows = k.params.integer("rows", 1, 1 << 20);
     const float eps = static_cast<float>(k.params.real("eps", 0, 1e30));
     const int group = static_cast<int>(pad(channels)), width = group * copies;
@@ -22,7 +24,9 @@ static void build_norm(KernelBuilder &k) {
     const int vec = dividing_vector(group, k.target.vector_lanes), count = channels * copies;
     Var c("c"), r("r"), l("l");
     RDom i(0, width / vec, "i"), f(0, vec, "f"), i2(0, width / vec, "i2"), f2(0, vec, "f2");
-    auto valid = [&](const Expr &lane) { return channels == group ? Expr(Internal::const_true()) : lane % group < channels; };
+    auto valid = [&](const Expr &lane) {
+        return channels == group ? Expr(Internal::const_true()) : lane % group < channels;
+    };
     Func sums("sums"), mean("mean"), squares("squares"), factor("factor"), y("y");
     sums(l, r) = 0.0f;
     sums(l, r) += x(i * vec + l, r);

@@ -6,7 +6,9 @@ Params::Params(std::string owner, const nlohmann::json &object) : owner_(std::mo
     require(object_.is_object(), "params must be a JSON object");
 }
 
-int Params::integer(const std::string &name, int low, int high) { return checked(name, get(name), low, high); }
+int Params::integer(const std::string &name, int low, int high) {
+    return checked(name, get(name), low, high);
+}
 
 int Params::integer_or(const std::string &name, int otherwise, int low, int high) {
     const nlohmann::json *value = find(name);
@@ -17,8 +19,8 @@ double Params::real(const std::string &name, double low, double high) {
     const nlohmann::json &value = get(name);
     require(value.is_number(), "param '" + name + "' must be a number, found " + value.dump());
     const double number = value.get<double>();
-    require(number >= low && number <= high,
-            "param '" + name + "' is " + value.dump() + ", must be in [" + std::to_string(low) + ", " + std::to_string(high) + "]");
+    require(number >= low && number <= high, "param '" + name + "' is " + value.dump() + ", must be in [" +
+                                                 std::to_string(low) + ", " + std::to_string(high) + "]");
     return number;
 }
 
@@ -52,10 +54,11 @@ const nlohmann::json &Params::get(const std::string &name) {
 }
 
 int Params::checked(const std::string &name, const nlohmann::json &value, int low, int high) const {
-    require(value.is_number_integer() || value.is_boolean(), "param '" + name + "' must be an integer, found " + value.dump());
+    require(value.is_number_integer() || value.is_boolean(),
+            "param '" + name + "' must be an integer, found " + value.dump());
     const int64_t number = value.is_boolean() ? value.get<bool>() : value.get<int64_t>();
-    require(number >= low && number <= high,
-            "param '" + name + "' is " + value.dump() + ", must be in [" + std::to_string(low) + ", " + std::to_string(high) + "]");
+    require(number >= low && number <= high, "param '" + name + "' is " + value.dump() + ", must be in [" +
+                                                 std::to_string(low) + ", " + std::to_string(high) + "]");
     return static_cast<int>(number);
 }
 

@@ -1,4 +1,5 @@
-// The params of a kernel specification, each asked for once with its range; whatever was not asked for is an error.
+// The params of a kernel specification, each asked for once with its range; whatever was not asked for is an
+// error.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,7 +16,9 @@ struct SpecError : std::runtime_error {
 
 class Params {
 public:
-    Params(std::string owner, const nlohmann::json &object); // owner: "linear", "linear: epilogue log"; `object` must outlive this
+    Params(
+        std::string owner,
+        const nlohmann::json &object); // owner: "linear", "linear: epilogue log"; `object` must outlive this
 
     int integer(const std::string &name, int low, int high);
     int integer_or(const std::string &name, int otherwise, int low, int high);

@@ -7,7 +7,8 @@ using namespace Halide;
 
 static void build_pointwise(KernelBuilder &k) {
     const int width = k.params.integer("width", 1, 1 << 24), rows = k.params.integer("rows", 1, 1 << 20);
-    const int channels = k.params.integer_or("channels", width, 1, 1 << 24), group = channels == width ? width : static_cast<int>(pad(channels));
+    const int channels = k.params.integer_or("channels", width, 1, 1 << 24),
+              group = channels == width ? width : static_cast<int>(pad(channels));
     k.params.require(width % group == 0, "'width' must be a multiple of the padded 'channels'");
     const bool grouped = group != width;
     const Shape shape = grouped ? dense({group, width / group, rows}) : dense({width, rows});

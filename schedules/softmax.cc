@@ -6,7 +6,8 @@ namespace longwave::schedules {
 using namespace Halide;
 
 static void build_softmax(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 20);
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              rows = k.params.integer("rows", 1, 1 << 20);
     const int width = static_cast<int>(pad(channels));
     const Shape shape = dense({width, rows});
     ImageParam x = k.input("x", shape);
@@ -17,7 +18,9 @@ static void build_softmax(KernelBuilder &k) {
     Var c("c"), r("r"), l("l");
     RDom i(0, width / vec, "i"), f(0, vec, "f"), i2(0, width / vec, "i2"), f2(0, vec, "f2");
     Func peaks("peaks"), peak("peak"), e("e"), sums("sums"), sum("sum"), y("y");
-    auto valid = [&](const Expr &lane) { return channels == width ? Expr(Internal::const_true()) : lane < channels; };
+    auto valid = [&](const Expr &lane) {
+        return channels == width ? Expr(Internal::const_true()) : lane < channels;
+    };
     const float lowest = -3.0e38f;
     peaks(l, r) = lowest;
     peaks(l, r) = max(peaks(l, r), select(valid(i * vec + l), x(i * vec + l, r), lowest));

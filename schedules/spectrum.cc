@@ -1,4 +1,5 @@
-// spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the block order that the convolutions read.
+// spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the block order
+// that the convolutions read.
 #include "schedules/butterfly.h"
 #include "schedules/registry.h"
 #include "schedules/twiddles.h"
@@ -8,18 +9,22 @@ namespace longwave::schedules {
 using namespace Halide;
 
 static void build_spectrum(KernelBuilder &k) {
-    const int length = k.params.integer("length", 4, 1 << 22), partitions = k.params.integer_or("partitions", 1, 1, 1 << 16);
+    const int length = k.params.integer("length", 4, 1 << 22),
+              partitions = k.params.integer_or("partitions", 1, 1, 1 << 16);
     const int taps = k.params.integer("taps", 1, 1 << 24), copies = k.params.integer_or("copies", 1, 1, 64);
     const int channels = k.params.integer("channels", 1, 1 << 20);
     const bool two_sided = k.params.flag_or("two_sided", false);
-    k.params.require(!right_angle_radices(static_cast<uint32_t>(length)).empty(), "'length' must be a product of 2, 3 and 5");
+    k.params.require(!right_angle_radices(static_cast<uint32_t>(length)).empty(),
+                     "'length' must be a product of 2, 3 and 5");
     k.params.require(int64_t{partitions} * length >= taps, "'partitions' of 'length' must hold all taps");
     k.params.require(!two_sided || partitions == 1, "a two-sided kernel has one partition");
     k.no_epilogue();
-    const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16), kernels = two_sided ? 2 * copies : copies;
+    const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16),
+              kernels = two_sided ? 2 * copies : copies;
 
-    ImageParam taps_in =
-        k.input("k", {{static_cast<uint32_t>(tile), 1}, {static_cast<uint32_t>(kernels), row}, {static_cast<uint32_t>(taps), row * kernels}});
+    ImageParam taps_in = k.input("k", {{static_cast<uint32_t>(tile), 1},
+                                       {static_cast<uint32_t>(kernels), row},
+                                       {static_cast<uint32_t>(taps), row * kernels}});
     ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}), Float(64));
 
     // THE ALGORITHM
@@ -30,7 +35,8 @@ static void build_spectrum(KernelBuilder &k) {
     auto tap = [&](const Expr &copy, const Expr &at) {
         return select(at < taps, cast<double>(taps_in(v, copy, clamp(at, 0, taps - 1))), cast<double>(0));
     };
-    buffer(v, n, q, m) = Tuple(tap(m, q * length + n), two_sided ? -tap(m + copies, length - 1 - n) : cast<double>(0));
+    buffer(v, n, q, m) =
+        Tuple(tap(m, q * length + n), two_sided ? -tap(m + copies, length - 1 - n) : cast<double>(0));
     int size = length;
     for (size_t level = 0; level < transform.radices().size(); level++) {
         const int radix = transform.radices()[level], step = size / radix;
@@ -43,18 +49,21 @@ static void build_spectrum(KernelBuilder &k) {
             x[p] = {value[0], value[1]};
         }
         transform.forward(x, static_cast<int>(level), Expr(d.y));
-        buffer(v, scatter(at), q, m) = Tuple(gather(real_parts(x, Float(64))), gather(imaginary_parts(x, Float(64))));
+        buffer(v, scatter(at), q, m) =
+            Tuple(gather(real_parts(x, Float(64))), gather(imaginary_parts(x, Float(64))));
         buffer.update(static_cast<int>(level)).reorder(v, d.x, d.y, q, m);
         size = step;
     }
     const Expr factor = Internal::make_const(Float(64), 1.0 / length);
-    y(v, part, q, n, m) = cast<float>(factor * select(part == 0, buffer(v, n, q, m)[0], buffer(v, n, q, m)[1]));
+    y(v, part, q, n, m) =
+        cast<float>(factor * select(part == 0, buffer(v, n, q, m)[0], buffer(v, n, q, m)[1]));
 
     // THE SCHEDULE
     const int vec = std::min(tile, std::max(1, k.target.vector_lanes / 2));
     y.reorder(v, part, n, q, m).bound(part, 0, 2).bound(v, 0, tile).unroll(part).vectorize(v, vec);
     buffer.compute_at(y, q).bound_extent(v, tile).bound_extent(n, length).vectorize(v, vec);
-    for (size_t level = 0; level < transform.radices().size(); level++) buffer.update(static_cast<int>(level)).vectorize(v, vec);
+    for (size_t level = 0; level < transform.radices().size(); level++)
+        buffer.update(static_cast<int>(level)).vectorize(v, vec);
     buffer.store_in(MemoryType::Heap);
     k.output(y, dense({tile, 2, partitions, length, copies}));
 }

@@ -1,23 +1,27 @@
-// The tables of roots that transform kernels take as weights. No Halide: the compiler computes them and stores them in artifacts.
+// The tables of roots that transform kernels take as weights. No Halide: the compiler computes them and
+// stores them in artifacts.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 namespace longwave::schedules {
 
-// The right-angle transform of length L: X mod (z^L − i), so that the real part of a product is the causal convolution and the imaginary part its tail.
-// A block mod (z^M − c) splits by r = c^(1/R) into R blocks:
+// The right-angle transform of length L: X mod (z^L − i), so that the real part of a product is the causal
+// convolution and the imaginary part its tail. A block mod (z^M − c) splits by r = c^(1/R) into R blocks:
 //     y_j[n] = Σ_m x[n + m·M/R] · r^m · w^(j·m),   w = exp(2πi/R),   block q becomes blocks R·q + j.
 // With phases in turns: φ_0 = 1/4, φ_{s+1}(R·q + j) = (φ_s(q) + j)/R and r = exp(2πi·φ_s(q)/R).
-// Natural order of samples in, block order of the spectrum out: position q holds the polynomial at exp(2πi·φ(q)). No weighting pass, no bit reversal.
+// Natural order of samples in, block order of the spectrum out: position q holds the polynomial at
+// exp(2πi·φ(q)). No weighting pass, no bit reversal.
 
-// The radices of a length, outermost level first; empty: not possible (the length must be ≥ 4 and a product of 2, 3 and 5).
+// The radices of a length, outermost level first; empty: not possible (the length must be ≥ 4 and a product
+// of 2, 3 and 5).
 std::vector<int> right_angle_radices(uint32_t length);
 // The cheapest possible length that is at least `rows`.
 uint32_t right_angle_length(uint32_t rows);
 // Phase of block q at level s, in turns; phase0 is that of the only block of level 0.
 double phase(const std::vector<int> &radices, double phase0, int level, int64_t block);
-// r^m for m = 1 … R−1 of every block of every level, as pairs (re, im): level s begins at pair (blocks of s) − 1. In all 2·(length − 1) values.
+// r^m for m = 1 … R−1 of every block of every level, as pairs (re, im): level s begins at pair (blocks of s)
+// − 1. In all 2·(length − 1) values.
 std::vector<double> right_angle_twiddles(uint32_t length);
 
 // The real transform of frames: n_fft/2 complex points as a matrix of rows × columns (see frame_power.cc).

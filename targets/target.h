@@ -18,7 +18,8 @@ struct Target {
     std::string emulation;    // ld.lld -m
 };
 
-// What every kernel is compiled with: nothing of Halide's runtime, no checks inside (the runtime checks every argument against the signature at open).
+// What every kernel is compiled with: nothing of Halide's runtime, no checks inside (the runtime checks every
+// argument against the signature at open).
 inline const std::string kernel_options = "-no_runtime-no_asserts-no_bounds_query-user_context";
 
 Target x86_64_v2();

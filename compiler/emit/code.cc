@@ -30,16 +30,18 @@ uint16_t alignment_of(const schedules::KernelArg &arg) {
 Status check_step(const Step &step, const schedules::Signature &signature) {
     const auto &args = signature.args;
     if (args.size() != step.args.size())
-        return Status::internal(fmt::format("step {}: kernel takes {} arguments, the plan has {} ({})", step.name, args.size(),
-                                            step.args.size(), step.spec));
+        return Status::internal(fmt::format("step {}: kernel takes {} arguments, the plan has {} ({})",
+                                            step.name, args.size(), step.args.size(), step.spec));
     for (size_t a = 0; a < args.size(); a++) {
         const auto *scalar = std::get_if<Scalar>(&step.args[a]);
         if ((scalar != nullptr) != (args[a].kind == schedules::ArgKind::scalar))
-            return Status::internal(fmt::format("step {}: argument {} ({}) is a {} in the kernel ({})", step.name, a, args[a].name,
-                                                scalar ? "buffer" : "scalar", step.spec));
+            return Status::internal(fmt::format("step {}: argument {} ({}) is a {} in the kernel ({})",
+                                                step.name, a, args[a].name, scalar ? "buffer" : "scalar",
+                                                step.spec));
         if (scalar && !accepts(args[a], *scalar, step.tiles))
-            return Status::internal(fmt::format("step {}: argument {} ({}) takes values that the kernel does not accept ({})", step.name, a,
-                                                args[a].name, step.spec));
+            return Status::internal(
+                fmt::format("step {}: argument {} ({}) takes values that the kernel does not accept ({})",
+                            step.name, a, args[a].name, step.spec));
     }
     return Status::ok();
 }
@@ -56,43 +58,47 @@ Status check_steps(const std::vector<std::string> &specs, const std::vector<Entr
 }
 
 bool same_arguments(const schedules::Signature &a, const schedules::Signature &b) {
-    return std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), [](const auto &x, const auto &y) {
-        return x.kind == y.kind && x.elem == y.elem && std::equal(x.dims.begin(), x.dims.end(), y.dims.begin(), y.dims.end(), [](auto p, auto q) {
-                   return p.extent == q.extent && p.stride == q.stride;
-               });
-    });
+    return std::equal(
+        a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), [](const auto &x, const auto &y) {
+            return x.kind == y.kind && x.elem == y.elem &&
+                   std::equal(x.dims.begin(), x.dims.end(), y.dims.begin(), y.dims.end(),
+                              [](auto p, auto q) { return p.extent == q.extent && p.stride == q.stride; });
+        });
 }
 
 } // namespace
 
-Expected<Code> compile_code(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries, const std::vector<targets::Target> &targets,
-                            const Options &options) {
+Expected<Code> compile_code(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
+                            const std::vector<targets::Target> &targets, const Options &options) {
     LW_TRY(check_extents(entries));
     std::vector<KernelRequest> requests;
     for (const auto &target : targets)
         for (const auto &spec : specs) requests.push_back({spec, target.name});
     Code code;
-    LW_ASSIGN(auto kernels, compile_kernels(requests, {.kgen = options.kgen,
-                                                       .folder = options.cache,
-                                                       .jobs = options.jobs,
-                                                       .progress = options.progress,
-                                                       .no_cache = [&](const std::string &why) { code.no_cache = why; }}));
+    LW_ASSIGN(auto kernels,
+              compile_kernels(requests, {.kgen = options.kgen,
+                                         .folder = options.cache,
+                                         .jobs = options.jobs,
+                                         .progress = options.progress,
+                                         .no_cache = [&](const std::string &why) { code.no_cache = why; }}));
 
     for (const auto &kernel : kernels) (kernel.cached ? code.cached : code.compiled)++;
     for (size_t i = 0; i < specs.size(); i++) code.signatures.push_back(kernels[i].signature);
     for (auto &signature : code.signatures)
-        for (auto &arg : signature.args) arg.alignment = arg.kind == schedules::ArgKind::scalar ? 0 : alignment_of(arg);
+        for (auto &arg : signature.args)
+            arg.alignment = arg.kind == schedules::ArgKind::scalar ? 0 : alignment_of(arg);
     LW_TRY(check_steps(specs, entries, code.signatures));
     std::vector<std::string> symbols;
-    for (const auto &spec : specs) symbols.push_back(kernel_symbol(spec) + "_argv"); // Halide's `int f(void **args)` form
+    for (const auto &spec : specs)
+        symbols.push_back(kernel_symbol(spec) + "_argv"); // Halide's `int f(void **args)` form
     for (size_t t = 0; t < targets.size(); t++) {
         TargetCode linked{.target = targets[t]};
         std::vector<const std::vector<uint8_t> *> objects;
         for (size_t i = 0; i < specs.size(); i++) {
             const CompiledKernel &kernel = kernels[t * specs.size() + i];
             if (!same_arguments(kernel.signature, kernels[i].signature))
-                return Status::internal(
-                    fmt::format("kernel {} has another argument list on {} than on {}", specs[i], targets[t].name, targets[0].name));
+                return Status::internal(fmt::format("kernel {} has another argument list on {} than on {}",
+                                                    specs[i], targets[t].name, targets[0].name));
             objects.push_back(&kernel.object);
             linked.scratch.push_back((kernel.signature.scratch_bytes + 63) / 64 * 64);
         }

@@ -14,7 +14,8 @@ namespace {
 class Emitter {
 public:
     explicit Emitter(Parts parts) : parts_(std::move(parts)) {
-        for (size_t i = 0; i < parts_.specs.size(); i++) kernel_index_[parts_.specs[i]] = static_cast<uint16_t>(i);
+        for (size_t i = 0; i < parts_.specs.size(); i++)
+            kernel_index_[parts_.specs[i]] = static_cast<uint16_t>(i);
     }
 
     Expected<std::vector<uint8_t>> run() {
@@ -33,7 +34,8 @@ public:
         for (auto &golden : parts_.golden) plan_.golden.push_back(std::make_unique<fb::GoldenT>(golden));
         if (parts_.package.has_decision) LW_TRY(decision());
         std::vector<artifact::SegmentData> segments;
-        if (plan_.weights_bytes > 0) segments.push_back({fb::SegmentKind::weights, parts_.storage.weight_bytes()});
+        if (plan_.weights_bytes > 0)
+            segments.push_back({fb::SegmentKind::weights, parts_.storage.weight_bytes()});
         for (const TargetCode &code : parts_.code) {
             auto variant = std::make_unique<fb::CodeVariantT>();
             variant->target = code.target.name;
@@ -100,7 +102,8 @@ private:
 
     fb::Place place(const EntryPlan &entry, const Place &p) const {
         const auto [space, offset] = address(entry, p.buffer);
-        return fb::Place(offset + p.offset, p.slot_bytes, p.tile_bytes, p.slots, p.slot_add, static_cast<fb::Space>(space));
+        return fb::Place(offset + p.offset, p.slot_bytes, p.tile_bytes, p.slots, p.slot_add,
+                         static_cast<fb::Space>(space));
     }
 
     std::unique_ptr<fb::StepT> step(const EntryPlan &entry, const Step &s) const {
@@ -124,7 +127,8 @@ private:
             if (auto *p = std::get_if<Place>(&arg)) b->place = std::make_unique<fb::Place>(place(entry, *p));
             else {
                 const Scalar &v = std::get<Scalar>(arg);
-                b->scalar = std::make_unique<fb::Scalar>(static_cast<fb::ScalarKind>(v.kind), v.value, v.mul, v.tile_mul, v.modulus, v.add);
+                b->scalar = std::make_unique<fb::Scalar>(static_cast<fb::ScalarKind>(v.kind), v.value, v.mul,
+                                                         v.tile_mul, v.modulus, v.add);
             }
             t->args.push_back(std::move(b));
         }
@@ -170,7 +174,8 @@ private:
     Status decision() {
         const auto &d = parts_.package.decision;
         auto label = [&](const std::string &word) {
-            return std::find(parts_.package.labels.begin(), parts_.package.labels.end(), word) - parts_.package.labels.begin();
+            return std::find(parts_.package.labels.begin(), parts_.package.labels.end(), word) -
+                   parts_.package.labels.begin();
         };
         auto t = std::make_unique<fb::DecisionT>();
         t->output = d.output;

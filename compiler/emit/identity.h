@@ -1,5 +1,5 @@
-// What a model computes, as a hash: the same for every block, code variant and machine, another as soon as an op, an attribute or a weight differs.
-// A saved state names it, so that it loads into the same model only.
+// What a model computes, as a hash: the same for every block, code variant and machine, another as soon as an
+// op, an attribute or a weight differs. A saved state names it, so that it loads into the same model only.
 #pragma once
 #include "compiler/ir/graph.h"
 #include <array>

@@ -52,8 +52,8 @@ int spawn(const std::vector<std::string> &arguments, int log, pid_t *pid) {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, log, 1);
     posix_spawn_file_actions_adddup2(&actions, log, 2);
-    posix_spawnattr_t
-        attributes; // signals that this thread keeps from itself are none of the program's business
+    // signals that this thread keeps from itself are none of the program's business
+    posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t none;
     sigemptyset(&none);

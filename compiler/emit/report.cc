@@ -31,20 +31,25 @@ Work work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replay
             if (arg.kind == schedules::ArgKind::scalar) continue;
             uint64_t elements = 1;
             for (const auto &dim : arg.dims) elements *= dim.extent;
-            bytes[in.specs[i]] += elements * bytes_of(arg.elem) * (arg.kind == schedules::ArgKind::inout ? 2 : 1);
+            bytes[in.specs[i]] +=
+                elements * bytes_of(arg.elem) * (arg.kind == schedules::ArgKind::inout ? 2 : 1);
         }
     Work work;
     for (const Step &step : steps) {
         const double firings = replays ? step.replay_from - step.replay_to : 1.0 / step.period;
         if (step.kind == Step::Kind::call) work.calls += firings * step.tiles;
-        work.bytes += firings * step.tiles * static_cast<double>(step.kind == Step::Kind::call ? bytes[step.spec] : step.bytes);
+        work.bytes += firings * step.tiles *
+                      static_cast<double>(step.kind == Step::Kind::call ? bytes[step.spec] : step.bytes);
     }
     return work;
 }
 
 ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
     const Work work = work_of(in, plan.steps, false);
-    ordered_json e{{"name", plan.name()}, {"kind", name_of(plan.kind)}, {"steps", plan.steps.size()}, {"arena_bytes", plan.arena_bytes}};
+    ordered_json e{{"name", plan.name()},
+                   {"kind", name_of(plan.kind)},
+                   {"steps", plan.steps.size()},
+                   {"arena_bytes", plan.arena_bytes}};
     e["calls"] = work.calls;
     e["moved_bytes"] = work.bytes;
     if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
@@ -62,7 +67,9 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
     e["cache_bytes"] = plan.cache_bytes;
     if (plan.rebuild.empty()) return e;
     const Work again = work_of(in, plan.rebuild, true);
-    e["switch"] = {{"calls", again.calls}, {"moved_bytes", again.bytes}, {"blocks", again.bytes / std::max(1.0, work.bytes)}};
+    e["switch"] = {{"calls", again.calls},
+                   {"moved_bytes", again.bytes},
+                   {"blocks", again.bytes / std::max(1.0, work.bytes)}};
     return e;
 }
 
@@ -123,11 +130,13 @@ ordered_json make_report(const ReportInputs &in) {
         if (input.width != 1) i["width"] = input.width;
         report["inputs"].push_back(i);
     }
-    for (const auto &output : in.graph.outputs) report["outputs"].push_back({{"name", output.name}, {"width", in.graph.type(output.value).width()}});
+    for (const auto &output : in.graph.outputs)
+        report["outputs"].push_back({{"name", output.name}, {"width", in.graph.type(output.value).width()}});
     report["labels"] = in.package.labels.size();
     uint64_t parameters = 0;
     for (const auto &[key, tensor] : in.package.weights)
-        if (std::find(in.package.unused.begin(), in.package.unused.end(), key) == in.package.unused.end()) parameters += tensor.data.size();
+        if (std::find(in.package.unused.begin(), in.package.unused.end(), key) == in.package.unused.end())
+            parameters += tensor.data.size();
     report["parameters"] = parameters;
     report["layers"] = layers(in);
     report["fusion"] = make_certificates(in.graph);
@@ -139,14 +148,16 @@ ordered_json make_report(const ReportInputs &in) {
     report["weights_bytes"] = in.storage.weight_bytes().size();
     report["derived_bytes"] = in.storage.derived_bytes();
     report["kernels"] = in.kernels;
-    for (const auto &code : in.code) report["targets"].push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}});
+    for (const auto &code : in.code)
+        report["targets"].push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}});
     if (!in.package.unused.empty()) report["unused_weights"] = in.package.unused;
     return report;
 }
 
 ordered_json make_certificates(const ir::Graph &graph) {
     ordered_json list = ordered_json::array();
-    for (const auto &c : graph.certificates) list.push_back({{"pass", c.pass}, {"layer", c.layer}, {"what", c.what}, {"error", c.error}});
+    for (const auto &c : graph.certificates)
+        list.push_back({{"pass", c.pass}, {"layer", c.layer}, {"what", c.what}, {"error", c.error}});
     return list;
 }
 

@@ -1,4 +1,5 @@
-// The compile report as JSON: what became of every layer, what it costs in memory, which algorithms were chosen. compiler/README.md has its layout.
+// The compile report as JSON: what became of every layer, what it costs in memory, which algorithms were
+// chosen. compiler/README.md has its layout.
 #pragma once
 #include "compiler/emit/emit.h"
 #include "compiler/ir/graph.h"

@@ -7,7 +7,8 @@ namespace longwave::ir {
 ValueId Builder::input(GraphInput input, Type type) {
     const auto id = static_cast<ValueId>(graph_.values.size());
     input.value = id;
-    graph_.values.push_back({std::move(type), Value::Kind::input, static_cast<uint32_t>(graph_.inputs.size())});
+    graph_.values.push_back(
+        {std::move(type), Value::Kind::input, static_cast<uint32_t>(graph_.inputs.size())});
     graph_.inputs.push_back(std::move(input));
     return id;
 }
@@ -24,19 +25,25 @@ ValueId Builder::constant(const Constant &constant, const Type &type) {
     return id;
 }
 
-Expected<ValueId> Builder::node(const std::string &op, std::vector<ValueId> inputs, Attributes attributes, std::string layer) {
-    const auto fail = [&](const Status &status) { return Status(status.fault(), fmt::format("layer {}: {}: {}", layer, op, status.message())); };
-    Node node{find_op(op), std::move(attributes), std::move(inputs), static_cast<ValueId>(graph_.values.size()), layer};
+Expected<ValueId> Builder::node(const std::string &op, std::vector<ValueId> inputs, Attributes attributes,
+                                std::string layer) {
+    const auto fail = [&](const Status &status) {
+        return Status(status.fault(), fmt::format("layer {}: {}: {}", layer, op, status.message()));
+    };
+    Node node{find_op(op), std::move(attributes), std::move(inputs),
+              static_cast<ValueId>(graph_.values.size()), layer};
     if (!node.op) return fail(Status::input("there is no such op"));
     std::vector<Type> types;
     for (const ValueId id : node.inputs) {
-        if (id >= graph_.values.size()) return fail(Status::internal(fmt::format("input %{} does not exist", id)));
+        if (id >= graph_.values.size())
+            return fail(Status::internal(fmt::format("input %{} does not exist", id)));
         types.push_back(graph_.type(id));
     }
     auto type = result_type(node, types);
     if (!type) return fail(type.status());
     const ValueId id = node.output;
-    graph_.values.push_back({*std::move(type), Value::Kind::node, static_cast<uint32_t>(graph_.nodes.size())});
+    graph_.values.push_back(
+        {*std::move(type), Value::Kind::node, static_cast<uint32_t>(graph_.nodes.size())});
     graph_.nodes.push_back(std::move(node));
     return id;
 }
@@ -50,8 +57,10 @@ Rewriter::Rewriter(const Graph &from) : from_(from), to_(from.name), mapped_(fro
 void Rewriter::carry(ValueId end) {
     for (; carried_ < end; ++carried_) {
         const Value &value = from_.values[carried_];
-        if (value.kind == Value::Kind::input) mapped_[carried_] = to_.input(from_.inputs[value.index], value.type);
-        if (value.kind == Value::Kind::constant) mapped_[carried_] = to_.constant(from_.constants[value.index], value.type);
+        if (value.kind == Value::Kind::input)
+            mapped_[carried_] = to_.input(from_.inputs[value.index], value.type);
+        if (value.kind == Value::Kind::constant)
+            mapped_[carried_] = to_.constant(from_.constants[value.index], value.type);
     }
 }
 
@@ -67,9 +76,11 @@ Expected<Graph> Rewriter::finish() {
     return drop_unused(to_.graph());
 }
 
-Expected<ValueId> copy_into(Builder &to, const Graph &from, ValueId value, std::map<ValueId, ValueId> &mapped) {
+Expected<ValueId> copy_into(Builder &to, const Graph &from, ValueId value,
+                            std::map<ValueId, ValueId> &mapped) {
     if (const auto found = mapped.find(value); found != mapped.end()) return found->second;
-    if (const Constant *constant = from.constant(value)) return mapped[value] = to.constant(*constant, from.type(value));
+    if (const Constant *constant = from.constant(value))
+        return mapped[value] = to.constant(*constant, from.type(value));
     const Node *node = from.producer(value);
     if (!node) return Status::internal(fmt::format("copying %{} reached a graph input", value));
     std::vector<ValueId> inputs;
@@ -89,7 +100,13 @@ Graph drop_unused(const Graph &graph) {
         if (used[graph.nodes[n].output])
             for (const ValueId id : graph.nodes[n].inputs) used[id] = true;
 
-    Graph out{.name = graph.name, .inputs = {}, .constants = {}, .nodes = {}, .values = {}, .outputs = {}, .certificates = graph.certificates};
+    Graph out{.name = graph.name,
+              .inputs = {},
+              .constants = {},
+              .nodes = {},
+              .values = {},
+              .outputs = {},
+              .certificates = graph.certificates};
     std::vector<ValueId> mapped(graph.values.size());
     for (ValueId id = 0; id < graph.values.size(); ++id) {
         if (!used[id]) continue;
@@ -97,21 +114,25 @@ Graph drop_unused(const Graph &graph) {
         Value value = graph.values[id];
         switch (value.kind) {
         case Value::Kind::input:
-            out.inputs.push_back(graph.inputs[std::exchange(value.index, static_cast<uint32_t>(out.inputs.size()))]);
+            out.inputs.push_back(
+                graph.inputs[std::exchange(value.index, static_cast<uint32_t>(out.inputs.size()))]);
             out.inputs.back().value = to;
             break;
         case Value::Kind::constant:
-            out.constants.push_back(graph.constants[std::exchange(value.index, static_cast<uint32_t>(out.constants.size()))]);
+            out.constants.push_back(
+                graph.constants[std::exchange(value.index, static_cast<uint32_t>(out.constants.size()))]);
             break;
         case Value::Kind::node:
-            out.nodes.push_back(graph.nodes[std::exchange(value.index, static_cast<uint32_t>(out.nodes.size()))]);
+            out.nodes.push_back(
+                graph.nodes[std::exchange(value.index, static_cast<uint32_t>(out.nodes.size()))]);
             for (ValueId &input : out.nodes.back().inputs) input = mapped[input];
             out.nodes.back().output = to;
             break;
         }
         out.values.push_back(std::move(value));
     }
-    for (const GraphOutput &output : graph.outputs) out.outputs.push_back({output.name, mapped[output.value]});
+    for (const GraphOutput &output : graph.outputs)
+        out.outputs.push_back({output.name, mapped[output.value]});
     return out;
 }
 

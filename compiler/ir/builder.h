@@ -12,9 +12,11 @@ public:
     ValueId input(GraphInput input, Type type);
     ValueId constant(std::string key, std::vector<uint32_t> shape, Numbers data);
     ValueId constant(const Constant &constant, const Type &type); // shares the data
-    // Errors (Fault::input): unknown op, attribute missing, unknown or of the wrong kind, input shapes or clocks that do not fit; the message names the layer.
-    // Fault::internal for an input id that does not exist.
-    Expected<ValueId> node(const std::string &op, std::vector<ValueId> inputs, Attributes attributes, std::string layer);
+    // Errors (Fault::input): unknown op, attribute missing, unknown or of the wrong kind, input shapes or
+    // clocks that do not fit; the message names the layer. Fault::internal for an input id that does not
+    // exist.
+    Expected<ValueId> node(const std::string &op, std::vector<ValueId> inputs, Attributes attributes,
+                           std::string layer);
     void output(std::string name, ValueId value);
     void certificate(Certificate certificate) { graph_.certificates.push_back(std::move(certificate)); }
 
@@ -25,8 +27,9 @@ private:
     Graph graph_;
 };
 
-// Copies a graph node by node while `rewrite` may replace any of them: it sees a node of the old graph with its inputs already mapped and returns the value that
-// stands for its output in the new one. Values that nothing reads any more are dropped.
+// Copies a graph node by node while `rewrite` may replace any of them: it sees a node of the old graph with
+// its inputs already mapped and returns the value that stands for its output in the new one. Values that
+// nothing reads any more are dropped.
 class Rewriter {
 public:
     explicit Rewriter(const Graph &from);
@@ -43,7 +46,8 @@ public:
     }
 
 private:
-    void carry(ValueId end); // inputs and constants with smaller ids, so that a pass that changes nothing returns the same graph
+    void carry(ValueId end); // inputs and constants with smaller ids, so that a pass that changes nothing
+                             // returns the same graph
     Expected<Graph> finish();
     const Graph &from_;
     Builder to_;
@@ -51,9 +55,10 @@ private:
     ValueId carried_ = 0;
 };
 
-// Copies what `value` of `from` depends on, down to constants and to the values already in `mapped` (old id -> id in `to`); returns its copy.
-// Fails (Fault::internal) when that reaches an input which is not mapped.
-Expected<ValueId> copy_into(Builder &to, const Graph &from, ValueId value, std::map<ValueId, ValueId> &mapped);
+// Copies what `value` of `from` depends on, down to constants and to the values already in `mapped` (old id
+// -> id in `to`); returns its copy. Fails (Fault::internal) when that reaches an input which is not mapped.
+Expected<ValueId> copy_into(Builder &to, const Graph &from, ValueId value,
+                            std::map<ValueId, ValueId> &mapped);
 
 // Removes nodes and constants that no output depends on.
 Graph drop_unused(const Graph &graph);

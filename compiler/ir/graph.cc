@@ -19,7 +19,8 @@ uint32_t Type::physical(uint32_t i) const { return i / run(*this) * pad(run(*thi
 
 std::vector<float> Type::packed(const Numbers &values) const {
     std::vector<float> result(row(), 0.f);
-    for (uint32_t i = 0; i < width(); i++) result[physical(i)] = static_cast<float>(values[i % values.size()]);
+    for (uint32_t i = 0; i < width(); i++)
+        result[physical(i)] = static_cast<float>(values[i % values.size()]);
     return result;
 }
 

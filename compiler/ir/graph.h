@@ -1,4 +1,5 @@
-// The compiler's graph: values with types, nodes that make them. Immutable: passes build a new one (builder.h) and never edit.
+// The compiler's graph: values with types, nodes that make them. Immutable: passes build a new one
+// (builder.h) and never edit.
 #pragma once
 #include "compiler/ir/numbers.h"
 #include "formats/base/elem.h"
@@ -12,8 +13,8 @@ namespace longwave::ir {
 
 using longwave::Elem;
 
-// Ticks of a value for each tick of the input. {1,1}: the input's own rate; {1,160}: one row every 160 samples; {0,1}: no time axis
-// (a constant, or one row for a whole sequence).
+// Ticks of a value for each tick of the input. {1,1}: the input's own rate; {1,160}: one row every 160
+// samples; {0,1}: no time axis (a constant, or one row for a whole sequence).
 struct Clock {
     uint32_t num = 1, den = 1;
     bool timeless() const { return num == 0; }
@@ -22,7 +23,8 @@ struct Clock {
 
 struct Type {
     Elem elem = Elem::f32;
-    std::vector<uint32_t> dims; // of one row, slowest first: {channels} or {frequency, channels}; a constant's full shape
+    // of one row, slowest first: {channels} or {frequency, channels}; a constant's full shape
+    std::vector<uint32_t> dims;
     Clock clock;
     bool causal = true; // row t depends on input up to its own tick only
     uint32_t delay = 0; // algorithmic delay in ticks of the input
@@ -33,11 +35,13 @@ struct Type {
         for (auto d : dims) n *= d;
         return n;
     }
-    // Elements of a row in memory: the innermost channels are padded to whole vectors on every target (schedules/kernel.h). {F, 1} and {C} are one run.
+    // Elements of a row in memory: the innermost channels are padded to whole vectors on every target
+    // (schedules/kernel.h). {F, 1} and {C} are one run.
     uint32_t row() const;
     // Where logical element i of a row lies in memory.
     uint32_t physical(uint32_t i) const;
-    // A row of these values as it lies in memory, padding zero. Fewer values than elements stand for every group of channels.
+    // A row of these values as it lies in memory, padding zero. Fewer values than elements stand for every
+    // group of channels.
     std::vector<float> packed(const Numbers &values) const;
 };
 
@@ -67,7 +71,9 @@ struct Node {
 
     int64_t integer(const std::string &name) const { return std::get<int64_t>(attributes.at(name)); }
     double number(const std::string &name) const { return std::get<double>(attributes.at(name)); }
-    const std::string &text(const std::string &name) const { return std::get<std::string>(attributes.at(name)); }
+    const std::string &text(const std::string &name) const {
+        return std::get<std::string>(attributes.at(name));
+    }
     bool has(const std::string &name) const { return attributes.count(name) != 0; }
 };
 
@@ -99,8 +105,12 @@ struct Graph {
     std::vector<Certificate> certificates;
 
     const Type &type(ValueId v) const { return values[v].type; }
-    const Node *producer(ValueId v) const { return values[v].kind == Value::Kind::node ? &nodes[values[v].index] : nullptr; }
-    const Constant *constant(ValueId v) const { return values[v].kind == Value::Kind::constant ? &constants[values[v].index] : nullptr; }
+    const Node *producer(ValueId v) const {
+        return values[v].kind == Value::Kind::node ? &nodes[values[v].index] : nullptr;
+    }
+    const Constant *constant(ValueId v) const {
+        return values[v].kind == Value::Kind::constant ? &constants[values[v].index] : nullptr;
+    }
     // Number of nodes and graph outputs that read v.
     size_t uses(ValueId v) const;
 };

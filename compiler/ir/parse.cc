@@ -14,7 +14,8 @@ constexpr uint64_t max_zeros = 1 << 24; // a line of text must not cost gigabyte
 
 class Parser {
 public:
-    Parser(const std::string &text, const std::map<std::string, std::vector<double>> &weights) : text_(text), weights_(weights) {}
+    Parser(const std::string &text, const std::map<std::string, std::vector<double>> &weights)
+        : text_(text), weights_(weights) {}
 
     Expected<Graph> run() {
         for (std::string word; skip_blank_lines();) {
@@ -47,7 +48,9 @@ private:
         }
     }
     Status fail(const std::string &message) const { return fail_at(at_, message); }
-    Status fail_name(const std::string &message) const { return fail_at(name_at_, message); } // at the name read last
+    Status fail_name(const std::string &message) const {
+        return fail_at(name_at_, message);
+    } // at the name read last
     Status fail_at(size_t place, const std::string &message) const {
         size_t line = 1, start = 0;
         for (size_t i = 0; i < place && i < text_.size(); ++i)
@@ -67,7 +70,10 @@ private:
             while (at_ < text_.size() && peek() != '\n') ++at_;
         return peek() == '\n' || at_ == text_.size() ? Status::ok() : fail("expected the end of the line");
     }
-    static bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; }
+    static bool letter(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+               c == '.';
+    }
     Expected<std::string> name(const char *what) {
         spaces();
         name_at_ = at_;
@@ -87,7 +93,8 @@ private:
             ++at_;
             unsigned code = 0;
             if (peek() == '"' || peek() == '\\') out += peek();
-            else if (peek() == 'x' && at_ + 2 < text_.size() && std::from_chars(&text_[at_ + 1], &text_[at_ + 3], code, 16).ptr == &text_[at_ + 3])
+            else if (peek() == 'x' && at_ + 2 < text_.size() &&
+                     std::from_chars(&text_[at_ + 1], &text_[at_ + 3], code, 16).ptr == &text_[at_ + 3])
                 out += static_cast<char>(code), at_ += 2;
             else return fail("expected \\\", \\\\ or \\x and two hexadecimal digits");
         }
@@ -205,7 +212,8 @@ private:
         LW_ASSIGN(const std::string kind, name("audio, features or tokens"));
         size_t k = 0;
         while (k < std::size(input_kinds) && kind != input_kinds[k]) ++k;
-        if (k == std::size(input_kinds)) return fail_name("expected audio, features or tokens, found " + kind);
+        if (k == std::size(input_kinds))
+            return fail_name("expected audio, features or tokens, found " + kind);
         out.kind = static_cast<GraphInput::Kind>(k);
         if (take("rate=")) {
             LW_ASSIGN(out.sample_rate, digits<uint32_t>("a sample rate"));
@@ -226,10 +234,13 @@ private:
             if ((size *= d) > (uint64_t{1} << 31)) return fail("\"" + key + "\" is too large");
         const auto found = weights_.find(key);
         if (found == weights_.end()) {
-            if ((zeros_ += size) > max_zeros) return fail(fmt::format("\"{}\" is too large to be made of zeros: give its weights", key));
+            if ((zeros_ += size) > max_zeros)
+                return fail(fmt::format("\"{}\" is too large to be made of zeros: give its weights", key));
             return builder_.constant(key, shape, std::vector<double>(size));
         }
-        if (found->second.size() != size) return fail(fmt::format("\"{}\" expected {} elements, found {}", key, size, found->second.size()));
+        if (found->second.size() != size)
+            return fail(
+                fmt::format("\"{}\" expected {} elements, found {}", key, size, found->second.size()));
         return builder_.constant(key, shape, found->second);
     }
     Expected<ValueId> node(const std::string &op) {
@@ -249,7 +260,8 @@ private:
                 LW_ASSIGN(const std::string key, name("an attribute"));
                 LW_TRY(expect("="));
                 LW_ASSIGN(const Attribute attribute, this->attribute());
-                if (!attributes.emplace(key, attribute).second) return fail_name("attribute " + key + " is there already");
+                if (!attributes.emplace(key, attribute).second)
+                    return fail_name("attribute " + key + " is there already");
             } while (take(","));
             LW_TRY(expect("}"));
         }
@@ -269,7 +281,8 @@ private:
         const auto made = builder_.node(op, std::move(inputs), std::move(attributes), layer);
         if (!made) return fail_at(place, made.status().message());
         const Type &inferred = builder_.graph().type(*made);
-        if (written && *written != inferred) return fail_at(place, fmt::format("expected {}, found {}", print(inferred), print(*written)));
+        if (written && *written != inferred)
+            return fail_at(place, fmt::format("expected {}, found {}", print(inferred), print(*written)));
         return *made;
     }
 
@@ -284,6 +297,8 @@ private:
 
 } // namespace
 
-Expected<Graph> parse(const std::string &text, const std::map<std::string, std::vector<double>> &weights) { return Parser(text, weights).run(); }
+Expected<Graph> parse(const std::string &text, const std::map<std::string, std::vector<double>> &weights) {
+    return Parser(text, weights).run();
+}
 
 } // namespace longwave::ir

@@ -13,13 +13,15 @@ std::string quoted(const std::string &text) {
     std::string out = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') out += '\\', out += c;
-        else if (static_cast<unsigned char>(c) < 32) out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+        else if (static_cast<unsigned char>(c) < 32)
+            out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
         else out += c;
     }
     return out + '"';
 }
 
-// Shortest text that reads back as the same double; always with a point or an exponent, so that it is told from an integer.
+// Shortest text that reads back as the same double; always with a point or an exponent, so that it is told
+// from an integer.
 std::string number(double value) {
     std::string out = fmt::format("{}", value);
     return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;
@@ -38,17 +40,21 @@ std::string attributes_text(const Attributes &attributes) {
 
 std::string layer_text(const std::string &layer) {
     const bool plain =
-        !layer.empty() && layer.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/[]") == std::string::npos;
+        !layer.empty() &&
+        layer.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/[]") ==
+            std::string::npos;
     return layer.empty() ? "" : "   ; layer " + (plain ? layer : quoted(layer));
 }
 
 std::string value_text(const Graph &graph, ValueId id) {
     const Value &value = graph.values[id];
     if (value.kind == Value::Kind::constant)
-        return fmt::format("const {} : [{}]", quoted(graph.constants[value.index].key), fmt::join(value.type.dims, ","));
+        return fmt::format("const {} : [{}]", quoted(graph.constants[value.index].key),
+                           fmt::join(value.type.dims, ","));
     if (value.kind == Value::Kind::input) {
         const GraphInput &input = graph.inputs[value.index];
-        std::string out = fmt::format("input {} {}", quoted(input.name), input_kinds[static_cast<size_t>(input.kind)]);
+        std::string out =
+            fmt::format("input {} {}", quoted(input.name), input_kinds[static_cast<size_t>(input.kind)]);
         if (input.sample_rate) out += fmt::format(" rate={}", input.sample_rate);
         if (input.vocabulary) out += fmt::format(" vocabulary={}", input.vocabulary);
         return out + " : " + print(value.type);
@@ -56,23 +62,28 @@ std::string value_text(const Graph &graph, ValueId id) {
     const Node &node = graph.nodes[value.index];
     std::string inputs;
     for (const ValueId input : node.inputs) inputs += (inputs.empty() ? "%" : ", %") + std::to_string(input);
-    return fmt::format("{}({}){} : {}{}", node.op->name, inputs, attributes_text(node.attributes), print(value.type), layer_text(node.layer));
+    return fmt::format("{}({}){} : {}{}", node.op->name, inputs, attributes_text(node.attributes),
+                       print(value.type), layer_text(node.layer));
 }
 
 } // namespace
 
 std::string print(const Type &type) {
-    std::string out = fmt::format("{}[{}] @{}/{}", type.elem == Elem::f32 ? "f32" : "i32", fmt::join(type.dims, ","), type.clock.num, type.clock.den);
+    std::string out = fmt::format("{}[{}] @{}/{}", type.elem == Elem::f32 ? "f32" : "i32",
+                                  fmt::join(type.dims, ","), type.clock.num, type.clock.den);
     out += type.causal ? " causal" : " noncausal";
     return type.delay ? out + fmt::format(" delay={}", type.delay) : out;
 }
 
 std::string print(const Graph &graph) {
     std::string out = fmt::format("graph {}\n", quoted(graph.name));
-    for (ValueId id = 0; id < graph.values.size(); ++id) out += fmt::format("%{} = {}\n", id, value_text(graph, id));
-    for (const GraphOutput &output : graph.outputs) out += fmt::format("output {} %{}\n", quoted(output.name), output.value);
+    for (ValueId id = 0; id < graph.values.size(); ++id)
+        out += fmt::format("%{} = {}\n", id, value_text(graph, id));
+    for (const GraphOutput &output : graph.outputs)
+        out += fmt::format("output {} %{}\n", quoted(output.name), output.value);
     for (const Certificate &c : graph.certificates)
-        out += fmt::format("certificate {} {} {} {}\n", quoted(c.pass), quoted(c.layer), quoted(c.what), number(c.error));
+        out += fmt::format("certificate {} {} {} {}\n", quoted(c.pass), quoted(c.layer), quoted(c.what),
+                           number(c.error));
     return out;
 }
 

@@ -1,5 +1,6 @@
-// branches: the sum of depthwise causal convolutions (conv2d over one frequency, a group for each feature) and identities, each with or without batch
-// norm. A dilated branch becomes a longer kernel with zeros between its taps, which is the same function; merging the branches is a pass.
+// branches: the sum of depthwise causal convolutions (conv2d over one frequency, a group for each feature)
+// and identities, each with or without batch norm. A dilated branch becomes a longer kernel with zeros
+// between its taps, which is the same function; merging the branches is a pass.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {
@@ -7,8 +8,8 @@ namespace {
 
 constexpr uint32_t longest = 1 << 20; // taps of a branch after dilation
 
-ir::ValueId branch_weight(Lowering &lowering, const Layer &layer, const std::string &parameter, uint32_t width, uint32_t kernel, uint32_t dilation,
-                          uint32_t taps) {
+ir::ValueId branch_weight(Lowering &lowering, const Layer &layer, const std::string &parameter,
+                          uint32_t width, uint32_t kernel, uint32_t dilation, uint32_t taps) {
     if (dilation == 1) return lowering.weight(layer, parameter, {width, 1, kernel, 1}, {{width, 1, kernel}});
     const std::vector<double> values = lowering.numbers(layer, parameter, {width, 1, kernel});
     std::vector<double> spread(values.empty() ? 0 : size_t{width} * taps);
@@ -16,7 +17,8 @@ ir::ValueId branch_weight(Lowering &lowering, const Layer &layer, const std::str
     return lowering.constant(layer.key(parameter) + ".dilated", {width, 1, taps, 1}, std::move(spread));
 }
 
-Expected<Flow> branch(Lowering &lowering, const Layer &layer, const nlohmann::json &options, size_t index, Flow input, uint32_t width) {
+Expected<Flow> branch(Lowering &lowering, const Layer &layer, const nlohmann::json &options, size_t index,
+                      Flow input, uint32_t width) {
     const std::string prefix = std::to_string(index) + ".";
     Flow y = input;
     if (options.at("kind") == "conv1d") {
@@ -24,18 +26,22 @@ Expected<Flow> branch(Lowering &lowering, const Layer &layer, const nlohmann::js
         const bool bias = options.at("bias");
         const uint64_t taps = uint64_t{kernel - 1} * dilation + 1;
         if (taps > longest) {
-            return lowering.failure(layer, "branches", "a kernel of at most " + std::to_string(longest) + " taps with its dilation",
+            return lowering.failure(layer, "branches",
+                                    "a kernel of at most " + std::to_string(longest) +
+                                        " taps with its dilation",
                                     std::to_string(taps) + " in branch " + std::to_string(index));
         }
-        std::vector<ir::ValueId> operands = {
-            input.value, branch_weight(lowering, layer, prefix + "conv.weight", width, kernel, dilation, static_cast<uint32_t>(taps))};
+        std::vector<ir::ValueId> operands = {input.value,
+                                             branch_weight(lowering, layer, prefix + "conv.weight", width,
+                                                           kernel, dilation, static_cast<uint32_t>(taps))};
         if (bias) operands.push_back(lowering.weight(layer, prefix + "conv.bias", {width}));
-        LW_ASSIGN(
-            y,
-            lowering.node(
-                layer, "conv2d", std::move(operands),
-                {{"stride_t", int64_t{1}}, {"stride_f", int64_t{1}}, {"groups", int64_t{width}}, {"bias", int64_t{bias}}, {"frequency", int64_t{0}}},
-                Form::features));
+        LW_ASSIGN(y, lowering.node(layer, "conv2d", std::move(operands),
+                                   {{"stride_t", int64_t{1}},
+                                    {"stride_f", int64_t{1}},
+                                    {"groups", int64_t{width}},
+                                    {"bias", int64_t{bias}},
+                                    {"frequency", int64_t{0}}},
+                                   Form::features));
     }
     if (!options.at("batch_norm").get<bool>()) return y;
     std::vector<ir::ValueId> operands = {y.value};

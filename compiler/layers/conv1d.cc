@@ -5,14 +5,21 @@ namespace longwave::compiler::layers {
 
 Expected<Flow> lower_conv1d(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
     LW_ASSIGN(const uint32_t channels, feature_width(lowering, layer, inputs[0]));
-    const uint32_t out = integer(layer, "out_channels"), kernel = integer(layer, "kernel"), groups = integer(layer, "groups");
+    const uint32_t out = integer(layer, "out_channels"), kernel = integer(layer, "kernel"),
+                   groups = integer(layer, "groups");
     const bool bias = flag(layer, "bias");
     if (groups != 1 && groups != channels)
-        return lowering.failure(layer, "groups", "1 or the " + std::to_string(channels) + " features of the input", std::to_string(groups));
-    if (out % groups) return lowering.failure(layer, "out_channels", "a multiple of the " + std::to_string(groups) + " groups", std::to_string(out));
+        return lowering.failure(layer, "groups",
+                                "1 or the " + std::to_string(channels) + " features of the input",
+                                std::to_string(groups));
+    if (out % groups)
+        return lowering.failure(layer, "out_channels",
+                                "a multiple of the " + std::to_string(groups) + " groups",
+                                std::to_string(out));
 
     const uint32_t in = channels / groups;
-    std::vector<ir::ValueId> operands = {inputs[0].value, lowering.weight(layer, "weight", {out, in, kernel, 1}, {{out, in, kernel}})};
+    std::vector<ir::ValueId> operands = {
+        inputs[0].value, lowering.weight(layer, "weight", {out, in, kernel, 1}, {{out, in, kernel}})};
     if (bias) operands.push_back(lowering.weight(layer, "bias", {out}));
     return lowering.node(layer, "conv2d", std::move(operands),
                          {{"stride_t", int64_t{integer(layer, "stride")}},

@@ -6,7 +6,8 @@ namespace longwave::compiler::layers {
 Expected<Flow> lower_linear(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
     const uint32_t out = integer(layer, "out_features");
     const bool bias = flag(layer, "bias");
-    std::vector<ir::ValueId> operands = {inputs[0].value, lowering.weight(layer, "weight", {out, lowering.width(inputs[0])})};
+    std::vector<ir::ValueId> operands = {inputs[0].value,
+                                         lowering.weight(layer, "weight", {out, lowering.width(inputs[0])})};
     if (bias) operands.push_back(lowering.weight(layer, "bias", {out}));
     return lowering.node(layer, "linear", std::move(operands), {{"bias", int64_t{bias}}}, Form::features);
 }

@@ -1,4 +1,5 @@
-// linear_attention: queries, keys and values as projections of the features, then the op of that name: o_t = q_t·Σ_{τ ≤ t} k_τ v_τᵀ for each head.
+// linear_attention: queries, keys and values as projections of the features, then the op of that name: o_t =
+// q_t·Σ_{τ ≤ t} k_τ v_τᵀ for each head.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {
@@ -11,17 +12,22 @@ Expected<Flow> lower_linear_attention(Lowering &lowering, const Layer &layer, st
     };
     const uint32_t key_width = width("key_width"), value_width = width("value_width");
     std::vector<ir::ValueId> projected;
-    for (const auto &[name, out] : {std::pair("q_proj", key_width), std::pair("k_proj", key_width), std::pair("v_proj", value_width)}) {
+    for (const auto &[name, out] :
+         {std::pair("q_proj", key_width), std::pair("k_proj", key_width), std::pair("v_proj", value_width)}) {
         const std::string prefix = name;
-        std::vector<ir::ValueId> operands = {inputs[0].value, lowering.weight(layer, prefix + ".weight", {out, in})};
+        std::vector<ir::ValueId> operands = {inputs[0].value,
+                                             lowering.weight(layer, prefix + ".weight", {out, in})};
         if (bias) operands.push_back(lowering.weight(layer, prefix + ".bias", {out}));
-        LW_ASSIGN(const Flow flow, lowering.node(layer, "linear", std::move(operands), {{"bias", int64_t{bias}}}, Form::features));
+        LW_ASSIGN(const Flow flow, lowering.node(layer, "linear", std::move(operands),
+                                                 {{"bias", int64_t{bias}}}, Form::features));
         projected.push_back(flow.value);
     }
     for (const auto &[name, out] : {std::pair("key_width", key_width), std::pair("value_width", value_width)})
         if (out % heads)
-            return lowering.failure(layer, name, "a multiple of the " + std::to_string(heads) + " heads", std::to_string(out));
-    return lowering.node(layer, "linear_attention", std::move(projected), {{"heads", int64_t{heads}}}, Form::features);
+            return lowering.failure(layer, name, "a multiple of the " + std::to_string(heads) + " heads",
+                                    std::to_string(out));
+    return lowering.node(layer, "linear_attention", std::move(projected), {{"heads", int64_t{heads}}},
+                         Form::features);
 }
 
 } // namespace longwave::compiler::layers

@@ -6,7 +6,8 @@ namespace longwave::compiler::layers {
 namespace {
 
 std::string place(const Layer &layer, const std::string &attribute) {
-    return attribute.empty() ? layer.path + " (" + layer.address + ")" : package::member(layer.path, attribute) + " (" + layer.address + ")";
+    return attribute.empty() ? layer.path + " (" + layer.address + ")"
+                             : package::member(layer.path, attribute) + " (" + layer.address + ")";
 }
 
 bool same_shape(const std::vector<uint64_t> &found, const std::vector<uint32_t> &expected) {
@@ -14,13 +15,15 @@ bool same_shape(const std::vector<uint64_t> &found, const std::vector<uint32_t> 
 }
 
 // A misspelt key is among those that nothing reads, and it is misspelt on one side of its last point.
-std::string similar_key(const std::string &key, const std::vector<std::string> &unused, package::Problems &problems) {
+std::string similar_key(const std::string &key, const std::vector<std::string> &unused,
+                        package::Problems &problems) {
     if (!problems.patient() || problems.full()) return {};
     const size_t point = key.rfind('.');
     std::vector<std::string> candidates;
     for (const auto &other : unused) {
         const size_t at = other.rfind('.');
-        if (point == key.npos || at == other.npos || key.substr(point) == other.substr(at) || key.substr(0, point) == other.substr(0, at))
+        if (point == key.npos || at == other.npos || key.substr(point) == other.substr(at) ||
+            key.substr(0, point) == other.substr(0, at))
             candidates.push_back(other);
     }
     return problems.hint(key, candidates);
@@ -28,7 +31,8 @@ std::string similar_key(const std::string &key, const std::vector<std::string> &
 
 } // namespace
 
-Expected<Flow> Lowering::node(const Layer &layer, const std::string &op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, Form form) {
+Expected<Flow> Lowering::node(const Layer &layer, const std::string &op, std::vector<ir::ValueId> inputs,
+                              ir::Attributes attributes, Form form) {
     auto value = builder_.node(op, std::move(inputs), std::move(attributes), layer.address);
     if (!value) return Status(value.status().fault(), layer.path + ": " + value.status().message());
     return Flow{*value, form};
@@ -51,9 +55,11 @@ const package::Tensor *Lowering::find(const Layer &layer, const std::string &par
     return it == package_.weights.end() ? nullptr : &it->second;
 }
 
-const package::Tensor *Lowering::checked(const Layer &layer, const std::string &parameter, const std::vector<uint32_t> &shape,
+const package::Tensor *Lowering::checked(const Layer &layer, const std::string &parameter,
+                                         const std::vector<uint32_t> &shape,
                                          const std::vector<std::vector<uint32_t>> &stored) {
-    const std::string key = layer.key(parameter), where = place(layer, "") + ": tensor " + package::in_quotes(key);
+    const std::string key = layer.key(parameter),
+                      where = place(layer, "") + ": tensor " + package::in_quotes(key);
     const std::vector<uint32_t> &shown = stored.empty() ? shape : stored.front();
     const package::Tensor *tensor = find(layer, parameter);
     if (!tensor) {
@@ -61,7 +67,8 @@ const package::Tensor *Lowering::checked(const Layer &layer, const std::string &
         auto any = package_.weights.lower_bound(layer.prefix + ".");
         bool known_prefix = any != package_.weights.end() && any->first.starts_with(layer.prefix + ".");
         if (way_out.empty() && !known_prefix)
-            way_out = "no tensor starts with " + package::in_quotes(layer.prefix + ".") + ": set \"prefix\", or \"keys\" for one parameter";
+            way_out = "no tensor starts with " + package::in_quotes(layer.prefix + ".") +
+                      ": set \"prefix\", or \"keys\" for one parameter";
         problems_.add(where, "shape " + package::shape_text(shown), "no such tensor", way_out);
         return nullptr;
     }
@@ -69,12 +76,15 @@ const package::Tensor *Lowering::checked(const Layer &layer, const std::string &
     for (const auto &other : stored) fits = fits || same_shape(tensor->shape, other);
     if (fits) return tensor;
     std::string way_out;
-    if (tensor->shape.size() == 2 && shown.size() == 2 && tensor->shape[0] == shown[1] && tensor->shape[1] == shown[0]) way_out = "transpose it";
+    if (tensor->shape.size() == 2 && shown.size() == 2 && tensor->shape[0] == shown[1] &&
+        tensor->shape[1] == shown[0])
+        way_out = "transpose it";
     problems_.add(where, "shape " + package::shape_text(shown), package::shape_text(tensor->shape), way_out);
     return nullptr;
 }
 
-ir::ValueId Lowering::weight(const Layer &layer, const std::string &parameter, const std::vector<uint32_t> &shape,
+ir::ValueId Lowering::weight(const Layer &layer, const std::string &parameter,
+                             const std::vector<uint32_t> &shape,
                              const std::vector<std::vector<uint32_t>> &stored) {
     const std::string key = layer.key(parameter);
     if (auto it = constants_.find({key, shape}); it != constants_.end()) return it->second;
@@ -83,19 +93,20 @@ ir::ValueId Lowering::weight(const Layer &layer, const std::string &parameter, c
     return constant(key, shape, tensor->data);
 }
 
-std::vector<double> Lowering::numbers(const Layer &layer, const std::string &parameter, const std::vector<uint32_t> &shape,
+std::vector<double> Lowering::numbers(const Layer &layer, const std::string &parameter,
+                                      const std::vector<uint32_t> &shape,
                                       const std::vector<std::vector<uint32_t>> &stored) {
     const package::Tensor *tensor = checked(layer, parameter, shape, stored);
     return tensor ? std::vector<double>(tensor->data.begin(), tensor->data.end()) : std::vector<double>();
 }
 
-void Lowering::problem(const Layer &layer, const std::string &attribute, const std::string &expected, const std::string &found,
-                       const std::string &way_out) {
+void Lowering::problem(const Layer &layer, const std::string &attribute, const std::string &expected,
+                       const std::string &found, const std::string &way_out) {
     problems_.add(place(layer, attribute), expected, found, way_out);
 }
 
-Status Lowering::failure(const Layer &layer, const std::string &attribute, const std::string &expected, const std::string &found,
-                         const std::string &way_out) const {
+Status Lowering::failure(const Layer &layer, const std::string &attribute, const std::string &expected,
+                         const std::string &found, const std::string &way_out) const {
     package::Problems one;
     one.add(place(layer, attribute), expected, found, way_out);
     return one.status();
@@ -112,14 +123,17 @@ Flow Lowering::stand_in(const Layer &layer, Flow input) {
     guess.elem = ir::Elem::f32;
     for (const char *name : {"out_features", "out_channels", "width", "bands"})
         if (layer.attributes.contains(name)) guess.dims = {integer(layer, name)};
-    return {builder_.input({.name = layer.address, .kind = ir::GraphInput::Kind::features}, guess), Form::features};
+    return {builder_.input({.name = layer.address, .kind = ir::GraphInput::Kind::features}, guess),
+            Form::features};
 }
 
 Flow Lowering::layer(const Layer &layer, Flow previous) {
     std::vector<Flow> inputs;
     for (const auto &address : layer.inputs) {
         const Flow *found = at(address);
-        if (!found) problem(layer, "input", "the name of an input or of an earlier layer", package::in_quotes(address));
+        if (!found)
+            problem(layer, "input", "the name of an input or of an earlier layer",
+                    package::in_quotes(address));
         inputs.push_back(found ? *found : previous);
     }
     if (inputs.empty()) inputs.push_back(previous);
@@ -146,9 +160,12 @@ Flow Lowering::chain(const std::vector<Layer> &layers, Flow previous) {
 
 Expected<uint32_t> feature_width(const Lowering &lowering, const Layer &layer, Flow input) {
     const ir::Type type = lowering.type(input);
-    if (type.elem != ir::Elem::f32) return lowering.failure(layer, "", "rows of features", "token ids", "an embedding turns ids into rows");
+    if (type.elem != ir::Elem::f32)
+        return lowering.failure(layer, "", "rows of features", "token ids",
+                                "an embedding turns ids into rows");
     if (type.dims.size() == 1) return type.dims[0];
-    return lowering.failure(layer, "", "rows of features", "rows of shape " + package::shape_text(type.dims), "put a linear layer before it");
+    return lowering.failure(layer, "", "rows of features", "rows of shape " + package::shape_text(type.dims),
+                            "put a linear layer before it");
 }
 
 } // namespace longwave::compiler::layers

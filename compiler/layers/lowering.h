@@ -1,7 +1,9 @@
-// What every layer's lowering works with: the graph under construction, the weights, and the list of everything that is wrong.
+// What every layer's lowering works with: the graph under construction, the weights, and the list of
+// everything that is wrong.
 //
-// A model is lowered to the end whatever is wrong with it, so that one run reports all of it: a weight that is missing or has the wrong shape is
-// reported and replaced by a constant without data; a layer that cannot be lowered at all is replaced by a value of the type it would have had.
+// A model is lowered to the end whatever is wrong with it, so that one run reports all of it: a weight that
+// is missing or has the wrong shape is reported and replaced by a constant without data; a layer that cannot
+// be lowered at all is replaced by a value of the type it would have had.
 #pragma once
 #include "compiler/ir/builder.h"
 #include "formats/package/package.h"
@@ -33,25 +35,29 @@ public:
     ir::Type type(Flow flow) const { return builder_.graph().type(flow.value); }
     uint32_t width(Flow flow) const { return type(flow).width(); }
     // The op's result keeps the form of `like`.
-    Expected<Flow> node(const Layer &layer, const std::string &op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, Form form);
+    Expected<Flow> node(const Layer &layer, const std::string &op, std::vector<ir::ValueId> inputs,
+                        ir::Attributes attributes, Form form);
     ir::ValueId constant(std::string key, std::vector<uint32_t> shape, ir::Numbers data);
     const ir::GraphInput *graph_input(Flow flow) const; // null when the value is not an input of the model
 
     // ---- weights
-    // The tensor of a parameter as a constant of `shape`. `stored`: other shapes with the same elements that the tensor may have in the package.
+    // The tensor of a parameter as a constant of `shape`. `stored`: other shapes with the same elements that
+    // the tensor may have in the package.
     ir::ValueId weight(const Layer &layer, const std::string &parameter, const std::vector<uint32_t> &shape,
                        const std::vector<std::vector<uint32_t>> &stored = {});
     // The same as numbers; empty when something was reported.
-    std::vector<double> numbers(const Layer &layer, const std::string &parameter, const std::vector<uint32_t> &shape,
+    std::vector<double> numbers(const Layer &layer, const std::string &parameter,
+                                const std::vector<uint32_t> &shape,
                                 const std::vector<std::vector<uint32_t>> &stored = {});
-    const package::Tensor *find(const Layer &layer, const std::string &parameter) const; // null when the package has none
+    const package::Tensor *find(const Layer &layer,
+                                const std::string &parameter) const; // null when the package has none
 
     // ---- what is wrong
     // `attribute` may be empty. The line starts with the JSON path.
-    void problem(const Layer &layer, const std::string &attribute, const std::string &expected, const std::string &found,
-                 const std::string &way_out = {});
-    Status failure(const Layer &layer, const std::string &attribute, const std::string &expected, const std::string &found,
-                   const std::string &way_out = {}) const;
+    void problem(const Layer &layer, const std::string &attribute, const std::string &expected,
+                 const std::string &found, const std::string &way_out = {});
+    Status failure(const Layer &layer, const std::string &attribute, const std::string &expected,
+                   const std::string &found, const std::string &way_out = {}) const;
     package::Problems &problems() { return problems_; }
 
     // ---- chains of layers
@@ -62,18 +68,22 @@ public:
 
 private:
     Flow stand_in(const Layer &layer, Flow input);
-    const package::Tensor *checked(const Layer &layer, const std::string &parameter, const std::vector<uint32_t> &shape,
+    const package::Tensor *checked(const Layer &layer, const std::string &parameter,
+                                   const std::vector<uint32_t> &shape,
                                    const std::vector<std::vector<uint32_t>> &stored);
 
     const package::Package &package_;
     ir::Builder &builder_;
     package::Problems problems_;
-    std::map<std::string, Flow> values_;                                             // by address
-    std::map<std::pair<std::string, std::vector<uint32_t>>, ir::ValueId> constants_; // layers that name the same tensor share it
+    std::map<std::string, Flow> values_; // by address
+    // layers that name the same tensor share it
+    std::map<std::pair<std::string, std::vector<uint32_t>>, ir::ValueId> constants_;
 };
 
 // Attributes, which the reader has checked and completed.
-inline uint32_t integer(const Layer &layer, const char *name) { return layer.attributes.at(name).get<uint32_t>(); }
+inline uint32_t integer(const Layer &layer, const char *name) {
+    return layer.attributes.at(name).get<uint32_t>();
+}
 inline double number(const Layer &layer, const char *name) { return layer.attributes.at(name).get<double>(); }
 inline bool flag(const Layer &layer, const char *name) { return layer.attributes.at(name).get<bool>(); }
 

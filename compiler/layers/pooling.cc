@@ -1,19 +1,23 @@
 // mean, sum, first, last: the op `mean` with that mode; mean_window: the op of the same name.
-// A whole sequence is run at its own length, so `lengths` (pool over the true length, or over all positions) asks for the same op either way.
+// A whole sequence is run at its own length, so `lengths` (pool over the true length, or over all positions)
+// asks for the same op either way.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {
 
 Expected<Flow> lower_pooling(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
     if (lowering.type(inputs[0]).clock.timeless())
-        return lowering.failure(layer, "", "a sequence", "one row for the whole sequence", "it was pooled before");
+        return lowering.failure(layer, "", "a sequence", "one row for the whole sequence",
+                                "it was pooled before");
     return lowering.node(layer, "mean", {inputs[0].value}, {{"mode", layer.type}}, inputs[0].form);
 }
 
 Expected<Flow> lower_mean_window(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
     if (lowering.type(inputs[0]).clock.timeless())
-        return lowering.failure(layer, "", "a sequence", "one row for the whole sequence", "it was pooled before");
-    return lowering.node(layer, "mean_window", {inputs[0].value}, {{"frames", int64_t{integer(layer, "frames")}}}, inputs[0].form);
+        return lowering.failure(layer, "", "a sequence", "one row for the whole sequence",
+                                "it was pooled before");
+    return lowering.node(layer, "mean_window", {inputs[0].value},
+                         {{"frames", int64_t{integer(layer, "frames")}}}, inputs[0].form);
 }
 
 } // namespace longwave::compiler::layers

@@ -1,5 +1,6 @@
-// sgconv: sgconv_kernel (the taps from the multi-scale parameters) → long_conv (with D) → activation → extra norm → linear → glu or activation; the last
-// four as the options say. Parameter names are those of the official state dict.
+// sgconv: sgconv_kernel (the taps from the multi-scale parameters) → long_conv (with D) → activation → extra
+// norm → linear → glu or activation; the last four as the options say. Parameter names are those of the
+// official state dict.
 #include "compiler/layers/layers.h"
 #include "compiler/ops/multi_scale.h"
 #include <algorithm>
@@ -28,10 +29,12 @@ int64_t ceil_log2(uint64_t a, uint64_t b) {
     return n;
 }
 
-// The mode is a list of words. Those of the initialisation (how the weights began) change nothing at inference; an unknown word might.
+// The mode is a list of words. Those of the initialisation (how the weights began) change nothing at
+// inference; an unknown word might.
 Status check_mode(const Lowering &lowering, const Layer &layer, const std::string &mode) {
-    static const std::vector<std::string> known = {"cat",    "sum",   "nearest", "linear", "learnable", "fixed", "trunc",
-                                                   "expand", "randn", "rand",    "cos",    "zeros",     "ones",  "decay"};
+    static const std::vector<std::string> known = {"cat",   "sum",   "nearest", "linear", "learnable",
+                                                   "fixed", "trunc", "expand",  "randn",  "rand",
+                                                   "cos",   "zeros", "ones",    "decay"};
     size_t joins = 0;
     for (size_t begin = 0; begin <= mode.size();) {
         const size_t end = std::min(mode.find('_', begin), mode.size());
@@ -41,12 +44,14 @@ Status check_mode(const Lowering &lowering, const Layer &layer, const std::strin
             return lowering.failure(layer, "mode", "a published parameterisation", "\"hankel\"",
                                     "it is not supported: no published configuration uses it");
         if (std::find(known.begin(), known.end(), word) == known.end()) {
-            return lowering.failure(layer, "mode", "words of the official modes, joined by _", package::in_quotes(word),
-                                    package::did_you_mean(word, known));
+            return lowering.failure(layer, "mode", "words of the official modes, joined by _",
+                                    package::in_quotes(word), package::did_you_mean(word, known));
         }
         joins += word == "cat" || word == "sum";
     }
-    if (joins != 1) return lowering.failure(layer, "mode", "cat_… or sum_…", package::in_quotes(mode), "say how the scales are joined");
+    if (joins != 1)
+        return lowering.failure(layer, "mode", "cat_… or sum_…", package::in_quotes(mode),
+                                "say how the scales are joined");
     return Status::ok();
 }
 
@@ -56,18 +61,24 @@ Expected<uint32_t> scale_count(Lowering &lowering, const Layer &layer, const Ker
     const int64_t derived = 1 + ceil_log2(kernel.l_max, kernel.scales.kernel_dim) - kernel.scales.init_scale;
     int64_t count = given ? int64_t{integer(layer, "num_scales")} : derived;
     int64_t stored = 0;
-    while (stored <= max_log_stretch && lowering.find(layer, "kernel_list." + std::to_string(stored))) ++stored;
+    while (stored <= max_log_stretch && lowering.find(layer, "kernel_list." + std::to_string(stored)))
+        ++stored;
     if (stored > 0 && stored != count) {
-        lowering.problem(layer, "num_scales",
-                         std::to_string(count) + (given ? " scales" : " scales (1 + ceil(log2(l_max / kernel_dim)) - init_scale)"),
-                         "kernel_list.0 to kernel_list." + std::to_string(stored - 1) + " in the weights",
-                         "set \"num_scales\": " + std::to_string(stored) + " if the weights are right");
+        lowering.problem(
+            layer, "num_scales",
+            std::to_string(count) +
+                (given ? " scales" : " scales (1 + ceil(log2(l_max / kernel_dim)) - init_scale)"),
+            "kernel_list.0 to kernel_list." + std::to_string(stored - 1) + " in the weights",
+            "set \"num_scales\": " + std::to_string(stored) + " if the weights are right");
         count = stored;
     }
     const int64_t stretch = count - 1 + kernel.scales.init_scale;
-    if (count < 1 || stretch > max_log_stretch || (uint64_t{kernel.scales.kernel_dim} << stretch) > max_taps) {
-        return lowering.failure(layer, given ? "num_scales" : "l_max", "1 or more scales and at most " + std::to_string(max_taps) + " taps",
-                                std::to_string(count) + " scales of kernel_dim " + std::to_string(kernel.scales.kernel_dim));
+    if (count < 1 || stretch > max_log_stretch ||
+        (uint64_t{kernel.scales.kernel_dim} << stretch) > max_taps) {
+        return lowering.failure(layer, given ? "num_scales" : "l_max",
+                                "1 or more scales and at most " + std::to_string(max_taps) + " taps",
+                                std::to_string(count) + " scales of kernel_dim " +
+                                    std::to_string(kernel.scales.kernel_dim));
     }
     return static_cast<uint32_t>(count);
 }
@@ -80,19 +91,22 @@ Expected<Kernel> read_kernel(Lowering &lowering, const Layer &layer, uint32_t he
     kernel.heads = heads;
     kernel.rows = integer(layer, "channels") * (flag(layer, "bidirectional") ? 2 : 1);
     kernel.l_max = kernel.resolution = integer(layer, "l_max");
-    kernel.scales = {integer(layer, "kernel_dim"), 1, integer(layer, "init_scale"), kernel.words.sum, kernel.words.nearest};
+    kernel.scales = {integer(layer, "kernel_dim"), 1, integer(layer, "init_scale"), kernel.words.sum,
+                     kernel.words.nearest};
     LW_ASSIGN(kernel.scales.num_scales, scale_count(lowering, layer, kernel));
     if (layer.attributes.contains("resolution")) {
         kernel.resolution = integer(layer, "resolution");
         if (!kernel.words.resizes())
-            lowering.problem(layer, "resolution", "a mode with trunc or expand", package::in_quotes(kernel.mode),
+            lowering.problem(layer, "resolution", "a mode with trunc or expand",
+                             package::in_quotes(kernel.mode),
                              "without one of them the kernel has one resolution: leave this key out");
     }
     return kernel;
 }
 
 // One value a channel; official files hold (1, H, 1), or a scalar in learnable mode.
-ir::ValueId growth(Lowering &lowering, const Layer &layer, const Kernel &kernel, std::vector<double> &values) {
+ir::ValueId growth(Lowering &lowering, const Layer &layer, const Kernel &kernel,
+                   std::vector<double> &values) {
     const package::Tensor *tensor = lowering.find(layer, "multiplier");
     if (!tensor ? kernel.words.learnable : tensor->data.size() == 1) {
         values.assign(kernel.heads, tensor ? double{tensor->data[0]} : 1.0);
@@ -105,27 +119,34 @@ ir::ValueId growth(Lowering &lowering, const Layer &layer, const Kernel &kernel,
 
 ir::ValueId decay(Lowering &lowering, const Layer &layer, const Kernel &kernel, std::vector<double> &values) {
     values.assign(kernel.heads, 0.0);
-    if (!kernel.words.learnable && lowering.find(layer, "decay")) { // only learnable modes have one: the mode must be wrong
-        lowering.problem(layer, "mode", "a mode with learnable, because the weights have " + package::in_quotes(layer.key("decay")),
+    if (!kernel.words.learnable &&
+        lowering.find(layer, "decay")) { // only learnable modes have one: the mode must be wrong
+        lowering.problem(layer, "mode",
+                         "a mode with learnable, because the weights have " +
+                             package::in_quotes(layer.key("decay")),
                          package::in_quotes(kernel.mode), "for example \"cat_randn_learnable\"");
     }
     if (!kernel.words.learnable) return lowering.constant("zeros", {kernel.heads}, values);
-    if (const package::Tensor *tensor = lowering.find(layer, "decay")) values.assign(tensor->data.begin(), tensor->data.end());
+    if (const package::Tensor *tensor = lowering.find(layer, "decay"))
+        values.assign(tensor->data.begin(), tensor->data.end());
     return lowering.weight(layer, "decay", {kernel.heads});
 }
 
-// The norm is used as stored. Where the layer never ran (flag 0) it is what the first forward pass would have stored.
-ir::ValueId kernel_norm(Lowering &lowering, const Layer &layer, const Kernel &kernel, const std::vector<double> &growths,
-                        const std::vector<double> &decays) {
+// The norm is used as stored. Where the layer never ran (flag 0) it is what the first forward pass would have
+// stored.
+ir::ValueId kernel_norm(Lowering &lowering, const Layer &layer, const Kernel &kernel,
+                        const std::vector<double> &growths, const std::vector<double> &decays) {
     const std::vector<uint32_t> shape = {kernel.rows, kernel.heads};
     const std::vector<double> initialized = lowering.numbers(layer, "kernel_norm_initialized", {}, {{}, {1}});
     if (initialized.empty() || initialized[0] != 0) {
         if (const package::Tensor *tensor = lowering.find(layer, "kernel_norm")) {
-            auto bad = std::find_if(tensor->data.begin(), tensor->data.end(), [](float v) { return !(v > 0); });
+            auto bad =
+                std::find_if(tensor->data.begin(), tensor->data.end(), [](float v) { return !(v > 0); });
             if (bad != tensor->data.end()) {
-                lowering.problem(layer, "", "norms above zero in " + package::in_quotes(layer.key("kernel_norm")),
-                                 std::to_string(*bad) + " at index " + std::to_string(bad - tensor->data.begin()),
-                                 "set kernel_norm_initialized to 0 to have it computed");
+                lowering.problem(
+                    layer, "", "norms above zero in " + package::in_quotes(layer.key("kernel_norm")),
+                    std::to_string(*bad) + " at index " + std::to_string(bad - tensor->data.begin()),
+                    "set kernel_norm_initialized to 0 to have it computed");
             }
         }
         return lowering.weight(layer, "kernel_norm", shape, {{kernel.rows, kernel.heads, 1}});
@@ -137,11 +158,14 @@ ir::ValueId kernel_norm(Lowering &lowering, const Layer &layer, const Kernel &ke
             return lowering.constant(layer.key("kernel_norm"), shape, {}); // reported as a weight
         lists.emplace_back(tensor->data.begin(), tensor->data.end());
     }
-    if (growths.size() != kernel.heads || decays.size() != kernel.heads) return lowering.constant(layer.key("kernel_norm"), shape, {});
-    std::vector<double> norm = ir::first_forward_norm(kernel.scales, kernel.words.learnable, lists, growths, decays);
+    if (growths.size() != kernel.heads || decays.size() != kernel.heads)
+        return lowering.constant(layer.key("kernel_norm"), shape, {});
+    std::vector<double> norm =
+        ir::first_forward_norm(kernel.scales, kernel.words.learnable, lists, growths, decays);
     if (std::any_of(norm.begin(), norm.end(), [](double v) { return !(v > 0); })) {
         lowering.problem(layer, "", "a kernel that is not zero everywhere",
-                         "a row of zeros in " + package::in_quotes(layer.key("kernel_list.0")) + " and its sisters",
+                         "a row of zeros in " + package::in_quotes(layer.key("kernel_list.0")) +
+                             " and its sisters",
                          "it has no norm to be divided by");
     }
     return lowering.constant(layer.key("kernel_norm") + ".computed", shape, std::move(norm));
@@ -150,10 +174,12 @@ ir::ValueId kernel_norm(Lowering &lowering, const Layer &layer, const Kernel &ke
 Expected<Flow> taps(Lowering &lowering, const Layer &layer, const Kernel &kernel) {
     std::vector<ir::ValueId> operands;
     for (uint32_t i = 0; i < kernel.scales.num_scales; ++i) {
-        operands.push_back(lowering.weight(layer, "kernel_list." + std::to_string(i), {kernel.rows, kernel.heads, kernel.scales.kernel_dim}));
+        operands.push_back(lowering.weight(layer, "kernel_list." + std::to_string(i),
+                                           {kernel.rows, kernel.heads, kernel.scales.kernel_dim}));
     }
     std::vector<double> growths, decays;
-    const ir::ValueId growth_id = growth(lowering, layer, kernel, growths), decay_id = decay(lowering, layer, kernel, decays);
+    const ir::ValueId growth_id = growth(lowering, layer, kernel, growths),
+                      decay_id = decay(lowering, layer, kernel, decays);
     operands.push_back(kernel_norm(lowering, layer, kernel, growths, decays));
     operands.insert(operands.end(), {growth_id, decay_id});
     return lowering.node(layer, "sgconv_kernel", std::move(operands),
@@ -173,15 +199,18 @@ Expected<Flow> extra_norm(Lowering &lowering, const Layer &layer, Flow x) {
     const bool scalars = lowering.find(layer, "norm.norm.m") || lowering.find(layer, "norm.norm.s");
     const bool vectors = lowering.find(layer, "norm.norm.weight") || lowering.find(layer, "norm.norm.bias");
     if (scalars && vectors) {
-        lowering.problem(layer, "layer_norm", "either norm.norm.weight and norm.norm.bias, or norm.norm.m and norm.norm.s",
+        lowering.problem(layer, "layer_norm",
+                         "either norm.norm.weight and norm.norm.bias, or norm.norm.m and norm.norm.s",
                          "some of both in the weights");
     }
     if (scalars) {
-        const ir::ValueId m = lowering.weight(layer, "norm.norm.m", {1}, {{1}, {}}), s = lowering.weight(layer, "norm.norm.s", {1}, {{1}, {}});
+        const ir::ValueId m = lowering.weight(layer, "norm.norm.m", {1}, {{1}, {}}),
+                          s = lowering.weight(layer, "norm.norm.s", {1}, {{1}, {}});
         return lowering.node(layer, "transposed_layer_norm", {x.value, m, s}, {}, x.form);
     }
     const uint32_t width = lowering.width(x);
-    const ir::ValueId weight = lowering.weight(layer, "norm.norm.weight", {width}), bias = lowering.weight(layer, "norm.norm.bias", {width});
+    const ir::ValueId weight = lowering.weight(layer, "norm.norm.weight", {width}),
+                      bias = lowering.weight(layer, "norm.norm.bias", {width});
     return lowering.node(layer, "layer_norm", {x.value, weight, bias}, {{"eps", 1e-5}}, x.form);
 }
 
@@ -200,7 +229,8 @@ Expected<Flow> lower_sgconv(Lowering &lowering, const Layer &layer, std::span<co
     LW_ASSIGN(const Flow k, taps(lowering, layer, kernel));
     const ir::ValueId d = lowering.weight(layer, "D", {copies, heads});
     LW_ASSIGN(Flow y, lowering.node(layer, "long_conv", {inputs[0].value, k.value, d},
-                                    {{"channels", int64_t{copies}}, {"two_sided", int64_t{flag(layer, "bidirectional")}}},
+                                    {{"channels", int64_t{copies}},
+                                     {"two_sided", int64_t{flag(layer, "bidirectional")}}},
                                     copies > 1 && heads > 1 ? Form::flat : Form::features));
     if (flag(layer, "linear")) return y;
 
@@ -208,12 +238,14 @@ Expected<Flow> lower_sgconv(Lowering &lowering, const Layer &layer, std::span<co
     if (flag(layer, "layer_norm")) {
         LW_ASSIGN(y, extra_norm(lowering, layer, y));
     }
-    const bool activated = !layer.attributes.at("postact").is_null(), gated = layer.attributes.at("postact") == "glu";
+    const bool activated = !layer.attributes.at("postact").is_null(),
+               gated = layer.attributes.at("postact") == "glu";
     const std::string projection = activated ? "output_linear.0." : "output_linear.";
     const uint32_t out = gated ? 2 * heads : heads;
     const ir::ValueId weight = lowering.weight(layer, projection + "weight", {out, copies * heads}),
                       bias = lowering.weight(layer, projection + "bias", {out});
-    LW_ASSIGN(y, lowering.node(layer, "linear", {y.value, weight, bias}, {{"bias", int64_t{1}}}, Form::features));
+    LW_ASSIGN(
+        y, lowering.node(layer, "linear", {y.value, weight, bias}, {{"bias", int64_t{1}}}, Form::features));
     return activated ? activation(lowering, layer, "postact", y) : Expected<Flow>(y);
 }
 

@@ -27,6 +27,8 @@ const OpDef op_add{
     .reference = reference,
 };
 
-Expected<ValueId> make_sum(Builder &to, ValueId a, ValueId b, const std::string &layer) { return to.node(op_add.name, {a, b}, {}, layer); }
+Expected<ValueId> make_sum(Builder &to, ValueId a, ValueId b, const std::string &layer) {
+    return to.node(op_add.name, {a, b}, {}, layer);
+}
 
 } // namespace longwave::ir

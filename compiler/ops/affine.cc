@@ -20,14 +20,17 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
 void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const auto &scale = in[1]->data, &shift = in[2]->data;
     for (size_t t = 0; t < out.rows; ++t)
-        for (size_t i = 0; i < out.width; ++i) out.row(t)[i] = in[0]->row(t)[i] * scale[i % scale.size()] + shift[i % shift.size()];
+        for (size_t i = 0; i < out.width; ++i)
+            out.row(t)[i] = in[0]->row(t)[i] * scale[i % scale.size()] + shift[i % shift.size()];
 }
 
 Expected<ChannelMap> channel_map(const Graph &graph, const Node &node) {
-    ChannelMap map{graph.constant(node.inputs[1])->data.to_vector(), graph.constant(node.inputs[2])->data.to_vector()};
+    ChannelMap map{graph.constant(node.inputs[1])->data.to_vector(),
+                   graph.constant(node.inputs[2])->data.to_vector()};
     const size_t n = std::max(map.scale.size(), map.shift.size());
     for (auto *list : {&map.scale, &map.shift})
-        for (size_t i = 0, given = list->size(); i + given < n; ++i) list->push_back(double{(*list)[i]}); // channels repeat along a row
+        for (size_t i = 0, given = list->size(); i + given < n; ++i)
+            list->push_back(double{(*list)[i]}); // channels repeat along a row
     return map;
 }
 
@@ -45,7 +48,8 @@ const OpDef op_affine{
 
 Expected<ValueId> make_channel_map(Builder &to, ValueId x, const ChannelMap &map, const std::string &layer) {
     const auto n = static_cast<uint32_t>(map.scale.size());
-    const ValueId scale = to.constant(layer + ".scale", {n}, map.scale), shift = to.constant(layer + ".shift", {n}, map.shift);
+    const ValueId scale = to.constant(layer + ".scale", {n}, map.scale),
+                  shift = to.constant(layer + ".shift", {n}, map.shift);
     return to.node(op_affine.name, {x, scale, shift}, {}, layer);
 }
 

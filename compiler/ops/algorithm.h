@@ -1,5 +1,6 @@
-// One way of computing an op, where there are several: when it applies, what it costs, how far it looks back, how it
-// is planned. An algorithm is one file, and one line in its op's list; the planner takes the cheapest that applies.
+// One way of computing an op, where there are several: when it applies, what it costs, how far it looks back,
+// how it is planned. An algorithm is one file, and one line in its op's list; the planner takes the cheapest
+// that applies.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
@@ -14,11 +15,13 @@ class KernelCall; // kernel_call.h
 struct Situation {
     const Graph &graph;
     const Node &node;
-    uint32_t rows = 0;      // new rows of the first input: the whole sequence, or one block of a stream
+    uint32_t rows = 0; // new rows of the first input: the whole sequence, or one block of a stream
     bool streaming = false;
-    bool shared = false;    // several entries advance one stream: copies of the past are made anew from the history
-    uint32_t alike = 1;     // nodes of this op in the graph: what all of them walk over decides which cache it is in
-    uint32_t before = 0;    // of these, how many stand before this one
+    bool shared =
+        false; // several entries advance one stream: copies of the past are made anew from the history
+    uint32_t alike =
+        1; // nodes of this op in the graph: what all of them walk over decides which cache it is in
+    uint32_t before = 0; // of these, how many stand before this one
 
     const Type &type(size_t input) const { return graph.type(node.inputs[input]); }
 };
@@ -50,7 +53,8 @@ struct Algorithm {
     const char *name;
     enum class Where { everywhere, whole_sequences, streams } where = Where::everywhere;
     Estimate (*estimate)(const Situation &situation);
-    Reach (*reach)(const Situation &situation, const Figures &figures) = nullptr; // null: as the op's stream rule says
+    Reach (*reach)(const Situation &situation,
+                   const Figures &figures) = nullptr; // null: as the op's stream rule says
     Status (*plan)(KernelCall &call);
 };
 

@@ -8,7 +8,8 @@ namespace {
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::count(in, 5));
     LW_TRY(rules::real(in[0]));
-    if (node.number("eps") < 0) return Status::input(fmt::format("attribute eps expected 0 or more, found {}", node.number("eps")));
+    if (node.number("eps") < 0)
+        return Status::input(fmt::format("attribute eps expected 0 or more, found {}", node.number("eps")));
     const uint32_t width = in[0].width(), channels = in[0].dims.empty() ? 1 : in[0].dims.back();
     const bool whole = in[1].width() == width;
     const char *names[] = {"weight", "bias", "running_mean", "running_var"};
@@ -27,13 +28,17 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 }
 
 Expected<ChannelMap> channel_map(const Graph &graph, const Node &node) {
-    const auto data = [&](size_t input) -> const Numbers & { return graph.constant(node.inputs[input])->data; };
+    const auto data = [&](size_t input) -> const Numbers & {
+        return graph.constant(node.inputs[input])->data;
+    };
     const Numbers &weight = data(1), &bias = data(2), &mean = data(3), &var = data(4);
     ChannelMap map;
     for (size_t c = 0; c < weight.size(); ++c) {
         const double variance = var[c] + node.number("eps");
         if (!(variance > 0) || !std::isfinite(variance))
-            return Status::input(fmt::format("layer {}: batch_norm: running_var[{}] + eps expected above zero, found {}", node.layer, c, variance));
+            return Status::input(
+                fmt::format("layer {}: batch_norm: running_var[{}] + eps expected above zero, found {}",
+                            node.layer, c, variance));
         map.scale.push_back(weight[c] / std::sqrt(variance));
         map.shift.push_back(bias[c] - mean[c] * map.scale[c]);
     }

@@ -24,7 +24,8 @@ private:
 } // namespace
 
 Expected<double> largest_difference(const Graph &before, const Graph &after, size_t rows, size_t nonzero) {
-    if (before.inputs.size() != 1 || after.inputs.size() != 1 || before.outputs.empty() || after.outputs.empty())
+    if (before.inputs.size() != 1 || after.inputs.size() != 1 || before.outputs.empty() ||
+        after.outputs.empty())
         return Status::internal("a comparison needs graphs with one input and an output");
     const size_t width = before.type(before.inputs[0].value).width();
     Array x{rows, width, std::vector<double>(rows * width)};
@@ -37,7 +38,8 @@ Expected<double> largest_difference(const Graph &before, const Graph &after, siz
     LW_ASSIGN(const auto a, evaluate(before, {{before.inputs[0].name, x}}));
     LW_ASSIGN(const auto b, evaluate(after, {{after.inputs[0].name, x}}));
     if (a[0].data.size() != b[0].data.size())
-        return Status::internal(fmt::format("a rewrite changed the size of its value from {} to {}", a[0].data.size(), b[0].data.size()));
+        return Status::internal(fmt::format("a rewrite changed the size of its value from {} to {}",
+                                            a[0].data.size(), b[0].data.size()));
     double error = 0, peak = 0;
     for (size_t i = 0; i < a[0].data.size(); ++i) {
         const double difference = std::abs(a[0].data[i] - b[0].data[i]);
@@ -51,7 +53,8 @@ Expected<Graph> excerpt(const Graph &graph, ValueId from, const std::vector<Valu
     Builder builder(graph.name);
     Type type = graph.type(from);
     type.clock = {1, 1};
-    std::map<ValueId, ValueId> mapped{{from, builder.input({.name = "x", .kind = GraphInput::Kind::features}, type)}};
+    std::map<ValueId, ValueId> mapped{
+        {from, builder.input({.name = "x", .kind = GraphInput::Kind::features}, type)}};
     std::optional<ValueId> sum;
     for (const ValueId term : terms) {
         LW_ASSIGN(const ValueId copy, copy_into(builder, graph, term, mapped));
@@ -64,11 +67,13 @@ Expected<Graph> excerpt(const Graph &graph, ValueId from, const std::vector<Valu
     return std::move(builder).take();
 }
 
-Expected<Certificate> certify(std::string pass, std::string layer, std::string what, const Graph &before, const Graph &after, size_t rows,
-                              size_t nonzero) {
+Expected<Certificate> certify(std::string pass, std::string layer, std::string what, const Graph &before,
+                              const Graph &after, size_t rows, size_t nonzero) {
     LW_ASSIGN(const double error, largest_difference(before, after, rows, nonzero));
     if (!(error <= 1e-12))
-        return Status::internal(fmt::format("{}: layer {}: {}: expected an exact rewrite, found an error of {:.1e}", pass, layer, what, error));
+        return Status::internal(
+            fmt::format("{}: layer {}: {}: expected an exact rewrite, found an error of {:.1e}", pass, layer,
+                        what, error));
     return Certificate{std::move(pass), std::move(layer), std::move(what), error};
 }
 

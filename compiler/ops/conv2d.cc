@@ -1,4 +1,5 @@
-// conv2d: a convolution over time and frequency in torch's cross-correlation order. Causal in time, centred in frequency, zeros outside.
+// conv2d: a convolution over time and frequency in torch's cross-correlation order. Causal in time, centred
+// in frequency, zeros outside.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/filter.h"
 #include "compiler/ops/kernel_call.h"
@@ -29,13 +30,17 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t stride_t, rules::integer(node, "stride_t", 1, 1 << 20));
     LW_ASSIGN(const uint32_t stride_f, rules::integer(node, "stride_f", 1, 1 << 20));
     LW_ASSIGN(const uint32_t groups, rules::integer(node, "groups", 1, channels));
-    if (channels % groups) return Status::input(fmt::format("{} channels do not divide into {} groups", channels, groups));
+    if (channels % groups)
+        return Status::input(fmt::format("{} channels do not divide into {} groups", channels, groups));
     LW_TRY(rules::operand(in[1], "weight", {0, channels / groups, 0, 0}));
     const uint32_t out = in[1].dims[0], kf = in[1].dims[3];
-    if (out % groups) return Status::input(fmt::format("{} output channels do not divide into {} groups", out, groups));
+    if (out % groups)
+        return Status::input(fmt::format("{} output channels do not divide into {} groups", out, groups));
     if (bias) LW_TRY(rules::operand(in[2], "bias", {out}));
     const uint64_t padded = uint64_t{frequencies} + 2 * ((uint64_t{kf} - 1) / 2);
-    if (padded < kf) return Status::input(fmt::format("a kernel of {} frequencies does not fit {} padded ones", kf, padded));
+    if (padded < kf)
+        return Status::input(
+            fmt::format("a kernel of {} frequencies does not fit {} padded ones", kf, padded));
     const auto bands = static_cast<uint32_t>((padded - kf) / stride_f + 1);
     Type type = in[0];
     type.dims = bands == 1 ? std::vector{out} : std::vector{bands, out};
@@ -48,10 +53,12 @@ StreamRule stream(const Node &node, std::span<const Type> in) {
     return history(rows > 0 ? static_cast<uint32_t>(rows) : 0);
 }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
     const auto [frequencies, channels] = image(node, context.types[0]);
     const auto &w = context.types[1].dims; // [out, in/groups, kt, kf]
-    const int64_t stride_t = node.integer("stride_t"), stride_f = node.integer("stride_f"), pad = (w[3] - 1) / 2;
+    const int64_t stride_t = node.integer("stride_t"), stride_f = node.integer("stride_f"),
+                  pad = (w[3] - 1) / 2;
     const size_t of_group = w[0] / static_cast<size_t>(node.integer("groups"));
     for (size_t m = 0; m < out.rows; ++m)
         for (size_t i = 0; i < out.width; ++i) { // i = f·out + o
@@ -60,11 +67,15 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             for (size_t c = 0; c < w[1]; ++c)
                 for (size_t a = 0; a < w[2]; ++a)
                     for (size_t b = 0; b < w[3]; ++b) {
-                        const int64_t t = static_cast<int64_t>(m + 1) * stride_t - w[2] + static_cast<int64_t>(a);
-                        const int64_t f = static_cast<int64_t>(i / w[0]) * stride_f - pad + static_cast<int64_t>(b);
+                        const int64_t t =
+                            static_cast<int64_t>(m + 1) * stride_t - w[2] + static_cast<int64_t>(a);
+                        const int64_t f =
+                            static_cast<int64_t>(i / w[0]) * stride_f - pad + static_cast<int64_t>(b);
                         if (t < 0 || f < 0 || f >= frequencies) continue;
                         const double weight = in[1]->data[((o * w[1] + c) * w[2] + a) * w[3] + b];
-                        sum += weight * in[0]->row(static_cast<size_t>(t))[static_cast<size_t>(f) * channels + first + c];
+                        sum +=
+                            weight *
+                            in[0]->row(static_cast<size_t>(t))[static_cast<size_t>(f) * channels + first + c];
                     }
             out.row(m)[i] = sum;
         }
@@ -78,21 +89,26 @@ std::vector<float> packed(const Numbers &w, const std::vector<uint32_t> &dims, u
         for (size_t i = 0; i < in; ++i)
             for (size_t t = 0; t < times; ++t)
                 for (size_t f = 0; f < frequencies; ++f)
-                    result[((t * frequencies + f) * in + i) * stride + o] = static_cast<float>(w[((o * in + i) * times + t) * frequencies + f]);
+                    result[((t * frequencies + f) * in + i) * stride + o] =
+                        static_cast<float>(w[((o * in + i) * times + t) * frequencies + f]);
     return result;
 }
 
 Status kernel(KernelCall &call) {
     const Type &x = call.type(0);
     const std::vector<uint32_t> &w = call.type(1).dims;
-    const auto groups = static_cast<uint32_t>(call.node.integer("groups")), stride_t = static_cast<uint32_t>(call.node.integer("stride_t"));
+    const auto groups = static_cast<uint32_t>(call.node.integer("groups")),
+               stride_t = static_cast<uint32_t>(call.node.integer("stride_t"));
     const bool bias = call.node.integer("bias") != 0;
-    const uint32_t in_f = x.dims.size() == 2 || call.node.integer("frequency") ? x.dims[0] : 1, in_c = x.width() / in_f;
+    const uint32_t in_f = x.dims.size() == 2 || call.node.integer("frequency") ? x.dims[0] : 1,
+                   in_c = x.width() / in_f;
     const uint32_t out_c = w[0], out_f = call.result().width() / out_c, stride = schedules::pad(out_c);
     if (groups != 1 && (groups != in_c || out_c != in_c))
-        return Status::input(
-            fmt::format("groups = {} of {} input channels: expected 1 (full) or {} with as many outputs (depthwise)", groups, in_c, in_c));
-    if (out_c == 1 && out_f > 1) return Status::input("a 2-D convolution to one channel: give it at least 2 output channels");
+        return Status::input(fmt::format(
+            "groups = {} of {} input channels: expected 1 (full) or {} with as many outputs (depthwise)",
+            groups, in_c, in_c));
+    if (out_c == 1 && out_f > 1)
+        return Status::input("a 2-D convolution to one channel: give it at least 2 output channels");
     call.kernel("conv2d");
     call.param("time", w[2]);
     call.param("frequency", w[3]);
@@ -114,13 +130,14 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
-// Over one frequency with a filter for each channel: a short causal one in torch order, so lag j has weight W[kt − 1 − j].
+// Over one frequency with a filter for each channel: a short causal one in torch order, so lag j has weight
+// W[kt − 1 − j].
 bool is_filter(const Graph &graph, const Node &node) {
     if (graph.type(node.inputs[0]).dims.size() != 1) return false;
     const auto &dims = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
     const uint32_t heads = graph.type(node.inputs[0]).dims[0];
-    return dims[0] == heads && dims[1] == 1 && dims[3] == 1 && node.integer("groups") == heads && node.integer("stride_t") == 1 &&
-           node.integer("stride_f") == 1;
+    return dims[0] == heads && dims[1] == 1 && dims[3] == 1 && node.integer("groups") == heads &&
+           node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
 }
 
 std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
@@ -136,12 +153,15 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
     return filter;
 }
 
-Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &, ValueId x, const Filter &filter, const std::string &layer) {
-    const auto heads = static_cast<uint32_t>(filter.channels()), length = static_cast<uint32_t>(filter.known_taps());
+Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &, ValueId x, const Filter &filter,
+                               const std::string &layer) {
+    const auto heads = static_cast<uint32_t>(filter.channels()),
+               length = static_cast<uint32_t>(filter.known_taps());
     std::vector<double> weight;
     for (const auto &row : filter.taps) weight.insert(weight.end(), row.rbegin(), row.rend());
     Builder &to = rewrite.to();
-    std::vector<ValueId> inputs{x, to.constant(layer + ".weight.merged", {heads, 1, length, 1}, std::move(weight))};
+    std::vector<ValueId> inputs{
+        x, to.constant(layer + ".weight.merged", {heads, 1, length, 1}, std::move(weight))};
     if (filter.biased()) inputs.push_back(to.constant(layer + ".bias.merged", {heads}, filter.bias));
     const Attributes attributes{{"stride_t", int64_t{1}},
                                 {"stride_f", int64_t{1}},

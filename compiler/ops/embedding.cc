@@ -10,7 +10,8 @@ namespace {
 Expected<Type> infer(const Node &, std::span<const Type> in) {
     LW_TRY(rules::count(in, 2));
     if (in[0].elem != Elem::i32) return Status::input("expected token ids, found float32 rows");
-    if (in[0].dims != std::vector<uint32_t>{1}) return Status::input("expected one id a row, found " + rules::text(in[0].dims));
+    if (in[0].dims != std::vector<uint32_t>{1})
+        return Status::input("expected one id a row, found " + rules::text(in[0].dims));
     LW_TRY(rules::operand(in[1], "table", {0, 0}));
     Type type = in[0];
     type.elem = Elem::f32;
@@ -30,7 +31,8 @@ Status kernel(KernelCall &call) {
     const size_t vocabulary = dims[0], width = dims[1], stride = schedules::pad(dims[1]);
     std::vector<float> table(vocabulary * stride, 0.f);
     for (size_t id = 0; id < vocabulary; ++id)
-        for (size_t i = 0; i < width; ++i) table[id * stride + i] = static_cast<float>(call.constant(1)[id * width + i]);
+        for (size_t i = 0; i < width; ++i)
+            table[id * stride + i] = static_cast<float>(call.constant(1)[id * width + i]);
     call.kernel("embedding");
     call.param("vocabulary", dims[0]);
     call.param("width", dims[1]);

@@ -12,7 +12,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::timed(in[0]));
     LW_ASSIGN(const uint32_t window, rules::integer(node, "window", 1, longest));
     LW_ASSIGN(const uint32_t hop, rules::integer(node, "hop", 1, longest));
-    if (in[0].dims != std::vector<uint32_t>{1}) return Status::input("expected a mono signal [1], found " + rules::text(in[0].dims));
+    if (in[0].dims != std::vector<uint32_t>{1})
+        return Status::input("expected a mono signal [1], found " + rules::text(in[0].dims));
     LW_TRY(rules::operand(in[1], "window", {window}));
     Type type = in[0];
     type.dims = {window};
@@ -30,7 +31,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     for (size_t i = 0; i < out.rows; ++i)
         for (int64_t j = 0; j < window; ++j) {
             const int64_t t = static_cast<int64_t>(i + 1) * hop - window + j;
-            out.row(i)[j] = t < 0 ? 0.0 : *in[0]->row(static_cast<size_t>(t)) * in[1]->data[static_cast<size_t>(j)];
+            out.row(i)[j] =
+                t < 0 ? 0.0 : *in[0]->row(static_cast<size_t>(t)) * in[1]->data[static_cast<size_t>(j)];
         }
 }
 

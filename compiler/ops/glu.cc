@@ -17,7 +17,8 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
 
 void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     for (size_t t = 0; t < out.rows; ++t)
-        for (size_t i = 0; i < out.width; ++i) out.row(t)[i] = in[0]->row(t)[i] / (1 + std::exp(-in[0]->row(t)[out.width + i]));
+        for (size_t i = 0; i < out.width; ++i)
+            out.row(t)[i] = in[0]->row(t)[i] / (1 + std::exp(-in[0]->row(t)[out.width + i]));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
-// How an op says which kernel computes it. Its kernel rule reads the facts of a place in a plan and names a kernel of schedules/README.md with its params and
-// arguments, once for a whole sequence and for a block of a stream: what a row is, where it lies and how calls are tiled is the planner's business, which
-// implements this interface.
+// How an op says which kernel computes it. Its kernel rule reads the facts of a place in a plan and names a
+// kernel of schedules/README.md with its params and arguments, once for a whole sequence and for a block of a
+// stream: what a row is, where it lies and how calls are tiled is the planner's business, which implements
+// this interface.
 //
 //     Status kernel(KernelCall &call) {
 //         call.kernel("linear");
@@ -37,8 +38,12 @@ public:
     const Type &type(size_t input) const { return situation.type(input); }
     const Graph &graph() const { return situation.graph; }
     const Numbers &constant(size_t input) const { return constant(node, input); } // data of a constant input
-    const Numbers &constant(const Node &of, size_t input) const { return graph().constant(of.inputs[input])->data; }
-    const Node *producer(size_t input) const { return graph().producer(node.inputs[input]); } // null for inputs and constants of the graph
+    const Numbers &constant(const Node &of, size_t input) const {
+        return graph().constant(of.inputs[input])->data;
+    }
+    const Node *producer(size_t input) const {
+        return graph().producer(node.inputs[input]);
+    }                                                       // null for inputs and constants of the graph
     virtual const Type &result() const = 0;                 // after what is fused behind the op
     virtual bool gated() const = 0;                         // a gate behind the op is part of its kernel
     virtual uint32_t rows() const = 0;                      // output rows of one call
@@ -51,45 +56,56 @@ public:
     virtual void param(const std::string &name, Attribute value) = 0;
 
     // ---- tiling; say it before asking for rows() ----
-    virtual void one_call() = 0;                                         // all rows of a sequence or block at once
-    virtual void ordered_tiles(uint32_t rows) = 0;                       // so many rows a call, one after another: for what is carried
-    virtual void channel_tiles(uint32_t tiles, uint64_t tile_bytes) = 0; // all rows, groups of channels; places of rows move by tile_bytes
+    virtual void one_call() = 0; // all rows of a sequence or block at once
+    // so many rows a call, one after another: for what is carried
+    virtual void ordered_tiles(uint32_t rows) = 0;
+    virtual void
+    channel_tiles(uint32_t tiles,
+                  uint64_t tile_bytes) = 0; // all rows, groups of channels; places of rows move by tile_bytes
 
     // ---- its arguments, in the kernel's order within inputs, weights, scalars and outputs ----
     virtual void read_rows(size_t input) = 0; // the rows that belong to this call's output rows
-    // Rows with their history, `reads` new ones for each output row: sets the param `ring`, appends the scalar `position`.
+    // Rows with their history, `reads` new ones for each output row: sets the param `ring`, appends the
+    // scalar `position`.
     virtual void read_ring(size_t input, uint32_t reads = 1) = 0;
     virtual void read_all(size_t input) = 0; // every row, whatever the tile
     virtual void weight(const std::string &name, const Packed &packed) = 0;
     void weight(const std::string &name, const std::vector<float> &values) {
         weight(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
     }
-    virtual void write() = 0;                  // the result's rows
-    virtual void valid_rows(size_t input) = 0; // scalar: rows of an input before the end of the sequence, known at run time
+    virtual void write() = 0; // the result's rows
+    virtual void valid_rows(
+        size_t input) = 0; // scalar: rows of an input before the end of the sequence, known at run time
     // What the op's stream rule declares under this name: updated in place, zero at the start.
     virtual void carry(const std::string &name) = 0;
     virtual void input(Place place) = 0;
     virtual void weight(Place place) = 0;
     virtual void scalar(Scalar scalar) = 0;
     virtual void output(Place place) = 0;
-    virtual void add(Place rows) = 0; // rows as those of the result are added to it, before everything else behind the op
+    // rows as those of the result are added to it, before everything else behind the op
+    virtual void add(Place rows) = 0;
 
     // ---- memory ----
     virtual Place stored(const std::string &name, const Packed &packed) = 0; // in the artifact's weights
     // Filled by steps of `prepare` when the model is opened, shared by all entries and found again by `key`.
     // *fresh: it is new, and the steps that fill it must be added.
-    virtual Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) = 0;
-    virtual Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0; // while preparing only
-    // The past in a form of the algorithm's own (spectra), zero at the start: state where one entry owns the stream, a cache where several do.
+    virtual Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,
+                          bool *fresh) = 0;
+    virtual Place prepare_memory(const std::string &name, Elem elem,
+                                 const std::vector<uint32_t> &dims) = 0; // while preparing only
+    // The past in a form of the algorithm's own (spectra), zero at the start: state where one entry owns the
+    // stream, a cache where several do.
     virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
-    // Streams: an input's rows of the large block `ago` before this one, for a step that fires once in a large block of `rows` rows.
+    // Streams: an input's rows of the large block `ago` before this one, for a step that fires once in a
+    // large block of `rows` rows.
     virtual Place large_block(size_t input, uint32_t rows, uint32_t ago) = 0;
 
     // ---- further steps ----
     virtual void prepare(Step step) = 0; // of the entry that runs when the model is opened
     // Before this one. `replay`: as for replay() below.
     virtual void also(Step step, uint32_t replay) = 0;
-    // With several entries a cache is made from the history by running the last `firings` firings again, their rows thrown away.
+    // With several entries a cache is made from the history by running the last `firings` firings again,
+    // their rows thrown away.
     virtual void replay(uint32_t firings) = 0;
 
 protected:

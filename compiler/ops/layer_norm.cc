@@ -9,7 +9,8 @@ namespace {
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::count(in, 3));
     LW_TRY(rules::real(in[0]));
-    if (node.number("eps") < 0) return Status::input(fmt::format("attribute eps expected 0 or more, found {}", node.number("eps")));
+    if (node.number("eps") < 0)
+        return Status::input(fmt::format("attribute eps expected 0 or more, found {}", node.number("eps")));
     LW_TRY(rules::vector(in[1], "weight", in[0].width()));
     LW_TRY(rules::vector(in[2], "bias", in[0].width()));
     return in[0];
@@ -22,7 +23,9 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         double mean = 0, var = 0;
         for (size_t i = 0; i < out.width; ++i) mean += x[i] / n;
         for (size_t i = 0; i < out.width; ++i) var += (x[i] - mean) * (x[i] - mean) / n;
-        for (size_t i = 0; i < out.width; ++i) out.row(t)[i] = (x[i] - mean) / std::sqrt(var + node.number("eps")) * in[1]->data[i] + in[2]->data[i];
+        for (size_t i = 0; i < out.width; ++i)
+            out.row(t)[i] =
+                (x[i] - mean) / std::sqrt(var + node.number("eps")) * in[1]->data[i] + in[2]->data[i];
     }
 }
 

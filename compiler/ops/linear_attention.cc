@@ -1,5 +1,6 @@
-// linear_attention: causal attention without a softmax. For each head o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ v_τᵀ, a matrix of dk × dv (CHELA, Eq. 9 without
-// its norm; models.md §2.1). The matrix is the stream's state: two floats for each element, because it grows with every row.
+// linear_attention: causal attention without a softmax. For each head o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ
+// v_τᵀ, a matrix of dk × dv (CHELA, Eq. 9 without its norm; models.md §2.1). The matrix is the stream's
+// state: two floats for each element, because it grows with every row.
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
@@ -15,11 +16,13 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
         LW_TRY(rules::real(type));
         LW_TRY(rules::timed(type));
         LW_TRY(rules::rank(type, 1));
-        if (type.dims[0] % heads) return Status::input(fmt::format("{} features do not divide into {} heads", type.dims[0], heads));
+        if (type.dims[0] % heads)
+            return Status::input(fmt::format("{} features do not divide into {} heads", type.dims[0], heads));
         if (type.clock != in[0].clock) return Status::input("queries, keys and values expected at one rate");
     }
     if (in[0].dims != in[1].dims)
-        return Status::input(fmt::format("queries and keys of one width expected, found {} and {}", in[0].dims[0], in[1].dims[0]));
+        return Status::input(fmt::format("queries and keys of one width expected, found {} and {}",
+                                         in[0].dims[0], in[1].dims[0]));
     Type type = in[2];
     for (const Type &other : in) {
         type.causal = type.causal && other.causal;
@@ -53,7 +56,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 constexpr uint32_t longest_chunk = 16;
 
-// Rows of one call: of a whole sequence any, for the last chunk may reach beyond its end; of a block a divisor.
+// Rows of one call: of a whole sequence any, for the last chunk may reach beyond its end; of a block a
+// divisor.
 uint32_t chunk_rows(const Situation &situation) {
     if (!situation.streaming) return std::min(longest_chunk, std::max(2u, situation.rows));
     uint32_t chunk = longest_chunk;
@@ -61,14 +65,18 @@ uint32_t chunk_rows(const Situation &situation) {
     return chunk;
 }
 
-uint32_t key_width(const Situation &situation) { return situation.type(0).dims[0] / heads_of(situation.node); }
+uint32_t key_width(const Situation &situation) {
+    return situation.type(0).dims[0] / heads_of(situation.node);
+}
 
 // Figures of Sapphire Rapids, ns an output element and row of S (spec of the kernels: schedules/README.md).
 Estimate estimate_step(const Situation &situation) { return {.cost = 0.23 * key_width(situation)}; }
 
 Estimate estimate_chunk(const Situation &situation) {
     const uint32_t rows = chunk_rows(situation);
-    if (rows < 2) return {.refused = fmt::format("a block of {} rows does not divide into chunks of 2 to {}", situation.rows, longest_chunk)};
+    if (rows < 2)
+        return {.refused = fmt::format("a block of {} rows does not divide into chunks of 2 to {}",
+                                       situation.rows, longest_chunk)};
     Estimate estimate{.cost = key_width(situation) * (0.06 + 0.23 / rows)};
     estimate.figures.put("rows", rows);
     return estimate;

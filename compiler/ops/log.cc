@@ -6,7 +6,8 @@ namespace longwave::ir {
 namespace {
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    for (size_t i = 0; i < out.data.size(); ++i) out.data[i] = std::log(in[0]->data[i] + node.number("offset"));
+    for (size_t i = 0; i < out.data.size(); ++i)
+        out.data[i] = std::log(in[0]->data[i] + node.number("offset"));
 }
 
 } // namespace

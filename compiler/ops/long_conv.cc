@@ -1,5 +1,6 @@
-// long_conv: each channel with its own long kernel, in lag form (k[0] weighs the current row), plus D times the current row.
-// Two-sided: the second half of the kernels starts at lag −1, so its first tap weighs the next row.
+// long_conv: each channel with its own long kernel, in lag form (k[0] weighs the current row), plus D times
+// the current row. Two-sided: the second half of the kernels starts at lag −1, so its first tap weighs the
+// next row.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/filter.h"
 #include "compiler/ops/kernel_call.h"
@@ -26,36 +27,45 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::operand(in[1], "kernel", {two_sided ? 2 * copies : copies, heads, 0}));
     LW_TRY(rules::operand(in[2], "D", {copies, heads}));
     Type type = in[0];
-    if (copies > 1) type.dims = heads > 1 ? std::vector<uint32_t>{copies, heads} : std::vector<uint32_t>{copies};
+    if (copies > 1)
+        type.dims = heads > 1 ? std::vector<uint32_t>{copies, heads} : std::vector<uint32_t>{copies};
     type.causal = in[0].causal && !two_sided;
     return type;
 }
 
 StreamRule stream(const Node &node, std::span<const Type> in) {
-    if (node.integer("two_sided")) return looks_ahead("it is bidirectional (the second kernel reads samples after t)");
+    if (node.integer("two_sided"))
+        return looks_ahead("it is bidirectional (the second kernel reads samples after t)");
     return history(in[1].dims[2] - 1);
 }
 
-// Written from the input's side: row s reaches rows s, s+1, … through k0 and rows s−1, s−2, … through k1. Zero rows cost nothing.
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
+// Written from the input's side: row s reaches rows s, s+1, … through k0 and rows s−1, s−2, … through k1.
+// Zero rows cost nothing.
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
     const Operand &u = *in[0];
     const auto copies = static_cast<size_t>(node.integer("channels"));
     const size_t heads = u.width, taps = context.types[1].dims[2];
     for (size_t c = 0; c < copies; ++c)
         for (size_t h = 0; h < heads; ++h) {
             const std::vector<double> k0 = in[1]->data.copy((c * heads + h) * taps, taps);
-            const std::vector<double> k1 = in[1]->data.copy(((copies + c) * heads + h) * taps, node.integer("two_sided") ? taps : 0);
+            const std::vector<double> k1 =
+                in[1]->data.copy(((copies + c) * heads + h) * taps, node.integer("two_sided") ? taps : 0);
             for (size_t s = 0; s < u.rows; ++s) {
                 const double x = u.row(s)[h];
                 if (x == 0) continue;
                 out.row(s)[c * heads + h] += in[2]->data[c * heads + h] * x;
-                for (size_t j = 0; j < taps && s + j < out.rows; ++j) out.row(s + j)[c * heads + h] += k0[j] * x;
-                for (size_t j = 0; j < k1.size() && j < s; ++j) out.row(s - 1 - j)[c * heads + h] += k1[j] * x;
+                for (size_t j = 0; j < taps && s + j < out.rows; ++j)
+                    out.row(s + j)[c * heads + h] += k0[j] * x;
+                for (size_t j = 0; j < k1.size() && j < s; ++j)
+                    out.row(s - 1 - j)[c * heads + h] += k1[j] * x;
             }
         }
 }
 
-bool is_filter(const Graph &, const Node &node) { return node.integer("two_sided") == 0 && node.integer("channels") == 1; }
+bool is_filter(const Graph &, const Node &node) {
+    return node.integer("two_sided") == 0 && node.integer("channels") == 1;
+}
 
 // Of a prepared kernel, the taps known now are those that it adds itself.
 std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
@@ -79,17 +89,21 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
     return filter;
 }
 
-Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, const Filter &filter, const std::string &layer) {
-    const auto heads = static_cast<uint32_t>(filter.channels()), length = static_cast<uint32_t>(filter.known_taps());
+Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, const Filter &filter,
+                               const std::string &layer) {
+    const auto heads = static_cast<uint32_t>(filter.channels()),
+               length = static_cast<uint32_t>(filter.known_taps());
     std::vector<double> taps;
     for (const auto &row : filter.taps) taps.insert(taps.end(), row.begin(), row.end());
     Builder &to = rewrite.to();
     ValueId k = to.constant(layer + ".k.merged", {1, heads, length}, std::move(taps));
     if (filter.prepared) {
-        LW_ASSIGN(k, filter.prepared->op->rewrites.prepared->write(rewrite, from, *filter.prepared, filter.gain, k, layer));
+        LW_ASSIGN(k, filter.prepared->op->rewrites.prepared->write(rewrite, from, *filter.prepared,
+                                                                   filter.gain, k, layer));
     }
     const ValueId d = to.constant(layer + ".D.merged", {1, heads}, std::vector(heads, 0.0));
-    LW_ASSIGN(const ValueId y, to.node(op_long_conv.name, {x, k, d}, {{"channels", int64_t{1}}, {"two_sided", int64_t{0}}}, layer));
+    LW_ASSIGN(const ValueId y, to.node(op_long_conv.name, {x, k, d},
+                                       {{"channels", int64_t{1}}, {"two_sided", int64_t{0}}}, layer));
     if (!filter.biased()) return y;
     const ValueId ones = to.constant(layer + ".ones", {heads}, std::vector(heads, 1.0)),
                   bias = to.constant(layer + ".bias.merged", {heads}, filter.bias);
@@ -112,7 +126,8 @@ const OpDef op_long_conv{
     .attributes = {{"channels", AttributeDef::Kind::integer}, {"two_sided", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::mask, // a causal one is exact as well; only the two-sided kernel reads rows after the end
+    .length =
+        LengthRule::mask, // a causal one is exact as well; only the two-sided kernel reads rows after the end
     .channel_tiles = true,
     .algorithms = algorithms,
     .rewrites = {.filter = &filter_form},

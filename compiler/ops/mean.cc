@@ -1,4 +1,5 @@
-// mean: pools a whole sequence into one row: its mean, its sum, its first or its last row. A stream answers with the value so far.
+// mean: pools a whole sequence into one row: its mean, its sum, its first or its last row. A stream answers
+// with the value so far.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
@@ -30,7 +31,8 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     return rewrite.to().node("running_mean", {rewrite.map(node.inputs[0])}, {{"mode", mode}}, node.layer);
 }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
     const std::string &mode = node.text("mode");
     if (context.length == 0) return;
     const size_t begin = mode == "last" ? context.length - 1 : 0, end = mode == "first" ? 1 : context.length;

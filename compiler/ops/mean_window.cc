@@ -15,7 +15,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
 }
 
 StreamRule stream(const Node &node, std::span<const Type>) {
-    return {.history = static_cast<uint32_t>(node.integer("frames")) - 1, .carries = {{"count", Elem::f64, {1}}}};
+    return {.history = static_cast<uint32_t>(node.integer("frames")) - 1,
+            .carries = {{"count", Elem::f64, {1}}}};
 }
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
@@ -23,7 +24,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     for (size_t t = 0; t < out.rows; ++t) {
         const size_t n = std::min(frames, t + 1);
         for (size_t j = 0; j < n; ++j)
-            for (size_t i = 0; i < out.width; ++i) out.row(t)[i] += in[0]->row(t - j)[i] / static_cast<double>(n);
+            for (size_t i = 0; i < out.width; ++i)
+                out.row(t)[i] += in[0]->row(t - j)[i] / static_cast<double>(n);
     }
 }
 

@@ -42,23 +42,26 @@ std::vector<double> resize(const std::vector<double> &values, size_t size, bool 
     const double ratio = static_cast<double>(values.size()) / static_cast<double>(size);
     for (size_t m = 0; m < size; ++m) {
         const double left = static_cast<double>(m) * ratio;
-        out[m] =
-            nearest ? values[std::min(static_cast<size_t>(left), values.size() - 1)] : sample(values.data(), values.size(), left + 0.5 * ratio - 0.5);
+        out[m] = nearest ? values[std::min(static_cast<size_t>(left), values.size() - 1)]
+                         : sample(values.data(), values.size(), left + 0.5 * ratio - 0.5);
     }
     return out;
 }
 
-std::vector<double> first_forward_norm(const MultiScale &scales, bool learnable, const std::vector<std::vector<double>> &lists,
+std::vector<double> first_forward_norm(const MultiScale &scales, bool learnable,
+                                       const std::vector<std::vector<double>> &lists,
                                        const std::vector<double> &growth, const std::vector<double> &decay) {
     const size_t heads = growth.size(), rows = lists[0].size() / scales.kernel_dim, taps = scales.taps();
     std::vector<double> norm(rows), k(taps);
     for (size_t r = 0; r < rows; ++r) {
         std::fill(k.begin(), k.end(), 0.0);
         for (uint32_t i = 0; i < scales.num_scales; ++i)
-            add_scale(scales, i, &lists[i][r * scales.kernel_dim], std::pow(growth[r % heads], scales.num_scales - 1 - i), k.data(), taps);
+            add_scale(scales, i, &lists[i][r * scales.kernel_dim],
+                      std::pow(growth[r % heads], scales.num_scales - 1 - i), k.data(), taps);
         double sum = 0;
         for (size_t p = 0; p < taps; ++p) {
-            const double value = learnable ? k[p] * std::pow(static_cast<double>(p + 1), -decay[r % heads]) : k[p];
+            const double value =
+                learnable ? k[p] * std::pow(static_cast<double>(p + 1), -decay[r % heads]) : k[p];
             sum += value * value;
         }
         norm[r] = std::sqrt(sum);

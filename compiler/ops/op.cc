@@ -16,7 +16,8 @@ std::span<const OpDef *const> all_ops() {
 
 const OpDef *find_op(const std::string &name) {
     const auto ops = all_ops();
-    const auto found = std::find_if(ops.begin(), ops.end(), [&](const OpDef *op) { return name == op->name; });
+    const auto found =
+        std::find_if(ops.begin(), ops.end(), [&](const OpDef *op) { return name == op->name; });
     return found == ops.end() ? nullptr : *found;
 }
 
@@ -47,17 +48,21 @@ Status check_attributes(const OpDef &op, const Attributes &attributes) {
     for (const AttributeDef &def : op.attributes) {
         const auto found = attributes.find(def.name);
         if (found == attributes.end()) {
-            if (def.required) return Status::input(fmt::format("attribute {} is missing: expected {}", def.name, name_of(def.kind)));
+            if (def.required)
+                return Status::input(
+                    fmt::format("attribute {} is missing: expected {}", def.name, name_of(def.kind)));
             continue;
         }
         if (kind_of(found->second) != def.kind)
-            return Status::input(fmt::format("attribute {} expected {}, found {}", def.name, name_of(def.kind), name_of(kind_of(found->second))));
+            return Status::input(fmt::format("attribute {} expected {}, found {}", def.name,
+                                             name_of(def.kind), name_of(kind_of(found->second))));
         if (const double *number = std::get_if<double>(&found->second); number && !std::isfinite(*number))
             return Status::input(fmt::format("attribute {} expected a finite number", def.name));
     }
     for (const auto &[name, value] : attributes) {
         const bool known =
-            std::any_of(op.attributes.begin(), op.attributes.end(), [&, &name = name](const AttributeDef &def) { return name == def.name; });
+            std::any_of(op.attributes.begin(), op.attributes.end(),
+                        [&, &name = name](const AttributeDef &def) { return name == def.name; });
         if (!known) return Status::input(fmt::format("attribute {} is unknown to this op", name));
     }
     return Status::ok();

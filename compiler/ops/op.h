@@ -1,4 +1,5 @@
-// What an op is: its attributes, the type of its result, what a stream of it needs to remember, and a reference loop. One file per op; one line in op_table.inc.
+// What an op is: its attributes, the type of its result, what a stream of it needs to remember, and a
+// reference loop. One file per op; one line in op_table.inc.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "compiler/ops/algorithm.h"
@@ -25,7 +26,8 @@ struct Carry {
 
 // What a stream of an op remembers.
 struct StreamRule {
-    std::string looks_ahead; // why it cannot stream: what it reads after t, in the words of the layer's user; empty: it can
+    std::string looks_ahead; // why it cannot stream: what it reads after t, in the words of the layer's user;
+                             // empty: it can
     uint32_t history = 0;    // older rows of the first input, in that input's clock
     std::vector<Carry> carries;
 };
@@ -37,8 +39,8 @@ enum class LengthRule {
     fixed  // no shorter sequence is possible: such a run is refused
 };
 
-// Whether one output element comes from the same element of the first input, so that the op can be applied while another kernel's results are in registers,
-// and what its further inputs are.
+// Whether one output element comes from the same element of the first input, so that the op can be applied
+// while another kernel's results are in registers, and what its further inputs are.
 enum class Pointwise {
     no,
     unary,
@@ -59,9 +61,12 @@ struct Operand {
     size_t rows = 0, width = 0;
     Numbers data;
     Operand() = default;
-    Operand(const Array &array) : rows(array.rows), width(array.width), data(SharedArray<double>(nullptr, array.data)) {}
+    Operand(const Array &array)
+        : rows(array.rows), width(array.width), data(SharedArray<double>(nullptr, array.data)) {}
     Operand(const Constant &constant) : rows(1), width(constant.data.size()), data(constant.data) {}
-    const double *row(size_t t) const { return data.doubles().data() + t * width; } // of the first input, and of any that has a time axis
+    const double *row(size_t t) const {
+        return data.doubles().data() + t * width;
+    } // of the first input, and of any that has a time axis
 };
 
 struct ReferenceContext {
@@ -77,14 +82,15 @@ struct OpDef {
     StreamRule (*stream)(const Node &node, std::span<const Type> inputs);
     LengthRule length = LengthRule::exact;
     Pointwise pointwise = Pointwise::no;
-    bool moves_zero = false;     // pointwise: f(0) is not 0
-    bool gate = false;           // halves a row; may be part of the kernel of an op that takes a gate
-    bool takes_gate = false;     // its kernel applies a gate behind it to its results
-    bool view = false;           // overlapping rows of its input, never written: the reader's kernel reads through it
-    bool reads_view = false;     // its kernel can do so
-    bool prepared = false;       // computed when the model is opened, by steps that its reader adds
-    bool plain_result = false;   // its kernel applies nothing behind it
-    bool channel_tiles = false;  // writes tiles of channels, so that what is fused behind it must not look across them
+    bool moves_zero = false; // pointwise: f(0) is not 0
+    bool gate = false;       // halves a row; may be part of the kernel of an op that takes a gate
+    bool takes_gate = false; // its kernel applies a gate behind it to its results
+    bool view = false; // overlapping rows of its input, never written: the reader's kernel reads through it
+    bool reads_view = false;   // its kernel can do so
+    bool prepared = false;     // computed when the model is opened, by steps that its reader adds
+    bool plain_result = false; // its kernel applies nothing behind it
+    bool channel_tiles =
+        false; // writes tiles of channels, so that what is fused behind it must not look across them
     // Names the kernel. Null: pointwise, part of another op's kernel, or one of several algorithms.
     Status (*kernel)(KernelCall &call) = nullptr;
     std::span<const Algorithm *const> algorithms = {};
@@ -93,20 +99,23 @@ struct OpDef {
     // What stands for the op in a stream, its inputs already mapped. Null: the op itself.
     Expected<ValueId> (*streamed)(Rewriter &rewrite, const Node &node) = nullptr;
     Rewrites rewrites = {};
-    // float64, at most 40 lines, written from the definition and never from the kernel. out arrives with rows and width set and zeros inside.
-    // A timeless input has rows = 1 and its whole shape as width.
-    void (*reference)(const Node &node, std::span<const Operand *const> inputs, const ReferenceContext &context, Array &out);
+    // float64, at most 40 lines, written from the definition and never from the kernel. out arrives with rows
+    // and width set and zeros inside. A timeless input has rows = 1 and its whole shape as width.
+    void (*reference)(const Node &node, std::span<const Operand *const> inputs,
+                      const ReferenceContext &context, Array &out);
 };
 
 const OpDef *find_op(const std::string &name); // null when unknown
 std::span<const OpDef *const> all_ops();
 
-// `length` of the op as its attributes have it: a mask is needed only where the op looks ahead, so a causal long_conv is exact.
+// `length` of the op as its attributes have it: a mask is needed only where the op looks ahead, so a causal
+// long_conv is exact.
 LengthRule length_rule(const Node &node, std::span<const Type> inputs);
 
 // Every attribute known, present where required, of its kind and finite.
 Status check_attributes(const OpDef &op, const Attributes &attributes);
-// Attributes checked, then the type the op infers: what the builder gives a new node and the verifier expects of an old one.
+// Attributes checked, then the type the op infers: what the builder gives a new node and the verifier expects
+// of an old one.
 Expected<Type> result_type(const Node &node, std::span<const Type> inputs);
 
 } // namespace longwave::ir

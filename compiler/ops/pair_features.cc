@@ -9,14 +9,17 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
     LW_TRY(rules::count(in, 2));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::rank(in[0], 1));
-    if (!in[0].clock.timeless()) return Status::input("expected two pooled sequences, found one with a time axis");
+    if (!in[0].clock.timeless())
+        return Status::input("expected two pooled sequences, found one with a time axis");
     LW_ASSIGN(Type type, rules::join(in[0], in[1]));
     LW_TRY(rules::elements({4, in[0].dims[0]}, "the result").status());
     type.dims = {4, in[0].dims[0]}; // four groups of H channels
     return type;
 }
 
-StreamRule stream(const Node &, std::span<const Type>) { return looks_ahead("it compares two whole sequences"); }
+StreamRule stream(const Node &, std::span<const Type>) {
+    return looks_ahead("it compares two whole sequences");
+}
 
 void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const size_t h = in[0]->width;

@@ -13,7 +13,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::rank(in[0], 1));
     LW_ASSIGN(const uint32_t n_fft, rules::integer(node, "n_fft", 2, 1 << 20));
-    if (in[0].width() > n_fft) return Status::input(fmt::format("n_fft {} is shorter than the window of {}", n_fft, in[0].width()));
+    if (in[0].width() > n_fft)
+        return Status::input(fmt::format("n_fft {} is shorter than the window of {}", n_fft, in[0].width()));
     Type type = in[0];
     type.dims = {n_fft / 2 + 1};
     return type;
@@ -40,8 +41,10 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 Status kernel(KernelCall &call) {
     const Node *frame = call.producer(0);
-    if (!frame || std::string_view(frame->op->name) != "frame") return Status::input("a power spectrum needs frames right before it");
-    const auto hop = static_cast<uint32_t>(frame->integer("hop")), n_fft = static_cast<uint32_t>(call.node.integer("n_fft"));
+    if (!frame || std::string_view(frame->op->name) != "frame")
+        return Status::input("a power spectrum needs frames right before it");
+    const auto hop = static_cast<uint32_t>(frame->integer("hop")),
+               n_fft = static_cast<uint32_t>(call.node.integer("n_fft"));
     call.kernel("frame_power");
     call.param("window", frame->integer("window"));
     call.param("hop", hop);

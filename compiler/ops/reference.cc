@@ -8,13 +8,17 @@ namespace longwave::ir {
 namespace {
 
 Status check_input(const GraphInput &input, const Type &type, const std::map<std::string, Array> &inputs) {
-    const auto fail = [&](const std::string &message) { return Status::input(fmt::format("input \"{}\" {}", input.name, message)); };
+    const auto fail = [&](const std::string &message) {
+        return Status::input(fmt::format("input \"{}\" {}", input.name, message));
+    };
     const auto found = inputs.find(input.name);
     if (found == inputs.end()) return fail("is missing");
     const Array &array = found->second;
-    if (array.width != type.width()) return fail(fmt::format("expected rows of {}, found {}", type.width(), array.width));
+    if (array.width != type.width())
+        return fail(fmt::format("expected rows of {}, found {}", type.width(), array.width));
     if (array.data.size() != array.rows * array.width)
-        return fail(fmt::format("expected {} elements, found {}", array.rows * array.width, array.data.size()));
+        return fail(
+            fmt::format("expected {} elements, found {}", array.rows * array.width, array.data.size()));
     if (input.kind != GraphInput::Kind::tokens) return Status::ok();
     for (const double id : array.data)
         if (!(id >= 0 && id < input.vocabulary && id == std::floor(id)))
@@ -22,7 +26,9 @@ Status check_input(const GraphInput &input, const Type &type, const std::map<std
     return Status::ok();
 }
 
-size_t rows_of(const Clock &clock, size_t ticks) { return clock.timeless() ? 1 : ticks * clock.num / clock.den; }
+size_t rows_of(const Clock &clock, size_t ticks) {
+    return clock.timeless() ? 1 : ticks * clock.num / clock.den;
+}
 
 class Interpreter {
 public:
@@ -33,21 +39,24 @@ public:
 
     Status run(const std::map<std::string, Array> &inputs) {
         for (const auto &[name, array] : inputs)
-            if (std::none_of(graph_.inputs.begin(), graph_.inputs.end(), [&, &name = name](const GraphInput &input) { return input.name == name; }))
+            if (std::none_of(graph_.inputs.begin(), graph_.inputs.end(),
+                             [&, &name = name](const GraphInput &input) { return input.name == name; }))
                 return Status::input("there is no input \"" + name + "\"");
         for (const GraphInput &input : graph_.inputs) {
             LW_TRY(check_input(input, graph_.type(input.value), inputs));
             values_[input.value] = inputs.at(input.name);
             ticks_[input.value] = values_[input.value].rows;
             if (length_ > ticks_[input.value])
-                return Status::input(fmt::format("length {} is beyond the {} ticks of \"{}\"", length_, ticks_[input.value], input.name));
+                return Status::input(fmt::format("length {} is beyond the {} ticks of \"{}\"", length_,
+                                                 ticks_[input.value], input.name));
         }
         for (const Node &node : graph_.nodes) LW_TRY(step(node));
         return Status::ok();
     }
 
     Array take(ValueId id) {
-        if (const Constant *constant = graph_.constant(id)) return {1, constant->data.size(), constant->data.to_vector()};
+        if (const Constant *constant = graph_.constant(id))
+            return {1, constant->data.size(), constant->data.to_vector()};
         return keep_ ? std::move(values_[id]) : values_[id]; // an output may be named twice
     }
 
@@ -70,7 +79,9 @@ private:
         for (const ValueId id : node.inputs) {
             const bool timed = !graph_.type(id).clock.timeless();
             if (timed && ticks && ticks_[id] != ticks)
-                return Status::input(fmt::format("layer {}: expected inputs of one length, found {} and {} ticks", node.layer, ticks, ticks_[id]));
+                return Status::input(
+                    fmt::format("layer {}: expected inputs of one length, found {} and {} ticks", node.layer,
+                                ticks, ticks_[id]));
             if (timed) ticks = ticks_[id];
             inputs.push_back(operand(id));
         }
@@ -78,7 +89,8 @@ private:
         const Array masked = mask(node, length);
         if (masked.rows) inputs[0] = Operand(masked);
         ticks_[node.output] = ticks;
-        values_[node.output] = evaluate_node(graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length);
+        values_[node.output] =
+            evaluate_node(graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length);
         if (!keep_)
             for (const ValueId id : node.inputs)
                 if (--readers_[id] == 0) values_[id] = {};
@@ -106,7 +118,8 @@ private:
 
 } // namespace
 
-Array evaluate_node(const Graph &graph, const Node &node, std::span<const Operand> inputs, size_t rows, size_t length) {
+Array evaluate_node(const Graph &graph, const Node &node, std::span<const Operand> inputs, size_t rows,
+                    size_t length) {
     std::vector<Type> types;
     for (const ValueId id : node.inputs) types.push_back(graph.type(id));
     std::vector<const Operand *> operands;
@@ -126,7 +139,8 @@ std::vector<double> evaluate_constant(const Graph &graph, const Node &node) {
     return evaluate_node(graph, node, inputs, 1, 1).data;
 }
 
-Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::string, Array> &inputs, size_t length) {
+Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::string, Array> &inputs,
+                                      size_t length) {
     Interpreter interpreter(graph, length, false);
     LW_TRY(interpreter.run(inputs));
     std::vector<Array> out;
@@ -134,7 +148,8 @@ Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::st
     return out;
 }
 
-Expected<std::vector<Array>> evaluate_all(const Graph &graph, const std::map<std::string, Array> &inputs, size_t length) {
+Expected<std::vector<Array>> evaluate_all(const Graph &graph, const std::map<std::string, Array> &inputs,
+                                          size_t length) {
     Interpreter interpreter(graph, length, true);
     LW_TRY(interpreter.run(inputs));
     std::vector<Array> out;

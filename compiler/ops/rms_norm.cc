@@ -9,7 +9,8 @@ namespace {
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::count(in, 2));
     LW_TRY(rules::real(in[0]));
-    if (node.number("eps") < 0) return Status::input(fmt::format("attribute eps expected 0 or more, found {}", node.number("eps")));
+    if (node.number("eps") < 0)
+        return Status::input(fmt::format("attribute eps expected 0 or more, found {}", node.number("eps")));
     LW_TRY(rules::vector(in[1], "weight", in[0].width()));
     return in[0];
 }
@@ -19,7 +20,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         const double *x = in[0]->row(t);
         double square = 0;
         for (size_t i = 0; i < out.width; ++i) square += x[i] * x[i] / static_cast<double>(out.width);
-        for (size_t i = 0; i < out.width; ++i) out.row(t)[i] = x[i] / std::sqrt(square + node.number("eps")) * in[1]->data[i];
+        for (size_t i = 0; i < out.width; ++i)
+            out.row(t)[i] = x[i] / std::sqrt(square + node.number("eps")) * in[1]->data[i];
     }
 }
 

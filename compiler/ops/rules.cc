@@ -11,7 +11,8 @@ std::string text(const std::vector<uint32_t> &dims) { return fmt::format("[{}]",
 
 Status count(std::span<const Type> inputs, size_t expected) {
     if (inputs.size() == expected) return Status::ok();
-    return Status::input(fmt::format("expects {} input{}, found {}", expected, expected == 1 ? "" : "s", inputs.size()));
+    return Status::input(
+        fmt::format("expects {} input{}, found {}", expected, expected == 1 ? "" : "s", inputs.size()));
 }
 
 Status operand(const Type &type, const char *what, const std::vector<uint32_t> &dims) {
@@ -21,7 +22,8 @@ Status operand(const Type &type, const char *what, const std::vector<uint32_t> &
     for (size_t i = 0; same && i < dims.size(); ++i) same = dims[i] == 0 || dims[i] == type.dims[i];
     if (same) return Status::ok();
     std::string expected;
-    for (auto d : dims) expected += (expected.empty() ? "" : ",") + (d ? fmt::format("{}", d) : std::string("any"));
+    for (auto d : dims)
+        expected += (expected.empty() ? "" : ",") + (d ? fmt::format("{}", d) : std::string("any"));
     return Status::input(fmt::format("{} expected shape [{}], found {}", what, expected, text(type.dims)));
 }
 
@@ -31,16 +33,20 @@ Status vector(const Type &type, const char *what, uint32_t width) {
 }
 
 Status real(const Type &type) {
-    return type.elem == Elem::f32 ? Status::ok() : Status::input("expected float32 rows, found token ids (an embedding turns ids into rows)");
+    return type.elem == Elem::f32
+               ? Status::ok()
+               : Status::input("expected float32 rows, found token ids (an embedding turns ids into rows)");
 }
 
 Status timed(const Type &type) {
-    return type.clock.timeless() ? Status::input("expected a sequence, found a value without a time axis") : Status::ok();
+    return type.clock.timeless() ? Status::input("expected a sequence, found a value without a time axis")
+                                 : Status::ok();
 }
 
 Status rank(const Type &type, size_t dims) {
     if (type.dims.size() == dims) return Status::ok();
-    return Status::input(fmt::format("expected rows with {} dimension{}, found {}", dims, dims == 1 ? "" : "s", text(type.dims)));
+    return Status::input(fmt::format("expected rows with {} dimension{}, found {}", dims,
+                                     dims == 1 ? "" : "s", text(type.dims)));
 }
 
 Expected<uint32_t> integer(const Node &node, const char *name, uint32_t low, uint32_t high) {
@@ -55,23 +61,28 @@ Expected<uint32_t> elements(const std::vector<uint64_t> &dims, const char *what)
     uint64_t product = 1;
     for (auto d : dims)
         if (!checked::mul(product, d, &product) || product > most_elements)
-            return Status::input(fmt::format("{} [{}] has more than {} elements", what, fmt::join(dims, ","), most_elements));
+            return Status::input(
+                fmt::format("{} [{}] has more than {} elements", what, fmt::join(dims, ","), most_elements));
     return static_cast<uint32_t>(product);
 }
 
 Expected<Clock> slower(const Clock &clock, uint32_t stride) {
     const uint64_t den = uint64_t{clock.den} * stride, common = std::gcd(uint64_t{clock.num}, den);
-    if (den / common > UINT32_MAX) return Status::input(fmt::format("strides multiply to {}: too large for a clock", den / common));
+    if (den / common > UINT32_MAX)
+        return Status::input(fmt::format("strides multiply to {}: too large for a clock", den / common));
     return Clock{static_cast<uint32_t>(clock.num / common), static_cast<uint32_t>(den / common)};
 }
 
 Expected<Type> join(const Type &a, const Type &b) {
     if (a.elem != b.elem || a.dims != b.dims)
-        return Status::input(fmt::format("expected two inputs of one shape, found {} and {}", text(a.dims), text(b.dims)));
-    if (a.clock != b.clock)
         return Status::input(
-            fmt::format("expected two inputs of one clock, found {}/{} and {}/{}", a.clock.num, a.clock.den, b.clock.num, b.clock.den));
-    if (a.delay != b.delay) return Status::input(fmt::format("expected two inputs of one delay, found {} and {} ticks", a.delay, b.delay));
+            fmt::format("expected two inputs of one shape, found {} and {}", text(a.dims), text(b.dims)));
+    if (a.clock != b.clock)
+        return Status::input(fmt::format("expected two inputs of one clock, found {}/{} and {}/{}",
+                                         a.clock.num, a.clock.den, b.clock.num, b.clock.den));
+    if (a.delay != b.delay)
+        return Status::input(
+            fmt::format("expected two inputs of one delay, found {} and {} ticks", a.delay, b.delay));
     Type type = a;
     type.causal = a.causal && b.causal;
     return type;
@@ -94,7 +105,8 @@ Status norm_kernel(KernelCall &call, const std::string &kind) {
     for (size_t i = 1; i < call.node.inputs.size(); ++i) {
         const Numbers &values = call.constant(i);
         const bool scalar = values.size() == 1; // transposed: m and s
-        call.weight("norm." + std::to_string(i), scalar ? std::vector<float>{static_cast<float>(values[0])} : x.packed(values));
+        call.weight("norm." + std::to_string(i),
+                    scalar ? std::vector<float>{static_cast<float>(values[0])} : x.packed(values));
     }
     call.write();
     return Status::ok();

@@ -1,5 +1,6 @@
-// What the ops' shape rules have in common: counting inputs, matching shapes, reading attributes within limits, and joining clocks.
-// Messages say what was expected and what was found; the builder puts the layer and the op in front.
+// What the ops' shape rules have in common: counting inputs, matching shapes, reading attributes within
+// limits, and joining clocks. Messages say what was expected and what was found; the builder puts the layer
+// and the op in front.
 #pragma once
 #include "compiler/ops/op.h"
 #include <fmt/format.h>
@@ -13,7 +14,8 @@ namespace longwave::ir {
 
 namespace rules {
 
-inline constexpr uint64_t most_elements = uint64_t{1} << 31; // of one row or one constant: indices stay in int32 on every target
+inline constexpr uint64_t most_elements =
+    uint64_t{1} << 31; // of one row or one constant: indices stay in int32 on every target
 
 std::string text(const std::vector<uint32_t> &dims); // "[12,96]"
 
@@ -26,8 +28,9 @@ Status real(const Type &type);  // float32 rows
 Status timed(const Type &type); // rows with a time axis
 Status rank(const Type &type, size_t dims);
 Expected<uint32_t> integer(const Node &node, const char *name, uint32_t low, uint32_t high);
-Expected<uint32_t> flag(const Node &node, const char *name);                      // 0 or 1
-Expected<uint32_t> elements(const std::vector<uint64_t> &dims, const char *what); // their product, within most_elements
+Expected<uint32_t> flag(const Node &node, const char *name); // 0 or 1
+Expected<uint32_t> elements(const std::vector<uint64_t> &dims,
+                            const char *what); // their product, within most_elements
 
 // The clock of a value with one row for every `stride` rows of x.
 Expected<Clock> slower(const Clock &clock, uint32_t stride);
@@ -35,8 +38,9 @@ Expected<Clock> slower(const Clock &clock, uint32_t stride);
 Expected<Type> join(const Type &a, const Type &b);
 
 // ---- what kernel rules share ----
-Status plain_channels(const KernelCall &call);                 // the first input's rows have one dimension
-Status norm_kernel(KernelCall &call, const std::string &kind); // kernel "norm": x, then the constants as padded rows
+Status plain_channels(const KernelCall &call); // the first input's rows have one dimension
+Status norm_kernel(KernelCall &call,
+                   const std::string &kind); // kernel "norm": x, then the constants as padded rows
 
 } // namespace rules
 

@@ -1,4 +1,5 @@
-// running_mean: the streaming form of `mean`: at each row the mean (or sum) of all rows so far. make_streaming puts it in; packages never name it.
+// running_mean: the streaming form of `mean`: at each row the mean (or sum) of all rows so far.
+// make_streaming puts it in; packages never name it.
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
@@ -11,7 +12,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::timed(in[0]));
     const std::string &mode = node.text("mode");
-    if (mode != "mean" && mode != "sum") return Status::input("attribute mode expected mean or sum, found \"" + mode + "\"");
+    if (mode != "mean" && mode != "sum")
+        return Status::input("attribute mode expected mean or sum, found \"" + mode + "\"");
     return in[0];
 }
 

@@ -1,4 +1,5 @@
-// What kernel rules say of a plan: where an argument lies, what a scalar is, when a step fires. Data only; plan.fbs says how the runtime reads it.
+// What kernel rules say of a plan: where an argument lies, what a scalar is, when a step fires. Data only;
+// plan.fbs says how the runtime reads it.
 #pragma once
 #include "formats/base/elem.h"
 #include <cstdint>
@@ -39,10 +40,10 @@ struct Step {
     uint32_t period = 1, phase = 0, tiles = 1;
     bool ordered = false; // a tile takes up what the one before left in an argument that is updated in place
     std::vector<Argument> args;
-    uint64_t bytes = 0;                        // zero
-    uint32_t rows = 0, row_bytes = 0;          // zero_tail
-    uint32_t mul = 1, den = 1;                 // zero_tail
-    uint32_t replay_from = 0, replay_to = 0;   // rebuild: which of the firings that lie behind run again
+    uint64_t bytes = 0;                      // zero
+    uint32_t rows = 0, row_bytes = 0;        // zero_tail
+    uint32_t mul = 1, den = 1;               // zero_tail
+    uint32_t replay_from = 0, replay_to = 0; // rebuild: which of the firings that lie behind run again
 };
 
 // Numbers as a kernel wants them in memory, little-endian.

@@ -1,5 +1,5 @@
-// transposed_layer_norm: SGConv's norm with two scalars, (s / std)(x − mean + m), population std over the row. The published form has no eps;
-// the bound on std only keeps a row of equal values finite.
+// transposed_layer_norm: SGConv's norm with two scalars, (s / std)(x − mean + m), population std over the
+// row. The published form has no eps; the bound on std only keeps a row of equal values finite.
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include <algorithm>
@@ -24,7 +24,8 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
         for (size_t i = 0; i < out.width; ++i) mean += x[i] / n;
         for (size_t i = 0; i < out.width; ++i) var += (x[i] - mean) * (x[i] - mean) / n;
         const double std = std::max(std::sqrt(var), 1e-30);
-        for (size_t i = 0; i < out.width; ++i) out.row(t)[i] = in[2]->data[0] / std * (x[i] - mean + in[1]->data[0]);
+        for (size_t i = 0; i < out.width; ++i)
+            out.row(t)[i] = in[2]->data[0] / std * (x[i] - mean + in[1]->data[0]);
     }
 }
 

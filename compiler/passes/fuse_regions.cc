@@ -16,7 +16,9 @@ const ir::Node *only_reader(const ir::Graph &graph, ir::ValueId v) {
     return nullptr; // a graph output reads it
 }
 
-size_t index_of(const ir::Graph &graph, const ir::Node *node) { return static_cast<size_t>(node - graph.nodes.data()); }
+size_t index_of(const ir::Graph &graph, const ir::Node *node) {
+    return static_cast<size_t>(node - graph.nodes.data());
+}
 
 // Elementwise on the stored row: the value must come first, except for commutative ops.
 bool continues(const ir::Graph &graph, const ir::Node &node, ir::ValueId value) {
@@ -27,7 +29,8 @@ bool continues(const ir::Graph &graph, const ir::Node &node, ir::ValueId value) 
     return graph.type(node.output).dims == graph.type(value).dims;
 }
 
-// A transform writes tiles of 16 channels: operands with rows would need the same tiling, and where the last tile has padding lanes nothing may move zero.
+// A transform writes tiles of 16 channels: operands with rows would need the same tiling, and where the last
+// tile has padding lanes nothing may move zero.
 bool fits_channel_tiles(const ir::Graph &graph, const ir::Node &node) {
     const ir::OpDef &op = *node.op;
     bool padding = graph.type(node.output).dims.back() % schedules::lanes != 0;
@@ -44,8 +47,10 @@ std::vector<Region> fuse_regions(const ir::Graph &graph) {
         if (taken[i]) continue;
         if (node.op->prepared) continue;
         if (node.op->view)
-            if (auto *reader = only_reader(graph, node.output); reader && reader->op->reads_view) continue; // part of its reader's region
-        Region region{.anchor = i, .pointwise = node.op->pointwise != ir::Pointwise::no, .output = node.output};
+            if (auto *reader = only_reader(graph, node.output); reader && reader->op->reads_view)
+                continue; // part of its reader's region
+        Region region{
+            .anchor = i, .pointwise = node.op->pointwise != ir::Pointwise::no, .output = node.output};
         if (node.op->reads_view) {
             auto *before = graph.producer(node.inputs[0]);
             region.view = before && before->op->view && graph.uses(node.inputs[0]) == 1;
@@ -59,7 +64,9 @@ std::vector<Region> fuse_regions(const ir::Graph &graph) {
             }
         while (auto *reader = node.op->plain_result ? nullptr : only_reader(graph, region.output)) {
             size_t next = index_of(graph, reader);
-            if (taken[next] || !continues(graph, *reader, region.output) || (node.op->channel_tiles && !fits_channel_tiles(graph, *reader))) break;
+            if (taken[next] || !continues(graph, *reader, region.output) ||
+                (node.op->channel_tiles && !fits_channel_tiles(graph, *reader)))
+                break;
             taken[next] = true;
             region.epilogue.push_back(next);
             region.output = reader->output;
@@ -67,8 +74,11 @@ std::vector<Region> fuse_regions(const ir::Graph &graph) {
         regions.push_back(std::move(region));
     }
     // An operand of an epilogue may be made after the anchor: a region runs where its last node stands.
-    auto position = [](const Region &r) { return r.epilogue.empty() ? r.anchor : std::max(r.anchor, r.epilogue.back()); };
-    std::stable_sort(regions.begin(), regions.end(), [&](const Region &a, const Region &b) { return position(a) < position(b); });
+    auto position = [](const Region &r) {
+        return r.epilogue.empty() ? r.anchor : std::max(r.anchor, r.epilogue.back());
+    };
+    std::stable_sort(regions.begin(), regions.end(),
+                     [&](const Region &a, const Region &b) { return position(a) < position(b); });
     return regions;
 }
 

@@ -1,14 +1,16 @@
-// Groups nodes into regions, one kernel each: an anchor and the pointwise ops behind it, applied while its results are still in registers.
-// Why here: Halide fuses inside a kernel; which nodes share one is decided on the graph, where uses are known.
-// Needs: a verified graph. Keeps: node order; a value with two readers, or a graph output, is always stored. Fails: never.
+// Groups nodes into regions, one kernel each: an anchor and the pointwise ops behind it, applied while its
+// results are still in registers. Why here: Halide fuses inside a kernel; which nodes share one is decided on
+// the graph, where uses are known. Needs: a verified graph. Keeps: node order; a value with two readers, or a
+// graph output, is always stored. Fails: never.
 #pragma once
 #include "compiler/ir/graph.h"
 
 namespace longwave::compiler {
 
 struct Region {
-    size_t anchor = 0;             // node index; a region of pointwise ops alone starts with its first one, applied to a plain copy
-    bool pointwise = false;        // the anchor itself is the first epilogue op
+    size_t anchor =
+        0; // node index; a region of pointwise ops alone starts with its first one, applied to a plain copy
+    bool pointwise = false;         // the anchor itself is the first epilogue op
     bool view = false;              // the anchor reads through the view before it (OpDef::view)
     const ir::Node *gate = nullptr; // behind the anchor, part of its kernel (OpDef::takes_gate)
     std::vector<size_t> epilogue;   // node indices in order

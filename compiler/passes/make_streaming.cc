@@ -17,7 +17,9 @@ std::vector<ir::Type> input_types(const ir::Graph &graph, const ir::Node &node) 
     return types;
 }
 
-bool timed(const ir::Graph &graph, ir::ValueId v) { return graph.values[v].kind != ir::Value::Kind::constant && !graph.type(v).clock.timeless(); }
+bool timed(const ir::Graph &graph, ir::ValueId v) {
+    return graph.values[v].kind != ir::Value::Kind::constant && !graph.type(v).clock.timeless();
+}
 
 // Every layer that looks ahead is listed at once.
 Status refuse_looking_ahead(const ir::Graph &graph) {
@@ -58,26 +60,30 @@ Expected<Pace> pace_of(ir::Clock clock, uint32_t block) {
         uint32_t period = static_cast<uint32_t>(clock.den / ticks);
         return Pace{1, period, period - 1};
     }
-    return Status::usage(fmt::format("a block of {} input ticks cuts a hop of {}/{}", block, clock.den, clock.num));
+    return Status::usage(
+        fmt::format("a block of {} input ticks cuts a hop of {}/{}", block, clock.den, clock.num));
 }
 
 Status check_blocks(const ir::Graph &graph, const std::vector<uint32_t> &blocks) {
     const uint32_t smallest = *std::min_element(blocks.begin(), blocks.end());
     for (uint32_t block : blocks) {
         if (block == 0 || block > largest_block)
-            return Status::usage(fmt::format("a block of {} input ticks: expected 1 to {}", block, largest_block));
+            return Status::usage(
+                fmt::format("a block of {} input ticks: expected 1 to {}", block, largest_block));
         if (std::count(blocks.begin(), blocks.end(), block) > 1)
             return Status::usage(fmt::format("a block of {} input ticks is asked for twice", block));
         if (block % smallest)
-            return Status::usage(fmt::format("blocks {} and {}: every block must be a multiple of the smallest, so that any can take "
-                                             "the stream over from any other",
-                                             smallest, block));
+            return Status::usage(fmt::format(
+                "blocks {} and {}: every block must be a multiple of the smallest, so that any can take "
+                "the stream over from any other",
+                smallest, block));
         for (ir::ValueId v = 0; v < graph.values.size(); v++) {
             if (!timed(graph, v)) continue;
             if (auto pace = pace_of(graph.type(v).clock, block); !pace)
-                return Status::usage(fmt::format("{}; the natural block of this model is {} (its divisors that keep whole hops, "
-                                                 "and its multiples, fit)",
-                                                 pace.status().message(), natural_block(graph)));
+                return Status::usage(fmt::format(
+                    "{}; the natural block of this model is {} (its divisors that keep whole hops, "
+                    "and its multiples, fit)",
+                    pace.status().message(), natural_block(graph)));
         }
     }
     return Status::ok();

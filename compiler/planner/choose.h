@@ -12,9 +12,9 @@ struct Choice {
     std::string runner_up; // "direct, +38 %"; empty when nothing else applies
 };
 
-// `force` names an algorithm or is empty. A form of streams that is forced leaves whole sequences to the planner, and the other way round; ops that know no
-// algorithm of that name are not concerned.
-// Errors: Fault::usage when the forced one does not apply, with the reason; Fault::input when none does.
+// `force` names an algorithm or is empty. A form of streams that is forced leaves whole sequences to the
+// planner, and the other way round; ops that know no algorithm of that name are not concerned. Errors:
+// Fault::usage when the forced one does not apply, with the reason; Fault::input when none does.
 Expected<Choice> choose(const ir::Situation &situation, const std::string &force);
 
 // Fault::usage unless some op knows it.

@@ -1,4 +1,5 @@
-// One entry of the artifact while it is being planned: buffers, and steps that call kernels on them. The last form before bytes.
+// One entry of the artifact while it is being planned: buffers, and steps that call kernels on them. The last
+// form before bytes.
 #pragma once
 #include "compiler/ops/step.h"
 #include "formats/base/expected.h"
@@ -12,8 +13,9 @@ struct Buffer {
     std::string name;
     Space space = Space::arena;
     uint64_t bytes = 0;
-    uint64_t offset = 0;       // set by plan_memory (arena, cache) or by Storage (weights, derived)
-    int first = -1, last = -1; // steps of its entry between which an arena buffer is alive; -1: from the start
+    uint64_t offset = 0; // set by plan_memory (arena, cache) or by Storage (weights, derived)
+    int first = -1,
+        last = -1; // steps of its entry between which an arena buffer is alive; -1: from the start
 };
 
 struct InputPort {

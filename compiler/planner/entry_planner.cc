@@ -42,7 +42,8 @@ EntryPlanner::EntryPlanner(const ir::Graph &graph, Options options, Storage &sto
     plan_.block = options_.block;
 }
 
-// ---- facts -----------------------------------------------------------------------------------------------------------
+// ---- facts
+// -----------------------------------------------------------------------------------------------------------
 
 Pace EntryPlanner::pace(ir::ValueId value) const {
     const auto pace = pace_of(graph_.type(value).clock, options_.block);
@@ -65,7 +66,8 @@ uint32_t EntryPlanner::rows_of(ir::ValueId value) const {
 
 bool EntryPlanner::stores(ir::ValueId value) const {
     if (graph_.values[value].kind == ir::Value::Kind::input) return true;
-    return std::any_of(regions_.begin(), regions_.end(), [&](const Region &region) { return region.output == value; });
+    return std::any_of(regions_.begin(), regions_.end(),
+                       [&](const Region &region) { return region.output == value; });
 }
 
 const ir::Node &EntryPlanner::reader(const Region &region) const {
@@ -75,7 +77,8 @@ const ir::Node &EntryPlanner::reader(const Region &region) const {
 
 ir::Reach EntryPlanner::reach_of(const Region &region) const {
     const Choice &choice = choices_[region.anchor];
-    if (choice.algorithm && choice.algorithm->reach) return choice.algorithm->reach(situations_[region.anchor], choice.figures);
+    if (choice.algorithm && choice.algorithm->reach)
+        return choice.algorithm->reach(situations_[region.anchor], choice.figures);
     const ir::Node &node = reader(region);
     std::vector<ir::Type> types;
     for (auto v : node.inputs) types.push_back(graph_.type(v));
@@ -83,12 +86,14 @@ ir::Reach EntryPlanner::reach_of(const Region &region) const {
 }
 
 uint32_t EntryPlanner::stride_of(const Region &region) const {
-    const auto in = graph_.type(reader(region).inputs[0]).clock, out = graph_.type(graph_.nodes[region.anchor].output).clock;
+    const auto in = graph_.type(reader(region).inputs[0]).clock,
+               out = graph_.type(graph_.nodes[region.anchor].output).clock;
     if (in.timeless() || out.timeless()) return 1;
     return static_cast<uint32_t>(uint64_t(in.num) * out.den / (uint64_t(in.den) * out.num));
 }
 
-// ---- 1. algorithms, regions, demands ---------------------------------------------------------------------------------
+// ---- 1. algorithms, regions, demands
+// ---------------------------------------------------------------------------------
 
 Status EntryPlanner::choose_algorithms() {
     std::map<const ir::OpDef *, uint32_t> alike;
@@ -116,7 +121,8 @@ Status EntryPlanner::choose_algorithms() {
     return Status::ok();
 }
 
-// A value is stored when it is an input of the entry or leaves a region. Its buffer must hold, for every reader, the rows that reader looks back on.
+// A value is stored when it is an input of the entry or leaves a region. Its buffer must hold, for every
+// reader, the rows that reader looks back on.
 void EntryPlanner::demand(const Region &region) {
     const ir::Node &anchor = graph_.nodes[region.anchor];
     const ir::Reach reach = reach_of(region);
@@ -129,13 +135,15 @@ void EntryPlanner::demand(const Region &region) {
         d.multiple = std::lcm(d.multiple, std::lcm(rows * stride, reach.multiple));
         return;
     }
-    // The last tile of a run may reach beyond the end, in everything that it reads row by row and in what it writes.
+    // The last tile of a run may reach beyond the end, in everything that it reads row by row and in what it
+    // writes.
     const uint32_t whole = round_up(rows, std::max(tile_rows(rows), reach.multiple));
     const bool pooled = graph_.type(anchor.output).clock.timeless();
     d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride);
     if (region.view) {
         const ir::Node &view = reader(region);
-        d.granule = static_cast<uint32_t>(std::gcd(uint64_t{graph_.type(view.output).width()}, uint64_t{stride}));
+        d.granule =
+            static_cast<uint32_t>(std::gcd(uint64_t{graph_.type(view.output).width()}, uint64_t{stride}));
     }
     if (reach.multiple == 1) return;
     const auto also = [&](ir::ValueId value) {
@@ -159,7 +167,8 @@ Status EntryPlanner::survey() {
     return Status::ok();
 }
 
-// ---- 2. the plan -----------------------------------------------------------------------------------------------------
+// ---- 2. the plan
+// -----------------------------------------------------------------------------------------------------
 
 BufferId EntryPlanner::buffer(std::string name, Space space, uint64_t bytes) {
     plan_.buffers.push_back({.name = std::move(name), .space = space, .bytes = bytes});
@@ -196,13 +205,15 @@ Step EntryPlanner::clear(BufferId id, uint64_t offset, uint64_t bytes, const std
     return step;
 }
 
-// A whole run: the rows before the first are silence, and so are those behind the last that a reader's last tile reaches.
+// A whole run: the rows before the first are silence, and so are those behind the last that a reader's last
+// tile reaches.
 void EntryPlanner::clear_around(ir::ValueId value, uint32_t written, const std::string &name) {
     const Stored &s = stored_[value];
     const uint64_t row_bytes = s.row_bytes;
     if (s.history > 0) plan_.steps.push_back(clear(s.buffer, 0, s.history * row_bytes, name));
     const uint32_t end = s.history + written;
-    if (s.ring > end) plan_.steps.push_back(clear(s.buffer, end * row_bytes, (s.ring - end) * row_bytes, name));
+    if (s.ring > end)
+        plan_.steps.push_back(clear(s.buffer, end * row_bytes, (s.ring - end) * row_bytes, name));
 }
 
 void EntryPlanner::clear_tail(ir::ValueId value, const std::string &name) {
@@ -265,7 +276,8 @@ void EntryPlanner::plan_ports() {
     };
     for (size_t i = 0; i < graph_.inputs.size(); i++) {
         const Stored &s = stored_[graph_.inputs[i].value];
-        plan_.inputs.push_back({.input = static_cast<uint32_t>(i), .place = ring(s), .rows = s.rows, .row_bytes = s.row_bytes});
+        plan_.inputs.push_back(
+            {.input = static_cast<uint32_t>(i), .place = ring(s), .rows = s.rows, .row_bytes = s.row_bytes});
     }
     for (const auto &output : graph_.outputs) {
         const Stored &s = stored_[output.value];
@@ -290,14 +302,16 @@ void EntryPlanner::plan_ports() {
 Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
     place_values(rings);
     if (!streaming())
-        for (const auto &input : graph_.inputs) clear_around(input.value, stored_[input.value].rows, "input " + input.name);
+        for (const auto &input : graph_.inputs)
+            clear_around(input.value, stored_[input.value].rows, "input " + input.name);
     for (const Region &region : regions_) LW_TRY(plan_region(region));
     plan_ports();
     measure_lifetimes(plan_);
     return std::move(plan_);
 }
 
-// ---- lifetimes -------------------------------------------------------------------------------------------------------
+// ---- lifetimes
+// -------------------------------------------------------------------------------------------------------
 
 void measure_lifetimes(EntryPlan &plan) {
     const int count = static_cast<int>(plan.steps.size());

@@ -1,6 +1,7 @@
 // Plans one entry: gives every stored value a buffer, every region a kernel call, every state its place.
-// Why here: after regions are known; whole runs and streams differ only in rows per firing, rings and what survives between firings.
-// Needs: the whole-sequence graph, or the graph from make_streaming with checked blocks. Fails: ops whose kernel does not exist for these shapes, by layer.
+// Why here: after regions are known; whole runs and streams differ only in rows per firing, rings and what
+// survives between firings. Needs: the whole-sequence graph, or the graph from make_streaming with checked
+// blocks. Fails: ops whose kernel does not exist for these shapes, by layer.
 #pragma once
 #include "compiler/passes/fuse_regions.h"
 #include "compiler/passes/make_streaming.h"
@@ -25,7 +26,8 @@ struct Demand {
     uint32_t granule = 1;  // a run: views find their rows in pieces of this size
 };
 
-// Where a value lies: rows in a buffer. In a whole run `history` zero rows stand before the first one. In a stream the buffer is a ring of `ring` rows.
+// Where a value lies: rows in a buffer. In a whole run `history` zero rows stand before the first one. In a
+// stream the buffer is a ring of `ring` rows.
 struct Stored {
     BufferId buffer = 0;
     uint32_t row_bytes = 0;
@@ -79,7 +81,8 @@ private:
     ir::Reach reach_of(const Region &region) const;
     uint32_t stride_of(const Region &region) const; // rows of the first input for one output row
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
-    void clear_tail(ir::ValueId value, const std::string &name); // runs: rows after the end of the sequence become zero
+    void clear_tail(ir::ValueId value,
+                    const std::string &name); // runs: rows after the end of the sequence become zero
     Step clear(BufferId buffer, uint64_t offset, uint64_t bytes, const std::string &name) const;
 
     const ir::Graph &graph_;

@@ -23,9 +23,12 @@ PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
     tiles_ = (all_rows_ + rows_ - 1) / rows_;
 }
 
-void PlannedCall::param(const std::string &name, ir::Attribute value) { spec_["params"][name] = to_json(value); }
+void PlannedCall::param(const std::string &name, ir::Attribute value) {
+    spec_["params"][name] = to_json(value);
+}
 
-// ---- tiling ----------------------------------------------------------------------------------------------------------
+// ---- tiling
+// ----------------------------------------------------------------------------------------------------------
 
 void PlannedCall::one_call() {
     rows_ = all_rows_;
@@ -44,11 +47,13 @@ void PlannedCall::channel_tiles(uint32_t tiles, uint64_t tile_bytes) {
     channel_bytes_ = tile_bytes;
 }
 
-// ---- where rows lie --------------------------------------------------------------------------------------------------
+// ---- where rows lie
+// --------------------------------------------------------------------------------------------------
 
 Place PlannedCall::rows_place(ir::ValueId value) const {
     const Stored &s = planner_.stored(value);
-    Place place{.buffer = s.buffer, .offset = uint64_t{s.history} * s.row_bytes, .tile_bytes = channel_bytes_};
+    Place place{
+        .buffer = s.buffer, .offset = uint64_t{s.history} * s.row_bytes, .tile_bytes = channel_bytes_};
     if (situation.streaming && s.ring > s.rows) {
         place.slots = s.ring / s.rows;
         place.slot_bytes = uint64_t{s.rows} * s.row_bytes;
@@ -108,13 +113,15 @@ void PlannedCall::add(Place rows) {
     operands_.push_back(rows);
 }
 
-// ---- memory ----------------------------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------------------------
 
 Place PlannedCall::stored(const std::string &name, const Packed &packed) {
     return {.buffer = planner_.storage_.weights(node.layer + "." + name, packed)};
 }
 
-Place PlannedCall::derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) {
+Place PlannedCall::derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,
+                           bool *fresh) {
     return {.buffer = planner_.storage_.derived(key + suffix(), bytes_of(elem, dims), fresh)};
 }
 
@@ -125,8 +132,10 @@ Place PlannedCall::prepare_memory(const std::string &name, Elem elem, const std:
 }
 
 // A whole run begins with zeros in its arena.
-Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem, const std::vector<uint32_t> &dims) {
-    if (situation.streaming) return {.buffer = planner_.record_.field(node.layer, name + suffix(), kind, elem, dims)};
+Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem,
+                              const std::vector<uint32_t> &dims) {
+    if (situation.streaming)
+        return {.buffer = planner_.record_.field(node.layer, name + suffix(), kind, elem, dims)};
     const std::string full = fmt::format("{} {}{}", node.layer, name, suffix());
     const uint64_t bytes = bytes_of(elem, dims);
     const BufferId id = planner_.buffer(full, Space::arena, bytes);
@@ -136,17 +145,20 @@ Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem
 
 Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
     if (!situation.streaming || !situation.shared) return own_memory(name, StateKind::copy, elem, dims);
-    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::cache, bytes_of(elem, dims))};
+    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::cache,
+                                      bytes_of(elem, dims))};
 }
 
 void PlannedCall::carry(const std::string &name) {
     std::vector<ir::Type> types;
     for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));
     for (const ir::Carry &carry : node.op->stream(node, types).carries)
-        if (name == carry.name) outputs_.push_back(own_memory(name, StateKind::carry, carry.elem, carry.dims));
+        if (name == carry.name)
+            outputs_.push_back(own_memory(name, StateKind::carry, carry.elem, carry.dims));
 }
 
-// ---- what is fused behind, and the steps -----------------------------------------------------------------------------
+// ---- what is fused behind, and the steps
+// -----------------------------------------------------------------------------
 
 Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
     nlohmann::json entry{{"op", op.op->name}};
@@ -156,14 +168,18 @@ Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
         if (op.inputs[i] == value) continue;
         const ir::Constant *constant = graph().constant(op.inputs[i]);
         if (op.op->pointwise == ir::Pointwise::with_channels) {
-            if (!constant) return Status::input(fmt::format("the operands of {} must be constants", op.op->name));
+            if (!constant)
+                return Status::input(fmt::format("the operands of {} must be constants", op.op->name));
             const std::vector<float> row = graph().type(op.output).packed(constant->data);
-            Place place{.buffer = planner_.storage_.weights(fmt::format("{}.{}.{}", op.layer, op.op->name, i),
-                                                            Packed::f32({static_cast<uint32_t>(row.size())}, row))};
+            Place place{.buffer =
+                            planner_.storage_.weights(fmt::format("{}.{}.{}", op.layer, op.op->name, i),
+                                                      Packed::f32({static_cast<uint32_t>(row.size())}, row))};
             place.tile_bytes = channel_bytes_;
             operands_.push_back(place);
         } else {
-            if (constant) return Status::input(fmt::format("an operand of {} must be a value with rows, not a constant", op.op->name));
+            if (constant)
+                return Status::input(
+                    fmt::format("an operand of {} must be a value with rows, not a constant", op.op->name));
             operands_.push_back(rows_place(op.inputs[i]));
         }
     }
@@ -193,9 +209,11 @@ Step PlannedCall::step() const {
 // The same call with its rows written where nobody reads them.
 Step PlannedCall::thrown_away(Step step) const {
     const Stored &s = planner_.stored(region_.output);
-    const BufferId nowhere = planner_.buffer(node.layer + " thrown away", Space::arena, uint64_t{all_rows_} * s.row_bytes);
+    const BufferId nowhere =
+        planner_.buffer(node.layer + " thrown away", Space::arena, uint64_t{all_rows_} * s.row_bytes);
     const size_t argument = step.args.size() - outputs_.size() + result_;
-    step.args[argument] = Place{.buffer = nowhere, .tile_bytes = std::get<Place>(step.args[argument]).tile_bytes};
+    step.args[argument] =
+        Place{.buffer = nowhere, .tile_bytes = std::get<Place>(step.args[argument]).tile_bytes};
     step.replay_from = replay_;
     return step;
 }

@@ -1,4 +1,5 @@
-// A kernel call in the plan of one entry: places and scalars for what an op's kernel rule (compiler/ops/kernel_call.h) asks for.
+// A kernel call in the plan of one entry: places and scalars for what an op's kernel rule
+// (compiler/ops/kernel_call.h) asks for.
 #pragma once
 #include "compiler/ops/kernel_call.h"
 #include "compiler/planner/entry_planner.h"
@@ -27,7 +28,9 @@ public:
     void read_rows(size_t input) override { inputs_.push_back(rows_place(node.inputs[input])); }
     void read_ring(size_t input, uint32_t reads) override;
     void read_all(size_t input) override;
-    void weight(const std::string &name, const Packed &packed) override { weights_.push_back(stored(name, packed)); }
+    void weight(const std::string &name, const Packed &packed) override {
+        weights_.push_back(stored(name, packed));
+    }
     void write() override;
     void valid_rows(size_t input) override;
     void carry(const std::string &name) override;
@@ -49,7 +52,9 @@ public:
     void replay(uint32_t firings) override { replay_ = firings; }
 
     // ---- for the planner ----
-    Status epilogue(const ir::Node &op, ir::ValueId value); // a pointwise op applied to the result, reading `value` as its first operand
+    Status
+    epilogue(const ir::Node &op,
+             ir::ValueId value); // a pointwise op applied to the result, reading `value` as its first operand
     uint32_t written_rows() const { return channel_bytes_ ? rows_ : rows_ * tiles_; }
     void finish(); // adds the step to the plan
 

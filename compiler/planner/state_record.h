@@ -1,4 +1,5 @@
-// What a stream remembers: the fields of its state, declared once for all stream entries of an artifact, which advance the same state in blocks of their own.
+// What a stream remembers: the fields of its state, declared once for all stream entries of an artifact,
+// which advance the same state in blocks of their own.
 #pragma once
 #include "compiler/ops/step.h"
 #include <map>
@@ -23,8 +24,10 @@ struct StateField {
 
 class StateRecord {
 public:
-    // Declares a field, or finds it again by layer and name; an entry that sees it otherwise than another is a defect.
-    BufferId field(const std::string &layer, const std::string &name, StateKind kind, Elem elem, const std::vector<uint32_t> &dims);
+    // Declares a field, or finds it again by layer and name; an entry that sees it otherwise than another is
+    // a defect.
+    BufferId field(const std::string &layer, const std::string &name, StateKind kind, Elem elem,
+                   const std::vector<uint32_t> &dims);
 
     const std::vector<StateField> &fields() const { return fields_; }
     const StateField &at(BufferId id) const { return fields_[id & ~state_buffer]; }

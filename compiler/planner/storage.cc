@@ -11,7 +11,8 @@ BufferId Storage::weights(const std::string &name, const Packed &packed) {
     const size_t size = packed.bytes.size();
     std::string content(packed.bytes.begin(), packed.bytes.end());
     if (auto found = by_content_.find(content); found != by_content_.end()) return found->second;
-    Buffer buffer{.name = name, .space = Space::weights, .bytes = size, .offset = aligned(weight_bytes_.size())};
+    Buffer buffer{
+        .name = name, .space = Space::weights, .bytes = size, .offset = aligned(weight_bytes_.size())};
     weight_bytes_.resize(buffer.offset);
     weight_bytes_.insert(weight_bytes_.end(), content.begin(), content.end());
     BufferId id = shared_buffer | static_cast<BufferId>(buffers_.size());

@@ -1,4 +1,5 @@
-// What entries share: weights packed as kernels want them (equal bytes are stored once) and buffers derived at open by the `prepare` entry.
+// What entries share: weights packed as kernels want them (equal bytes are stored once) and buffers derived
+// at open by the `prepare` entry.
 #pragma once
 #include "compiler/planner/entry_plan.h"
 #include <map>
@@ -9,7 +10,8 @@ class Storage {
 public:
     // Packed little-endian bytes; 64-aligned in the segment. Equal bytes give the same buffer.
     BufferId weights(const std::string &name, const Packed &packed);
-    // A buffer that prepare steps fill, found again by `key`. *fresh says whether the caller must add those steps.
+    // A buffer that prepare steps fill, found again by `key`. *fresh says whether the caller must add those
+    // steps.
     BufferId derived(const std::string &key, uint64_t bytes, bool *fresh);
 
     EntryPlan &prepare() { return prepare_; }

@@ -11,7 +11,8 @@ namespace longwave::compiler {
 namespace {
 
 // Layer and name of the value in the record, different for every value.
-std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::ValueId value, std::set<std::string> &taken) {
+std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::ValueId value,
+                                               std::set<std::string> &taken) {
     const ir::Node *node = graph.producer(value);
     const std::string layer = node ? node->layer : "input " + graph.inputs[graph.values[value].index].name;
     std::string name = node ? std::string(node->op->name) : "samples", full = name;
@@ -19,9 +20,10 @@ std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::Value
     return {layer, full};
 }
 
-// A value lies in the record when it is an input, for pushed samples wait there until their block is complete, or when any entry needs rows of it from before
-// its own block.
-std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryPlanner> &planners, StateRecord &record) {
+// A value lies in the record when it is an input, for pushed samples wait there until their block is
+// complete, or when any entry needs rows of it from before its own block.
+std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryPlanner> &planners,
+                                StateRecord &record) {
     std::vector<Ring> rings(graph.values.size());
     std::set<std::string> taken;
     for (ir::ValueId v = 0; v < graph.values.size(); v++) {
@@ -36,33 +38,38 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryP
             multiple = std::lcm(multiple, d.multiple);
         }
         if (!kept) continue;
-        // What is pushed may run ahead by a block while caches are made of the rows before the last whole block.
+        // What is pushed may run ahead by a block while caches are made of the rows before the last whole
+        // block.
         const uint32_t ahead = planners.size() > 1 && history > 0 ? 2 * rows : rows;
         const ir::Type &type = graph.type(v);
         const auto [layer, name] = field_name(graph, v, taken);
         rings[v].rows = round_up(history + ahead, multiple);
-        rings[v].field = record.field(layer, name, StateKind::history, type.elem, {rings[v].rows, type.row()});
+        rings[v].field =
+            record.field(layer, name, StateKind::history, type.elem, {rings[v].rows, type.row()});
     }
     return rings;
 }
 
 } // namespace
 
-Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks, const std::string &convolution,
-                                    Storage &storage) {
+Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
+                                    const std::string &convolution, Storage &storage) {
     StreamFamily family;
     std::vector<EntryPlanner> planners;
     planners.reserve(blocks.size());
     for (uint32_t block : blocks) {
-        const EntryPlanner::Options options{
-            .kind = EntryPlan::Kind::stream, .block = block, .shared = blocks.size() > 1, .convolution = convolution};
+        const EntryPlanner::Options options{.kind = EntryPlan::Kind::stream,
+                                            .block = block,
+                                            .shared = blocks.size() > 1,
+                                            .convolution = convolution};
         planners.emplace_back(graph, options, storage, family.record);
         LW_TRY(planners.back().survey());
     }
     const std::vector<Ring> rings = lay_out_rings(graph, planners, family.record);
     for (EntryPlanner &planner : planners) {
         LW_ASSIGN(EntryPlan entry, planner.plan(rings));
-        for (const AlgorithmReport &report : planner.algorithms()) family.algorithms.emplace_back(entry.name(), report);
+        for (const AlgorithmReport &report : planner.algorithms())
+            family.algorithms.emplace_back(entry.name(), report);
         family.entries.push_back(std::move(entry));
     }
     return family;

@@ -1,5 +1,6 @@
 // Plans the stream entries of an artifact together: each has a block of its own, and all advance one state.
-// A ring is as long as the longest look-back of any entry plus the largest block, so any aligned block may be written into it.
+// A ring is as long as the longest look-back of any entry plus the largest block, so any aligned block may be
+// written into it.
 #pragma once
 #include "compiler/planner/entry_planner.h"
 
@@ -7,12 +8,12 @@ namespace longwave::compiler {
 
 struct StreamFamily {
     StateRecord record;
-    std::vector<EntryPlan> entries; // in the order of the blocks
+    std::vector<EntryPlan> entries;                                  // in the order of the blocks
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 
 // `graph` from make_streaming, `blocks` checked by check_blocks. Fails as EntryPlanner does.
-Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks, const std::string &convolution,
-                                    Storage &storage);
+Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
+                                    const std::string &convolution, Storage &storage);
 
 } // namespace longwave::compiler

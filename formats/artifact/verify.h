@@ -44,7 +44,7 @@ struct Request {
     // A private copy of the first plan_offset + plan_bytes bytes, for a file that might change while it is
     // read (the View then refers to the copy); null: the file itself. 64-aligned.
     const uint8_t *front = nullptr;
-    uint64_t front_size = 0;    // bytes of the copy: the header in it may have changed since it was measured
+    uint64_t front_size = 0; // bytes of the copy: the header in it may have changed since it was measured
     // V17: a variant for this host must exist, and where one is named, that one. Null: any machine will do
     // (inspection, cross-compilation).
     const Host *host = nullptr;

@@ -7,8 +7,10 @@ namespace {
 
 Expected<SourcePtr> open_raw(Bytes bytes, Encoding encoding, const Options &options) {
     LW_TRY(check_channel(bytes.name(), options.raw_channels, options.channel));
-    Pcm pcm{encoding, options.raw_channels, options.raw_rate ? options.raw_rate : options.sample_rate, UINT64_MAX};
-    if (pcm.sample_rate == 0) return Status::input(bytes.name() + ": raw samples do not say their rate; pass it (--rate)");
+    Pcm pcm{encoding, options.raw_channels, options.raw_rate ? options.raw_rate : options.sample_rate,
+            UINT64_MAX};
+    if (pcm.sample_rate == 0)
+        return Status::input(bytes.name() + ": raw samples do not say their rate; pass it (--rate)");
     return open_pcm(std::move(bytes), pcm, options.channel);
 }
 
@@ -19,21 +21,29 @@ Expected<SourcePtr> open_source(const std::string &path, const Options &options)
 
     LW_ASSIGN(const auto first, bytes.peek(12));
     if (first.empty()) return Status::input(bytes.name() + ": is empty");
-    const auto starts = [&](const char *tag, size_t at) { return first.size() >= at + 4 && std::memcmp(first.data() + at, tag, 4) == 0; };
+    const auto starts = [&](const char *tag, size_t at) {
+        return first.size() >= at + 4 && std::memcmp(first.data() + at, tag, 4) == 0;
+    };
     if (starts("RIFF", 0) && starts("WAVE", 8)) {
         LW_ASSIGN(const auto pcm, read_wav_header(bytes));
         if (pcm) {
             LW_TRY(check_channel(bytes.name(), pcm->channels, options.channel));
             return open_pcm(std::move(bytes), *pcm, options.channel);
         }
-        if (bytes.pipe()) return Status::input(bytes.name() + ": this WAV codec cannot be read from a pipe; PCM and float can");
+        if (bytes.pipe())
+            return Status::input(bytes.name() +
+                                 ": this WAV codec cannot be read from a pipe; PCM and float can");
         return open_sndfile(std::move(bytes), path, options.channel);
     }
-    // MPEG audio by its tag or its first frame (layers 1 to 3): whether libsndfile knows it depends on how it was built, and its decoder writes to stderr.
-    if (!bytes.pipe() && ((first.size() >= 3 && std::memcmp(first.data(), "ID3", 3) == 0) ||
-                          (first.size() > 1 && first[0] == 0xff && (first[1] & 0xe0) == 0xe0 && (first[1] & 6) != 0)))
-        return Status::input(bytes.name() + ": is MP3, which is not read; convert it to WAV, FLAC or Ogg first");
-    if (!bytes.pipe() || starts("fLaC", 0) || starts("OggS", 0)) return open_sndfile(std::move(bytes), path, options.channel);
+    // MPEG audio by its tag or its first frame (layers 1 to 3): whether libsndfile knows it depends on how it
+    // was built, and its decoder writes to stderr.
+    if (!bytes.pipe() &&
+        ((first.size() >= 3 && std::memcmp(first.data(), "ID3", 3) == 0) ||
+         (first.size() > 1 && first[0] == 0xff && (first[1] & 0xe0) == 0xe0 && (first[1] & 6) != 0)))
+        return Status::input(bytes.name() +
+                             ": is MP3, which is not read; convert it to WAV, FLAC or Ogg first");
+    if (!bytes.pipe() || starts("fLaC", 0) || starts("OggS", 0))
+        return open_sndfile(std::move(bytes), path, options.channel);
     return open_raw(std::move(bytes), Encoding::s16, options);
 }
 
@@ -41,9 +51,11 @@ Expected<SourcePtr> open_source(const std::string &path, const Options &options)
 
 Status check_channel(const std::string &name, uint32_t channels, uint32_t channel) {
     if (channel > channels || channels == 0)
-        return Status::input(name + ": has " + std::to_string(channels) + " channels; there is no channel " + std::to_string(channel));
+        return Status::input(name + ": has " + std::to_string(channels) + " channels; there is no channel " +
+                             std::to_string(channel));
     if (channels > 1 && channel == 0)
-        return Status::input(name + ": has " + std::to_string(channels) + " channels and the model takes one; choose it (--channel 1 is the first)");
+        return Status::input(name + ": has " + std::to_string(channels) +
+                             " channels and the model takes one; choose it (--channel 1 is the first)");
     return {};
 }
 
@@ -57,8 +69,9 @@ Expected<Reader> Reader::open(const std::string &path, const Options &options) {
     if (options.sample_rate && source->sample_rate != options.sample_rate) {
         const std::string name = path == "-" ? "standard input" : path;
         if (!options.resample)
-            return Status::input(name + ": is sampled at " + std::to_string(source->sample_rate) + " Hz and the model wants " +
-                                 std::to_string(options.sample_rate) + " Hz; convert it first, or pass --resample");
+            return Status::input(name + ": is sampled at " + std::to_string(source->sample_rate) +
+                                 " Hz and the model wants " + std::to_string(options.sample_rate) +
+                                 " Hz; convert it first, or pass --resample");
         LW_ASSIGN(source, resampled(std::move(source), options.sample_rate));
     }
     return Reader(std::move(source));
@@ -79,7 +92,8 @@ Expected<Audio> read(const std::string &path, const Options &options) {
         audio.samples.resize(done + got);
         if (got == 0) break;
     }
-    if (audio.samples.empty()) return Status::input((path == "-" ? std::string("standard input") : path) + ": holds no samples");
+    if (audio.samples.empty())
+        return Status::input((path == "-" ? std::string("standard input") : path) + ": holds no samples");
     return audio;
 }
 

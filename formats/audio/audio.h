@@ -11,19 +11,21 @@
 namespace longwave::audio {
 
 enum class Format {
-    detect, // by the first bytes; a pipe that is no known container is raw s16le, a file that is none is refused
+    detect, // by the first bytes; a pipe that is no known container is raw s16le, a file that is none is
+            // refused
     s16le,  // raw, little endian
     f32le
 };
 
 struct Options {
     Format format = Format::detect;
-    uint32_t sample_rate = 0;                // rate wanted; 0: as the file says
-    uint32_t raw_rate = 0;                   // rate of raw samples; 0: the rate wanted
-    uint32_t channel = 0;                    // 1 is the first; 0: files with one channel only
-    uint32_t raw_channels = 1;               // interleaved channels of raw samples
-    bool resample = false;                   // convert other rates instead of refusing them
-    const std::atomic<bool> *stop = nullptr; // when it becomes true during an interrupted read, the input ends
+    uint32_t sample_rate = 0;  // rate wanted; 0: as the file says
+    uint32_t raw_rate = 0;     // rate of raw samples; 0: the rate wanted
+    uint32_t channel = 0;      // 1 is the first; 0: files with one channel only
+    uint32_t raw_channels = 1; // interleaved channels of raw samples
+    bool resample = false;     // convert other rates instead of refusing them
+    const std::atomic<bool> *stop =
+        nullptr; // when it becomes true during an interrupted read, the input ends
 };
 
 class Source; // where samples come from; see source.h

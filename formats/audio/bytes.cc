@@ -21,7 +21,8 @@ Expected<Bytes> Bytes::open(const std::string &path, const std::atomic<bool> *st
 }
 
 Bytes::Bytes(Bytes &&other) noexcept
-    : fd_(other.fd_), name_(std::move(other.name_)), pipe_(other.pipe_), stop_(other.stop_), ahead_(std::move(other.ahead_)) {
+    : fd_(other.fd_), name_(std::move(other.name_)), pipe_(other.pipe_), stop_(other.stop_),
+      ahead_(std::move(other.ahead_)) {
     other.fd_ = -1;
 }
 

@@ -27,7 +27,8 @@ public:
     bool pipe() const { return pipe_; }               // cannot seek
 
 private:
-    Bytes(int fd, std::string name, bool pipe, const std::atomic<bool> *stop) : fd_(fd), name_(std::move(name)), pipe_(pipe), stop_(stop) {}
+    Bytes(int fd, std::string name, bool pipe, const std::atomic<bool> *stop)
+        : fd_(fd), name_(std::move(name)), pipe_(pipe), stop_(stop) {}
     int fd_;
     std::string name_;
     bool pipe_;

@@ -17,7 +17,9 @@ float decode(Encoding encoding, const uint8_t *p) {
     case Encoding::u8: return (static_cast<float>(*p) - 128.0f) / 128.0f;
     case Encoding::s16: return static_cast<float>(load<int16_t>(p)) / 32768.0f;
     case Encoding::s24:
-        return static_cast<float>(static_cast<int32_t>(uint32_t{p[0]} << 8 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 24)) / 2147483648.0f;
+        return static_cast<float>(
+                   static_cast<int32_t>(uint32_t{p[0]} << 8 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 24)) /
+               2147483648.0f;
     case Encoding::s32: return static_cast<float>(load<int32_t>(p)) / 2147483648.0f;
     case Encoding::f32: return load<float>(p);
     case Encoding::f64: return static_cast<float>(load<double>(p));
@@ -45,7 +47,8 @@ public:
             if (left_ != UINT64_MAX) left_ -= got;
         }
         const size_t frames = std::min(n, held_ / frame_);
-        for (size_t i = 0; i < frames; i++) samples[i] = decode(pcm_.encoding, buffer_.data() + i * frame_ + offset_);
+        for (size_t i = 0; i < frames; i++)
+            samples[i] = decode(pcm_.encoding, buffer_.data() + i * frame_ + offset_);
         held_ -= frames * frame_;
         std::memmove(buffer_.data(), buffer_.data() + frames * frame_, held_);
         return frames;
@@ -73,6 +76,8 @@ size_t bytes_of(Encoding encoding) {
     return 1;
 }
 
-SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, uint32_t channel) { return std::make_unique<PcmSource>(std::move(bytes), pcm, channel); }
+SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, uint32_t channel) {
+    return std::make_unique<PcmSource>(std::move(bytes), pcm, channel);
+}
 
 } // namespace longwave::audio

@@ -18,7 +18,8 @@ public:
             }
             size_t used = 0, made = 0;
             // At the end of the input a null pointer asks soxr for what it still holds.
-            if (soxr_error_t error = soxr_process(soxr, finished_ ? nullptr : buffer_ + start_, have_, &used, samples, n, &made))
+            if (soxr_error_t error = soxr_process(soxr, finished_ ? nullptr : buffer_ + start_, have_, &used,
+                                                  samples, n, &made))
                 return Status::internal(std::string("resampling failed: ") + error);
             start_ += used;
             have_ -= used;
@@ -45,8 +46,8 @@ Expected<SourcePtr> resampled(SourcePtr source, uint32_t sample_rate) {
     const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
     result->soxr = soxr_create(source->sample_rate, sample_rate, 1, &error, nullptr, &quality, nullptr);
     if (!result->soxr)
-        return Status::input("cannot resample from " + std::to_string(source->sample_rate) + " to " + std::to_string(sample_rate) + " Hz" +
-                             (error ? std::string(": ") + error : ""));
+        return Status::input("cannot resample from " + std::to_string(source->sample_rate) + " to " +
+                             std::to_string(sample_rate) + " Hz" + (error ? std::string(": ") + error : ""));
     result->from = std::move(source);
     result->sample_rate = sample_rate;
     return SourcePtr(std::move(result));

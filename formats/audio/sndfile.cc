@@ -40,7 +40,8 @@ public:
         const sf_count_t frames = static_cast<sf_count_t>(std::min<size_t>(n, 4096));
         frames_.resize(static_cast<size_t>(frames) * channels);
         const sf_count_t got = sf_readf_float(file, frames_.data(), frames);
-        if (got <= 0 && sf_error(file)) return Status::input(name + ": cannot be decoded: " + sf_strerror(file));
+        if (got <= 0 && sf_error(file))
+            return Status::input(name + ": cannot be decoded: " + sf_strerror(file));
         for (sf_count_t i = 0; i < got; i++) samples[i] = frames_[static_cast<size_t>(i) * channels + offset];
         return static_cast<size_t>(std::max<sf_count_t>(got, 0));
     }
@@ -75,7 +76,8 @@ Expected<SourcePtr> open_sndfile(Bytes bytes, const std::string &path, uint32_t 
     if (!source->file) {
         std::string reason = sf_strerror(nullptr);
         while (!reason.empty() && (reason.back() == '.' || reason.back() == ' ')) reason.pop_back();
-        return Status::input(source->name + ": cannot be decoded: " + reason + "; expected WAV, FLAC or Ogg, or raw samples with --format s16le");
+        return Status::input(source->name + ": cannot be decoded: " + reason +
+                             "; expected WAV, FLAC or Ogg, or raw samples with --format s16le");
     }
     LW_TRY(check_channel(source->name, static_cast<uint32_t>(info.channels), channel));
     source->sample_rate = static_cast<uint32_t>(info.samplerate);

@@ -27,7 +27,8 @@ struct Pcm {
 // Interleaved samples as they lie in the input.
 SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, uint32_t channel);
 
-// Reads a WAV header up to the first sample. Holds no value when the codec is none of ours; `bytes` is then in no useful place.
+// Reads a WAV header up to the first sample. Holds no value when the codec is none of ours; `bytes` is then
+// in no useful place.
 Expected<std::optional<Pcm>> read_wav_header(Bytes &bytes);
 
 // Everything libsndfile decodes. A pipe is read to its end first.

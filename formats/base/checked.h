@@ -1,4 +1,5 @@
-// Checked arithmetic on sizes read from outside: the only way `formats/` and the runtime multiply, add or align such numbers.
+// Checked arithmetic on sizes read from outside: the only way `formats/` and the runtime multiply, add or
+// align such numbers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,8 @@ namespace longwave::checked {
     return true;
 }
 // offset + size <= limit, without wrapping.
-[[nodiscard]] inline bool inside(uint64_t offset, uint64_t size, uint64_t limit) { return offset <= limit && size <= limit - offset; }
+[[nodiscard]] inline bool inside(uint64_t offset, uint64_t size, uint64_t limit) {
+    return offset <= limit && size <= limit - offset;
+}
 
 } // namespace longwave::checked

@@ -10,7 +10,9 @@ namespace longwave {
 template <class T> class [[nodiscard]] Expected {
 public:
     Expected(T value) : value_(std::move(value)) {}
-    Expected(Status status) : status_(std::move(status)) { assert(!status_ && "an Expected without a value needs a failure"); }
+    Expected(Status status) : status_(std::move(status)) {
+        assert(!status_ && "an Expected without a value needs a failure");
+    }
 
     explicit operator bool() const { return value_.has_value(); }
     const Status &status() const { return status_; }
@@ -28,16 +30,17 @@ private:
 } // namespace longwave
 
 // Returns the failure of a Status expression to the caller.
-#define LW_TRY(expression)                                                                                                                           \
-    do {                                                                                                                                             \
-        if (auto lw_status_ = (expression); !lw_status_) return lw_status_;                                                                          \
+#define LW_TRY(expression)                                                                                   \
+    do {                                                                                                     \
+        if (auto lw_status_ = (expression); !lw_status_) return lw_status_;                                  \
     } while (0)
 
 // LW_ASSIGN(auto value, expected_expression): unwraps, or returns the failure to the caller.
-#define LW_ASSIGN(declaration, expression) LW_ASSIGN_(declaration, expression, LW_CONCAT(lw_expected_, __LINE__))
-#define LW_ASSIGN_(declaration, expression, name)                                                                                                    \
-    auto name = (expression);                                                                                                                        \
-    if (!name) return name.status();                                                                                                                 \
+#define LW_ASSIGN(declaration, expression)                                                                   \
+    LW_ASSIGN_(declaration, expression, LW_CONCAT(lw_expected_, __LINE__))
+#define LW_ASSIGN_(declaration, expression, name)                                                            \
+    auto name = (expression);                                                                                \
+    if (!name) return name.status();                                                                         \
     declaration = *std::move(name)
 #define LW_CONCAT(a, b) LW_CONCAT_(a, b)
 #define LW_CONCAT_(a, b) a##b

@@ -14,7 +14,9 @@ std::string number_text(double v) {
     return json(v).dump();
 }
 
-std::string range_text(double low, double high) { return "from " + number_text(low) + " to " + number_text(high); }
+std::string range_text(double low, double high) {
+    return "from " + number_text(low) + " to " + number_text(high);
+}
 
 bool check_choice(const AttributeType &type, const json &value, const std::string &path, Problems &problems) {
     if (!type.choices.empty()) {
@@ -23,7 +25,8 @@ bool check_choice(const AttributeType &type, const json &value, const std::strin
             if (choice == "null" ? value.is_null() : value == choice) return true;
             expected += (expected.empty() ? "" : " or ") + (choice == "null" ? choice : in_quotes(choice));
         }
-        std::string hint = value.is_string() ? problems.hint(value.get_ref<const std::string &>(), type.choices) : "";
+        std::string hint =
+            value.is_string() ? problems.hint(value.get_ref<const std::string &>(), type.choices) : "";
         problems.add(path, expected, describe(value), hint);
         return false;
     }
@@ -60,7 +63,8 @@ json check_branches(const json &value, const std::string &path, Problems &proble
         }
         if (!kind) {
             json found = branch.value("kind", json());
-            problems.add(here + ".kind", "\"conv1d\" or \"identity\"", branch.contains("kind") ? describe(found) : "no such key",
+            problems.add(here + ".kind", "\"conv1d\" or \"identity\"",
+                         branch.contains("kind") ? describe(found) : "no such key",
                          found.is_string() ? problems.hint(found.get_ref<const std::string &>(), names) : "");
             continue;
         }
@@ -106,18 +110,22 @@ bool good_name(const json &value, const std::string &path, bool slash_allowed, P
         return false;
     }
     const auto &text = value.get_ref<const std::string &>();
-    bool control = std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-    const char *expected = text.empty()                                            ? "a text that is not empty"
-                           : text.size() > max_name                                ? "at most 256 bytes"
-                           : control                                               ? "a text without control characters"
-                           : !slash_allowed && text.find('/') != std::string::npos ? "a name without '/' (it separates a residual from its layers)"
-                                                                                   : nullptr;
+    bool control = std::any_of(text.begin(), text.end(),
+                               [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+    const char *expected = text.empty()             ? "a text that is not empty"
+                           : text.size() > max_name ? "at most 256 bytes"
+                           : control                ? "a text without control characters"
+                           : !slash_allowed && text.find('/') != std::string::npos
+                               ? "a name without '/' (it separates a residual from its layers)"
+                               : nullptr;
     if (!expected) return true;
-    problems.add(path, expected, text.size() > max_name ? std::to_string(text.size()) + " bytes" : in_quotes(text));
+    problems.add(path, expected,
+                 text.size() > max_name ? std::to_string(text.size()) + " bytes" : in_quotes(text));
     return false;
 }
 
-void only_keys(const json &object, const std::vector<std::string> &known, const std::string &path, Problems &problems) {
+void only_keys(const json &object, const std::vector<std::string> &known, const std::string &path,
+               Problems &problems) {
     for (const auto &[key, value] : object.items()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
         if (problems.full()) {
@@ -126,11 +134,13 @@ void only_keys(const json &object, const std::vector<std::string> &known, const 
         }
         std::string expected;
         for (const auto &k : known) expected += (expected.empty() ? "" : ", ") + k;
-        problems.add(member(path, key), "one of the keys " + expected, "an unknown key", problems.hint(key, known));
+        problems.add(member(path, key), "one of the keys " + expected, "an unknown key",
+                     problems.hint(key, known));
     }
 }
 
-json read_attributes(const LayerType &type, const json &object, const std::vector<std::string> &others, const std::string &path, Problems &problems) {
+json read_attributes(const LayerType &type, const json &object, const std::vector<std::string> &others,
+                     const std::string &path, Problems &problems) {
     std::vector<std::string> known = others;
     for (const auto &a : type.attributes) known.push_back(a.name);
     only_keys(object, known, path, problems);

@@ -5,16 +5,22 @@
 
 namespace longwave::package {
 
-// Reads the attributes of `type` from `object`: the result holds all of them, defaults filled in. Keys of `object` that are neither attributes nor in
-// `others` are reported with the nearest one that is known.
-nlohmann::json read_attributes(const LayerType &type, const nlohmann::json &object, const std::vector<std::string> &others, const std::string &path,
+// Reads the attributes of `type` from `object`: the result holds all of them, defaults filled in. Keys of
+// `object` that are neither attributes nor in `others` are reported with the nearest one that is known.
+nlohmann::json read_attributes(const LayerType &type, const nlohmann::json &object,
+                               const std::vector<std::string> &others, const std::string &path,
                                Problems &problems);
 
-// The helpers that the rest of the reader shares. Each reports what is wrong and returns a value that lets the reading go on.
-void only_keys(const nlohmann::json &object, const std::vector<std::string> &known, const std::string &path, Problems &problems);
-// A text for people and file formats: UTF-8 by construction, 1 to 256 bytes, no control characters; names that build addresses have no '/'.
+// The helpers that the rest of the reader shares. Each reports what is wrong and returns a value that lets
+// the reading go on.
+void only_keys(const nlohmann::json &object, const std::vector<std::string> &known, const std::string &path,
+               Problems &problems);
+// A text for people and file formats: UTF-8 by construction, 1 to 256 bytes, no control characters; names
+// that build addresses have no '/'.
 bool good_name(const nlohmann::json &value, const std::string &path, bool slash_allowed, Problems &problems);
-bool integer_in(const nlohmann::json &value, double low, double high, const std::string &path, Problems &problems);
-bool number_in(const nlohmann::json &value, double low, double high, const std::string &path, Problems &problems);
+bool integer_in(const nlohmann::json &value, double low, double high, const std::string &path,
+                Problems &problems);
+bool number_in(const nlohmann::json &value, double low, double high, const std::string &path,
+               Problems &problems);
 
 } // namespace longwave::package

@@ -15,7 +15,9 @@ struct Descriptor {
     }
 };
 
-Status refused(const std::string &path, int error) { return Status::input(path + ": cannot be read: " + std::strerror(error)); }
+Status refused(const std::string &path, int error) {
+    return Status::input(path + ": cannot be read: " + std::strerror(error));
+}
 
 } // namespace
 
@@ -28,7 +30,8 @@ Expected<std::vector<uint8_t>> read_file(const std::string &path, uint64_t limit
     if (!S_ISREG(info.st_mode)) return Status::input(path + ": cannot be read: not a regular file");
     uint64_t size = static_cast<uint64_t>(info.st_size);
     if (size > limit) {
-        return Status::input(path + ": expected at most " + std::to_string(limit) + " bytes, found " + std::to_string(size));
+        return Status::input(path + ": expected at most " + std::to_string(limit) + " bytes, found " +
+                             std::to_string(size));
     }
     std::vector<uint8_t> bytes(size);
     for (uint64_t done = 0; done < size;) {
@@ -36,8 +39,8 @@ Expected<std::vector<uint8_t>> read_file(const std::string &path, uint64_t limit
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused(path, errno);
         if (n == 0)
-            return Status::input(path + ": became shorter while it was read: expected " + std::to_string(size) + " bytes, found " +
-                                 std::to_string(done));
+            return Status::input(path + ": became shorter while it was read: expected " +
+                                 std::to_string(size) + " bytes, found " + std::to_string(done));
         done += static_cast<uint64_t>(n);
     }
     return bytes;

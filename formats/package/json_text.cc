@@ -32,8 +32,10 @@ public:
     bool key(string_t &name) override {
         if (stack_.back()->contains(name)) {
             if (problems_.full()) problems_.one_more();
-            else problems_.line(path() + ": the key " + in_quotes(name) + " is given twice; keep one of them");
-            slot_ = repeated_.emplace_back(std::make_unique<json>()).get(); // the first one stays while the rest is read
+            else
+                problems_.line(path() + ": the key " + in_quotes(name) + " is given twice; keep one of them");
+            slot_ = repeated_.emplace_back(std::make_unique<json>())
+                        .get(); // the first one stays while the rest is read
         } else {
             slot_ = &(*stack_.back())[name];
         }
@@ -41,7 +43,8 @@ public:
         return true;
     }
 
-    bool parse_error(std::size_t position, const std::string &, const nlohmann::detail::exception &e) override {
+    bool parse_error(std::size_t position, const std::string &,
+                     const nlohmann::detail::exception &e) override {
         std::string_view what = e.what();
         if (auto p = what.find("column "); p != what.npos)
             if (auto colon = what.find(": ", p); colon != what.npos) what.remove_prefix(colon + 2);
@@ -55,12 +58,14 @@ private:
         size_t line = 1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
         size_t newline = before.rfind('\n');
         size_t column = newline == before.npos ? before.size() : before.size() - newline - 1;
-        return source_ + ": line " + std::to_string(line) + ", column " + std::to_string(std::max<size_t>(column, 1)) + ": ";
+        return source_ + ": line " + std::to_string(line) + ", column " +
+               std::to_string(std::max<size_t>(column, 1)) + ": ";
     }
 
     std::string path() const {
         std::string text;
-        for (size_t i = 0; i + 1 < stack_.size(); ++i) text = stack_[i]->is_array() ? element(text, stack_[i]->size() - 1) : member(text, keys_[i]);
+        for (size_t i = 0; i + 1 < stack_.size(); ++i)
+            text = stack_[i]->is_array() ? element(text, stack_[i]->size() - 1) : member(text, keys_[i]);
         return text.empty() ? source_ : text;
     }
 
@@ -78,8 +83,8 @@ private:
     bool open(json empty) {
         if (stack_.size() >= max_depth_) {
             const std::string where = path();
-            problems_.line(source_ + ": " + (where == source_ ? "" : where + ": ") + "nested deeper than " + std::to_string(max_depth_) +
-                           " levels; flatten the description");
+            problems_.line(source_ + ": " + (where == source_ ? "" : where + ": ") + "nested deeper than " +
+                           std::to_string(max_depth_) + " levels; flatten the description");
             return false;
         }
         json *opened = put(std::move(empty));
@@ -108,7 +113,8 @@ private:
 
 } // namespace
 
-std::optional<json> parse_json(std::string_view text, const std::string &source, size_t max_depth, Problems &problems) {
+std::optional<json> parse_json(std::string_view text, const std::string &source, size_t max_depth,
+                               Problems &problems) {
     Handler handler(text, source, max_depth, problems);
     size_t before = problems.count();
     bool parsed = json::sax_parse(text.begin(), text.end(), &handler);

@@ -17,7 +17,8 @@ std::vector<std::string> type_names(bool norms_only) {
 
 // The layer type that `object` names; null when it was reported.
 const LayerType *read_type(const json &object, const std::string &path, bool norms_only, Problems &problems) {
-    const std::string here = path + ".type", expected = norms_only ? "a norm layer" : "a layer type of formats/package/README.md";
+    const std::string here = path + ".type",
+                      expected = norms_only ? "a norm layer" : "a layer type of formats/package/README.md";
     auto it = object.find("type");
     if (it == object.end() || !it->is_string()) {
         problems.add(here, expected, it == object.end() ? "no such key" : describe(*it));
@@ -46,7 +47,8 @@ std::vector<Layer> LayerReader::list(const json &list, const std::string &path, 
     }
     for (size_t i = 0; i < list.size(); ++i) {
         if (++layers_ > max_layers) {
-            if (layers_ == max_layers + 1) problems_.add(path, "at most " + std::to_string(max_layers) + " layers in a model", "more");
+            if (layers_ == max_layers + 1)
+                problems_.add(path, "at most " + std::to_string(max_layers) + " layers in a model", "more");
             break;
         }
         layers.push_back(layer(list[i], element(path, i), scope));
@@ -62,7 +64,8 @@ Layer LayerReader::layer(const json &object, const std::string &path, const std:
         return layer;
     }
     if (!object.contains("name")) {
-        problems_.add(path + ".name", "a name of its own", "no such key", "reports, references and weight keys use it");
+        problems_.add(path + ".name", "a name of its own", "no such key",
+                      "reports, references and weight keys use it");
     } else if (good_name(object["name"], path + ".name", false, problems_)) {
         layer.name = layer.prefix = object["name"];
         layer.address = scope + layer.name;
@@ -83,9 +86,11 @@ Layer LayerReader::layer(const json &object, const std::string &path, const std:
             ++depth_;
             bool prenorm = layer.attributes.value("prenorm", true);
             const bool has_norm = object.contains("norm") && !object["norm"].is_null();
-            if (has_norm && prenorm) layer.norm = std::make_shared<Layer>(norm(object["norm"], path + ".norm", layer));
+            if (has_norm && prenorm)
+                layer.norm = std::make_shared<Layer>(norm(object["norm"], path + ".norm", layer));
             layer.layers = list(object.value("layers", json()), path + ".layers", layer.address + "/");
-            if (has_norm && !prenorm) layer.norm = std::make_shared<Layer>(norm(object["norm"], path + ".norm", layer));
+            if (has_norm && !prenorm)
+                layer.norm = std::make_shared<Layer>(norm(object["norm"], path + ".norm", layer));
             --depth_;
         }
     }
@@ -116,7 +121,8 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
     const LayerType &type = *find_layer_type(layer.type);
     layer.attributes = read_attributes(type, object, others, layer.path, problems_);
     if (type.parameters.empty()) return;
-    if (object.contains("prefix") && good_name(object["prefix"], layer.path + ".prefix", true, problems_)) layer.prefix = object["prefix"];
+    if (object.contains("prefix") && good_name(object["prefix"], layer.path + ".prefix", true, problems_))
+        layer.prefix = object["prefix"];
     auto keys = object.find("keys");
     if (keys == object.end()) return;
     if (!keys->is_object()) {
@@ -130,7 +136,8 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
     for (const auto &[parameter, key] : keys->items()) {
         const std::string here = member(layer.path + ".keys", parameter);
         if (!known.count(parameter)) {
-            problems_.add(here, "a parameter that this " + layer.type + " reads", "another", problems_.hint(parameter, names));
+            problems_.add(here, "a parameter that this " + layer.type + " reads", "another",
+                          problems_.hint(parameter, names));
         } else if (good_name(key, here, true, problems_)) {
             layer.keys[parameter] = key;
         }
@@ -139,15 +146,18 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
 
 void LayerReader::references(const json &object, bool two, Layer &layer, const std::string &scope) {
     if (!two) {
-        if (object.contains("input")) layer.inputs.push_back(resolve(object["input"], layer.path + ".input", scope));
+        if (object.contains("input"))
+            layer.inputs.push_back(resolve(object["input"], layer.path + ".input", scope));
         return;
     }
     const json list = object.value("inputs", json());
     if (!list.is_array() || list.size() != 2) {
-        problems_.add(layer.path + ".inputs", "a list of two names of layers or inputs", object.contains("inputs") ? describe(list) : "no such key");
+        problems_.add(layer.path + ".inputs", "a list of two names of layers or inputs",
+                      object.contains("inputs") ? describe(list) : "no such key");
         return;
     }
-    for (size_t i = 0; i < 2; ++i) layer.inputs.push_back(resolve(list[i], element(layer.path + ".inputs", i), scope));
+    for (size_t i = 0; i < 2; ++i)
+        layer.inputs.push_back(resolve(list[i], element(layer.path + ".inputs", i), scope));
 }
 
 // Names inside a residual hide those outside.
@@ -167,14 +177,16 @@ std::string LayerReader::resolve(const json &reference, const std::string &path,
     std::vector<std::string> names;
     if (problems_.patient() && !problems_.full())
         for (const auto &[address, where] : known_) names.push_back(address);
-    problems_.add(path, "the name of an input or of an earlier layer", in_quotes(name), problems_.hint(name, names));
+    problems_.add(path, "the name of an input or of an earlier layer", in_quotes(name),
+                  problems_.hint(name, names));
     return name;
 }
 
 void LayerReader::define(const std::string &address, const std::string &path) {
     auto [it, fresh] = known_.emplace(address, path);
     if (!fresh)
-        problems_.add(path + ".name", "a name that is used once", in_quotes(address) + ", which " + it->second + " has too", "rename one of them");
+        problems_.add(path + ".name", "a name that is used once",
+                      in_quotes(address) + ", which " + it->second + " has too", "rename one of them");
 }
 
 } // namespace longwave::package

@@ -12,8 +12,11 @@ public:
     LayerReader(const std::vector<std::string> &inputs, Problems &problems);
 
     std::vector<Layer> read(const nlohmann::json &list);
-    // The address that `reference` means at the top level; reports and returns it unchanged when there is none.
-    std::string resolve(const nlohmann::json &reference, const std::string &path) { return resolve(reference, path, ""); }
+    // The address that `reference` means at the top level; reports and returns it unchanged when there is
+    // none.
+    std::string resolve(const nlohmann::json &reference, const std::string &path) {
+        return resolve(reference, path, "");
+    }
 
 private:
     std::vector<Layer> list(const nlohmann::json &list, const std::string &path, const std::string &scope);

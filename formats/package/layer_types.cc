@@ -9,12 +9,18 @@ using Kind = AttributeType::Kind;
 constexpr size_t max_indexed = 64; // scales, branches
 
 AttributeType size(std::string name) { return {std::move(name)}; }
-AttributeType size_or(std::string name, std::string fallback) { return {std::move(name), Kind::integer, false, std::move(fallback)}; }
+AttributeType size_or(std::string name, std::string fallback) {
+    return {std::move(name), Kind::integer, false, std::move(fallback)};
+}
 AttributeType count_or(std::string name, std::string fallback, double high) {
     return {std::move(name), Kind::integer, false, std::move(fallback), 0, high};
 }
-AttributeType flag(std::string name, std::string fallback) { return {std::move(name), Kind::boolean, false, std::move(fallback)}; }
-AttributeType small(std::string name, std::string fallback) { return {std::move(name), Kind::number, false, std::move(fallback), 0, 1}; } // eps
+AttributeType flag(std::string name, std::string fallback) {
+    return {std::move(name), Kind::boolean, false, std::move(fallback)};
+}
+AttributeType small(std::string name, std::string fallback) {
+    return {std::move(name), Kind::number, false, std::move(fallback), 0, 1};
+} // eps
 
 const std::vector<ParameterType> weight_and_bias = {{"weight"}, {"bias", {"bias"}}};
 
@@ -22,12 +28,23 @@ std::vector<LayerType> make_layer_types() {
     const ParameterType weight{"weight"}, bias{"bias"};
     return {
         {"log_mel",
-         {size("window"), size("hop"), size("n_fft"), size("bands"), {"offset", Kind::number, false, "1e-5", 1e-30, 1}},
+         {size("window"),
+          size("hop"),
+          size("n_fft"),
+          size("bands"),
+          {"offset", Kind::number, false, "1e-5", 1e-30, 1}},
          {{"window"}, {"mel"}, {"mean"}, {"scale"}}},
         {"conv2d",
-         {size("out_channels"), {"kernel", Kind::pair}, {"stride", Kind::pair, false, "[1, 1]"}, size_or("groups", "1"), flag("bias", "true")},
+         {size("out_channels"),
+          {"kernel", Kind::pair},
+          {"stride", Kind::pair, false, "[1, 1]"},
+          size_or("groups", "1"),
+          flag("bias", "true")},
          weight_and_bias},
-        {"conv1d", {size("out_channels"), size("kernel"), size_or("stride", "1"), size_or("groups", "1"), flag("bias", "true")}, weight_and_bias},
+        {"conv1d",
+         {size("out_channels"), size("kernel"), size_or("stride", "1"), size_or("groups", "1"),
+          flag("bias", "true")},
+         weight_and_bias},
         {"flatten", {}, {}},
         {"linear", {size("out_features"), flag("bias", "true")}, weight_and_bias},
         {"linear_attention",
@@ -58,8 +75,20 @@ std::vector<LayerType> make_layer_types() {
           flag("bidirectional", "false"),
           count_or("init_scale", "0", 23),
           {"num_scales", Kind::integer, false, "", 1, 24},
-          {"activation", Kind::text, false, "\"gelu\"", 0, 0, {"gelu", "relu", "silu", "sigmoid", "tanh", "identity"}},
-          {"postact", Kind::text, false, "null", 0, 0, {"null", "glu", "gelu", "relu", "silu", "sigmoid", "tanh", "identity"}},
+          {"activation",
+           Kind::text,
+           false,
+           "\"gelu\"",
+           0,
+           0,
+           {"gelu", "relu", "silu", "sigmoid", "tanh", "identity"}},
+          {"postact",
+           Kind::text,
+           false,
+           "null",
+           0,
+           0,
+           {"null", "glu", "gelu", "relu", "silu", "sigmoid", "tanh", "identity"}},
           flag("layer_norm", "false"),
           flag("linear", "false"),
           size_or("resolution", "")},
@@ -79,7 +108,12 @@ std::vector<LayerType> make_layer_types() {
           {"norm.norm.s", {"!linear", "layer_norm"}}}},
         {"branches",
          {{"branches", Kind::branches}},
-         {{"#.conv.weight"}, {"#.conv.bias"}, {"#.bn.weight"}, {"#.bn.bias"}, {"#.bn.running_mean"}, {"#.bn.running_var"}}},
+         {{"#.conv.weight"},
+          {"#.conv.bias"},
+          {"#.bn.weight"},
+          {"#.bn.bias"},
+          {"#.bn.running_mean"},
+          {"#.bn.running_var"}}},
         {"residual", {flag("prenorm", "true")}, {}}, // `norm` and `layers` are read as layers
         {"mean", {flag("lengths", "true")}, {}},
         {"mean_window", {size("frames")}, {}},
@@ -92,7 +126,9 @@ std::vector<LayerType> make_layer_types() {
 
 std::vector<LayerType> make_branch_kinds() {
     return {
-        {"conv1d", {size("kernel"), size_or("dilation", "1"), flag("bias", "true"), flag("batch_norm", "false")}, {}},
+        {"conv1d",
+         {size("kernel"), size_or("dilation", "1"), flag("bias", "true"), flag("batch_norm", "false")},
+         {}},
         {"identity", {flag("batch_norm", "false")}, {}},
     };
 }
@@ -103,8 +139,9 @@ bool is_on(const nlohmann::json &attributes, const std::string &name) {
 }
 
 bool condition_holds(const std::vector<std::string> &when, const nlohmann::json &attributes) {
-    return std::all_of(when.begin(), when.end(),
-                       [&](const std::string &c) { return c[0] == '!' ? !is_on(attributes, c.substr(1)) : is_on(attributes, c); });
+    return std::all_of(when.begin(), when.end(), [&](const std::string &c) {
+        return c[0] == '!' ? !is_on(attributes, c.substr(1)) : is_on(attributes, c);
+    });
 }
 
 } // namespace
@@ -135,7 +172,8 @@ std::vector<std::string> read_parameters(const LayerType &type, const nlohmann::
             continue;
         }
         for (size_t i = 0; i < max_indexed; ++i)
-            names.push_back(parameter.name.substr(0, mark) + std::to_string(i) + parameter.name.substr(mark + 1));
+            names.push_back(parameter.name.substr(0, mark) + std::to_string(i) +
+                            parameter.name.substr(mark + 1));
     }
     return names;
 }

@@ -1,5 +1,6 @@
-// The one table of layer types: their attributes with kinds, defaults and ranges, and the names of their parameters. README.md shows the same table
-// to people, and a test holds the two together. What a layer computes is compiler/layers.
+// The one table of layer types: their attributes with kinds, defaults and ranges, and the names of their
+// parameters. README.md shows the same table to people, and a test holds the two together. What a layer
+// computes is compiler/layers.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -21,8 +22,9 @@ struct AttributeType {
 };
 
 struct ParameterType {
-    std::string name;                   // "weight"; '#' stands for an index: "kernel_list.#"
-    std::vector<std::string> when = {}; // it is read when these attributes are true (or not null); "!linear": when `linear` is not
+    std::string name; // "weight"; '#' stands for an index: "kernel_list.#"
+    std::vector<std::string> when =
+        {}; // it is read when these attributes are true (or not null); "!linear": when `linear` is not
 };
 
 struct LayerType {
@@ -39,7 +41,8 @@ const LayerType *find_layer_type(std::string_view name); // null when unknown
 // Elements of the attribute `branches`, in the same form: "conv1d" and "identity".
 const std::vector<LayerType> &branch_kinds();
 
-// The parameters that `type` reads with these checked attributes; of indexed ones as many as there may be ("kernel_list.0" … "kernel_list.63").
+// The parameters that `type` reads with these checked attributes; of indexed ones as many as there may be
+// ("kernel_list.0" … "kernel_list.63").
 std::vector<std::string> read_parameters(const LayerType &type, const nlohmann::json &attributes);
 
 } // namespace longwave::package

@@ -23,7 +23,8 @@ constexpr double max_rate = 1'000'000; // Hz
 json list_of(const json &model, const char *key, size_t limit, Problems &problems) {
     json list = model.value(key, json());
     if (list.is_array() && !list.empty() && list.size() <= limit) return list;
-    problems.add(key, "a list of 1 to " + std::to_string(limit), model.contains(key) ? describe(list) : "no such key");
+    problems.add(key, "a list of 1 to " + std::to_string(limit),
+                 model.contains(key) ? describe(list) : "no such key");
     return json::array();
 }
 
@@ -49,12 +50,18 @@ Input read_input(const json &object, const std::string &path, Problems &problems
         if (kind != k.name) continue;
         input.kind = k.kind;
         only_keys(object, {"name", "kind", k.key}, path, problems);
-        if (!object.contains(k.key)) problems.add(member(path, k.key), std::string("this key (") + k.name + " needs it)", "no such key");
-        else if (integer_in(object[k.key], 1, k.high, member(path, k.key), problems)) input.*k.field = object[k.key];
+        if (!object.contains(k.key))
+            problems.add(member(path, k.key), std::string("this key (") + k.name + " needs it)",
+                         "no such key");
+        else if (integer_in(object[k.key], 1, k.high, member(path, k.key), problems))
+            input.*k.field = object[k.key];
         return input;
     }
-    problems.add(path + ".kind", "\"audio\", \"features\" or \"tokens\"", object.contains("kind") ? describe(kind) : "no such key",
-                 kind.is_string() ? problems.hint(kind.get_ref<const std::string &>(), {"audio", "features", "tokens"}) : "");
+    problems.add(path + ".kind", "\"audio\", \"features\" or \"tokens\"",
+                 object.contains("kind") ? describe(kind) : "no such key",
+                 kind.is_string()
+                     ? problems.hint(kind.get_ref<const std::string &>(), {"audio", "features", "tokens"})
+                     : "");
     return input;
 }
 
@@ -66,7 +73,8 @@ std::vector<Input> read_inputs(const json &model, Problems &problems) {
         inputs.push_back(read_input(list[i], element("inputs", i), problems));
         const auto &name = inputs.back().name;
         if (!name.empty() && !names.insert(name).second)
-            problems.add(element("inputs", i) + ".name", "a name that is used once", in_quotes(name) + " again");
+            problems.add(element("inputs", i) + ".name", "a name that is used once",
+                         in_quotes(name) + " again");
     }
     return inputs;
 }
@@ -86,7 +94,8 @@ std::vector<Output> read_outputs(const json &model, LayerReader &layers, Problem
         const json name = list[i].value("name", json());
         if (good_name(name, path + ".name", true, problems)) {
             output.name = name;
-            if (!names.insert(output.name).second) problems.add(path + ".name", "a name that is used once", in_quotes(output.name) + " again");
+            if (!names.insert(output.name).second)
+                problems.add(path + ".name", "a name that is used once", in_quotes(output.name) + " again");
         }
         output.from = layers.resolve(list[i].value("from", json()), path + ".from");
         outputs.push_back(std::move(output));
@@ -102,14 +111,16 @@ std::vector<std::string> read_labels(const json &model, Problems &problems) {
     for (size_t i = 0; i < list.size(); ++i) {
         if (!good_name(list[i], element("labels", i), true, problems)) continue;
         labels.push_back(list[i]);
-        if (!seen.insert(labels.back()).second) problems.add(element("labels", i), "labels that differ", in_quotes(labels.back()) + " again");
+        if (!seen.insert(labels.back()).second)
+            problems.add(element("labels", i), "labels that differ", in_quotes(labels.back()) + " again");
     }
     return labels;
 }
 
-void expect_label(const std::string &label, const std::vector<std::string> &labels, const std::set<std::string> &known, const std::string &path,
-                  Problems &problems) {
-    if (!known.count(label)) problems.add(path, "one of the labels", in_quotes(label), problems.hint(label, labels));
+void expect_label(const std::string &label, const std::vector<std::string> &labels,
+                  const std::set<std::string> &known, const std::string &path, Problems &problems) {
+    if (!known.count(label))
+        problems.add(path, "one of the labels", in_quotes(label), problems.hint(label, labels));
 }
 
 Decision read_decision(const json &object, const Package &package, Problems &problems) {
@@ -119,8 +130,11 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
         problems.add(path, "an object", describe(object));
         return decision;
     }
-    only_keys(object, {"output", "ignore", "threshold", "smoothing_ms", "min_count", "release", "refractory_ms"}, path, problems);
-    if (package.labels.empty()) problems.add(path, "labels in the model", "none", "name the classes under \"labels\"");
+    only_keys(object,
+              {"output", "ignore", "threshold", "smoothing_ms", "min_count", "release", "refractory_ms"},
+              path, problems);
+    if (package.labels.empty())
+        problems.add(path, "labels in the model", "none", "name the classes under \"labels\"");
 
     const std::set<std::string> known(package.labels.begin(), package.labels.end());
     std::vector<std::string> outputs;
@@ -128,7 +142,8 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     const json output = object.value("output", json());
     if (output.is_string()) decision.output = output;
     if (std::find(outputs.begin(), outputs.end(), decision.output) == outputs.end() || !output.is_string()) {
-        problems.add("decision.output", "the name of an output", object.contains("output") ? describe(output) : "no such key",
+        problems.add("decision.output", "the name of an output",
+                     object.contains("output") ? describe(output) : "no such key",
                      problems.hint(decision.output, outputs));
     }
 
@@ -141,7 +156,9 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     }
 
     const json thresholds = object.value("threshold", json::object());
-    if (!thresholds.is_object()) problems.add("decision.threshold", "an object from label (or \"default\") to number", describe(thresholds));
+    if (!thresholds.is_object())
+        problems.add("decision.threshold", "an object from label (or \"default\") to number",
+                     describe(thresholds));
     for (const auto &[label, value] : thresholds.items()) {
         if (!thresholds.is_object()) break;
         const std::string here = member("decision.threshold", label);
@@ -152,12 +169,14 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     }
 
     auto number = [&](const char *key, float &out, double low, double high) {
-        if (object.contains(key) && number_in(object[key], low, high, member(path, key), problems)) out = object[key];
+        if (object.contains(key) && number_in(object[key], low, high, member(path, key), problems))
+            out = object[key];
     };
     number("smoothing_ms", decision.smoothing_ms, 0, 60'000);
     number("release", decision.release, 0, 1);
     number("refractory_ms", decision.refractory_ms, 0, 600'000);
-    if (object.contains("min_count") && integer_in(object["min_count"], 1, 100'000, "decision.min_count", problems))
+    if (object.contains("min_count") &&
+        integer_in(object["min_count"], 1, 100'000, "decision.min_count", problems))
         decision.min_count = object["min_count"];
     return decision;
 }
@@ -169,15 +188,19 @@ void read_model(const json &model, Package &package, Problems &problems) {
     }
     const json format = model.value("format", json()), version = model.value("version", json());
     if (format != "longwave-model") {
-        problems.add("format", "\"longwave-model\"", model.contains("format") ? describe(format) : "no such key", "this is not a model description");
+        problems.add("format", "\"longwave-model\"",
+                     model.contains("format") ? describe(format) : "no such key",
+                     "this is not a model description");
         return; // whatever it is, the other keys mean nothing
     }
     if (version != 1) {
         problems.add("version", "1", model.contains("version") ? describe(version) : "no such key",
-                     version.is_number() && version > 1 ? "a newer Longwave wrote it; use that one" : "write \"version\": 1");
+                     version.is_number() && version > 1 ? "a newer Longwave wrote it; use that one"
+                                                        : "write \"version\": 1");
         return;
     }
-    only_keys(model, {"format", "version", "name", "inputs", "layers", "outputs", "labels", "decision"}, "", problems);
+    only_keys(model, {"format", "version", "name", "inputs", "layers", "outputs", "labels", "decision"}, "",
+              problems);
     const json name = model.value("name", json());
     if (good_name(name, "name", false, problems)) package.name = name;
     package.inputs = read_inputs(model, problems);
@@ -187,7 +210,8 @@ void read_model(const json &model, Package &package, Problems &problems) {
     package.layers = layers.read(model.value("layers", json()));
     package.outputs = read_outputs(model, layers, problems);
     package.labels = read_labels(model, problems);
-    if ((package.has_decision = model.contains("decision"))) package.decision = read_decision(model["decision"], package, problems);
+    if ((package.has_decision = model.contains("decision")))
+        package.decision = read_decision(model["decision"], package, problems);
 }
 
 void check_finite(const std::map<std::string, Tensor> &weights, Problems &problems) {
@@ -196,14 +220,18 @@ void check_finite(const std::map<std::string, Tensor> &weights, Problems &proble
         for (size_t i = 0; i < tensor.data.size(); ++i)
             if (!std::isfinite(tensor.data[i]) && bad++ == 0) first = i;
         if (bad == 0) continue;
-        const char *what = std::isnan(tensor.data[first]) ? "NaN" : tensor.data[first] > 0 ? "+infinity" : "-infinity";
-        problems.add("tensor " + in_quotes(key) + " index " + std::to_string(first), "a finite number",
-                     what + (bad > 1 ? " (and " + std::to_string(bad - 1) + " more in this tensor)" : std::string()),
-                     "the training diverged or the file is damaged");
+        const char *what = std::isnan(tensor.data[first]) ? "NaN"
+                           : tensor.data[first] > 0       ? "+infinity"
+                                                          : "-infinity";
+        problems.add(
+            "tensor " + in_quotes(key) + " index " + std::to_string(first), "a finite number",
+            what + (bad > 1 ? " (and " + std::to_string(bad - 1) + " more in this tensor)" : std::string()),
+            "the training diverged or the file is damaged");
     }
 }
 
-void mark_used(const Layer &layer, const std::map<std::string, Tensor> &weights, std::set<std::string> &used) {
+void mark_used(const Layer &layer, const std::map<std::string, Tensor> &weights,
+               std::set<std::string> &used) {
     const LayerType *type = find_layer_type(layer.type);
     if (!type) return;
     for (const auto &parameter : read_parameters(*type, layer.attributes)) {
@@ -220,9 +248,11 @@ void find_unused(Package &package) {
         if (!used.count(key) && !key.ends_with("num_batches_tracked")) package.unused.push_back(key);
 }
 
-Package parse_into(std::string_view model_json, const std::string &source, std::map<std::string, Tensor> weights, Problems &problems) {
+Package parse_into(std::string_view model_json, const std::string &source,
+                   std::map<std::string, Tensor> weights, Problems &problems) {
     Package package;
-    if (auto model = parse_json(model_json, source, max_json_depth, problems)) read_model(*model, package, problems);
+    if (auto model = parse_json(model_json, source, max_json_depth, problems))
+        read_model(*model, package, problems);
     check_finite(weights, problems);
     package.weights = std::move(weights);
     if (!problems.any()) find_unused(package);
@@ -241,8 +271,11 @@ Expected<Package> parse(const std::string &model_json, std::map<std::string, Ten
 Expected<Package> read(const std::string &folder) {
     struct stat info;
     if (stat(folder.c_str(), &info) != 0)
-        return Status::input(folder + ": cannot be read: " + std::strerror(errno) + "; expected a folder with model.json and weights.safetensors");
-    if (!S_ISDIR(info.st_mode)) return Status::input(folder + ": expected a folder with model.json and weights.safetensors, found a file");
+        return Status::input(folder + ": cannot be read: " + std::strerror(errno) +
+                             "; expected a folder with model.json and weights.safetensors");
+    if (!S_ISDIR(info.st_mode))
+        return Status::input(folder +
+                             ": expected a folder with model.json and weights.safetensors, found a file");
 
     Problems problems;
     std::map<std::string, Tensor> weights;

@@ -26,9 +26,11 @@ struct Input {
 struct Layer {
     std::string path; // JSON path for messages: "layers[3].layers[0]"
     std::string type, name, prefix;
-    std::string address;                     // the name with those of the residuals around it: "block.0/glu"; the norm of a residual: "block.0/norm"
-    std::vector<std::string> inputs;         // addresses of layers or inputs; empty: the layer before
-    nlohmann::json attributes;               // checked against the layer type's list (layer_types.h) by the reader, defaults filled in
+    std::string address; // the name with those of the residuals around it: "block.0/glu"; the norm of a
+                         // residual: "block.0/norm"
+    std::vector<std::string> inputs; // addresses of layers or inputs; empty: the layer before
+    // checked against the layer type's list (layer_types.h) by the reader, defaults filled in
+    nlohmann::json attributes;
     std::map<std::string, std::string> keys; // parameter -> tensor key
     std::vector<Layer> layers;               // residual
     std::shared_ptr<Layer> norm;             // residual
@@ -62,15 +64,17 @@ struct Package {
     bool has_decision = false;
     Decision decision;
     std::map<std::string, Tensor> weights;
-    std::vector<std::string> unused; // keys of weights that no layer reads: worth a warning (training counters are left out)
+    // keys of weights that no layer reads: worth a warning (training counters are left out)
+    std::vector<std::string> unused;
 };
 
 // Fault::input lists every problem, one line each. Weights are required to be finite.
 Expected<Package> read(const std::string &folder);
-// The same from memory (oracle fixtures, tests): `weights` as in weights.safetensors. Both check that every weight is finite.
+// The same from memory (oracle fixtures, tests): `weights` as in weights.safetensors. Both check that every
+// weight is finite.
 Expected<Package> parse(const std::string &model_json, std::map<std::string, Tensor> weights);
-// Reads one safetensors file; every offset, shape and duplicate is checked. Element types: F32; F16, BF16, F64, I64
-// and BOOL become float32 as safetensors.h says; any other is refused by name.
+// Reads one safetensors file; every offset, shape and duplicate is checked. Element types: F32; F16, BF16,
+// F64, I64 and BOOL become float32 as safetensors.h says; any other is refused by name.
 Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path);
 
 } // namespace longwave::package

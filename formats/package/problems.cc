@@ -16,7 +16,8 @@ static std::string escaped(std::string_view text) {
     return out;
 }
 
-void Problems::add(std::string_view where, std::string_view expected, std::string_view found, std::string_view way_out) {
+void Problems::add(std::string_view where, std::string_view expected, std::string_view found,
+                   std::string_view way_out) {
     if (full()) return one_more();
     std::string text(where);
     text.append(": expected ").append(expected).append(", found ").append(found);
@@ -55,7 +56,8 @@ static size_t distance(std::string_view a, std::string_view b) {
         row[0] = i;
         for (size_t j = 1; j <= b.size(); ++j) {
             row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = std::min(row[j], before[j - 2] + 1);
         }
         std::swap(before, last);
         std::swap(last, row);
@@ -64,14 +66,16 @@ static size_t distance(std::string_view a, std::string_view b) {
 }
 
 // Stops where `patience` ends, with the best so far.
-static std::string nearest(std::string_view word, const std::vector<std::string> &candidates, int64_t &patience) {
+static std::string nearest(std::string_view word, const std::vector<std::string> &candidates,
+                           int64_t &patience) {
     if (word.size() < 2 || word.size() > 100) return {};
     std::string best;
     size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1; // anything further away is another word
     for (const auto &candidate : candidates) {
         if (patience <= 0) break;
         --patience;
-        if (candidate.size() > word.size() + best_distance || word.size() > candidate.size() + best_distance) continue;
+        if (candidate.size() > word.size() + best_distance || word.size() > candidate.size() + best_distance)
+            continue;
         patience -= static_cast<int64_t>(word.size() * candidate.size());
         size_t d = distance(word, candidate);
         if (d < best_distance) best = candidate, best_distance = d;
@@ -79,7 +83,9 @@ static std::string nearest(std::string_view word, const std::vector<std::string>
     return best;
 }
 
-static std::string question(const std::string &best) { return best.empty() ? best : "did you mean " + in_quotes(best) + "?"; }
+static std::string question(const std::string &best) {
+    return best.empty() ? best : "did you mean " + in_quotes(best) + "?";
+}
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string> &candidates) {
     int64_t patience = 1'000'000;
@@ -115,14 +121,17 @@ std::string compact(const nlohmann::json &value) {
 }
 
 std::string member(std::string_view path, std::string_view key) {
-    bool plain = !key.empty() && key.size() <= 80 &&
-                 std::all_of(key.begin(), key.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+    bool plain = !key.empty() && key.size() <= 80 && std::all_of(key.begin(), key.end(), [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    });
     std::string text(path);
     if (!plain) return text + "[" + in_quotes(key) + "]";
     return text.empty() ? std::string(key) : text + "." + std::string(key);
 }
 
-std::string element(std::string_view path, size_t index) { return std::string(path) + "[" + std::to_string(index) + "]"; }
+std::string element(std::string_view path, size_t index) {
+    return std::string(path) + "[" + std::to_string(index) + "]";
+}
 
 std::string describe(const nlohmann::json &value) {
     using Kind = nlohmann::json::value_t;

@@ -16,7 +16,8 @@ constexpr uint64_t max_file = uint64_t{1} << 36;
 constexpr size_t max_rank = 8, max_tensors = 16'384;
 
 float widen_half(uint16_t h) {
-    uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 0x3ffu;
+    uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = (h >> 10) & 31u,
+             mantissa = h & 0x3ffu;
     if (exponent == 0) { // zero and subnormals: mantissa · 2^-24
         float value = static_cast<float>(mantissa) * 0x1p-24f;
         return sign ? -value : value;
@@ -42,7 +43,8 @@ const ElementType element_types[] = {
     {"F32", 4, [](const uint8_t *p) { return load<float>(p); }},
     {"F64", 8, [](const uint8_t *p) { return static_cast<float>(load<double>(p)); }},
     {"F16", 2, [](const uint8_t *p) { return widen_half(load<uint16_t>(p)); }},
-    {"BF16", 2, [](const uint8_t *p) { return std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(p)) << 16); }},
+    {"BF16", 2,
+     [](const uint8_t *p) { return std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(p)) << 16); }},
     {"I64", 8, [](const uint8_t *p) { return static_cast<float>(load<int64_t>(p)); }},
     {"BOOL", 1, [](const uint8_t *p) { return static_cast<float>(*p); }},
 };
@@ -88,9 +90,13 @@ bool read_entry(const std::string &key, const json &info, Entry &entry, Problems
         for (const auto &known : element_types)
             if (type.get_ref<const std::string &>() == known.name) entry.type = &known;
     }
-    if (!entry.type) problems.add(where, "element type F32 (or F64, F16, BF16, I64, BOOL)", describe(type), "convert it to float32 before saving");
-    if (!read_list(info["shape"], entry.shape)) problems.add(where, "a shape of whole numbers", compact(info["shape"]));
-    if (entry.shape.size() > max_rank) problems.add(where, "at most 8 dimensions", std::to_string(entry.shape.size()));
+    if (!entry.type)
+        problems.add(where, "element type F32 (or F64, F16, BF16, I64, BOOL)", describe(type),
+                     "convert it to float32 before saving");
+    if (!read_list(info["shape"], entry.shape))
+        problems.add(where, "a shape of whole numbers", compact(info["shape"]));
+    if (entry.shape.size() > max_rank)
+        problems.add(where, "at most 8 dimensions", std::to_string(entry.shape.size()));
     std::vector<uint64_t> offsets;
     if (!read_list(info["data_offsets"], offsets) || offsets.size() != 2) {
         problems.add(where, "data_offsets [begin, end]", compact(info["data_offsets"]));
@@ -108,7 +114,9 @@ bool read_entry(const std::string &key, const json &info, Entry &entry, Problems
     if (!fits) {
         problems.add(where, "a shape whose size fits 64 bits", shape_text(entry.shape));
     } else if (bytes != entry.end - entry.begin) {
-        problems.add(where, std::to_string(bytes) + " bytes for shape " + shape_text(entry.shape) + " of " + entry.type->name,
+        problems.add(where,
+                     std::to_string(bytes) + " bytes for shape " + shape_text(entry.shape) + " of " +
+                         entry.type->name,
                      std::to_string(entry.end - entry.begin));
     }
     return problems.count() == before;
@@ -116,46 +124,60 @@ bool read_entry(const std::string &key, const json &info, Entry &entry, Problems
 
 // Tensors must lie one after the other, from the first byte to the last.
 void check_layout(std::vector<Entry> &entries, uint64_t size, const std::string &source, Problems &problems) {
-    std::sort(entries.begin(), entries.end(),
-              [](const Entry &a, const Entry &b) { return std::tie(a.begin, a.end, a.key) < std::tie(b.begin, b.end, b.key); });
+    std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) {
+        return std::tie(a.begin, a.end, a.key) < std::tie(b.begin, b.end, b.key);
+    });
     uint64_t at = 0;
     for (const auto &entry : entries) {
         const std::string where = "tensor " + in_quotes(entry.key);
         if (entry.end > size)
-            problems.add(where, "data inside the file (" + std::to_string(size) + " bytes of data)", "an end at " + std::to_string(entry.end),
+            problems.add(where, "data inside the file (" + std::to_string(size) + " bytes of data)",
+                         "an end at " + std::to_string(entry.end),
                          "the file is cut short; copy or export it again");
         else if (entry.begin < at)
-            problems.add(where, "a start at " + std::to_string(at), std::to_string(entry.begin) + ", which overlaps the tensor before");
-        else if (entry.begin > at) problems.add(where, "a start at " + std::to_string(at), std::to_string(entry.begin) + ", which leaves a gap");
+            problems.add(where, "a start at " + std::to_string(at),
+                         std::to_string(entry.begin) + ", which overlaps the tensor before");
+        else if (entry.begin > at)
+            problems.add(where, "a start at " + std::to_string(at),
+                         std::to_string(entry.begin) + ", which leaves a gap");
         at = std::max(at, entry.end);
     }
-    if (at < size) problems.add(source, "the last tensor to end at the end of the file", std::to_string(size - at) + " bytes after it");
+    if (at < size)
+        problems.add(source, "the last tensor to end at the end of the file",
+                     std::to_string(size - at) + " bytes after it");
 }
 
 } // namespace
 
-Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_t> bytes, const std::string &source) {
+Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_t> bytes,
+                                                          const std::string &source) {
     Problems problems;
     if (bytes.size() < 8) {
-        problems.add(source, "8 bytes of header length", std::to_string(bytes.size()) + " bytes", "this is no safetensors file");
+        problems.add(source, "8 bytes of header length", std::to_string(bytes.size()) + " bytes",
+                     "this is no safetensors file");
         return problems.status();
     }
     uint64_t header = load<uint64_t>(bytes.data());
     if (header > max_header || header > bytes.size() - 8 || header < 2) {
-        problems.add(source, "a header of 2 to " + std::to_string(std::min<uint64_t>(max_header, bytes.size() - 8)) + " bytes",
+        problems.add(source,
+                     "a header of 2 to " + std::to_string(std::min<uint64_t>(max_header, bytes.size() - 8)) +
+                         " bytes",
                      std::to_string(header), "the file is cut short or no safetensors file");
         return problems.status();
     }
     std::string_view text(reinterpret_cast<const char *>(bytes.data()) + 8, header);
     if (text.front() != '{') {
-        problems.add(source, "a header that starts with '{'", in_quotes(text.substr(0, 1)), "this is no safetensors file");
+        problems.add(source, "a header that starts with '{'", in_quotes(text.substr(0, 1)),
+                     "this is no safetensors file");
         return problems.status();
     }
     auto document = parse_json(text, source + " header", 4, problems);
     if (!document) return problems.status();
 
     std::vector<Entry> entries;
-    if (document->size() > max_tensors) problems.add(source, "at most " + std::to_string(max_tensors) + " tensors", std::to_string(document->size()));
+    if (document->size() > max_tensors)
+        problems.add(source, "at most " + std::to_string(max_tensors) + " tensors",
+                     std::to_string(document->size()));
     for (const auto &[key, info] : document->items()) {
         if (key == "__metadata__") {
             bool texts = info.is_object();
@@ -180,7 +202,8 @@ Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_
         const uint8_t *p = data + entry.begin;
         for (uint64_t i = 0; i < entry.elements; ++i, p += entry.type->size) {
             if (entry.type->size == 1 && *p > 1) {
-                problems.add("tensor " + in_quotes(entry.key) + " index " + std::to_string(i), "0 or 1 in a BOOL tensor", std::to_string(*p));
+                problems.add("tensor " + in_quotes(entry.key) + " index " + std::to_string(i),
+                             "0 or 1 in a BOOL tensor", std::to_string(*p));
                 break;
             }
             values[i] = entry.type->widen(p);

@@ -1,6 +1,7 @@
-// linear_attention from package to streams: a state of 8 heads of 64 x 64, advanced row by row, in chunks of 16, in blocks of 64 rows and as a whole run,
-// against a float64 recurrence written from the definition. The limit of 1e-5 is that of the family; two floats keep the matrix within 1e-6 (the kernels' own
-// test), the rest is the float32 of queries, keys, values and sums of 64 products.
+// linear_attention from package to streams: a state of 8 heads of 64 x 64, advanced row by row, in chunks of
+// 16, in blocks of 64 rows and as a whole run, against a float64 recurrence written from the definition. The
+// limit of 1e-5 is that of the family; two floats keep the matrix within 1e-6 (the kernels' own test), the
+// rest is the float32 of queries, keys, values and sums of 64 products.
 #include "compiler/compile.h"
 #include "formats/package/package.h"
 #include "tools/cli/artifact_file.h"
@@ -16,18 +17,21 @@ using namespace longwave;
 namespace {
 
 constexpr uint32_t features = 8, heads = 8, width = 64, total = heads * width;
-constexpr size_t rows = 100'000, whole_rows = 2048, compared = 2048; // compared: the last rows of the long streams
+constexpr size_t rows = 100'000, whole_rows = 2048,
+                 compared = 2048; // compared: the last rows of the long streams
 constexpr double limit = 1e-5;
 
 std::vector<float> random_numbers(size_t n, uint32_t seed, double scale) {
     std::mt19937 random(seed);
     std::vector<float> values(n);
-    for (float &value : values) value = static_cast<float>(scale * (static_cast<double>(random()) / 2147483648.0 - 1));
+    for (float &value : values)
+        value = static_cast<float>(scale * (static_cast<double>(random()) / 2147483648.0 - 1));
     return values;
 }
 
 const std::vector<float> &projection(int which) {
-    static const std::vector<float> all[] = {random_numbers(total * features, 1, 0.6), random_numbers(total * features, 2, 0.6),
+    static const std::vector<float> all[] = {random_numbers(total * features, 1, 0.6),
+                                             random_numbers(total * features, 2, 0.6),
                                              random_numbers(total * features, 3, 0.6)};
     return all[which];
 }
@@ -63,7 +67,8 @@ private:
         std::vector<double> out(total, 0.0);
         for (size_t o = 0; o < total; o++)
             for (size_t i = 0; i < features; i++)
-                out[o] += static_cast<double>(projection(which)[o * features + i]) * static_cast<double>(input()[t_ * features + i]);
+                out[o] += static_cast<double>(projection(which)[o * features + i]) *
+                          static_cast<double>(input()[t_ * features + i]);
         return out;
     }
     std::vector<double> s_ = std::vector<double>(size_t{heads} * width * width, 0.0);
@@ -88,7 +93,8 @@ cli::Model compiled(const std::vector<uint32_t> &blocks) {
         "outputs": [{"name": "y", "from": "a"}]})";
     std::map<std::string, package::Tensor> weights;
     for (int i = 0; i < 3; i++)
-        weights[std::string("a.") + "qkv"[i] + "_proj.weight"] = {{total, features}, std::vector<float>(projection(i))};
+        weights[std::string("a.") + "qkv"[i] + "_proj.weight"] = {{total, features},
+                                                                  std::vector<float>(projection(i))};
     const auto package = package::parse(json, std::move(weights));
     REQUIRE_MESSAGE(package, package.status().message());
     compiler::Options options;
@@ -107,7 +113,8 @@ cli::Model compiled(const std::vector<uint32_t> &blocks) {
 
 } // namespace
 
-TEST_CASE("linear attention: step, chunks, blocks of chunks and whole runs equal a float64 recurrence over 100,000 rows") {
+TEST_CASE("linear attention: step, chunks, blocks of chunks and whole runs equal a float64 recurrence over "
+          "100,000 rows") {
     const std::vector<uint32_t> blocks{1, 16, 64};
     const cli::Model model = compiled(blocks);
 
@@ -147,10 +154,12 @@ TEST_CASE("linear attention: the state is one copy of the matrix in two floats, 
     uint64_t matrix = 0;
     for (uint32_t i = 0; i < model.info.n_state_fields; i++) {
         const auto *bytes = reinterpret_cast<const uint8_t *>(model.info.state_fields);
-        const auto &field = *reinterpret_cast<const lw_state_field *>(bytes + i * model.info.state_fields->struct_size);
+        const auto &field =
+            *reinterpret_cast<const lw_state_field *>(bytes + i * model.info.state_fields->struct_size);
         CHECK(field.kind != LW_STATE_COPY);
         if (field.kind == LW_STATE_CARRY) matrix += field.bytes;
     }
     CHECK(matrix == 2 * sizeof(float) * heads * width * width);
-    for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++) CHECK(model.entry(entry).cache_bytes == 0);
+    for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++)
+        CHECK(model.entry(entry).cache_bytes == 0);
 }

@@ -10,7 +10,8 @@ namespace longwave::test {
 std::string compiled(const char *name) {
     const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
     if (!std::filesystem::exists(path)) {
-        std::printf("SKIPPED: %s is missing; ctest makes it: tools/test -R keyword_model\n", path.filename().c_str());
+        std::printf("SKIPPED: %s is missing; ctest makes it: tools/test -R keyword_model\n",
+                    path.filename().c_str());
         std::exit(77);
     }
     return path.string();

@@ -1,4 +1,5 @@
-// The shipped keyword model in a real-time thread: after create nothing allocates, locks or calls the system, whatever the samples are.
+// The shipped keyword model in a real-time thread: after create nothing allocates, locks or calls the system,
+// whatever the samples are.
 #include "formats/audio/audio.h"
 #include "longwave/spotter.h"
 #include "tests/conformance/keyword_model.h"
@@ -14,7 +15,8 @@ using namespace longwave::test;
 
 namespace {
 
-// The demonstration recording, its words left as they are, with every kind of bad sample strewn between and a tail that decays through the subnormals.
+// The demonstration recording, its words left as they are, with every kind of bad sample strewn between and a
+// tail that decays through the subnormals.
 std::vector<float> recording() {
     longwave::audio::Options options;
     options.sample_rate = rate;
@@ -25,7 +27,8 @@ std::vector<float> recording() {
     const float bad[] = {1e-40f, -1e-42f, 1.4e-45f, nan, -nan, inf, -inf};
     for (size_t at = 1000; at + 21 < x.size(); at += 4000)
         for (size_t i = 0; i < 21; i++) x[at + i] = bad[i % 7];
-    for (size_t i = 0; i < rate; i++) x.push_back(static_cast<float>(0.1 * std::pow(1e-45, static_cast<double>(i) / rate)));
+    for (size_t i = 0; i < rate; i++)
+        x.push_back(static_cast<float>(0.1 * std::pow(1e-45, static_cast<double>(i) / rate)));
     return x;
 }
 
@@ -47,22 +50,30 @@ struct Work {
         return true;
     }
 
-    // Everything a real-time thread may call, over the recording in pushes of all sizes up to a thousand samples.
+    // Everything a real-time thread may call, over the recording in pushes of all sizes up to a thousand
+    // samples.
     bool operator()() {
         lw_event event{};
         event.struct_size = sizeof event;
         size_t taken = 0, n = 1;
         for (size_t at = 0; at < x->size(); at += n) {
             n = std::min(1 + (at * 7) % 1000, x->size() - at);
-            if (lw_stream_push(stream, x->data() + at, n, &taken) != LW_OK || taken != n || !pull(stream)) return false;
+            if (lw_stream_push(stream, x->data() + at, n, &taken) != LW_OK || taken != n || !pull(stream))
+                return false;
             if (lw_spotter_push(spotter, x->data() + at, n, &taken) != LW_OK || taken != n) return false;
             while (lw_spotter_pull(spotter, &event) == LW_OK) events++;
             if (at % 13 != 0) continue;
             size_t bytes = 0;
-            if (lw_stream_copy(other, stream) != LW_OK || lw_stream_save(stream, saved->data(), saved->size(), &bytes) != LW_OK) return false;
-            if (lw_stream_load(other, saved->data(), bytes) != LW_OK || lw_stream_finish(other) != LW_OK || !pull(other)) return false;
-            if (lw_stream_push(other, x->data(), 1, &taken) != LW_WRONG_STATE || lw_last_error()[0] == 0) return false; // failing is real-time too
-            if (lw_stream_reset(other) != LW_OK || lw_stream_prefill(other, x->data() + at, n) != LW_OK) return false;
+            if (lw_stream_copy(other, stream) != LW_OK ||
+                lw_stream_save(stream, saved->data(), saved->size(), &bytes) != LW_OK)
+                return false;
+            if (lw_stream_load(other, saved->data(), bytes) != LW_OK || lw_stream_finish(other) != LW_OK ||
+                !pull(other))
+                return false;
+            if (lw_stream_push(other, x->data(), 1, &taken) != LW_WRONG_STATE || lw_last_error()[0] == 0)
+                return false; // failing is real-time too
+            if (lw_stream_reset(other) != LW_OK || lw_stream_prefill(other, x->data() + at, n) != LW_OK)
+                return false;
         }
         if (lw_spotter_finish(spotter) != LW_OK) return false;
         while (lw_spotter_pull(spotter, &event) == LW_OK) events++;
@@ -72,7 +83,8 @@ struct Work {
 
 } // namespace
 
-TEST_CASE("keyword model: no allocation, lock or system call while it listens to sound, NaN, infinity and subnormals") {
+TEST_CASE("keyword model: no allocation, lock or system call while it listens to sound, NaN, infinity and "
+          "subnormals") {
     const std::string artifact = compiled("kws.lw");
     const std::vector<float> x = recording();
     for (const char *variant : variants) {
@@ -89,15 +101,17 @@ TEST_CASE("keyword model: no allocation, lock or system call while it listens to
         {
             faults::Scope scope;
             done = work();
-            allocations = scope.count(faults::allocate), releases = scope.count(faults::release), locks = scope.count(faults::lock);
+            allocations = scope.count(faults::allocate), releases = scope.count(faults::release),
+            locks = scope.count(faults::lock);
         }
         CHECK(done); // every call succeeded and every output is finite
         CHECK(work.events > 0);
         CHECK(allocations == 0);
         CHECK(releases == 0);
         CHECK(locks == 0);
-        std::printf("%-9s  %.0f s of audio: %ld rows, %ld words; %ld allocations, %ld releases, %ld locks, ", variant,
-                    static_cast<double>(x.size()) / rate, work.rows, work.events, allocations, releases, locks);
+        std::printf("%-9s  %.0f s of audio: %ld rows, %ld words; %ld allocations, %ld releases, %ld locks, ",
+                    variant, static_cast<double>(x.size()) / rate, work.rows, work.events, allocations,
+                    releases, locks);
         const Verdict verdict = without_system_calls([&] { return work(); });
         if (verdict == Verdict::cannot_tell) {
             std::printf("\n");

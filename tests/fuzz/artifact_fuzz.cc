@@ -1,8 +1,9 @@
 // Artifacts: verify -> View -> lw_model_open_memory -> stream and run.
-// What must hold: any bytes are verified or break a numbered rule; what is verified reaches no byte outside its spaces; opening takes no more memory than
-// the caller's limit; an opened model streams, runs and ends with the statuses its interface names.
-// Every input is tried as it is and with its hashes renewed (plan_mutator.h): hashes keep accidents out, not people. Machine code is run only where
-// known_code.h allows it; mutated code never is.
+// What must hold: any bytes are verified or break a numbered rule; what is verified reaches no byte outside
+// its spaces; opening takes no more memory than the caller's limit; an opened model streams, runs and ends
+// with the statuses its interface names. Every input is tried as it is and with its hashes renewed
+// (plan_mutator.h): hashes keep accidents out, not people. Machine code is run only where known_code.h allows
+// it; mutated code never is.
 #include "formats/artifact/verify.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
@@ -17,7 +18,8 @@
 using namespace longwave;
 using fuzz::must;
 
-extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak)); // libFuzzer's own; not there in a replay
+extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
+    __attribute__((weak)); // libFuzzer's own; not there in a replay
 
 namespace {
 
@@ -31,7 +33,8 @@ struct Counter {
                                   if (size > 64 * memory_limit) return nullptr;
                                   counter->held += size;
                                   counter->most = std::max(counter->most, counter->held);
-                                  return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+                                  return aligned_alloc(alignment,
+                                                       (size + alignment - 1) / alignment * alignment);
                               },
                               [](void *context, void *memory, size_t size) {
                                   if (memory) static_cast<Counter *>(context)->held -= size;
@@ -60,7 +63,8 @@ void stream(const lw_model *model, const lw_input_info &input) {
     if (lw_stream_create(model, &options, &stream) != LW_OK) return;
     constexpr size_t ticks = 40;
     if (input.width > 1000) return lw_stream_destroy(stream);
-    const std::vector<float> samples(ticks * input.width, input.kind == LW_TOKENS ? 0.0f : 0.5f); // 0.0f is the id 0
+    const std::vector<float> samples(ticks * input.width,
+                                     input.kind == LW_TOKENS ? 0.0f : 0.5f); // 0.0f is the id 0
     lw_output row{};
     row.struct_size = sizeof row;
     const auto pull = [&] {
@@ -76,7 +80,8 @@ void stream(const lw_model *model, const lw_input_info &input) {
     }
     if (status == LW_OK && lw_stream_finish(stream) == LW_OK) {
         status = pull();
-        must(status == LW_OK || status == LW_END || status == LW_DEVICE, "a finished stream gives rows, then its end");
+        must(status == LW_OK || status == LW_END || status == LW_DEVICE,
+             "a finished stream gives rows, then its end");
     }
     lw_stream_destroy(stream);
 }
@@ -111,7 +116,8 @@ void open(const std::vector<uint8_t> &bytes) {
     const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), &options, &model);
     must((status == LW_OK) == (model != nullptr), "a model is given exactly when opening succeeds");
     // Header, tables and the verifier's notes are small beside the file, but they are there.
-    must(counter.most <= memory_limit + 16 * bytes.size() + 65536, "opening stays within the caller's memory limit");
+    must(counter.most <= memory_limit + 16 * bytes.size() + 65536,
+         "opening stays within the caller's memory limit");
     if (model) use(model);
     lw_model_close(model);
     must(counter.held == 0, "everything taken is given back");
@@ -125,7 +131,8 @@ void try_bytes(const std::vector<uint8_t> &bytes) {
     artifact::View view;
     const artifact::Broken broken = artifact::verify(request, &view);
     must(bool(broken) != bool(view), "a view is given exactly when nothing is broken");
-    if (broken) return must(broken.rule >= 1 && broken.rule <= 20 && *broken.text, "a refusal names its rule");
+    if (broken)
+        return must(broken.rule >= 1 && broken.rule <= 20 && *broken.text, "a refusal names its rule");
     const char *outside = fuzz::reaches_outside(view);
     if (outside) std::fprintf(stderr, "%s\n", outside);
     must(!outside, "what is verified stays inside its spaces");

@@ -1,6 +1,7 @@
-// Audio files and pipes (formats/audio). The first byte says how the rest is opened: bit 0 as a pipe, bit 1 with a channel chosen, bits 2-3 as what, bit 4 resampled.
-// What must hold: any bytes give samples at the rate asked for or Fault::input (an internal failure only of the resampler); reading ends; no sample is invented
-// behind the end.
+// Audio files and pipes (formats/audio). The first byte says how the rest is opened: bit 0 as a pipe, bit 1
+// with a channel chosen, bits 2-3 as what, bit 4 resampled. What must hold: any bytes give samples at the
+// rate asked for or Fault::input (an internal failure only of the resampler); reading ends; no sample is
+// invented behind the end.
 #include "formats/audio/audio.h"
 #include "tests/fuzz/must.h"
 #include <cmath>
@@ -13,7 +14,9 @@ using namespace longwave;
 using fuzz::must;
 
 // What libsndfile and its codecs forget after refusing a file is theirs to mend.
-extern "C" const char *__lsan_default_suppressions() { return "leak:libvorbis\nleak:libsndfile\nleak:libFLAC\nleak:libopus\n"; }
+extern "C" const char *__lsan_default_suppressions() {
+    return "leak:libvorbis\nleak:libsndfile\nleak:libFLAC\nleak:libopus\n";
+}
 
 namespace {
 
@@ -37,7 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const int fd = opened(data + 1, size - 1, how & 1);
     audio::Options options;
     options.channel = how & 2 ? 1 + (how >> 5) % 3 : 0;
-    options.format = (how >> 2 & 3) == 1 ? audio::Format::s16le : (how >> 2 & 3) == 2 ? audio::Format::f32le : audio::Format::detect;
+    options.format = (how >> 2 & 3) == 1   ? audio::Format::s16le
+                     : (how >> 2 & 3) == 2 ? audio::Format::f32le
+                                           : audio::Format::detect;
     options.raw_rate = 16000;
     options.raw_channels = how & 2 ? 2 : 1;
     options.resample = how & 16;
@@ -53,7 +58,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     must(reader->sample_rate() > 0, "samples have a rate");
     must(!options.resample || reader->sample_rate() == 16000, "the rate asked for is the rate given");
     float samples[1024];
-    // Resampling and decoding make more samples than there are bytes, but a fuzzer's patience is finite: only that it goes on or ends is looked at.
+    // Resampling and decoding make more samples than there are bytes, but a fuzzer's patience is finite: only
+    // that it goes on or ends is looked at.
     for (int pieces = 0; pieces < 256; ++pieces) {
         const auto got = reader->read(samples, std::size(samples));
         if (!got || *got == 0) break;

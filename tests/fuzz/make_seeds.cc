@@ -1,4 +1,5 @@
-// make_seeds FOLDER: what fuzzing starts from, made of the tree's own tests and examples: FOLDER/<target>/* and FOLDER/<target>.dict. Run from the root of the tree.
+// make_seeds FOLDER: what fuzzing starts from, made of the tree's own tests and examples: FOLDER/<target>/*
+// and FOLDER/<target>.dict. Run from the root of the tree.
 #include "compiler/ir/text.h"
 #include "compiler/ops/op.h"
 #include "compiler/passes/lower.h"
@@ -22,7 +23,8 @@ fs::path root;
 
 template <class Bytes> void put(const std::string &name, const Bytes &bytes) {
     fs::create_directories((root / name).parent_path());
-    std::ofstream(root / name, std::ios::binary).write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(root / name, std::ios::binary)
+        .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 std::string text_of(const fs::path &path) {
@@ -32,7 +34,8 @@ std::string text_of(const fs::path &path) {
     return text.str();
 }
 
-// ---- artifacts and states ------------------------------------------------------------------------------------------------------------------------
+// ---- artifacts and states
+// ------------------------------------------------------------------------------------------------------------------------
 
 // The audio model with a golden vector of its stream and of its run; the numbers in it need not be right.
 test::Draft golden_model() {
@@ -64,15 +67,16 @@ test::Draft greedy_model() {
 test::Draft patient_model() { return test::timing_model({.block = 4, .delay = 1 << 20}); }
 
 void artifacts() {
-    const std::pair<const char *, test::Draft> drafts[] = {{"audio", test::audio_model()},
-                                                           {"family", test::family_model()},
-                                                           {"tokens", test::token_model()},
-                                                           {"spotter", test::spotter_model()},
-                                                           {"failing", test::failing_model()},
-                                                           {"timing", test::timing_model({.block = 2, .period = 3, .phase = 1})},
-                                                           {"golden", golden_model()},
-                                                           {"greedy", greedy_model()},
-                                                           {"patient", patient_model()}};
+    const std::pair<const char *, test::Draft> drafts[] = {
+        {"audio", test::audio_model()},
+        {"family", test::family_model()},
+        {"tokens", test::token_model()},
+        {"spotter", test::spotter_model()},
+        {"failing", test::failing_model()},
+        {"timing", test::timing_model({.block = 2, .period = 3, .phase = 1})},
+        {"golden", golden_model()},
+        {"greedy", greedy_model()},
+        {"patient", patient_model()}};
     for (const auto &[name, draft] : drafts) put(std::string("artifact/") + name, draft.bytes());
 }
 
@@ -82,8 +86,9 @@ void states() {
         const char *name;
         test::Draft draft;
         uint8_t picks; // the first byte of a seed
-    } models[] = {
-        {"audio", test::audio_model(), 0}, {"tokens", test::token_model(), 1}, {"family", test::family_model(), 4}};
+    } models[] = {{"audio", test::audio_model(), 0},
+                  {"tokens", test::token_model(), 1},
+                  {"family", test::family_model(), 4}};
     for (const auto &[name, draft, picks] : models) {
         const std::vector<uint8_t> bytes = draft.bytes();
         lw_open_options options{};
@@ -95,7 +100,8 @@ void states() {
             for (const bool finished : {false, true}) {
                 lw_stream *stream = nullptr;
                 if (lw_stream_create(model, nullptr, &stream) != LW_OK) exit(1);
-                const int32_t samples[9] = {0, 1, 2, 3, 4, 3, 2, 1, 0}; // as floats they are denormals: numbers like any other
+                const int32_t samples[9] = {
+                    0, 1, 2, 3, 4, 3, 2, 1, 0}; // as floats they are denormals: numbers like any other
                 size_t n = 0;
                 lw_stream_push(stream, samples, ticks, &n);
                 if (finished) lw_stream_finish(stream);
@@ -104,42 +110,54 @@ void states() {
                 state[0] = picks;
                 state[1] = 20;
                 lw_stream_save(stream, state.data() + 2, n, &n);
-                put("stream_state/" + std::string(name) + std::to_string(ticks) + (finished ? "_finished" : ""), state);
+                put("stream_state/" + std::string(name) + std::to_string(ticks) +
+                        (finished ? "_finished" : ""),
+                    state);
                 lw_stream_destroy(stream);
             }
         lw_model_close(model);
     }
 }
 
-// ---- packages and graphs -------------------------------------------------------------------------------------------------------------------------
+// ---- packages and graphs
+// -------------------------------------------------------------------------------------------------------------------------
 
 void packages() {
     for (const fs::path folder : {"examples/packages/tiny", "examples/packages/pair"}) {
-        const std::string json = text_of(folder / "model.json"), weights = text_of(folder / "weights.safetensors");
+        const std::string json = text_of(folder / "model.json"),
+                          weights = text_of(folder / "weights.safetensors");
         put("package/" + folder.filename().string(), json + '\0' + weights);
         const size_t header = 8 + static_cast<size_t>(*reinterpret_cast<const uint64_t *>(weights.data()));
-        put("package/" + folder.filename().string() + "_without_length", json + '\0' + weights.substr(8, header - 8) + '\0' + weights.substr(header));
+        put("package/" + folder.filename().string() + "_without_length",
+            json + '\0' + weights.substr(8, header - 8) + '\0' + weights.substr(header));
         if (const auto package = package::read(folder); package)
-            if (const auto graph = compiler::lower(*package); graph) put("graph_text/" + folder.filename().string(), ir::print(*graph));
+            if (const auto graph = compiler::lower(*package); graph)
+                put("graph_text/" + folder.filename().string(), ir::print(*graph));
     }
     put("package/kws", text_of("examples/kws/model/model.json"));
 
-    // One layer of each type, each attribute at its least value; the weights are missing, so all of the lowering is gone through and complains.
+    // One layer of each type, each attribute at its least value; the weights are missing, so all of the
+    // lowering is gone through and complains.
     for (const auto &type : package::layer_types()) {
         json layer = {{"type", type.name}, {"name", "a"}};
         for (const auto &attribute : type.attributes) {
             using Kind = package::AttributeType::Kind;
             if (attribute.kind == Kind::pair) layer[attribute.name] = json::array({1, 1});
             else if (attribute.kind == Kind::branches)
-                layer[attribute.name] = json::array({{{"kind", "conv1d"}, {"kernel", 3}}, {{"kind", "identity"}}});
+                layer[attribute.name] =
+                    json::array({{{"kind", "conv1d"}, {"kernel", 3}}, {{"kind", "identity"}}});
             else if (!attribute.fallback.empty()) layer[attribute.name] = json::parse(attribute.fallback);
             else if (attribute.required) layer[attribute.name] = 4;
         }
-        if (type.name == "residual") layer["layers"] = json::array({{{"type", "relu"}, {"name", "b"}}}), layer["norm"] = {{"type", "rms_norm"}};
+        if (type.name == "residual")
+            layer["layers"] = json::array({{{"type", "relu"}, {"name", "b"}}}),
+            layer["norm"] = {{"type", "rms_norm"}};
         if (type.two_inputs) layer["inputs"] = json::array({"x", "x"});
         const bool tokens = type.name == "embedding";
         json model = {{"format", "longwave-model"}, {"version", 1}, {"name", "seed"}};
-        model["inputs"] = json::array({{{"name", "x"}, {"kind", tokens ? "tokens" : "features"}, {tokens ? "vocabulary" : "width", 4}}});
+        model["inputs"] = json::array({{{"name", "x"},
+                                        {"kind", tokens ? "tokens" : "features"},
+                                        {tokens ? "vocabulary" : "width", 4}}});
         model["layers"] = json::array({layer});
         model["outputs"] = json::array({{{"name", "y"}, {"from", "a"}}});
         put("package/layer_" + type.name, model.dump());
@@ -156,20 +174,24 @@ void graphs() {
             const size_t begin = at + 3, end = source.find(")\"", begin);
             if (end == source.npos) break;
             const std::string text = source.substr(begin, end - begin);
-            if (text.find("%0 = ") != text.npos) put("graph_text/" + entry.path().stem().string() + std::to_string(n++), text);
+            if (text.find("%0 = ") != text.npos)
+                put("graph_text/" + entry.path().stem().string() + std::to_string(n++), text);
             at = end;
         }
     }
 }
 
-// ---- audio ---------------------------------------------------------------------------------------------------------------------------------------
+// ---- audio
+// ---------------------------------------------------------------------------------------------------------------------------------------
 
 void sounds() {
     const std::pair<const char *, int> formats[] = {
-        {"u8", SF_FORMAT_WAV | SF_FORMAT_PCM_U8}, {"s16", SF_FORMAT_WAV | SF_FORMAT_PCM_16},   {"s24", SF_FORMAT_WAV | SF_FORMAT_PCM_24},
-        {"f32", SF_FORMAT_WAV | SF_FORMAT_FLOAT}, {"f64", SF_FORMAT_WAV | SF_FORMAT_DOUBLE},   {"ex", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16},
-        {"alaw", SF_FORMAT_WAV | SF_FORMAT_ALAW}, {"flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16}, {"ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS},
-        {"opus", SF_FORMAT_OGG | SF_FORMAT_OPUS}, {"aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16}};
+        {"u8", SF_FORMAT_WAV | SF_FORMAT_PCM_U8},   {"s16", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
+        {"s24", SF_FORMAT_WAV | SF_FORMAT_PCM_24},  {"f32", SF_FORMAT_WAV | SF_FORMAT_FLOAT},
+        {"f64", SF_FORMAT_WAV | SF_FORMAT_DOUBLE},  {"ex", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16},
+        {"alaw", SF_FORMAT_WAV | SF_FORMAT_ALAW},   {"flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
+        {"ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS},  {"opus", SF_FORMAT_OGG | SF_FORMAT_OPUS},
+        {"aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16}};
     for (const auto &[name, format] : formats)
         for (const int channels : {1, 2}) {
             const fs::path path = root / "sound";
@@ -178,39 +200,80 @@ void sounds() {
             SNDFILE *file = sf_open(path.c_str(), SFM_WRITE, &info);
             if (!file) continue; // a libsndfile without this codec
             std::vector<float> samples(300);
-            for (size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<float>(i % 17) / 20.0f - 0.4f;
+            for (size_t i = 0; i < samples.size(); ++i)
+                samples[i] = static_cast<float>(i % 17) / 20.0f - 0.4f;
             sf_write_float(file, samples.data(), static_cast<sf_count_t>(samples.size()));
             sf_close(file);
             const std::string bytes = text_of(path);
             fs::remove(path);
             for (const char how : {char(0), char(1), char(2), char(16)})
-                put("audio/" + std::string(name) + std::to_string(channels) + "_" + std::to_string(int(how)), how + bytes);
+                put("audio/" + std::string(name) + std::to_string(channels) + "_" + std::to_string(int(how)),
+                    how + bytes);
         }
 }
 
-// ---- dictionaries --------------------------------------------------------------------------------------------------------------------------------
+// ---- dictionaries
+// --------------------------------------------------------------------------------------------------------------------------------
 
 void dictionaries() {
-    std::set<std::string> words = {
-        "longwave-model", "format",    "version", "name",         "inputs",       "layers",     "outputs", "labels",       "decision", "kind",
-        "audio",          "features",  "tokens",  "sample_rate",  "width",        "vocabulary", "from",    "input",        "prefix",   "keys",
-        "norm",           "dtype",     "shape",   "data_offsets", "F32",          "F16",        "BF16",    "F64",          "I64",      "BOOL",
-        "__metadata__",   "threshold", "default", "ignore",       "smoothing_ms", "min_count",  "release", "refractory_ms"};
+    std::set<std::string> words = {"longwave-model",
+                                   "format",
+                                   "version",
+                                   "name",
+                                   "inputs",
+                                   "layers",
+                                   "outputs",
+                                   "labels",
+                                   "decision",
+                                   "kind",
+                                   "audio",
+                                   "features",
+                                   "tokens",
+                                   "sample_rate",
+                                   "width",
+                                   "vocabulary",
+                                   "from",
+                                   "input",
+                                   "prefix",
+                                   "keys",
+                                   "norm",
+                                   "dtype",
+                                   "shape",
+                                   "data_offsets",
+                                   "F32",
+                                   "F16",
+                                   "BF16",
+                                   "F64",
+                                   "I64",
+                                   "BOOL",
+                                   "__metadata__",
+                                   "threshold",
+                                   "default",
+                                   "ignore",
+                                   "smoothing_ms",
+                                   "min_count",
+                                   "release",
+                                   "refractory_ms"};
     for (const auto &type : package::layer_types()) {
         words.insert(type.name);
         for (const auto &attribute : type.attributes) words.insert(attribute.name);
     }
     std::string package, graph;
     for (const auto &word : words) package += "\"\\\"" + word + "\\\"\"\n";
-    put("package.dict", package + "\"\\\"type\\\":\"\n\"null\"\n\"true\"\n\"[\"\n\"]\"\n\"{\"\n\"}\"\n\"\\x00\"\n");
+    put("package.dict",
+        package + "\"\\\"type\\\":\"\n\"null\"\n\"true\"\n\"[\"\n\"]\"\n\"{\"\n\"}\"\n\"\\x00\"\n");
     for (const ir::OpDef *op : ir::all_ops()) {
         graph += "\" = " + std::string(op->name) + "(\"\n";
         for (const auto &attribute : op->attributes) graph += "\"" + std::string(attribute.name) + "=\"\n";
     }
-    put("graph_text.dict", graph + "\"graph \\\"\"\n\"output \\\"\"\n\"certificate \\\"\"\n\" = input \\\"\"\n\" = const \\\"\"\n\" : f32[\"\n\" : "
+    put("graph_text.dict", graph + "\"graph \\\"\"\n\"output \\\"\"\n\"certificate \\\"\"\n\" = input "
+                                   "\\\"\"\n\" = const \\\"\"\n\" : f32[\"\n\" : "
                                    "i32[\"\n\"@1/1\"\n\"@0/1\"\n\" causal\"\n"
-                                   "\" noncausal\"\n\" delay=\"\n\"; layer \"\n\"rate=\"\n\"vocabulary=\"\n\"audio\"\n\"tokens\"\n\"features\"\n");
-    put("audio.dict", std::string("\"RIFF\"\n\"WAVE\"\n\"fmt \"\n\"data\"\n\"fLaC\"\n\"OggS\"\n\"LIST\"\n\"fact\"\n\"\\xff\\xff\\xff\\xff\"\n"));
+                                   "\" noncausal\"\n\" delay=\"\n\"; layer "
+                                   "\"\n\"rate=\"\n\"vocabulary=\"\n\"audio\"\n\"tokens\"\n\"features\"\n");
+    put("audio.dict",
+        std::string("\"RIFF\"\n\"WAVE\"\n\"fmt "
+                    "\"\n\"data\"\n\"fLaC\"\n\"OggS\"\n\"LIST\"\n\"fact\"\n\"\\xff\\xff\\xff\\xff\"\n"));
 }
 
 } // namespace

@@ -1,7 +1,7 @@
-// Model packages: model.json, a zero byte, weights.safetensors. Where the second part begins with '{' its eight bytes of header length are put before it, so
-// that a header can grow without becoming unreadable at once.
-// What must hold: any bytes give a package or a Fault::input that lists a bounded number of clean lines; a package that was read lowers to a graph that verifies,
-// or is refused in the same manner.
+// Model packages: model.json, a zero byte, weights.safetensors. Where the second part begins with '{' its
+// eight bytes of header length are put before it, so that a header can grow without becoming unreadable at
+// once. What must hold: any bytes give a package or a Fault::input that lists a bounded number of clean
+// lines; a package that was read lowers to a graph that verifies, or is refused in the same manner.
 #include "compiler/ir/verify.h"
 #include "compiler/passes/lower.h"
 #include "formats/package/safetensors.h"
@@ -20,7 +20,8 @@ void refused(const Status &status) {
     const std::string &text = status.message();
     must(!text.empty(), "a refusal says why");
     must(std::count(text.begin(), text.end(), '\n') <= 400, "the list of what is wrong is bounded");
-    must(std::none_of(text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; }),
+    must(std::none_of(text.begin(), text.end(),
+                      [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; }),
          "names from outside are escaped in messages");
 }
 
@@ -41,7 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::map<std::string, package::Tensor> weights;
     if (cut != end) {
         const uint8_t *begin = cut + 1;
-        const std::vector<uint8_t> bytes = begin != end && *begin == '{' ? with_length(begin, end) : std::vector<uint8_t>(begin, end);
+        const std::vector<uint8_t> bytes =
+            begin != end && *begin == '{' ? with_length(begin, end) : std::vector<uint8_t>(begin, end);
         auto read = package::parse_safetensors(bytes, "weights.safetensors");
         if (read) weights = *std::move(read);
         else refused(read.status());

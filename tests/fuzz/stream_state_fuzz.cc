@@ -1,8 +1,8 @@
-// Saved states of streams. The first byte picks the model (bit 0: token ids; bit 2: several streams over one state, one
-// of them with a cache) and whether the state is given the right identity (bit 1), the next says how much is pushed
-// afterwards, the rest is the state.
-// What must hold: any bytes are loaded or give LW_BAD_STATE; a refused state changes nothing; an accepted one is saved
-// again as it came; a stream goes on from it and, once finished, ends.
+// Saved states of streams. The first byte picks the model (bit 0: token ids; bit 2: several streams over one
+// state, one of them with a cache) and whether the state is given the right identity (bit 1), the next says
+// how much is pushed afterwards, the rest is the state. What must hold: any bytes are loaded or give
+// LW_BAD_STATE; a refused state changes nothing; an accepted one is saved again as it came; a stream goes on
+// from it and, once finished, ends.
 #include "longwave/longwave.h"
 #include "tests/fuzz/must.h"
 #include "tests/support/tiny_model.h"
@@ -27,7 +27,8 @@ struct Subject {
         lw_open_options options{};
         options.struct_size = sizeof options;
         options.allow_unsigned_code = 1;
-        must(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK, "the test model opens");
+        must(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK,
+             "the test model opens");
         lw_input_info input{};
         input.struct_size = sizeof input;
         must(lw_model_input(model, 0, &input) == LW_OK, "it has an input");
@@ -72,7 +73,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if ((data[0] & 2) && state.size() >= identity) std::memcpy(state.data(), subject.fresh.data(), identity);
 
     must(lw_stream_reset(subject.stream) == LW_OK, "reset");
-    const lw_status status = lw_stream_load(subject.stream, state.empty() ? data : state.data(), state.size()); // NULL would be another matter
+    const lw_status status = lw_stream_load(subject.stream, state.empty() ? data : state.data(),
+                                            state.size()); // NULL would be another matter
     must(status == LW_OK || status == LW_BAD_STATE, "a state is loaded or refused as one");
     if (status != LW_OK) {
         must(subject.saved() == subject.fresh, "a refused state changes nothing");
@@ -83,7 +85,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t ticks = data[1];
     std::vector<float> samples(ticks, 0.25f);
     std::vector<int32_t> tokens(ticks, 3);
-    const uint8_t *from = subject.tokens ? reinterpret_cast<const uint8_t *>(tokens.data()) : reinterpret_cast<const uint8_t *>(samples.data());
+    const uint8_t *from = subject.tokens ? reinterpret_cast<const uint8_t *>(tokens.data())
+                                         : reinterpret_cast<const uint8_t *>(samples.data());
     for (size_t done = 0; done < ticks;) {
         size_t taken = 0;
         const lw_status pushed = lw_stream_push(subject.stream, from + 4 * done, ticks - done, &taken);

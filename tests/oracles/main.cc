@@ -28,7 +28,8 @@ bool report(const std::string &path, const Settings &settings, bool verbose) {
     const std::string name = std::filesystem::path(path).stem().string();
     const auto measured = measure(path, settings);
     if (!measured) {
-        std::printf("%-44s %-34s error -        limit -      FAIL  %s\n", name.c_str(), "-", first_line(measured.status().message()).c_str());
+        std::printf("%-44s %-34s error -        limit -      FAIL  %s\n", name.c_str(), "-",
+                    first_line(measured.status().message()).c_str());
         if (verbose) std::printf("%s\n", measured.status().message().c_str());
         return false;
     }
@@ -43,11 +44,12 @@ bool report(const std::string &path, const Settings &settings, bool verbose) {
     size_t streams = 0;
     for (const Measured &m : *measured) streams += m.what.rfind("stream@", 0) == 0;
     if (streams) whole += cli::format("%s%zu streamed", whole.empty() ? "" : " + ", streams);
-    std::printf("%-44s %-34s error %.1e  limit %.0e  %-4s  worst: %s\n", name.c_str(), whole.c_str(), worst->error, worst->limit, ok ? "ok" : "FAIL",
-                worst->what.c_str());
+    std::printf("%-44s %-34s error %.1e  limit %.0e  %-4s  worst: %s\n", name.c_str(), whole.c_str(),
+                worst->error, worst->limit, ok ? "ok" : "FAIL", worst->what.c_str());
     if (verbose)
         for (const Measured &m : *measured)
-            std::printf("    %-40s error %.1e  limit %.0e  %s\n", m.what.c_str(), m.error, m.limit, m.ok() ? "ok" : "FAIL");
+            std::printf("    %-40s error %.1e  limit %.0e  %s\n", m.what.c_str(), m.error, m.limit,
+                        m.ok() ? "ok" : "FAIL");
     return ok;
 }
 
@@ -63,10 +65,13 @@ int main(int argc, char **argv) {
     bool verbose = false;
     program.add_option("folder", folder, "Fixtures: NAME.json with NAME.safetensors")->required();
     program.add_option("pattern", patterns, "Names to take: shell patterns or parts of names (default: all)");
-    program.add_option("--blocks", settings.blocks, "Stream blocks to try")->delimiter(',')->capture_default_str();
+    program.add_option("--blocks", settings.blocks, "Stream blocks to try")
+        ->delimiter(',')
+        ->capture_default_str();
     program.add_option("--convolution", settings.convolution, "Force one algorithm");
     program.add_option("--cache", settings.cache, "Folder of compiled kernels");
-    program.add_option("--kgen", settings.kgen, "The kernel compiler (default: longwave-kgen beside this program)");
+    program.add_option("--kgen", settings.kgen,
+                       "The kernel compiler (default: longwave-kgen beside this program)");
     program.add_flag("-v,--verbose", verbose, "Every comparison on its own line");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
     if (settings.kgen.empty()) {

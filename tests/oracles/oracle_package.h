@@ -1,6 +1,7 @@
-// Turns a numerical oracle (NAME.json and NAME.safetensors of shared/oracles) into a model package with its inputs and expected outputs.
-// Everything follows from the configuration and the tensors, nothing from the name of the case. Operators: sgconv.gconv, sgconv.model, stream.sgconv,
-// stream.sgconv_conv; others are refused with a message.
+// Turns a numerical oracle (NAME.json and NAME.safetensors of shared/oracles) into a model package with its
+// inputs and expected outputs. Everything follows from the configuration and the tensors, nothing from the
+// name of the case. Operators: sgconv.gconv, sgconv.model, stream.sgconv, stream.sgconv_conv; others are
+// refused with a message.
 #pragma once
 #include "formats/package/package.h"
 #include <optional>
@@ -17,14 +18,16 @@ struct Rows {
 struct Expectation {
     Rows output;
     double peak = 0;      // of the whole reference tensor, all runs: errors are relative to it
-    bool running = false; // row t is the answer after positions 0 … t: a stream gives all rows, a whole sequence only the last
+    bool running = false; // row t is the answer after positions 0 … t: a stream gives all rows, a whole
+                          // sequence only the last
     bool leading = false; // the first rows of an output that has more; otherwise the last ones
 };
 
 // One sequence of the batch (for pairs of documents: one pair).
 struct Run {
     std::vector<Rows> inputs;
-    std::vector<size_t> lengths; // for each input; what lies behind still enters convolutions, only pooling stops there (the official padded form)
+    std::vector<size_t> lengths; // for each input; what lies behind still enters convolutions, only pooling
+                                 // stops there (the official padded form)
     std::vector<Expectation> outputs;
 };
 
@@ -37,17 +40,19 @@ struct Case {
     std::map<std::string, package::Tensor> references; // all ref.* tensors, without "ref."
     size_t positions = 0;                              // of every sequence
     bool causal = true;                                // and every head has an answer in a stream
-    double limit = 0;                                  // for a float32 engine, relative to the peak (README of the oracles)
+    double limit = 0; // for a float32 engine, relative to the peak (README of the oracles)
 };
 
-// Fault::input: a file that cannot be read, a tensor that is missing, an operator or option that has no layer.
+// Fault::input: a file that cannot be read, a tensor that is missing, an operator or option that has no
+// layer.
 Expected<Case> make_case(const std::string &description_json, std::map<std::string, package::Tensor> tensors);
 Expected<Case> read_case(const std::string &json_path);
 
 // Paths of the JSON files in `folder` whose names start with one of the prefixes, sorted.
 std::vector<std::string> list_cases(const std::string &folder, const std::vector<std::string> &prefixes);
 
-// The oracles' folder: $LONGWAVE_SHARED/oracles, else ../shared/oracles beside `repository`; nothing where there is none.
+// The oracles' folder: $LONGWAVE_SHARED/oracles, else ../shared/oracles beside `repository`; nothing where
+// there is none.
 std::optional<std::string> oracle_folder(const std::string &repository = ".");
 
 } // namespace longwave::oracles

@@ -10,7 +10,8 @@ namespace {
 
 using Rows = std::vector<std::vector<float>>; // by output
 
-// Largest difference. An output may have more rows than its reference, as a stream's where the whole gives one: then rows at one end count.
+// Largest difference. An output may have more rows than its reference, as a stream's where the whole gives
+// one: then rows at one end count.
 double distance(const std::vector<float> &found, const std::vector<float> &reference, bool leading) {
     const size_t from = leading ? 0 : found.size() - reference.size();
     double error = 0;
@@ -29,8 +30,9 @@ int index_of(const std::vector<lw_output_info> &outputs, const std::string &name
 }
 
 // One line for each comparison of this kind; results[sequence][output].
-Status compare(const Trial &trial, const std::vector<Rows> &results, const std::vector<lw_output_info> &outputs, bool stream,
-               const std::string &where, std::vector<Measured> &measured) {
+Status compare(const Trial &trial, const std::vector<Rows> &results,
+               const std::vector<lw_output_info> &outputs, bool stream, const std::string &where,
+               std::vector<Measured> &measured) {
     for (const Comparison &comparison : trial.comparisons) {
         if (!(stream ? comparison.stream : comparison.whole)) continue;
         const int output = index_of(outputs, comparison.output);
@@ -38,11 +40,14 @@ Status compare(const Trial &trial, const std::vector<Rows> &results, const std::
         Measured m{where + comparison.what, 0, comparison.limit};
         for (size_t i = 0; i < comparison.reference.size(); i++) {
             const auto &found = results[i][static_cast<size_t>(output)], &reference = comparison.reference[i];
-            if (found.size() < reference.size() || reference.size() % outputs[static_cast<size_t>(output)].width || reference.empty()) {
-                return Status::check(where + comparison.what + ": the model gives " + std::to_string(found.size()) + " numbers, the reference has " +
+            if (found.size() < reference.size() ||
+                reference.size() % outputs[static_cast<size_t>(output)].width || reference.empty()) {
+                return Status::check(where + comparison.what + ": the model gives " +
+                                     std::to_string(found.size()) + " numbers, the reference has " +
                                      std::to_string(reference.size()));
             }
-            m.error = std::max(m.error, distance(found, reference, comparison.leading) / (comparison.peak > 0 ? comparison.peak : 1));
+            m.error = std::max(m.error, distance(found, reference, comparison.leading) /
+                                            (comparison.peak > 0 ? comparison.peak : 1));
         }
         measured.push_back(m);
     }
@@ -74,13 +79,16 @@ Status run_whole(const Trial &trial, const cli::Model &model, std::vector<Measur
     return compare(trial, results, model.run_outputs, false, "", measured);
 }
 
-Status run_stream(const Trial &trial, const cli::Model &model, uint32_t block, std::vector<Measured> &measured) {
+Status run_stream(const Trial &trial, const cli::Model &model, uint32_t block,
+                  std::vector<Measured> &measured) {
     LW_ASSIGN(cli::Stream stream, cli::Stream::create(model));
     cli::Random random(trial.length);
     std::vector<Rows> results;
     for (const cli::Sequence &sequence : trial.sequences) { // one stream for all: reset must be complete
         Rows rows(model.stream_outputs.size());
-        const auto keep = [&](const lw_output &row) { rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width); };
+        const auto keep = [&](const lw_output &row) {
+            rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width);
+        };
         LW_TRY(stream.reset());
         const size_t tick_bytes = 4 * size_t{model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width};
         for (size_t at = 0; at < sequence.rows;) {
@@ -91,7 +99,8 @@ Status run_stream(const Trial &trial, const cli::Model &model, uint32_t block, s
         LW_TRY(stream.finish(keep));
         results.push_back(std::move(rows));
     }
-    return compare(trial, results, model.stream_outputs, true, "stream@" + std::to_string(block) + " ", measured);
+    return compare(trial, results, model.stream_outputs, true, "stream@" + std::to_string(block) + " ",
+                   measured);
 }
 
 } // namespace
@@ -99,7 +108,8 @@ Status run_stream(const Trial &trial, const cli::Model &model, uint32_t block, s
 Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings) {
     std::vector<Measured> measured;
     const auto some = [&](bool Comparison::*kind) {
-        return std::any_of(trial.comparisons.begin(), trial.comparisons.end(), [&](const Comparison &c) { return c.*kind; });
+        return std::any_of(trial.comparisons.begin(), trial.comparisons.end(),
+                           [&](const Comparison &c) { return c.*kind; });
     };
     if (some(&Comparison::whole)) {
         LW_ASSIGN(const cli::Model model, build(trial, settings, true, 0));

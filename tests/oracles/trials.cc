@@ -26,15 +26,22 @@ Trial trial_of(const Case &c) {
     bool cut = false; // some sequence is shorter than its rows: pooling stops there, a stream does not know
     for (const Run &run : c.runs) {
         cli::Sequence sequence;
-        for (size_t i = 0; i < run.inputs.size(); i++) add_input(run.inputs[i], inputs[i].at("kind") == "tokens", sequence);
+        for (size_t i = 0; i < run.inputs.size(); i++)
+            add_input(run.inputs[i], inputs[i].at("kind") == "tokens", sequence);
         sequence.lengths = run.lengths;
         for (const size_t length : run.lengths) cut |= length != sequence.rows;
         trial.sequences.push_back(std::move(sequence));
         for (size_t i = 0; i < run.outputs.size(); i++) {
             const Expectation &expected = run.outputs[i];
             if (trial.comparisons.size() <= i)
-                trial.comparisons.push_back(
-                    {expected.output.name, expected.output.name, {}, expected.peak, c.limit, !expected.running, true, expected.leading});
+                trial.comparisons.push_back({expected.output.name,
+                                             expected.output.name,
+                                             {},
+                                             expected.peak,
+                                             c.limit,
+                                             !expected.running,
+                                             true,
+                                             expected.leading});
             trial.comparisons[i].reference.push_back(expected.output.data);
         }
     }
@@ -42,12 +49,14 @@ Trial trial_of(const Case &c) {
     return trial;
 }
 
-// The kernel itself: the bare convolution without D, hit by an impulse. The response to one at the first tick is the forward kernel; to one at the last tick,
-// read backwards from the tick before it, the backward kernel.
+// The kernel itself: the bare convolution without D, hit by an impulse. The response to one at the first tick
+// is the forward kernel; to one at the last tick, read backwards from the tick before it, the backward
+// kernel.
 Expected<Trial> kernel_trial(const Case &c, json config, const std::string &what) {
     const package::Tensor &k = c.references.at(what);
     if (k.shape.size() != 3) return Status::input("ref." + what + " is not (rows, channels, taps)");
-    const size_t width = k.shape[1], length = k.shape[2], copies = k.shape[0] / (config.value("bidirectional", false) ? 2 : 1), out = copies * width;
+    const size_t width = k.shape[1], length = k.shape[2],
+                 copies = k.shape[0] / (config.value("bidirectional", false) ? 2 : 1), out = copies * width;
     if (out * length == 0) return Status::input("ref." + what + " is empty");
     const bool two_sided = copies != k.shape[0];
     Trial trial;
@@ -64,7 +73,8 @@ Expected<Trial> kernel_trial(const Case &c, json config, const std::string &what
     LW_ASSIGN(json layer, sgconv_layer(config, length));
     layer["name"] = "conv";
     trial.model_json =
-        model_json(what, json::array({{{"name", "x"}, {"kind", "features"}, {"width", width}}}), json::array({layer}), {{"y", "conv"}});
+        model_json(what, json::array({{{"name", "x"}, {"kind", "features"}, {"width", width}}}),
+                   json::array({layer}), {{"y", "conv"}});
 
     const auto tap = [&](size_t row, size_t h, size_t t) { return k.data[(row * width + h) * length + t]; };
     Comparison comparison{what, "y", {}, 0, kernel_limit, true, false};
@@ -75,8 +85,10 @@ Expected<Trial> kernel_trial(const Case &c, json config, const std::string &what
         std::fill_n(impulse.data.begin() + static_cast<std::ptrdiff_t>(at * width), width, 1.0f);
         for (size_t copy = 0; copy < copies; copy++)
             for (size_t h = 0; h < width; h++) {
-                for (size_t t = at; t < length; t++) response[t * out + copy * width + h] = tap(copy, h, t - at);
-                for (size_t t = 0; t < at; t++) response[t * out + copy * width + h] = tap(copies + copy, h, at - 1 - t);
+                for (size_t t = at; t < length; t++)
+                    response[t * out + copy * width + h] = tap(copy, h, t - at);
+                for (size_t t = 0; t < at; t++)
+                    response[t * out + copy * width + h] = tap(copies + copy, h, at - 1 - t);
             }
         trial.sequences.emplace_back();
         add_input(impulse, false, trial.sequences.back());
@@ -97,7 +109,8 @@ Expected<std::vector<Trial>> read_trials(const std::string &json_path) try {
         trials.push_back(std::move(kernel));
     }
     return trials;
-} catch (const std::exception &error) { // configurations are read with at(): a missing key is the fixture's fault
+} catch (
+    const std::exception &error) { // configurations are read with at(): a missing key is the fixture's fault
     return Status::input(std::string("the fixture cannot be read: ") + error.what());
 }
 

@@ -1,4 +1,5 @@
-// Linear attention against its definition in float64: outputs and state, steps and chunks of any length on the same memory.
+// Linear attention against its definition in float64: outputs and state, steps and chunks of any length on
+// the same memory.
 #include "tests/schedules/check.h"
 #include <algorithm>
 #include <random>
@@ -21,8 +22,12 @@ std::string attention_spec(const Shape &shape, int rows) {
 // Rows of floats, no row on a vector's boundary: kernels must not need it.
 class Rows {
 public:
-    Rows(int width, int rows) : width_(width), values_(static_cast<size_t>(padded(width)) * static_cast<size_t>(rows) + 1) {}
-    float &at(int row, int lane) { return values_[1 + static_cast<size_t>(row) * static_cast<size_t>(padded(width_)) + static_cast<size_t>(lane)]; }
+    Rows(int width, int rows)
+        : width_(width), values_(static_cast<size_t>(padded(width)) * static_cast<size_t>(rows) + 1) {}
+    float &at(int row, int lane) {
+        return values_[1 + static_cast<size_t>(row) * static_cast<size_t>(padded(width_)) +
+                       static_cast<size_t>(lane)];
+    }
     uint8_t *place(int row) { return reinterpret_cast<uint8_t *>(&at(row, 0)); }
     int width() const { return width_; }
 
@@ -37,8 +42,9 @@ enum class Keys { random, constant };
 class Sequence {
 public:
     Sequence(const Shape &shape, int length, Keys keys)
-        : shape_(shape), length_(length), q_(shape.heads * shape.dk, length), k_(shape.heads * shape.dk, length),
-          v_(shape.heads * shape.dv, length), o_(shape.heads * shape.dv, length) {
+        : shape_(shape), length_(length), q_(shape.heads * shape.dk, length),
+          k_(shape.heads * shape.dk, length), v_(shape.heads * shape.dv, length),
+          o_(shape.heads * shape.dv, length) {
         std::mt19937 random(static_cast<uint32_t>(length));
         std::normal_distribution<float> normal;
         for (int t = 0; t < length; t++) {
@@ -46,7 +52,8 @@ public:
                 q_.at(t, lane) = keys == Keys::random ? normal(random) : 0.9f;
                 k_.at(t, lane) = keys == Keys::random ? normal(random) : 0.7f;
             }
-            for (int lane = 0; lane < v_.width(); lane++) v_.at(t, lane) = keys == Keys::random ? normal(random) : 0.3f;
+            for (int lane = 0; lane < v_.width(); lane++)
+                v_.at(t, lane) = keys == Keys::random ? normal(random) : 0.3f;
             for (int lane = 0; lane < padded(o_.width()); lane++) o_.at(t, lane) = NAN;
         }
     }
@@ -93,9 +100,11 @@ public:
         for (int lane = 0; lane < padded(o_.width()); lane++)
             for (int i = 0; i < shape_.dk; i++) {
                 // [tile lanes, dk, tiles]
-                const size_t at = 1 + static_cast<size_t>(lane % tile_ + tile_ * (i + shape_.dk * (lane / tile_)));
+                const size_t at =
+                    1 + static_cast<size_t>(lane % tile_ + tile_ * (i + shape_.dk * (lane / tile_)));
                 const double value = static_cast<double>(high_[at]) + low_[at];
-                const double expected = lane < o_.width() ? state[static_cast<size_t>(lane) * shape_.dk + i] : 0;
+                const double expected =
+                    lane < o_.width() ? state[static_cast<size_t>(lane) * shape_.dk + i] : 0;
                 if (lane >= o_.width()) REQUIRE(value == 0);
                 state_difference += std::pow(value - expected, 2), state_size += expected * expected;
             }
@@ -109,8 +118,8 @@ private:
     std::vector<float> high_, low_;
 };
 
-// In the state each product k·v is rounded once and sums within a chunk log2(64) times, all else is kept in two floats: 7e-7 at most, whatever the
-// length. o adds the rounding of sums of dk products of either sign.
+// In the state each product k·v is rounded once and sums within a chunk log2(64) times, all else is kept in
+// two floats: 7e-7 at most, whatever the length. o adds the rounding of sums of dk products of either sign.
 constexpr double tolerance = 1e-6;
 
 void check(const std::vector<Shape> &shapes, int length) {
@@ -147,7 +156,13 @@ TEST_CASE("linear_attention: steps and chunks in any order on one state are the 
 }
 
 TEST_CASE("linear_attention: heads narrower than a vector, and widths of 1") {
-    check({{3, 5, 7, {1, 2, 16}}, {1, 5, 1, {1, 7}}, {1, 1, 1, {1, 16}}, {4, 8, 4, {1, 16}}, {17, 3, 1, {1, 5}}, {16, 4, 1, {1, 16}}}, 500);
+    check({{3, 5, 7, {1, 2, 16}},
+           {1, 5, 1, {1, 7}},
+           {1, 1, 1, {1, 16}},
+           {4, 8, 4, {1, 16}},
+           {17, 3, 1, {1, 5}},
+           {16, 4, 1, {1, 16}}},
+          500);
 }
 
 TEST_CASE("linear_attention: after 100,000 rows state and outputs are as exact as after a thousand") {

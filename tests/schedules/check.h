@@ -1,4 +1,5 @@
-// How kernel tests are written: a specification, inputs, and a reference in float64 for each element of an output.
+// How kernel tests are written: a specification, inputs, and a reference in float64 for each element of an
+// output.
 #pragma once
 #include "tests/schedules/kernel_call.h"
 #include <cmath>
@@ -15,12 +16,17 @@ struct Case {
     std::function<void(Kernel &)> check;
 };
 
-inline std::string spec(const std::string &kernel, const std::string &params, const std::string &epilogue = "") {
-    return "{\"kernel\":\"" + kernel + "\",\"params\":{" + params + "}" + (epilogue.empty() ? "" : ",\"epilogue\":[" + epilogue + "]") + "}";
+inline std::string spec(const std::string &kernel, const std::string &params,
+                        const std::string &epilogue = "") {
+    return "{\"kernel\":\"" + kernel + "\",\"params\":{" + params + "}" +
+           (epilogue.empty() ? "" : ",\"epilogue\":[" + epilogue + "]") + "}";
 }
 
-// Relative L2 error a float32 sum of `terms` products may have; each further function of an epilogue adds a few units.
-inline double limit(double terms, double functions = 0) { return 1.1920929e-7 * (1.5 + 0.25 * std::log2(terms + 1) + 2 * functions); }
+// Relative L2 error a float32 sum of `terms` products may have; each further function of an epilogue adds a
+// few units.
+inline double limit(double terms, double functions = 0) {
+    return 1.1920929e-7 * (1.5 + 0.25 * std::log2(terms + 1) + 2 * functions);
+}
 
 // Calls the kernel and compares one output.
 inline void compare(Kernel &kernel, const std::string &output, const Reference &reference, double tolerance) {
@@ -55,7 +61,8 @@ inline void run_everywhere(const std::vector<Case> &cases) {
     }
 }
 
-// Sets lanes [valid, end) of every group of `group` lanes of dimension 0 to zero, as the compiler pads weights and kernels pad rows.
+// Sets lanes [valid, end) of every group of `group` lanes of dimension 0 to zero, as the compiler pads
+// weights and kernels pad rows.
 inline void zero_padding(Tensor &tensor, int valid, int group) {
     tensor.for_each([&](const std::vector<int> &at) {
         if (at[0] % group >= valid) tensor.set(at, 0);

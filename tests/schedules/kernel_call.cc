@@ -21,13 +21,16 @@ halide_type_t type_of(schedules::Elem elem) {
     return {};
 }
 
-uint8_t *aligned(std::vector<uint8_t> &memory) { return reinterpret_cast<uint8_t *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64); }
+uint8_t *aligned(std::vector<uint8_t> &memory) {
+    return reinterpret_cast<uint8_t *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+}
 
 } // namespace
 
 Tensor::Tensor(const schedules::KernelArg &arg) : arg_(arg) {
     size_t elements = 1;
-    for (const schedules::Dim &dim : arg.dims) elements += static_cast<size_t>(dim.extent - 1) * static_cast<size_t>(dim.stride);
+    for (const schedules::Dim &dim : arg.dims)
+        elements += static_cast<size_t>(dim.extent - 1) * static_cast<size_t>(dim.stride);
     memory_ = std::make_shared<std::vector<uint8_t>>(elements * bytes_of(arg.elem) + 64);
 }
 
@@ -35,7 +38,8 @@ uint8_t *Tensor::data() const { return aligned(*memory_); }
 
 size_t Tensor::offset(const int *at, size_t n) const {
     size_t sum = 0;
-    for (size_t i = 0; i < n; i++) sum += static_cast<size_t>(at[i]) * static_cast<size_t>(arg_.dims[i].stride);
+    for (size_t i = 0; i < n; i++)
+        sum += static_cast<size_t>(at[i]) * static_cast<size_t>(arg_.dims[i].stride);
     return sum;
 }
 
@@ -92,7 +96,8 @@ void Kernel::fill_inputs(uint32_t seed) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     for (const schedules::KernelArg &arg : signature_.args)
         if (arg.kind == schedules::ArgKind::input)
-            tensors_[arg.name].for_each([&](const std::vector<int> &at) { tensors_[arg.name].set(at, uniform(random)); });
+            tensors_[arg.name].for_each(
+                [&](const std::vector<int> &at) { tensors_[arg.name].set(at, uniform(random)); });
 }
 
 void Kernel::prepare(const std::map<std::string, uint8_t *> &elsewhere) {
@@ -116,7 +121,8 @@ void Kernel::prepare(const std::map<std::string, uint8_t *> &elsewhere) {
         buffer.type = type_of(arg.elem);
         buffer.dimensions = static_cast<int32_t>(arg.dims.size());
         buffer.dim = call_->dims.data() + call_->dims.size();
-        for (const schedules::Dim &dim : arg.dims) call_->dims.emplace_back(0, static_cast<int32_t>(dim.extent), dim.stride);
+        for (const schedules::Dim &dim : arg.dims)
+            call_->dims.emplace_back(0, static_cast<int32_t>(dim.extent), dim.stride);
         call_->buffers.push_back(buffer);
         arguments_.push_back(&call_->buffers.back());
     }
@@ -129,7 +135,8 @@ int Kernel::call(uint64_t *scratch_left) {
     return code;
 }
 
-Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs, const targets::Target &target, const std::string &kgen) {
+Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs,
+                                           const targets::Target &target, const std::string &kgen) {
     std::vector<compiler::KernelRequest> requests;
     std::vector<std::string> symbols;
     for (const std::string &spec : specs) {
@@ -148,10 +155,12 @@ Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs
     if (memory == MAP_FAILED) return Status::device("no memory for the code image");
     std::shared_ptr<void> owner(memory, [size](void *p) { munmap(p, size); });
     std::memcpy(memory, image.bytes.data(), size);
-    if (mprotect(memory, size, PROT_READ | PROT_EXEC) != 0) return Status::device("the code image cannot be made executable");
+    if (mprotect(memory, size, PROT_READ | PROT_EXEC) != 0)
+        return Status::device("the code image cannot be made executable");
     std::vector<Kernel> kernels;
     for (size_t i = 0; i < specs.size(); i++)
-        kernels.emplace_back(owner, reinterpret_cast<Entry>(static_cast<char *>(memory) + image.entries[i]), compiled[i].signature);
+        kernels.emplace_back(owner, reinterpret_cast<Entry>(static_cast<char *>(memory) + image.entries[i]),
+                             compiled[i].signature);
     return kernels;
 }
 
@@ -162,7 +171,8 @@ bool host_runs(const targets::Target &target) {
 
 std::string find_kgen() {
     namespace fs = std::filesystem;
-    if (const char *build = std::getenv("LONGWAVE_BUILD")) return (fs::path(build) / "longwave-kgen").string();
+    if (const char *build = std::getenv("LONGWAVE_BUILD"))
+        return (fs::path(build) / "longwave-kgen").string();
     fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
     while (!fs::exists(folder / "longwave-kgen") && folder.has_relative_path()) folder = folder.parent_path();
     return (folder / "longwave-kgen").string();

@@ -1,4 +1,5 @@
-// Kernels as the runtime sees them: compiled by longwave-kgen, linked into an image, copied into anonymous memory, called with plain buffers.
+// Kernels as the runtime sees them: compiled by longwave-kgen, linked into an image, copied into anonymous
+// memory, called with plain buffers.
 #pragma once
 #include "compiler/emit/kernel_cache.h"
 #include "formats/base/expected.h"
@@ -63,7 +64,8 @@ private:
 };
 
 // All specifications for one target through one image, in order.
-Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs, const targets::Target &target, const std::string &kgen);
+Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs,
+                                           const targets::Target &target, const std::string &kgen);
 
 // True when this machine can run code of the target.
 bool host_runs(const targets::Target &target);

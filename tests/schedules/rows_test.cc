@@ -5,19 +5,29 @@ using namespace longwave::test;
 
 namespace {
 
-Case pointwise(int width, int channels, int rows, const std::string &op, double scale, double tolerance, double (*f)(double)) {
+Case pointwise(int width, int channels, int rows, const std::string &op, double scale, double tolerance,
+               double (*f)(double)) {
     const int group = channels == width ? width : padded(channels);
-    return {spec("pointwise", fmt::format(R"("width":{},"channels":{},"rows":{})", width, channels, rows), op), [=](Kernel &k) {
-                Tensor &x = k["x"];
-                x.for_each([&](const std::vector<int> &at) { x.set(at, at[0] < channels || group == width ? scale * x.get(at) : 0); });
-                compare(
-                    k, "y", [&](const std::vector<int> &at) { return group != width && at[0] >= channels ? 0.0 : f(x.get(at)); }, tolerance);
-            }};
+    return {
+        spec("pointwise", fmt::format(R"("width":{},"channels":{},"rows":{})", width, channels, rows), op),
+        [=](Kernel &k) {
+            Tensor &x = k["x"];
+            x.for_each([&](const std::vector<int> &at) {
+                x.set(at, at[0] < channels || group == width ? scale * x.get(at) : 0);
+            });
+            compare(
+                k, "y",
+                [&](const std::vector<int> &at) {
+                    return group != width && at[0] >= channels ? 0.0 : f(x.get(at));
+                },
+                tolerance);
+        }};
 }
 
 Case norm(const std::string &kind, int channels, int copies, int rows, double eps) {
     const int group = padded(channels);
-    return {spec("norm", fmt::format(R"("kind":"{}","channels":{},"copies":{},"rows":{},"eps":{})", kind, channels, copies, rows, eps)),
+    return {spec("norm", fmt::format(R"("kind":"{}","channels":{},"copies":{},"rows":{},"eps":{})", kind,
+                                     channels, copies, rows, eps)),
             [=](Kernel &k) {
                 Tensor &x = k["x"];
                 zero_padding(x, channels, group);
@@ -32,11 +42,13 @@ Case norm(const std::string &kind, int channels, int copies, int rows, double ep
                         const int count = channels * copies;
                         auto valid = [&](int c) { return c % group < channels; };
                         for (int c = 0; c < group * copies; c++) mean += rms ? 0 : x.get({c, at[1]}) / count;
-                        for (int c = 0; c < group * copies; c++) square += valid(c) ? std::pow(x.get({c, at[1]}) - mean, 2) / count : 0;
+                        for (int c = 0; c < group * copies; c++)
+                            square += valid(c) ? std::pow(x.get({c, at[1]}) - mean, 2) / count : 0;
                         const double value = (x.get(at) - mean) / std::sqrt(square + eps);
                         if (!valid(at[0])) return 0.0;
                         if (rms) return value * k["weight"].get({at[0]});
-                        return scalars ? k["s"].get({0}) * (x.get(at) - mean + k["m"].get({0})) / std::sqrt(square + eps)
+                        return scalars ? k["s"].get({0}) * (x.get(at) - mean + k["m"].get({0})) /
+                                             std::sqrt(square + eps)
                                        : value * k["weight"].get({at[0]}) + k["bias"].get({at[0]});
                     },
                     limit(channels * copies, 1));
@@ -63,7 +75,8 @@ Case softmax(int channels, int rows) {
 TEST_CASE("pointwise: activations keep float32 accuracy, and padding lanes stay zero") {
     const double unit = 1.2e-7;
     run_everywhere({
-        pointwise(32, 10, 300, R"({"op":"gelu"})", 8, 2 * unit, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }),
+        pointwise(32, 10, 300, R"({"op":"gelu"})", 8, 2 * unit,
+                  [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }),
         pointwise(32, 10, 300, R"({"op":"silu"})", 30, 2 * unit, [](double x) { return x * logistic(x); }),
         pointwise(32, 10, 300, R"({"op":"sigmoid"})", 100, 2 * unit, logistic),
         pointwise(32, 10, 300, R"({"op":"tanh"})", 100, 2 * unit, [](double x) { return std::tanh(x); }),
@@ -71,14 +84,18 @@ TEST_CASE("pointwise: activations keep float32 accuracy, and padding lanes stay 
         pointwise(97, 97, 5, R"({"op":"relu"})", 1, 0, [](double x) { return std::max(x, 0.0); }),
         pointwise(1, 1, 97, R"({"op":"sigmoid"})", 4, 2 * unit, logistic),
         pointwise(6, 6, 2, R"({"op":"relu"})", 1, 0, [](double x) { return std::max(x, 0.0); }),
-        {spec("pointwise", R"("width":16,"channels":3,"rows":33)", R"({"op":"mul"},{"op":"log","offset":1e-6})"),
+        {spec("pointwise", R"("width":16,"channels":3,"rows":33)",
+              R"({"op":"mul"},{"op":"log","offset":1e-6})"),
          [](Kernel &k) {
              Tensor &x = k["x"];
              x.for_each([&](const std::vector<int> &at) { k["mul_0"].set(at, x.get(at)); });
              compare(
                  k, "y",
                  [&](const std::vector<int> &at) {
-                     return at[0] < 3 ? std::log(static_cast<double>(static_cast<float>(x.get(at) * x.get(at))) + 1e-6) : 0;
+                     return at[0] < 3
+                                ? std::log(static_cast<double>(static_cast<float>(x.get(at) * x.get(at))) +
+                                           1e-6)
+                                : 0;
                  },
                  4e-7);
          }},
@@ -86,15 +103,20 @@ TEST_CASE("pointwise: activations keep float32 accuracy, and padding lanes stay 
 }
 
 TEST_CASE("norm: layer, transposed and rms over the valid lanes of each row") {
-    run_everywhere({norm("layer", 97, 1, 2, 1e-5), norm("layer", 6, 3, 5, 1e-5), norm("layer", 96, 1, 1, 1e-5), norm("rms", 97, 1, 2, 1e-5),
-                    norm("rms", 16, 2, 33, 1e-6), norm("transposed", 97, 1, 2, 0), norm("transposed", 3, 2, 2, 0)});
+    run_everywhere({norm("layer", 97, 1, 2, 1e-5), norm("layer", 6, 3, 5, 1e-5),
+                    norm("layer", 96, 1, 1, 1e-5), norm("rms", 97, 1, 2, 1e-5), norm("rms", 16, 2, 33, 1e-6),
+                    norm("transposed", 97, 1, 2, 0), norm("transposed", 3, 2, 2, 0)});
 }
 
 TEST_CASE("norm: an epilogue keeps the padding of every copy zero") {
-    run_everywhere({{spec("norm", R"("kind":"layer","channels":6,"copies":2,"rows":2,"eps":1e-5)", R"({"op":"sigmoid"})"), [](Kernel &k) {
-                         for (const char *name : {"weight", "bias"}) k[name].for_each([&](const std::vector<int> &at) { k[name].set(at, 0); });
+    run_everywhere({{spec("norm", R"("kind":"layer","channels":6,"copies":2,"rows":2,"eps":1e-5)",
+                          R"({"op":"sigmoid"})"),
+                     [](Kernel &k) {
+                         for (const char *name : {"weight", "bias"})
+                             k[name].for_each([&](const std::vector<int> &at) { k[name].set(at, 0); });
                          compare(
-                             k, "y", [](const std::vector<int> &at) { return at[0] % 16 < 6 ? 0.5 : 0; }, 1e-7);
+                             k, "y", [](const std::vector<int> &at) { return at[0] % 16 < 6 ? 0.5 : 0; },
+                             1e-7);
                      }}});
 }
 
@@ -107,7 +129,9 @@ TEST_CASE("norm: a row of equal values does not divide by zero") {
                      }}});
 }
 
-TEST_CASE("softmax: over the valid lanes, padding is zero") { run_everywhere({softmax(12, 1), softmax(16, 2), softmax(97, 5), softmax(1, 2)}); }
+TEST_CASE("softmax: over the valid lanes, padding is zero") {
+    run_everywhere({softmax(12, 1), softmax(16, 2), softmax(97, 5), softmax(1, 2)});
+}
 
 TEST_CASE("embedding: rows of the table") {
     run_everywhere({{spec("embedding", R"("vocabulary":97,"width":20,"rows":5)"), [](Kernel &k) {

@@ -13,14 +13,16 @@ constexpr double pi = 3.14159265358979323846;
 int modulo(int a, int n) { return (a % n + n) % n; }
 
 Case mean_run(const std::string &mode, int channels, int rows, int length) {
-    return {spec("mean_run", fmt::format(R"("mode":"{}","channels":{},"rows":{})", mode, channels, rows)), [=](Kernel &k) {
+    return {spec("mean_run", fmt::format(R"("mode":"{}","channels":{},"rows":{})", mode, channels, rows)),
+            [=](Kernel &k) {
                 k.scalar("length") = length;
                 compare(
                     k, "y",
                     [&](const std::vector<int> &at) {
                         double sum = 0;
                         for (int r = 0; r < length; r++) {
-                            const bool counts = mode == "mean" || mode == "sum" || r == (mode == "last" ? length - 1 : 0);
+                            const bool counts =
+                                mode == "mean" || mode == "sum" || r == (mode == "last" ? length - 1 : 0);
                             sum += counts ? k["x"].get({at[0], r}) : 0;
                         }
                         return mode == "mean" && length ? sum / length : sum;
@@ -38,31 +40,37 @@ Case mean_stream(const std::string &mode, int channels, int rows, const std::str
                 for (int block = 0; block < 3; block++) {
                     std::vector<std::vector<double>> rows_of;
                     for (int r = 0; r < rows; r++) {
-                        for (size_t c = 0; c < sums.size(); c++) sums[c] += k["x"].get({static_cast<int>(c), r});
+                        for (size_t c = 0; c < sums.size(); c++)
+                            sums[c] += k["x"].get({static_cast<int>(c), r});
                         rows_of.push_back(sums);
                     }
                     compare(
                         k, "y",
                         [&](const std::vector<int> &at) {
-                            const double sum = rows_of[at[1]][at[0]], y = mode == "sum" ? sum : sum / (block * rows + at[1] + 1);
+                            const double sum = rows_of[at[1]][at[0]],
+                                         y = mode == "sum" ? sum : sum / (block * rows + at[1] + 1);
                             return epilogue.empty() ? y : y * logistic(y);
                         },
                         limit(1, epilogue.empty() ? 0 : 1));
-                    for (size_t c = 0; c < sums.size(); c++) CHECK(std::abs(k["sums"].get({static_cast<int>(c), 0}) - sums[c]) < 1e-12);
+                    for (size_t c = 0; c < sums.size(); c++)
+                        CHECK(std::abs(k["sums"].get({static_cast<int>(c), 0}) - sums[c]) < 1e-12);
                     CHECK(k["count"].get({0}) == (block + 1) * rows);
                 }
             }};
 }
 
 Case mean_window(int channels, int rows, int ring, int frames, int position, int before) {
-    return {spec("mean_window", fmt::format(R"("channels":{},"rows":{},"ring":{},"frames":{})", channels, rows, ring, frames)), [=](Kernel &k) {
+    return {spec("mean_window", fmt::format(R"("channels":{},"rows":{},"ring":{},"frames":{})", channels,
+                                            rows, ring, frames)),
+            [=](Kernel &k) {
                 k["count"].set({0}, before);
                 k.scalar("position") = position;
                 compare(
                     k, "y",
                     [&](const std::vector<int> &at) {
                         double sum = 0;
-                        for (int i = 0; i < frames; i++) sum += k["x"].get({at[0], modulo(position + at[1] - i, ring)});
+                        for (int i = 0; i < frames; i++)
+                            sum += k["x"].get({at[0], modulo(position + at[1] - i, ring)});
                         return sum / std::min(frames, before + at[1] + 1);
                     },
                     limit(frames, 1));
@@ -79,7 +87,8 @@ Case conv2d(Conv2d d, const std::vector<int> &positions) {
     const int phase = d.phase < 0 ? d.stride_t - 1 : d.phase;
     std::string params = fmt::format(
         R"("time":{},"frequency":{},"in_f":{},"in_c":{},"out_f":{},"out_c":{},"rows":{},"ring":{},"groups":{},"stride_t":{},"stride_f":{},"dilation_t":{},"pad_f":{},"phase":{},"bias":1)",
-        d.time, d.frequency, d.in_f, d.in_c, d.out_f, d.out_c, d.rows, d.ring, d.groups, d.stride_t, d.stride_f, d.dilation_t, d.pad_f, phase);
+        d.time, d.frequency, d.in_f, d.in_c, d.out_f, d.out_c, d.rows, d.ring, d.groups, d.stride_t,
+        d.stride_f, d.dilation_t, d.pad_f, phase);
     if (d.in_row) params += fmt::format(R"(,"in_row":{})", d.in_row);
     return {spec("conv2d", params), [=](Kernel &k) {
                 Tensor &x = k["x"], &w = k["w"];
@@ -95,10 +104,13 @@ Case conv2d(Conv2d d, const std::vector<int> &positions) {
                             for (int t = 0; t < d.time; t++)
                                 for (int f = 0; f < d.frequency; f++)
                                     for (int i = 0; i < inputs; i++) {
-                                        const int row = modulo(position + at[2] * d.stride_t + phase - (d.time - 1 - t) * d.dilation_t, d.ring);
+                                        const int row = modulo(position + at[2] * d.stride_t + phase -
+                                                                   (d.time - 1 - t) * d.dilation_t,
+                                                               d.ring);
                                         const int from = at[1] * d.stride_f + f - d.pad_f;
                                         if (from < 0 || from >= d.in_f) continue;
-                                        sum += d.groups > 1 ? w.get({c, f, t}) * x.get({c, from, row}) : w.get({c, i, f, t}) * x.get({i, from, row});
+                                        sum += d.groups > 1 ? w.get({c, f, t}) * x.get({c, from, row})
+                                                            : w.get({c, i, f, t}) * x.get({i, from, row});
                                     }
                             return c < d.out_c ? sum : 0;
                         },
@@ -107,8 +119,10 @@ Case conv2d(Conv2d d, const std::vector<int> &positions) {
             }};
 }
 
-Case long_conv_direct(int channels, int copies, int taps, int rows, int ring, const std::vector<int> &positions) {
-    return {spec("long_conv_direct", fmt::format(R"("channels":{},"copies":{},"taps":{},"rows":{},"ring":{})", channels, copies, taps, rows, ring)),
+Case long_conv_direct(int channels, int copies, int taps, int rows, int ring,
+                      const std::vector<int> &positions) {
+    return {spec("long_conv_direct", fmt::format(R"("channels":{},"copies":{},"taps":{},"rows":{},"ring":{})",
+                                                 channels, copies, taps, rows, ring)),
             [=](Kernel &k) {
                 for (int position : positions) {
                     k.scalar("position") = position;
@@ -117,7 +131,8 @@ Case long_conv_direct(int channels, int copies, int taps, int rows, int ring, co
                         [&](const std::vector<int> &at) {
                             double sum = 0;
                             for (int t = 0; t < taps; t++)
-                                sum += k["k"].get({at[0], at[1], t}) * k["u"].get({at[0], modulo(position + at[2] - t, ring)});
+                                sum += k["k"].get({at[0], at[1], t}) *
+                                       k["u"].get({at[0], modulo(position + at[2] - t, ring)});
                             return sum;
                         },
                         limit(taps));
@@ -126,9 +141,11 @@ Case long_conv_direct(int channels, int copies, int taps, int rows, int ring, co
 }
 
 Case frame_power(int window, int hop, int n_fft, int rows, int ring, const std::vector<int> &positions) {
-    return {spec("frame_power", fmt::format(R"("window":{},"hop":{},"n_fft":{},"rows":{},"ring":{})", window, hop, n_fft, rows, ring)),
+    return {spec("frame_power", fmt::format(R"("window":{},"hop":{},"n_fft":{},"rows":{},"ring":{})", window,
+                                            hop, n_fft, rows, ring)),
             [=](Kernel &k) {
-                const std::vector<float> table = longwave::schedules::frame_twiddles(static_cast<uint32_t>(n_fft));
+                const std::vector<float> table =
+                    longwave::schedules::frame_twiddles(static_cast<uint32_t>(n_fft));
                 for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
                 for (int position : positions) {
                     k.scalar("position") = position;
@@ -138,8 +155,10 @@ Case frame_power(int window, int hop, int n_fft, int rows, int ring, const std::
                             if (at[0] > n_fft / 2) return 0.0;
                             std::complex<double> sum = 0;
                             for (int i = 0; i < window; i++) {
-                                const double sample = k["samples"].get({modulo(position + (at[1] + 1) * hop - window + i, ring)});
-                                sum += sample * k["window"].get({i}) * std::polar(1.0, -2 * pi * ((int64_t{i} * at[0]) % n_fft) / n_fft);
+                                const double sample = k["samples"].get(
+                                    {modulo(position + (at[1] + 1) * hop - window + i, ring)});
+                                sum += sample * k["window"].get({i}) *
+                                       std::polar(1.0, -2 * pi * ((int64_t{i} * at[0]) % n_fft) / n_fft);
                             }
                             return std::norm(sum);
                         },
@@ -151,23 +170,28 @@ Case frame_power(int window, int hop, int n_fft, int rows, int ring, const std::
 } // namespace
 
 TEST_CASE("mean_run: mean, sum, last and first of the valid rows; of none, zero") {
-    run_everywhere({mean_run("mean", 97, 100, 73), mean_run("sum", 6, 5, 5), mean_run("last", 16, 33, 20), mean_run("first", 3, 2, 1),
-                    mean_run("mean", 1, 33, 33), mean_run("mean", 16, 4, 0), mean_run("last", 16, 4, 0)});
+    run_everywhere({mean_run("mean", 97, 100, 73), mean_run("sum", 6, 5, 5), mean_run("last", 16, 33, 20),
+                    mean_run("first", 3, 2, 1), mean_run("mean", 1, 33, 33), mean_run("mean", 16, 4, 0),
+                    mean_run("last", 16, 4, 0)});
 }
 
 TEST_CASE("mean_stream: sums go on in float64") {
-    run_everywhere({mean_stream("mean", 97, 2), mean_stream("sum", 1, 5), mean_stream("mean", 16, 1), mean_stream("mean", 6, 3)});
+    run_everywhere({mean_stream("mean", 97, 2), mean_stream("sum", 1, 5), mean_stream("mean", 16, 1),
+                    mean_stream("mean", 6, 3)});
 }
 
 TEST_CASE("mean_stream: an epilogue works on the mean, not on sums that were already updated") {
-    run_everywhere({mean_stream("mean", 20, 3, R"({"op":"silu"})"), mean_stream("sum", 1, 2, R"({"op":"silu"})")});
+    run_everywhere(
+        {mean_stream("mean", 20, 3, R"({"op":"silu"})"), mean_stream("sum", 1, 2, R"({"op":"silu"})")});
 }
 
 TEST_CASE("mean_window: divides by the rows there were, at most by the window") {
-    run_everywhere({mean_window(97, 1, 16, 15, 3, 2), mean_window(16, 5, 20, 6, 15, 100), mean_window(1, 2, 8, 3, 0, 0)});
+    run_everywhere({mean_window(97, 1, 16, 15, 3, 2), mean_window(16, 5, 20, 6, 15, 100),
+                    mean_window(1, 2, 8, 3, 0, 0)});
 }
 
-TEST_CASE("conv2d: regular, pointwise, depthwise and 1-D, with strides, dilation, padding and a wrapped ring") {
+TEST_CASE(
+    "conv2d: regular, pointwise, depthwise and 1-D, with strides, dilation, padding and a wrapped ring") {
     run_everywhere({
         conv2d({.time = 3,
                 .frequency = 3,
@@ -181,15 +205,61 @@ TEST_CASE("conv2d: regular, pointwise, depthwise and 1-D, with strides, dilation
                 .pad_f = 1,
                 .in_row = 48},
                {0, 3}),
-        conv2d({.time = 1, .frequency = 1, .in_f = 20, .in_c = 16, .out_f = 20, .out_c = 24, .rows = 3, .ring = 3}, {0}),
-        conv2d({.time = 3, .frequency = 3, .in_f = 20, .in_c = 16, .out_f = 18, .out_c = 16, .rows = 2, .ring = 8, .groups = 16, .stride_t = 2},
+        conv2d({.time = 1,
+                .frequency = 1,
+                .in_f = 20,
+                .in_c = 16,
+                .out_f = 20,
+                .out_c = 24,
+                .rows = 3,
+                .ring = 3},
+               {0}),
+        conv2d({.time = 3,
+                .frequency = 3,
+                .in_f = 20,
+                .in_c = 16,
+                .out_f = 18,
+                .out_c = 16,
+                .rows = 2,
+                .ring = 8,
+                .groups = 16,
+                .stride_t = 2},
                {0, 4}),
-        conv2d({.time = 5, .frequency = 1, .in_f = 1, .in_c = 97, .out_f = 1, .out_c = 97, .rows = 33, .ring = 66, .groups = 97, .dilation_t = 2},
+        conv2d({.time = 5,
+                .frequency = 1,
+                .in_f = 1,
+                .in_c = 97,
+                .out_f = 1,
+                .out_c = 97,
+                .rows = 33,
+                .ring = 66,
+                .groups = 97,
+                .dilation_t = 2},
                {0, 33}),
-        conv2d({.time = 3, .frequency = 1, .in_f = 1, .in_c = 40, .out_f = 1, .out_c = 97, .rows = 5, .ring = 20, .stride_t = 2, .phase = 0},
+        conv2d({.time = 3,
+                .frequency = 1,
+                .in_f = 1,
+                .in_c = 40,
+                .out_f = 1,
+                .out_c = 97,
+                .rows = 5,
+                .ring = 20,
+                .stride_t = 2,
+                .phase = 0},
                {0, 10}),
-        conv2d({.time = 2, .frequency = 3, .in_f = 7, .in_c = 3, .out_f = 7, .out_c = 1, .rows = 1, .ring = 2, .pad_f = 1}, {1}),
-        conv2d({.time = 3, .frequency = 1, .in_f = 1, .in_c = 1, .out_f = 1, .out_c = 6, .rows = 2, .ring = 6}, {0, 4}),
+        conv2d({.time = 2,
+                .frequency = 3,
+                .in_f = 7,
+                .in_c = 3,
+                .out_f = 7,
+                .out_c = 1,
+                .rows = 1,
+                .ring = 2,
+                .pad_f = 1},
+               {1}),
+        conv2d(
+            {.time = 3, .frequency = 1, .in_f = 1, .in_c = 1, .out_f = 1, .out_c = 6, .rows = 2, .ring = 6},
+            {0, 4}),
     });
 }
 

@@ -8,13 +8,16 @@ using namespace longwave::test;
 namespace {
 
 void set_twiddles(Kernel &k, int length) {
-    const std::vector<double> table = longwave::schedules::right_angle_twiddles(static_cast<uint32_t>(length));
+    const std::vector<double> table =
+        longwave::schedules::right_angle_twiddles(static_cast<uint32_t>(length));
     for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
 }
 
 std::string spectrum_spec(int length, int partitions, int taps, int copies, int channels, bool two_sided) {
-    return spec("spectrum", fmt::format(R"("length":{},"partitions":{},"taps":{},"copies":{},"channels":{},"two_sided":{})", length, partitions, taps,
-                                        copies, channels, int(two_sided)));
+    return spec(
+        "spectrum",
+        fmt::format(R"("length":{},"partitions":{},"taps":{},"copies":{},"channels":{},"two_sided":{})",
+                    length, partitions, taps, copies, channels, int(two_sided)));
 }
 
 // The kernel that was loaded before makes the spectrum of the one that is checked.
@@ -30,32 +33,38 @@ Pair right_angle(int length, int rows, int taps, int copies, int channels, bool 
                    REQUIRE(k.call() == 0);
                    *kernels = k["k"], *made = k["spectrum"];
                }};
-    Case second{spec("long_conv_right_angle", fmt::format(R"("length":{},"rows":{},"copies":{},"channels":{})", length, rows, copies, channels)),
-                [=](Kernel &k) {
-                    set_twiddles(k, length);
-                    k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, made->get({at[0], at[1], 0, at[2], at[3]})); });
-                    const int stride = std::max(1, rows / 97); // of a long output, some rows
-                    uint64_t left = 1;
-                    REQUIRE(k.call(&left) == 0);
-                    CHECK(left == 0);
-                    double difference = 0, size = 0;
-                    for (int lane = 0; lane < k["u"].extent(0); lane += 5)
-                        for (int m = 0; m < copies; m++)
-                            for (int t = rows - 1; t >= 0; t -= stride) {
-                                double sum = 0;
-                                for (int j = 0; j <= t && j < taps; j++) sum += kernels->get({lane, m, j}) * k["u"].get({lane, t - j});
-                                for (int j = 0; two_sided && t + 1 + j < rows; j++)
-                                    sum += kernels->get({lane, copies + m, j}) * k["u"].get({lane, t + 1 + j});
-                                difference += std::pow(sum - k["y"].get({lane, m, t}), 2), size += sum * sum;
-                            }
-                    const double error = std::sqrt(difference / size);
-                    INFO("error ", error);
-                    CHECK(error <= 3e-7);
-                }};
+    Case second{
+        spec("long_conv_right_angle", fmt::format(R"("length":{},"rows":{},"copies":{},"channels":{})",
+                                                  length, rows, copies, channels)),
+        [=](Kernel &k) {
+            set_twiddles(k, length);
+            k["spectrum"].for_each([&](const std::vector<int> &at) {
+                k["spectrum"].set(at, made->get({at[0], at[1], 0, at[2], at[3]}));
+            });
+            const int stride = std::max(1, rows / 97); // of a long output, some rows
+            uint64_t left = 1;
+            REQUIRE(k.call(&left) == 0);
+            CHECK(left == 0);
+            double difference = 0, size = 0;
+            for (int lane = 0; lane < k["u"].extent(0); lane += 5)
+                for (int m = 0; m < copies; m++)
+                    for (int t = rows - 1; t >= 0; t -= stride) {
+                        double sum = 0;
+                        for (int j = 0; j <= t && j < taps; j++)
+                            sum += kernels->get({lane, m, j}) * k["u"].get({lane, t - j});
+                        for (int j = 0; two_sided && t + 1 + j < rows; j++)
+                            sum += kernels->get({lane, copies + m, j}) * k["u"].get({lane, t + 1 + j});
+                        difference += std::pow(sum - k["y"].get({lane, m, t}), 2), size += sum * sum;
+                    }
+            const double error = std::sqrt(difference / size);
+            INFO("error ", error);
+            CHECK(error <= 3e-7);
+        }};
     return {first, second};
 }
 
-Pair partitioned(int block, int partitions, int taps, int copies, int channels, const std::string &epilogue = "") {
+Pair partitioned(int block, int partitions, int taps, int copies, int channels,
+                 const std::string &epilogue = "") {
     auto kernels = std::make_shared<Tensor>();
     auto made = std::make_shared<Tensor>();
     Case first{spectrum_spec(block, partitions, taps, copies, channels, false), [=](Kernel &k) {
@@ -64,11 +73,15 @@ Pair partitioned(int block, int partitions, int taps, int copies, int channels, 
                    *kernels = k["k"], *made = k["spectrum"];
                }};
     Case second{spec("long_conv_partitioned",
-                     fmt::format(R"("block":{},"partitions":{},"copies":{},"channels":{})", block, partitions, copies, channels), epilogue),
+                     fmt::format(R"("block":{},"partitions":{},"copies":{},"channels":{})", block, partitions,
+                                 copies, channels),
+                     epilogue),
                 [=](Kernel &k) {
                     set_twiddles(k, block);
-                    k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, made->get(at)); });
-                    for (const char *zero : {"past", "tail"}) k[zero].for_each([&](const std::vector<int> &at) { k[zero].set(at, 0); });
+                    k["spectrum"].for_each(
+                        [&](const std::vector<int> &at) { k["spectrum"].set(at, made->get(at)); });
+                    for (const char *zero : {"past", "tail"})
+                        k[zero].for_each([&](const std::vector<int> &at) { k[zero].set(at, 0); });
                     const int lanes = k["u"].extent(0), blocks = 2 * partitions + 1;
                     std::vector<std::vector<double>> u(lanes);
                     double difference = 0, size = 0;
@@ -83,12 +96,14 @@ Pair partitioned(int block, int partitions, int taps, int copies, int channels, 
                         // `newest` is that slot of `past`, as in the runtime's memory.
                         k.prepare({{"newest", k["past"].data() + size_t{4} * 2 * lanes * slot}});
                         REQUIRE(k.call_prepared() == 0);
-                        k["tail"].for_each([&](const std::vector<int> &at) { k["tail"].set(at, k["tail_out"].get(at)); });
+                        k["tail"].for_each(
+                            [&](const std::vector<int> &at) { k["tail"].set(at, k["tail_out"].get(at)); });
                         k["y"].for_each([&](const std::vector<int> &at) {
                             if (at[0] % 5 || at[2] % 7) return;
                             const int t = b * block + at[2];
                             double sum = 0;
-                            for (int j = 0; j <= t && j < taps; j++) sum += kernels->get({at[0], at[1], j}) * u[at[0]][t - j];
+                            for (int j = 0; j <= t && j < taps; j++)
+                                sum += kernels->get({at[0], at[1], j}) * u[at[0]][t - j];
                             if (!epilogue.empty()) sum = std::max(sum, 0.0);
                             difference += std::pow(sum - k["y"].get(at), 2), size += sum * sum;
                         });
@@ -119,7 +134,8 @@ TEST_CASE("right_angle_length: possible, long enough, and never far above") {
     CHECK(longwave::schedules::right_angle_radices(3).empty());
 }
 
-TEST_CASE("long_conv_right_angle: every radix, kernels shorter and as long as the sequence, sequences shorter than the transform") {
+TEST_CASE("long_conv_right_angle: every radix, kernels shorter and as long as the sequence, sequences "
+          "shorter than the transform") {
     run_pairs({
         right_angle(4, 4, 4, 1, 16),
         right_angle(5, 3, 5, 1, 16),
@@ -136,11 +152,13 @@ TEST_CASE("long_conv_right_angle: every radix, kernels shorter and as long as th
     });
 }
 
-TEST_CASE("long_conv_right_angle: the two-sided kernel has no double lag 0 and looks one sample ahead first") {
+TEST_CASE(
+    "long_conv_right_angle: the two-sided kernel has no double lag 0 and looks one sample ahead first") {
     run_pairs({right_angle(64, 64, 64, 1, 16, true), right_angle(160, 140, 160, 2, 16, true)});
 }
 
-TEST_CASE("long_conv_partitioned: a stream of blocks equals the convolution, kernels below and above one block") {
+TEST_CASE(
+    "long_conv_partitioned: a stream of blocks equals the convolution, kernels below and above one block") {
     run_pairs({
         partitioned(4, 1, 3, 1, 16),
         partitioned(5, 4, 20, 2, 1),
@@ -169,10 +187,14 @@ TEST_CASE("expand_scales: stretched kernels laid end to end") {
             return value;
         };
     };
-    const std::string params = fmt::format(R"("channels":{},"copies":2,"kernel_dim":{},"scales":4,"taps":{})", channels, dim, taps);
+    const std::string params =
+        fmt::format(R"("channels":{},"copies":2,"kernel_dim":{},"scales":4,"taps":{})", channels, dim, taps);
     run_everywhere({
-        {spec("expand_scales", params), [=](Kernel &k) { compare(k, "k", reference(k, false, 0), limit(2)); }},
-        {spec("expand_scales", params + R"(,"direct":9)"), [=](Kernel &k) { compare(k, "k", reference(k, false, 0), limit(2)); }},
-        {spec("expand_scales", params + R"(,"nearest":1,"init_scale":1)"), [=](Kernel &k) { compare(k, "k", reference(k, true, 1), limit(2)); }},
+        {spec("expand_scales", params),
+         [=](Kernel &k) { compare(k, "k", reference(k, false, 0), limit(2)); }},
+        {spec("expand_scales", params + R"(,"direct":9)"),
+         [=](Kernel &k) { compare(k, "k", reference(k, false, 0), limit(2)); }},
+        {spec("expand_scales", params + R"(,"nearest":1,"init_scale":1)"),
+         [=](Kernel &k) { compare(k, "k", reference(k, true, 1), limit(2)); }},
     });
 }

@@ -11,7 +11,8 @@ using namespace artifact;
 Broken check(const std::vector<uint8_t> &bytes, uint64_t memory_limit) {
     // Exactly as long as the bytes, so that a sanitizer sees the first byte read behind them.
     uint8_t *copy = nullptr;
-    if (posix_memalign(reinterpret_cast<void **>(&copy), 64, bytes.empty() ? 1 : bytes.size()) != 0) throw std::bad_alloc();
+    if (posix_memalign(reinterpret_cast<void **>(&copy), 64, bytes.empty() ? 1 : bytes.size()) != 0)
+        throw std::bad_alloc();
     if (!bytes.empty()) memcpy(copy, bytes.data(), bytes.size());
     const Host machine = host();
     Request request;
@@ -21,7 +22,8 @@ Broken check(const std::vector<uint8_t> &bytes, uint64_t memory_limit) {
     request.memory_limit = memory_limit;
     View view;
     const Broken broken = verify(request, &view);
-    if (static_cast<bool>(view) == static_cast<bool>(broken)) throw std::logic_error("a View goes with soundness and nothing else");
+    if (static_cast<bool>(view) == static_cast<bool>(broken))
+        throw std::logic_error("a View goes with soundness and nothing else");
     free(copy);
     return broken;
 }
@@ -29,12 +31,14 @@ Broken check(const std::vector<uint8_t> &bytes, uint64_t memory_limit) {
 static void renew_root(std::vector<uint8_t> &bytes) {
     Header header;
     memcpy(&header, bytes.data(), sizeof header);
-    if (header.plan_offset > bytes.size() || header.plan_bytes > bytes.size() - header.plan_offset) return; // nothing to renew: another rule's case
+    if (header.plan_offset > bytes.size() || header.plan_bytes > bytes.size() - header.plan_offset)
+        return; // nothing to renew: another rule's case
     root_hash(header, bytes.data() + header.plan_offset, header.root);
     memcpy(bytes.data(), &header, sizeof header);
 }
 
-std::vector<uint8_t> rewrite(const std::vector<uint8_t> &bytes, const std::function<void(fb::PlanT &)> &edit) {
+std::vector<uint8_t> rewrite(const std::vector<uint8_t> &bytes,
+                             const std::function<void(fb::PlanT &)> &edit) {
     std::vector<uint8_t> result = bytes;
     Header header;
     memcpy(&header, result.data(), sizeof header);
@@ -49,7 +53,8 @@ std::vector<uint8_t> rewrite(const std::vector<uint8_t> &bytes, const std::funct
     return result;
 }
 
-std::vector<uint8_t> patch(std::vector<uint8_t> bytes, size_t at, const std::vector<uint8_t> &with, bool renew) {
+std::vector<uint8_t> patch(std::vector<uint8_t> bytes, size_t at, const std::vector<uint8_t> &with,
+                           bool renew) {
     memcpy(bytes.data() + at, with.data(), with.size());
     if (renew) renew_root(bytes);
     return bytes;

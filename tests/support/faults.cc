@@ -25,7 +25,8 @@ thread_local State state;
 bool fails(Call call) {
     if (!state.on) return false;
     const long k = state.count[call]++;
-    const bool now = state.at[call] >= 0 && (k == state.at[call] || (state.for_good[call] && k > state.at[call]));
+    const bool now =
+        state.at[call] >= 0 && (k == state.at[call] || (state.for_good[call] && k > state.at[call]));
     if (!now) return false;
     ++state.failed;
     errno = state.error[call];
@@ -66,7 +67,9 @@ void *__libc_realloc(void *, size_t);
 void *malloc(size_t size) { return fails(allocate) ? nullptr : __libc_malloc(size); }
 void *calloc(size_t n, size_t size) { return fails(allocate) ? nullptr : __libc_calloc(n, size); }
 void *realloc(void *memory, size_t size) { return fails(allocate) ? nullptr : __libc_realloc(memory, size); }
-void *aligned_alloc(size_t alignment, size_t size) { return fails(allocate) ? nullptr : __libc_memalign(alignment, size); }
+void *aligned_alloc(size_t alignment, size_t size) {
+    return fails(allocate) ? nullptr : __libc_memalign(alignment, size);
+}
 int posix_memalign(void **out, size_t alignment, size_t size) {
     if (fails(allocate)) return ENOMEM;
     *out = __libc_memalign(alignment, size);
@@ -108,7 +111,8 @@ ssize_t read(int file, void *to, size_t size) {
 ssize_t write(int file, const void *from, size_t size) {
     if (fails(Call::write)) return -1;
     static const auto real = next<ssize_t(int, const void *, size_t)>("write");
-    return real(file, from, state.on && size > 1000 ? 1000 : size); // while a Scope lives every long write is a short one
+    return real(file, from,
+                state.on && size > 1000 ? 1000 : size); // while a Scope lives every long write is a short one
 }
 int fsync(int file) {
     if (fails(Call::sync)) return -1;

@@ -1,5 +1,6 @@
-/* Kernels for tests, in the calling convention of compiled ones (schedules/kernel.h) but written by hand: the runtime can be tested without Halide.
- * Freestanding, no writable data; linked into a relocation-free image by image.ld. */
+/* Kernels for tests, in the calling convention of compiled ones (schedules/kernel.h) but written by hand: the
+ * runtime can be tested without Halide. Freestanding, no writable data; linked into a relocation-free image
+ * by image.ld. */
 #include <stdint.h>
 
 typedef struct {
@@ -34,7 +35,8 @@ int test_scale(void **args) {
     const float gain = floats(args, 2)[0];
     for (int r = 0; r < y->dim[1].extent; ++r)
         for (int w = 0; w < y->dim[0].extent; ++w)
-            ((float *)y->host)[r * y->dim[1].stride + w * y->dim[0].stride] = ((float *)x->host)[r * x->dim[1].stride + w * x->dim[0].stride] * gain;
+            ((float *)y->host)[r * y->dim[1].stride + w * y->dim[0].stride] =
+                ((float *)x->host)[r * x->dim[1].stride + w * x->dim[0].stride] * gain;
     return 0;
 }
 
@@ -44,7 +46,8 @@ int test_fir(void **args) {
     const int position = number(args, 3), ring = x->dim[0].extent;
     for (int r = 0; r < y->dim[0].extent; ++r) {
         float sum = 0;
-        for (int k = 0; k < taps->dim[0].extent; ++k) sum += ((float *)taps->host)[k] * ((float *)x->host)[(position + r - k + 2 * ring) % ring];
+        for (int k = 0; k < taps->dim[0].extent; ++k)
+            sum += ((float *)taps->host)[k] * ((float *)x->host)[(position + r - k + 2 * ring) % ring];
         ((float *)y->host)[r] = sum;
     }
     return 0;
@@ -79,7 +82,8 @@ int test_embedding(void **args) {
     for (int r = 0; r < y->dim[1].extent; ++r)
         for (int w = 0; w < y->dim[0].extent; ++w)
             ((float *)y->host)[r * y->dim[1].stride + w] =
-                ((float *)table->host)[((int32_t *)ids->host)[r * ids->dim[0].stride] * table->dim[1].stride + w];
+                ((float *)
+                     table->host)[((int32_t *)ids->host)[r * ids->dim[0].stride] * table->dim[1].stride + w];
     return 0;
 }
 

@@ -53,7 +53,8 @@ Rows stream_in_cuts(const lw_model *model, const std::vector<float> &x, const st
     Rows rows;
     for (size_t done = 0, i = 0; done < x.size(); ++i) {
         const size_t n = std::min(cuts[i % cuts.size()], x.size() - done);
-        push_all(stream, {x.begin() + static_cast<long>(done), x.begin() + static_cast<long>(done + n)}, &rows);
+        push_all(stream, {x.begin() + static_cast<long>(done), x.begin() + static_cast<long>(done + n)},
+                 &rows);
         done += n;
         pull_all(stream, &rows);
     }

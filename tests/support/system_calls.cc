@@ -22,7 +22,8 @@ bool forbid_system_calls() {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 } // namespace
@@ -37,7 +38,9 @@ Verdict without_system_calls(const std::function<bool()> &work) {
     int status = 0;
     if (waitpid(child, &status, 0) != child) return Verdict::cannot_tell;
     if (!WIFEXITED(status)) return Verdict::killed;
-    return WEXITSTATUS(status) == 0 ? Verdict::obeyed : WEXITSTATUS(status) == no_seccomp ? Verdict::cannot_tell : Verdict::returned_false;
+    return WEXITSTATUS(status) == 0            ? Verdict::obeyed
+           : WEXITSTATUS(status) == no_seccomp ? Verdict::cannot_tell
+                                               : Verdict::returned_false;
 }
 
 } // namespace longwave::test

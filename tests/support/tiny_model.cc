@@ -24,7 +24,8 @@ std::vector<fb::KernelArgT> fir_args(uint32_t rows, uint32_t block, int32_t high
 }
 
 std::unique_ptr<fb::StepT> sum_step(uint32_t period) {
-    auto step = call("sum", 3, bindings(at(Space::state, y_rows), at(Space::state, sum), at(Space::arena, 0)));
+    auto step =
+        call("sum", 3, bindings(at(Space::state, y_rows), at(Space::state, sum), at(Space::arena, 0)));
     step->period = period;
     step->phase = period - 1;
     return step;
@@ -36,7 +37,8 @@ std::unique_ptr<fb::EntryT> audio_stream(uint32_t block) {
     auto stream = entry(fb::EntryKind::stream, block, 64);
     stream->period = period;
     stream->inputs.push_back(input_port(place(Space::state, ring, 2 * slots, 4 * block), block, 4));
-    stream->outputs.push_back(output_port("y", place(Space::state, y_rows, slots, 4 * block), 1, block, 1, 1));
+    stream->outputs.push_back(
+        output_port("y", place(Space::state, y_rows, slots, 4 * block), 1, block, 1, 1));
     stream->outputs.push_back(output_port("sums", place(Space::arena, 0), 3, 1, 1, 8, period, period - 1));
     return stream;
 }
@@ -46,8 +48,8 @@ std::unique_ptr<fb::EntryT> audio_run() {
     auto run = entry(fb::EntryKind::run, audio_capacity, 640);
     run->inputs.push_back(input_port(place(Space::arena, 32), 64, 4));
     run->steps.push_back(zero("history", Space::arena, 0, 32));
-    run->steps.push_back(
-        call("fir", 2, bindings(at(Space::arena, 0), at(Space::derived, 0), constant(8), at(Space::arena, 320))));
+    run->steps.push_back(call(
+        "fir", 2, bindings(at(Space::arena, 0), at(Space::derived, 0), constant(8), at(Space::arena, 320))));
     auto tail = std::make_unique<fb::StepT>();
     tail->kind = fb::StepKind::zero_tail;
     tail->name = "tail";
@@ -74,14 +76,16 @@ Draft audio_model() {
     add_field(draft, "sum", "sum", fb::StateKind::carry, {1}, Elem::f64);
 
     const std::vector<fb::Dim> taps = {{audio_taps, 1}};
-    add_kernel(draft, square, "square", {arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::output, Elem::f32, taps)}, 64);
+    add_kernel(draft, square, "square",
+               {arg(ArgKind::input, Elem::f32, taps), arg(ArgKind::output, Elem::f32, taps)}, 64);
     add_kernel(draft, fir, "fir-stream", fir_args(16, 4, 15, 4));
     add_kernel(draft, fir, "fir-run", fir_args(72, 64, 71, 1));
     add_kernel(draft, running_sum, "sum",
                {arg(ArgKind::input, Elem::f32, {{8, 1}}), arg(ArgKind::inout, Elem::f64, {{1, 1}}),
                 arg(ArgKind::output, Elem::f32, {{3, 1}})});
     add_kernel(draft, mean, "mean",
-               {arg(ArgKind::input, Elem::f32, {{1, 1}, {64, 1}}), scalar_arg(64), arg(ArgKind::output, Elem::f32, {{1, 1}})});
+               {arg(ArgKind::input, Elem::f32, {{1, 1}, {64, 1}}), scalar_arg(64),
+                arg(ArgKind::output, Elem::f32, {{1, 1}})});
 
     auto prepare = entry(fb::EntryKind::prepare, 0, 0);
     prepare->steps.push_back(call("taps", 0, bindings(at(Space::weights, 0), at(Space::derived, 0))));
@@ -116,14 +120,16 @@ Draft family_model() {
     draft.plan.entries.push_back(std::move(small));
 
     const auto hear = [&] { // the weight at 12 is 1
-        return call("hear", copy,
-                    bindings(at(Space::state, ring, 2, 32), at(Space::weights, 12), at(Space::cache, 0, 2, 32)));
+        return call(
+            "hear", copy,
+            bindings(at(Space::state, ring, 2, 32), at(Space::weights, 12), at(Space::cache, 0, 2, 32)));
     };
     auto large = audio_stream(8);
     large->cache_bytes = 64;
     large->steps.push_back(hear());
-    large->steps.push_back(call(
-        "fir", fir_8, bindings(at(Space::cache, 0), at(Space::derived, 0), slot(2, 8, 0), at(Space::state, y_rows))));
+    large->steps.push_back(
+        call("fir", fir_8,
+             bindings(at(Space::cache, 0), at(Space::derived, 0), slot(2, 8, 0), at(Space::state, y_rows))));
     large->steps.push_back(sum_step(1));
     large->rebuild.push_back(hear());
     large->rebuild[0]->replay_from = 1;
@@ -154,7 +160,8 @@ Draft spotter_model() {
                 arg(ArgKind::output, Elem::f32, {{3, 1}, {1, 3}})});
     auto stream = entry(fb::EntryKind::stream, 10, 64);
     stream->inputs.push_back(input_port(place(Space::state, 0), 10, 4));
-    stream->steps.push_back(call("copy", 0, bindings(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
+    stream->steps.push_back(
+        call("copy", 0, bindings(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
     stream->outputs.push_back(output_port("probabilities", place(Space::arena, 0), 3, 1, 1, 10));
     draft.plan.entries.push_back(std::move(stream));
     draft.plan.decision = std::make_unique<fb::DecisionT>();
@@ -177,7 +184,8 @@ Draft failing_model() {
     Draft draft = empty_draft("tiny-failure");
     add_input(draft, "features", fb::InputKind::features);
     add_field(draft, "input", "features", fb::StateKind::history, {2, 1});
-    add_kernel(draft, fuse, "fuse", {arg(ArgKind::input, Elem::f32, {{2, 1}}), arg(ArgKind::output, Elem::f32, {{2, 1}})});
+    add_kernel(draft, fuse, "fuse",
+               {arg(ArgKind::input, Elem::f32, {{2, 1}}), arg(ArgKind::output, Elem::f32, {{2, 1}})});
     auto stream = entry(fb::EntryKind::stream, 2, 64);
     stream->inputs.push_back(input_port(place(Space::state, 0), 2, 4));
     stream->steps.push_back(call("layer.0/fuse", 0, bindings(at(Space::state, 0), at(Space::arena, 0))));
@@ -194,7 +202,9 @@ Draft timing_model(const Timing &timing) {
     auto stream = entry(fb::EntryKind::stream, timing.block, 64);
     stream->period = timing.period;
     stream->inputs.push_back(input_port(place(Space::state, 0), timing.block, 4));
-    auto step = call("count", 0, bindings(slot(timing.modulus, timing.mul, timing.value, timing.add), at(Space::arena, 0)));
+    auto step =
+        call("count", 0,
+             bindings(slot(timing.modulus, timing.mul, timing.value, timing.add), at(Space::arena, 0)));
     step->period = timing.period;
     step->phase = timing.phase;
     stream->steps.push_back(std::move(step));
@@ -218,13 +228,15 @@ Draft token_model() {
 
     auto stream = entry(fb::EntryKind::stream, 2, 64);
     stream->inputs.push_back(input_port(place(Space::state, 0), 2, 4));
-    stream->steps.push_back(call("embed", 0, bindings(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
+    stream->steps.push_back(
+        call("embed", 0, bindings(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
     stream->outputs.push_back(output_port("rows", place(Space::arena, 0), 3, 2, 1, 1));
     draft.plan.entries.push_back(std::move(stream));
 
     auto run = entry(fb::EntryKind::run, 8, 192);
     run->inputs.push_back(input_port(place(Space::arena, 0), 8, 4));
-    run->steps.push_back(call("embed", 1, bindings(at(Space::arena, 0), at(Space::weights, 0), at(Space::arena, 64))));
+    run->steps.push_back(
+        call("embed", 1, bindings(at(Space::arena, 0), at(Space::weights, 0), at(Space::arena, 64))));
     run->outputs.push_back(output_port("rows", place(Space::arena, 64), 3, 8, 1, 1));
     draft.plan.entries.push_back(std::move(run));
     return draft;

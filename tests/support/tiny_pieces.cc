@@ -67,7 +67,8 @@ fb::KernelArgT scalar_arg(int32_t high, int32_t multiple) {
     return result;
 }
 
-void add_kernel(Draft &draft, TestKernel which, std::string spec, std::vector<fb::KernelArgT> args, uint64_t scratch) {
+void add_kernel(Draft &draft, TestKernel which, std::string spec, std::vector<fb::KernelArgT> args,
+                uint64_t scratch) {
     auto kernel = std::make_unique<fb::KernelT>();
     kernel->spec = std::move(spec);
     for (fb::KernelArgT &a : args) kernel->args.push_back(std::make_unique<fb::KernelArgT>(std::move(a)));
@@ -80,8 +81,8 @@ void add_kernel(Draft &draft, TestKernel which, std::string spec, std::vector<fb
     }
 }
 
-void add_field(Draft &draft, std::string layer, std::string name, fb::StateKind kind, std::vector<uint32_t> dims,
-               fb::Elem elem) {
+void add_field(Draft &draft, std::string layer, std::string name, fb::StateKind kind,
+               std::vector<uint32_t> dims, fb::Elem elem) {
     auto field = std::make_unique<fb::StateFieldT>();
     field->layer = std::move(layer);
     field->name = std::move(name);
@@ -95,13 +96,13 @@ void add_field(Draft &draft, std::string layer, std::string name, fb::StateKind 
     draft.plan.state.push_back(std::move(field));
 }
 
-std::unique_ptr<fb::Place> place(fb::Space space, uint64_t offset, uint32_t slots, uint64_t slot_bytes, uint32_t slot_add,
-                                 uint64_t tile_bytes) {
+std::unique_ptr<fb::Place> place(fb::Space space, uint64_t offset, uint32_t slots, uint64_t slot_bytes,
+                                 uint32_t slot_add, uint64_t tile_bytes) {
     return std::make_unique<fb::Place>(offset, slot_bytes, tile_bytes, slots, slot_add, space);
 }
 
-std::unique_ptr<fb::BindingT> at(fb::Space space, uint64_t offset, uint32_t slots, uint64_t slot_bytes, uint32_t slot_add,
-                                 uint64_t tile_bytes) {
+std::unique_ptr<fb::BindingT> at(fb::Space space, uint64_t offset, uint32_t slots, uint64_t slot_bytes,
+                                 uint32_t slot_add, uint64_t tile_bytes) {
     auto binding = std::make_unique<fb::BindingT>();
     binding->place = place(space, offset, slots, slot_bytes, slot_add, tile_bytes);
     return binding;
@@ -112,7 +113,9 @@ static std::unique_ptr<fb::BindingT> scalar(fb::Scalar value) {
     binding->scalar = std::make_unique<fb::Scalar>(value);
     return binding;
 }
-std::unique_ptr<fb::BindingT> constant(int32_t value) { return scalar({fb::ScalarKind::constant, value, 0, 0, 1, 0}); }
+std::unique_ptr<fb::BindingT> constant(int32_t value) {
+    return scalar({fb::ScalarKind::constant, value, 0, 0, 1, 0});
+}
 std::unique_ptr<fb::BindingT> slot(uint32_t modulus, int32_t mul, int32_t value, uint32_t add) {
     return scalar({fb::ScalarKind::slot, value, mul, 0, modulus, add});
 }
@@ -137,7 +140,8 @@ std::unique_ptr<fb::StepT> zero(std::string name, fb::Space space, uint64_t offs
     return step;
 }
 
-std::unique_ptr<fb::InputPortT> input_port(std::unique_ptr<fb::Place> at_place, uint32_t rows, uint32_t row_bytes) {
+std::unique_ptr<fb::InputPortT> input_port(std::unique_ptr<fb::Place> at_place, uint32_t rows,
+                                           uint32_t row_bytes) {
     auto port = std::make_unique<fb::InputPortT>();
     port->place = std::move(at_place);
     port->rows = rows;
@@ -145,8 +149,9 @@ std::unique_ptr<fb::InputPortT> input_port(std::unique_ptr<fb::Place> at_place, 
     return port;
 }
 
-std::unique_ptr<fb::OutputPortT> output_port(std::string name, std::unique_ptr<fb::Place> at_place, uint32_t width,
-                                             uint32_t rows, uint32_t num, uint32_t den, uint32_t period, uint32_t phase) {
+std::unique_ptr<fb::OutputPortT> output_port(std::string name, std::unique_ptr<fb::Place> at_place,
+                                             uint32_t width, uint32_t rows, uint32_t num, uint32_t den,
+                                             uint32_t period, uint32_t phase) {
     auto port = std::make_unique<fb::OutputPortT>();
     port->name = std::move(name);
     port->place = std::move(at_place);

@@ -18,7 +18,8 @@ Command add_run(CommandLine &program);
 Command add_listen(CommandLine &program);
 Command add_eval(CommandLine &program);
 Command add_bench(CommandLine &program);
-// `longwave bench conv ...`: becomes that program; returns only when it cannot be started. Its flags are its own.
+// `longwave bench conv ...`: becomes that program; returns only when it cannot be started. Its flags are its
+// own.
 Status bench_convolution(char **arguments);
 
 } // namespace longwave::cli

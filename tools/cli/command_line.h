@@ -1,5 +1,5 @@
-// Flags and verbs as CLI11 reads them. Only command_line.cc sees that library: parsing and instantiating its headers takes
-// longer than compiling all verbs.
+// Flags and verbs as CLI11 reads them. Only command_line.cc sees that library: parsing and instantiating its
+// headers takes longer than compiling all verbs.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -56,8 +56,8 @@ public:
     CommandLine &operator=(const CommandLine &) = delete;
 
     CommandLine *add_subcommand(const std::string &name, const std::string &description);
-    // Value: a string, double, int, uint32_t or uint64_t; std::optional<float>, std::optional<uint32_t>; a vector of strings, int or
-    // uint32_t. command_line.cc instantiates them.
+    // Value: a string, double, int, uint32_t or uint64_t; std::optional<float>, std::optional<uint32_t>; a
+    // vector of strings, int or uint32_t. command_line.cc instantiates them.
     template <class Value>
     Option *add_option(const std::string &names, Value &value, const std::string &description);
     Option *add_flag(const std::string &names, bool &value, const std::string &description);
@@ -65,7 +65,8 @@ public:
     void require_subcommand();
     void footer(const std::string &text);
 
-    // Empty: go on. Else the program ends with this code: help or version was printed, or a line on stderr about what is wrong.
+    // Empty: go on. Else the program ends with this code: help or version was printed, or a line on stderr
+    // about what is wrong.
     std::optional<int> parse(int argc, char **argv);
     bool parsed() const; // of a verb: it was given
 

@@ -1,8 +1,8 @@
 // Flags that several verbs share, so that they are called the same everywhere.
 #pragma once
 #include "formats/audio/audio.h"
-#include "tools/cli/spotter.h"
 #include "tools/cli/command_line.h"
+#include "tools/cli/spotter.h"
 
 namespace longwave::cli {
 

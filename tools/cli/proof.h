@@ -14,7 +14,7 @@ namespace longwave::cli {
 
 struct Proof {
     std::string variant;
-    uint32_t block = 0; // of the stream entry
+    uint32_t block = 0;           // of the stream entry
     uint64_t ticks = 0, rows = 0; // compared, and once more cut at random
     double largest_error = 0;     // of stream against whole, relative to the largest value of the output
     double limit = 0;

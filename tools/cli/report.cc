@@ -63,7 +63,8 @@ std::string pattern_of(const std::string &name, std::vector<long> &numbers) {
     return std::string(name.begin(), from) + "#" + std::string(to, name.end());
 }
 
-// "long_conv K=64 direct (next best: …)" in the default stream entry, or of whole sequences; others where they differ.
+// "long_conv K=64 direct (next best: …)" in the default stream entry, or of whole sequences; others where
+// they differ.
 std::string algorithm_words(const std::string &op, const std::vector<ReportValue> &choices) {
     const bool streams = choices.back()["entry"].text() != "run";
     std::string words = op, seen;
@@ -178,7 +179,8 @@ std::string memory(const ReportValue &report) {
            bytes_text(report["state_bytes"].count()) + " a stream\n";
 }
 
-// A line for each stream entry: block, delay, what a block costs, and what it costs to take a stream over from another.
+// A line for each stream entry: block, delay, what a block costs, and what it costs to take a stream over
+// from another.
 std::string entries(const ReportValue &report) {
     std::string out;
     for (const ReportValue &entry : entries_of(report, "stream")) {

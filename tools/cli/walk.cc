@@ -25,7 +25,8 @@ struct Reference {
 // One walk: a stream of each entry, one of which is at work.
 class Walker {
 public:
-    Walker(const Reference &reference, Walk &walk, uint64_t seed) : reference_(reference), walk_(walk), random_(seed) {}
+    Walker(const Reference &reference, Walk &walk, uint64_t seed)
+        : reference_(reference), walk_(walk), random_(seed) {}
 
     Status run() {
         for (const Model &model : reference_.models)
@@ -46,7 +47,8 @@ private:
     }
     const void *input() const {
         const lw_input_info &info = reference_.model().inputs[0];
-        return static_cast<const uint8_t *>(reference_.in.data(0)) + at_ * 4 * (info.kind == LW_TOKENS ? 1 : info.width);
+        return static_cast<const uint8_t *>(reference_.in.data(0)) +
+               at_ * 4 * (info.kind == LW_TOKENS ? 1 : info.width);
     }
 
     Status move() {
@@ -96,7 +98,9 @@ private:
             last_[row.index].assign(row.data, row.data + row.width);
             for (size_t i = 0; i < reference_.model().run_outputs.size(); i++) {
                 const lw_output_info &output = reference_.model().run_outputs[i];
-                if (output.clock_num == 0 || reference_.model().stream_output(output.name) != static_cast<int>(row.index)) continue;
+                if (output.clock_num == 0 ||
+                    reference_.model().stream_output(output.name) != static_cast<int>(row.index))
+                    continue;
                 if ((row.row + 1) * output.width <= reference_.whole[i].size()) compare(i, row.row, row.data);
             }
         };
@@ -108,7 +112,8 @@ private:
             const int j = reference_.model().stream_output(output.name);
             if (output.clock_num != 0 || j < 0) continue;
             if (static_cast<size_t>(j) >= last_.size() || last_[static_cast<size_t>(j)].empty())
-                return Status::check(std::string("output ") + output.name + ": the stream gave no row to compare");
+                return Status::check(std::string("output ") + output.name +
+                                     ": the stream gave no row to compare");
             compare(i, 0, last_[static_cast<size_t>(j)].data());
         }
         return {};
@@ -137,7 +142,8 @@ private:
 };
 
 bool same(const std::vector<float> &a, const std::vector<float> &b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+    return a.size() == b.size() &&
+           (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 } // namespace
@@ -145,7 +151,8 @@ bool same(const std::vector<float> &a, const std::vector<float> &b) {
 Expected<Walk> walk_entries(const std::vector<Model> &models, unsigned walks) {
     Walk walk;
     walk.limit = stream_limit;
-    for (const Model &model : models) walk.variants += (walk.variants.empty() ? "" : ", ") + std::string(model.info.variant);
+    for (const Model &model : models)
+        walk.variants += (walk.variants.empty() ? "" : ", ") + std::string(model.info.variant);
     const lw_model_info &info = models.at(0).info;
     const size_t ticks = info.has_run ? info.run_capacity : 100 * size_t{info.stream_block};
     const Sequence in = made_up(models[0], ticks, 7);
@@ -172,16 +179,23 @@ Expected<Walk> walk_entries(const std::vector<Model> &models, unsigned walks) {
 }
 
 nlohmann::ordered_json to_json(const Walk &walk) {
-    nlohmann::ordered_json json = {{"variants", walk.variants}, {"holds", walk.holds()}, {"walks", walk.walks}, {"switches", walk.switches}};
-    if (walk.compared) json.update({{"rows", walk.rows}, {"largest_error", walk.largest_error}, {"limit", walk.limit}});
+    nlohmann::ordered_json json = {{"variants", walk.variants},
+                                   {"holds", walk.holds()},
+                                   {"walks", walk.walks},
+                                   {"switches", walk.switches}};
+    if (walk.compared)
+        json.update({{"rows", walk.rows}, {"largest_error", walk.largest_error}, {"limit", walk.limit}});
     json["same_bits"] = walk.same_bits;
     return json;
 }
 
 std::string to_text(const Walk &walk) {
-    const auto rows = static_cast<unsigned long long>(walk.rows), switches = static_cast<unsigned long long>(walk.switches);
+    const auto rows = static_cast<unsigned long long>(walk.rows),
+               switches = static_cast<unsigned long long>(walk.switches);
     std::string text = format("%u random walks with %llu changes of entry", walk.walks, switches);
-    if (walk.compared) text += format(" = whole within %.1e over %llu rows (limit %.0e)", walk.largest_error, rows, walk.limit);
+    if (walk.compared)
+        text +=
+            format(" = whole within %.1e over %llu rows (limit %.0e)", walk.largest_error, rows, walk.limit);
     text += walk.same_bits ? ", same bits when taken again" : ", NOT the same bits when taken again";
     if (!walk.holds()) text += " -- the promise does not hold";
     return text;

@@ -1,5 +1,6 @@
-// What algorithms of a long convolution cost: figures of one machine from schedules/long_conv/costs.json, ns an output element. A choice needs their ratios only.
-// Each table is read between its points on a logarithmic scale.
+// What algorithms of a long convolution cost: figures of one machine from schedules/long_conv/costs.json, ns
+// an output element. A choice needs their ratios only. Each table is read between its points on a logarithmic
+// scale.
 #pragma once
 #include <cstddef>
 

@@ -6,7 +6,8 @@ namespace longwave::compiler::convolution {
 namespace {
 
 Estimate estimate(const Situation &situation) {
-    if (situation.node.integer("two_sided")) return {.refused = "it is one-sided, and the convolution has two sides"};
+    if (situation.node.integer("two_sided"))
+        return {.refused = "it is one-sided, and the convolution has two sides"};
     const uint32_t taps = Shape(situation).taps;
     Estimate estimate{.cost = costs::direct(situation.rows, taps)};
     estimate.figures.put("taps", taps);

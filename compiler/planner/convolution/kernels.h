@@ -12,8 +12,9 @@ using ir::Reach;
 using ir::Situation;
 
 struct Shape {
-    uint32_t channels, copies, kernels, taps, padded, tile; // kernels: rows of k (copies, or twice that when two-sided)
-    uint32_t given;                                         // copies the node has: those of one channel are lanes, and more of zeros fill up the row
+    uint32_t channels, copies, kernels, taps, padded,
+        tile;       // kernels: rows of k (copies, or twice that when two-sided)
+    uint32_t given; // copies the node has: those of one channel are lanes, and more of zeros fill up the row
     bool two_sided;
 
     explicit Shape(const Situation &situation); // taps: no more than a whole run can look back on
@@ -24,19 +25,20 @@ struct Shape {
 
 // Why blocks of this stream cannot be transformed; empty when they can.
 std::string no_transform(const Situation &situation);
-// What one product of spectra costs an output element when partitions hold `taps` taps in all: the spectra of every layer, the signals'
-// and the kernels', pass through the caches before this layer's are needed again.
+// What one product of spectra costs an output element when partitions hold `taps` taps in all: the spectra of
+// every layer, the signals' and the kernels', pass through the caches before this layer's are needed again.
 double product_cost(const Situation &situation, double taps);
 
-// k [taps, kernels, P(channels)] with D in tap 0: constants of the artifact, or expanded when the model is opened. Kept for the model's
-// life, or only until a spectrum is made of it.
+// k [taps, kernels, P(channels)] with D in tap 0: constants of the artifact, or expanded when the model is
+// opened. Kept for the model's life, or only until a spectrum is made of it.
 Place taps_of(KernelCall &call, const Shape &shape, bool keep);
 
 // `count` partitions of `length` taps each, from tap `first` on.
 struct Partitions {
     uint32_t length = 0, count = 1, first = 0;
 };
-// Spectra of partitions of the kernel, [copies, length, count, 2, T] for each tile of channels; computed in float64 at open.
+// Spectra of partitions of the kernel, [copies, length, count, 2, T] for each tile of channels; computed in
+// float64 at open.
 Place spectrum_of(KernelCall &call, const Shape &shape, const Partitions &partitions);
 Place twiddles(KernelCall &call, uint32_t length);
 
@@ -44,14 +46,18 @@ void shape_params(KernelCall &call, const Shape &shape);
 
 // What a call of long_conv_partitioned remembers and reads, for each tile of channels.
 struct PartitionedPlaces {
-    Place past, newest;   // ring of spectra of past blocks [tiles, block, partitions, 2, T]; this block's go to slot f mod partitions
+    Place past, newest; // ring of spectra of past blocks [tiles, block, partitions, 2, T]; this block's go to
+                        // slot f mod partitions
     Place tail, tail_out; // the imaginary part of the last block
     Place spectrum, twiddles;
 };
-PartitionedPlaces partitioned_places(KernelCall &call, const Shape &shape, const Partitions &partitions, const std::string &prefix);
+PartitionedPlaces partitioned_places(KernelCall &call, const Shape &shape, const Partitions &partitions,
+                                     const std::string &prefix);
 // The call itself, over the newest block of the input.
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &partitions);
 
-inline Scalar newest_slot(const Partitions &p) { return {.kind = Scalar::Kind::slot, .mul = 1, .modulus = p.count}; }
+inline Scalar newest_slot(const Partitions &p) {
+    return {.kind = Scalar::Kind::slot, .mul = 1, .modulus = p.count};
+}
 
 } // namespace longwave::compiler::convolution

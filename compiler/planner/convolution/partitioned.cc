@@ -26,12 +26,15 @@ void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p)
 
 namespace {
 
-Partitions partitions_of(const Figures &figures) { return {.length = figures.at("length"), .count = figures.at("partitions")}; }
+Partitions partitions_of(const Figures &figures) {
+    return {.length = figures.at("length"), .count = figures.at("partitions")};
+}
 
 Estimate estimate(const Situation &situation) {
     Estimate estimate{.refused = no_transform(situation)};
     if (!estimate.refused.empty()) return estimate;
-    const uint32_t taps = situation.type(1).dims[2], partitions = (taps + situation.rows - 1) / situation.rows;
+    const uint32_t taps = situation.type(1).dims[2],
+                   partitions = (taps + situation.rows - 1) / situation.rows;
     estimate.cost = costs::transforms(situation.rows) + partitions * product_cost(situation, taps);
     estimate.figures.put("taps", taps);
     estimate.figures.put("length", situation.rows);
@@ -51,7 +54,10 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm partitioned;
-const ir::Algorithm partitioned{
-    .name = "partitioned", .where = ir::Algorithm::Where::streams, .estimate = estimate, .reach = reach, .plan = plan};
+const ir::Algorithm partitioned{.name = "partitioned",
+                                .where = ir::Algorithm::Where::streams,
+                                .estimate = estimate,
+                                .reach = reach,
+                                .plan = plan};
 
 } // namespace longwave::compiler::convolution

@@ -35,9 +35,9 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm right_angle;
 const ir::Algorithm right_angle{.name = "right_angle",
-                                        .where = ir::Algorithm::Where::whole_sequences,
-                                        .estimate = estimate,
-                                        .reach = reach,
-                                        .plan = plan};
+                                .where = ir::Algorithm::Where::whole_sequences,
+                                .estimate = estimate,
+                                .reach = reach,
+                                .plan = plan};
 
 } // namespace longwave::compiler::convolution

@@ -11,7 +11,8 @@ namespace longwave::compiler::convolution {
 std::string no_transform(const Situation &situation) {
     if (situation.node.integer("two_sided")) return "it is one-sided, and the convolution has two sides";
     if (schedules::right_angle_radices(situation.rows).empty())
-        return fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)", situation.rows);
+        return fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)",
+                           situation.rows);
     return {};
 }
 
@@ -23,7 +24,8 @@ double product_cost(const Situation &situation, double taps) {
 
 Place twiddles(KernelCall &call, uint32_t length) {
     const auto exact = schedules::right_angle_twiddles(length);
-    return call.stored("twiddles", Packed::f32({static_cast<uint32_t>(exact.size())}, {exact.begin(), exact.end()}));
+    return call.stored("twiddles",
+                       Packed::f32({static_cast<uint32_t>(exact.size())}, {exact.begin(), exact.end()}));
 }
 
 Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p) {
@@ -31,28 +33,32 @@ Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p) {
     std::vector<uint32_t> dims = tile;
     dims.insert(dims.begin(), s.tiles());
     bool fresh = false;
-    Place spectrum = call.derived(fmt::format("{}.k spectrum {} x {} from {}", call.node.layer, p.count, p.length, p.first), Elem::f32,
-                                  dims, &fresh);
+    Place spectrum = call.derived(
+        fmt::format("{}.k spectrum {} x {} from {}", call.node.layer, p.count, p.length, p.first), Elem::f32,
+        dims, &fresh);
     spectrum.tile_bytes = bytes_of(Elem::f32, tile);
     if (!fresh) return spectrum;
     Place taps = taps_of(call, s, false);
     taps.offset += uint64_t(p.first) * s.kernels * s.padded * sizeof(float);
     taps.tile_bytes = s.tile * sizeof(float);
     const auto exact = schedules::right_angle_twiddles(p.length);
-    const Place table = call.stored("twiddles in float64", Packed::f64({static_cast<uint32_t>(exact.size())}, exact));
+    const Place table =
+        call.stored("twiddles in float64", Packed::f64({static_cast<uint32_t>(exact.size())}, exact));
     Step step{.name = call.node.layer + " spectrum", .layer = call.node.layer, .tiles = s.tiles()};
-    step.spec = ir::kernel_spec("spectrum", {{"length", int64_t{p.length}},
-                                             {"partitions", int64_t{p.count}},
-                                             {"taps", int64_t{std::min(s.taps - p.first, p.count * p.length)}},
-                                             {"copies", int64_t{s.copies}},
-                                             {"channels", int64_t{s.channels}},
-                                             {"two_sided", int64_t{s.two_sided}}});
+    step.spec =
+        ir::kernel_spec("spectrum", {{"length", int64_t{p.length}},
+                                     {"partitions", int64_t{p.count}},
+                                     {"taps", int64_t{std::min(s.taps - p.first, p.count * p.length)}},
+                                     {"copies", int64_t{s.copies}},
+                                     {"channels", int64_t{s.channels}},
+                                     {"two_sided", int64_t{s.two_sided}}});
     step.args = {taps, table, spectrum};
     call.prepare(std::move(step));
     return spectrum;
 }
 
-PartitionedPlaces partitioned_places(KernelCall &call, const Shape &s, const Partitions &p, const std::string &prefix) {
+PartitionedPlaces partitioned_places(KernelCall &call, const Shape &s, const Partitions &p,
+                                     const std::string &prefix) {
     PartitionedPlaces places;
     places.past = call.memory(prefix + "spectra", Elem::f32, {s.tiles(), p.length, p.count, 2, s.tile});
     places.past.tile_bytes = bytes_of(Elem::f32, {p.length, p.count, 2, s.tile});

@@ -26,7 +26,8 @@ std::optional<uint32_t> Shape::given_row(uint32_t kernel) const {
 
 namespace {
 
-// Calls visit(kernel, channel, row): for each row of k that the node has and each channel, where the numbers lie.
+// Calls visit(kernel, channel, row): for each row of k that the node has and each channel, where the numbers
+// lie.
 template <class Visit> void each_kernel(const Shape &s, Visit visit) {
     for (uint32_t kernel = 0; kernel < s.kernels; kernel++) {
         const auto row = s.given_row(kernel);
@@ -72,15 +73,18 @@ Packed packed_scales(const KernelCall &call, const Shape &s, const ir::Node &exp
     return Packed::f32({scales, s.kernels, kernel_dim, s.padded}, packed);
 }
 
-// What is added to the first taps: D, and a short kernel that was merged into the long one. [length, kernels, P(channels)]
+// What is added to the first taps: D, and a short kernel that was merged into the long one. [length, kernels,
+// P(channels)]
 Packed packed_direct(const KernelCall &call, const Shape &s, const ir::Node &expand) {
     const auto d = direct_term(call, s);
     const bool merged = expand.inputs.size() == 2;
-    const uint32_t given = merged ? call.graph().type(expand.inputs[1]).dims[2] : 1, length = std::min(given, s.taps);
+    const uint32_t given = merged ? call.graph().type(expand.inputs[1]).dims[2] : 1,
+                   length = std::min(given, s.taps);
     std::vector<float> packed(size_t(length) * s.kernels * s.padded, 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
         for (uint32_t j = 0; j < length; j++) {
-            const double tap = (j == 0 ? d[of] : 0.0) + (merged ? call.constant(expand, 1)[of * given + j] : 0.0);
+            const double tap =
+                (j == 0 ? d[of] : 0.0) + (merged ? call.constant(expand, 1)[of * given + j] : 0.0);
             packed[(size_t(j) * s.kernels + kernel) * s.padded + h] = static_cast<float>(tap);
         }
     });
@@ -91,8 +95,9 @@ Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bo
     const Packed scales = packed_scales(call, s, expand), direct = packed_direct(call, s, expand);
     const std::vector<uint32_t> dims{s.taps, s.kernels, s.padded};
     bool fresh = true;
-    const Place taps = keep ? call.derived(call.node.layer + ".k taps " + std::to_string(s.taps), Elem::f32, dims, &fresh)
-                            : call.prepare_memory(call.node.layer + ".k", Elem::f32, dims);
+    const Place taps =
+        keep ? call.derived(call.node.layer + ".k taps " + std::to_string(s.taps), Elem::f32, dims, &fresh)
+             : call.prepare_memory(call.node.layer + ".k", Elem::f32, dims);
     if (!fresh) return taps;
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
     step.spec = ir::kernel_spec("expand_scales", {{"channels", int64_t{s.channels}},

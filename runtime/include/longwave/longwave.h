@@ -278,7 +278,7 @@ typedef struct lw_run_options {
     size_t struct_size;
     lw_format format; /* of inputs that are audio or features; tokens are always int32 */
     uint32_t threads; /* 0 or 1: the caller's thread alone. n: it and n − 1 more (at most 255), asleep between
-                  * runs. The outputs are the same bits for any number */
+                       * runs. The outputs are the same bits for any number */
 } lw_run_options;
 
 /* In an array of these the next one lies struct_size bytes on: all have the same. */

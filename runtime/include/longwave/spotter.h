@@ -45,13 +45,12 @@ typedef struct lw_spotter_options {
 typedef struct lw_event {
     size_t struct_size;
     uint32_t label;
-    const char *word; /* belongs to the model */
-    float score;      /* the average that fired */
-    uint64_t tick;    /* samples covered when it fired: divide by the sample rate for seconds */
-    uint64_t
-        tick_start; /* where the word's own score began to be above its release level, at most a smoothing
-                     * window before the run began */
-    uint64_t row;   /* number of the row that fired */
+    const char *word;    /* belongs to the model */
+    float score;         /* the average that fired */
+    uint64_t tick;       /* samples covered when it fired: divide by the sample rate for seconds */
+    uint64_t tick_start; /* where the word's own score began to be above its release level, at most a
+                          * smoothing window before the run began */
+    uint64_t row;        /* number of the row that fired */
 } lw_event;
 
 /* LW_NOT_FOUND: the artifact has no decision settings, its output is no output of the stream, or a word of

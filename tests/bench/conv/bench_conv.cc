@@ -20,7 +20,8 @@ Problem make_problem(int length) {
     for (int c = 0; c < p.channels; c++)
         for (int t = 0; t < length; t++) {
             p.input.push_back(uniform(random));
-            p.taps.push_back(uniform(random) * std::exp(-3.0f * static_cast<float>(t) / static_cast<float>(length)));
+            p.taps.push_back(uniform(random) *
+                             std::exp(-3.0f * static_cast<float>(t) / static_cast<float>(length)));
         }
     return p;
 }
@@ -30,7 +31,8 @@ double error_of(const Problem &p, const Contestant &contestant) {
     double difference = 0, size = 0;
     const size_t n = static_cast<size_t>(p.length);
     for (int channel : {0, p.channels / 2 + 1, p.channels - 1}) {
-        const float *u = &p.input[static_cast<size_t>(channel) * n], *k = &p.taps[static_cast<size_t>(channel) * n];
+        const float *u = &p.input[static_cast<size_t>(channel) * n],
+                    *k = &p.taps[static_cast<size_t>(channel) * n];
         const int stride = std::max(1, p.length / 1024); // of a long output, some rows
         for (int t = p.length - 1; t >= 0; t -= stride) {
             double sum = 0;
@@ -42,7 +44,8 @@ double error_of(const Problem &p, const Contestant &contestant) {
 }
 
 double median(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2), values.end());
+    std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2),
+                     values.end());
     return values[values.size() / 2];
 }
 
@@ -52,7 +55,8 @@ double best_ns(Contestant &contestant, int runs, double samples) {
     for (int i = 0; i < runs; i++) {
         const auto begin = std::chrono::steady_clock::now();
         contestant.run();
-        best = std::min(best, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count());
+        best = std::min(
+            best, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count());
     }
     return best / samples;
 }
@@ -78,8 +82,8 @@ std::string conv_environment(const ConvOptions &options) {
     uname(&system);
     return fmt::format(
         R"({{"what":"conv-environment","cpu":"{}","system":"{} {}","target":"{}","fftw":"{}","plans":"{}","compiler":"gcc {}","threads":1}})",
-        cpu_name(), system.sysname, system.release, options.target.empty() ? best_target() : options.target, fftw_version(),
-        options.patient ? "patient" : "measure", __VERSION__);
+        cpu_name(), system.sysname, system.release, options.target.empty() ? best_target() : options.target,
+        fftw_version(), options.patient ? "patient" : "measure", __VERSION__);
 }
 
 std::string conv_json(const ConvResult &r) {
@@ -88,20 +92,25 @@ std::string conv_json(const ConvResult &r) {
         r.length, r.channels, r.ours_ns, r.peer, r.peer_ns, r.ratio, r.error, r.peer_error);
 }
 
-Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options, const std::function<void(const ConvResult &)> &tell) {
+Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options,
+                                             const std::function<void(const ConvResult &)> &tell) {
     std::vector<ConvResult> results;
     for (int length : options.lengths) {
         const Problem problem = make_problem(length);
         const double samples = static_cast<double>(length) * problem.channels;
-        LW_ASSIGN(auto us, ours(problem, options.target.empty() ? best_target() : options.target, options.kgen));
+        LW_ASSIGN(auto us,
+                  ours(problem, options.target.empty() ? best_target() : options.target, options.kgen));
         const std::pair<std::string, std::unique_ptr<Contestant>> peers[] = {
             {"fftw-right-angle", fftw_right_angle(problem, options.patient)},
             {"fftw-rfft-2L", fftw_rfft(problem, options.patient)},
         };
-        const double once = best_ns(*us, 3, 1) + best_ns(*peers[0].second, 3, 1) + best_ns(*peers[1].second, 3, 1);
-        const int runs = 5, rounds = std::clamp(static_cast<int>(options.seconds * 1e9 / (once * runs)), 5, 200);
+        const double once =
+            best_ns(*us, 3, 1) + best_ns(*peers[0].second, 3, 1) + best_ns(*peers[1].second, 3, 1);
+        const int runs = 5,
+                  rounds = std::clamp(static_cast<int>(options.seconds * 1e9 / (once * runs)), 5, 200);
         std::vector<double> our_times, peer_times[2], ratios[2];
-        for (int round = 0; round < rounds; round++) { // in turns, so that a slow spell of the machine meets everyone
+        for (int round = 0; round < rounds;
+             round++) { // in turns, so that a slow spell of the machine meets everyone
             const double own = best_ns(*us, runs, samples);
             our_times.push_back(own);
             for (int i = 0; i < 2; i++) {
@@ -110,8 +119,9 @@ Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options, const s
             }
         }
         for (int i = 0; i < 2; i++) {
-            results.push_back({length, problem.channels, peers[i].first, median(our_times), median(peer_times[i]), median(ratios[i]),
-                               error_of(problem, *us), error_of(problem, *peers[i].second)});
+            results.push_back({length, problem.channels, peers[i].first, median(our_times),
+                               median(peer_times[i]), median(ratios[i]), error_of(problem, *us),
+                               error_of(problem, *peers[i].second)});
             tell(results.back());
         }
     }

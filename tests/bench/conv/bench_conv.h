@@ -1,4 +1,5 @@
-// Long convolution of whole sequences against FFTW: the same right-angle form with its best plan, and the usual real transform of twice the length.
+// Long convolution of whole sequences against FFTW: the same right-angle form with its best plan, and the
+// usual real transform of twice the length.
 #pragma once
 #include "formats/base/expected.h"
 #include <functional>
@@ -23,12 +24,14 @@ struct ConvResult {
     double error = 0, peer_error = 0; // relative L2 against float64 sums
 };
 
-// {"what":"conv-environment","cpu":…,"system":…,"target":…,"fftw":…,"plans":…,"compiler":…,"threads":1}: what the figures depend on.
+// {"what":"conv-environment","cpu":…,"system":…,"target":…,"fftw":…,"plans":…,"compiler":…,"threads":1}: what
+// the figures depend on.
 std::string conv_environment(const ConvOptions &options);
 // One JSON object: {"what":"conv","length":…,"ours_ns":…,"peer":…,"peer_ns":…,"ratio":…,"error":…}
 std::string conv_json(const ConvResult &result);
 
 // Two results a length, told as they come. Runs on the calling thread, which it does not pin.
-Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options, const std::function<void(const ConvResult &)> &tell);
+Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options,
+                                             const std::function<void(const ConvResult &)> &tell);
 
 } // namespace longwave::bench

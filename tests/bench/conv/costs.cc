@@ -1,6 +1,7 @@
-// bench_conv_costs [--target NAME]: measures what the planner's choice rests on and prints schedules/long_conv/costs.json. Pins itself to one processor.
-// Rows have 128 channels, as in a model, so that a transform of a tile of 16 pays for the stride. All figures are ns an output element (one channel, one row),
-// lower quartiles of runs in a loop.
+// bench_conv_costs [--target NAME]: measures what the planner's choice rests on and prints
+// schedules/long_conv/costs.json. Pins itself to one processor. Rows have 128 channels, as in a model, so
+// that a transform of a tile of 16 pays for the stride. All figures are ns an output element (one channel,
+// one row), lower quartiles of runs in a loop.
 #include "schedules/twiddles.h"
 #include "tests/schedules/kernel_call.h"
 #include <algorithm>
@@ -26,8 +27,9 @@ public:
 
     // Throws a text: this is a program for one person at one machine.
     double ns(const std::string &kernel, const std::string &params, int rows, int computed = tile) const {
-        auto kernels = test::load_kernels({fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, channels, params)}, target_,
-                                          test::find_kgen());
+        auto kernels = test::load_kernels(
+            {fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, channels, params)},
+            target_, test::find_kgen());
         if (!kernels) throw std::runtime_error(kernels.status().message());
         test::Kernel &k = kernels->front();
         k.fill_inputs(1);
@@ -57,8 +59,10 @@ Json direct(const Meter &meter) {
     Json table = Json::array();
     for (int rows : {1, 2, 4, 8, 16, 32, 128}) {
         auto at = [&](int taps) {
-            return meter.ns("long_conv_direct", fmt::format(R"("taps":{},"rows":{},"ring":{})", taps, rows, (taps / rows + 2) * rows), rows,
-                            channels);
+            return meter.ns(
+                "long_conv_direct",
+                fmt::format(R"("taps":{},"rows":{},"ring":{})", taps, rows, (taps / rows + 2) * rows), rows,
+                channels);
         };
         const double few = at(32), many = at(256), tap = (many - few) / (256 - 32);
         table.push_back({rows, rounded(std::max(few - 32 * tap, 0.01)), rounded(tap)});
@@ -69,7 +73,9 @@ Json direct(const Meter &meter) {
 Json transform(const Meter &meter) {
     Json table = Json::array();
     for (int length : {4, 16, 64, 160, 256, 1024, 4096, 16384, 65536})
-        table.push_back({length, rounded(meter.ns("long_conv_right_angle", fmt::format(R"("length":{0},"rows":{0})", length), length))});
+        table.push_back(
+            {length, rounded(meter.ns("long_conv_right_angle",
+                                      fmt::format(R"("length":{0},"rows":{0})", length), length))});
     return table;
 }
 
@@ -77,7 +83,10 @@ Json transform(const Meter &meter) {
 Json partitions(const Meter &meter) {
     constexpr int block = 160;
     Json table = Json::array();
-    auto at = [&](int count) { return meter.ns("long_conv_partitioned", fmt::format(R"("block":{},"partitions":{})", block, count), block); };
+    auto at = [&](int count) {
+        return meter.ns("long_conv_partitioned", fmt::format(R"("block":{},"partitions":{})", block, count),
+                        block);
+    };
     const double alone = at(1);
     for (int count : {4, 16, 64, 256, 1024, 4096, 16384})
         table.push_back({2 * 2 * tile * block * 4 * count, rounded((at(count) - alone) / (count - 1))});
@@ -109,7 +118,8 @@ int main(int argc, char **argv) {
     sched_setaffinity(0, sizeof here, &here);
     try {
         const Meter meter(*target);
-        fmt::print("{{\n  \"provenance\": \"bench_conv_costs --target {}, {}, one pinned thread, lower quartiles of 0.2 s each; one table for all "
+        fmt::print("{{\n  \"provenance\": \"bench_conv_costs --target {}, {}, one pinned thread, lower "
+                   "quartiles of 0.2 s each; one table for all "
                    "levels, so that a stream has the "
                    "same algorithms everywhere\",\n",
                    name, machine());

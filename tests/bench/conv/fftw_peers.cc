@@ -1,4 +1,5 @@
-// FFTW as strong as we can make it: measured plans, out of place, aligned, products and weights vectorised by the compiler for this machine.
+// FFTW as strong as we can make it: measured plans, out of place, aligned, products and weights vectorised by
+// the compiler for this machine.
 #include "tests/bench/conv/problem.h"
 #include <cmath>
 #include <complex>
@@ -37,7 +38,8 @@ fftwf_complex *complex_of(const Floats &f) { return reinterpret_cast<fftwf_compl
 
 class Peer : public Contestant {
 public:
-    Peer(const Problem &problem, bool patient) : p_(problem), flags_(patient ? FFTW_PATIENT : FFTW_MEASURE), y_(problem.input.size()) {}
+    Peer(const Problem &problem, bool patient)
+        : p_(problem), flags_(patient ? FFTW_PATIENT : FFTW_MEASURE), y_(problem.input.size()) {}
     ~Peer() override {
         fftwf_destroy_plan(forward_);
         fftwf_destroy_plan(backward_);
@@ -65,12 +67,14 @@ public:
         backward_ = fftwf_plan_dft_1d(n, complex_of(a_), complex_of(b_), FFTW_BACKWARD, flags_);
         for (int i = 0; i < n; i++) {
             const std::complex<double> w = std::polar(1.0, -M_PI * i / (2.0 * n));
-            weights_[2 * i] = static_cast<float>(w.real()), weights_[2 * i + 1] = static_cast<float>(w.imag());
+            weights_[2 * i] = static_cast<float>(w.real()),
+                         weights_[2 * i + 1] = static_cast<float>(w.imag());
         }
         for (int c = 0; c < p_.channels; c++) {
             weight(a_.get(), &p_.taps[size_t(c) * size_t(n)], weights_.get(), n);
             fftwf_execute(forward_);
-            for (int i = 0; i < 2 * n; i++) spectra_[size_t(c) * 2 * size_t(n) + size_t(i)] = b_[i] / static_cast<float>(n);
+            for (int i = 0; i < 2 * n; i++)
+                spectra_[size_t(c) * 2 * size_t(n) + size_t(i)] = b_[i] / static_cast<float>(n);
         }
     }
     void run() override {
@@ -101,7 +105,8 @@ public:
         for (int c = 0; c < p_.channels; c++) {
             load(&p_.taps[size_t(c) * size_t(n)]);
             fftwf_execute(forward_);
-            for (size_t i = 0; i < line_; i++) spectra_[size_t(c) * line_ + i] = a_[i] / static_cast<float>(2 * n);
+            for (size_t i = 0; i < line_; i++)
+                spectra_[size_t(c) * line_ + i] = a_[i] / static_cast<float>(2 * n);
         }
     }
     void run() override {
@@ -127,8 +132,12 @@ private:
 
 } // namespace
 
-std::unique_ptr<Contestant> fftw_right_angle(const Problem &problem, bool patient) { return std::make_unique<RightAnglePeer>(problem, patient); }
-std::unique_ptr<Contestant> fftw_rfft(const Problem &problem, bool patient) { return std::make_unique<RealPeer>(problem, patient); }
+std::unique_ptr<Contestant> fftw_right_angle(const Problem &problem, bool patient) {
+    return std::make_unique<RightAnglePeer>(problem, patient);
+}
+std::unique_ptr<Contestant> fftw_rfft(const Problem &problem, bool patient) {
+    return std::make_unique<RealPeer>(problem, patient);
+}
 std::string fftw_version() { return fftwf_version; }
 
 } // namespace longwave::bench

@@ -1,4 +1,5 @@
-// bench_conv: our long convolutions against FFTW's, JSON lines on standard output. `longwave bench conv` starts it. Pins itself to the processor it is on.
+// bench_conv: our long convolutions against FFTW's, JSON lines on standard output. `longwave bench conv`
+// starts it. Pins itself to the processor it is on.
 #include "tests/bench/conv/bench_conv.h"
 #include "tools/cli/command_line.h"
 #include <cstdio>
@@ -11,15 +12,21 @@ int main(int argc, char **argv) {
     std::string peer;
     double limit = 0;
     bool json = true;
-    cli::CommandLine program("Our long convolutions against FFTW's, one pinned thread; one JSON object a line", "longwave bench conv");
+    cli::CommandLine program(
+        "Our long convolutions against FFTW's, one pinned thread; one JSON object a line",
+        "longwave bench conv");
     program.add_option("--against", peer, "The peer")->check(cli::one_of({"fftw"}))->default_str("fftw");
     program.add_option("--lengths", options.lengths, "Lengths of sequence and kernel")
         ->delimiter(',')
         ->check(cli::range(4, 1 << 20))
         ->capture_default_str();
-    program.add_option("--seconds", options.seconds, "For each length")->check(cli::range(0.1, 3600.0))->capture_default_str();
-    program.add_option("--target", options.target, "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this processor runs)");
-    program.add_flag("--patient", options.patient, "FFTW plans with PATIENT (minutes at the largest length) instead of MEASURE");
+    program.add_option("--seconds", options.seconds, "For each length")
+        ->check(cli::range(0.1, 3600.0))
+        ->capture_default_str();
+    program.add_option("--target", options.target,
+                       "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this processor runs)");
+    program.add_flag("--patient", options.patient,
+                     "FFTW plans with PATIENT (minutes at the largest length) instead of MEASURE");
     program.add_option("--limit", limit, "Exit 1 when a ratio against the right-angle form is above this");
     program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
@@ -36,6 +43,7 @@ int main(int argc, char **argv) {
     if (!results) return fprintf(stderr, "error: bench conv: %s\n", results.status().message().c_str()), 4;
     for (const auto &r : *results)
         if (limit > 0 && r.peer == "fftw-right-angle" && r.ratio > limit)
-            return fprintf(stderr, "error: bench conv: length %d is above the limit %.2f\n", r.length, limit), 1;
+            return fprintf(stderr, "error: bench conv: length %d is above the limit %.2f\n", r.length, limit),
+                   1;
     return 0;
 }

@@ -20,7 +20,9 @@ struct Fixture {
     }
 };
 
-bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string &text, const std::string &part) {
+    return text.find(part) != std::string::npos;
+}
 
 } // namespace
 
@@ -50,14 +52,19 @@ TEST_CASE_FIXTURE(Fixture, "builder: an unknown attribute is refused") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "builder: an attribute of the wrong kind is refused") {
-    CHECK(contains(refused("linear", {x, w}, {{"bias", 0.0}}).message(), "attribute bias expected an integer, found a number"));
-    CHECK(contains(refused("linear", {x, w}, {{"bias", "no"}}).message(), "attribute bias expected an integer, found a text"));
-    CHECK(contains(refused("rms_norm", {x, w}, {{"eps", int64_t{1}}}).message(), "attribute eps expected a number, found an integer"));
-    CHECK(contains(refused("mean", {x}, {{"mode", int64_t{1}}}).message(), "attribute mode expected a text, found an integer"));
+    CHECK(contains(refused("linear", {x, w}, {{"bias", 0.0}}).message(),
+                   "attribute bias expected an integer, found a number"));
+    CHECK(contains(refused("linear", {x, w}, {{"bias", "no"}}).message(),
+                   "attribute bias expected an integer, found a text"));
+    CHECK(contains(refused("rms_norm", {x, w}, {{"eps", int64_t{1}}}).message(),
+                   "attribute eps expected a number, found an integer"));
+    CHECK(contains(refused("mean", {x}, {{"mode", int64_t{1}}}).message(),
+                   "attribute mode expected a text, found an integer"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "builder: a number that is not finite is refused") {
-    CHECK(contains(refused("log", {x}, {{"offset", std::nan("")}}).message(), "attribute offset expected a finite number"));
+    CHECK(contains(refused("log", {x}, {{"offset", std::nan("")}}).message(),
+                   "attribute offset expected a finite number"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "builder: shapes that do not fit are refused with expected and found") {
@@ -69,8 +76,11 @@ TEST_CASE_FIXTURE(Fixture, "builder: shapes that do not fit are refused with exp
 
 TEST_CASE_FIXTURE(Fixture, "builder: clocks that do not fit are refused") {
     const ValueId kernel = builder.constant("k", {4, 4, 2, 1}, std::vector<double>(32));
-    const Attributes halving{
-        {"stride_t", int64_t{2}}, {"stride_f", int64_t{1}}, {"groups", int64_t{1}}, {"bias", int64_t{0}}, {"frequency", int64_t{0}}};
+    const Attributes halving{{"stride_t", int64_t{2}},
+                             {"stride_f", int64_t{1}},
+                             {"groups", int64_t{1}},
+                             {"bias", int64_t{0}},
+                             {"frequency", int64_t{0}}};
     const auto slow = builder.node("conv2d", {x, kernel}, halving, "stem");
     REQUIRE(slow);
     const Status status = refused("add", {x, *slow}, {});
@@ -136,7 +146,8 @@ TEST_CASE("rewriter: what nothing reads any more is dropped") {
 TEST_CASE("rewriter: a failure of the rewrite is the failure of the run") {
     const Graph graph = graph_of("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x)\noutput \"y\" %y");
     Rewriter rewriter(graph);
-    const auto out = rewriter.run([](Rewriter &, const Node &) -> Expected<ValueId> { return Status::input("no"); });
+    const auto out =
+        rewriter.run([](Rewriter &, const Node &) -> Expected<ValueId> { return Status::input("no"); });
     REQUIRE(!out);
     CHECK(out.status().message() == "no");
 }
@@ -153,7 +164,8 @@ TEST_CASE("drop_unused: inputs stay, for they are the model's interface") {
 }
 
 TEST_CASE("copy_into: stops at mapped values and refuses to go past an input") {
-    const Graph graph = graph_of("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x)\n%z = gelu(%y)\noutput \"z\" %z");
+    const Graph graph =
+        graph_of("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x)\n%z = gelu(%y)\noutput \"z\" %z");
     Builder to("copy");
     std::map<ValueId, ValueId> mapped{{1, to.input({.name = "y"}, graph.type(1))}};
     const auto copy = copy_into(to, graph, 2, mapped);

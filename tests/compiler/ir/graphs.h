@@ -42,7 +42,8 @@ inline Array run(const Graph &graph, const Array &x, size_t length = 0) {
     return std::move((*out)[0]);
 }
 
-inline void check_close(const std::vector<double> &found, const std::vector<double> &expected, double limit = 1e-12) {
+inline void check_close(const std::vector<double> &found, const std::vector<double> &expected,
+                        double limit = 1e-12) {
     REQUIRE(found.size() == expected.size());
     for (size_t i = 0; i < found.size(); ++i) {
         INFO("element " << i << ": found " << found[i] << ", expected " << expected[i]);

@@ -53,32 +53,37 @@ TEST_CASE("text: every kind of attribute reads back as it was") {
 }
 
 TEST_CASE("text: weights come from the table, others are zeros") {
-    const std::string text =
-        "%x = input \"x\" features : f32[2] @1/1\n%w = const \"w\" : [2]\n%b = const \"b\" : [2]\n%y = affine(%x, %w, %b)\noutput \"y\" %y";
+    const std::string text = "%x = input \"x\" features : f32[2] @1/1\n%w = const \"w\" : [2]\n%b = const "
+                             "\"b\" : [2]\n%y = affine(%x, %w, %b)\noutput \"y\" %y";
     const Graph graph = graph_of(text, {{"w", {3, 4}}});
     CHECK(graph.constants[0].data == std::vector<double>{3, 4});
     CHECK(graph.constants[1].data == std::vector<double>{0, 0});
 }
 
 TEST_CASE("text: comments and blank lines say nothing") {
-    const Graph graph =
-        graph_of("; a graph\n\n%x = input \"x\" features : f32[2] @1/1 ; the input\n  ; more\n%y = relu(%x) ; layered?\noutput \"y\" %y ; done");
+    const Graph graph = graph_of("; a graph\n\n%x = input \"x\" features : f32[2] @1/1 ; the input\n  ; "
+                                 "more\n%y = relu(%x) ; layered?\noutput \"y\" %y ; done");
     CHECK(graph.nodes[0].layer == "");
 }
 
 TEST_CASE("text: errors name line and column") {
-    CHECK(refusal("graph \"g\"\n  %0 = input \"x\" sounds : f32[1] @1/1") == "line 2, column 18: expected audio, features or tokens, found sounds");
-    CHECK(refusal("nodes") == "line 1, column 1: expected graph, output, certificate or a value, found nodes");
-    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1 %") == "line 1, column 36: expected the end of the line");
+    CHECK(refusal("graph \"g\"\n  %0 = input \"x\" sounds : f32[1] @1/1") ==
+          "line 2, column 18: expected audio, features or tokens, found sounds");
+    CHECK(refusal("nodes") ==
+          "line 1, column 1: expected graph, output, certificate or a value, found nodes");
+    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1 %") ==
+          "line 1, column 36: expected the end of the line");
     CHECK(refusal("output \"y\" %7") == "line 1, column 13: %7 is not known here");
 }
 
 TEST_CASE("text: a written type must be the inferred one") {
-    const std::string message = refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[5] @1/1 causal");
+    const std::string message =
+        refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[5] @1/1 causal");
     CHECK(message == "line 2, column 6: expected f32[4] @1/1 causal, found f32[5] @1/1 causal");
-    CHECK(refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[4] @1/1 noncausal").find("found f32[4] @1/1 noncausal") !=
-          std::string::npos);
-    CHECK(refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[4] @1/2").find("found f32[4] @1/2 causal") != std::string::npos);
+    CHECK(refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[4] @1/1 noncausal")
+              .find("found f32[4] @1/1 noncausal") != std::string::npos);
+    CHECK(refusal("%x = input \"x\" features : f32[4] @1/1\n%y = relu(%x) : f32[4] @1/2")
+              .find("found f32[4] @1/2 causal") != std::string::npos);
 }
 
 TEST_CASE("text: an op's refusal is the parser's, with the place") {
@@ -97,24 +102,29 @@ TEST_CASE("text: malformed pieces are refused") {
     CHECK(refusal("%0 = const \"k\" : [-4]").find("expected an extent") != std::string::npos);
     CHECK(refusal("%0 = const \"k\" : [99999999999]").find("expected an extent") != std::string::npos);
     CHECK(refusal("%0 = const \"k\" : [4000000000,4000000000]").find("too large") != std::string::npos);
-    CHECK(refusal("%0 = const \"k\" : [4]\n%0 = const \"k\" : [4]").find("is there already") != std::string::npos);
+    CHECK(refusal("%0 = const \"k\" : [4]\n%0 = const \"k\" : [4]").find("is there already") !=
+          std::string::npos);
     CHECK(refusal("%0 = input \"x\" audio : f64[1] @1/1").find("expected f32") != std::string::npos);
     CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/0").find("a clock over zero") != std::string::npos);
     CHECK(refusal("%0 = input \"x\" audio : f32[1] @1").find("expected /") != std::string::npos);
     CHECK(refusal("%0 = relu(%0)").find("%0 is not known here") != std::string::npos);
-    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset=1.0, offset=2.0}").find("is there already") != std::string::npos);
-    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset}").find("expected =") != std::string::npos);
-    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset=}").find("expected an integer, a number or a text") !=
+    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset=1.0, offset=2.0}")
+              .find("is there already") != std::string::npos);
+    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset}").find("expected =") !=
           std::string::npos);
+    CHECK(refusal("%0 = input \"x\" audio : f32[1] @1/1\n%1 = log(%0) {offset=}")
+              .find("expected an integer, a number or a text") != std::string::npos);
     CHECK(refusal("certificate \"a\" \"b\" \"c\"").find("expected an error") != std::string::npos);
 }
 
 TEST_CASE("text: a weight of another size is refused") {
-    CHECK(refusal("%0 = const \"k\" : [4]", {{"k", {1, 2, 3}}}).find("\"k\" expected 4 elements, found 3") != std::string::npos);
+    CHECK(refusal("%0 = const \"k\" : [4]", {{"k", {1, 2, 3}}}).find("\"k\" expected 4 elements, found 3") !=
+          std::string::npos);
 }
 
 TEST_CASE("text: a cut text never reads past its end") {
-    const std::string text = "graph \"g\\x41\"\n%0 = input \"x\" audio rate=16000 : f32[1] @1/1 causal delay=2\n%1 = log(%0) {offset=1.5} : f32[1] "
+    const std::string text = "graph \"g\\x41\"\n%0 = input \"x\" audio rate=16000 : f32[1] @1/1 causal "
+                             "delay=2\n%1 = log(%0) {offset=1.5} : f32[1] "
                              "@1/1 causal delay=2   ; layer \"a\"\n"
                              "output \"y\" %1\ncertificate \"a\" \"b\" \"c\" 1e-5\n";
     for (size_t n = 0; n < text.size(); ++n) (void)parse(text.substr(0, n));
@@ -122,8 +132,11 @@ TEST_CASE("text: a cut text never reads past its end") {
 }
 
 TEST_CASE("text: a line of text does not make gigabytes of zeros") {
-    CHECK(refusal("%0 = const \"k\" : [65536,4096]").find("\"k\" is too large to be made of zeros") != std::string::npos);
+    CHECK(refusal("%0 = const \"k\" : [65536,4096]").find("\"k\" is too large to be made of zeros") !=
+          std::string::npos);
     std::string many;
-    for (int i = 0; i < 20; ++i) many += "%" + std::to_string(i) + " = const \"k" + std::to_string(i) + "\" : [1048576]\n";
-    CHECK(refusal(many).find("\"k16\" is too large to be made of zeros") != std::string::npos); // they count together
+    for (int i = 0; i < 20; ++i)
+        many += "%" + std::to_string(i) + " = const \"k" + std::to_string(i) + "\" : [1048576]\n";
+    CHECK(refusal(many).find("\"k16\" is too large to be made of zeros") !=
+          std::string::npos); // they count together
 }

@@ -32,7 +32,8 @@ template <class Break> void check_broken(const std::string &expected, Break &&ma
 TEST_CASE("verify: a sound graph passes") { CHECK(verify(sound())); }
 
 TEST_CASE("verify: a node that reads a later value is found") {
-    check_broken("node 0 (linear, layer head): reads %3, which is computed later", [](Graph &g) { g.nodes[0].inputs[0] = 3; });
+    check_broken("node 0 (linear, layer head): reads %3, which is computed later",
+                 [](Graph &g) { g.nodes[0].inputs[0] = 3; });
     check_broken("node 1 (relu, layer head): reads %3", [](Graph &g) { g.nodes[1].inputs[0] = 3; });
 }
 
@@ -48,7 +49,8 @@ TEST_CASE("verify: a value has one producer") {
     check_broken("two values name one producer", [](Graph &g) { g.values[3].index = 0; });
     check_broken("%2 is not its output", [](Graph &g) { g.nodes[1].output = 2; });
     check_broken("%1 is not its value", [](Graph &g) { g.inputs[0].value = 1; });
-    check_broken("expected one producer each: 4 producers, 5 values", [](Graph &g) { g.values.push_back(g.values[3]); });
+    check_broken("expected one producer each: 4 producers, 5 values",
+                 [](Graph &g) { g.values.push_back(g.values[3]); });
 }
 
 TEST_CASE("verify: types are what the ops infer") {
@@ -60,7 +62,8 @@ TEST_CASE("verify: types are what the ops infer") {
 }
 
 TEST_CASE("verify: ops and attributes are known") {
-    static const OpDef stray{.name = "relu", .attributes = {}, .infer = nullptr, .stream = nullptr, .reference = nullptr};
+    static const OpDef stray{
+        .name = "relu", .attributes = {}, .infer = nullptr, .stream = nullptr, .reference = nullptr};
     check_broken("its op is not in the table", [](Graph &g) { g.nodes[1].op = nullptr; });
     check_broken("its op is not in the table", [](Graph &g) { g.nodes[1].op = &stray; });
     check_broken("attribute bias is missing", [](Graph &g) { g.nodes[0].attributes.clear(); });
@@ -69,7 +72,8 @@ TEST_CASE("verify: ops and attributes are known") {
 
 TEST_CASE("verify: constants hold as many numbers as their shape") {
     check_broken("constant \"w\": has no data", [](Graph &g) { g.constants[0].data = {}; });
-    check_broken("constant \"w\": expected 12 elements, found 3", [](Graph &g) { g.constants[0].data = std::vector<double>(3); });
+    check_broken("constant \"w\": expected 12 elements, found 3",
+                 [](Graph &g) { g.constants[0].data = std::vector<double>(3); });
     check_broken("expected float32 without a time axis", [](Graph &g) { g.values[1].type.clock = {1, 1}; });
 }
 

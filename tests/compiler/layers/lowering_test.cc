@@ -11,7 +11,8 @@ using namespace longwave::tests;
 
 namespace {
 
-void becomes(const std::string &input, const std::string &layers, Weights weights, const std::string &expected) {
+void becomes(const std::string &input, const std::string &layers, Weights weights,
+             const std::string &expected) {
     auto graph = lowered(input, layers, std::move(weights));
     REQUIRE_MESSAGE(graph, graph.status().message());
     CHECK("\n" + ir::print(*graph) == expected);
@@ -31,7 +32,8 @@ const ir::Numbers &constant(const ir::Graph &graph, const std::string &key) {
 } // namespace
 
 TEST_CASE("lower: log_mel becomes frames, spectrum, mel matrix, logarithm and normalisation") {
-    becomes("audio 16000", R"([{"type": "log_mel", "name": "fe", "window": 4, "hop": 2, "n_fft": 8, "bands": 3}])",
+    becomes("audio 16000",
+            R"([{"type": "log_mel", "name": "fe", "window": 4, "hop": 2, "n_fft": 8, "bands": 3}])",
             weights_of({{"fe.window", {4}}, {"fe.mel", {5, 3}}, {"fe.mean", {3}}, {"fe.scale", {3}}}),
             R"(
 graph "tiny"
@@ -49,7 +51,8 @@ output "y" %9
 )");
 }
 
-TEST_CASE("lower: conv2d keeps frequency and channel apart until flatten, and batch norms there count channels") {
+TEST_CASE(
+    "lower: conv2d keeps frequency and channel apart until flatten, and batch norms there count channels") {
     becomes("features 10",
             R"([{"type": "conv2d", "name": "a", "out_channels": 4, "kernel": [4, 5], "stride": [2, 2]},
              {"type": "batch_norm", "name": "bn"},
@@ -96,11 +99,12 @@ output "y" %18
 }
 
 TEST_CASE("lower: a convolution after one that left a single frequency reads its channels, not frequencies") {
-    becomes("features 2",
-            R"([{"type": "conv2d", "name": "a", "out_channels": 4, "kernel": [1, 1], "stride": [1, 2], "bias": false},
+    becomes(
+        "features 2",
+        R"([{"type": "conv2d", "name": "a", "out_channels": 4, "kernel": [1, 1], "stride": [1, 2], "bias": false},
              {"type": "conv2d", "name": "b", "out_channels": 3, "kernel": [2, 1], "bias": false}])",
-            weights_of({{"a.weight", {4, 1, 1, 1}}, {"b.weight", {3, 4, 2, 1}}}),
-            R"(
+        weights_of({{"a.weight", {4, 1, 1, 1}}, {"b.weight", {3, 4, 2, 1}}}),
+        R"(
 graph "tiny"
 %0 = input "x" features : f32[2] @1/1 causal
 %1 = const "a.weight" : [4,1,1,1]
@@ -112,7 +116,8 @@ output "y" %4
 }
 
 TEST_CASE("lower: conv1d is a convolution over one frequency") {
-    becomes("features 6", R"([{"type": "conv1d", "name": "c", "out_channels": 6, "kernel": 3, "stride": 2, "groups": 6}])",
+    becomes("features 6",
+            R"([{"type": "conv1d", "name": "c", "out_channels": 6, "kernel": 3, "stride": 2, "groups": 6}])",
             weights_of({{"c.weight", {6, 1, 3}}, {"c.bias", {6}}}),
             R"(
 graph "tiny"
@@ -124,7 +129,8 @@ output "y" %3
 )");
 }
 
-TEST_CASE("lower: norms become the op of their name; the scalars of transposed_layer_norm may be 0-dimensional") {
+TEST_CASE(
+    "lower: norms become the op of their name; the scalars of transposed_layer_norm may be 0-dimensional") {
     becomes("features 6",
             R"([{"type": "layer_norm", "name": "l"},
              {"type": "transposed_layer_norm", "name": "t"},
@@ -287,8 +293,12 @@ namespace {
 
 // An sgconv layer "c" on 4 features: C' rows, kernel_dim 2, `scales` lists.
 Shapes sgconv_shapes(uint64_t copies, uint64_t rows, uint64_t scales) {
-    Shapes shapes = {{"c.D", {copies, 4}}, {"c.kernel_norm", {rows, 4, 1}}, {"c.kernel_norm_initialized", {}}, {"c.multiplier", {1, 4, 1}}};
-    for (uint64_t i = 0; i < scales; ++i) shapes.push_back({"c.kernel_list." + std::to_string(i), {rows, 4, 2}});
+    Shapes shapes = {{"c.D", {copies, 4}},
+                     {"c.kernel_norm", {rows, 4, 1}},
+                     {"c.kernel_norm_initialized", {}},
+                     {"c.multiplier", {1, 4, 1}}};
+    for (uint64_t i = 0; i < scales; ++i)
+        shapes.push_back({"c.kernel_list." + std::to_string(i), {rows, 4, 2}});
     return shapes;
 }
 
@@ -296,8 +306,10 @@ Shapes sgconv_shapes(uint64_t copies, uint64_t rows, uint64_t scales) {
 
 TEST_CASE("lower: sgconv with everything on, two copies and both directions") {
     Shapes shapes = sgconv_shapes(2, 4, 3);
-    shapes.insert(shapes.end(),
-                  {{"c.output_linear.0.weight", {8, 8}}, {"c.output_linear.0.bias", {8}}, {"c.norm.norm.weight", {8}}, {"c.norm.norm.bias", {8}}});
+    shapes.insert(shapes.end(), {{"c.output_linear.0.weight", {8, 8}},
+                                 {"c.output_linear.0.bias", {8}},
+                                 {"c.norm.norm.weight", {8}},
+                                 {"c.norm.norm.bias", {8}}});
     becomes(
         "features 4",
         R"([{"type": "sgconv", "name": "c", "kernel_dim": 2, "l_max": 7, "channels": 2, "bidirectional": true, "layer_norm": true, "postact": "glu"}])",
@@ -345,7 +357,8 @@ graph "tiny"
 %8 = long_conv(%0, %6, %7) {channels=1, two_sided=0} : f32[4] @1/1 causal   ; layer c
 output "y" %8
 )");
-    // All weights are one, so tap p of channel h is (p + 1)^-decay_h, p = 0 … 3: over all K taps, whatever the resolution.
+    // All weights are one, so tap p of channel h is (p + 1)^-decay_h, p = 0 … 3: over all K taps, whatever
+    // the resolution.
     auto graph = lowered("features 4", layers, weights);
     REQUIRE(graph);
     const auto &norm = constant(*graph, "c.kernel_norm.computed");
@@ -357,8 +370,13 @@ output "y" %8
 
 TEST_CASE("lower: the extra norm of sgconv is told by its keys") {
     Shapes shapes = sgconv_shapes(1, 1, 2);
-    shapes.insert(shapes.end(), {{"c.output_linear.weight", {4, 4}}, {"c.output_linear.bias", {4}}, {"c.norm.norm.m", {1}}, {"c.norm.norm.s", {1}}});
-    auto graph = lowered("features 4", R"([{"type": "sgconv", "name": "c", "kernel_dim": 2, "l_max": 4, "layer_norm": true}])", weights_of(shapes));
+    shapes.insert(shapes.end(), {{"c.output_linear.weight", {4, 4}},
+                                 {"c.output_linear.bias", {4}},
+                                 {"c.norm.norm.m", {1}},
+                                 {"c.norm.norm.s", {1}}});
+    auto graph = lowered(
+        "features 4", R"([{"type": "sgconv", "name": "c", "kernel_dim": 2, "l_max": 4, "layer_norm": true}])",
+        weights_of(shapes));
     REQUIRE_MESSAGE(graph, graph.status().message());
     std::string ops;
     for (const auto &node : graph->nodes) ops += std::string(node.op->name) + " ";
@@ -368,8 +386,12 @@ TEST_CASE("lower: the extra norm of sgconv is told by its keys") {
 TEST_CASE("lower: the activations of sgconv are the ops they name") {
     auto ops_of = [](const std::string &options, const std::string &projection) {
         Shapes shapes = sgconv_shapes(1, 1, 2);
-        shapes.insert(shapes.end(), {{"c." + projection + "weight", {4, 4}}, {"c." + projection + "bias", {4}}});
-        auto graph = lowered("features 4", R"([{"type": "sgconv", "name": "c", "kernel_dim": 2, "l_max": 4, )" + options + "}]", weights_of(shapes));
+        shapes.insert(shapes.end(),
+                      {{"c." + projection + "weight", {4, 4}}, {"c." + projection + "bias", {4}}});
+        auto graph =
+            lowered("features 4",
+                    R"([{"type": "sgconv", "name": "c", "kernel_dim": 2, "l_max": 4, )" + options + "}]",
+                    weights_of(shapes));
         REQUIRE_MESSAGE(graph, graph.status().message());
         std::string ops;
         for (const auto &node : graph->nodes) ops += std::string(node.op->name) + " ";
@@ -378,14 +400,17 @@ TEST_CASE("lower: the activations of sgconv are the ops they name") {
     CHECK(ops_of(R"("activation": "relu")", "output_linear.") == "sgconv_kernel long_conv relu linear ");
     CHECK(ops_of(R"("activation": "identity")", "output_linear.") == "sgconv_kernel long_conv linear ");
     CHECK(ops_of(R"("postact": "silu")", "output_linear.0.") == "sgconv_kernel long_conv gelu linear silu ");
-    CHECK(ops_of(R"("activation": "tanh", "postact": "identity")", "output_linear.0.") == "sgconv_kernel long_conv tanh linear ");
+    CHECK(ops_of(R"("activation": "tanh", "postact": "identity")", "output_linear.0.") ==
+          "sgconv_kernel long_conv tanh linear ");
 }
 
 TEST_CASE("lower: the number of scales follows from l_max as in the official code") {
     auto scales = [](uint32_t l_max, uint32_t kernel_dim, uint32_t init_scale, uint64_t count) {
         Shapes shapes = sgconv_shapes(1, 1, 0);
-        for (uint64_t i = 0; i < count; ++i) shapes.push_back({"c.kernel_list." + std::to_string(i), {1, 4, kernel_dim}});
-        const nlohmann::json layer = {{"type", "sgconv"},         {"name", "c"},   {"kernel_dim", kernel_dim}, {"l_max", l_max},
+        for (uint64_t i = 0; i < count; ++i)
+            shapes.push_back({"c.kernel_list." + std::to_string(i), {1, 4, kernel_dim}});
+        const nlohmann::json layer = {{"type", "sgconv"},         {"name", "c"},
+                                      {"kernel_dim", kernel_dim}, {"l_max", l_max},
                                       {"init_scale", init_scale}, {"linear", true}};
         return lowered("features 4", nlohmann::json::array({layer}).dump(), weights_of(shapes));
     };
@@ -404,30 +429,40 @@ TEST_CASE("lower: weights are rearranged where an op wants another order") {
     weights["fe.mel"] = {{2, 3}, {0, 1, 2, 3, 4, 5}}; // (bins, bands)
     weights["fe.mean"].data = {1, 2, 3};
     weights["fe.scale"].data = {4, 5, 6};
-    auto graph = lowered("audio 8000", R"([{"type": "log_mel", "name": "fe", "window": 2, "hop": 1, "n_fft": 2, "bands": 3}])", weights);
+    auto graph = lowered(
+        "audio 8000", R"([{"type": "log_mel", "name": "fe", "window": 2, "hop": 1, "n_fft": 2, "bands": 3}])",
+        weights);
     REQUIRE_MESSAGE(graph, graph.status().message());
     CHECK(constant(*graph, "fe.mel.rows") == std::vector<double>{0, 3, 1, 4, 2, 5});
-    CHECK(constant(*graph, "fe.mean.shift") == std::vector<double>{-4, -10, -18}); // (x − mean)·scale = x·scale − mean·scale
+    CHECK(constant(*graph, "fe.mean.shift") ==
+          std::vector<double>{-4, -10, -18}); // (x − mean)·scale = x·scale − mean·scale
 
     weights = {{"b.0.conv.weight", {{2, 1, 3}, {1, 2, 3, 4, 5, 6}}}};
-    graph = lowered("features 2",
-                    R"([{"type": "branches", "name": "b", "branches": [{"kind": "conv1d", "kernel": 3, "dilation": 3, "bias": false}]}])", weights);
+    graph = lowered(
+        "features 2",
+        R"([{"type": "branches", "name": "b", "branches": [{"kind": "conv1d", "kernel": 3, "dilation": 3, "bias": false}]}])",
+        weights);
     REQUIRE_MESSAGE(graph, graph.status().message());
-    CHECK(constant(*graph, "b.0.conv.weight.dilated") == std::vector<double>{1, 0, 0, 2, 0, 0, 3, 4, 0, 0, 5, 0, 0, 6});
+    CHECK(constant(*graph, "b.0.conv.weight.dilated") ==
+          std::vector<double>{1, 0, 0, 2, 0, 0, 3, 4, 0, 0, 5, 0, 0, 6});
 }
 
 TEST_CASE("lower: outputs may come from any layer, an inner one or an input") {
     using nlohmann::json;
-    const json model = {{"format", "longwave-model"},
-                        {"version", 1},
-                        {"name", "m"},
-                        {"inputs", {{{"name", "x"}, {"kind", "features"}, {"width", 4}}}},
-                        {"layers",
-                         {{{"type", "residual"},
-                           {"name", "b"},
-                           {"norm", nullptr},
-                           {"layers", {{{"type", "relu"}, {"name", "r"}}, {{"type", "gelu"}, {"name", "g"}}}}}}},
-                        {"outputs", {{{"name", "inner"}, {"from", "b/r"}}, {{"name", "in"}, {"from", "x"}}, {{"name", "same"}, {"from", "b/r"}}}}};
+    const json model = {
+        {"format", "longwave-model"},
+        {"version", 1},
+        {"name", "m"},
+        {"inputs", {{{"name", "x"}, {"kind", "features"}, {"width", 4}}}},
+        {"layers",
+         {{{"type", "residual"},
+           {"name", "b"},
+           {"norm", nullptr},
+           {"layers", {{{"type", "relu"}, {"name", "r"}}, {{"type", "gelu"}, {"name", "g"}}}}}}},
+        {"outputs",
+         {{{"name", "inner"}, {"from", "b/r"}},
+          {{"name", "in"}, {"from", "x"}},
+          {{"name", "same"}, {"from", "b/r"}}}}};
     auto package = package::parse(model.dump(), {});
     REQUIRE_MESSAGE(package, package.status().message());
     auto graph = compiler::lower(*package);
@@ -443,7 +478,8 @@ output "same" %1
 
 TEST_CASE("lower: the hand-written example packages are read and lowered") {
     for (const char *name : {"tiny", "pair"}) {
-        auto package = package::read(std::string("examples/packages/") + name); // tests run at the root of the tree
+        auto package =
+            package::read(std::string("examples/packages/") + name); // tests run at the root of the tree
         REQUIRE_MESSAGE(package, package.status().message());
         CHECK(package->unused.empty());
         auto graph = compiler::lower(*package);

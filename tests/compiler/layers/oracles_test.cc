@@ -10,23 +10,28 @@ using namespace longwave;
 
 namespace {
 
-// The oracles are float32 roundings of float64 results (6e-8 of the peak at most), and so are the weights of both sides; what remains is the order of
-// float64 sums. 1e-6 leaves room for that and is below what any wrong norm, eps, lag or scale does (more than 1e-5).
+// The oracles are float32 roundings of float64 results (6e-8 of the peak at most), and so are the weights of
+// both sides; what remains is the order of float64 sums. 1e-6 leaves room for that and is below what any
+// wrong norm, eps, lag or scale does (more than 1e-5).
 constexpr double limit = 1e-6;
 
-// The official padded form: positions behind the length enter convolutions, pooling stops at the length. Every clock of these models is the input's.
+// The official padded form: positions behind the length enter convolutions, pooling stops at the length.
+// Every clock of these models is the input's.
 std::vector<ir::Array> evaluate_padded(const ir::Graph &graph, const oracles::Run &run) {
     std::vector<ir::Array> values(graph.values.size());
     std::vector<size_t> lengths(graph.values.size());
     for (size_t i = 0; i < run.inputs.size(); ++i) {
         for (const auto &input : graph.inputs) {
             if (input.name != run.inputs[i].name) continue;
-            values[input.value] = {run.inputs[i].rows, run.inputs[i].width, {run.inputs[i].data.begin(), run.inputs[i].data.end()}};
+            values[input.value] = {run.inputs[i].rows,
+                                   run.inputs[i].width,
+                                   {run.inputs[i].data.begin(), run.inputs[i].data.end()}};
             lengths[input.value] = run.lengths[i];
         }
     }
     for (ir::ValueId id = 0; id < values.size(); ++id)
-        if (const ir::Constant *constant = graph.constant(id)) values[id] = {1, constant->data.size(), constant->data.to_vector()};
+        if (const ir::Constant *constant = graph.constant(id))
+            values[id] = {1, constant->data.size(), constant->data.to_vector()};
     for (const auto &node : graph.nodes) {
         std::vector<ir::Operand> inputs;
         size_t rows = 1;
@@ -47,12 +52,15 @@ double error_of(const ir::Array &found, const oracles::Expectation &expected) {
     REQUIRE(found.width == want.width);
     REQUIRE(found.rows == want.rows - skip);
     double worst = 0;
-    for (size_t i = 0; i < found.data.size(); ++i) worst = std::max(worst, std::abs(found.data[i] - double{want.data[skip * want.width + i]}));
+    for (size_t i = 0; i < found.data.size(); ++i)
+        worst = std::max(worst, std::abs(found.data[i] - double{want.data[skip * want.width + i]}));
     return worst / expected.peak;
 }
 
-// The taps against ref.k (cut or padded to the sequence) or, where sequences are shorter than the kernel, ref.k_full as far as taps go.
-void check_kernel(const ir::Graph &graph, const oracles::Case &fixture, const std::vector<ir::Array> &values) {
+// The taps against ref.k (cut or padded to the sequence) or, where sequences are shorter than the kernel,
+// ref.k_full as far as taps go.
+void check_kernel(const ir::Graph &graph, const oracles::Case &fixture,
+                  const std::vector<ir::Array> &values) {
     for (const auto &node : graph.nodes) {
         if (std::string(node.op->name) != "sgconv_kernel") continue;
         const auto &dims = graph.type(node.output).dims;
@@ -67,7 +75,9 @@ void check_kernel(const ir::Graph &graph, const oracles::Case &fixture, const st
                     const double want = reference->second.data[r * shape[2] + j];
                     peak = std::max(peak, std::abs(want));
                     if (j >= dims[2] && std::string(key) == "k_full") continue; // taps stop at l_max
-                    worst = std::max(worst, std::abs((j < dims[2] ? values[node.output].data[r * dims[2] + j] : 0) - want));
+                    worst = std::max(
+                        worst,
+                        std::abs((j < dims[2] ? values[node.output].data[r * dims[2] + j] : 0) - want));
                 }
             CAPTURE(key);
             CHECK(worst / peak < limit);
@@ -120,7 +130,10 @@ TEST_CASE("a window as long as the sequence gives the published running mean at 
         auto model = nlohmann::json::parse(fixture->model_json);
         for (auto &layer : model["layers"])
             if (layer["type"] == "mean")
-                layer = {{"type", "mean_window"}, {"name", layer["name"]}, {"input", layer["input"]}, {"frames", fixture->positions}};
+                layer = {{"type", "mean_window"},
+                         {"name", layer["name"]},
+                         {"input", layer["input"]},
+                         {"frames", fixture->positions}};
         auto package = package::parse(model.dump(), fixture->weights);
         REQUIRE_MESSAGE(package, package.status().message());
         auto graph = compiler::lower(*package);
@@ -130,7 +143,8 @@ TEST_CASE("a window as long as the sequence gives the published running mean at 
             if (!expected.running) continue;
             expected.running = false; // all rows
             for (const auto &output : graph->outputs)
-                if (output.name == expected.output.name) CHECK(error_of(values[output.value], expected) < limit);
+                if (output.name == expected.output.name)
+                    CHECK(error_of(values[output.value], expected) < limit);
         }
     }
 }

@@ -27,7 +27,8 @@ inline void set(package::Tensor &tensor, size_t index, float value) {
 }
 
 // `input`: "features 4", "audio 16000" or "tokens 10", named x. The output "y" comes from the last layer.
-inline Expected<package::Package> tiny(const std::string &input, const std::string &layers_json, Weights weights) {
+inline Expected<package::Package> tiny(const std::string &input, const std::string &layers_json,
+                                       Weights weights) {
     using nlohmann::json;
     const size_t space = input.find(' ');
     const std::string kind = input.substr(0, space);
@@ -43,7 +44,8 @@ inline Expected<package::Package> tiny(const std::string &input, const std::stri
     return package::parse(model.dump(), std::move(weights));
 }
 
-inline Expected<ir::Graph> lowered(const std::string &input, const std::string &layers_json, Weights weights) {
+inline Expected<ir::Graph> lowered(const std::string &input, const std::string &layers_json,
+                                   Weights weights) {
     LW_ASSIGN(const package::Package package, tiny(input, layers_json, std::move(weights)));
     return compiler::lower(package);
 }

@@ -6,9 +6,12 @@ using namespace longwave::ir;
 
 namespace {
 
-Graph convolution(const std::string &shape, int copies, int two_sided, size_t heads, std::vector<double> k, std::vector<double> d) {
-    return graph_of("%u = input \"u\" features : f32[" + std::to_string(heads) + "] @1/1\n%k = const \"k\" : " + shape + "\n%d = const \"D\" : [" +
-                        std::to_string(copies) + "," + std::to_string(heads) + "]\n%y = long_conv(%u, %k, %d) {channels=" + std::to_string(copies) +
+Graph convolution(const std::string &shape, int copies, int two_sided, size_t heads, std::vector<double> k,
+                  std::vector<double> d) {
+    return graph_of("%u = input \"u\" features : f32[" + std::to_string(heads) +
+                        "] @1/1\n%k = const \"k\" : " + shape + "\n%d = const \"D\" : [" +
+                        std::to_string(copies) + "," + std::to_string(heads) +
+                        "]\n%y = long_conv(%u, %k, %d) {channels=" + std::to_string(copies) +
                         ", two_sided=" + std::to_string(two_sided) + "}\noutput \"y\" %y",
                     {{"k", std::move(k)}, {"D", std::move(d)}});
 }
@@ -49,14 +52,16 @@ TEST_CASE("long_conv: copies lie one after the other, two-sided pairs are copy c
     const Graph one_sided = convolution("[2,1,2]", 2, 0, 1, {1, 2, 3, 4}, {10, 20});
     CHECK(one_sided.type(3).dims == std::vector<uint32_t>{2}); // copies of one channel are a row of their own
     check_close(run(one_sided, rows_of(1, {1, 0})).data, {11, 23, 2, 4});
-    CHECK(convolution("[2,3,1]", 2, 0, 3, {1, 2, 3, 4, 5, 6}, {0, 0, 0, 0, 0, 0}).type(3).dims == std::vector<uint32_t>{2, 3});
+    CHECK(convolution("[2,3,1]", 2, 0, 3, {1, 2, 3, 4, 5, 6}, {0, 0, 0, 0, 0, 0}).type(3).dims ==
+          std::vector<uint32_t>{2, 3});
     const Graph two_sided = convolution("[4,1,1]", 2, 1, 1, {1, 2, 30, 40}, {0, 0});
     check_close(run(two_sided, rows_of(1, {0, 1})).data, {30, 40, 1, 2});
 }
 
 TEST_CASE("long_conv: equals the sum of its definition on random numbers") {
     constexpr size_t heads = 3, copies = 2, taps = 5, rows = 11;
-    const auto k = random_numbers(2 * copies * heads * taps, 1), d = random_numbers(copies * heads, 2), u = random_numbers(rows * heads, 3);
+    const auto k = random_numbers(2 * copies * heads * taps, 1), d = random_numbers(copies * heads, 2),
+               u = random_numbers(rows * heads, 3);
     const Graph graph = convolution("[4,3,5]", copies, 1, heads, k, d);
     std::vector<double> expected;
     for (size_t t = 0; t < rows; ++t)
@@ -65,7 +70,8 @@ TEST_CASE("long_conv: equals the sum of its definition on random numbers") {
                 double y = d[c * heads + h] * u[t * heads + h];
                 for (size_t j = 0; j < taps; ++j) {
                     if (j <= t) y += k[(c * heads + h) * taps + j] * u[(t - j) * heads + h];
-                    if (t + 1 + j < rows) y += k[((copies + c) * heads + h) * taps + j] * u[(t + 1 + j) * heads + h];
+                    if (t + 1 + j < rows)
+                        y += k[((copies + c) * heads + h) * taps + j] * u[(t + 1 + j) * heads + h];
                 }
                 expected.push_back(y);
             }
@@ -75,12 +81,14 @@ TEST_CASE("long_conv: equals the sum of its definition on random numbers") {
 TEST_CASE("long_conv: two-sided, rows before the end do not see what lies behind it") {
     const Graph graph = convolution("[2,1,3]", 1, 1, 1, {1, 2, 3, 10, 20, 30}, {0});
     const auto u = random_numbers(9, 4);
-    const Array whole = run(graph, rows_of(1, u), 6), cut = run(graph, rows_of(1, {u.begin(), u.begin() + 6}));
+    const Array whole = run(graph, rows_of(1, u), 6),
+                cut = run(graph, rows_of(1, {u.begin(), u.begin() + 6}));
     check_close({whole.data.begin(), whole.data.begin() + 6}, cut.data, 0);
 }
 
 TEST_CASE("long_conv: only the two-sided form needs a mask") {
-    const Graph causal = convolution("[1,1,3]", 1, 0, 1, {1, 2, 3}, {0}), two_sided = convolution("[2,1,3]", 1, 1, 1, {1, 2, 3, 4, 5, 6}, {0});
+    const Graph causal = convolution("[1,1,3]", 1, 0, 1, {1, 2, 3}, {0}),
+                two_sided = convolution("[2,1,3]", 1, 1, 1, {1, 2, 3, 4, 5, 6}, {0});
     const auto rule = [](const Graph &graph) {
         const std::vector<Type> types{graph.type(0), graph.type(1), graph.type(2)};
         return length_rule(graph.nodes[0], types);

@@ -36,7 +36,8 @@ TEST_CASE("evaluate: a slower clock has floor(ticks / den) rows") {
 
 TEST_CASE("evaluate: length counts input ticks and ends the mean there") {
     const Graph graph = graph_of(pooled, {{"k", {1, 1}}});
-    const auto out = evaluate(graph, {{"x", rows_of(1, {1, 2, 3, 4, 100, 100})}}, 5); // two whole rows: 3 and 7
+    const auto out =
+        evaluate(graph, {{"x", rows_of(1, {1, 2, 3, 4, 100, 100})}}, 5); // two whole rows: 3 and 7
     REQUIRE(out);
     check_close(out->at(1).data, {5});
 }
@@ -68,7 +69,8 @@ TEST_CASE("evaluate: a run of length n equals the first n ticks alone, two-sided
         output "y" %y)",
                                  {{"k", random_numbers(20, 1)}, {"D", {1, 2}}, {"s", {0.5, 3}}});
     const auto x = random_numbers(24, 2);
-    const auto whole = evaluate(graph, {{"x", rows_of(2, x)}}, 7), cut = evaluate(graph, {{"x", rows_of(2, {x.begin(), x.begin() + 14})}});
+    const auto whole = evaluate(graph, {{"x", rows_of(2, x)}}, 7),
+               cut = evaluate(graph, {{"x", rows_of(2, {x.begin(), x.begin() + 14})}});
     REQUIRE(whole);
     REQUIRE(cut);
     check_close({whole->at(0).data.begin(), whole->at(0).data.begin() + 14}, cut->at(0).data, 0);
@@ -85,7 +87,8 @@ TEST_CASE("evaluate_all: every value by its id, constants with one row") {
 }
 
 TEST_CASE("evaluate: one value may be two outputs, and an input one") {
-    const Graph graph = graph_of("%x = input \"x\" features : f32[1] @1/1\n%y = relu(%x)\noutput \"a\" %y\noutput \"b\" %y\noutput \"x\" %x");
+    const Graph graph = graph_of("%x = input \"x\" features : f32[1] @1/1\n%y = relu(%x)\noutput \"a\" "
+                                 "%y\noutput \"b\" %y\noutput \"x\" %x");
     const auto out = evaluate(graph, {{"x", rows_of(1, {2})}});
     REQUIRE(out);
     for (const Array &array : *out) CHECK(array.data == std::vector<double>{2});
@@ -101,8 +104,8 @@ TEST_CASE("evaluate: inputs that do not fit are refused") {
 }
 
 TEST_CASE("evaluate: ids outside the vocabulary are refused") {
-    const Graph graph =
-        graph_of("%x = input \"ids\" tokens vocabulary=3 : i32[1] @1/1\n%w = const \"w\" : [3,2]\n%y = embedding(%x, %w)\noutput \"y\" %y");
+    const Graph graph = graph_of("%x = input \"ids\" tokens vocabulary=3 : i32[1] @1/1\n%w = const \"w\" : "
+                                 "[3,2]\n%y = embedding(%x, %w)\noutput \"y\" %y");
     CHECK(refusal(graph, {{"ids", rows_of(1, {3})}}) == "input \"ids\" expected ids below 3, found 3");
     CHECK(refusal(graph, {{"ids", rows_of(1, {-1})}}).find("found -1") != std::string::npos);
     CHECK(refusal(graph, {{"ids", rows_of(1, {0.5})}}).find("found 0.5") != std::string::npos);
@@ -115,5 +118,6 @@ TEST_CASE("evaluate: sequences of different length do not meet") {
         %b = input "b" features : f32[1] @1/1
         %y = add(%a, %b) ; layer sum
         output "y" %y)");
-    CHECK(refusal(graph, {{"a", rows_of(1, {1, 2})}, {"b", rows_of(1, {1})}}) == "layer sum: expected inputs of one length, found 2 and 1 ticks");
+    CHECK(refusal(graph, {{"a", rows_of(1, {1, 2})}, {"b", rows_of(1, {1})}}) ==
+          "layer sum: expected inputs of one length, found 2 and 1 ticks");
 }

@@ -1,4 +1,5 @@
-// frame, power_spectrum, conv2d, linear: what stands before the sequence layers. Expected numbers are worked out by hand.
+// frame, power_spectrum, conv2d, linear: what stands before the sequence layers. Expected numbers are worked
+// out by hand.
 #include "tests/compiler/ir/graphs.h"
 #include <cmath>
 #include <numbers>
@@ -19,33 +20,38 @@ TEST_CASE("frame: each window ends with its hop, zeros before the start") {
 }
 
 TEST_CASE("frame: a hop longer than its window leaves samples out") {
-    const Graph graph = graph_of(
-        "%x = input \"x\" audio : f32[1] @1/1\n%w = const \"w\" : [2]\n%y = frame(%x, %w) {window=2, hop=3}\noutput \"y\" %y", {{"w", {1, 1}}});
+    const Graph graph = graph_of("%x = input \"x\" audio : f32[1] @1/1\n%w = const \"w\" : [2]\n%y = "
+                                 "frame(%x, %w) {window=2, hop=3}\noutput \"y\" %y",
+                                 {{"w", {1, 1}}});
     check_close(run(graph, rows_of(1, {1, 2, 3, 4, 5, 6})).data, {2, 3, 5, 6});
 }
 
 TEST_CASE("power_spectrum: a cosine of bin 1 over 8 points has the power (8/2)² there and nowhere else") {
-    const Graph graph = graph_of("%x = input \"x\" features : f32[8] @1/1\n%y = power_spectrum(%x) {n_fft=8}\noutput \"y\" %y");
+    const Graph graph = graph_of(
+        "%x = input \"x\" features : f32[8] @1/1\n%y = power_spectrum(%x) {n_fft=8}\noutput \"y\" %y");
     std::vector<double> x(8);
     for (size_t i = 0; i < 8; ++i) x[i] = std::cos(2 * std::numbers::pi * static_cast<double>(i) / 8 + 0.3);
     check_close(run(graph, rows_of(8, x)).data, {0, 16, 0, 0, 0});
 }
 
 TEST_CASE("power_spectrum: a short window is padded with zeros") {
-    const Graph graph = graph_of("%x = input \"x\" features : f32[2] @1/1\n%y = power_spectrum(%x) {n_fft=4}\noutput \"y\" %y");
+    const Graph graph = graph_of(
+        "%x = input \"x\" features : f32[2] @1/1\n%y = power_spectrum(%x) {n_fft=4}\noutput \"y\" %y");
     // DFT of [1, 2, 0, 0]: 3, 1 − 2i, −1
     check_close(run(graph, rows_of(2, {1, 2})).data, {9, 5, 1});
 }
 
 TEST_CASE("power_spectrum: energy in the spectrum is energy in the signal (Parseval), odd sizes too") {
     for (const size_t n : {7u, 12u}) {
-        const Graph graph = graph_of("%x = input \"x\" features : f32[" + std::to_string(n) +
-                                     "] @1/1\n%y = power_spectrum(%x) {n_fft=" + std::to_string(n) + "}\noutput \"y\" %y");
+        const Graph graph =
+            graph_of("%x = input \"x\" features : f32[" + std::to_string(n) +
+                     "] @1/1\n%y = power_spectrum(%x) {n_fft=" + std::to_string(n) + "}\noutput \"y\" %y");
         const auto x = random_numbers(n, 1);
         const Array y = run(graph, rows_of(n, x));
         double signal = 0, spectrum = 0;
         for (const double v : x) signal += v * v;
-        for (size_t f = 0; f < y.width; ++f) spectrum += y.data[f] * (f == 0 || 2 * f == n ? 1 : 2); // the other half mirrors it
+        for (size_t f = 0; f < y.width; ++f)
+            spectrum += y.data[f] * (f == 0 || 2 * f == n ? 1 : 2); // the other half mirrors it
         CHECK(spectrum / static_cast<double>(n) == doctest::Approx(signal));
     }
 }
@@ -88,13 +94,15 @@ TEST_CASE("conv2d: frequency is centred, with (kf − 1)/2 zeros on both sides")
 
 TEST_CASE("conv2d: strides in frequency shorten it, a single frequency leaves plain channels") {
     const std::string attributes = "{stride_t=1, stride_f=2, groups=1, bias=0, frequency=1}";
-    const Graph five =
-        graph_of("%x = input \"x\" features : f32[5] @1/1\n%k = const \"k\" : [1,1,1,3]\n%y = conv2d(%x, %k) " + attributes + "\noutput \"y\" %y",
-                 {{"k", {1, 10, 100}}});
+    const Graph five = graph_of(
+        "%x = input \"x\" features : f32[5] @1/1\n%k = const \"k\" : [1,1,1,3]\n%y = conv2d(%x, %k) " +
+            attributes + "\noutput \"y\" %y",
+        {{"k", {1, 10, 100}}});
     CHECK(five.type(2).dims == std::vector<uint32_t>{3, 1}); // floor((5 + 2 − 3)/2) + 1
     check_close(run(five, rows_of(5, {1, 2, 3, 4, 5})).data, {210, 432, 54});
-    const Graph two =
-        graph_of("%x = input \"x\" features : f32[2] @1/1\n%k = const \"k\" : [7,1,1,3]\n%y = conv2d(%x, %k) " + attributes + "\noutput \"y\" %y");
+    const Graph two = graph_of(
+        "%x = input \"x\" features : f32[2] @1/1\n%k = const \"k\" : [7,1,1,3]\n%y = conv2d(%x, %k) " +
+        attributes + "\noutput \"y\" %y");
     CHECK(two.type(2).dims == std::vector<uint32_t>{7});
 }
 
@@ -113,7 +121,8 @@ TEST_CASE("conv2d: a width counts as frequencies or as channels") {
     const auto dims = [](const char *frequency) {
         const std::string shape = std::string(frequency) == "1" ? "[3,1,1,1]" : "[3,6,1,1]";
         return graph_of(std::string("%x = input \"x\" features : f32[6] @1/1\n%k = const \"k\" : ") + shape +
-                        "\n%y = conv2d(%x, %k) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=" + frequency + "}\noutput \"y\" %y")
+                        "\n%y = conv2d(%x, %k) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=" +
+                        frequency + "}\noutput \"y\" %y")
             .type(2)
             .dims;
     };

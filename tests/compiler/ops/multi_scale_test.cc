@@ -19,7 +19,8 @@ struct Kernel {
         Builder builder("kernel");
         std::vector<ValueId> inputs;
         for (size_t i = 0; i < lists.size(); ++i)
-            inputs.push_back(builder.constant("kernel_list." + std::to_string(i), {channels, heads, kernel_dim}, lists[i]));
+            inputs.push_back(builder.constant("kernel_list." + std::to_string(i),
+                                              {channels, heads, kernel_dim}, lists[i]));
         inputs.push_back(builder.constant("kernel_norm", {channels, heads}, norm));
         inputs.push_back(builder.constant("multiplier", {heads}, growth));
         inputs.push_back(builder.constant("decay", {heads}, decay));
@@ -53,7 +54,8 @@ const Kernel three{.lists = {{1, 2}, {3, 5}, {1, 3}}};
 
 } // namespace
 
-TEST_CASE("sgconv_kernel: scales lie one after the other, each twice as long, stretched from half-pixel centres") {
+TEST_CASE(
+    "sgconv_kernel: scales lie one after the other, each twice as long, stretched from half-pixel centres") {
     // scale 2 samples [1, 3] at −0.25 (clamped), 0.25, 0.75, 1.25 (clamped)
     check_close(three.taps(), {1, 2, 3, 5, 1, 1.5, 2.5, 3});
 }
@@ -117,7 +119,8 @@ TEST_CASE("sgconv_kernel: trunc to half the resolution adds pairs") {
 
 TEST_CASE("sgconv_kernel: trunc to a higher resolution interpolates and keeps the sum of the taps") {
     Kernel kernel{.mode = "cat_randn_trunc", .l_max = 4, .resolution = 8, .lists = {{1, 2}, {3, 5}}};
-    check_close(kernel.taps(), {0.5, 0.625, 0.875, 1.125, 1.375, 1.75, 2.25, 2.5}); // samples at −0.25, 0.25, … 3.25, halved
+    check_close(kernel.taps(),
+                {0.5, 0.625, 0.875, 1.125, 1.375, 1.75, 2.25, 2.5}); // samples at −0.25, 0.25, … 3.25, halved
     kernel.mode = "cat_nearest_trunc";
     check_close(kernel.taps(), {0.5, 0.5, 1, 1, 1.5, 1.5, 2.5, 2.5});
 }
@@ -133,8 +136,13 @@ TEST_CASE("sgconv_kernel: expand stretches the kernel to l_max and does not resc
 }
 
 TEST_CASE("sgconv_kernel: copies and heads have their own weights, norms, and heads their own growth") {
-    const Kernel kernel{
-        .kernel_dim = 1, .channels = 2, .heads = 2, .lists = {{1, 2, 3, 4}, {5, 6, 7, 8}}, .norm = {1, 2, 4, 8}, .growth = {1, 10}, .decay = {0, 0}};
+    const Kernel kernel{.kernel_dim = 1,
+                        .channels = 2,
+                        .heads = 2,
+                        .lists = {{1, 2, 3, 4}, {5, 6, 7, 8}},
+                        .norm = {1, 2, 4, 8},
+                        .growth = {1, 10},
+                        .decay = {0, 0}};
     check_close(kernel.taps(), {1, 5, 10, 3, 0.75, 1.75, 5, 1}); // [c, h, tap]
 }
 
@@ -150,7 +158,10 @@ TEST_CASE("sgconv_kernel: what it cannot be is refused") {
     kernel = three;
     kernel.resolution = 0;
     CHECK(kernel.refusal().find("resolution expected 1") != std::string::npos);
-    const Kernel huge{.kernel_dim = 1, .init_scale = 24, .resolution = 1 << 28, .lists = std::vector<std::vector<double>>(24, {1})};
+    const Kernel huge{.kernel_dim = 1,
+                      .init_scale = 24,
+                      .resolution = 1 << 28,
+                      .lists = std::vector<std::vector<double>>(24, {1})};
     CHECK(huge.refusal().find("more than") != std::string::npos);
 }
 
@@ -180,16 +191,19 @@ TEST_CASE("expand_scales: the same taps as the kernel it stands for, cut anywher
             }
             for (const uint32_t taps : {1u, 3u, 4u, full - 1, full}) {
                 kernel.resolution = taps;
-                const Graph graph = graph_of(std::string("%p = const \"p\" : [4,2,2,3]\n%k = expand_scales(%p) {nearest=") + nearest +
-                                                 ", init_scale=" + init_scale + ", taps=" + std::to_string(taps) + "}\noutput \"k\" %k",
-                                             {{"p", parameters}});
+                const Graph graph =
+                    graph_of(std::string("%p = const \"p\" : [4,2,2,3]\n%k = expand_scales(%p) {nearest=") +
+                                 nearest + ", init_scale=" + init_scale + ", taps=" + std::to_string(taps) +
+                                 "}\noutput \"k\" %k",
+                             {{"p", parameters}});
                 check_close(evaluate(graph, {})->at(0).data, kernel.taps(), 0);
             }
         }
 }
 
 TEST_CASE("expand_scales: more taps than its scales have are refused") {
-    const auto graph = parse("%p = const \"p\" : [2,1,1,3]\n%k = expand_scales(%p) {nearest=0, init_scale=0, taps=7}");
+    const auto graph =
+        parse("%p = const \"p\" : [2,1,1,3]\n%k = expand_scales(%p) {nearest=0, init_scale=0, taps=7}");
     REQUIRE(!graph);
     CHECK(graph.status().message().find("taps expected 1 to 6, found 7") != std::string::npos);
 }

@@ -51,10 +51,14 @@ double peak_of(const std::vector<double> &values) {
 Expected<ValueId> kernel(Builder &builder, const Case &c, uint32_t copies) {
     const uint32_t heads = c.number("d_model"), scales = c.number("num_scales"), dim = c.number("kernel_dim");
     const std::string mode = c.config.at("mode");
-    const auto as_heads = [&](const std::string &key, double otherwise) { // learnable modes store a scalar multiplier, others no decay
-        const auto found = c.tensors.find(key);
-        return found == c.tensors.end() || found->second.data.size() != heads ? std::vector<double>(heads, otherwise) : c.data(key);
-    };
+    const auto as_heads =
+        [&](const std::string &key,
+            double otherwise) { // learnable modes store a scalar multiplier, others no decay
+            const auto found = c.tensors.find(key);
+            return found == c.tensors.end() || found->second.data.size() != heads
+                       ? std::vector<double>(heads, otherwise)
+                       : c.data(key);
+        };
     const auto growth = as_heads("w.multiplier", 1), decay = as_heads("w.decay", 0);
     std::vector<ValueId> inputs;
     std::vector<std::vector<double>> lists;
@@ -65,8 +69,9 @@ Expected<ValueId> kernel(Builder &builder, const Case &c, uint32_t copies) {
     const KernelMode parsed = KernelMode::parse(mode);
     const MultiScale shape{dim, scales, c.number("init_scale"), parsed.sum, parsed.nearest};
     const bool ran = c.data("w.kernel_norm_initialized")[0] != 0;
-    inputs.push_back(builder.constant("kernel_norm", {copies, heads},
-                                      ran ? c.data("w.kernel_norm") : first_forward_norm(shape, parsed.learnable, lists, growth, decay)));
+    inputs.push_back(builder.constant(
+        "kernel_norm", {copies, heads},
+        ran ? c.data("w.kernel_norm") : first_forward_norm(shape, parsed.learnable, lists, growth, decay)));
     inputs.push_back(builder.constant("growth", {heads}, growth));
     inputs.push_back(builder.constant("decay", {heads}, decay));
     return builder.node("sgconv_kernel", inputs,
@@ -89,17 +94,21 @@ Expected<Graph> layer(const Case &c) {
     const ValueId u = builder.input({.name = "u", .kind = GraphInput::Kind::features}, {.dims = {heads}});
     LW_ASSIGN(const ValueId k, kernel(builder, c, two_sided ? 2 * channels : channels));
     const ValueId d = builder.constant("D", {channels, heads}, c.data("w.D"));
-    LW_ASSIGN(ValueId y, builder.node("long_conv", {u, k, d}, {{"channels", int64_t{channels}}, {"two_sided", int64_t{two_sided}}}, "layer"));
+    LW_ASSIGN(ValueId y,
+              builder.node("long_conv", {u, k, d},
+                           {{"channels", int64_t{channels}}, {"two_sided", int64_t{two_sided}}}, "layer"));
     if (!c.flag("linear")) {
         LW_ASSIGN(y, builder.node("gelu", {y}, {}, "layer"));
         if (c.flag("ln")) {
-            const ValueId weight = builder.constant("weight", {heads * channels}, c.data("w.norm.norm.weight"));
+            const ValueId weight =
+                builder.constant("weight", {heads * channels}, c.data("w.norm.norm.weight"));
             const ValueId bias = builder.constant("bias", {heads * channels}, c.data("w.norm.norm.bias"));
             LW_ASSIGN(y, builder.node("layer_norm", {y, weight, bias}, {{"eps", 1e-5}}, "layer"));
         }
         const bool glu = c.config.at("postact") == "glu";
         const std::string prefix = glu ? "w.output_linear.0." : "w.output_linear.";
-        const ValueId weight = builder.constant("weight", {c.shape(prefix + "weight")[0], heads * channels}, c.data(prefix + "weight"));
+        const ValueId weight = builder.constant("weight", {c.shape(prefix + "weight")[0], heads * channels},
+                                                c.data(prefix + "weight"));
         const ValueId bias = builder.constant("bias", c.shape(prefix + "bias"), c.data(prefix + "bias"));
         LW_ASSIGN(y, builder.node("linear", {y, weight, bias}, {{"bias", int64_t{1}}}, "layer"));
         if (glu) {
@@ -119,7 +128,8 @@ Array element(const Case &c, const std::string &key, size_t b) {
     const size_t rows = shape[transposed ? 2 : 1], width = shape[transposed ? 1 : 2];
     Array out{rows, width, std::vector<double>(rows * width)};
     for (size_t t = 0; t < rows; ++t)
-        for (size_t h = 0; h < width; ++h) out.row(t)[h] = data[b * rows * width + (transposed ? h * rows + t : t * width + h)];
+        for (size_t h = 0; h < width; ++h)
+            out.row(t)[h] = data[b * rows * width + (transposed ? h * rows + t : t * width + h)];
     return out;
 }
 
@@ -140,7 +150,8 @@ TEST_CASE("sgconv: kernel and output equal the published operator in every mode"
             const auto out = evaluate(*graph, {{"u", element(c, "in.x", b)}});
             REQUIRE(out);
             const Array expected = element(c, "ref.y", b);
-            CHECK(largest_difference(out->at(0).data, expected.data) <= 2e-7 * peak_of(expected.data)); // the fixture's own float32
+            CHECK(largest_difference(out->at(0).data, expected.data) <=
+                  2e-7 * peak_of(expected.data)); // the fixture's own float32
             if (b) continue;
             const auto shape = c.shape("ref.k"); // [C', H, L], zeros behind a shorter kernel
             const auto k = c.data("ref.k");
@@ -148,7 +159,9 @@ TEST_CASE("sgconv: kernel and output equal the published operator in every mode"
             REQUIRE(taps <= length);
             double error = 0;
             for (size_t i = 0; i < k.size(); ++i)
-                error = std::max(error, std::abs(k[i] - (i % length < taps ? out->at(1).data[i / length * taps + i % length] : 0.0)));
+                error = std::max(error, std::abs(k[i] - (i % length < taps
+                                                             ? out->at(1).data[i / length * taps + i % length]
+                                                             : 0.0)));
             CHECK(error <= 2e-7 * peak_of(k));
         }
     }

@@ -7,8 +7,8 @@ using namespace longwave::ir;
 namespace {
 
 // One op on rows of `dims`, constants "a", "b", … behind it.
-Array apply(const std::string &op, const std::string &dims, std::vector<double> x, std::vector<std::vector<double>> constants = {},
-            const std::string &attributes = "") {
+Array apply(const std::string &op, const std::string &dims, std::vector<double> x,
+            std::vector<std::vector<double>> constants = {}, const std::string &attributes = "") {
     std::string text = "%x = input \"x\" features : f32" + dims + " @1/1\n", inputs = "%x";
     Weights weights;
     for (size_t i = 0; i < constants.size(); ++i) {
@@ -18,7 +18,9 @@ Array apply(const std::string &op, const std::string &dims, std::vector<double> 
         weights[name] = constants[i];
     }
     const Graph graph =
-        graph_of(text + "%y = " + op + "(" + inputs + ")" + (attributes.empty() ? "" : " {" + attributes + "}") + "\noutput \"y\" %y", weights);
+        graph_of(text + "%y = " + op + "(" + inputs + ")" +
+                     (attributes.empty() ? "" : " {" + attributes + "}") + "\noutput \"y\" %y",
+                 weights);
     return run(graph, rows_of(graph.type(0).width(), std::move(x)));
 }
 
@@ -27,7 +29,8 @@ Array apply(const std::string &op, const std::string &dims, std::vector<double> 
 TEST_CASE("affine: a scale for every channel, or for every element of a row") {
     check_close(apply("affine", "[2]", {1, 2, 3, 4}, {{10, 100}, {1, 2}}).data, {11, 202, 31, 402});
     check_close(apply("affine", "[2,2]", {1, 2, 3, 4}, {{10, 100}, {1, 2}}).data, {11, 202, 31, 402});
-    check_close(apply("affine", "[2,2]", {1, 2, 3, 4}, {{1, 10, 100, 1000}, {0, 0, 0, 1}}).data, {1, 20, 300, 4001});
+    check_close(apply("affine", "[2,2]", {1, 2, 3, 4}, {{1, 10, 100, 1000}, {0, 0, 0, 1}}).data,
+                {1, 20, 300, 4001});
     check_close(apply("affine", "[2,2]", {1, 2, 3, 4}, {{10, 100}, {1, 2, 3, 4}}).data, {11, 202, 33, 404});
 }
 
@@ -49,7 +52,9 @@ TEST_CASE("activations: far arguments stay finite") {
     check_close(apply("softmax", "[3]", {1000, 1000, -1000}).data, {0.5, 0.5, 0});
 }
 
-TEST_CASE("glu: the first half is the value, the second the gate") { check_close(apply("glu", "[4]", {8, 2, 0, -std::log(3.0)}).data, {4, 0.5}); }
+TEST_CASE("glu: the first half is the value, the second the gate") {
+    check_close(apply("glu", "[4]", {8, 2, 0, -std::log(3.0)}).data, {4, 0.5});
+}
 
 TEST_CASE("softmax: proportions of exponentials") {
     check_close(apply("softmax", "[3]", {0, std::log(2.0), std::log(5.0)}).data, {0.125, 0.25, 0.625});
@@ -67,17 +72,20 @@ TEST_CASE("add, mul: element by element, a value with itself too") {
 TEST_CASE("batch_norm: stored statistics, eps under the root") {
     // (x − 1)/√(3.75 + 0.25) · 4 + 0.5 = 2x − 1.5
     check_close(apply("batch_norm", "[1]", {3, -1}, {{4}, {0.5}, {1}, {3.75}}, "eps=0.25").data, {4.5, -3.5});
-    check_close(apply("batch_norm", "[2,1]", {1, 1}, {{1, 2}, {0, 0}, {0, 0}, {1, 1}}, "eps=0.0").data, {1, 2}); // the whole width
+    check_close(apply("batch_norm", "[2,1]", {1, 1}, {{1, 2}, {0, 0}, {0, 0}, {1, 1}}, "eps=0.0").data,
+                {1, 2}); // the whole width
 }
 
 TEST_CASE("layer_norm: population variance over the row") {
     // mean 2, variance 2
-    check_close(apply("layer_norm", "[4]", {0, 2, 2, 4}, {{1, 1, 1, 2}, {0, 0, 5, 0}}, "eps=2.0").data, {-1, 0, 5, 2});
+    check_close(apply("layer_norm", "[4]", {0, 2, 2, 4}, {{1, 1, 1, 2}, {0, 0, 5, 0}}, "eps=2.0").data,
+                {-1, 0, 5, 2});
 }
 
 TEST_CASE("transposed_layer_norm: two scalars, m inside, s outside") {
     // mean 2, std √2: √2/√2 · (x − 2 + 3)
-    check_close(apply("transposed_layer_norm", "[4]", {0, 2, 2, 4}, {{3}, {std::sqrt(2.0)}}).data, {1, 3, 3, 5});
+    check_close(apply("transposed_layer_norm", "[4]", {0, 2, 2, 4}, {{3}, {std::sqrt(2.0)}}).data,
+                {1, 3, 3, 5});
 }
 
 TEST_CASE("transposed_layer_norm: a row of equal values stays finite") {
@@ -111,7 +119,8 @@ TEST_CASE("mean: the rows so far are what running_mean answers at each row") {
     const auto x = random_numbers(20, 5);
     const Array running = apply("running_mean", "[2]", x, {}, "mode=\"mean\"");
     for (size_t t = 0; t < 10; ++t) {
-        const Array mean = apply("mean", "[2]", {x.begin(), x.begin() + static_cast<ptrdiff_t>(2 * (t + 1))}, {}, "mode=\"mean\"");
+        const Array mean = apply("mean", "[2]", {x.begin(), x.begin() + static_cast<ptrdiff_t>(2 * (t + 1))},
+                                 {}, "mode=\"mean\"");
         check_close({running.row(t), running.row(t) + 2}, mean.data);
     }
 }

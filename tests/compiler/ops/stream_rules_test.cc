@@ -1,4 +1,5 @@
-// What each op remembers in a stream, checked against its own reference: a row must not depend on older rows than the rule keeps, and on no newer ones.
+// What each op remembers in a stream, checked against its own reference: a row must not depend on older rows
+// than the rule keeps, and on no newer ones.
 #include "compiler/ops/op.h"
 #include "tests/compiler/ir/graphs.h"
 
@@ -13,7 +14,8 @@ StreamRule rule_of(const Graph &graph, const Node &node) {
     return node.op->stream(node, types);
 }
 
-StreamRule rule(const std::string &op, const std::string &dims, const std::string &constants, const std::string &attributes) {
+StreamRule rule(const std::string &op, const std::string &dims, const std::string &constants,
+                const std::string &attributes) {
     std::string text = "%x = input \"x\" features : f32" + dims + " @1/1\n", inputs = "%x";
     size_t at = 0;
     for (int i = 0; at < constants.size(); ++i) {
@@ -22,7 +24,8 @@ StreamRule rule(const std::string &op, const std::string &dims, const std::strin
         inputs += ", %c" + std::to_string(i);
         at = end == std::string::npos ? constants.size() : end + 1;
     }
-    const Graph graph = graph_of(text + "%y = " + op + "(" + inputs + ") {" + attributes + "}\noutput \"y\" %y");
+    const Graph graph =
+        graph_of(text + "%y = " + op + "(" + inputs + ") {" + attributes + "}\noutput \"y\" %y");
     return rule_of(graph, graph.nodes[0]);
 }
 
@@ -39,9 +42,12 @@ TEST_CASE("stream: frames keep window − hop samples, none when the hop is long
 }
 
 TEST_CASE("stream: convolutions keep what their kernel reaches") {
-    check_history(rule("conv2d", "[8]", "[4,8,3,1]", "stride_t=1, stride_f=1, groups=1, bias=0, frequency=0"), 2);
-    check_history(rule("conv2d", "[8]", "[4,8,3,1]", "stride_t=2, stride_f=1, groups=1, bias=0, frequency=0"), 1);
-    check_history(rule("conv2d", "[8]", "[4,8,1,1]", "stride_t=2, stride_f=1, groups=1, bias=0, frequency=0"), 0);
+    check_history(rule("conv2d", "[8]", "[4,8,3,1]", "stride_t=1, stride_f=1, groups=1, bias=0, frequency=0"),
+                  2);
+    check_history(rule("conv2d", "[8]", "[4,8,3,1]", "stride_t=2, stride_f=1, groups=1, bias=0, frequency=0"),
+                  1);
+    check_history(rule("conv2d", "[8]", "[4,8,1,1]", "stride_t=2, stride_f=1, groups=1, bias=0, frequency=0"),
+                  0);
     check_history(rule("long_conv", "[4]", "[1,4,64] [1,4]", "channels=1, two_sided=0"), 63);
     check_history(rule("mean_window", "[4]", "", "frames=15"), 14);
 }
@@ -64,8 +70,8 @@ TEST_CASE("stream: what looks ahead says what it reads") {
     CHECK(!two_sided.looks_ahead.empty());
     CHECK(two_sided.looks_ahead == "it is bidirectional (the second kernel reads samples after t)");
     CHECK(rule("mean", "[4]", "", "mode=\"first\"").looks_ahead.empty() == false);
-    const Graph pair =
-        graph_of("%x = input \"x\" features : f32[2] @1/1\n%a = mean(%x) {mode=\"mean\"}\n%y = pair_features(%a, %a)\noutput \"y\" %y");
+    const Graph pair = graph_of("%x = input \"x\" features : f32[2] @1/1\n%a = mean(%x) {mode=\"mean\"}\n%y "
+                                "= pair_features(%a, %a)\noutput \"y\" %y");
     CHECK(rule_of(pair, pair.nodes[1]).looks_ahead.empty() == false);
 }
 
@@ -75,23 +81,29 @@ TEST_CASE("stream: every op that is not refused is causal, and forgets beyond it
     };
     // Each runs on 24 rows; then one input row changes, and only the rows that may depend on it change.
     for (const Case &c :
-         {Case{"frame", "[1]", "[5]", "window=5, hop=2"}, Case{"conv2d", "[3]", "[2,3,4,1]", "stride_t=3, stride_f=1, groups=1, bias=0, frequency=0"},
+         {Case{"frame", "[1]", "[5]", "window=5, hop=2"},
+          Case{"conv2d", "[3]", "[2,3,4,1]", "stride_t=3, stride_f=1, groups=1, bias=0, frequency=0"},
           Case{"conv2d", "[3]", "[2,1,2,3]", "stride_t=1, stride_f=1, groups=1, bias=0, frequency=1"},
-          Case{"long_conv", "[2]", "[1,2,6] [1,2]", "channels=1, two_sided=0"}, Case{"mean_window", "[2]", "", "frames=4"},
-          Case{"linear", "[2]", "[3,2]", "bias=0"}, Case{"glu", "[4]", "", ""}, Case{"softmax", "[3]", "", ""}}) {
+          Case{"long_conv", "[2]", "[1,2,6] [1,2]", "channels=1, two_sided=0"},
+          Case{"mean_window", "[2]", "", "frames=4"}, Case{"linear", "[2]", "[3,2]", "bias=0"},
+          Case{"glu", "[4]", "", ""}, Case{"softmax", "[3]", "", ""}}) {
         CAPTURE(c.op);
         std::string text = std::string("%x = input \"x\" features : f32") + c.dims + " @1/1\n", inputs = "%x";
         Weights weights;
         std::string constants = c.constants;
         for (int i = 0; !constants.empty(); ++i) {
-            const std::string shape = constants.substr(0, constants.find(' ')), name = "c" + std::to_string(i);
+            const std::string shape = constants.substr(0, constants.find(' ')),
+                              name = "c" + std::to_string(i);
             constants.erase(0, shape.size() + 1);
             text += "%" + name + " = const \"" + name + "\" : " + shape + "\n";
             inputs += ", %" + name;
-            weights[name] = random_numbers(graph_of("%a = const \"a\" : " + shape + "\noutput \"a\" %a").type(0).width(), static_cast<unsigned>(i));
+            weights[name] =
+                random_numbers(graph_of("%a = const \"a\" : " + shape + "\noutput \"a\" %a").type(0).width(),
+                               static_cast<unsigned>(i));
         }
         const Graph graph =
-            graph_of(text + "%y = " + c.op + "(" + inputs + ")" + (*c.attributes ? std::string(" {") + c.attributes + "}" : "") + "\noutput \"y\" %y",
+            graph_of(text + "%y = " + c.op + "(" + inputs + ")" +
+                         (*c.attributes ? std::string(" {") + c.attributes + "}" : "") + "\noutput \"y\" %y",
                      weights);
         const Node &node = graph.nodes[0];
         const uint32_t older = rule_of(graph, node).history, hop = graph.type(node.output).clock.den;

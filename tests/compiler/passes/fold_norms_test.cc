@@ -1,4 +1,5 @@
-// Norms with fixed statistics fold into what stands beside them: graph text in, graph text out, and equal numbers.
+// Norms with fixed statistics fold into what stands beside them: graph text in, graph text out, and equal
+// numbers.
 #include "compiler/ops/op.h"
 #include "compiler/passes/fold_norms.h"
 #include "tests/compiler/ir/graphs.h"
@@ -65,8 +66,9 @@ const std::string three = std::string("graph \"g\"\n%x = input \"x\" features : 
 } // namespace
 
 TEST_CASE("fold_norms: batch_norm becomes an affine") {
-    const Graph made = folded("graph \"g\"\n%x = input \"x\" features : f32[2] @1/1\n" + std::string(constants) +
-                              "%y = batch_norm(%x, %bw, %bb, %bm, %bv) {eps=0.5} ; layer norm\noutput \"y\" %y");
+    const Graph made =
+        folded("graph \"g\"\n%x = input \"x\" features : f32[2] @1/1\n" + std::string(constants) +
+               "%y = batch_norm(%x, %bw, %bb, %bm, %bv) {eps=0.5} ; layer norm\noutput \"y\" %y");
     Graph shown = made;
     shown.certificates.clear();
     CHECK(print(shown) == R"(graph "g"
@@ -76,8 +78,9 @@ TEST_CASE("fold_norms: batch_norm becomes an affine") {
 %3 = affine(%0, %1, %2) : f32[2] @1/1 causal   ; layer norm
 output "y" %3
 )");
-    check_close(made.constants[0].data.to_vector(), {1.5, 0.3 / std::sqrt(2.5)});                        // weight/√(var + eps)
-    check_close(made.constants[1].data.to_vector(), {0.1 - 0.5 * 1.5, -0.2 - 2 * 0.3 / std::sqrt(2.5)}); // bias − mean · scale
+    check_close(made.constants[0].data.to_vector(), {1.5, 0.3 / std::sqrt(2.5)}); // weight/√(var + eps)
+    check_close(made.constants[1].data.to_vector(),
+                {0.1 - 0.5 * 1.5, -0.2 - 2 * 0.3 / std::sqrt(2.5)}); // bias − mean · scale
     REQUIRE(made.certificates.size() == 1);
     CHECK(made.certificates[0].layer == "norm");
     CHECK(made.certificates[0].what == "batch_norm → affine");
@@ -174,7 +177,8 @@ TEST_CASE("fold_norms: a pooled value folds as well") {
 
 // What must stay.
 
-TEST_CASE("fold_norms: a norm before a convolution stays, for its shift would meet the zeros around the signal") {
+TEST_CASE(
+    "fold_norms: a norm before a convolution stays, for its shift would meet the zeros around the signal") {
     const Graph conv2d = folded(R"(
         %x = input "x" features : f32[2] @1/1
         %k = const "k" : [3,2,6,1]
@@ -232,18 +236,20 @@ TEST_CASE("fold_norms: a variance without a square root is refused with layer an
     for (const double variance : {-1.0, -1e-5, std::nan("")}) {
         Weights wrong = weights;
         wrong["bv"] = {1, variance};
-        const auto made = compiler::fold_norms(graph_of("%x = input \"x\" features : f32[2] @1/1\n" + std::string(constants) +
-                                                            "%y = batch_norm(%x, %bw, %bb, %bm, %bv) {eps=1e-5} ; layer norm\noutput \"y\" %y",
-                                                        wrong));
+        const auto made = compiler::fold_norms(
+            graph_of("%x = input \"x\" features : f32[2] @1/1\n" + std::string(constants) +
+                         "%y = batch_norm(%x, %bw, %bb, %bm, %bv) {eps=1e-5} ; layer norm\noutput \"y\" %y",
+                     wrong));
         REQUIRE(!made);
         CHECK(made.status().fault() == Fault::input);
-        CHECK(made.status().message().find("layer norm: batch_norm: running_var[1] + eps expected above zero") != std::string::npos);
+        CHECK(made.status().message().find(
+                  "layer norm: batch_norm: running_var[1] + eps expected above zero") != std::string::npos);
     }
 }
 
 TEST_CASE("fold_norms: a graph without norms stays as it is") {
-    const std::string text =
-        "graph \"g\"\n%0 = input \"x\" features : f32[3] @1/1 causal\n%1 = relu(%0) : f32[3] @1/1 causal   ; layer act\noutput \"y\" %1\n";
+    const std::string text = "graph \"g\"\n%0 = input \"x\" features : f32[3] @1/1 causal\n%1 = relu(%0) : "
+                             "f32[3] @1/1 causal   ; layer act\noutput \"y\" %1\n";
     const auto made = compiler::fold_norms(graph_of(text));
     REQUIRE(made);
     CHECK(print(*made) == text);

@@ -14,7 +14,8 @@ std::string regions_of(const Graph &graph) {
     std::string text;
     for (const Region &region : fuse_regions(graph)) {
         text += text.empty() ? "" : " ";
-        if (region.view) text += std::string(graph.producer(graph.nodes[region.anchor].inputs[0])->op->name) + ">";
+        if (region.view)
+            text += std::string(graph.producer(graph.nodes[region.anchor].inputs[0])->op->name) + ">";
         if (!region.pointwise) text += graph.nodes[region.anchor].op->name;
         if (region.gate) text += std::string("*") + region.gate->op->name;
         for (size_t node : region.epilogue) text += std::string("+") + graph.nodes[node].op->name;
@@ -30,16 +31,26 @@ const char *const linears = R"(%x = input "x" features : f32[32] @1/1
 
 TEST_CASE("fuse_regions: pointwise ops join the kernel whose result only they read") {
     const std::string text = linears;
-    CHECK(regions_of(graph_of(text + "%a = linear(%x, %w) {bias=0}\n%b = gelu(%a)\n%c = add(%b, %x)\noutput \"y\" %c")) == "linear+gelu+add");
+    CHECK(regions_of(graph_of(
+              text + "%a = linear(%x, %w) {bias=0}\n%b = gelu(%a)\n%c = add(%b, %x)\noutput \"y\" %c")) ==
+          "linear+gelu+add");
     // A value that two nodes read, or that is an output, is stored.
-    CHECK(regions_of(graph_of(text + "%a = linear(%x, %w) {bias=0}\n%b = gelu(%a)\n%c = add(%a, %b)\noutput \"y\" %c")) == "linear +gelu+add");
-    CHECK(regions_of(graph_of(text + "%a = linear(%x, %w) {bias=0}\n%b = gelu(%a)\noutput \"y\" %b\noutput \"a\" %a")) == "linear +gelu");
+    CHECK(regions_of(graph_of(
+              text + "%a = linear(%x, %w) {bias=0}\n%b = gelu(%a)\n%c = add(%a, %b)\noutput \"y\" %c")) ==
+          "linear +gelu+add");
+    CHECK(regions_of(graph_of(
+              text + "%a = linear(%x, %w) {bias=0}\n%b = gelu(%a)\noutput \"y\" %b\noutput \"a\" %a")) ==
+          "linear +gelu");
 }
 
 TEST_CASE("fuse_regions: a gate is part of the product before it, unless something else reads that") {
     const std::string text = linears;
-    CHECK(regions_of(graph_of(text + "%a = linear(%x, %w) {bias=0}\n%b = glu(%a)\n%c = relu(%b)\noutput \"y\" %c")) == "linear*glu+relu");
-    CHECK(regions_of(graph_of(text + "%a = linear(%x, %w) {bias=0}\n%b = glu(%a)\noutput \"y\" %b\noutput \"a\" %a")) == "linear glu");
+    CHECK(regions_of(graph_of(
+              text + "%a = linear(%x, %w) {bias=0}\n%b = glu(%a)\n%c = relu(%b)\noutput \"y\" %c")) ==
+          "linear*glu+relu");
+    CHECK(regions_of(graph_of(
+              text + "%a = linear(%x, %w) {bias=0}\n%b = glu(%a)\noutput \"y\" %b\noutput \"a\" %a")) ==
+          "linear glu");
 }
 
 TEST_CASE("fuse_regions: a view is read through by the kernel behind it") {
@@ -52,11 +63,13 @@ TEST_CASE("fuse_regions: a view is read through by the kernel behind it") {
     CHECK(regions_of(graph) == "frame>power_spectrum+log");
 }
 
-TEST_CASE("fuse_regions: tiles of channels take neither operands with rows nor what makes something of zero in padding lanes") {
+TEST_CASE("fuse_regions: tiles of channels take neither operands with rows nor what makes something of zero "
+          "in padding lanes") {
     const auto behind = [](const std::string &channels, const std::string &op) {
-        return regions_of(graph_of("%x = input \"x\" features : f32[" + channels + "] @1/1\n%k = const \"k\" : [1," + channels +
-                                   ",4]\n%d = const \"d\" : [1," + channels +
-                                   "]\n%c = long_conv(%x, %k, %d) {channels=1, two_sided=0}\n%o = " + op + "\noutput \"y\" %o"));
+        return regions_of(graph_of(
+            "%x = input \"x\" features : f32[" + channels + "] @1/1\n%k = const \"k\" : [1," + channels +
+            ",4]\n%d = const \"d\" : [1," + channels +
+            "]\n%c = long_conv(%x, %k, %d) {channels=1, two_sided=0}\n%o = " + op + "\noutput \"y\" %o"));
     };
     CHECK(behind("32", "sigmoid(%c)") == "long_conv+sigmoid");
     CHECK(behind("20", "sigmoid(%c)") == "long_conv +sigmoid");
@@ -64,7 +77,8 @@ TEST_CASE("fuse_regions: tiles of channels take neither operands with rows nor w
     CHECK(behind("32", "add(%c, %x)") == "long_conv +add");
 }
 
-TEST_CASE("fuse_regions: nothing is applied behind a kernel with a plain result, and what is prepared has none") {
+TEST_CASE(
+    "fuse_regions: nothing is applied behind a kernel with a plain result, and what is prepared has none") {
     const std::string text = R"(%x = input "x" features : f32[32] @1/1
         %a = linear_attention(%x, %x, %x) {heads=2}
         %b = gelu(%a)

@@ -86,7 +86,8 @@ TEST_CASE("materialise_kernels: a norm that cannot divide is refused with its la
         const auto made = compiler::materialise_kernels(graph_of(model("cat_randn", 8), wrong));
         REQUIRE(!made);
         CHECK(made.status().fault() == Fault::input);
-        CHECK(made.status().message() == "layer block: sgconv_kernel: kernel_norm expected positive numbers, found zero or less");
+        CHECK(made.status().message() ==
+              "layer block: sgconv_kernel: kernel_norm expected positive numbers, found zero or less");
     }
 }
 

@@ -1,4 +1,5 @@
-// Branches on one value become one convolution, only where that is exact: graph text in, graph text out, and equal numbers.
+// Branches on one value become one convolution, only where that is exact: graph text in, graph text out, and
+// equal numbers.
 #include "compiler/ops/op.h"
 #include "compiler/passes/merge_branches.h"
 #include "tests/compiler/ir/graphs.h"
@@ -23,7 +24,8 @@ Graph merged(const Graph &graph) {
 }
 
 size_t count(const Graph &graph, const std::string &op) {
-    return static_cast<size_t>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node &node) { return node.op->name == op; }));
+    return static_cast<size_t>(std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                                             [&](const Node &node) { return node.op->name == op; }));
 }
 
 const Weights weights{{"k3", random_numbers(6, 1)},
@@ -122,8 +124,10 @@ TEST_CASE("merge_branches: a short kernel goes into a long one, D into tap 0") {
 }
 
 TEST_CASE("merge_branches: D alone goes into tap 0") {
-    const Graph made =
-        merged(graph_of(std::string(head) + "%y = long_conv(%x, %k5, %D) {channels=1, two_sided=0} ; layer long\noutput \"y\" %y", weights));
+    const Graph made = merged(
+        graph_of(std::string(head) +
+                     "%y = long_conv(%x, %k5, %D) {channels=1, two_sided=0} ; layer long\noutput \"y\" %y",
+                 weights));
     CHECK(made.certificates[0].what == "D into tap 0 of 5");
     CHECK(made.constant(made.nodes[0].inputs[2])->data == std::vector<double>{0, 0});
 }
@@ -199,14 +203,17 @@ TEST_CASE("merge_branches: into a kernel that is expanded later, single taps go 
     CHECK(count(made, "expand_scales") == 1);
     CHECK(count(made, "add") == 0);
     CHECK(made.certificates[0].what == "branches {long 15, identity, identity} → 15 taps and a bias");
-    const Node &expand =
-        *std::find_if(made.nodes.begin(), made.nodes.end(), [](const Node &n) { return n.op->name == std::string("expand_scales"); });
+    const Node &expand = *std::find_if(made.nodes.begin(), made.nodes.end(), [](const Node &n) {
+        return n.op->name == std::string("expand_scales");
+    });
     check_close(made.constant(expand.inputs[1])->data.to_vector(), {0.5 + 1 + 1.5, -2 + 1 + 0.3});
 }
 
-TEST_CASE("merge_branches: depthwise short convolutions merge into one, with its bias; torch order is oldest first") {
+TEST_CASE("merge_branches: depthwise short convolutions merge into one, with its bias; torch order is oldest "
+          "first") {
     // lags: [2, 1] + [30, 20, 10] + identity; biases 0.5 and the norm's (0 − 1)·3
-    const Graph graph = graph_of(R"(graph "g"
+    const Graph graph =
+        graph_of(R"(graph "g"
         %x = input "x" features : f32[1] @1/1
         %a = const "a" : [1,1,2,1]
         %b = const "b" : [1,1,3,1]
@@ -220,7 +227,7 @@ TEST_CASE("merge_branches: depthwise short convolutions merge into one, with its
         %t = add(%y, %z) ; layer s
         %u = add(%t, %i) ; layer s
         output "u" %u)",
-                                 {{"a", {1, 2}}, {"b", {10, 20, 30}}, {"half", {0.5}}, {"1", {1}}, {"3", {3}}});
+                 {{"a", {1, 2}}, {"b", {10, 20, 30}}, {"half", {0.5}}, {"1", {1}}, {"3", {3}}});
     const Graph made = merged(graph);
     Graph shown = made;
     shown.certificates.clear();
@@ -311,7 +318,8 @@ TEST_CASE("merge_branches: short kernels and norms go into a kernel that is expa
     CHECK(made.certificates[0].error < 1e-13);
 }
 
-TEST_CASE("merge_branches: two kernels that are expanded later stay two, and one shorter than its neighbour stays apart") {
+TEST_CASE("merge_branches: two kernels that are expanded later stay two, and one shorter than its neighbour "
+          "stays apart") {
     const Graph two = merged(graph_of(std::string(head) + R"(
         %k = expand_scales(%p) {nearest=0, init_scale=0, taps=15} ; layer long
         %l = long_conv(%x, %k, %D) {channels=1, two_sided=0} ; layer long
@@ -359,7 +367,8 @@ TEST_CASE("merge_branches: a centred short convolution, which reads the next row
     CHECK(made.certificates.empty());
 }
 
-TEST_CASE("merge_branches: a norm before a convolution stays, for its shift would meet the zeros before the start") {
+TEST_CASE("merge_branches: a norm before a convolution stays, for its shift would meet the zeros before the "
+          "start") {
     const Graph made = merged(graph_of(std::string(head) + R"(
         %n = batch_norm(%x, %w, %b, %m, %v) {eps=1e-5} ; layer norm
         %a = long_conv(%n, %k3, %0) {channels=1, two_sided=0} ; layer conv

@@ -1,4 +1,5 @@
-// merge_branches against the oracle fixtures of re-parameterisation: the merged kernel and bias, and the output of the branches.
+// merge_branches against the oracle fixtures of re-parameterisation: the merged kernel and bias, and the
+// output of the branches.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/op.h"
 #include "compiler/passes/merge_branches.h"
@@ -25,7 +26,9 @@ void load(const std::string &name) {
     tensors = *std::move(read);
 }
 
-std::vector<double> data(const std::string &key) { return {tensors.at(key).data.begin(), tensors.at(key).data.end()}; }
+std::vector<double> data(const std::string &key) {
+    return {tensors.at(key).data.begin(), tensors.at(key).data.end()};
+}
 
 // torch order, oldest first, to lag form: the weight of lag j·dilation is W[r − 1 − j].
 std::vector<double> lags(const std::vector<double> &weight, size_t heads, size_t dilation) {
@@ -56,7 +59,8 @@ Expected<Graph> branches(uint32_t heads) {
         ValueId y = x;
         if (branch["type"] == "conv") {
             const auto taps = lags(data(prefix + "conv.weight"), heads, branch["dilation"]);
-            const ValueId k = builder.constant("k", {1, heads, static_cast<uint32_t>(taps.size() / heads)}, taps);
+            const ValueId k =
+                builder.constant("k", {1, heads, static_cast<uint32_t>(taps.size() / heads)}, taps);
             LW_ASSIGN(y, builder.node("long_conv", {x, k, none}, causal, "short"));
         }
         if (branch["bias"]) {
@@ -67,7 +71,8 @@ Expected<Graph> branches(uint32_t heads) {
             std::vector<ValueId> inputs{y};
             for (const char *p : {"weight", "bias", "running_mean", "running_var"})
                 inputs.push_back(builder.constant(p, {heads}, data(prefix + "bn." + p)));
-            LW_ASSIGN(y, builder.node("batch_norm", inputs, {{"eps", config["bn_eps"].get<double>()}}, "short"));
+            LW_ASSIGN(y,
+                      builder.node("batch_norm", inputs, {{"eps", config["bn_eps"].get<double>()}}, "short"));
         }
         LW_TRY(add(y));
     }
@@ -116,4 +121,6 @@ TEST_CASE("merge_branches: the fixtures' branches, norms, biases, dilations and 
     check_fixture("chela_fuse_causal_nobn_bias_id");
 }
 
-TEST_CASE("merge_branches: the fixture's short branches go into the long kernel") { check_fixture("chela_fuse_parallel_long_causal"); }
+TEST_CASE("merge_branches: the fixture's short branches go into the long kernel") {
+    check_fixture("chela_fuse_parallel_long_causal");
+}

@@ -1,4 +1,5 @@
-// The exact rewrites one behind the other on whole models: every published fixture answers as it did before them.
+// The exact rewrites one behind the other on whole models: every published fixture answers as it did before
+// them.
 #include "compiler/ops/op.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
@@ -13,13 +14,18 @@
 using namespace longwave;
 using namespace longwave::ir;
 
-TEST_CASE("passes: no fixture's output changes, no norm with fixed statistics is left, every rewrite has a certificate") {
+TEST_CASE("passes: no fixture's output changes, no norm with fixed statistics is left, every rewrite has a "
+          "certificate") {
     const char *shared = std::getenv("LONGWAVE_SHARED");
     size_t cases = 0, certificates = 0;
-    for (const auto &entry : std::filesystem::directory_iterator(std::filesystem::path(shared ? shared : "../shared") / "oracles")) {
+    for (const auto &entry : std::filesystem::directory_iterator(
+             std::filesystem::path(shared ? shared : "../shared") / "oracles")) {
         const std::string name = entry.path().stem();
-        if (entry.path().extension() != ".json" || (!name.starts_with("sgconv_") && !name.starts_with("stream_sgconv"))) continue;
-        if (name == "sgconv_op_causal_16000" || name.starts_with("stream_")) continue; // the same layers, at lengths that only cost time
+        if (entry.path().extension() != ".json" ||
+            (!name.starts_with("sgconv_") && !name.starts_with("stream_sgconv")))
+            continue;
+        if (name == "sgconv_op_causal_16000" || name.starts_with("stream_"))
+            continue; // the same layers, at lengths that only cost time
         CAPTURE(name);
         const auto fixture = oracles::read_case(entry.path().string());
         REQUIRE_MESSAGE(fixture, fixture.status().message());
@@ -28,7 +34,8 @@ TEST_CASE("passes: no fixture's output changes, no norm with fixed statistics is
         const auto lowered = compiler::lower(*package);
         REQUIRE_MESSAGE(lowered, lowered.status().message());
         Graph graph = *lowered;
-        for (const auto pass : {compiler::fold_constants, compiler::materialise_kernels, compiler::merge_branches, compiler::fold_norms}) {
+        for (const auto pass : {compiler::fold_constants, compiler::materialise_kernels,
+                                compiler::merge_branches, compiler::fold_norms}) {
             auto made = pass(graph);
             REQUIRE_MESSAGE(made, made.status().message());
             graph = *std::move(made);
@@ -40,7 +47,8 @@ TEST_CASE("passes: no fixture's output changes, no norm with fixed statistics is
             CHECK(node.op->name != std::string("sgconv_kernel"));
         }
         std::map<std::string, Array> inputs;
-        for (const auto &input : fixture->runs.at(0).inputs) inputs[input.name] = {input.rows, input.width, {input.data.begin(), input.data.end()}};
+        for (const auto &input : fixture->runs.at(0).inputs)
+            inputs[input.name] = {input.rows, input.width, {input.data.begin(), input.data.end()}};
         const auto before = evaluate(*lowered, inputs), after = evaluate(graph, inputs);
         REQUIRE(before);
         REQUIRE(after);

@@ -66,10 +66,13 @@ Expected<Choice> choose_for(const Problem &problem, const std::string &force = "
                          std::string(problem.two_sided ? "2" : "1") + ",64," + std::to_string(problem.taps) +
                          "]\n%2 = const \"D\" : [1,64]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
                          (problem.two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
-    return choose({.graph = g, .node = g.nodes[0], .rows = problem.rows, .streaming = problem.streaming}, force);
+    return choose({.graph = g, .node = g.nodes[0], .rows = problem.rows, .streaming = problem.streaming},
+                  force);
 }
 
-std::string name_of(const Expected<Choice> &choice) { return choice ? choice->algorithm->name : choice.status().message(); }
+std::string name_of(const Expected<Choice> &choice) {
+    return choice ? choice->algorithm->name : choice.status().message();
+}
 
 } // namespace
 
@@ -82,7 +85,8 @@ TEST_CASE("convolution: the planner prefers direct for few taps and transforms f
     const auto longest = choose_for({16000, 160, true});
     REQUIRE(name_of(longest) == "nonuniform");
     const uint32_t tail = longest->figures.at("tail_length");
-    CHECK(longest->figures.at("partitions") * 160 == 2 * tail); // the tail begins where its first result is needed
+    CHECK(longest->figures.at("partitions") * 160 ==
+          2 * tail); // the tail begins where its first result is needed
     CHECK(2 * tail + longest->figures.at("tail_partitions") * tail >= 16000);
     CHECK(name_of(choose_for({64, 1, true})) == "direct"); // one row a block has no transform
     CHECK_FALSE(choose_for({4096, 4096})->runner_up.empty());
@@ -92,7 +96,8 @@ TEST_CASE("convolution: what cannot be forced is refused with the reason") {
     const Problem two_sided{64, 64, false, true};
     CHECK(name_of(choose_for(two_sided, "direct")).find("two sides") != std::string::npos);
     CHECK(name_of(choose_for({64, 7, true}, "partitioned")).find("7 rows") != std::string::npos);
-    CHECK(name_of(choose_for({640, 80, true}, "nonuniform")).find("640 taps are too few") != std::string::npos);
+    CHECK(name_of(choose_for({640, 80, true}, "nonuniform")).find("640 taps are too few") !=
+          std::string::npos);
     CHECK(check_algorithm_name("direct"));
     const Status unknown = check_algorithm_name("fastest");
     CHECK(unknown.fault() == Fault::usage);
@@ -141,9 +146,10 @@ TEST_CASE("run plan: the same convolution reads behind zero rows, tile by tile")
 TEST_CASE("run plan: copies of one channel are the lanes of a row, filled up with kernels of zeros") {
     for (const bool two_sided : {false, true}) {
         const std::string rows = two_sided ? "4" : "2";
-        auto g =
-            graph("graph \"copies\"\n%0 = input \"x\" features : f32[1] @1/1\n%1 = const \"k\" : [" + rows + ",1,8]\n%2 = const \"D\" : [2,1]\n" +
-                  "%3 = long_conv(%0, %1, %2) {channels=2, two_sided=" + (two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
+        auto g = graph("graph \"copies\"\n%0 = input \"x\" features : f32[1] @1/1\n%1 = const \"k\" : [" +
+                       rows + ",1,8]\n%2 = const \"D\" : [2,1]\n" +
+                       "%3 = long_conv(%0, %1, %2) {channels=2, two_sided=" + (two_sided ? "1" : "0") +
+                       "} ; layer conv\noutput \"y\" %3\n");
         CHECK(g.type(3).dims == std::vector<uint32_t>{2});
         auto plan = plan_run(g, 64, two_sided ? "right_angle" : "direct");
         INFO(plan.status().message());
@@ -154,7 +160,8 @@ TEST_CASE("run plan: copies of one channel are the lanes of a row, filled up wit
     }
 }
 
-TEST_CASE("run plan: behind a convolution with padding lanes, what makes something of zero has a kernel of its own") {
+TEST_CASE("run plan: behind a convolution with padding lanes, what makes something of zero has a kernel of "
+          "its own") {
     auto plan_with = [](const std::string &op, const std::string &channels) {
         std::string text = small;
         text.replace(text.find("gelu"), 4, op);
@@ -173,7 +180,10 @@ TEST_CASE("memory: buffers alive in the same step never overlap") {
     EntryPlan plan;
     for (uint64_t i = 0; i < 40; i++) {
         int first = static_cast<int>(i * 7 % 23);
-        plan.buffers.push_back({.name = "b", .bytes = 64 + i * 37 % 400, .first = first, .last = first + static_cast<int>(i * 5 % 6)});
+        plan.buffers.push_back({.name = "b",
+                                .bytes = 64 + i * 37 % 400,
+                                .first = first,
+                                .last = first + static_cast<int>(i * 5 % 6)});
     }
     plan_memory(plan);
     for (size_t i = 0; i < plan.buffers.size(); i++)
@@ -200,7 +210,8 @@ output "y" %3
     CHECK(stream.status().message().find("layer block.0.conv looks ahead") != std::string::npos);
 }
 
-TEST_CASE("streams of several blocks: one record, rings that hold the longest look-back and the largest block") {
+TEST_CASE(
+    "streams of several blocks: one record, rings that hold the longest look-back and the largest block") {
     auto g = make_streaming(graph(small));
     REQUIRE(g);
     Storage storage;
@@ -209,7 +220,8 @@ TEST_CASE("streams of several blocks: one record, rings that hold the longest lo
     REQUIRE(family);
     REQUIRE(family->entries.size() == 3);
     REQUIRE(family->record.fields().size() == 1);
-    CHECK(family->record.fields()[0].dims == std::vector<uint32_t>{36, 16}); // 7 back, twice 12 new, a multiple of 12
+    CHECK(family->record.fields()[0].dims ==
+          std::vector<uint32_t>{36, 16}); // 7 back, twice 12 new, a multiple of 12
     for (const EntryPlan &entry : family->entries) {
         CHECK(entry.inputs[0].place.slots * entry.block == 36);
         CHECK(entry.cache_bytes == 0);
@@ -237,7 +249,8 @@ TEST_CASE("streams of several blocks: spectra are a cache of their entry, made a
         REQUIRE(entry.rebuild.size() == 1);
         CHECK(entry.rebuild[0].replay_from == 64 / entry.block);
         for (const Argument &argument : entry.rebuild[0].args)
-            if (const auto *place = std::get_if<Place>(&argument)) CHECK((place->buffer & state_buffer ? place->slots > 1 : true));
+            if (const auto *place = std::get_if<Place>(&argument))
+                CHECK((place->buffer & state_buffer ? place->slots > 1 : true));
     }
 }
 

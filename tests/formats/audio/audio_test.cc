@@ -37,11 +37,14 @@ std::string le(uint64_t value, int bytes) {
 
 std::string format_chunk(uint16_t format, uint16_t channels, uint32_t rate, uint16_t bits) {
     const uint16_t frame = static_cast<uint16_t>(channels * bits / 8);
-    return "fmt " + le(16, 4) + le(format, 2) + le(channels, 2) + le(rate, 4) + le(uint64_t{rate} * frame, 4) + le(frame, 2) + le(bits, 2);
+    return "fmt " + le(16, 4) + le(format, 2) + le(channels, 2) + le(rate, 4) +
+           le(uint64_t{rate} * frame, 4) + le(frame, 2) + le(bits, 2);
 }
 
-std::string wav(const std::string &samples, uint32_t size, uint32_t rate = 16000, uint16_t channels = 1, uint16_t bits = 16, uint16_t format = 1) {
-    return "RIFF" + le(0xffffffff, 4) + "WAVE" + format_chunk(format, channels, rate, bits) + "data" + le(size, 4) + samples;
+std::string wav(const std::string &samples, uint32_t size, uint32_t rate = 16000, uint16_t channels = 1,
+                uint16_t bits = 16, uint16_t format = 1) {
+    return "RIFF" + le(0xffffffff, 4) + "WAVE" + format_chunk(format, channels, rate, bits) + "data" +
+           le(size, 4) + samples;
 }
 
 const std::string three = le(0x4000, 2) + le(0x8000, 2) + le(1, 2); // 0.5, -1, 1/32768
@@ -95,8 +98,9 @@ TEST_CASE("wav: every width of PCM and float means the same") {
     std::string f32(4, 0), f64(8, 0);
     std::memcpy(f32.data(), &half, 4);
     std::memcpy(f64.data(), &half64, 8);
-    for (const auto &file : {wav(le(0xc0, 1), 1, 16000, 1, 8), wav(le(0x400000, 3), 3, 16000, 1, 24), wav(le(0x40000000, 4), 4, 16000, 1, 32),
-                             wav(f32, 4, 16000, 1, 32, 3), wav(f64, 8, 16000, 1, 64, 3)}) {
+    for (const auto &file : {wav(le(0xc0, 1), 1, 16000, 1, 8), wav(le(0x400000, 3), 3, 16000, 1, 24),
+                             wav(le(0x40000000, 4), 4, 16000, 1, 32), wav(f32, 4, 16000, 1, 32, 3),
+                             wav(f64, 8, 16000, 1, 64, 3)}) {
         const auto audio = audio::read(write("width.wav", file), at_16k());
         REQUIRE(audio);
         CHECK(audio->samples == std::vector<float>{0.5f});
@@ -117,8 +121,8 @@ TEST_CASE("wav: a pipe with unknown sizes ends where it ends; a known size ends 
 }
 
 TEST_CASE("wav: chunks before the samples are skipped, odd sizes padded") {
-    const std::string file =
-        "RIFF" + le(0, 4) + "WAVE" + "LIST" + le(3, 4) + "abc\0"s.substr(0, 4) + format_chunk(1, 1, 16000, 16) + "data" + le(6, 4) + three;
+    const std::string file = "RIFF" + le(0, 4) + "WAVE" + "LIST" + le(3, 4) + "abc\0"s.substr(0, 4) +
+                             format_chunk(1, 1, 16000, 16) + "data" + le(6, 4) + three;
     const auto audio = audio::read(write("chunks.wav", file), at_16k());
     REQUIRE(audio);
     CHECK(audio->samples.size() == 3);
@@ -154,7 +158,9 @@ TEST_CASE("raw samples: two channels are taken apart, never mixed") {
 
 TEST_CASE("another rate is refused, or resampled when asked") {
     std::string samples;
-    for (int i = 0; i < 8000; i++) samples += le(static_cast<uint64_t>(static_cast<int16_t>(10000 * std::sin(2 * M_PI * 440 * i / 8000))), 2);
+    for (int i = 0; i < 8000; i++)
+        samples +=
+            le(static_cast<uint64_t>(static_cast<int16_t>(10000 * std::sin(2 * M_PI * 440 * i / 8000))), 2);
     const std::string path = write("8k.wav", wav(samples, static_cast<uint32_t>(samples.size()), 8000));
     refused(path, at_16k(), "8000 Hz and the model wants 16000 Hz");
     audio::Options options = at_16k();
@@ -165,7 +171,9 @@ TEST_CASE("another rate is refused, or resampled when asked") {
     CHECK(audio->samples.size() == 16000);
     double error = 0; // away from the edges it is the same tone
     for (size_t i = 2000; i < 14000; i++)
-        error = std::max(error, std::fabs(audio->samples[i] - 10000.0 / 32768 * std::sin(2 * M_PI * 440 * static_cast<double>(i) / 16000)));
+        error = std::max(
+            error, std::fabs(audio->samples[i] -
+                             10000.0 / 32768 * std::sin(2 * M_PI * 440 * static_cast<double>(i) / 16000)));
     CHECK(error < 1e-3);
 }
 
@@ -199,10 +207,12 @@ TEST_CASE("what cannot be read says so in one line with the file's name") {
     refused(write("text.wav", "this is not audio at all"), at_16k(), "cannot be decoded");
     refused(write("cut.wav", wav(three, 6).substr(0, 30)), at_16k(), "before its first sample");
     refused(write("nothing.wav", wav("", 0)), at_16k(), "holds no samples");
-    refused(write("noformat.wav", "RIFF" + le(0, 4) + "WAVE" + "data" + le(6, 4) + three), at_16k(), "before their format");
+    refused(write("noformat.wav", "RIFF" + le(0, 4) + "WAVE" + "data" + le(6, 4) + three), at_16k(),
+            "before their format");
     refused(write("zero.wav", wav(three, 6, 0)), at_16k(), "contradicts itself");
     refused(write("flac.flac", "fLaC and then nonsense"), at_16k(), "cannot be decoded");
-    refused(write("tagged.mp3", "ID3\x03" + std::string(600, '\0')), at_16k(), "is MP3, which is not read; convert it");
+    refused(write("tagged.mp3", "ID3\x03" + std::string(600, '\0')), at_16k(),
+            "is MP3, which is not read; convert it");
     refused(write("bare.mp3", "\xff\xfb\x90" + std::string(600, '\0')), at_16k(), "is MP3");
 }
 

@@ -63,7 +63,9 @@ struct Folder {
         path = mkdtemp(name);
     }
     ~Folder() { std::filesystem::remove_all(path); }
-    void write(const std::string &name, const std::string &bytes) const { std::ofstream(path + "/" + name, std::ios::binary) << bytes; }
+    void write(const std::string &name, const std::string &bytes) const {
+        std::ofstream(path + "/" + name, std::ios::binary) << bytes;
+    }
 };
 
 const std::string empty_safetensors = std::string("\2\0\0\0\0\0\0\0{}", 10);
@@ -89,7 +91,9 @@ TEST_CASE("package: a good model is read into structs") {
     CHECK(block.layers[0].path == "layers[1].layers[0]");
     CHECK(block.layers[0].address == "block/conv");
     CHECK(block.layers[0].prefix == "conv");
-    CHECK(block.layers[0].attributes == json::parse(R"({"kernel_dim": 4, "l_max": 16, "mode": "cat_randn", "channels": 1, "bidirectional": false,
+    CHECK(block.layers[0].attributes ==
+          json::parse(
+              R"({"kernel_dim": 4, "l_max": 16, "mode": "cat_randn", "channels": 1, "bidirectional": false,
         "init_scale": 0, "activation": "gelu", "postact": "glu", "layer_norm": false, "linear": false})"));
     const auto &head = package->layers[2];
     CHECK(head.key("weight") == "decoder.weight");
@@ -124,15 +128,16 @@ TEST_CASE("package: decision settings that are not given have the README's defau
 
 TEST_CASE("package: names are looked up from the inside of a residual outwards") {
     json model = good_model();
-    model["layers"][1]["layers"].push_back({{"type", "residual"},
-                                            {"name", "deep"},
-                                            {"norm", nullptr},
-                                            {"layers", json::array({{{"type", "relu"}, {"name", "act"}},
-                                                                    {{"type", "relu"}, {"name", "a"}, {"input", "act"}},
-                                                                    {{"type", "relu"}, {"name", "b"}, {"input", "conv"}},
-                                                                    {{"type", "relu"}, {"name", "c"}, {"input", "encoder"}},
-                                                                    {{"type", "relu"}, {"name", "d"}, {"input", "x"}},
-                                                                    {{"type", "relu"}, {"name", "e"}, {"input", "block/act"}}})}});
+    model["layers"][1]["layers"].push_back(
+        {{"type", "residual"},
+         {"name", "deep"},
+         {"norm", nullptr},
+         {"layers", json::array({{{"type", "relu"}, {"name", "act"}},
+                                 {{"type", "relu"}, {"name", "a"}, {"input", "act"}},
+                                 {{"type", "relu"}, {"name", "b"}, {"input", "conv"}},
+                                 {{"type", "relu"}, {"name", "c"}, {"input", "encoder"}},
+                                 {{"type", "relu"}, {"name", "d"}, {"input", "x"}},
+                                 {{"type", "relu"}, {"name", "e"}, {"input", "block/act"}}})}});
     auto package = package::parse(model.dump(), {});
     REQUIRE_MESSAGE(package, package.status().message());
     const auto &deep = package->layers[1].layers[2];
@@ -145,7 +150,8 @@ TEST_CASE("package: names are looked up from the inside of a residual outwards")
 }
 
 TEST_CASE("package: text that is no JSON is refused with its place") {
-    CHECK(failure("").starts_with("model.json: line 1, column 1: syntax error while parsing value - unexpected end of input"));
+    CHECK(failure("").starts_with(
+        "model.json: line 1, column 1: syntax error while parsing value - unexpected end of input"));
     CHECK(failure("{\n  \"a\": }").starts_with("model.json: line 2, column 8: syntax error"));
     CHECK(failure("{} {}").find("expected end of input") != std::string::npos);
     CHECK(failure("{\"a\": 1e999}").find("number overflow") != std::string::npos);
@@ -171,7 +177,9 @@ TEST_CASE("package: keys given twice are refused, each with its path") {
 }
 
 TEST_CASE("package: versions and formats of others are refused") {
-    refused_at("/format", "onnx", "format: expected \"longwave-model\", found the text \"onnx\"; this is not a model description");
+    refused_at(
+        "/format", "onnx",
+        "format: expected \"longwave-model\", found the text \"onnx\"; this is not a model description");
     refused_at("/version", 2, "version: expected 1, found 2; a newer Longwave wrote it; use that one");
     refused_at("/version", "1", "version: expected 1, found the text \"1\"; write \"version\": 1");
     refused_without("", "version", "version: expected 1, found no such key; write \"version\": 1");
@@ -179,91 +187,137 @@ TEST_CASE("package: versions and formats of others are refused") {
 
 TEST_CASE("package: unknown keys are errors with the nearest known one") {
     refused_at("/lables", json::array(),
-               "lables: expected one of the keys format, version, name, inputs, layers, outputs, labels, decision, found an unknown key; did you "
+               "lables: expected one of the keys format, version, name, inputs, layers, outputs, labels, "
+               "decision, found an unknown key; did you "
                "mean \"labels\"?");
     refused_at("/layers/0/out_feature", 8,
-               "layers[0].out_feature: expected one of the keys type, name, input, prefix, keys, out_features, bias, found an unknown key; did you "
+               "layers[0].out_feature: expected one of the keys type, name, input, prefix, keys, "
+               "out_features, bias, found an unknown key; did you "
                "mean \"out_features\"?");
     refused_at("/layers/1/layers/0/kernle_dim", 8,
-               "layers[1].layers[0].kernle_dim: expected one of the keys type, name, input, prefix, keys, kernel_dim, l_max, mode, channels, "
+               "layers[1].layers[0].kernle_dim: expected one of the keys type, name, input, prefix, keys, "
+               "kernel_dim, l_max, mode, channels, "
                "bidirectional, init_scale, num_scales, "
-               "activation, postact, layer_norm, linear, resolution, found an unknown key; did you mean \"kernel_dim\"?");
-    refused_at("/layers/3/prefix", "a", "layers[3].prefix: expected one of the keys type, name, input, found an unknown key");
-    refused_at("/layers/1/norm/name", "n", "layers[1].norm.name: expected one of the keys type, prefix, keys, eps, found an unknown key");
-    refused_at("/inputs/0/sample_rate", 1, "inputs[0].sample_rate: expected one of the keys name, kind, width, found an unknown key");
-    refused_at("/outputs/0/form", 1, "outputs[0].form: expected one of the keys name, from, found an unknown key; did you mean \"from\"?");
+               "activation, postact, layer_norm, linear, resolution, found an unknown key; did you mean "
+               "\"kernel_dim\"?");
+    refused_at("/layers/3/prefix", "a",
+               "layers[3].prefix: expected one of the keys type, name, input, found an unknown key");
+    refused_at("/layers/1/norm/name", "n",
+               "layers[1].norm.name: expected one of the keys type, prefix, keys, eps, found an unknown key");
+    refused_at("/inputs/0/sample_rate", 1,
+               "inputs[0].sample_rate: expected one of the keys name, kind, width, found an unknown key");
+    refused_at(
+        "/outputs/0/form", 1,
+        "outputs[0].form: expected one of the keys name, from, found an unknown key; did you mean \"from\"?");
     refused_at("/decision/min count", 1,
-               "decision[\"min count\"]: expected one of the keys output, ignore, threshold, smoothing_ms, min_count, release, refractory_ms, found "
+               "decision[\"min count\"]: expected one of the keys output, ignore, threshold, smoothing_ms, "
+               "min_count, release, refractory_ms, found "
                "an unknown key; did you mean \"min_count\"?");
 }
 
 TEST_CASE("package: layer types must be known") {
     refused_at("/layers/3/type", "sofmax",
-               "layers[3].type: expected a layer type of formats/package/README.md, found \"sofmax\"; did you mean \"softmax\"?");
-    refused_at("/layers/3/type", 3, "layers[3].type: expected a layer type of formats/package/README.md, found 3");
-    refused_without("/layers/3", "type", "layers[3].type: expected a layer type of formats/package/README.md, found no such key");
-    refused_at("/layers/1/norm/type", "linear", "layers[1].norm.type: expected a norm layer, found \"linear\"");
-    refused_at("/layers/1/norm/type", "layernorm", "layers[1].norm.type: expected a norm layer, found \"layernorm\"; did you mean \"layer_norm\"?");
-    refused_at("/layers/1/norm", "batch_norm", "layers[1].norm: expected a norm layer without name, or null, found the text \"batch_norm\"");
-    refused_at("/layers/3", "softmax",
-               "layers[3]: expected a layer (an object with \"type\" and \"name\"), found the text \"softmax\"\n"
-               "outputs[1].from: expected the name of an input or of an earlier layer, found \"softmax\"");
+               "layers[3].type: expected a layer type of formats/package/README.md, found \"sofmax\"; did "
+               "you mean \"softmax\"?");
+    refused_at("/layers/3/type", 3,
+               "layers[3].type: expected a layer type of formats/package/README.md, found 3");
+    refused_without("/layers/3", "type",
+                    "layers[3].type: expected a layer type of formats/package/README.md, found no such key");
+    refused_at("/layers/1/norm/type", "linear",
+               "layers[1].norm.type: expected a norm layer, found \"linear\"");
+    refused_at(
+        "/layers/1/norm/type", "layernorm",
+        "layers[1].norm.type: expected a norm layer, found \"layernorm\"; did you mean \"layer_norm\"?");
+    refused_at("/layers/1/norm", "batch_norm",
+               "layers[1].norm: expected a norm layer without name, or null, found the text \"batch_norm\"");
+    refused_at(
+        "/layers/3", "softmax",
+        "layers[3]: expected a layer (an object with \"type\" and \"name\"), found the text \"softmax\"\n"
+        "outputs[1].from: expected the name of an input or of an earlier layer, found \"softmax\"");
 }
 
 TEST_CASE("package: attributes have kinds and ranges") {
-    refused_at("/layers/0/out_features", "8", "layers[0].out_features: expected a whole number from 1 to 16777216, found the text \"8\"");
-    refused_at("/layers/0/out_features", 8.0, "layers[0].out_features: expected a whole number from 1 to 16777216, found 8.0");
-    refused_at("/layers/0/out_features", 0, "layers[0].out_features: expected a whole number from 1 to 16777216, found 0");
-    refused_at("/layers/0/out_features", -1, "layers[0].out_features: expected a whole number from 1 to 16777216, found -1");
-    refused_at("/layers/0/out_features", 16777217, "layers[0].out_features: expected a whole number from 1 to 16777216, found 16777217");
+    refused_at("/layers/0/out_features", "8",
+               "layers[0].out_features: expected a whole number from 1 to 16777216, found the text \"8\"");
+    refused_at("/layers/0/out_features", 8.0,
+               "layers[0].out_features: expected a whole number from 1 to 16777216, found 8.0");
+    refused_at("/layers/0/out_features", 0,
+               "layers[0].out_features: expected a whole number from 1 to 16777216, found 0");
+    refused_at("/layers/0/out_features", -1,
+               "layers[0].out_features: expected a whole number from 1 to 16777216, found -1");
+    refused_at("/layers/0/out_features", 16777217,
+               "layers[0].out_features: expected a whole number from 1 to 16777216, found 16777217");
     refused_at("/layers/0/bias", 1, "layers[0].bias: expected true or false, found 1");
-    refused_at("/layers/1/norm/eps", -1e-5, "layers[1].norm.eps: expected a number from 0 to 1, found -1e-05");
-    refused_at(
-        "/layers/1/layers/0/postact", "gul",
-        "layers[1].layers[0].postact: expected null or \"glu\" or \"gelu\" or \"relu\" or \"silu\" or \"sigmoid\" or \"tanh\" or \"identity\", "
-        "found the text \"gul\"; did you mean \"glu\"?");
+    refused_at("/layers/1/norm/eps", -1e-5,
+               "layers[1].norm.eps: expected a number from 0 to 1, found -1e-05");
+    refused_at("/layers/1/layers/0/postact", "gul",
+               "layers[1].layers[0].postact: expected null or \"glu\" or \"gelu\" or \"relu\" or \"silu\" or "
+               "\"sigmoid\" or \"tanh\" or \"identity\", "
+               "found the text \"gul\"; did you mean \"glu\"?");
     refused_at("/layers/1/layers/0/activation", "softmax",
-               "layers[1].layers[0].activation: expected \"gelu\" or \"relu\" or \"silu\" or \"sigmoid\" or \"tanh\" or \"identity\", "
+               "layers[1].layers[0].activation: expected \"gelu\" or \"relu\" or \"silu\" or \"sigmoid\" or "
+               "\"tanh\" or \"identity\", "
                "found the text \"softmax\"");
-    refused_at("/layers/1/layers/0/mode", "", "layers[1].layers[0].mode: expected a text that is not empty, found \"\"");
-    refused_without("/layers/1/layers/0", "l_max", "layers[1].layers[0].l_max: expected this key (sgconv needs it), found no such key");
+    refused_at("/layers/1/layers/0/mode", "",
+               "layers[1].layers[0].mode: expected a text that is not empty, found \"\"");
+    refused_without("/layers/1/layers/0", "l_max",
+                    "layers[1].layers[0].l_max: expected this key (sgconv needs it), found no such key");
     refused_at("/layers/3", json{{"type", "conv2d"}, {"name", "softmax"}, {"out_channels", 1}, {"kernel", 3}},
                "layers[3].kernel: expected a list [time, frequency], found 3");
-    refused_at("/layers/3", json{{"type", "conv2d"}, {"name", "softmax"}, {"out_channels", 1}, {"kernel", {3, 0}}},
+    refused_at("/layers/3",
+               json{{"type", "conv2d"}, {"name", "softmax"}, {"out_channels", 1}, {"kernel", {3, 0}}},
                "layers[3].kernel[1]: expected a whole number from 1 to 16777216, found 0");
 }
 
 TEST_CASE("package: branches are checked one by one") {
-    auto branches = [](json list) { return json{{"type", "branches"}, {"name", "softmax"}, {"branches", std::move(list)}}; };
-    refused_at("/layers/3", branches(json::array()), "layers[3].branches: expected a list of 1 to 64 branches, found a list of 0");
-    refused_at("/layers/3", branches({1}), "layers[3].branches[0]: expected an object with \"kind\", found 1");
+    auto branches = [](json list) {
+        return json{{"type", "branches"}, {"name", "softmax"}, {"branches", std::move(list)}};
+    };
+    refused_at("/layers/3", branches(json::array()),
+               "layers[3].branches: expected a list of 1 to 64 branches, found a list of 0");
+    refused_at("/layers/3", branches({1}),
+               "layers[3].branches[0]: expected an object with \"kind\", found 1");
     refused_at("/layers/3", branches({{{"kind", "conv2d"}}}),
-               "layers[3].branches[0].kind: expected \"conv1d\" or \"identity\", found the text \"conv2d\"; did you mean \"conv1d\"?");
+               "layers[3].branches[0].kind: expected \"conv1d\" or \"identity\", found the text \"conv2d\"; "
+               "did you mean \"conv1d\"?");
     refused_at("/layers/3", branches({{{"kind", "identity"}}, {{"kind", "conv1d"}}}),
                "layers[3].branches[1].kernel: expected this key (conv1d needs it), found no such key");
-    refused_at("/layers/3", branches({{{"kind", "identity"}, {"kernel", 3}}}),
-               "layers[3].branches[0].kernel: expected one of the keys kind, batch_norm, found an unknown key");
+    refused_at(
+        "/layers/3", branches({{{"kind", "identity"}, {"kernel", 3}}}),
+        "layers[3].branches[0].kernel: expected one of the keys kind, batch_norm, found an unknown key");
     json model = good_model();
-    model["layers"][3] = branches({{{"kind", "conv1d"}, {"kernel", 3}}, {{"kind", "identity"}, {"batch_norm", true}}});
+    model["layers"][3] =
+        branches({{{"kind", "conv1d"}, {"kernel", 3}}, {{"kind", "identity"}, {"batch_norm", true}}});
     auto package = package::parse(model.dump(), {});
     REQUIRE(package);
-    CHECK(package->layers[3].attributes["branches"] ==
-          json::parse(
-              R"([{"kind": "conv1d", "kernel": 3, "dilation": 1, "bias": true, "batch_norm": false}, {"kind": "identity", "batch_norm": true}])"));
+    CHECK(
+        package->layers[3].attributes["branches"] ==
+        json::parse(
+            R"([{"kind": "conv1d", "kernel": 3, "dilation": 1, "bias": true, "batch_norm": false}, {"kind": "identity", "batch_norm": true}])"));
 }
 
 TEST_CASE("package: names are texts that are used once") {
     refused_at("/layers/0/name", "", "layers[0].name: expected a text that is not empty, found \"\"");
-    refused_at("/layers/0/name", "a/b", "layers[0].name: expected a name without '/' (it separates a residual from its layers), found \"a/b\"");
-    refused_at("/layers/0/name", "a\nb", "layers[0].name: expected a text without control characters, found \"a\\x0ab\"");
-    refused_at("/layers/0/name", std::string(300, 'a'), "layers[0].name: expected at most 256 bytes, found 300 bytes");
-    refused_without("/layers/0", "name", "layers[0].name: expected a name of its own, found no such key; reports, references and weight keys use it");
-    refused_at("/layers/0/name", "x", "layers[0].name: expected a name that is used once, found \"x\", which inputs[0] has too; rename one of them");
+    refused_at("/layers/0/name", "a/b",
+               "layers[0].name: expected a name without '/' (it separates a residual from its layers), found "
+               "\"a/b\"");
+    refused_at("/layers/0/name", "a\nb",
+               "layers[0].name: expected a text without control characters, found \"a\\x0ab\"");
+    refused_at("/layers/0/name", std::string(300, 'a'),
+               "layers[0].name: expected at most 256 bytes, found 300 bytes");
+    refused_without("/layers/0", "name",
+                    "layers[0].name: expected a name of its own, found no such key; reports, references and "
+                    "weight keys use it");
+    refused_at("/layers/0/name", "x",
+               "layers[0].name: expected a name that is used once, found \"x\", which inputs[0] has too; "
+               "rename one of them");
     refused_at("/layers/2/name", "softmax",
-               "layers[3].name: expected a name that is used once, found \"softmax\", which layers[2] has too; rename one of them\n"
+               "layers[3].name: expected a name that is used once, found \"softmax\", which layers[2] has "
+               "too; rename one of them\n"
                "outputs[0].from: expected the name of an input or of an earlier layer, found \"head\"");
     refused_at("/layers/1/layers/1/name", "norm",
-               "layers[1].layers[1].name: expected a name that is used once, found \"block/norm\", which layers[1].norm has too; rename one of them");
+               "layers[1].layers[1].name: expected a name that is used once, found \"block/norm\", which "
+               "layers[1].norm has too; rename one of them");
     refused_at("/outputs/1/name", "logits",
                "outputs[1].name: expected a name that is used once, found \"logits\" again\n"
                "decision.output: expected the name of an output, found the text \"p\"");
@@ -271,64 +325,89 @@ TEST_CASE("package: names are texts that are used once") {
 }
 
 TEST_CASE("package: references go to inputs and earlier layers") {
-    refused_at("/layers/0/input", "head", "layers[0].input: expected the name of an input or of an earlier layer, found \"head\"");
+    refused_at("/layers/0/input", "head",
+               "layers[0].input: expected the name of an input or of an earlier layer, found \"head\"");
     refused_at("/layers/2/input", "enocder",
-               "layers[2].input: expected the name of an input or of an earlier layer, found \"enocder\"; did you mean \"encoder\"?");
-    refused_at("/layers/2/input", 1, "layers[2].input: expected the name of an input or of an earlier layer, found 1");
-    refused_at("/layers/1/layers/0/input", "block",
-               "layers[1].layers[0].input: expected the name of an input or of an earlier layer, found \"block\"");
+               "layers[2].input: expected the name of an input or of an earlier layer, found \"enocder\"; "
+               "did you mean \"encoder\"?");
+    refused_at("/layers/2/input", 1,
+               "layers[2].input: expected the name of an input or of an earlier layer, found 1");
+    refused_at(
+        "/layers/1/layers/0/input", "block",
+        "layers[1].layers[0].input: expected the name of an input or of an earlier layer, found \"block\"");
     refused_at("/layers/3", json{{"type", "pair_features"}, {"name", "softmax"}},
                "layers[3].inputs: expected a list of two names of layers or inputs, found no such key");
     refused_at("/layers/3", json{{"type", "pair_features"}, {"name", "softmax"}, {"inputs", {"x"}}},
                "layers[3].inputs: expected a list of two names of layers or inputs, found a list of 1");
     refused_at("/layers/3", json{{"type", "relu"}, {"name", "softmax"}, {"inputs", {"x"}}},
-               "layers[3].inputs: expected one of the keys type, name, input, found an unknown key; did you mean \"input\"?");
+               "layers[3].inputs: expected one of the keys type, name, input, found an unknown key; did you "
+               "mean \"input\"?");
     refused_at("/outputs/0/from", "heat",
-               "outputs[0].from: expected the name of an input or of an earlier layer, found \"heat\"; did you mean \"head\"?");
+               "outputs[0].from: expected the name of an input or of an earlier layer, found \"heat\"; did "
+               "you mean \"head\"?");
 }
 
 TEST_CASE("package: keys name parameters of the layer") {
     refused_at("/layers/2/keys", json{{"weigth", "w"}},
-               "layers[2].keys.weigth: expected a parameter that this linear reads, found another; did you mean \"weight\"?");
+               "layers[2].keys.weigth: expected a parameter that this linear reads, found another; did you "
+               "mean \"weight\"?");
     refused_at("/layers/2/keys", json{{"weight", 1}}, "layers[2].keys.weight: expected a text, found 1");
-    refused_at("/layers/2/keys", "w", "layers[2].keys: expected an object from parameter to tensor key, found the text \"w\"");
+    refused_at("/layers/2/keys", "w",
+               "layers[2].keys: expected an object from parameter to tensor key, found the text \"w\"");
     refused_at("/layers/2/prefix", 1, "layers[2].prefix: expected a text, found 1");
 }
 
 TEST_CASE("package: inputs, layers and outputs must be there") {
     refused_at("/inputs", json::array(), "inputs: expected a list of 1 to 16, found a list of 0");
-    refused_at("/inputs/0", 1, "inputs[0]: expected an input (an object with \"name\" and \"kind\"), found 1");
+    refused_at("/inputs/0", 1,
+               "inputs[0]: expected an input (an object with \"name\" and \"kind\"), found 1");
     refused_at("/inputs/0/kind", "feature",
-               "inputs[0].kind: expected \"audio\", \"features\" or \"tokens\", found the text \"feature\"; did you mean \"features\"?");
-    refused_without("/inputs/0", "width", "inputs[0].width: expected this key (features needs it), found no such key");
+               "inputs[0].kind: expected \"audio\", \"features\" or \"tokens\", found the text \"feature\"; "
+               "did you mean \"features\"?");
+    refused_without("/inputs/0", "width",
+                    "inputs[0].width: expected this key (features needs it), found no such key");
     refused_at("/inputs/0", json{{"name", "x"}, {"kind", "audio"}, {"sample_rate", 0}},
                "inputs[0].sample_rate: expected a whole number from 1 to 1000000, found 0");
-    refused_at("/inputs/0", json{{"name", "x"}, {"kind", "tokens"}}, "inputs[0].vocabulary: expected this key (tokens needs it), found no such key");
+    refused_at("/inputs/0", json{{"name", "x"}, {"kind", "tokens"}},
+               "inputs[0].vocabulary: expected this key (tokens needs it), found no such key");
     refused_at("/layers/1/layers", json::array(),
                "layers[1].layers: expected a list of layers, found a list of 0\n"
-               "outputs[2].from: expected the name of an input or of an earlier layer, found \"block/conv\"; did you mean \"block/norm\"?");
+               "outputs[2].from: expected the name of an input or of an earlier layer, found \"block/conv\"; "
+               "did you mean \"block/norm\"?");
     refused_at("/outputs", "head",
-               "outputs: expected a list of 1 to 64, found the text \"head\"\ndecision.output: expected the name of an output, found the text \"p\"");
+               "outputs: expected a list of 1 to 64, found the text \"head\"\ndecision.output: expected the "
+               "name of an output, found the text \"p\"");
 }
 
 TEST_CASE("package: labels and decision settings fit together") {
     refused_at("/labels/1", "yes",
-               "labels[1]: expected labels that differ, found \"yes\" again\ndecision.ignore[0]: expected one of the labels, found \"no\"");
-    refused_at("/labels/1", 1, "labels[1]: expected a text, found 1\ndecision.ignore[0]: expected one of the labels, found \"no\"");
+               "labels[1]: expected labels that differ, found \"yes\" again\ndecision.ignore[0]: expected "
+               "one of the labels, found \"no\"");
+    refused_at(
+        "/labels/1", 1,
+        "labels[1]: expected a text, found 1\ndecision.ignore[0]: expected one of the labels, found \"no\"");
     refused_at("/decision", 1, "decision: expected an object, found 1");
-    refused_at("/decision/output", "q", "decision.output: expected the name of an output, found the text \"q\"");
-    refused_without("/decision", "output", "decision.output: expected the name of an output, found no such key");
-    refused_at("/decision/threshold/yse", 0.5, "decision.threshold.yse: expected one of the labels, found \"yse\"; did you mean \"yes\"?");
-    refused_at("/decision/threshold/yes", 1.5, "decision.threshold.yes: expected a number from 0 to 1, found 1.5");
-    refused_at("/decision/threshold", 0.8, "decision.threshold: expected an object from label (or \"default\") to number, found 0.8");
+    refused_at("/decision/output", "q",
+               "decision.output: expected the name of an output, found the text \"q\"");
+    refused_without("/decision", "output",
+                    "decision.output: expected the name of an output, found no such key");
+    refused_at("/decision/threshold/yse", 0.5,
+               "decision.threshold.yse: expected one of the labels, found \"yse\"; did you mean \"yes\"?");
+    refused_at("/decision/threshold/yes", 1.5,
+               "decision.threshold.yes: expected a number from 0 to 1, found 1.5");
+    refused_at("/decision/threshold", 0.8,
+               "decision.threshold: expected an object from label (or \"default\") to number, found 0.8");
     refused_at("/decision/ignore", "no", "decision.ignore: expected a list of labels, found the text \"no\"");
-    refused_at("/decision/min_count", 0, "decision.min_count: expected a whole number from 1 to 100000, found 0");
-    refused_at("/decision/release", "x", "decision.release: expected a number from 0 to 1, found the text \"x\"");
+    refused_at("/decision/min_count", 0,
+               "decision.min_count: expected a whole number from 1 to 100000, found 0");
+    refused_at("/decision/release", "x",
+               "decision.release: expected a number from 0 to 1, found the text \"x\"");
 }
 
 TEST_CASE("package: residuals nested too deep are refused") {
     json inner = {{"type", "relu"}, {"name", "r"}};
-    for (int i = 0; i < 9; ++i) inner = {{"type", "residual"}, {"name", "r"}, {"norm", nullptr}, {"layers", {inner}}};
+    for (int i = 0; i < 9; ++i)
+        inner = {{"type", "residual"}, {"name", "r"}, {"norm", nullptr}, {"layers", {inner}}};
     json model = good_model();
     model["layers"][3] = inner;
     model["layers"][3]["name"] = "softmax";
@@ -344,7 +423,8 @@ TEST_CASE("package: all problems are reported at once, and no more than can be r
     model["decision"]["release"] = 2;
     const std::string message = failure(model.dump(), {{"w", Tensor{{2}, {1, NAN}}}});
     CHECK(std::count(message.begin(), message.end(), '\n') == 4);
-    for (const char *place : {"layers[0].out_features: ", "layers[2].typo: ", "outputs[0].from: ", "decision.release: ", "tensor \"w\" index 1: "})
+    for (const char *place : {"layers[0].out_features: ", "layers[2].typo: ", "outputs[0].from: ",
+                              "decision.release: ", "tensor \"w\" index 1: "})
         CHECK_MESSAGE(message.find(place) != std::string::npos, place);
 
     json many = good_model();
@@ -368,17 +448,21 @@ TEST_CASE("package: a description of more values than the limit is refused with 
 
 TEST_CASE("package: weights must be finite") {
     const float infinity = std::numeric_limits<float>::infinity();
-    CHECK(failure(good_model().dump(), {{"encoder.weight", Tensor{{4}, {0, 1, infinity, -infinity}}}, {"head.bias", Tensor{{1}, {NAN}}}}) ==
-          "tensor \"encoder.weight\" index 2: expected a finite number, found +infinity (and 1 more in this tensor); the training diverged or the "
+    CHECK(failure(good_model().dump(), {{"encoder.weight", Tensor{{4}, {0, 1, infinity, -infinity}}},
+                                        {"head.bias", Tensor{{1}, {NAN}}}}) ==
+          "tensor \"encoder.weight\" index 2: expected a finite number, found +infinity (and 1 more in this "
+          "tensor); the training diverged or the "
           "file is damaged\n"
-          "tensor \"head.bias\" index 0: expected a finite number, found NaN; the training diverged or the file is damaged");
+          "tensor \"head.bias\" index 0: expected a finite number, found NaN; the training diverged or the "
+          "file is damaged");
 }
 
 TEST_CASE("package: weights that no layer reads are listed, training counters are not") {
     Weights weights;
     for (const char *key :
-         {"encoder.weight", "encoder.bias", "encoder.weigth", "conv.kernel_list.0", "conv.output_linear.0.weight", "block.norm.running_var",
-          "block.norm.num_batches_tracked", "decoder.bias", "decoder.b", "decoder.weight", "auxiliary.weight"})
+         {"encoder.weight", "encoder.bias", "encoder.weigth", "conv.kernel_list.0",
+          "conv.output_linear.0.weight", "block.norm.running_var", "block.norm.num_batches_tracked",
+          "decoder.bias", "decoder.b", "decoder.weight", "auxiliary.weight"})
         weights[key] = Tensor{{1}, {0}};
     auto package = package::parse(good_model().dump(), weights);
     REQUIRE(package);
@@ -387,15 +471,18 @@ TEST_CASE("package: weights that no layer reads are listed, training counters ar
     model["layers"][0]["bias"] = false; // a bias that the layer does not add
     package = package::parse(model.dump(), weights);
     REQUIRE(package);
-    CHECK(package->unused == std::vector<std::string>{"auxiliary.weight", "decoder.bias", "encoder.bias", "encoder.weigth"});
+    CHECK(package->unused ==
+          std::vector<std::string>{"auxiliary.weight", "decoder.bias", "encoder.bias", "encoder.weigth"});
 }
 
 TEST_CASE("package: a folder is read, and what is missing is named with the system's words") {
     Folder folder;
     CHECK(package::read(folder.path + "/none").status().message() ==
-          folder.path + "/none: cannot be read: No such file or directory; expected a folder with model.json and weights.safetensors");
-    CHECK(package::read(folder.path).status().message() == folder.path + "/model.json: cannot be read: No such file or directory\n" + folder.path +
-                                                               "/weights.safetensors: cannot be read: No such file or directory");
+          folder.path + "/none: cannot be read: No such file or directory; expected a folder with model.json "
+                        "and weights.safetensors");
+    CHECK(package::read(folder.path).status().message() ==
+          folder.path + "/model.json: cannot be read: No such file or directory\n" + folder.path +
+              "/weights.safetensors: cannot be read: No such file or directory");
     folder.write("model.json", "{\"format\": \"longwave-model\", }");
     folder.write("weights.safetensors", "12345678");
     const std::string message = package::read(folder.path).status().message();
@@ -414,9 +501,11 @@ TEST_CASE("package: a folder is read, and what is missing is named with the syst
 
     if (geteuid() != 0) { // root may read anything
         std::filesystem::permissions(folder.path + "/model.json", std::filesystem::perms::none);
-        CHECK(package::read(folder.path).status().message() == folder.path + "/model.json: cannot be read: Permission denied");
+        CHECK(package::read(folder.path).status().message() ==
+              folder.path + "/model.json: cannot be read: Permission denied");
     }
     std::filesystem::remove(folder.path + "/model.json");
     std::filesystem::create_directory(folder.path + "/model.json");
-    CHECK(package::read(folder.path).status().message() == folder.path + "/model.json: cannot be read: Is a directory");
+    CHECK(package::read(folder.path).status().message() ==
+          folder.path + "/model.json: cannot be read: Is a directory");
 }

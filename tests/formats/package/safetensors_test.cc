@@ -44,7 +44,9 @@ TEST_CASE("safetensors: a file without tensors and tensors without elements are 
     REQUIRE(none);
     CHECK(none->empty());
     auto empty = package::parse_safetensors(
-        with_header(R"({"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})"), "w");
+        with_header(
+            R"({"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})"),
+        "w");
     REQUIRE(empty);
     CHECK(empty->at("a").data.empty());
 }
@@ -61,7 +63,8 @@ TEST_CASE("safetensors: a file cut anywhere is refused with a message") {
 TEST_CASE("safetensors: no byte of the header can be changed to something that crashes") {
     const Bytes whole = with_values<float>(two, {1, 2, 3});
     for (size_t i = 0; i < 8 + two.size(); ++i)
-        for (int v : std::initializer_list<int>{0, 1, 9, '"', '{', '}', '[', ']', '0', '9', '-', ',', ':', 0x7f, 0x80, 0xff}) {
+        for (int v : std::initializer_list<int>{0, 1, 9, '"', '{', '}', '[', ']', '0', '9', '-', ',', ':',
+                                                0x7f, 0x80, 0xff}) {
             Bytes bytes = whole;
             bytes[i] = static_cast<uint8_t>(v);
             (void)failure(bytes); // a status or tensors; sanitizers watch the rest
@@ -70,7 +73,8 @@ TEST_CASE("safetensors: no byte of the header can be changed to something that c
 
 TEST_CASE("safetensors: a wrong header length is refused") {
     Bytes bytes = with_values<float>(two, {1, 2, 3});
-    for (uint64_t n : {uint64_t{0}, uint64_t{1}, uint64_t{bytes.size() - 7}, uint64_t{1} << 31, uint64_t{1} << 32, ~uint64_t{0}, uint64_t{1} << 63}) {
+    for (uint64_t n : {uint64_t{0}, uint64_t{1}, uint64_t{bytes.size() - 7}, uint64_t{1} << 31,
+                       uint64_t{1} << 32, ~uint64_t{0}, uint64_t{1} << 63}) {
         std::memcpy(bytes.data(), &n, 8);
         refused(bytes, {"w: expected a header of 2 to", "cut short or no safetensors file"});
     }
@@ -82,28 +86,46 @@ TEST_CASE("safetensors: a tensor must fill its bytes, without gap, overlap or re
     auto one = [](const char *info) { return std::string(R"({"a":)") + info + "}"; };
     refused(with_header(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})"), 4),
             {"tensor \"a\"", "expected 8 bytes for shape [2] of F32", "found 4"});
-    refused(with_header(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})"), 8), {"start at 0", "found 4, which leaves a gap"});
-    refused(with_header(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), 8), {"end at the end of the file", "4 bytes after it"});
-    refused(with_header(one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,12]})"), 8), {"inside the file", "an end at 12"});
-    refused(with_header(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})"), 4), {"data_offsets in order", "[4,0]"});
-    refused(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12),
-            {"tensor \"b\"", "start at 8", "found 4, which overlaps"});
-    refused(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4),
-            {"overlaps"});
+    refused(with_header(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})"), 8),
+            {"start at 0", "found 4, which leaves a gap"});
+    refused(with_header(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), 8),
+            {"end at the end of the file", "4 bytes after it"});
+    refused(with_header(one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,12]})"), 8),
+            {"inside the file", "an end at 12"});
+    refused(with_header(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})"), 4),
+            {"data_offsets in order", "[4,0]"});
+    refused(
+        with_header(
+            R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+            12),
+        {"tensor \"b\"", "start at 8", "found 4, which overlaps"});
+    refused(
+        with_header(
+            R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+            4),
+        {"overlaps"});
 }
 
 TEST_CASE("safetensors: sizes that wrap around 64 bits are refused") {
-    for (const char *shape : {"[4294967296,4294967296]", "[18446744073709551615]", "[4611686018427387904,4]", "[9223372036854775808,2]"})
-        refused(with_header(std::string(R"({"a":{"dtype":"F32","shape":)") + shape + R"(,"data_offsets":[0,0]}})"), {"size fits 64 bits"});
-    refused(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[18446744073709551612,18446744073709551615]}})"), {"expected 4 bytes"});
+    for (const char *shape : {"[4294967296,4294967296]", "[18446744073709551615]", "[4611686018427387904,4]",
+                              "[9223372036854775808,2]"})
+        refused(with_header(std::string(R"({"a":{"dtype":"F32","shape":)") + shape +
+                            R"(,"data_offsets":[0,0]}})"),
+                {"size fits 64 bits"});
+    refused(
+        with_header(
+            R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[18446744073709551612,18446744073709551615]}})"),
+        {"expected 4 bytes"});
 }
 
 TEST_CASE("safetensors: a wrong description of a tensor is refused") {
     auto with = [](const char *info) { return with_header(std::string(R"({"a":)") + info + "}", 4); };
     refused(with("7"), {"an object with dtype, shape and data_offsets", "found 7"});
     refused(with(R"({"dtype":"F32","shape":[1]})"), {"the key \"data_offsets\""});
-    refused(with(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"extra":1})"), {"only dtype, shape and data_offsets", "extra"});
-    refused(with(R"({"dtype":"I32","shape":[1],"data_offsets":[0,4]})"), {"F32 (or F64, F16, BF16, I64, BOOL)", "\"I32\"", "convert it to float32"});
+    refused(with(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"extra":1})"),
+            {"only dtype, shape and data_offsets", "extra"});
+    refused(with(R"({"dtype":"I32","shape":[1],"data_offsets":[0,4]})"),
+            {"F32 (or F64, F16, BF16, I64, BOOL)", "\"I32\"", "convert it to float32"});
     refused(with(R"({"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]})"), {"\"F8_E4M3\""});
     refused(with(R"({"dtype":32,"shape":[1],"data_offsets":[0,4]})"), {"element type", "found 32"});
     refused(with(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), {"whole numbers", "[-1]"});
@@ -111,16 +133,20 @@ TEST_CASE("safetensors: a wrong description of a tensor is refused") {
     refused(with(R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})"), {"whole numbers"});
     refused(with(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4,4]})"), {"data_offsets [begin, end]"});
     refused(with(R"({"dtype":"F32","shape":[1],"data_offsets":[-4,0]})"), {"data_offsets [begin, end]"});
-    refused(with(R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]})"), {"at most 8 dimensions", "found 9"});
+    refused(with(R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]})"),
+            {"at most 8 dimensions", "found 9"});
     refused(with_header(R"({"":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4), {"expected a name"});
     refused(with_header(R"({"__metadata__":{"a":1}})"), {"__metadata__", "an object of texts"});
-    refused(with_header(R"({"a":{"dtype":"F32","shape":[[[1]]],"data_offsets":[0,4]}})", 4), {"nested deeper"});
+    refused(with_header(R"({"a":{"dtype":"F32","shape":[[[1]]],"data_offsets":[0,4]}})", 4),
+            {"nested deeper"});
 }
 
 TEST_CASE("safetensors: a key that comes twice is refused") {
     const char *info = R"({"dtype":"F32","shape":[],"data_offsets":[0,4]})";
-    refused(with_header(std::string(R"({"a":)") + info + R"(,"a":)" + info + "}", 4), {"the key \"a\" is given twice"});
-    refused(with_header(R"({"a":{"dtype":"F32","dtype":"F64","shape":[],"data_offsets":[0,4]}})", 4), {"the key \"dtype\" is given twice"});
+    refused(with_header(std::string(R"({"a":)") + info + R"(,"a":)" + info + "}", 4),
+            {"the key \"a\" is given twice"});
+    refused(with_header(R"({"a":{"dtype":"F32","dtype":"F64","shape":[],"data_offsets":[0,4]}})", 4),
+            {"the key \"dtype\" is given twice"});
 }
 
 TEST_CASE("safetensors: every wrong tensor is named at once") {
@@ -133,8 +159,8 @@ TEST_CASE("safetensors: every wrong tensor is named at once") {
 
 TEST_CASE("safetensors: other element types become float32") {
     auto of = [](const char *type, size_t n, size_t size) {
-        return std::string(R"({"a":{"dtype":")") + type + R"(","shape":[)" + std::to_string(n) + R"(],"data_offsets":[0,)" +
-               std::to_string(n * size) + "]}}";
+        return std::string(R"({"a":{"dtype":")") + type + R"(","shape":[)" + std::to_string(n) +
+               R"(],"data_offsets":[0,)" + std::to_string(n * size) + "]}}";
     };
     auto values = [](const Bytes &bytes) {
         auto tensors = package::parse_safetensors(bytes, "w");
@@ -143,7 +169,8 @@ TEST_CASE("safetensors: other element types become float32") {
     };
     CHECK(values(with_values<double>(of("F64", 2, 8), {0.1, -3})) == std::vector<float>{0.1f, -3});
     // 1, largest, smallest normal, smallest subnormal, largest subnormal, −0, −2
-    auto half = values(with_values<uint16_t>(of("F16", 7, 2), {0x3c00, 0x7bff, 0x0400, 0x0001, 0x03ff, 0x8000, 0xc000}));
+    auto half = values(
+        with_values<uint16_t>(of("F16", 7, 2), {0x3c00, 0x7bff, 0x0400, 0x0001, 0x03ff, 0x8000, 0xc000}));
     CHECK(half == std::vector<float>{1, 65504, 0x1p-14f, 0x1p-24f, 1023 * 0x1p-24f, -0.0f, -2});
     CHECK(std::signbit(half[5]));
     auto special = values(with_values<uint16_t>(of("F16", 3, 2), {0x7c00, 0xfc00, 0x7e00}));
@@ -160,7 +187,8 @@ TEST_CASE("safetensors: a file that cannot be read says why") {
     auto missing = package::read_safetensors("/nonexistent/weights.safetensors");
     REQUIRE_FALSE(missing);
     CHECK(missing.status().fault() == Fault::input);
-    CHECK(missing.status().message() == "/nonexistent/weights.safetensors: cannot be read: No such file or directory");
+    CHECK(missing.status().message() ==
+          "/nonexistent/weights.safetensors: cannot be read: No such file or directory");
     auto folder = package::read_safetensors("/");
     REQUIRE_FALSE(folder);
     CHECK(folder.status().message().find("Is a directory") != std::string::npos);

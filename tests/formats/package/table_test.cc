@@ -41,7 +41,8 @@ std::map<std::string, Row> readme_rows() {
         }
         size_t first = line.find('|', 1), second = line.find('|', first + 1);
         REQUIRE(second != line.npos);
-        for (const auto &type : code_words(line.substr(0, first))) rows[type] = {line.substr(first + 1, second - first - 1), line.substr(second + 1)};
+        for (const auto &type : code_words(line.substr(0, first)))
+            rows[type] = {line.substr(first + 1, second - first - 1), line.substr(second + 1)};
     }
     return rows;
 }
@@ -74,7 +75,8 @@ TEST_CASE("the layer table: README.md lists the same attributes with the same de
             const size_t at = text.find("`" + a.name + "`");
             REQUIRE(at != text.npos);
             if (a.fallback.empty()) continue;
-            // The default stands in the next parentheses: "(1e-5)", "([1,1])", "(null or …", "(\"cat_randn\")".
+            // The default stands in the next parentheses: "(1e-5)", "([1,1])", "(null or …",
+            // "(\"cat_randn\")".
             const size_t open = text.find('(', at);
             REQUIRE(open != text.npos);
             std::string shown = text.substr(open + 1, a.fallback.size() + 8), expected = a.fallback;
