@@ -37,62 +37,66 @@ public:
     // ---- facts ----
     const Type &type(size_t input) const { return situation.type(input); }
     const Graph &graph() const { return situation.graph; }
-    const Numbers &constant(size_t input) const { return constant(node, input); } // data of a constant input
+    // The numbers of a constant input, of this node or of another.
+    const Numbers &constant(size_t input) const { return constant(node, input); }
     const Numbers &constant(const Node &of, size_t input) const {
         return graph().constant(of.inputs[input])->data;
     }
-    const Node *producer(size_t input) const {
-        return graph().producer(node.inputs[input]);
-    }                                                       // null for inputs and constants of the graph
+    // Null for inputs and constants of the graph.
+    const Node *producer(size_t input) const { return graph().producer(node.inputs[input]); }
     virtual const Type &result() const = 0;                 // after what is fused behind the op
     virtual bool gated() const = 0;                         // a gate behind the op is part of its kernel
     virtual uint32_t rows() const = 0;                      // output rows of one call
     virtual uint32_t all_rows() const = 0;                  // output rows of a sequence or block
     virtual uint32_t rows_of_input(size_t input) const = 0; // of a sequence or block
-    virtual const Figures &figures() const = 0;             // what the algorithm that was chosen has decided
+    virtual const Figures &figures() const = 0;             // what the chosen algorithm has decided
 
     // ---- the kernel ----
     virtual void kernel(const std::string &name) = 0;
     virtual void param(const std::string &name, Attribute value) = 0;
 
     // ---- tiling; say it before asking for rows() ----
-    virtual void one_call() = 0; // all rows of a sequence or block at once
-    // so many rows a call, one after another: for what is carried
+    // All rows of a sequence or block at once.
+    virtual void one_call() = 0;
+    // So many rows a call, one call after another: for what is carried.
     virtual void ordered_tiles(uint32_t rows) = 0;
-    virtual void
-    channel_tiles(uint32_t tiles,
-                  uint64_t tile_bytes) = 0; // all rows, groups of channels; places of rows move by tile_bytes
+    // All rows, groups of channels; places of rows move by tile_bytes.
+    virtual void channel_tiles(uint32_t tiles, uint64_t tile_bytes) = 0;
 
     // ---- its arguments, in the kernel's order within inputs, weights, scalars and outputs ----
-    virtual void read_rows(size_t input) = 0; // the rows that belong to this call's output rows
+    // The rows that belong to this call's output rows.
+    virtual void read_rows(size_t input) = 0;
     // Rows with their history, `reads` new ones for each output row: sets the param `ring`, appends the
     // scalar `position`.
     virtual void read_ring(size_t input, uint32_t reads = 1) = 0;
-    virtual void read_all(size_t input) = 0; // every row, whatever the tile
+    // Every row, whatever the tile.
+    virtual void read_all(size_t input) = 0;
     virtual void weight(const std::string &name, const Packed &packed) = 0;
     void weight(const std::string &name, const std::vector<float> &values) {
         weight(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
     }
-    virtual void write() = 0; // the result's rows
-    virtual void valid_rows(
-        size_t input) = 0; // scalar: rows of an input before the end of the sequence, known at run time
+    // The result's rows.
+    virtual void write() = 0;
+    // Scalar: rows of an input before the end of the sequence, known at run time.
+    virtual void valid_rows(size_t input) = 0;
     // What the op's stream rule declares under this name: updated in place, zero at the start.
     virtual void carry(const std::string &name) = 0;
     virtual void input(Place place) = 0;
     virtual void weight(Place place) = 0;
     virtual void scalar(Scalar scalar) = 0;
     virtual void output(Place place) = 0;
-    // rows as those of the result are added to it, before everything else behind the op
+    // Rows as those of the result are added to it, before everything else behind the op.
     virtual void add(Place rows) = 0;
 
     // ---- memory ----
-    virtual Place stored(const std::string &name, const Packed &packed) = 0; // in the artifact's weights
+    // In the artifact's weights.
+    virtual Place stored(const std::string &name, const Packed &packed) = 0;
     // Filled by steps of `prepare` when the model is opened, shared by all entries and found again by `key`.
     // *fresh: it is new, and the steps that fill it must be added.
     virtual Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,
                           bool *fresh) = 0;
-    virtual Place prepare_memory(const std::string &name, Elem elem,
-                                 const std::vector<uint32_t> &dims) = 0; // while preparing only
+    // While preparing only.
+    virtual Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
     // The past in a form of the algorithm's own (spectra), zero at the start: state where one entry owns the
     // stream, a cache where several do.
     virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
