@@ -69,7 +69,9 @@ void Hasher::update(const void *bytes, size_t size) {
         }
         const size_t room = sizeof buffer_ - filled_, n = size < room ? size : room;
         memcpy(buffer_ + filled_, from, n);
-        filled_ += n, from += n, size -= n;
+        filled_ += n;
+        from += n;
+        size -= n;
     }
 }
 

@@ -103,7 +103,8 @@ bool read_entry(const std::string &key, const json &info, Entry &entry, Problems
     } else if (offsets[0] > offsets[1]) {
         problems.add(where, "data_offsets in order", compact(info["data_offsets"]));
     } else {
-        entry.begin = offsets[0], entry.end = offsets[1];
+        entry.begin = offsets[0];
+        entry.end = offsets[1];
     }
     if (problems.count() != before) return false;
 

@@ -52,7 +52,8 @@ std::vector<float> Talk::next(size_t n) {
         phase_ -= std::floor(phase_);
         const double noise = uniform() - 0.5, source = voiced_ > 0 ? phase_ - 0.5 + 0.05 * noise : noise;
         const double y = source + 0.95 * formant_ * a_ - 0.9025 * b_; // one resonance
-        b_ = a_, a_ = y;
+        b_ = a_;
+        a_ = y;
         sample = static_cast<float>(0.2 * level_ * y + 1e-4 * noise);
     }
     return x;

@@ -196,7 +196,9 @@ void sounds() {
         for (const int channels : {1, 2}) {
             const fs::path path = root / "sound";
             SF_INFO info = {};
-            info.samplerate = 16000, info.channels = channels, info.format = format;
+            info.samplerate = 16000;
+            info.channels = channels;
+            info.format = format;
             SNDFILE *file = sf_open(path.c_str(), SFM_WRITE, &info);
             if (!file) continue; // a libsndfile without this codec
             std::vector<float> samples(300);

@@ -166,7 +166,9 @@ const Case lone_lifetimes[] = {
     {"written less often than read", 10,
      [](Draft &d) {
          fb::OutputPortT &sums = *entry(d, stream).outputs[1];
-         sums.period = 1, sums.phase = 0, sums.clock_den = 4;
+         sums.period = 1;
+         sums.phase = 0;
+         sums.clock_den = 4;
      }},
 };
 
