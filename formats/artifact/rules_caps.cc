@@ -15,7 +15,8 @@ struct Period {
         uint64_t a = all, b = period;
         while (b != 0) {
             const uint64_t rest = a % b;
-            a = b, b = rest;
+            a = b;
+            b = rest;
         }
         all = period == 0 || all / a * period > cap::period ? 0 : all / a * period;
     }
