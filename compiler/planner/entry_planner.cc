@@ -137,7 +137,7 @@ void EntryPlanner::demand(const Region &region) {
     }
     // The last tile of a run may reach beyond the end, in everything that it reads row by row and in what it
     // writes.
-    const uint32_t whole = round_up(rows, std::max(tile_rows(rows), reach.multiple));
+    const uint32_t whole = std::max(round_up(rows, tile_rows(rows)), round_up(rows, reach.multiple));
     const bool pooled = graph_.type(anchor.output).clock.timeless();
     d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride);
     if (region.view) {

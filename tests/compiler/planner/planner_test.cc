@@ -278,3 +278,35 @@ output "y" %2
     REQUIRE(family);
     CHECK(family->entries[0].outputs[0].delay == 6);
 }
+
+TEST_CASE("run plan: the last chunk of a recurrence reaches beyond the end, and everything that it touches is as long") {
+    for (const uint32_t capacity : {1, 2, 17, 37, 100, 129, 200}) {
+        CAPTURE(capacity);
+        auto g = graph(R"(graph "attention"
+%0 = input "x" features : f32[32] @1/1
+%1 = const "w" : [32,32]
+%2 = linear(%0, %1) {bias=0} ; layer q
+%3 = linear(%0, %1) {bias=0} ; layer k
+%4 = linear_attention(%2, %3, %0) {heads=2} ; layer attention
+%5 = add(%4, %0) ; layer sum
+output "y" %5
+)");
+        auto plan = plan_run(g, capacity, "");
+        INFO(plan.status().message());
+        REQUIRE(plan);
+        bool found = false;
+        for (const Step &step : plan->steps) {
+            if (step.layer != "attention") continue;
+            found = true;
+            const uint32_t rows = capacity == 1 ? 1 : std::min(capacity, 16u);
+            CHECK(step.tiles == (capacity + rows - 1) / rows);
+            CHECK(step.ordered == (step.tiles > 1));
+            for (size_t argument : {0, 1, 2, 5}) { // queries, keys, values, result
+                const Place &place = std::get<Place>(step.args[argument]);
+                const Buffer &buffer = plan->buffers[place.buffer];
+                CHECK(place.offset + uint64_t{step.tiles} * rows * 32 * sizeof(float) <= buffer.bytes);
+            }
+        }
+        CHECK(found);
+    }
+}
