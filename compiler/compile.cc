@@ -96,7 +96,7 @@ Expected<std::vector<targets::Target>> find_targets(const std::vector<std::strin
 
 } // namespace
 
-Expected<Compiled> compile(const package::Package &package, const Options &options) {
+Expected<Compiled> compile(package::Package package, const Options &options) {
     auto start = Clock::now();
     LW_TRY(check_algorithm_name(options.convolution));
     LW_ASSIGN(auto targets, find_targets(options.targets));
@@ -105,6 +105,7 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
     // ---- the graph: exact rewrites, each verified ----
     LW_ASSIGN(auto graph, passes.run("lower", [&] { return lower(package); }));
     const uint32_t capacity = run_capacity(graph, options);
+    for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold what they need
     LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
     LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
     LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
@@ -178,10 +179,13 @@ Expected<Compiled> compile(const package::Package &package, const Options &optio
     // ---- bytes ----
     auto report = make_report({package, graph, entries, algorithms, storage, family.record, code.signatures,
                                specs, code.targets, specs.size(), no_stream});
+    const auto certificates = make_certificates(graph).dump();
+    const auto identity = identity_of(graph);
+    graph = stream = {}; // all of their weights are packed
     Compiled result;
-    LW_ASSIGN(result.artifact, emit({package, storage, family.record, entries, specs, code.signatures,
-                                     code.targets, std::move(golden), std::move(golden_bytes), report.dump(),
-                                     make_certificates(graph).dump(), identity_of(graph)}));
+    LW_ASSIGN(result.artifact, emit({package, std::move(storage), family.record, entries, specs,
+                                     code.signatures, std::move(code.targets), std::move(golden),
+                                     std::move(golden_bytes), report.dump(), certificates, identity}));
     // Times and cache hits differ from run to run: they are told, and kept out of the artifact.
     report["build"] = {{"seconds", seconds_since(start)},
                        {"kernels_compiled", code.compiled},

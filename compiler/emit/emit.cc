@@ -24,7 +24,7 @@ public:
         plan_.labels = parts_.package.labels;
         plan_.report = parts_.report;
         plan_.certificates = parts_.certificates;
-        plan_.weights_bytes = parts_.storage.weight_bytes().size();
+        plan_.weights_bytes = parts_.storage.weight_bytes();
         plan_.derived_bytes = parts_.storage.derived_bytes();
         plan_.computation.assign(parts_.computation.begin(), parts_.computation.end());
         inputs();
@@ -35,20 +35,21 @@ public:
         if (parts_.package.has_decision) LW_TRY(decision());
         std::vector<artifact::SegmentData> segments;
         if (plan_.weights_bytes > 0)
-            segments.push_back({fb::SegmentKind::weights, parts_.storage.weight_bytes()});
-        for (const TargetCode &code : parts_.code) {
+            segments.push_back({fb::SegmentKind::weights, parts_.storage.take_weights()});
+        for (TargetCode &code : parts_.code) {
             auto variant = std::make_unique<fb::CodeVariantT>();
             variant->target = code.target.name;
             variant->machine = code.target.elf_machine;
             variant->features = code.target.features;
             variant->segment = static_cast<uint16_t>(segments.size());
-            variant->entry = code.entries;
-            variant->scratch = code.scratch;
+            variant->entry = std::move(code.entries);
+            variant->scratch = std::move(code.scratch);
             plan_.variants.push_back(std::move(variant));
-            segments.push_back({fb::SegmentKind::code, code.image});
+            segments.push_back({fb::SegmentKind::code, std::move(code.image)});
         }
-        if (!parts_.golden_bytes.empty()) segments.push_back({fb::SegmentKind::golden, parts_.golden_bytes});
-        return artifact::write(std::move(plan_), segments);
+        if (!parts_.golden_bytes.empty())
+            segments.push_back({fb::SegmentKind::golden, std::move(parts_.golden_bytes)});
+        return artifact::write(std::move(plan_), std::move(segments));
     }
 
 private:

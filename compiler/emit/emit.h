@@ -24,12 +24,12 @@ struct TargetCode {
 
 struct Parts {
     const package::Package &package;
-    const Storage &storage;
+    Storage storage;
     const StateRecord &record;
     const std::vector<EntryPlan> &entries;               // prepare (when it has steps), run, streams
     const std::vector<std::string> &specs;               // unique kernel specifications
     const std::vector<schedules::Signature> &signatures; // the same order
-    const std::vector<TargetCode> &code;
+    std::vector<TargetCode> code;
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
     std::string report, certificates;

@@ -136,7 +136,7 @@ ordered_json make_report(const ReportInputs &in) {
     uint64_t parameters = 0;
     for (const auto &[key, tensor] : in.package.weights)
         if (std::find(in.package.unused.begin(), in.package.unused.end(), key) == in.package.unused.end())
-            parameters += tensor.data.size();
+            parameters += tensor.elements();
     report["parameters"] = parameters;
     report["layers"] = layers(in);
     report["fusion"] = make_certificates(in.graph);
@@ -145,7 +145,7 @@ ordered_json make_report(const ReportInputs &in) {
     report["state_bytes"] = in.record.bytes();
     report["causal"] = in.no_stream.empty();
     if (!in.no_stream.empty()) report["no_stream"] = in.no_stream;
-    report["weights_bytes"] = in.storage.weight_bytes().size();
+    report["weights_bytes"] = in.storage.weight_bytes();
     report["derived_bytes"] = in.storage.derived_bytes();
     report["kernels"] = in.kernels;
     for (const auto &code : in.code)

@@ -71,7 +71,7 @@ public:
     virtual void read_ring(size_t input, uint32_t reads = 1) = 0;
     // Every row, whatever the tile.
     virtual void read_all(size_t input) = 0;
-    virtual void weight(const std::string &name, const Packed &packed) = 0;
+    virtual void weight(const std::string &name, Packed packed) = 0;
     void weight(const std::string &name, const std::vector<float> &values) {
         weight(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
     }
@@ -90,7 +90,7 @@ public:
 
     // ---- memory ----
     // In the artifact's weights.
-    virtual Place stored(const std::string &name, const Packed &packed) = 0;
+    virtual Place stored(const std::string &name, Packed packed) = 0;
     // Filled by steps of `prepare` when the model is opened, shared by all entries and found again by `key`.
     // *fresh: it is new, and the steps that fill it must be added.
     virtual Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,

@@ -4,6 +4,7 @@
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
+#include <algorithm>
 
 namespace longwave::ir {
 namespace {
@@ -20,15 +21,27 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return type;
 }
 
+// Rows in groups, so that large weights are read once for many of them. Every sum is taken in the order of
+// the features.
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    constexpr size_t group = 16;
     const Operand &x = *in[0];
     const bool bias = node.integer("bias") != 0;
-    for (size_t t = 0; t < out.rows; ++t)
+    std::vector<double> features(x.width * group);
+    for (size_t first = 0; first < out.rows; first += group) {
+        const size_t rows = std::min(group, out.rows - first);
+        for (size_t t = 0; t < rows; ++t)
+            for (size_t i = 0; i < x.width; ++i) features[i * group + t] = x.row(first + t)[i];
         for (size_t o = 0; o < out.width; ++o) {
-            double sum = bias ? in[2]->data[o] : 0.0;
-            for (size_t i = 0; i < x.width; ++i) sum += in[1]->data[o * x.width + i] * x.row(t)[i];
-            out.row(t)[o] = sum;
+            double sums[group];
+            std::fill_n(sums, group, bias ? in[2]->data[o] : 0.0);
+            for (size_t i = 0; i < x.width; ++i) {
+                const double weight = in[1]->data[o * x.width + i];
+                for (size_t t = 0; t < group; ++t) sums[t] += weight * features[i * group + t];
+            }
+            for (size_t t = 0; t < rows; ++t) out.row(first + t)[o] = sums[t];
         }
+    }
 }
 
 // Packed transposed, [in][out]; with a gate behind it the values fill the first half of a packed row, the

@@ -51,15 +51,15 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             const std::vector<double> k0 = in[1]->data.copy((c * heads + h) * taps, taps);
             const std::vector<double> k1 =
                 in[1]->data.copy(((copies + c) * heads + h) * taps, node.integer("two_sided") ? taps : 0);
+            std::vector<double> y(out.rows);
             for (size_t s = 0; s < u.rows; ++s) {
                 const double x = u.row(s)[h];
                 if (x == 0) continue;
-                out.row(s)[c * heads + h] += in[2]->data[c * heads + h] * x;
-                for (size_t j = 0; j < taps && s + j < out.rows; ++j)
-                    out.row(s + j)[c * heads + h] += k0[j] * x;
-                for (size_t j = 0; j < k1.size() && j < s; ++j)
-                    out.row(s - 1 - j)[c * heads + h] += k1[j] * x;
+                y[s] += in[2]->data[c * heads + h] * x;
+                for (size_t j = 0; j < taps && s + j < out.rows; ++j) y[s + j] += k0[j] * x;
+                for (size_t j = 0; j < k1.size() && j < s; ++j) y[s - 1 - j] += k1[j] * x;
             }
+            for (size_t t = 0; t < out.rows; ++t) out.row(t)[c * heads + h] = y[t];
         }
 }
 

@@ -116,8 +116,8 @@ void PlannedCall::add(Place rows) {
 // ---- memory
 // ----------------------------------------------------------------------------------------------------------
 
-Place PlannedCall::stored(const std::string &name, const Packed &packed) {
-    return {.buffer = planner_.storage_.weights(node.layer + "." + name, packed)};
+Place PlannedCall::stored(const std::string &name, Packed packed) {
+    return {.buffer = planner_.storage_.weights(node.layer + "." + name, std::move(packed))};
 }
 
 Place PlannedCall::derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,

@@ -28,8 +28,8 @@ public:
     void read_rows(size_t input) override { inputs_.push_back(rows_place(node.inputs[input])); }
     void read_ring(size_t input, uint32_t reads) override;
     void read_all(size_t input) override;
-    void weight(const std::string &name, const Packed &packed) override {
-        weights_.push_back(stored(name, packed));
+    void weight(const std::string &name, Packed packed) override {
+        weights_.push_back(stored(name, std::move(packed)));
     }
     void write() override;
     void valid_rows(size_t input) override;
@@ -41,7 +41,7 @@ public:
     void add(Place rows) override;
     using KernelCall::weight;
 
-    Place stored(const std::string &name, const Packed &packed) override;
+    Place stored(const std::string &name, Packed packed) override;
     Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) override;
     Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
     Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;

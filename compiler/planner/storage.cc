@@ -1,4 +1,6 @@
 #include "compiler/planner/storage.h"
+#include "formats/artifact/hash.h"
+#include <iterator>
 
 namespace longwave::compiler {
 
@@ -7,18 +9,29 @@ constexpr uint64_t alignment = 64;
 uint64_t aligned(uint64_t n) { return (n + alignment - 1) / alignment * alignment; }
 } // namespace
 
-BufferId Storage::weights(const std::string &name, const Packed &packed) {
+BufferId Storage::weights(const std::string &name, Packed packed) {
     const size_t size = packed.bytes.size();
-    std::string content(packed.bytes.begin(), packed.bytes.end());
-    if (auto found = by_content_.find(content); found != by_content_.end()) return found->second;
-    Buffer buffer{
-        .name = name, .space = Space::weights, .bytes = size, .offset = aligned(weight_bytes_.size())};
-    weight_bytes_.resize(buffer.offset);
-    weight_bytes_.insert(weight_bytes_.end(), content.begin(), content.end());
-    BufferId id = shared_buffer | static_cast<BufferId>(buffers_.size());
-    buffers_.push_back(std::move(buffer));
-    by_content_.emplace(std::move(content), id);
-    return id;
+    uint8_t digest[artifact::hash_bytes];
+    artifact::hash(packed.bytes.data(), size, digest);
+    const auto [entry, inserted] = by_hash_.try_emplace(std::string(std::begin(digest), std::end(digest)), 0);
+    if (!inserted) return entry->second;
+    entry->second = shared_buffer | static_cast<BufferId>(buffers_.size());
+    const uint64_t offset = aligned(weight_bytes_);
+    buffers_.push_back({.name = name, .space = Space::weights, .bytes = size, .offset = offset});
+    weights_.emplace_back(offset, std::move(packed.bytes));
+    weight_bytes_ = offset + size;
+    return entry->second;
+}
+
+std::vector<uint8_t> Storage::take_weights() {
+    std::vector<uint8_t> segment;
+    segment.reserve(weight_bytes_);
+    for (auto &[offset, bytes] : weights_) {
+        segment.resize(offset);
+        segment.insert(segment.end(), bytes.begin(), bytes.end());
+        bytes = {};
+    }
+    return segment;
 }
 
 BufferId Storage::derived(const std::string &key, uint64_t bytes, bool *fresh) {

@@ -14,6 +14,12 @@ namespace longwave::package {
 struct Tensor {
     std::vector<uint64_t> shape; // empty: a scalar
     SharedArray<float> data;
+
+    uint64_t elements() const { // by its shape: also where the data was let go
+        uint64_t n = 1;
+        for (const uint64_t d : shape) n *= d;
+        return n;
+    }
 };
 
 struct Input {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <tuple>
 
 namespace longwave::package {
 namespace {
@@ -36,11 +38,11 @@ template <class T> T load(const uint8_t *p) {
 struct ElementType {
     const char *name;
     uint64_t size;
-    float (*widen)(const uint8_t *);
+    float (*widen)(const uint8_t *); // null: float32 as it is
 };
 
 const ElementType element_types[] = {
-    {"F32", 4, [](const uint8_t *p) { return load<float>(p); }},
+    {"F32", 4, nullptr},
     {"F64", 8, [](const uint8_t *p) { return static_cast<float>(load<double>(p)); }},
     {"F16", 2, [](const uint8_t *p) { return widen_half(load<uint16_t>(p)); }},
     {"BF16", 2,
@@ -148,25 +150,13 @@ void check_layout(std::vector<Entry> &entries, uint64_t size, const std::string 
                      std::to_string(size - at) + " bytes after it");
 }
 
-} // namespace
+// Fills `to` with the bytes from `offset` on.
+using Read = std::function<Status(uint64_t offset, std::span<uint8_t> to)>;
 
-Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_t> bytes,
-                                                          const std::string &source) {
-    Problems problems;
-    if (bytes.size() < 8) {
-        problems.add(source, "8 bytes of header length", std::to_string(bytes.size()) + " bytes",
-                     "this is no safetensors file");
-        return problems.status();
-    }
-    uint64_t header = load<uint64_t>(bytes.data());
-    if (header > max_header || header > bytes.size() - 8 || header < 2) {
-        problems.add(source,
-                     "a header of 2 to " + std::to_string(std::min<uint64_t>(max_header, bytes.size() - 8)) +
-                         " bytes",
-                     std::to_string(header), "the file is cut short or no safetensors file");
-        return problems.status();
-    }
-    std::string_view text(reinterpret_cast<const char *>(bytes.data()) + 8, header);
+Expected<json> read_header(uint64_t header, const Read &read, const std::string &source, Problems &problems) {
+    std::vector<uint8_t> bytes(header);
+    LW_TRY(read(8, bytes));
+    const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     if (text.front() != '{') {
         problems.add(source, "a header that starts with '{'", in_quotes(text.substr(0, 1)),
                      "this is no safetensors file");
@@ -174,12 +164,15 @@ Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_
     }
     auto document = parse_json(text, source + " header", 4, problems);
     if (!document) return problems.status();
+    return *std::move(document);
+}
 
+std::vector<Entry> read_entries(const json &document, const std::string &source, Problems &problems) {
     std::vector<Entry> entries;
-    if (document->size() > max_tensors)
+    if (document.size() > max_tensors)
         problems.add(source, "at most " + std::to_string(max_tensors) + " tensors",
-                     std::to_string(document->size()));
-    for (const auto &[key, info] : document->items()) {
+                     std::to_string(document.size()));
+    for (const auto &[key, info] : document.items()) {
         if (key == "__metadata__") {
             bool texts = info.is_object();
             if (texts)
@@ -190,34 +183,83 @@ Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_
         Entry entry;
         if (read_entry(key, info, entry, problems)) entries.push_back(std::move(entry));
     }
+    return entries;
+}
+
+// The elements in the memory where they will stay: float32 as they are, others through a small buffer.
+Expected<std::vector<float>> read_elements(const Entry &entry, uint64_t data, const Read &read,
+                                           Problems &problems) {
+    std::vector<float> values(entry.elements);
+    if (!entry.type->widen) {
+        LW_TRY(read(data + entry.begin,
+                    {reinterpret_cast<uint8_t *>(values.data()), values.size() * sizeof(float)}));
+        return values;
+    }
+    const uint64_t size = entry.type->size;
+    std::vector<uint8_t> buffer(std::min<uint64_t>(uint64_t{1} << 16, entry.elements) * size);
+    for (uint64_t first = 0, count; first < entry.elements; first += count) {
+        count = std::min(entry.elements - first, buffer.size() / size);
+        LW_TRY(read(data + entry.begin + first * size, {buffer.data(), count * size}));
+        for (uint64_t i = 0; i < count; ++i) {
+            const uint8_t *p = buffer.data() + i * size;
+            if (size == 1 && *p > 1) {
+                problems.add("tensor " + in_quotes(entry.key) + " index " + std::to_string(first + i),
+                             "0 or 1 in a BOOL tensor", std::to_string(*p));
+                return values;
+            }
+            values[first + i] = entry.type->widen(p);
+        }
+    }
+    return values;
+}
+
+Expected<std::map<std::string, Tensor>> read_tensors(uint64_t size, const Read &read,
+                                                     const std::string &source) {
+    Problems problems;
+    if (size < 8) {
+        problems.add(source, "8 bytes of header length", std::to_string(size) + " bytes",
+                     "this is no safetensors file");
+        return problems.status();
+    }
+    uint8_t length[8];
+    LW_TRY(read(0, length));
+    const auto header = load<uint64_t>(length);
+    if (header > max_header || header > size - 8 || header < 2) {
+        problems.add(
+            source, "a header of 2 to " + std::to_string(std::min<uint64_t>(max_header, size - 8)) + " bytes",
+            std::to_string(header), "the file is cut short or no safetensors file");
+        return problems.status();
+    }
+    LW_ASSIGN(const json document, read_header(header, read, source, problems));
+    std::vector<Entry> entries = read_entries(document, source, problems);
     // Without all entries a gap would be reported that is not there.
-    if (!problems.any()) check_layout(entries, bytes.size() - 8 - header, source, problems);
+    if (!problems.any()) check_layout(entries, size - 8 - header, source, problems);
     if (problems.any()) return problems.status();
 
-    const uint8_t *data = bytes.data() + 8 + header;
     std::map<std::string, Tensor> tensors;
     for (auto &entry : entries) {
-        Tensor &tensor = tensors[entry.key];
-        tensor.shape = std::move(entry.shape);
-        std::vector<float> values(entry.elements);
-        const uint8_t *p = data + entry.begin;
-        for (uint64_t i = 0; i < entry.elements; ++i, p += entry.type->size) {
-            if (entry.type->size == 1 && *p > 1) {
-                problems.add("tensor " + in_quotes(entry.key) + " index " + std::to_string(i),
-                             "0 or 1 in a BOOL tensor", std::to_string(*p));
-                break;
-            }
-            values[i] = entry.type->widen(p);
-        }
-        tensor.data = std::move(values);
+        LW_ASSIGN(auto values, read_elements(entry, 8 + header, read, problems));
+        tensors[entry.key] = {std::move(entry.shape), std::move(values)};
     }
     if (problems.any()) return problems.status();
     return tensors;
 }
 
+} // namespace
+
+Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_t> bytes,
+                                                          const std::string &source) {
+    const auto read = [&](uint64_t offset, std::span<uint8_t> to) {
+        std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(offset), to.size(), to.begin());
+        return Status::ok();
+    };
+    return read_tensors(bytes.size(), read, source);
+}
+
 Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path) {
-    LW_ASSIGN(auto bytes, read_file(path, max_file));
-    return parse_safetensors(bytes, path);
+    LW_ASSIGN(const InputFile file, InputFile::open(path, max_file));
+    const auto read = [&](uint64_t offset, std::span<uint8_t> to) { return file.read(offset, to); };
+    return read_tensors(file.size(), read, path);
 }
 
 } // namespace longwave::package

@@ -91,7 +91,8 @@ Expected<Proved> prove(const compiler::Compiled &compiled, const ordered_json &r
             LW_ASSIGN(Proof proof, prove_stream(*model, 20, entry));
             result.proofs.push_back(std::move(proof));
         }
-        models.push_back(*std::move(model));
+        if (model->info.n_stream_entries > 1)
+            models.push_back(*std::move(model)); // to be walked through together
     }
     if (!models.empty() && models[0].info.n_stream_entries > 1) {
         LW_ASSIGN(Walk walk, walk_entries(models, walks));
@@ -134,13 +135,13 @@ Status write(const std::string &path, const std::vector<uint8_t> &bytes) {
 }
 
 // Compiled bytes and their report. A signal on the way leaves nothing behind.
-Expected<compiler::Compiled> compile_package(const package::Package &package, compiler::Options options) {
+Expected<compiler::Compiled> compile_package(package::Package package, compiler::Options options) {
     Progress progress;
     options.progress = [&](size_t done, size_t total, const std::string &what) {
         progress.show(done, total, what);
     };
     const Interruptible nothing_left_behind;
-    return compiler::compile(package, options);
+    return compiler::compile(std::move(package), options);
 }
 
 // Everything that the command reads: none of it may be the output.
@@ -161,10 +162,10 @@ std::string wrote(const std::string &path, size_t bytes, double seconds, const o
 Status compile(const Flags &flags) {
     const double start = now();
     LW_ASSIGN(compiler::Options options, options_of(flags));
-    LW_ASSIGN(const package::Package package, package::read(flags.package));
+    LW_ASSIGN(package::Package package, package::read(flags.package));
     const std::string path = flags.output.empty() ? package.name + ".lw" : flags.output;
     LW_TRY(check_output_of(flags, path));
-    LW_ASSIGN(compiler::Compiled compiled, compile_package(package, std::move(options)));
+    LW_ASSIGN(compiler::Compiled compiled, compile_package(std::move(package), std::move(options)));
     ordered_json report = ordered_json::parse(compiled.report, nullptr, false);
     if (report.is_discarded()) return Status::internal("the compile report is no JSON");
     const ordered_json build = report.value("build", ordered_json::object());
