@@ -27,19 +27,8 @@ void fill_in_abi(fb::PlanT &plan) {
     }
 }
 
-void renew_root(std::vector<uint8_t> &bytes) {
-    Header header;
-    memcpy(&header, bytes.data(), sizeof header);
-    root_hash(header, bytes.data() + header.plan_offset, header.root);
-    memcpy(bytes.data(), &header, sizeof header);
-}
-
-} // namespace
-
-Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector<SegmentData> &segments) {
-    fill_in_abi(plan);
+Status fill_in_segments(fb::PlanT &plan, const std::vector<SegmentData> &segments) {
     plan.segments.clear();
-    plan.layout.assign(hash_bytes, 0); // until there is a plan to hash
     for (const SegmentData &data : segments) {
         if (data.bytes.empty()) return Status::internal("artifact: an empty segment cannot be written");
         auto segment = std::make_unique<fb::SegmentT>();
@@ -51,6 +40,21 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector
         segment->hash.assign(digest, digest + hash_bytes);
         plan.segments.push_back(std::move(segment));
     }
+    return {};
+}
+
+void renew_root(std::vector<uint8_t> &front) {
+    Header header;
+    memcpy(&header, front.data(), sizeof header);
+    root_hash(header, front.data() + header.plan_offset, header.root);
+    memcpy(front.data(), &header, sizeof header);
+}
+
+// Header and plan, padded when segments follow.
+Expected<std::vector<uint8_t>> make_front(fb::PlanT plan, const std::vector<SegmentData> &segments) {
+    fill_in_abi(plan);
+    LW_TRY(fill_in_segments(plan, segments));
+    plan.layout.assign(hash_bytes, 0); // until there is a plan to hash
     Builder builder;
     build(builder, plan);
     const uint64_t plan_bytes = builder.GetSize();
@@ -76,42 +80,94 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, const std::vector
     header.total_bytes = end;
     header.plan_offset = header_bytes;
     header.plan_bytes = plan_bytes;
-    std::vector<uint8_t> bytes(end, 0);
-    memcpy(bytes.data(), &header, sizeof header);
-    memcpy(bytes.data() + header_bytes, builder.GetBufferPointer(), plan_bytes);
-    for (size_t i = 0; i < segments.size(); ++i)
-        memcpy(bytes.data() + plan.segments[i]->offset, segments[i].bytes.data(), segments[i].bytes.size());
-    renew_root(bytes);
-    return bytes;
+    std::vector<uint8_t> front(plan.segments.empty() ? end : plan.segments[0]->offset, 0);
+    memcpy(front.data(), &header, sizeof header);
+    memcpy(front.data() + header_bytes, builder.GetBufferPointer(), plan_bytes);
+    renew_root(front);
+    return front;
 }
 
-Expected<std::vector<uint8_t>> write(fb::PlanT plan, const std::vector<SegmentData> &segments) {
-    LW_ASSIGN(auto bytes, write_unchecked(std::move(plan), segments));
-    Request request;
-    request.file =
-        bytes.data(); // a vector of this size is aligned for the header; the segments are only hashed
-    request.size = bytes.size();
-    View view;
-    if (const Broken broken = verify(request, &view))
-        return Status::internal("artifact: rule V" + std::to_string(broken.rule) + ": " + broken.text + " " +
-                                std::to_string(broken.a) + ", " + std::to_string(broken.b));
-    return bytes;
+Expected<Pieces> assemble_unchecked(fb::PlanT plan, std::vector<SegmentData> segments) {
+    LW_ASSIGN(auto front, make_front(std::move(plan), segments));
+    return Pieces{std::move(front), std::move(segments)};
 }
 
-Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key, const Signer &signer) {
+Status sign_front(std::vector<uint8_t> &front, uint64_t file_bytes, std::span<const uint8_t, 32> public_key,
+                  const Signer &signer) {
     Header header;
-    if (const Broken broken = verify_header(bytes.data(), bytes.size(), &header))
+    if (const Broken broken = verify_header(front.data(), file_bytes, &header))
         return Status::input(std::string("cannot be signed: ") + broken.text);
     header.flags |= flag_signed;
     memcpy(header.key, public_key.data(), sizeof header.key);
     memset(header.signature, 0, sizeof header.signature);
-    memcpy(bytes.data(), &header, sizeof header);
-    renew_root(bytes);
-    memcpy(&header, bytes.data(), sizeof header);
+    memcpy(front.data(), &header, sizeof header);
+    renew_root(front);
+    memcpy(&header, front.data(), sizeof header);
     if (!signer(std::span<const uint8_t, 32>(header.root), std::span<uint8_t, 64>(header.signature)))
         return Status::usage("the signature could not be made");
-    memcpy(bytes.data(), &header, sizeof header);
+    memcpy(front.data(), &header, sizeof header);
     return {};
+}
+
+// Zeros behind so many bytes, up to where the next segment begins.
+size_t padding(uint64_t bytes) { return (segment_alignment - bytes % segment_alignment) % segment_alignment; }
+
+} // namespace
+
+uint64_t Pieces::size() const {
+    uint64_t size = 0;
+    for (const auto &span : spans()) size += span.size();
+    return size;
+}
+
+std::vector<std::span<const uint8_t>> Pieces::spans() const {
+    static constexpr uint8_t zeros[segment_alignment] = {};
+    std::vector<std::span<const uint8_t>> result = {front};
+    for (size_t i = 0; i < segments.size(); ++i) {
+        result.emplace_back(segments[i].bytes);
+        if (i + 1 < segments.size()) result.emplace_back(zeros, padding(segments[i].bytes.size()));
+    }
+    return result;
+}
+
+std::vector<uint8_t> Pieces::join() && {
+    const uint64_t whole = size();
+    std::vector<uint8_t> bytes = std::move(front);
+    bytes.reserve(whole);
+    for (size_t i = 0; i < segments.size(); ++i) {
+        std::vector<uint8_t> segment = std::move(segments[i].bytes);
+        bytes.insert(bytes.end(), segment.begin(), segment.end());
+        if (i + 1 < segments.size()) bytes.resize(bytes.size() + padding(bytes.size()), 0);
+    }
+    segments.clear();
+    return bytes;
+}
+
+Expected<Pieces> assemble(fb::PlanT plan, std::vector<SegmentData> segments) {
+    LW_ASSIGN(Pieces pieces, assemble_unchecked(std::move(plan), std::move(segments)));
+    if (const Broken broken = verify_front(pieces.front.data(), pieces.front.size(), pieces.size()))
+        return Status::internal("artifact: rule V" + std::to_string(broken.rule) + ": " + broken.text + " " +
+                                std::to_string(broken.a) + ", " + std::to_string(broken.b));
+    return pieces;
+}
+
+Expected<std::vector<uint8_t>> write(fb::PlanT plan, std::vector<SegmentData> segments) {
+    LW_ASSIGN(Pieces pieces, assemble(std::move(plan), std::move(segments)));
+    return std::move(pieces).join();
+}
+
+Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, std::vector<SegmentData> segments) {
+    LW_ASSIGN(Pieces pieces, assemble_unchecked(std::move(plan), std::move(segments)));
+    return std::move(pieces).join();
+}
+
+Status sign(Pieces &pieces, std::span<const uint8_t, 32> public_key, const Signer &signer) {
+    if (pieces.front.size() < header_bytes) return Status::input("cannot be signed: there is no header");
+    return sign_front(pieces.front, pieces.size(), public_key, signer);
+}
+
+Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key, const Signer &signer) {
+    return sign_front(bytes, bytes.size(), public_key, signer);
 }
 
 } // namespace longwave::artifact

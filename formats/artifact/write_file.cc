@@ -1,5 +1,6 @@
 #include "formats/artifact/write.h"
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -23,65 +24,121 @@ Status failed(const char *what, const std::string &path) {
     return Status::device(path + ": cannot " + what + ": " + strerror(reason));
 }
 
-bool write_all(int file, std::span<const uint8_t> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(file, bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n == 0) errno = EIO;
-        if (n <= 0) return false;
-        bytes = bytes.subspan(static_cast<size_t>(n));
-    }
+using Spans = std::span<const std::span<const uint8_t>>;
+
+bool write_all(int file, Spans spans) {
+    for (std::span<const uint8_t> bytes : spans)
+        while (!bytes.empty()) {
+            const ssize_t n = ::write(file, bytes.data(), bytes.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n == 0) errno = EIO;
+            if (n <= 0) return false;
+            bytes = bytes.subspan(static_cast<size_t>(n));
+        }
     return true;
 }
 
-Status write_in_place(const std::string &path, std::span<const uint8_t> bytes) {
+Status write_in_place(const std::string &path, Spans spans) {
     Temporary opened;
     opened.file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (opened.file < 0) return failed("open", path);
-    if (!write_all(opened.file, bytes)) return failed("write", path);
+    if (!write_all(opened.file, spans)) return failed("write", path);
     const int closed = close(opened.file);
     opened.file = -1;
     return closed == 0 ? Status::ok() : failed("write", path);
 }
 
-} // namespace
-
-Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes) {
-    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to,
-    // not replaced.
-    struct stat info;
-    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-        return Status::device(path + ": is a folder; name a file in it");
-    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, bytes);
-
+std::string folder_of(const std::string &path) {
     const size_t slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// In a folder that everybody may write to, a link of somebody else may lead to a file of ours. The system
+// refuses to follow it there, and so must whoever reads it himself.
+bool trusted(const std::string &link, const struct stat &info) {
+    struct stat folder;
+    if (stat(folder_of(link).c_str(), &folder) != 0) return false;
+    const bool shared = (folder.st_mode & S_ISVTX) && (folder.st_mode & S_IWOTH);
+    return !shared || info.st_uid == geteuid() || info.st_uid == folder.st_uid;
+}
+
+// Where a chain of links ends, there or not yet there. A failure leaves its reason in errno.
+bool follow_links(std::string &path) {
+    constexpr int most = 40; // as the system
+    for (int links = 0; links < most; links++) {
+        struct stat info;
+        if (lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return true;
+        if (!trusted(path, info)) {
+            errno = EACCES;
+            return false;
+        }
+        char target[PATH_MAX];
+        const ssize_t size = readlink(path.c_str(), target, sizeof target);
+        if (size < 0) return false;
+        const std::string next(target, static_cast<size_t>(size));
+        path = next.starts_with('/') ? next : folder_of(path) + "/" + next;
+    }
+    errno = ELOOP;
+    return false;
+}
+
+// The old file or the whole new one.
+Status replace(const std::string &path, Spans spans) {
     Temporary temporary;
     std::string name = path + ".XXXXXX"; // the same folder: a rename must not cross file systems
-    temporary.file = mkstemp(name.data());
+    temporary.file = mkostemp(name.data(), O_CLOEXEC);
     if (temporary.file < 0) return failed("create a temporary file beside it", path);
     temporary.path = name;
 
-    const mode_t mask = umask(0); // mkstemp gives 0600; an artifact is an ordinary file
+    const mode_t mask = umask(0); // mkostemp gives 0600; an artifact is an ordinary file
     umask(mask);
     if (fchmod(temporary.file, 0666 & ~mask) != 0) return failed("set its permissions", path);
-    if (!write_all(temporary.file, bytes)) return failed("write", path);
+    if (!write_all(temporary.file, spans)) return failed("write", path);
     if (fsync(temporary.file) != 0) return failed("write to the disk", path);
     const int closed = close(temporary.file);
     temporary.file = -1;
     if (closed != 0) return failed("write", path);
     if (rename(temporary.path.c_str(), path.c_str()) != 0) return failed("replace the file", path);
     temporary.path.clear(); // it is the file now
+    return {};
+}
 
-    const int directory = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0) return failed("open its folder", path);
-    const int synced = fsync(directory);
+Status sync_folder(const std::string &path) {
+    const int folder = open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return failed("open its folder", path);
+    const int synced = fsync(folder);
     const int reason = errno;
-    close(directory);
+    close(folder);
     errno = reason;
     if (synced != 0 && reason != EINVAL)
         return failed("write its folder to the disk", path); // EINVAL: a file system without folders to sync
     return {};
+}
+
+Status write_spans(const std::string &path, Spans spans) {
+    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to,
+    // not replaced.
+    struct stat info;
+    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+        return Status::device(path + ": is a folder; name a file in it");
+    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, spans);
+
+    // Nor does it replace a link: what the link stands for is meant.
+    std::string file = path;
+    if (!follow_links(file)) return failed("follow its links", path);
+    const Status replaced = replace(file, spans);
+    if (!replaced) return replaced;
+    return sync_folder(file);
+}
+
+} // namespace
+
+Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes) {
+    return write_spans(path, {&bytes, 1});
+}
+
+Status write_pieces_atomically(const std::string &path, const Pieces &pieces) {
+    return write_spans(path, pieces.spans());
 }
 
 } // namespace longwave::artifact

@@ -65,6 +65,7 @@ test::Draft patient_model() { return test::timing_model({.block = 4, .delay = 1 
 
 void artifacts() {
     const std::pair<const char *, test::Draft> drafts[] = {{"audio", test::audio_model()},
+                                                           {"family", test::family_model()},
                                                            {"tokens", test::token_model()},
                                                            {"spotter", test::spotter_model()},
                                                            {"failing", test::failing_model()},
@@ -75,10 +76,16 @@ void artifacts() {
     for (const auto &[name, draft] : drafts) put(std::string("artifact/") + name, draft.bytes());
 }
 
-// States of both models after a few ticks, with rows waiting and without, open and finished.
+// States of the models of stream_state after a few ticks, with rows waiting and without, open and finished.
 void states() {
-    for (const bool tokens : {false, true}) {
-        const std::vector<uint8_t> bytes = (tokens ? test::token_model() : test::audio_model()).bytes();
+    const struct {
+        const char *name;
+        test::Draft draft;
+        uint8_t picks; // the first byte of a seed
+    } models[] = {
+        {"audio", test::audio_model(), 0}, {"tokens", test::token_model(), 1}, {"family", test::family_model(), 4}};
+    for (const auto &[name, draft, picks] : models) {
+        const std::vector<uint8_t> bytes = draft.bytes();
         lw_open_options options{};
         options.struct_size = sizeof options;
         options.allow_unsigned_code = 1;
@@ -94,9 +101,10 @@ void states() {
                 if (finished) lw_stream_finish(stream);
                 lw_stream_save(stream, nullptr, 0, &n);
                 std::vector<uint8_t> state(2 + n);
-                state[0] = static_cast<uint8_t>(tokens), state[1] = 20;
+                state[0] = picks;
+                state[1] = 20;
                 lw_stream_save(stream, state.data() + 2, n, &n);
-                put("stream_state/" + std::string(tokens ? "tokens" : "audio") + std::to_string(ticks) + (finished ? "_finished" : ""), state);
+                put("stream_state/" + std::string(name) + std::to_string(ticks) + (finished ? "_finished" : ""), state);
                 lw_stream_destroy(stream);
             }
         lw_model_close(model);

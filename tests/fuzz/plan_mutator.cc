@@ -3,6 +3,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/header.h"
+#include "formats/artifact/layout.h"
 #include "formats/artifact/write.h"
 #include <cstring>
 #include <functional>
@@ -26,7 +27,7 @@ const fb::Plan *plan_in(const std::vector<uint8_t> &bytes, Header *header) {
     return fb::VerifyPlanBuffer(verifier) ? fb::GetPlan(plan) : nullptr;
 }
 
-// ---- what can be changed -------------------------------------------------------------------------------------------------------------------------
+// ---- what can be changed ----
 
 struct Number {
     void *at;
@@ -42,12 +43,16 @@ struct Parts {
 
     template <class T> void number(T &value) { numbers.push_back({&value, sizeof value}); }
     template <class... T> void add(T &...values) { (number(values), ...); }
-    // flatbuffers structs keep their fields to themselves; four bytes at a time they are numbers like any other.
+    // flatbuffers structs keep their fields to themselves; four bytes at a time they are numbers like any
+    // other.
     template <class T> void words(T &place) {
-        for (size_t at = 0; at < sizeof place; at += 4) numbers.push_back({reinterpret_cast<uint8_t *>(&place) + at, 4});
+        for (size_t at = 0; at < sizeof place; at += 4)
+            numbers.push_back({reinterpret_cast<uint8_t *>(&place) + at, 4});
     }
     template <class T> static T copy_of(const T &value) { return value; }
-    template <class T> static std::unique_ptr<T> copy_of(const std::unique_ptr<T> &value) { return std::make_unique<T>(*value); }
+    template <class T> static std::unique_ptr<T> copy_of(const std::unique_ptr<T> &value) {
+        return std::make_unique<T>(*value);
+    }
     template <class T> void list(std::vector<T> &values) {
         lists.push_back([&values](Random &random) {
             if (values.empty()) return;
@@ -60,19 +65,12 @@ struct Parts {
     }
 };
 
-void collect(fb::EntryT &entry, Parts &parts) {
-    parts.add(entry.kind, entry.block, entry.state_bytes, entry.arena_bytes, entry.layout, entry.period);
-    parts.list(entry.inputs), parts.list(entry.outputs), parts.list(entry.steps);
-    for (auto &port : entry.inputs) {
-        parts.add(port->input, port->rows, port->row_bytes);
-        if (port->place) parts.words(*port->place);
-    }
-    for (auto &port : entry.outputs) {
-        parts.add(port->elem, port->width, port->rows, port->row_bytes, port->period, port->phase, port->clock_num, port->clock_den, port->delay);
-        if (port->place) parts.words(*port->place);
-    }
-    for (auto &step : entry.steps) {
-        parts.add(step->kind, step->kernel, step->period, step->phase, step->tiles, step->bytes, step->rows, step->row_bytes, step->mul, step->den);
+void collect(std::vector<std::unique_ptr<fb::StepT>> &steps, Parts &parts) {
+    parts.list(steps);
+    for (auto &step : steps) {
+        parts.add(step->kind, step->kernel, step->period, step->phase, step->tiles, step->replay_from,
+                  step->replay_to, step->bytes, step->rows, step->row_bytes, step->mul, step->den);
+        parts.lists.push_back([&step](Random &) { step->ordered = !step->ordered; });
         parts.list(step->args);
         for (auto &binding : step->args) {
             if (binding->place) parts.words(*binding->place);
@@ -81,40 +79,75 @@ void collect(fb::EntryT &entry, Parts &parts) {
     }
 }
 
+void collect(fb::EntryT &entry, Parts &parts) {
+    parts.add(entry.kind, entry.block, entry.least, entry.arena_bytes, entry.cache_bytes, entry.period);
+    parts.list(entry.inputs);
+    parts.list(entry.outputs);
+    collect(entry.steps, parts);
+    collect(entry.rebuild, parts);
+    for (auto &port : entry.inputs) {
+        parts.add(port->input, port->rows, port->row_bytes);
+        if (port->place) parts.words(*port->place);
+    }
+    for (auto &port : entry.outputs) {
+        parts.add(port->width, port->rows, port->row_bytes, port->period, port->phase, port->clock_num,
+                  port->clock_den, port->delay);
+        if (port->place) parts.words(*port->place);
+    }
+}
+
+void collect(fb::KernelT &kernel, Parts &parts) {
+    parts.list(kernel.args);
+    for (auto &arg : kernel.args) {
+        parts.add(arg->kind, arg->elem, arg->alignment, arg->high, arg->multiple);
+        parts.list(arg->dims);
+        for (auto &dim : arg->dims) parts.words(dim);
+    }
+}
+
+void collect(fb::DecisionT &d, Parts &parts) {
+    parts.add(d.default_threshold, d.smoothing_ms, d.min_count, d.release, d.refractory_ms);
+    parts.list(d.ignore);
+    parts.list(d.thresholds);
+    for (auto &label : d.ignore) parts.number(label);
+    for (auto &threshold : d.thresholds) parts.add(threshold->label, threshold->value);
+}
+
 Parts collect(fb::PlanT &plan) {
     Parts parts;
-    parts.add(plan.weights_bytes, plan.derived_bytes, plan.delay);
-    parts.list(plan.inputs), parts.list(plan.labels), parts.list(plan.kernels), parts.list(plan.variants), parts.list(plan.entries),
-        parts.list(plan.golden);
-    for (auto &input : plan.inputs) parts.add(input->kind, input->width, input->sample_rate, input->vocabulary);
-    for (auto &kernel : plan.kernels) {
-        parts.list(kernel->args);
-        for (auto &arg : kernel->args) {
-            parts.add(arg->kind, arg->elem, arg->alignment, arg->high);
-            parts.list(arg->dims);
-            for (auto &dim : arg->dims) parts.words(dim);
-        }
-    }
+    parts.add(plan.weights_bytes, plan.derived_bytes, plan.state_bytes, plan.sample_limit);
+    parts.list(plan.inputs);
+    parts.list(plan.labels);
+    parts.list(plan.kernels);
+    parts.list(plan.variants);
+    parts.list(plan.entries);
+    parts.list(plan.state);
+    parts.list(plan.golden);
+    for (auto &input : plan.inputs)
+        parts.add(input->kind, input->width, input->sample_rate, input->vocabulary);
+    for (auto &kernel : plan.kernels) collect(*kernel, parts);
     for (auto &variant : plan.variants) {
         parts.add(variant->machine, variant->features, variant->segment);
-        parts.list(variant->entry), parts.list(variant->scratch);
+        parts.list(variant->entry);
+        parts.list(variant->scratch);
         for (auto &entry : variant->entry) parts.number(entry);
         for (auto &scratch : variant->scratch) parts.number(scratch);
+    }
+    for (auto &field : plan.state) {
+        parts.add(field->kind, field->elem, field->offset);
+        parts.list(field->dims);
+        for (auto &dim : field->dims) parts.number(dim);
     }
     for (auto &entry : plan.entries) collect(*entry, parts);
     for (auto &golden : plan.golden) {
         parts.add(golden->entry, golden->error_limit);
-        parts.list(golden->inputs), parts.list(golden->outputs);
+        parts.list(golden->inputs);
+        parts.list(golden->outputs);
         for (auto *tensors : {&golden->inputs, &golden->outputs})
-            for (auto &tensor : *tensors) parts.add(tensor->port, tensor->rows, tensor->width, tensor->offset);
+            for (auto &tensor : *tensors)
+                parts.add(tensor->port, tensor->rows, tensor->width, tensor->offset);
     }
-    if (plan.decision) {
-        fb::DecisionT &d = *plan.decision;
-        parts.add(d.default_threshold, d.smoothing_ms, d.min_count, d.release, d.refractory_ms);
-        parts.list(d.ignore), parts.list(d.thresholds);
-        for (auto &label : d.ignore) parts.number(label);
-        for (auto &threshold : d.thresholds) parts.add(threshold->label, threshold->value);
-    }
+    if (plan.decision) collect(*plan.decision, parts);
     return parts;
 }
 
@@ -153,6 +186,10 @@ void renew_hashes(std::vector<uint8_t> &bytes) {
     for (const fb::Kernel *kernel : *plan->kernels())
         const_cast<flatbuffers::Table *>(reinterpret_cast<const flatbuffers::Table *>(kernel))
             ->SetField(fb::Kernel::VT_ABI, artifact::kernel_abi(*kernel), uint64_t{0});
+    uint8_t layout[artifact::hash_bytes];
+    artifact::layout_hash(*plan, layout);
+    if (plan->layout()->size() == sizeof layout)
+        memcpy(const_cast<uint8_t *>(plan->layout()->data()), layout, sizeof layout);
     for (const fb::Segment *segment : *plan->segments())
         if (checked::inside(segment->offset(), segment->size(), bytes.size()))
             digest_to(bytes.data() + segment->offset(), segment->size(), *segment->hash());
@@ -166,7 +203,8 @@ std::vector<uint8_t> mutated_plan(const std::vector<uint8_t> &bytes, uint32_t se
     if (!in_file) return {};
     std::vector<artifact::SegmentData> segments;
     for (const fb::Segment *segment : *in_file->segments()) {
-        if (segment->size() == 0 || !checked::inside(segment->offset(), segment->size(), bytes.size())) return {};
+        if (segment->size() == 0 || !checked::inside(segment->offset(), segment->size(), bytes.size()))
+            return {};
         const uint8_t *from = bytes.data() + segment->offset();
         segments.push_back({segment->kind(), {from, from + segment->size()}});
     }
@@ -174,10 +212,12 @@ std::vector<uint8_t> mutated_plan(const std::vector<uint8_t> &bytes, uint32_t se
     in_file->UnPackTo(&plan);
     Random random(seed);
     Parts parts = collect(plan);
-    if (random() % 3 == 0 && !parts.lists.empty()) parts.lists[random() % parts.lists.size()](random); // the numbers found before may be gone now
+    if (random() % 3 == 0 && !parts.lists.empty())
+        parts.lists[random() % parts.lists.size()](random); // the numbers found before may be gone now
     else
-        for (uint32_t n = 1 + random() % 3; n > 0; --n) change(parts.numbers[random() % parts.numbers.size()], parts.numbers, random);
-    auto written = artifact::write_unchecked(std::move(plan), segments);
+        for (uint32_t n = 1 + random() % 3; n > 0; --n)
+            change(parts.numbers[random() % parts.numbers.size()], parts.numbers, random);
+    auto written = artifact::write_unchecked(std::move(plan), std::move(segments));
     return written ? *std::move(written) : std::vector<uint8_t>();
 }
 

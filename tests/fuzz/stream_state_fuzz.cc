@@ -1,7 +1,8 @@
-// Saved states of streams. The first byte picks the model (bit 0) and whether the state is given the right identity (bit 1: of weights, layout and size), the next
-// says how much is pushed afterwards, the rest is the state.
-// What must hold: any bytes are loaded or give LW_BAD_STATE; a refused state changes nothing; an accepted one is saved again as it came; a stream goes on from it
-// and, once finished, ends.
+// Saved states of streams. The first byte picks the model (bit 0: token ids; bit 2: several streams over one state, one
+// of them with a cache) and whether the state is given the right identity (bit 1), the next says how much is pushed
+// afterwards, the rest is the state.
+// What must hold: any bytes are loaded or give LW_BAD_STATE; a refused state changes nothing; an accepted one is saved
+// again as it came; a stream goes on from it and, once finished, ends.
 #include "longwave/longwave.h"
 #include "tests/fuzz/must.h"
 #include "tests/support/tiny_model.h"
@@ -63,11 +64,11 @@ struct Subject {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static Subject audio(test::audio_model()), ids(test::token_model());
+    static Subject audio(test::audio_model()), ids(test::token_model()), family(test::family_model());
     if (size < 2) return 0;
-    Subject &subject = data[0] & 1 ? ids : audio;
+    Subject &subject = data[0] & 1 ? ids : data[0] & 4 ? family : audio;
     std::vector<uint8_t> state(data + 2, data + size);
-    constexpr size_t identity = 48; // StreamState: weights, layout, state_bytes
+    constexpr size_t identity = 32; // of a StreamState
     if ((data[0] & 2) && state.size() >= identity) std::memcpy(state.data(), subject.fresh.data(), identity);
 
     must(lw_stream_reset(subject.stream) == LW_OK, "reset");

@@ -60,6 +60,51 @@ TEST_CASE("write: a plan that breaks a rule is a defect, and the rule is named")
     CHECK(!artifact::write(empty.plan, empty.segments));
 }
 
+TEST_CASE("write: large segments are moved, hashed and written where they lie, never copied") {
+    Draft draft = audio_model();
+    draft.segments[1].bytes.resize(8 << 20, 3);
+    draft.plan.weights_bytes = draft.segments[1].bytes.size();
+    const uint8_t *const lies_at = draft.segments[1].bytes.data();
+    auto pieces = artifact::assemble(draft.plan, std::move(draft.segments));
+    REQUIRE(pieces);
+    CHECK(pieces->segments[1].bytes.data() == lies_at);
+
+    std::vector<uint8_t> spans;
+    for (const auto &span : pieces->spans()) spans.insert(spans.end(), span.begin(), span.end());
+    CHECK(spans.size() == pieces->size());
+    CHECK(!check(spans));
+    const Folder folder;
+    REQUIRE(artifact::write_pieces_atomically(folder.file(), *pieces));
+    CHECK(contents(folder.file()) == spans);
+    CHECK(std::move(*pieces).join() == spans);
+}
+
+TEST_CASE("write: an artifact without segments ends with its plan") {
+    Draft draft;
+    draft.plan.name = "plan";
+    draft.plan.computation.assign(32, 1);
+    add_input(draft, "x", fb::InputKind::features);
+    draft.plan.entries.push_back(std::make_unique<fb::EntryT>());
+    draft.plan.entries[0]->kind = fb::EntryKind::run;
+    draft.plan.entries[0]->block = 16;
+    draft.plan.entries[0]->arena_bytes = 64;
+    draft.plan.entries[0]->inputs.push_back(input_port(place(fb::Space::arena, 0), 16, 4));
+    draft.plan.entries[0]->outputs.push_back(output_port("y", place(fb::Space::arena, 0), 1, 16, 1, 1));
+    const auto pieces = artifact::assemble(draft.plan, {});
+    REQUIRE_MESSAGE(pieces, pieces.status().message());
+    CHECK(pieces->spans().size() == 1);
+    CHECK(!check(pieces->front));
+}
+
+TEST_CASE("write: a plan that takes more memory than is usual is written, and opened by who allows it") {
+    Draft draft = audio_model();
+    draft.plan.entries[1]->arena_bytes = 1 << 28;
+    const auto written = artifact::write(draft.plan, draft.segments);
+    REQUIRE(written);
+    CHECK(check(*written).rule == 20);
+    CHECK(!check(*written, 1 << 29));
+}
+
 TEST_CASE("sign: the root is renewed, then signed; a changed byte is noticed") {
     std::vector<uint8_t> bytes = audio_model().bytes();
     uint8_t key[32], secret[64];
@@ -77,6 +122,9 @@ TEST_CASE("sign: the root is renewed, then signed; a changed byte is noticed") {
     CHECK(crypto_sign_verify_detached(header.signature, header.root, sizeof header.root, key) == 0);
     CHECK(check(patch(bytes, 80, {static_cast<uint8_t>(bytes[80] ^ 1)}, false)).rule ==
           19); // another key under the same root
+    auto pieces = artifact::assemble(audio_model().plan, audio_model().segments);
+    REQUIRE(artifact::sign(*pieces, key, signer));
+    CHECK(std::move(*pieces).join() == bytes); // signed in pieces or in one
     std::vector<uint8_t> again = bytes;
     CHECK(artifact::sign(again, key, signer));
     CHECK(again == bytes);
@@ -170,4 +218,27 @@ TEST_CASE("write_file_atomically: a device is written to, not replaced") {
     CHECK(artifact::write_file_atomically(folder.file(), old_bytes));
     CHECK(fs::is_symlink(folder.file()));
     CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("write_file_atomically: a link stays a link, and the file it leads to is replaced") {
+    const Folder folder;
+    fs::create_directory(folder.path + "/deep");
+    const std::string file = folder.path + "/deep/model.lw", link = folder.path + "/link",
+                      second = folder.path + "/second";
+    fs::create_symlink("deep/model.lw", link); // from the link's own folder, not from here
+    fs::create_symlink(link, second);
+    for (const std::vector<uint8_t> &bytes :
+         {old_bytes, std::vector<uint8_t>(5000, 7)}) { // missing, then there
+        REQUIRE(artifact::write_file_atomically(second, bytes));
+        CHECK(fs::is_symlink(link));
+        CHECK(fs::is_symlink(second));
+        CHECK(!fs::is_symlink(file));
+        CHECK(contents(file) == bytes);
+    }
+    CHECK(folder.entries() == 3);
+    CHECK(std::distance(fs::directory_iterator(folder.path + "/deep"), fs::directory_iterator()) == 1);
+    fs::create_symlink("round", folder.path + "/round");
+    const Status round = artifact::write_file_atomically(folder.path + "/round", old_bytes);
+    CHECK(round.fault() == Fault::device);
+    CHECK(fs::is_symlink(folder.path + "/round"));
 }
