@@ -203,9 +203,11 @@ lw_status prepare(const DeviceModel &model) {
     if (!block.allocate(*model.source.allocator, bytes)) return no_memory("preparing the model", bytes);
     Session *session = nullptr;
     lw_status status = begin(model, fb::EntryKind::prepare, 1, block.data, &session);
-    if (status == LW_OK)
+    if (status == LW_OK) {
         if (const fb::Step *failed = run(*session, index, 0, Extent{}))
             status = fail(LW_DEVICE, {"a kernel failed while preparing: ", name_of(failed)});
+        end(session);
+    }
     block.release(*model.source.allocator);
     return status;
 }
