@@ -94,6 +94,66 @@ Expected<std::vector<targets::Target>> find_targets(const std::vector<std::strin
     return found;
 }
 
+// Exact rewrites of the lowered graph, each verified.
+Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
+    LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
+    LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
+    LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
+    LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
+    return passes.run("pack_outputs", [&] { return pack_outputs(graph); });
+}
+
+// Every entry of the artifact: prepare fills up while the others ask it for taps and spectra.
+struct Plans {
+    Storage storage;
+    StateRecord record;
+    std::vector<EntryPlan> entries;        // prepare (when it has steps), run, streams
+    std::vector<const ir::Graph *> graphs; // of each entry; null: prepare
+    std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
+};
+
+Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const Options &options) {
+    EntryPlanner planner(graph, {.block = capacity, .convolution = options.convolution}, plans.storage,
+                         plans.record);
+    LW_TRY(planner.survey());
+    LW_ASSIGN(auto entry, planner.plan({}));
+    for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(entry.name(), report);
+    plans.entries.push_back(std::move(entry));
+    plans.graphs.push_back(&graph);
+    return Status::ok();
+}
+
+Status plan_streams(Plans &plans, const ir::Graph &stream, const Options &options) {
+    const std::vector<uint32_t> blocks =
+        options.blocks.empty() ? std::vector{natural_block(stream)} : options.blocks;
+    LW_TRY(check_blocks(stream, blocks));
+    LW_ASSIGN(StreamFamily family, plan_streams(stream, blocks, options.convolution, plans.storage));
+    plans.record = std::move(family.record);
+    plans.algorithms.insert(plans.algorithms.end(), family.algorithms.begin(), family.algorithms.end());
+    std::move(family.entries.begin(), family.entries.end(), std::back_inserter(plans.entries));
+    plans.graphs.resize(plans.entries.size(), &stream);
+    return Status::ok();
+}
+
+// `stream`: null when there is none.
+Expected<Plans> plan_entries(Passes &passes, const ir::Graph &graph, const ir::Graph *stream,
+                             uint32_t capacity, const Options &options) {
+    Plans plans;
+    if (options.whole) LW_TRY(plan_run(plans, graph, capacity, options));
+    if (stream) LW_TRY(plan_streams(plans, *stream, options));
+    if (EntryPlan &prepare = plans.storage.prepare(); !prepare.steps.empty()) {
+        measure_lifetimes(prepare);
+        plans.entries.insert(plans.entries.begin(), prepare);
+        plans.graphs.insert(plans.graphs.begin(), nullptr);
+    }
+    for (auto &entry : plans.entries) {
+        plan_memory(entry);
+        passes.dump_plan("plan_memory", entry);
+    }
+    LW_TRY(passes.check_dump_name());
+    return plans;
+}
+
 } // namespace
 
 Expected<Compiled> compile(package::Package package, const Options &options) {
@@ -102,15 +162,10 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     LW_ASSIGN(auto targets, find_targets(options.targets));
     Passes passes(options);
 
-    // ---- the graph: exact rewrites, each verified ----
     LW_ASSIGN(auto graph, passes.run("lower", [&] { return lower(package); }));
     const uint32_t capacity = run_capacity(graph, options);
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold what they need
-    LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
-    LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
-    LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
-    LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
-    LW_ASSIGN(graph, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
+    LW_ASSIGN(graph, rewritten(passes, std::move(graph)));
 
     // ---- the stream of it, when there is one ----
     std::string no_stream;
@@ -129,40 +184,8 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     if (!streams && !options.whole)
         return Status::usage("nothing to compile: neither whole sequences nor a stream");
 
-    // ---- plans: prepare fills up while the others ask it for taps and spectra ----
-    Storage storage;
-    StreamFamily family;
-    std::vector<EntryPlan> entries;
-    std::vector<const ir::Graph *> entry_graphs;
-    std::vector<std::pair<std::string, AlgorithmReport>> algorithms;
-    if (options.whole) {
-        EntryPlanner planner(graph, {.block = capacity, .convolution = options.convolution}, storage,
-                             family.record);
-        LW_TRY(planner.survey());
-        LW_ASSIGN(auto entry, planner.plan({}));
-        for (const auto &report : planner.algorithms()) algorithms.emplace_back(entry.name(), report);
-        entries.push_back(std::move(entry));
-        entry_graphs.push_back(&graph);
-    }
-    if (streams) {
-        const std::vector<uint32_t> blocks =
-            options.blocks.empty() ? std::vector{natural_block(stream)} : options.blocks;
-        LW_TRY(check_blocks(stream, blocks));
-        LW_ASSIGN(family, plan_streams(stream, blocks, options.convolution, storage));
-        algorithms.insert(algorithms.end(), family.algorithms.begin(), family.algorithms.end());
-        std::move(family.entries.begin(), family.entries.end(), std::back_inserter(entries));
-        entry_graphs.resize(entries.size(), &stream);
-    }
-    if (!storage.prepare().steps.empty()) {
-        measure_lifetimes(storage.prepare());
-        entries.insert(entries.begin(), storage.prepare());
-        entry_graphs.insert(entry_graphs.begin(), nullptr);
-    }
-    for (auto &entry : entries) {
-        plan_memory(entry);
-        passes.dump_plan("plan_memory", entry);
-    }
-    LW_TRY(passes.check_dump_name());
+    LW_ASSIGN(Plans plans, plan_entries(passes, graph, streams ? &stream : nullptr, capacity, options));
+    const auto &entries = plans.entries;
 
     // ---- kernels and golden vectors ----
     auto specs = unique_specs(entries);
@@ -170,20 +193,20 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
     for (size_t i = 0; i < entries.size(); i++) {
-        if (!entry_graphs[i]) continue;
+        if (!plans.graphs[i]) continue;
         LW_ASSIGN(auto vector,
-                  make_golden(*entry_graphs[i], entries[i], static_cast<uint16_t>(i), golden_bytes));
+                  make_golden(*plans.graphs[i], entries[i], static_cast<uint16_t>(i), golden_bytes));
         golden.push_back(std::move(vector));
     }
 
     // ---- bytes ----
-    auto report = make_report({package, graph, entries, algorithms, storage, family.record, code.signatures,
-                               specs, code.targets, specs.size(), no_stream});
+    auto report = make_report({package, graph, entries, plans.algorithms, plans.storage, plans.record,
+                               code.signatures, specs, code.targets, specs.size(), no_stream});
     const auto certificates = make_certificates(graph).dump();
     const auto identity = identity_of(graph);
     graph = stream = {}; // all of their weights are packed
     Compiled result;
-    LW_ASSIGN(result.artifact, emit({package, std::move(storage), family.record, entries, specs,
+    LW_ASSIGN(result.artifact, emit({package, std::move(plans.storage), plans.record, entries, specs,
                                      code.signatures, std::move(code.targets), std::move(golden),
                                      std::move(golden_bytes), report.dump(), certificates, identity}));
     // Times and cache hits differ from run to run: they are told, and kept out of the artifact.
