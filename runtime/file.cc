@@ -8,7 +8,7 @@
 namespace longwave::runtime {
 
 File::~File() {
-    if (file_ >= 0) close(file_);
+    if (file_ >= 0) ::close(file_);
 }
 
 bool File::open(const char *path) {

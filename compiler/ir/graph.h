@@ -80,6 +80,7 @@ struct Node {
 struct GraphInput {
     std::string name;
     enum class Kind { audio, features, tokens } kind = Kind::audio;
+    static constexpr const char *kinds[] = {"audio", "features", "tokens"}; // as text
     uint32_t sample_rate = 0, vocabulary = 0;
     ValueId value = 0;
 };

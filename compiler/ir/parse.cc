@@ -9,7 +9,6 @@ namespace longwave::ir {
 
 namespace {
 
-const char *const input_kinds[] = {"audio", "features", "tokens"};
 constexpr uint64_t max_zeros = 1 << 24; // a line of text must not cost gigabytes
 
 class Parser {
@@ -211,8 +210,8 @@ private:
         LW_ASSIGN(out.name, string());
         LW_ASSIGN(const std::string kind, name("audio, features or tokens"));
         size_t k = 0;
-        while (k < std::size(input_kinds) && kind != input_kinds[k]) ++k;
-        if (k == std::size(input_kinds))
+        while (k < std::size(GraphInput::kinds) && kind != GraphInput::kinds[k]) ++k;
+        if (k == std::size(GraphInput::kinds))
             return fail_name("expected audio, features or tokens, found " + kind);
         out.kind = static_cast<GraphInput::Kind>(k);
         if (take("rate=")) {

@@ -7,8 +7,6 @@ namespace longwave::ir {
 
 namespace {
 
-const char *const input_kinds[] = {"audio", "features", "tokens"};
-
 std::string quoted(const std::string &text) {
     std::string out = "\"";
     for (const char c : text) {
@@ -54,7 +52,7 @@ std::string value_text(const Graph &graph, ValueId id) {
     if (value.kind == Value::Kind::input) {
         const GraphInput &input = graph.inputs[value.index];
         std::string out =
-            fmt::format("input {} {}", quoted(input.name), input_kinds[static_cast<size_t>(input.kind)]);
+            fmt::format("input {} {}", quoted(input.name), GraphInput::kinds[static_cast<size_t>(input.kind)]);
         if (input.sample_rate) out += fmt::format(" rate={}", input.sample_rate);
         if (input.vocabulary) out += fmt::format(" vocabulary={}", input.vocabulary);
         return out + " : " + print(value.type);

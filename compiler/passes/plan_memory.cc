@@ -1,4 +1,5 @@
 #include "compiler/passes/plan_memory.h"
+#include "compiler/planner/rounding.h"
 #include "compiler/planner/storage.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -6,9 +7,6 @@
 namespace longwave::compiler {
 
 namespace {
-
-constexpr uint64_t alignment = 64;
-uint64_t aligned(uint64_t n) { return (n + alignment - 1) / alignment * alignment; }
 
 bool alive_together(const Buffer &a, const Buffer &b) { return a.first <= b.last && b.first <= a.last; }
 
@@ -48,7 +46,7 @@ void plan_memory(EntryPlan &plan) {
     for (Buffer &buffer : plan.buffers) {
         if (buffer.space == Space::cache) {
             buffer.offset = plan.cache_bytes;
-            plan.cache_bytes = aligned(plan.cache_bytes + buffer.bytes);
+            plan.cache_bytes = to_lines(plan.cache_bytes + buffer.bytes);
         } else {
             arena.push_back(&buffer);
         }
@@ -60,7 +58,7 @@ void plan_memory(EntryPlan &plan) {
         std::vector<std::pair<uint64_t, uint64_t>> taken;
         for (const Buffer *other : placed)
             if (alive_together(*buffer, *other))
-                taken.emplace_back(other->offset, aligned(other->offset + other->bytes));
+                taken.emplace_back(other->offset, to_lines(other->offset + other->bytes));
         std::sort(taken.begin(), taken.end());
         uint64_t offset = 0;
         for (auto [begin, end] : taken) {
@@ -68,7 +66,7 @@ void plan_memory(EntryPlan &plan) {
             offset = std::max(offset, end);
         }
         buffer->offset = offset;
-        plan.arena_bytes = std::max(plan.arena_bytes, aligned(offset + buffer->bytes));
+        plan.arena_bytes = std::max(plan.arena_bytes, to_lines(offset + buffer->bytes));
         placed.push_back(buffer);
     }
 }

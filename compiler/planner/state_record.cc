@@ -1,10 +1,7 @@
 #include "compiler/planner/state_record.h"
+#include "compiler/planner/rounding.h"
 
 namespace longwave::compiler {
-
-namespace {
-constexpr uint64_t alignment = 64;
-} // namespace
 
 BufferId StateRecord::field(const std::string &layer, const std::string &name, StateKind kind, Elem elem,
                             const std::vector<uint32_t> &dims) {
@@ -13,7 +10,7 @@ BufferId StateRecord::field(const std::string &layer, const std::string &name, S
     if (fresh) {
         fields_.push_back(
             {.layer = layer, .name = name, .kind = kind, .elem = elem, .dims = dims, .offset = bytes_});
-        bytes_ = (bytes_ + fields_.back().bytes() + alignment - 1) / alignment * alignment;
+        bytes_ = to_lines(bytes_ + fields_.back().bytes());
     }
     return entry->second;
 }

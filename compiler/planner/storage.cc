@@ -1,13 +1,9 @@
 #include "compiler/planner/storage.h"
+#include "compiler/planner/rounding.h"
 #include "formats/artifact/hash.h"
 #include <iterator>
 
 namespace longwave::compiler {
-
-namespace {
-constexpr uint64_t alignment = 64;
-uint64_t aligned(uint64_t n) { return (n + alignment - 1) / alignment * alignment; }
-} // namespace
 
 BufferId Storage::weights(const std::string &name, Packed packed) {
     const size_t size = packed.bytes.size();
@@ -16,7 +12,7 @@ BufferId Storage::weights(const std::string &name, Packed packed) {
     const auto [entry, inserted] = by_hash_.try_emplace(std::string(std::begin(digest), std::end(digest)), 0);
     if (!inserted) return entry->second;
     entry->second = shared_buffer | static_cast<BufferId>(buffers_.size());
-    const uint64_t offset = aligned(weight_bytes_);
+    const uint64_t offset = to_lines(weight_bytes_);
     buffers_.push_back({.name = name, .space = Space::weights, .bytes = size, .offset = offset});
     weights_.emplace_back(offset, std::move(packed.bytes));
     weight_bytes_ = offset + size;
@@ -40,7 +36,7 @@ BufferId Storage::derived(const std::string &key, uint64_t bytes, bool *fresh) {
     if (inserted) {
         entry->second = shared_buffer | static_cast<BufferId>(buffers_.size());
         buffers_.push_back({.name = key, .space = Space::derived, .bytes = bytes, .offset = derived_bytes_});
-        derived_bytes_ = aligned(derived_bytes_ + bytes);
+        derived_bytes_ = to_lines(derived_bytes_ + bytes);
     }
     return entry->second;
 }

@@ -37,16 +37,16 @@ Input read_input(const json &object, const std::string &path, Problems &problems
     const json name = object.value("name", json()), kind = object.value("kind", json());
     if (good_name(name, path + ".name", false, problems)) input.name = name;
 
-    struct Kind {
+    struct Form {
         const char *name, *key;
         Input::Kind kind;
         uint32_t Input::*field;
         double high;
     };
-    static const Kind kinds[] = {{"audio", "sample_rate", Input::Kind::audio, &Input::sample_rate, max_rate},
+    static const Form forms[] = {{"audio", "sample_rate", Input::Kind::audio, &Input::sample_rate, max_rate},
                                  {"features", "width", Input::Kind::features, &Input::width, max_dim},
                                  {"tokens", "vocabulary", Input::Kind::tokens, &Input::vocabulary, max_dim}};
-    for (const auto &k : kinds) {
+    for (const auto &k : forms) {
         if (kind != k.name) continue;
         input.kind = k.kind;
         only_keys(object, {"name", "kind", k.key}, path, problems);

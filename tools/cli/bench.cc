@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-struct Flags {
+struct BenchFlags {
     ModelFlags model;
     double seconds = 10;
     unsigned repeats = 20, threads = 1;
@@ -76,7 +76,7 @@ Expected<std::vector<double>> times_of_runs(const Model &model, const Sequence &
 }
 
 // From the path to the first output: open, verify, derive, create a stream, push until a row comes.
-Expected<double> open_to_first_output(const Flags &flags, const Sequence &in) {
+Expected<double> open_to_first_output(const BenchFlags &flags, const Sequence &in) {
     const double start = now();
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(Stream stream, Stream::create(model));
@@ -87,13 +87,13 @@ Expected<double> open_to_first_output(const Flags &flags, const Sequence &in) {
     return now() - start;
 }
 
-size_t ticks_of(const Flags &flags, const Model &model, size_t block) {
+size_t ticks_of(const BenchFlags &flags, const Model &model, size_t block) {
     const double rate = model.inputs[0].sample_rate;
     return std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds * rate) : 20000) /
            block * block;
 }
 
-Status bench_opening(const Flags &flags, const Model &model, ordered_json &json) {
+Status bench_opening(const BenchFlags &flags, const Model &model, ordered_json &json) {
     const Sequence in =
         made_up(model, ticks_of(flags, model, std::max<uint32_t>(1, model.info.stream_block)), 3);
     std::vector<double> opens;
@@ -107,7 +107,7 @@ Status bench_opening(const Flags &flags, const Model &model, ordered_json &json)
 }
 
 // One stream entry, its index in the artifact.
-Expected<ordered_json> bench_stream(const Flags &flags, const Model &model, uint32_t entry) {
+Expected<ordered_json> bench_stream(const BenchFlags &flags, const Model &model, uint32_t entry) {
     const size_t block = model.entry(entry).block, ticks = ticks_of(flags, model, block);
     const double rate = model.inputs[0].sample_rate;
     const Sequence in = made_up(model, ticks, 3);
@@ -141,7 +141,7 @@ Expected<ordered_json> bench_stream(const Flags &flags, const Model &model, uint
     return json;
 }
 
-Status bench_run(const Flags &flags, const Model &model, ordered_json &json) {
+Status bench_run(const BenchFlags &flags, const Model &model, ordered_json &json) {
     const Sequence in = made_up(model, model.info.run_capacity, 3);
     LW_ASSIGN(const std::vector<double> times, times_of_runs(model, in, flags.repeats, 1));
     json["run"] = {{"ticks", in.rows},
@@ -196,7 +196,7 @@ void print(const ordered_json &json) {
     }
 }
 
-Status bench(const Flags &flags) {
+Status bench(const BenchFlags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     ordered_json json = {{"model", model.info.name},
                          {"version", lw_version()},
@@ -220,7 +220,7 @@ Status bench(const Flags &flags) {
 } // namespace
 
 Command add_bench(CommandLine &program) {
-    auto flags = std::make_shared<Flags>();
+    auto flags = std::make_shared<BenchFlags>();
     CommandLine *app = program.add_subcommand(
         "bench", "Speed and memory of an artifact; `bench conv` for the convolution kernels alone");
     flags->model.add(*app);

@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-struct Flags {
+struct CompileFlags {
     std::string package, output, targets, convolution, dump_after, cache, kgen, sign;
     std::vector<uint32_t> blocks;
     uint32_t length = 0;
@@ -31,7 +31,7 @@ struct Flags {
     bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false;
 };
 
-Expected<compiler::Options> options_of(const Flags &flags) {
+Expected<compiler::Options> options_of(const CompileFlags &flags) {
     compiler::Options options;
     for (const std::string &name : split(flags.targets, ',')) {
         const std::string target = name == "host" ? host_target() : name;
@@ -145,7 +145,7 @@ Expected<compiler::Compiled> compile_package(package::Package package, compiler:
 }
 
 // Everything that the command reads: none of it may be the output.
-Status check_output_of(const Flags &flags, const std::string &path) {
+Status check_output_of(const CompileFlags &flags, const std::string &path) {
     if (path == "-") return {};
     return check_output(
         "-o", path,
@@ -159,7 +159,7 @@ std::string wrote(const std::string &path, size_t bytes, double seconds, const o
            format(", %zu of %zu kernels from the cache\n", cached, kernels);
 }
 
-Status compile(const Flags &flags) {
+Status compile(const CompileFlags &flags) {
     const double start = now();
     LW_ASSIGN(compiler::Options options, options_of(flags));
     LW_ASSIGN(package::Package package, package::read(flags.package));
@@ -210,7 +210,7 @@ Status compile(const Flags &flags) {
 } // namespace
 
 Command add_compile(CommandLine &program) {
-    auto flags = std::make_shared<Flags>();
+    auto flags = std::make_shared<CompileFlags>();
     CommandLine *app = program.add_subcommand("compile", "Compile a model package into an artifact");
     app->add_option("package", flags->package, "Folder with model.json and weights.safetensors")->required();
     app->add_option("-o,--output", flags->output,

@@ -19,7 +19,7 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-struct Flags {
+struct EvalFlags {
     ModelFlags model;
     std::string clips;
     std::vector<std::string> negatives;
@@ -85,7 +85,7 @@ Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vec
 
 class Evaluation {
 public:
-    Evaluation(const Flags &flags, const Model &model, Stream stream)
+    Evaluation(const EvalFlags &flags, const Model &model, Stream stream)
         : flags_(flags), model_(model), stream_(std::move(stream)) {}
 
     // Top-1 over the clips, each cut or filled with silence to one length.
@@ -218,7 +218,7 @@ private:
         LW_ASSIGN(audio::Audio audio, audio::read(path, flags_.audio.options(model_.audio()->sample_rate)));
         return std::move(audio.samples);
     }
-    const Flags &flags_;
+    const EvalFlags &flags_;
     const Model &model_;
     Stream stream_;
 };
@@ -243,7 +243,7 @@ void print_summary(const ordered_json &json) {
                      json["false_accepts_per_hour_interval"][1].get<double>());
 }
 
-Status evaluate(const Flags &flags) {
+Status evaluate(const EvalFlags &flags) {
     if (flags.clips.empty() && flags.negatives.empty())
         return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
@@ -278,7 +278,7 @@ Status evaluate(const Flags &flags) {
 } // namespace
 
 Command add_eval(CommandLine &program) {
-    auto flags = std::make_shared<Flags>();
+    auto flags = std::make_shared<EvalFlags>();
     CommandLine *app = program.add_subcommand(
         "eval", "Accuracy, missed words and false alarms through the streaming path; one JSON object");
     flags->model.add(*app);

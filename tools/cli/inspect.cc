@@ -13,7 +13,7 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-struct Flags {
+struct InspectFlags {
     std::string model;
     bool json = false, steps = false;
 };
@@ -187,7 +187,7 @@ void print(const ordered_json &json, const std::string &report) {
     std::printf("%s", report.c_str());
 }
 
-Status inspect(const Flags &flags) {
+Status inspect(const InspectFlags &flags) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model));
     LW_ASSIGN(const ordered_json json, describe(file, flags.model, flags.steps));
     if (flags.json) {
@@ -205,7 +205,7 @@ Status inspect(const Flags &flags) {
 } // namespace
 
 Command add_inspect(CommandLine &program) {
-    auto flags = std::make_shared<Flags>();
+    auto flags = std::make_shared<InspectFlags>();
     CommandLine *app = program.add_subcommand("inspect", "What an artifact holds");
     app->add_option("model", flags->model, "Artifact (.lw)")->required();
     app->add_flag("--steps", flags->steps, "Also every step of every entry");

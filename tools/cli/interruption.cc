@@ -44,7 +44,7 @@ Interruptible::Interruptible() : signals_(ending_signals()) {
 Interruptible::~Interruptible() {
     if (watcher_.joinable()) {
         const uint64_t one = 1;
-        while (write(stop_file_, &one, sizeof one) < 0 && errno == EINTR) {
+        while (::write(stop_file_, &one, sizeof one) < 0 && errno == EINTR) {
         }
         watcher_.join();
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);

@@ -58,7 +58,7 @@ nlohmann::ordered_json number(double value) {
 
 double rounded(double seconds) { return static_cast<double>(std::llround(seconds * 1000)) / 1000; }
 
-struct Flags {
+struct ListenFlags {
     ModelFlags model;
     AudioFlags audio;
     DecisionFlags decision;
@@ -69,7 +69,7 @@ struct Flags {
 // One listening: the lines it prints, and what they count.
 class Session {
 public:
-    Session(const Flags &flags, const Model &model, Spotter &spotter, Lines &lines)
+    Session(const ListenFlags &flags, const Model &model, Spotter &spotter, Lines &lines)
         : flags_(flags), model_(model), spotter_(spotter), lines_(lines), rate_(model.audio()->sample_rate) {}
 
     Status run(audio::Reader &reader) {
@@ -151,7 +151,7 @@ private:
                       {"rows_dropped", spotter_.stats().rows_dropped}});
     }
 
-    const Flags &flags_;
+    const ListenFlags &flags_;
     const Model &model_;
     Spotter &spotter_;
     Lines &lines_;
@@ -160,7 +160,7 @@ private:
     double busy_ = 0; // seconds of computing
 };
 
-Status listen(const Flags &flags, Lines &lines) {
+Status listen(const ListenFlags &flags, Lines &lines) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     const lw_input_info *input = model.audio();
@@ -177,7 +177,7 @@ Status listen(const Flags &flags, Lines &lines) {
 } // namespace
 
 Command add_listen(CommandLine &program) {
-    auto flags = std::make_shared<Flags>();
+    auto flags = std::make_shared<ListenFlags>();
     CommandLine *app = program.add_subcommand(
         "listen", "Keywords from a pipe or file, one JSON object a line: ready, keyword, stats, error, eof");
     flags->model.add(*app);

@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-struct Flags {
+struct RunFlags {
     ModelFlags model;
     std::vector<std::string> inputs, expected, outputs;
     uint64_t length = 0;
@@ -78,7 +78,7 @@ std::string shape_text(const std::vector<uint64_t> &shape) {
     return text;
 }
 
-Status compare(const Flags &flags, const std::vector<Result> &results, ordered_json &json) {
+Status compare(const RunFlags &flags, const std::vector<Result> &results, ordered_json &json) {
     Status failure;
     for (const std::string &text : flags.expected) {
         LW_ASSIGN(const auto where, addressed(results, "--expected", text));
@@ -116,7 +116,7 @@ std::string file_of(const std::string &text, bool marked) {
 }
 
 // No result may be put in the place of what it is made from.
-Status check_outputs(const Flags &flags) {
+Status check_outputs(const RunFlags &flags) {
     std::vector<std::string> read = {flags.model.path};
     for (const std::string &text : flags.inputs) read.push_back(file_of(text, true));
     for (const std::string &text : flags.expected) read.push_back(file_of(text, false));
@@ -124,7 +124,7 @@ Status check_outputs(const Flags &flags) {
     return {};
 }
 
-Status run(const Flags &flags) {
+Status run(const RunFlags &flags) {
     LW_TRY(check_outputs(flags));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
@@ -167,7 +167,7 @@ Status run(const Flags &flags) {
 } // namespace
 
 Command add_run(CommandLine &program) {
-    auto flags = std::make_shared<Flags>();
+    auto flags = std::make_shared<RunFlags>();
     CommandLine *app = program.add_subcommand("run", "Run one whole sequence");
     flags->model.add(*app);
     app->add_option(

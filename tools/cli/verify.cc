@@ -12,12 +12,12 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-struct Flags {
+struct VerifyFlags {
     ModelFlags model;
     bool json = false, stream = false;
 };
 
-Status verify(const Flags &flags) {
+Status verify(const VerifyFlags &flags) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     const auto &plan = file.plan();
     if (!flags.json)
@@ -77,7 +77,7 @@ Status verify(const Flags &flags) {
 } // namespace
 
 Command add_verify(CommandLine &program) {
-    auto flags = std::make_shared<Flags>();
+    auto flags = std::make_shared<VerifyFlags>();
     CommandLine *app =
         program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
     flags->model.add(*app);
