@@ -138,8 +138,8 @@ Spaces spaces_of(const Session &session, uint32_t entry) {
 uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t workers,
                          const DeviceModel *model, uint8_t *memory, Session **out) {
     Parts parts(memory);
-    Session measuring, *session = parts.take<Session>(1);
-    session = session ? new (session) Session{} : &measuring;
+    Session measuring, *const made = parts.take<Session>(1);
+    Session *const session = made ? new (made) Session{} : &measuring;
     session->model = model;
     place_memory(source, kind, workers, parts, session);
     const Kernel *kernels = model ? model->kernels : nullptr;
@@ -158,7 +158,7 @@ uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t
             ->build(entry.rebuild(), kernels, spaces, session->workers ? &session->workers->scratch : nullptr,
                     parts);
     }
-    if (out) *out = session;
+    if (out) *out = made;
     return parts.used();
 }
 

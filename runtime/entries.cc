@@ -34,7 +34,7 @@ const StreamEntry &StreamEntries::at(const StreamEntry &own, uint64_t tick) cons
     for (const StreamEntry &entry : *this)
         if (own.block % entry.block == 0 && tick % entry.block == 0 && (!best || entry.block > best->block))
             best = &entry;
-    return *best; // ticks are multiples of the least block, and so are all blocks
+    return best ? *best : own; // there is one: ticks are multiples of the least block, and so are all blocks
 }
 
 bool StreamEntries::ahead(const StreamEntry &own, uint64_t tick, const StreamEntry &entry) const {

@@ -27,13 +27,12 @@ private:
 
 } // namespace
 
-lw_status fail(lw_status status, std::initializer_list<Piece> message) {
+void keep_message(std::initializer_list<Piece> message) {
     Writer writer;
     for (const Piece &piece : message)
         if (piece.text) writer.put(piece.text);
         else writer.put(piece.number);
     writer.end();
-    return status;
 }
 
 } // namespace longwave::runtime

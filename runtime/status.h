@@ -15,7 +15,13 @@ struct Piece {
     Piece(uint32_t n) : number(n) {}
 };
 
-// Records the message for lw_last_error and returns `status`. Too long a message is cut.
-lw_status fail(lw_status status, std::initializer_list<Piece> message);
+// Keeps the message for lw_last_error; too long a one is cut.
+void keep_message(std::initializer_list<Piece> message);
+
+// The same, and returns `status`: here, so that whoever reads a caller sees that it is a failure.
+inline lw_status fail(lw_status status, std::initializer_list<Piece> message) {
+    keep_message(message);
+    return status;
+}
 
 } // namespace longwave::runtime

@@ -121,9 +121,9 @@ private:
             lock.unlock();
             auto kernel = get(i);
             lock.lock();
+            failed_ = failed_ || !kernel;
             if (kernel) kernels_[i] = *std::move(kernel);
             else failures_[i] = kernel.status();
-            failed_ = failed_ || !kernel;
             done_++;
             changed_.notify_one();
         }

@@ -76,7 +76,7 @@ bool follow_links(std::string &path) {
         const ssize_t size = readlink(path.c_str(), target, sizeof target);
         if (size < 0) return false;
         const std::string next(target, static_cast<size_t>(size));
-        path = next.starts_with('/') ? next : folder_of(path) + "/" + next;
+        path = next.starts_with('/') ? next : folder_of(path).append("/").append(next);
     }
     errno = ELOOP;
     return false;
@@ -126,7 +126,7 @@ Status write_spans(const std::string &path, Spans spans) {
     // Nor does it replace a link: what the link stands for is meant.
     std::string file = path;
     if (!follow_links(file)) return failed("follow its links", path);
-    const Status replaced = replace(file, spans);
+    Status replaced = replace(file, spans);
     if (!replaced) return replaced;
     return sync_folder(file);
 }

@@ -38,9 +38,11 @@ private:
 // LW_ASSIGN(auto value, expected_expression): unwraps, or returns the failure to the caller.
 #define LW_ASSIGN(declaration, expression)                                                                   \
     LW_ASSIGN_(declaration, expression, LW_CONCAT(lw_expected_, __LINE__))
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration and a name cannot stand in parentheses
 #define LW_ASSIGN_(declaration, expression, name)                                                            \
     auto name = (expression);                                                                                \
     if (!name) return name.status();                                                                         \
     declaration = *std::move(name)
+// NOLINTEND(bugprone-macro-parentheses)
 #define LW_CONCAT(a, b) LW_CONCAT_(a, b)
 #define LW_CONCAT_(a, b) a##b
