@@ -36,7 +36,7 @@ public:
     // dimension 0 the lanes from `valid` on become zero when the chain could make them something else.
     using Epilogue = std::function<Halide::Expr(Halide::Expr value, const std::vector<Halide::Expr> &at)>;
     Epilogue epilogue(const Shape &shape, int valid);
-    Halide::Expr epilogue(Halide::Expr value, const std::vector<Halide::Expr> &at, const Shape &shape,
+    Halide::Expr epilogue(const Halide::Expr &value, const std::vector<Halide::Expr> &at, const Shape &shape,
                           int valid) {
         return epilogue(shape, valid)(value, at);
     }
@@ -57,8 +57,10 @@ public:
         Shape shape; // a dimension the element does not depend on has stride 0; never vectorise that one
         ArgKind kind = ArgKind::output;
     };
-    void output(Halide::Func f, const Shape &shape) { outputs(f, {{f.name(), shape}}); }
-    void in_place(Halide::Func f, const Shape &shape) { outputs(f, {{f.name(), shape, ArgKind::inout}}); }
+    void output(const Halide::Func &f, const Shape &shape) { outputs(f, {{f.name(), shape}}); }
+    void in_place(const Halide::Func &f, const Shape &shape) {
+        outputs(f, {{f.name(), shape, ArgKind::inout}});
+    }
     void outputs(Halide::Func f, const std::vector<Output> &list);
 
     // Checks that the whole specification was used.

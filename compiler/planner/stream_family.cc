@@ -16,7 +16,8 @@ std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::Value
     const ir::Node *node = graph.producer(value);
     const std::string layer = node ? node->layer : "input " + graph.inputs[graph.values[value].index].name;
     std::string name = node ? std::string(node->op->name) : "samples", full = name;
-    for (int i = 2; !taken.insert(layer + "/" + full).second; i++) full = fmt::format("{} {}", name, i);
+    for (int i = 2; !taken.insert(fmt::format("{}/{}", layer, full)).second; i++)
+        full = fmt::format("{} {}", name, i);
     return {layer, full};
 }
 

@@ -60,8 +60,8 @@ Status check_channel(const std::string &name, uint32_t channels, uint32_t channe
 }
 
 Reader::Reader(std::unique_ptr<Source> source) : source_(std::move(source)) {}
-Reader::Reader(Reader &&) = default;
-Reader &Reader::operator=(Reader &&) = default;
+Reader::Reader(Reader &&) noexcept = default;
+Reader &Reader::operator=(Reader &&) noexcept = default;
 Reader::~Reader() = default;
 
 Expected<Reader> Reader::open(const std::string &path, const Options &options) {

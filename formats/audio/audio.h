@@ -40,8 +40,8 @@ public:
     Expected<size_t> read(float *samples, size_t n);
     uint32_t sample_rate() const; // of the samples read() gives
 
-    Reader(Reader &&);
-    Reader &operator=(Reader &&);
+    Reader(Reader &&) noexcept;
+    Reader &operator=(Reader &&) noexcept;
     ~Reader();
 
 private:

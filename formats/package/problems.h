@@ -20,7 +20,7 @@ public:
     bool any() const { return count_ != 0; }
     // Nothing more will be listed: loops that may go round a million times only count from here on, for text
     // takes longer to make than to read.
-    bool full() const { return count_ >= max_lines_; }
+    bool full() const { return count_ >= max_lines; }
     void one_more() { ++count_; }
     size_t count() const { return count_; }
     Status status() const; // ok, or Fault::input with all lines
@@ -30,7 +30,7 @@ public:
     bool patient() const { return patience_ > 0; } // worth making a list of candidates for
 
 private:
-    static constexpr size_t max_lines_ = 200; // a hostile file may be wrong in a million places
+    static constexpr size_t max_lines = 200; // a hostile file may be wrong in a million places
     std::vector<std::string> lines_;
     size_t count_ = 0;
     int64_t patience_ = 5'000'000; // pairs of letters still to be compared for hints: about ten milliseconds

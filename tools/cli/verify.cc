@@ -40,7 +40,7 @@ Status verify(const VerifyFlags &flags) {
         this_one.variant = name;
         LW_ASSIGN(const Model model, Model::open(this_one));
         double worst = 0;
-        const Status golden = status_of(lw_model_verify(model.handle.get(), &worst), name);
+        Status golden = status_of(lw_model_verify(model.handle.get(), &worst), name);
         if (!golden && golden.fault() != Fault::check) return golden;
         if (!golden && failure) failure = golden;
         ordered_json entry = {{"variant", name},
