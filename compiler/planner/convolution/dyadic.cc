@@ -42,6 +42,24 @@ std::string not_possible(const Situation &situation) {
     return {};
 }
 
+// The figures of the others are those of full vectors of channels: of few channels, an element costs them
+// more.
+double others_cost_times(const Shape &shape) {
+    return shape.channels == 1 ? costs::one_channel() : double(shape.padded) / shape.channels;
+}
+
+double cost_of(const Situation &situation, const DyadicPlan &plan, int rows) {
+    const Shape shape(situation);
+    const auto channels = static_cast<int>(shape.channels);
+    const double lanes = schedules::dyadic_lanes(channels),
+                 filled = lanes * schedules::dyadic_planes(channels),
+                 steps = static_cast<double>(plan.products()) +
+                         static_cast<double>(plan.additions()) / shape.copies,
+                 numbers = static_cast<double>(plan.slots + plan.products() * shape.copies) * filled;
+    const double cost = costs::dyadic(rows, steps, sizeof(float) * numbers * situation.alike, lanes == 1);
+    return cost * filled / channels / others_cost_times(shape);
+}
+
 Estimate estimate(const Situation &situation) {
     Estimate estimate{.refused = not_possible(situation)};
     if (!estimate.refused.empty()) return estimate;
@@ -52,7 +70,7 @@ Estimate estimate(const Situation &situation) {
                           schedules::dyadic_planes(static_cast<int>(shape.channels));
     if (slots > schedules::dyadic_most_floats || plan.period_of(block) > schedules::dyadic_most_period)
         return {.refused = fmt::format("its sums of {} taps would take too much memory", shape.taps)};
-    estimate.cost = 1;
+    estimate.cost = cost_of(situation, plan, rows);
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("rows", static_cast<uint32_t>(rows));
     estimate.figures.put("products", static_cast<uint32_t>(plan.products()));
