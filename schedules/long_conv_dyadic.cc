@@ -104,8 +104,8 @@ void Dyadic::write(const std::vector<DyadicWrite> &step) {
     } else {
         update.vectorize(c, vec_).unroll(c);
     }
-    if (rows_ > 1)
-        for (const DyadicWrite &one : step) repeat(one.ring);
+    if (rows_ == 1) return; // one row lies in one piece anyway
+    for (const DyadicWrite &one : step) repeat(one.ring);
 }
 
 // The first slots of a ring and those behind its end are the same rows: what this call wrote into some goes
@@ -140,7 +140,8 @@ void Dyadic::find_slots() {
 }
 
 Expr Dyadic::product(const Expr &which) const {
-    const Expr at = unsafe_promise_clamped(slots_(which), 0, static_cast<int>(plan_.slots) - rows_);
+    const int last = static_cast<int>(plan_.slots) - dyadic_rows - 1; // of the last ring
+    const Expr at = unsafe_promise_clamped(slots_(which), 0, last);
     return weights_(c, which, m, b) * rings_(c, at + r, b);
 }
 
