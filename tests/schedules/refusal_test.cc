@@ -26,6 +26,8 @@ TEST_CASE("kgen: a bad specification is refused with the kernel and the param") 
          "'length' must be a product of 2, 3 and 5"},
         {R"({"kernel":"long_conv_right_angle","params":{"length":8,"rows":8,"channels":3},"epilogue":[{"op":"sigmoid"}]})",
          "needs channels to be a multiple of 16"},
+        {R"({"kernel":"long_conv_dyadic","params":{"channels":1,"rows":10,"kernel_dim":4,"scales":3,"taps":16,"period":144}})",
+         "'period' must be a multiple of the rings' lengths and of 'rows'"},
         {R"({"kernel":"softmax","params":{"channels":3,"rows":1},)", "specification:"},
     };
     for (const auto &[text, message] : bad) {

@@ -9,5 +9,9 @@ namespace longwave::compiler::costs {
 double direct(double rows, double taps); // of a call of so many rows
 double transforms(double length);        // one forward and one inverse
 double partition(double bytes);          // one product of spectra, of so many bytes in all
+// Products and additions of a call of so many rows; bytes: of all that they walk over. one_channel: channels
+// lie apart, each with the lanes of a vector to itself; else 16 lie together.
+double dyadic(double rows, double steps, double bytes, bool one_channel);
+double one_channel(); // how many times as much the other algorithms cost where there is one channel
 
 } // namespace longwave::compiler::costs

@@ -1,6 +1,7 @@
 // What the algorithms of a long convolution share: its shape, its taps, their spectra.
 #pragma once
 #include "compiler/ops/kernel_call.h"
+#include <functional>
 #include <optional>
 
 namespace longwave::compiler::convolution {
@@ -21,6 +22,28 @@ struct Shape {
     uint32_t tiles() const { return padded / tile; }
     // The row of the node's k, or none for a row of zeros.
     std::optional<uint32_t> given_row(uint32_t kernel) const;
+};
+
+// Calls visit(kernel, channel, row): for each row of k that the node has and each channel, where the numbers
+// lie.
+void each_kernel(const Shape &shape,
+                 const std::function<void(uint32_t kernel, uint32_t channel, size_t of)> &visit);
+
+// The numbers of a kernel that is kept as its scales, and what is added to its first taps: D, and a short
+// kernel that was merged into the long one.
+class Scales {
+public:
+    uint32_t count = 1, kernel_dim = 1, direct = 1;
+
+    Scales(const KernelCall &call, const Shape &shape, const ir::Node &expand);
+    double weight(uint32_t scale, size_t of, uint32_t j) const;
+    double direct_tap(size_t of, uint32_t j) const;
+
+private:
+    const ir::Numbers &weights_, *merged_ = nullptr;
+    std::vector<double> d_;
+    size_t rows_ = 1;
+    uint32_t merged_taps_ = 1;
 };
 
 // Why blocks of this stream cannot be transformed; empty when they can.

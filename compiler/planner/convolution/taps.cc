@@ -24,16 +24,14 @@ std::optional<uint32_t> Shape::given_row(uint32_t kernel) const {
     return copy < given ? std::optional(side * given + copy) : std::nullopt;
 }
 
-namespace {
-
-// Calls visit(kernel, channel, row): for each row of k that the node has and each channel, where the numbers
-// lie.
-template <class Visit> void each_kernel(const Shape &s, Visit visit) {
+void each_kernel(const Shape &s, const std::function<void(uint32_t, uint32_t, size_t)> &visit) {
     for (uint32_t kernel = 0; kernel < s.kernels; kernel++) {
         const auto row = s.given_row(kernel);
         for (uint32_t h = 0; row && h < s.channels; h++) visit(kernel, h, size_t(*row) * s.channels + h);
     }
 }
+
+namespace {
 
 // D[c,h], for every row of the node's k: the backward ones have none.
 std::vector<double> direct_term(const KernelCall &call, const Shape &s) {
@@ -58,41 +56,29 @@ Place constant_taps(KernelCall &call, const Shape &s) {
 }
 
 // SGConv's parameters [scales, kernels, kernel_dim, P(channels)] (models.md §1.1), growth and norm folded in.
-Packed packed_scales(const KernelCall &call, const Shape &s, const ir::Node &expand) {
-    const auto &dims = call.graph().type(expand.inputs[0]).dims; // [N, C', H, d]
-    const auto &w = call.constant(expand, 0);
-    const uint32_t scales = dims[0], kernel_dim = dims[3];
-    std::vector<float> packed(size_t(scales) * s.kernels * kernel_dim * s.padded, 0.f);
-    const size_t rows = size_t(dims[1]) * s.channels;
+Packed packed_scales(const Shape &s, const Scales &k) {
+    std::vector<float> packed(size_t(k.count) * s.kernels * k.kernel_dim * s.padded, 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
-        for (uint32_t n = 0; n < scales; n++)
-            for (uint32_t j = 0; j < kernel_dim; j++)
-                packed[((size_t(n) * s.kernels + kernel) * kernel_dim + j) * s.padded + h] =
-                    static_cast<float>(w[(n * rows + of) * kernel_dim + j]);
+        for (uint32_t n = 0; n < k.count; n++)
+            for (uint32_t j = 0; j < k.kernel_dim; j++)
+                packed[((size_t(n) * s.kernels + kernel) * k.kernel_dim + j) * s.padded + h] =
+                    static_cast<float>(k.weight(n, of, j));
     });
-    return Packed::f32({scales, s.kernels, kernel_dim, s.padded}, packed);
+    return Packed::f32({k.count, s.kernels, k.kernel_dim, s.padded}, packed);
 }
 
-// What is added to the first taps: D, and a short kernel that was merged into the long one. [length, kernels,
-// P(channels)]
-Packed packed_direct(const KernelCall &call, const Shape &s, const ir::Node &expand) {
-    const auto d = direct_term(call, s);
-    const bool merged = expand.inputs.size() == 2;
-    const uint32_t given = merged ? call.graph().type(expand.inputs[1]).dims[2] : 1,
-                   length = std::min(given, s.taps);
-    std::vector<float> packed(size_t(length) * s.kernels * s.padded, 0.f);
+// [length, kernels, P(channels)]
+Packed packed_direct(const Shape &s, const Scales &k) {
+    std::vector<float> packed(size_t(k.direct) * s.kernels * s.padded, 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
-        for (uint32_t j = 0; j < length; j++) {
-            const double tap =
-                (j == 0 ? d[of] : 0.0) + (merged ? call.constant(expand, 1)[of * given + j] : 0.0);
-            packed[(size_t(j) * s.kernels + kernel) * s.padded + h] = static_cast<float>(tap);
-        }
+        for (uint32_t j = 0; j < k.direct; j++)
+            packed[(size_t(j) * s.kernels + kernel) * s.padded + h] = static_cast<float>(k.direct_tap(of, j));
     });
-    return Packed::f32({length, s.kernels, s.padded}, packed);
+    return Packed::f32({k.direct, s.kernels, s.padded}, packed);
 }
 
 Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bool keep) {
-    const Packed scales = packed_scales(call, s, expand), direct = packed_direct(call, s, expand);
+    const Scales scales(call, s, expand);
     const std::vector<uint32_t> dims{s.taps, s.kernels, s.padded};
     bool fresh = true;
     const Place taps =
@@ -102,18 +88,39 @@ Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bo
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
     step.spec = ir::kernel_spec("expand_scales", {{"channels", int64_t{s.channels}},
                                                   {"copies", int64_t{s.kernels}},
-                                                  {"kernel_dim", int64_t{scales.dims[2]}},
-                                                  {"scales", int64_t{scales.dims[0]}},
+                                                  {"kernel_dim", int64_t{scales.kernel_dim}},
+                                                  {"scales", int64_t{scales.count}},
                                                   {"init_scale", expand.integer("init_scale")},
                                                   {"nearest", expand.integer("nearest")},
                                                   {"taps", int64_t{s.taps}},
-                                                  {"direct", int64_t{direct.dims[0]}}});
-    step.args = {call.stored("kernel_list", scales), call.stored("D", direct), taps};
+                                                  {"direct", int64_t{scales.direct}}});
+    step.args = {call.stored("kernel_list", packed_scales(s, scales)),
+                 call.stored("D", packed_direct(s, scales)), taps};
     call.prepare(std::move(step));
     return taps;
 }
 
 } // namespace
+
+Scales::Scales(const KernelCall &call, const Shape &s, const ir::Node &expand)
+    : weights_(call.constant(expand, 0)), d_(direct_term(call, s)) {
+    const auto &dims = call.graph().type(expand.inputs[0]).dims; // [N, C', H, d]
+    count = dims[0];
+    kernel_dim = dims[3];
+    rows_ = size_t(dims[1]) * dims[2];
+    if (expand.inputs.size() == 1) return;
+    merged_ = &call.constant(expand, 1);
+    merged_taps_ = call.graph().type(expand.inputs[1]).dims[2];
+    direct = std::min(merged_taps_, s.taps);
+}
+
+double Scales::weight(uint32_t scale, size_t of, uint32_t j) const {
+    return weights_[(scale * rows_ + of) * kernel_dim + j];
+}
+
+double Scales::direct_tap(size_t of, uint32_t j) const {
+    return (j == 0 ? d_[of] : 0.0) + (merged_ ? (*merged_)[of * merged_taps_ + j] : 0.0);
+}
 
 Place taps_of(KernelCall &call, const Shape &shape, bool keep) {
     const ir::Node *expand = call.producer(1);

@@ -2,6 +2,7 @@
 // schedules/long_conv/costs.json. Pins itself to one processor. Rows have 128 channels, as in a model, so
 // that a transform of a tile of 16 pays for the stride. All figures are ns an output element (one channel,
 // one row), lower quartiles of runs in a loop.
+#include "schedules/dyadic.h"
 #include "schedules/twiddles.h"
 #include "tests/schedules/kernel_call.h"
 #include <algorithm>
@@ -26,18 +27,22 @@ public:
     explicit Meter(const targets::Target &target) : target_(target) {}
 
     // Throws a text: this is a program for one person at one machine.
-    double ns(const std::string &kernel, const std::string &params, int rows, int computed = tile) const {
+    double ns(const std::string &kernel, const std::string &params, int rows, int computed = tile,
+              int width = channels) const {
         auto kernels = test::load_kernels(
-            {fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, channels, params)},
+            {fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, width, params)},
             target_, test::find_kgen());
         if (!kernels) throw std::runtime_error(kernels.status().message());
         test::Kernel &k = kernels->front();
         k.fill_inputs(1);
         k.prepare();
+        int *const position = kernel == "long_conv_dyadic" ? &k.scalar("position") : nullptr;
+        const int last = position ? k.signature().args[2].high : 0; // u, w, position
         std::vector<double> times;
         auto begin = std::chrono::steady_clock::now();
         for (double spent = 0; spent < 2e8 || times.size() < 5;) {
             k.call_prepared();
+            if (position) *position = *position < last ? *position + rows : 0;
             const auto end = std::chrono::steady_clock::now();
             times.push_back(std::chrono::duration<double, std::nano>(end - begin).count());
             spent += times.back();
@@ -93,6 +98,58 @@ Json partitions(const Meter &meter) {
     return table;
 }
 
+// A call of a whole kernel.
+struct Dyadic {
+    double ns, steps; // of an output element; its products and additions
+    double bytes;     // the sums, and the weights
+};
+
+Dyadic dyadic_call(const Meter &meter, int kernel_dim, int taps, int rows, int width) {
+    int scales = 1;
+    while (kernel_dim << (scales - 1) < taps) scales++;
+    const schedules::DyadicPlan plan =
+        schedules::dyadic_plan({.kernel_dim = kernel_dim, .scales = scales, .taps = taps}, rows);
+    const std::string params = fmt::format(R"("kernel_dim":{},"scales":{},"taps":{},"rows":{},"period":{})",
+                                           kernel_dim, scales, taps, rows, plan.period_of(rows));
+    const auto steps = static_cast<double>(plan.products() + plan.additions());
+    return {meter.ns("long_conv_dyadic", params, rows, width, width), steps,
+            4.0 * width * static_cast<double>(plan.slots + plan.products())};
+}
+
+// By rows of a call, as direct: what every element pays, and what each product or addition adds. One channel
+// has the lanes of a vector to its rows, and 16 one each.
+Json dyadic(const Meter &meter, int width) {
+    Json table = Json::array();
+    for (int rows : {1, 2, 4, 8, 16, 32, 64}) {
+        const Dyadic few = dyadic_call(meter, 8, 512, rows, width),
+                     many = dyadic_call(meter, 64, 512, rows, width);
+        const double step = (many.ns - few.ns) / (many.steps - few.steps);
+        table.push_back({rows, rounded(std::max(few.ns - few.steps * step, 0.01)), rounded(step)});
+    }
+    return table;
+}
+
+// By the bytes of sums and weights that all layers walk over: what a step costs more than in a cache.
+Json dyadic_memory(const Meter &meter, double near) {
+    Json table = Json::array();
+    for (const auto &[taps, width] :
+         {std::pair{512, 16}, {16384, 16}, {16384, 64}, {16384, 256}, {16384, 1024}}) {
+        const Dyadic far = dyadic_call(meter, 64, taps, 16, width);
+        table.push_back({rounded(far.bytes), rounded(std::max(far.ns / far.steps - near, 0.0))});
+    }
+    return table;
+}
+
+// How many times as long an element of one channel takes the others, which then have no lanes.
+double one_channel(const Meter &meter) {
+    const std::string params = R"("taps":1024,"rows":16,"ring":1056)",
+                      blocks = R"("block":64,"partitions":64)";
+    const double direct =
+        meter.ns("long_conv_direct", params, 16, 1, 1) / meter.ns("long_conv_direct", params, 16, channels);
+    return std::min(direct, meter.ns("long_conv_partitioned", blocks, 64, 1, 1) /
+                                meter.ns("long_conv_partitioned", blocks, 64));
+}
+
 std::string machine() {
     std::ifstream file("/proc/cpuinfo");
     std::string vendor, family, model;
@@ -125,7 +182,12 @@ int main(int argc, char **argv) {
                    name, machine());
         fmt::print("  \"direct\": {},\n", direct(meter).dump());
         fmt::print("  \"transform\": {},\n", transform(meter).dump());
-        fmt::print("  \"partition\": {}\n}}\n", partitions(meter).dump());
+        fmt::print("  \"partition\": {},\n", partitions(meter).dump());
+        const Json wide = dyadic(meter, tile);
+        fmt::print("  \"dyadic\": {},\n", wide.dump());
+        fmt::print("  \"dyadic_one_channel\": {},\n", dyadic(meter, 1).dump());
+        fmt::print("  \"dyadic_memory\": {},\n", dyadic_memory(meter, wide[4][2]).dump());
+        fmt::print("  \"one_channel\": {}\n}}\n", rounded(one_channel(meter)));
     } catch (const std::exception &error) {
         return fprintf(stderr, "bench_conv_costs: %s\n", error.what()), 4;
     }

@@ -104,6 +104,36 @@ TEST_CASE("convolution: what cannot be forced is refused with the reason") {
     CHECK(unknown.message().find("right_angle") != std::string::npos);
 }
 
+namespace {
+
+// A stream of a kernel of 9 scales of 64 weights: 16384 taps.
+Expected<Choice> choose_for_scales(uint32_t channels, uint32_t rows, const std::string &force = "") {
+    const std::string c = std::to_string(channels);
+    const auto g = graph(
+        "graph \"one\"\n%0 = input \"x\" features : f32[" + c + "] @1/1\n%1 = const \"w\" : [9,1," + c +
+        ",64]\n%2 = expand_scales(%1) {nearest=0, init_scale=0, taps=16384}\n" + "%3 = const \"D\" : [1," +
+        c + "]\n%4 = long_conv(%0, %2, %3) {channels=1, two_sided=0} ; layer conv\noutput \"y\" %4\n");
+    return choose({.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true}, force);
+}
+
+} // namespace
+
+TEST_CASE("convolution: the planner prefers dyadic for few channels or very short blocks") {
+    for (const uint32_t rows : {1, 16, 64}) CHECK(name_of(choose_for_scales(1, rows)) == "dyadic");
+    CHECK(name_of(choose_for_scales(2, 64)) == "dyadic");
+    CHECK(name_of(choose_for_scales(128, 1)) == "dyadic");
+    CHECK(name_of(choose_for_scales(128, 64)) == "nonuniform");
+    const auto tiled = choose_for_scales(1, 160, "dyadic");
+    REQUIRE(tiled);
+    CHECK(tiled->figures.at("rows") == 40); // of a call: 64 at most, and they divide the block
+}
+
+TEST_CASE("convolution: dyadic is refused where a kernel is given tap by tap, or has two sides") {
+    CHECK(name_of(choose_for({4096, 64, true}, "dyadic")).find("not kept as its scales") !=
+          std::string::npos);
+    CHECK(name_of(choose_for({64, 64, true, true}, "dyadic")).find("two sides") != std::string::npos);
+}
+
 TEST_CASE("stream plan: a convolution's input is a ring of its history and one block") {
     auto g = make_streaming(graph(small));
     REQUIRE(g);
@@ -279,7 +309,8 @@ output "y" %2
     CHECK(family->entries[0].outputs[0].delay == 6);
 }
 
-TEST_CASE("run plan: the last chunk of a recurrence reaches beyond the end, and everything that it touches is as long") {
+TEST_CASE("run plan: the last chunk of a recurrence reaches beyond the end, and everything that it touches "
+          "is as long") {
     for (const uint32_t capacity : {1, 2, 17, 37, 100, 129, 200}) {
         CAPTURE(capacity);
         auto g = graph(R"(graph "attention"
