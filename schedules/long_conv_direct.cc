@@ -54,7 +54,7 @@ private:
     Expr position_;
     RDom last_;
     Var c{"c"}, m{"m"}, r{"r"}, p{"p"}, n{"n"}, g{"g"}, co{"co"}, ci{"ci"}, ro{"ro"}, ri{"ri"};
-    Func sum{"sum"}, total{"total"}, y_{"y"};
+    Func sum_{"sum"}, total_{"total"}, y_{"y"};
 };
 
 void Direct::many_rows() {
@@ -63,15 +63,15 @@ void Direct::many_rows() {
     line(c, n) = u_(c, wrapped(position_ + n - (taps_ - 1), ring_));
     const auto product = [&](const Expr &lag) { return kernel_(c, m, lag) * line(c, r - lag + (taps_ - 1)); };
     RDom t(0, chunks_.parts, 0, chunks_.steps, "t"), q(0, chunks_.count, "q");
-    sum(c, m, r, g) = 0.0f;
-    sum(c, m, r, g) += product(g * chunks_.length + t.y * chunks_.parts + t.x);
+    sum_(c, m, r, g) = 0.0f;
+    sum_(c, m, r, g) += product(g * chunks_.length + t.y * chunks_.parts + t.x);
     const bool several = chunks_.count > 1;
     if (several) {
-        total(c, m, r) = 0.0f;
-        total(c, m, r) += sum(c, m, r, q);
-        if (chunks_.rest > 0) total(c, m, r) += product(last_);
+        total_(c, m, r) = 0.0f;
+        total_(c, m, r) += sum_(c, m, r, q);
+        if (chunks_.rest > 0) total_(c, m, r) += product(last_);
     }
-    y_(c, m, r) = k_.epilogue(several ? total(c, m, r) : sum(c, m, r, 0), {c, m, r}, y_shape_, channels_);
+    y_(c, m, r) = k_.epilogue(several ? total_(c, m, r) : sum_(c, m, r, 0), {c, m, r}, y_shape_, channels_);
 
     // THE SCHEDULE: a register tile of `block` rows by `parts` taps shares what it reads.
     const int block = std::min(rows_, k_.target.vector_registers == 32 ? 8 : 4), length = taps_ - 1 + rows_;
@@ -81,15 +81,15 @@ void Direct::many_rows() {
         .vectorize(ci)
         .unroll(ri);
     if (several) {
-        total.compute_at(y_, ro).bound_extent(c, vec_).bound_extent(r, block).vectorize(c).unroll(r);
-        total.update(0).reorder(c, r, m, q).vectorize(c).unroll(r);
-        if (chunks_.rest > 0) total.update(1).reorder(c, r, m, last_).vectorize(c).unroll(r);
-        sum.compute_at(total, q);
+        total_.compute_at(y_, ro).bound_extent(c, vec_).bound_extent(r, block).vectorize(c).unroll(r);
+        total_.update(0).reorder(c, r, m, q).vectorize(c).unroll(r);
+        if (chunks_.rest > 0) total_.update(1).reorder(c, r, m, last_).vectorize(c).unroll(r);
+        sum_.compute_at(total_, q);
     } else {
-        sum.compute_at(y_, ro);
+        sum_.compute_at(y_, ro);
     }
-    sum.bound_extent(c, vec_).bound_extent(r, block).vectorize(c).unroll(r);
-    sum.update().reorder(c, r, t.x, m, t.y).vectorize(c).unroll(r).unroll(t.x);
+    sum_.bound_extent(c, vec_).bound_extent(r, block).vectorize(c).unroll(r);
+    sum_.update().reorder(c, r, t.x, m, t.y).vectorize(c).unroll(r).unroll(t.x);
     line.compute_at(y_, co).bound_extent(n, length).bound_extent(c, vec_).vectorize(c);
     store(line, int64_t{4} * vec_ * length);
 }
@@ -100,21 +100,21 @@ void Direct::few_rows() {
         return kernel_(c, m, lag) * u_(c, wrapped(position_ + r - lag, ring_));
     };
     RDom i(0, chunks_.steps, "i"), q(0, chunks_.parts, 0, chunks_.count, "q");
-    sum(c, p, m, r, g) = 0.0f;
-    sum(c, p, m, r, g) += product(g * chunks_.length + i * chunks_.parts + p);
-    total(c, m, r) = 0.0f;
-    total(c, m, r) += sum(c, q.x, m, r, q.y);
-    if (chunks_.rest > 0) total(c, m, r) += product(last_);
-    y_(c, m, r) = k_.epilogue(total(c, m, r), {c, m, r}, y_shape_, channels_);
+    sum_(c, p, m, r, g) = 0.0f;
+    sum_(c, p, m, r, g) += product(g * chunks_.length + i * chunks_.parts + p);
+    total_(c, m, r) = 0.0f;
+    total_(c, m, r) += sum_(c, q.x, m, r, q.y);
+    if (chunks_.rest > 0) total_(c, m, r) += product(last_);
+    y_(c, m, r) = k_.epilogue(total_(c, m, r), {c, m, r}, y_shape_, channels_);
 
     // THE SCHEDULE
     const int block = vec_ * divisor_at_most(width_ / vec_, 4);
     y_.split(c, co, ci, block).reorder(ci, co, m, r).vectorize(ci, vec_).unroll(ci);
-    total.compute_at(y_, co).bound_extent(c, block).vectorize(c, vec_).unroll(c);
-    total.update(0).reorder(c, m, r, q.x, q.y).vectorize(c, vec_).unroll(c).unroll(q.x);
-    if (chunks_.rest > 0) total.update(1).reorder(c, m, r, last_).vectorize(c, vec_).unroll(c);
-    sum.compute_at(total, q.y).bound_extent(c, block).vectorize(c, vec_).unroll(c).unroll(p);
-    sum.update().reorder(c, p, m, r, i).vectorize(c, vec_).unroll(c).unroll(p);
+    total_.compute_at(y_, co).bound_extent(c, block).vectorize(c, vec_).unroll(c);
+    total_.update(0).reorder(c, m, r, q.x, q.y).vectorize(c, vec_).unroll(c).unroll(q.x);
+    if (chunks_.rest > 0) total_.update(1).reorder(c, m, r, last_).vectorize(c, vec_).unroll(c);
+    sum_.compute_at(total_, q.y).bound_extent(c, block).vectorize(c, vec_).unroll(c).unroll(p);
+    sum_.update().reorder(c, p, m, r, i).vectorize(c, vec_).unroll(c).unroll(p);
 }
 
 void build_long_conv_direct(KernelBuilder &k) { Direct(k).build(); }

@@ -139,7 +139,7 @@ Status run(const RunFlags &flags) {
     ordered_json json;
     for (const Result &result : results)
         json[result.info.name] = {{"shape", result.shape()}, {"data", result.rows}};
-    const Status compared = compare(flags, results, json);
+    Status compared = compare(flags, results, json);
     for (const std::string &text : flags.outputs) {
         LW_ASSIGN(const auto where, addressed(results, "-o", text));
         LW_TRY(write_npy(where.second, results[where.first].shape(), results[where.first].rows));
