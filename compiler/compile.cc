@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <ostream>
+#include <thread>
 
 namespace longwave::compiler {
 
@@ -37,15 +38,22 @@ class Passes {
 public:
     explicit Passes(const Options &options) : options_(options) {}
 
-    template <class Pass> Expected<ir::Graph> run(const char *name, Pass &&pass) {
-        auto start = Clock::now();
-        auto graph = pass();
-        if (!graph) return graph;
-        LW_TRY(ir::verify(*graph));
+    // Whatever takes time, timed.
+    template <class Step> auto timed(const char *name, Step &&step) {
+        const auto start = Clock::now();
+        auto result = step();
         if (options_.dump && options_.timings)
             *options_.dump << fmt::format("{:<20} {:8.2f} ms\n", name, 1e3 * seconds_since(start));
+        return result;
+    }
+    template <class Pass> Expected<ir::Graph> run(const char *name, Pass &&pass) {
+        LW_ASSIGN(ir::Graph graph, timed(name, [&]() -> Expected<ir::Graph> {
+                      auto made = pass();
+                      if (made) LW_TRY(ir::verify(*made));
+                      return made;
+                  }));
         known_ = known_ || options_.dump_after == name;
-        if (options_.dump && options_.dump_after == name) *options_.dump << ir::print(*graph);
+        if (options_.dump && options_.dump_after == name) *options_.dump << ir::print(graph);
         return graph;
     }
     void dump_plan(const char *name, const EntryPlan &plan) {
@@ -184,18 +192,23 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     if (!streams && !options.whole)
         return Status::usage("nothing to compile: neither whole sequences nor a stream");
 
-    LW_ASSIGN(Plans plans, plan_entries(passes, graph, streams ? &stream : nullptr, capacity, options));
+    LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
+        return plan_entries(passes, graph, streams ? &stream : nullptr, capacity, options);
+    }));
     const auto &entries = plans.entries;
 
     // ---- kernels and golden vectors ----
     auto specs = unique_specs(entries);
-    LW_ASSIGN(auto code, compile_code(specs, entries, targets, options));
+    LW_ASSIGN(auto code,
+              passes.timed("compile_code", [&] { return compile_code(specs, entries, targets, options); }));
+    const unsigned workers = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
     for (size_t i = 0; i < entries.size(); i++) {
         if (!plans.graphs[i]) continue;
-        LW_ASSIGN(auto vector,
-                  make_golden(*plans.graphs[i], entries[i], static_cast<uint16_t>(i), golden_bytes));
+        LW_ASSIGN(auto vector, passes.timed("make_golden", [&] {
+            return make_golden(*plans.graphs[i], entries[i], static_cast<uint16_t>(i), golden_bytes, workers);
+        }));
         golden.push_back(std::move(vector));
     }
 
@@ -206,9 +219,11 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     const auto identity = identity_of(graph);
     graph = stream = {}; // all of their weights are packed
     Compiled result;
-    LW_ASSIGN(result.artifact, emit({package, std::move(plans.storage), plans.record, entries, specs,
-                                     code.signatures, std::move(code.targets), std::move(golden),
-                                     std::move(golden_bytes), report.dump(), certificates, identity}));
+    LW_ASSIGN(result.artifact, passes.timed("emit", [&] {
+        return emit({package, std::move(plans.storage), plans.record, entries, specs, code.signatures,
+                     std::move(code.targets), std::move(golden), std::move(golden_bytes), report.dump(),
+                     certificates, identity});
+    }));
     // Times and cache hits differ from run to run: they are told, and kept out of the artifact.
     report["build"] = {{"seconds", seconds_since(start)},
                        {"kernels_compiled", code.compiled},

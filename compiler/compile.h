@@ -27,12 +27,12 @@ struct Options {
     bool whole = true;   // also compile the run entry
     std::string kgen;    // path of longwave-kgen
     std::string cache;   // kernel cache folder; empty: the user's cache folder
-    unsigned jobs = 0;   // parallel kernel compilations; 0: number of processors
+    unsigned jobs = 0;   // processes and threads at a time; 0: number of processors
     // force one algorithm by name where its op has several; empty: the planner chooses
     std::string convolution;
     std::string dump_after; // pass name: print the graph after it to `dump`
     std::ostream *dump = nullptr;
-    bool timings = false; // print pass times to `dump`
+    bool timings = false; // print the time of every step to `dump`
     std::function<void(size_t done, size_t total, const std::string &what)> progress; // may be empty
 };
 

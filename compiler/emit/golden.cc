@@ -35,7 +35,7 @@ uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
 } // namespace
 
 Expected<fb::GoldenT> make_golden(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry,
-                                  std::vector<uint8_t> &segment) {
+                                  std::vector<uint8_t> &segment, unsigned workers) {
     fb::GoldenT golden;
     golden.entry = entry;
     golden.error_limit = limit;
@@ -65,7 +65,7 @@ Expected<fb::GoldenT> make_golden(const ir::Graph &graph, const EntryPlan &plan,
         inputs.emplace(input.name, std::move(array));
         golden.inputs.push_back(std::make_unique<fb::GoldenTensorT>(tensor));
     }
-    LW_ASSIGN(auto outputs, ir::evaluate(graph, inputs));
+    LW_ASSIGN(auto outputs, ir::evaluate(graph, inputs, 0, workers));
     for (size_t i = 0; i < outputs.size(); i++) {
         fb::GoldenTensorT tensor;
         tensor.port = static_cast<uint16_t>(i);

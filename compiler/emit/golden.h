@@ -11,8 +11,8 @@ namespace longwave::compiler {
 
 // Appends to `segment`; `entry` is the index in the artifact. A few hundred steps at most; deterministic
 // input. The limit is a float32 engine's distance from float64: some 5e-6 of the peak for models of these
-// depths (measured on published code).
+// depths (measured on published code). `workers`: threads; the numbers do not depend on them.
 Expected<fb::GoldenT> make_golden(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry,
-                                  std::vector<uint8_t> &segment);
+                                  std::vector<uint8_t> &segment, unsigned workers);
 
 } // namespace longwave::compiler

@@ -2,7 +2,9 @@
 // channel) at f·C + c.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/kernel_call.h"
+#include "compiler/ops/parts.h"
 #include "compiler/ops/rules.h"
+#include "compiler/ops/sums.h"
 #include "schedules/kernel.h"
 #include <algorithm>
 
@@ -21,26 +23,31 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return type;
 }
 
-// Rows in groups, so that large weights are read once for many of them. Every sum is taken in the order of
-// the features.
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    constexpr size_t group = 16;
+// Rows in groups, so that large weights are read once for many of them.
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    constexpr size_t group = 4 * sums_together;
     const Operand &x = *in[0];
     const bool bias = node.integer("bias") != 0;
-    std::vector<double> features(x.width * group);
+    std::vector<double> features(x.width * group); // [four][in][together]
     for (size_t first = 0; first < out.rows; first += group) {
         const size_t rows = std::min(group, out.rows - first);
         for (size_t t = 0; t < rows; ++t)
-            for (size_t i = 0; i < x.width; ++i) features[i * group + t] = x.row(first + t)[i];
-        for (size_t o = 0; o < out.width; ++o) {
-            double sums[group];
-            std::fill_n(sums, group, bias ? in[2]->data[o] : 0.0);
-            for (size_t i = 0; i < x.width; ++i) {
-                const double weight = in[1]->data[o * x.width + i];
-                for (size_t t = 0; t < group; ++t) sums[t] += weight * features[i * group + t];
+            for (size_t i = 0; i < x.width; ++i)
+                features[(t / sums_together * x.width + i) * sums_together + t % sums_together] =
+                    x.row(first + t)[i];
+        in_parts(out.width, context.workers, [&](size_t begin, size_t end) {
+            for (size_t o = begin; o < end; ++o) {
+                const std::vector<double> weights = in[1]->data.copy(o * x.width, x.width);
+                for (size_t t = 0; t < rows; t += sums_together) {
+                    double sums[sums_together];
+                    std::fill(std::begin(sums), std::end(sums), bias ? in[2]->data[o] : 0.0);
+                    add_products(weights.data(), features.data() + t * x.width, x.width, sums);
+                    for (size_t n = 0; n < std::min(sums_together, rows - t); ++n)
+                        out.row(first + t + n)[o] = sums[n];
+                }
             }
-            for (size_t t = 0; t < rows; ++t) out.row(first + t)[o] = sums[t];
-        }
+        });
     }
 }
 

@@ -4,7 +4,9 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ops/filter.h"
 #include "compiler/ops/kernel_call.h"
+#include "compiler/ops/parts.h"
 #include "compiler/ops/rules.h"
+#include "compiler/ops/sums.h"
 
 namespace longwave::compiler::convolution {
 #define LW_ALGORITHM(name) extern const ir::Algorithm name;
@@ -46,21 +48,22 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     const Operand &u = *in[0];
     const auto copies = static_cast<size_t>(node.integer("channels"));
     const size_t heads = u.width, taps = context.types[1].dims[2];
-    for (size_t c = 0; c < copies; ++c)
-        for (size_t h = 0; h < heads; ++h) {
-            const std::vector<double> k0 = in[1]->data.copy((c * heads + h) * taps, taps);
+    in_parts(copies * heads, context.workers, [&](size_t begin, size_t end) {
+        for (size_t n = begin; n < end; ++n) { // (copy, head)
+            const std::vector<double> k0 = in[1]->data.copy(n * taps, taps);
             const std::vector<double> k1 =
-                in[1]->data.copy(((copies + c) * heads + h) * taps, node.integer("two_sided") ? taps : 0);
+                in[1]->data.copy((copies * heads + n) * taps, node.integer("two_sided") ? taps : 0);
             std::vector<double> y(out.rows);
             for (size_t s = 0; s < u.rows; ++s) {
-                const double x = u.row(s)[h];
+                const double x = u.row(s)[n % heads];
                 if (x == 0) continue;
-                y[s] += in[2]->data[c * heads + h] * x;
-                for (size_t j = 0; j < taps && s + j < out.rows; ++j) y[s + j] += k0[j] * x;
+                y[s] += in[2]->data[n] * x;
+                add_scaled(k0.data(), x, std::min(taps, out.rows - s), y.data() + s);
                 for (size_t j = 0; j < k1.size() && j < s; ++j) y[s - 1 - j] += k1[j] * x;
             }
-            for (size_t t = 0; t < out.rows; ++t) out.row(t)[c * heads + h] = y[t];
+            for (size_t t = 0; t < out.rows; ++t) out.row(t)[n] = y[t];
         }
+    });
 }
 
 bool is_filter(const Graph &, const Node &node) {

@@ -72,6 +72,7 @@ struct Operand {
 struct ReferenceContext {
     size_t length = 0;           // valid rows of the first input for pooling
     std::span<const Type> types; // of the inputs
+    unsigned workers = 1;        // threads for an op that takes long; sums do not depend on them
 };
 
 struct OpDef {

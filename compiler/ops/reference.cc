@@ -32,8 +32,9 @@ size_t rows_of(const Clock &clock, size_t ticks) {
 
 class Interpreter {
 public:
-    Interpreter(const Graph &graph, size_t length, bool keep)
-        : graph_(graph), length_(length), keep_(keep), values_(graph.values.size()), ticks_(values_.size()) {
+    Interpreter(const Graph &graph, size_t length, bool keep, unsigned workers)
+        : graph_(graph), length_(length), keep_(keep), workers_(workers), values_(graph.values.size()),
+          ticks_(values_.size()) {
         if (!keep) count_readers();
     }
 
@@ -89,8 +90,8 @@ private:
         const Array masked = mask(node, length);
         if (masked.rows) inputs[0] = Operand(masked);
         ticks_[node.output] = ticks;
-        values_[node.output] =
-            evaluate_node(graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length);
+        values_[node.output] = evaluate_node(
+            graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length, workers_);
         if (!keep_)
             for (const ValueId id : node.inputs)
                 if (--readers_[id] == 0) values_[id] = {};
@@ -111,6 +112,7 @@ private:
     const Graph &graph_;
     size_t length_;
     bool keep_;
+    unsigned workers_;
     std::vector<Array> values_;
     std::vector<size_t> ticks_;   // of the graph input each value comes from
     std::vector<size_t> readers_; // that are still to come: values are let go after the last
@@ -119,7 +121,7 @@ private:
 } // namespace
 
 Array evaluate_node(const Graph &graph, const Node &node, std::span<const Operand> inputs, size_t rows,
-                    size_t length) {
+                    size_t length, unsigned workers) {
     std::vector<Type> types;
     for (const ValueId id : node.inputs) types.push_back(graph.type(id));
     std::vector<const Operand *> operands;
@@ -129,7 +131,7 @@ Array evaluate_node(const Graph &graph, const Node &node, std::span<const Operan
     operands[0] = &first;
     const size_t width = graph.type(node.output).width();
     Array out{rows, width, std::vector<double>(rows * width)};
-    node.op->reference(node, operands, {length, types}, out);
+    node.op->reference(node, operands, {length, types, workers}, out);
     return out;
 }
 
@@ -140,8 +142,8 @@ std::vector<double> evaluate_constant(const Graph &graph, const Node &node) {
 }
 
 Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::string, Array> &inputs,
-                                      size_t length) {
-    Interpreter interpreter(graph, length, false);
+                                      size_t length, unsigned workers) {
+    Interpreter interpreter(graph, length, false, workers);
     LW_TRY(interpreter.run(inputs));
     std::vector<Array> out;
     for (const GraphOutput &output : graph.outputs) out.push_back(interpreter.take(output.value));
@@ -150,7 +152,7 @@ Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::st
 
 Expected<std::vector<Array>> evaluate_all(const Graph &graph, const std::map<std::string, Array> &inputs,
                                           size_t length) {
-    Interpreter interpreter(graph, length, true);
+    Interpreter interpreter(graph, length, true, 1);
     LW_TRY(interpreter.run(inputs));
     std::vector<Array> out;
     for (ValueId id = 0; id < graph.values.size(); ++id) out.push_back(interpreter.take(id));

@@ -13,16 +13,16 @@ namespace longwave::ir {
 // `length`: valid ticks (0: all of them); pooling stops there, and an op that looks ahead sees zeros behind
 // it, so rows before the end equal those of a run of `length` ticks. Rows behind it mean nothing. Errors
 // (Fault::input): an input missing, unknown or of another width, ids outside the vocabulary, length beyond
-// the inputs.
+// the inputs. `workers`: threads; the numbers do not depend on them.
 Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::string, Array> &inputs,
-                                      size_t length = 0); // the outputs, in order
+                                      size_t length = 0, unsigned workers = 1); // the outputs, in order
 Expected<std::vector<Array>> evaluate_all(const Graph &graph, const std::map<std::string, Array> &inputs,
                                           size_t length = 0); // every value, by id
 
 // One node on given inputs; timeless ones have one row. rows: of the result; length: valid rows of the first
 // input.
 Array evaluate_node(const Graph &graph, const Node &node, std::span<const Operand> inputs, size_t rows,
-                    size_t length);
+                    size_t length, unsigned workers = 1);
 // One whose inputs are all constants.
 std::vector<double> evaluate_constant(const Graph &graph, const Node &node);
 

@@ -239,7 +239,7 @@ Command add_compile(CommandLine &program) {
         "--sign", flags->sign,
         "File with a secret key, 64 hexadecimal digits (openssl rand -hex 32): sign the artifact (Ed25519)");
     app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass to stderr");
-    app->add_flag("--timings", flags->timings, "Print the time of every pass to stderr");
+    app->add_flag("--timings", flags->timings, "Print the time of every step to stderr");
     app->add_flag("--json", flags->json, "The report and the proof as one JSON object");
     app->add_flag("--no-proof", flags->no_proof,
                   "Skip running the artifact (golden vectors, stream = whole)");

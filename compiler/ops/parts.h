@@ -1,0 +1,23 @@
+// Work that falls into independent parts, on several threads.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <future>
+#include <vector>
+
+namespace longwave::ir {
+
+// work(first, last) on ranges that make up [0, count), each on a thread of its own when there are several workers.
+// Returns when all are done; throws what one of them threw.
+template <class Work> void in_parts(size_t count, unsigned workers, const Work &work) {
+    const size_t parts = std::clamp<size_t>(workers, 1, std::max<size_t>(count, 1));
+    std::vector<std::future<void>> others;
+    for (size_t i = 1; i < parts; i++)
+        others.push_back(std::async(std::launch::async, [&work, i, parts, count] {
+            work(count * i / parts, count * (i + 1) / parts);
+        }));
+    work(0, count / parts);
+    for (auto &other : others) other.get();
+}
+
+} // namespace longwave::ir
