@@ -201,27 +201,24 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     auto specs = unique_specs(entries);
     LW_ASSIGN(auto code,
               passes.timed("compile_code", [&] { return compile_code(specs, entries, targets, options); }));
-    const unsigned workers = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
-    std::vector<fb::GoldenT> golden;
-    std::vector<uint8_t> golden_bytes;
-    for (size_t i = 0; i < entries.size(); i++) {
-        if (!plans.graphs[i]) continue;
-        LW_ASSIGN(auto vector, passes.timed("make_golden", [&] {
-            return make_golden(*plans.graphs[i], entries[i], static_cast<uint16_t>(i), golden_bytes, workers);
-        }));
-        golden.push_back(std::move(vector));
-    }
+    GoldenVectors golden(options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency()));
+    for (size_t i = 0; i < entries.size(); i++)
+        if (plans.graphs[i])
+            LW_TRY(passes.timed("golden_vectors", [&] {
+                return golden.add(*plans.graphs[i], entries[i], static_cast<uint16_t>(i));
+            }));
 
     // ---- bytes ----
-    auto report = make_report({package, graph, entries, plans.algorithms, plans.storage, plans.record,
-                               code.signatures, specs, code.targets, specs.size(), no_stream});
+    auto report =
+        make_report({package, graph, entries, plans.algorithms, plans.storage, plans.record, code.signatures,
+                     specs, code.targets, golden.precision(), specs.size(), no_stream});
     const auto certificates = make_certificates(graph).dump();
     const auto identity = identity_of(graph);
     graph = stream = {}; // all of their weights are packed
     Compiled result;
     LW_ASSIGN(result.artifact, passes.timed("emit", [&] {
         return emit({package, std::move(plans.storage), plans.record, entries, specs, code.signatures,
-                     std::move(code.targets), std::move(golden), std::move(golden_bytes), report.dump(),
+                     std::move(code.targets), golden.take_vectors(), golden.take_bytes(), report.dump(),
                      certificates, identity});
     }));
     // Times and cache hits differ from run to run: they are told, and kept out of the artifact.

@@ -124,6 +124,9 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
     now.artifact_bytes = model->artifact_bytes;
     now.memory_bytes = model->budget.used;
     now.memory_limit = model->budget.limit;
+    for (uint32_t g = 0; g < count(plan.golden()); ++g)
+        if (const float limit = plan.golden()->Get(g)->error_limit(); limit > now.error_limit)
+            now.error_limit = limit;
     if (const fb::Entry *run = model->view.run()) {
         now.has_run = 1;
         now.run_outputs = run->outputs()->size();

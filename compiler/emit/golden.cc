@@ -1,8 +1,10 @@
 #include "compiler/emit/golden.h"
+#include "compiler/ir/text.h"
 #include "compiler/ops/reference.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
-#include <numeric>
+#include <fmt/format.h>
 #include <random>
 
 namespace longwave::compiler {
@@ -10,15 +12,7 @@ namespace longwave::compiler {
 namespace {
 
 constexpr uint32_t most_steps = 256;
-constexpr float limit = 2e-5f; // of the peak; covers every ISA level and block form
-
-uint64_t append(std::vector<uint8_t> &segment, const void *bytes, size_t size) {
-    segment.resize((segment.size() + 63) / 64 * 64);
-    uint64_t offset = segment.size();
-    segment.insert(segment.end(), static_cast<const uint8_t *>(bytes),
-                   static_cast<const uint8_t *>(bytes) + size);
-    return offset;
-}
+constexpr double useless = 0.05; // of the peak: nobody can read such an output
 
 // Input ticks: enough for some rows of the slowest output, in whole blocks, and at most what a run holds.
 uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
@@ -32,19 +26,36 @@ uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
     return (wanted + span - 1) / span * span;
 }
 
+// The largest difference, relative to the peak.
+double distance(const ir::Array &exact, const ir::Array &other) {
+    double peak = 0, worst = 0;
+    for (size_t i = 0; i < exact.data.size(); i++) {
+        peak = std::max(peak, std::fabs(exact.data[i]));
+        const double apart = std::fabs(exact.data[i] - other.data[i]);
+        worst = std::isfinite(apart) ? std::max(worst, apart) : INFINITY;
+    }
+    return peak > 0 ? worst / peak : worst;
+}
+
 } // namespace
 
-Expected<fb::GoldenT> make_golden(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry,
-                                  std::vector<uint8_t> &segment, unsigned workers) {
-    fb::GoldenT golden;
-    golden.entry = entry;
-    golden.error_limit = limit;
-    uint32_t ticks = golden_ticks(graph, plan);
+double Precision::limit() const { return std::max(2e-5, 8 * rounding); }
+
+uint64_t GoldenVectors::append(const void *bytes, size_t size) {
+    bytes_.resize((bytes_.size() + 63) / 64 * 64);
+    const uint64_t offset = bytes_.size();
+    bytes_.insert(bytes_.end(), static_cast<const uint8_t *>(bytes),
+                  static_cast<const uint8_t *>(bytes) + size);
+    return offset;
+}
+
+std::map<std::string, ir::Array> GoldenVectors::make_inputs(const ir::Graph &graph, uint32_t ticks,
+                                                            fb::GoldenT &golden) {
     std::mt19937 random(20211); // the generator's bits are fixed by the standard, its distributions are not
     std::map<std::string, ir::Array> inputs;
     for (size_t i = 0; i < graph.inputs.size(); i++) {
         const auto &input = graph.inputs[i];
-        uint32_t width = graph.type(input.value).width();
+        const uint32_t width = graph.type(input.value).width();
         ir::Array array{.rows = ticks, .width = width, .data = std::vector<double>(size_t(ticks) * width)};
         fb::GoldenTensorT tensor;
         tensor.port = static_cast<uint16_t>(i);
@@ -54,28 +65,58 @@ Expected<fb::GoldenT> make_golden(const ir::Graph &graph, const EntryPlan &plan,
             std::vector<int32_t> ids(array.data.size());
             for (auto &id : ids) id = static_cast<int32_t>(random() % std::max(1u, input.vocabulary));
             std::copy(ids.begin(), ids.end(), array.data.begin());
-            tensor.offset = append(segment, ids.data(), ids.size() * sizeof(int32_t));
+            tensor.offset = append(ids.data(), ids.size() * sizeof(int32_t));
         } else {
-            float scale = input.kind == ir::GraphInput::Kind::audio ? 0.2f : 2.f;
+            const float scale = input.kind == ir::GraphInput::Kind::audio ? 0.2f : 2.f;
             std::vector<float> samples(array.data.size());
             for (auto &s : samples) s = scale * (static_cast<float>(random() >> 8) / 16777216.f - 0.5f);
             std::copy(samples.begin(), samples.end(), array.data.begin());
-            tensor.offset = append(segment, samples.data(), samples.size() * sizeof(float));
+            tensor.offset = append(samples.data(), samples.size() * sizeof(float));
         }
         inputs.emplace(input.name, std::move(array));
         golden.inputs.push_back(std::make_unique<fb::GoldenTensorT>(tensor));
     }
-    LW_ASSIGN(auto outputs, ir::evaluate(graph, inputs, 0, workers));
-    for (size_t i = 0; i < outputs.size(); i++) {
+    return inputs;
+}
+
+Status GoldenVectors::evaluate(const ir::Graph &graph, uint32_t ticks,
+                               const std::map<std::string, ir::Array> &inputs) {
+    std::string text = ir::print(graph);
+    if (text == graph_ && ticks == ticks_) return Status::ok();
+    LW_ASSIGN(outputs_, ir::evaluate(graph, inputs, 0, {.workers = workers_}));
+    LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs, 0, {.workers = workers_, .rounded = true}));
+    graph_ = std::move(text);
+    ticks_ = ticks;
+    for (size_t i = 0; i < outputs_.size(); i++) {
+        const double apart = distance(outputs_[i], rounded[i]);
+        if (apart > useless)
+            return Status::input(
+                fmt::format("output {}: float32 cannot compute this model: rounding the values between its "
+                            "layers moves the "
+                            "output by {:.2g} of its peak; do its activations grow from layer to layer?",
+                            graph.outputs[i].name, apart));
+        precision_.rounding = std::max(precision_.rounding, apart);
+    }
+    return Status::ok();
+}
+
+Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry) {
+    fb::GoldenT golden;
+    golden.entry = entry;
+    const uint32_t ticks = golden_ticks(graph, plan);
+    LW_TRY(evaluate(graph, ticks, make_inputs(graph, ticks, golden)));
+    for (size_t i = 0; i < outputs_.size(); i++) {
         fb::GoldenTensorT tensor;
         tensor.port = static_cast<uint16_t>(i);
-        tensor.rows = static_cast<uint32_t>(outputs[i].rows);
-        tensor.width = static_cast<uint32_t>(outputs[i].width);
-        std::vector<float> values(outputs[i].data.begin(), outputs[i].data.end());
-        tensor.offset = append(segment, values.data(), values.size() * sizeof(float));
+        tensor.rows = static_cast<uint32_t>(outputs_[i].rows);
+        tensor.width = static_cast<uint32_t>(outputs_[i].width);
+        const std::vector<float> values(outputs_[i].data.begin(), outputs_[i].data.end());
+        tensor.offset = append(values.data(), values.size() * sizeof(float));
         golden.outputs.push_back(std::make_unique<fb::GoldenTensorT>(tensor));
     }
-    return golden;
+    vectors_.push_back(std::move(golden));
+    for (fb::GoldenT &each : vectors_) each.error_limit = static_cast<float>(precision_.limit());
+    return Status::ok();
 }
 
 } // namespace longwave::compiler

@@ -2,17 +2,52 @@
 // `verify` can run them on any machine.
 #pragma once
 #include "compiler/ir/graph.h"
+#include "compiler/ops/op.h"
 #include "compiler/planner/entry_plan.h"
 #include "formats/artifact/plan_generated.h"
 #include "formats/base/expected.h"
+#include <map>
+#include <string>
 #include <vector>
 
 namespace longwave::compiler {
 
-// Appends to `segment`; `entry` is the index in the artifact. A few hundred steps at most; deterministic
-// input. The limit is a float32 engine's distance from float64: some 5e-6 of the peak for models of these
-// depths (measured on published code). `workers`: threads; the numbers do not depend on them.
-Expected<fb::GoldenT> make_golden(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry,
-                                  std::vector<uint8_t> &segment, unsigned workers);
+// How far from float64 an artifact may be, relative to the peak of an output.
+struct Precision {
+    // What rounding every value between ops to float32 does to an output, sums still in float64: no float32
+    // engine can be better, and models that amplify errors (deep, without norms) amplify these.
+    double rounding = 0;
+    // A float32 engine rounds its sums as well: measured 2 to 4 times as much as `rounding`; 8 times are
+    // allowed, and 2e-5 at least, which is four times what shallow models need.
+    double limit() const;
+};
+
+class GoldenVectors {
+public:
+    explicit GoldenVectors(unsigned workers)
+        : workers_(workers) {} // threads; the numbers do not depend on them
+
+    // One vector, of a few hundred steps at most; deterministic input. `entry` is the index in the artifact.
+    // Errors (Fault::input): a model that float32 cannot compute.
+    Status add(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry);
+
+    const Precision &precision() const { return precision_; }               // of all of them
+    std::vector<fb::GoldenT> take_vectors() { return std::move(vectors_); } // the limit is that of all
+    std::vector<uint8_t> take_bytes() { return std::move(bytes_); }
+
+private:
+    uint64_t append(const void *bytes, size_t size);
+    std::map<std::string, ir::Array> make_inputs(const ir::Graph &graph, uint32_t ticks, fb::GoldenT &golden);
+    Status evaluate(const ir::Graph &graph, uint32_t ticks, const std::map<std::string, ir::Array> &inputs);
+
+    unsigned workers_;
+    Precision precision_;
+    std::vector<fb::GoldenT> vectors_;
+    std::vector<uint8_t> bytes_; // the segment
+    // The last graph, as text, and what became of so many ticks: the stream of a causal model is the same graph.
+    std::string graph_;
+    uint32_t ticks_ = 0;
+    std::vector<ir::Array> outputs_;
+};
 
 } // namespace longwave::compiler

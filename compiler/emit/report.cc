@@ -140,6 +140,7 @@ ordered_json make_report(const ReportInputs &in) {
     report["parameters"] = parameters;
     report["layers"] = layers(in);
     report["fusion"] = make_certificates(in.graph);
+    report["precision"] = {{"rounding", in.precision.rounding}, {"limit", in.precision.limit()}};
     for (const auto &plan : in.entries) report["entries"].push_back(entry_report(in, plan));
     report["state"] = state_report(in.record);
     report["state_bytes"] = in.record.bytes();

@@ -2,6 +2,7 @@
 // chosen. compiler/README.md has its layout.
 #pragma once
 #include "compiler/emit/emit.h"
+#include "compiler/emit/golden.h"
 #include "compiler/ir/graph.h"
 #include "compiler/planner/entry_planner.h"
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@ struct ReportInputs {
     const std::vector<schedules::Signature> &signatures; // of the specifications, in their order
     const std::vector<std::string> &specs;
     const std::vector<TargetCode> &code;
+    const Precision &precision;
     size_t kernels = 0;
     std::string no_stream; // why the model has no stream entry; empty when it has or was not asked for
 };

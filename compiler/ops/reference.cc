@@ -32,8 +32,8 @@ size_t rows_of(const Clock &clock, size_t ticks) {
 
 class Interpreter {
 public:
-    Interpreter(const Graph &graph, size_t length, bool keep, unsigned workers)
-        : graph_(graph), length_(length), keep_(keep), workers_(workers), values_(graph.values.size()),
+    Interpreter(const Graph &graph, size_t length, bool keep, const Evaluation &how)
+        : graph_(graph), length_(length), keep_(keep), how_(how), values_(graph.values.size()),
           ticks_(values_.size()) {
         if (!keep) count_readers();
     }
@@ -91,7 +91,9 @@ private:
         if (masked.rows) inputs[0] = Operand(masked);
         ticks_[node.output] = ticks;
         values_[node.output] = evaluate_node(
-            graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length, workers_);
+            graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length, how_.workers);
+        if (how_.rounded)
+            for (double &value : values_[node.output].data) value = static_cast<float>(value);
         if (!keep_)
             for (const ValueId id : node.inputs)
                 if (--readers_[id] == 0) values_[id] = {};
@@ -112,7 +114,7 @@ private:
     const Graph &graph_;
     size_t length_;
     bool keep_;
-    unsigned workers_;
+    const Evaluation how_;
     std::vector<Array> values_;
     std::vector<size_t> ticks_;   // of the graph input each value comes from
     std::vector<size_t> readers_; // that are still to come: values are let go after the last
@@ -142,8 +144,8 @@ std::vector<double> evaluate_constant(const Graph &graph, const Node &node) {
 }
 
 Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::string, Array> &inputs,
-                                      size_t length, unsigned workers) {
-    Interpreter interpreter(graph, length, false, workers);
+                                      size_t length, const Evaluation &how) {
+    Interpreter interpreter(graph, length, false, how);
     LW_TRY(interpreter.run(inputs));
     std::vector<Array> out;
     for (const GraphOutput &output : graph.outputs) out.push_back(interpreter.take(output.value));
@@ -152,7 +154,7 @@ Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::st
 
 Expected<std::vector<Array>> evaluate_all(const Graph &graph, const std::map<std::string, Array> &inputs,
                                           size_t length) {
-    Interpreter interpreter(graph, length, true, 1);
+    Interpreter interpreter(graph, length, true, {});
     LW_TRY(interpreter.run(inputs));
     std::vector<Array> out;
     for (ValueId id = 0; id < graph.values.size(); ++id) out.push_back(interpreter.take(id));

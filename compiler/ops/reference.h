@@ -13,9 +13,13 @@ namespace longwave::ir {
 // `length`: valid ticks (0: all of them); pooling stops there, and an op that looks ahead sees zeros behind
 // it, so rows before the end equal those of a run of `length` ticks. Rows behind it mean nothing. Errors
 // (Fault::input): an input missing, unknown or of another width, ids outside the vocabulary, length beyond
-// the inputs. `workers`: threads; the numbers do not depend on them.
+// the inputs.
+struct Evaluation {
+    unsigned workers = 1; // threads; the numbers do not depend on them
+    bool rounded = false; // every value to float32: the least that any float32 engine does to them
+};
 Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::string, Array> &inputs,
-                                      size_t length = 0, unsigned workers = 1); // the outputs, in order
+                                      size_t length = 0, const Evaluation &how = {}); // the outputs, in order
 Expected<std::vector<Array>> evaluate_all(const Graph &graph, const std::map<std::string, Array> &inputs,
                                           size_t length = 0); // every value, by id
 

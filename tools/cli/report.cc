@@ -164,6 +164,14 @@ std::string fusion(const ReportValue &report) {
     return line + format(" · largest error %.1e (certificates in the artifact)\n", worst);
 }
 
+std::string precision(const ReportValue &report) {
+    const ReportValue precision = report["precision"];
+    if (!precision) return "";
+    return format(
+        "precision float32 values alone move an output by %.1e of its peak; golden vectors may by %.1e\n",
+        precision["rounding"].number(), precision["limit"].number());
+}
+
 std::string no_stream(const ReportValue &report) {
     std::string why = report["no_stream"].text();
     if (why.empty()) return "";
@@ -220,8 +228,8 @@ std::string targets(const ReportValue &report) {
 
 Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
-    return title(report) + layers(report) + fusion(report) + no_stream(report) + entries(report) +
-           memory(report) + unused(report) + targets(report);
+    return title(report) + layers(report) + fusion(report) + precision(report) + no_stream(report) +
+           entries(report) + memory(report) + unused(report) + targets(report);
 } catch (const WrongType &wrong) {
     return Status::input(where + ": " + wrong.text);
 }

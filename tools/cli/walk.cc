@@ -150,7 +150,7 @@ bool same(const std::vector<float> &a, const std::vector<float> &b) {
 
 Expected<Walk> walk_entries(const std::vector<Model> &models, unsigned walks) {
     Walk walk;
-    walk.limit = stream_limit;
+    walk.limit = stream_limit(models.at(0));
     for (const Model &model : models)
         walk.variants += (walk.variants.empty() ? "" : ", ") + std::string(model.info.variant);
     const lw_model_info &info = models.at(0).info;
@@ -195,7 +195,7 @@ std::string to_text(const Walk &walk) {
     std::string text = format("%u random walks with %llu changes of entry", walk.walks, switches);
     if (walk.compared)
         text +=
-            format(" = whole within %.1e over %llu rows (limit %.0e)", walk.largest_error, rows, walk.limit);
+            format(" = whole within %.1e over %llu rows (limit %.2g)", walk.largest_error, rows, walk.limit);
     text += walk.same_bits ? ", same bits when taken again" : ", NOT the same bits when taken again";
     if (!walk.holds()) text += " -- the promise does not hold";
     return text;

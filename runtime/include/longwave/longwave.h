@@ -172,6 +172,7 @@ typedef struct lw_model_info {
     const lw_entry_info *stream_entries; /* the first is the default */
     const lw_state_field *state_fields;
     uint64_t memory_bytes, memory_limit; /* taken by the model itself; the limit in force */
+    float error_limit; /* of its golden vectors, relative to the peak of an output; 0: it has none */
 } lw_model_info;
 
 /* Set info->struct_size first, here and below. LW_NOT_FOUND: no such input or output. */
