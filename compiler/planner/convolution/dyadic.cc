@@ -71,6 +71,9 @@ Estimate estimate(const Situation &situation) {
     if (slots > schedules::dyadic_most_floats || plan.period_of(block) > schedules::dyadic_most_period)
         return {.refused = fmt::format("its sums of {} taps would take too much memory", shape.taps)};
     estimate.cost = cost_of(situation, plan, rows);
+    // Its sums and weights take several times the memory of the others: of many channels a lot, which a few
+    // percent are not worth.
+    if (shape.channels > shape.tile) estimate.cost *= 1.25;
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("rows", static_cast<uint32_t>(rows));
     estimate.figures.put("products", static_cast<uint32_t>(plan.products()));
