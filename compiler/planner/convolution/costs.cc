@@ -27,5 +27,7 @@ double at(const char *table, double where, size_t column) {
 double direct(double rows, double taps) { return at("direct", rows, 1) + taps * at("direct", rows, 2); }
 double transforms(double length) { return at("transform", length, 1); }
 double partition(double bytes) { return at("partition", bytes, 1); }
+double lanes_level(double length) { return at("lanes_level", length, 1); }
+double lanes_partition(double bytes) { return at("lanes_partition", bytes, 1); }
 
 } // namespace longwave::compiler::costs
