@@ -54,8 +54,9 @@ static void build_long_conv_lanes_forward(KernelBuilder &k) {
     k.no_epilogue();
     LaneTransform::Read in;
     if (part.first == 0) {
-        ImageParam u = k.input("u", {{extent(part.length), stride}});
-        in = [=](const Expr &at) { return Complex{u(at), Expr()}; };
+        // Rows of one element: a channel may begin anywhere in its row.
+        ImageParam u = k.input("u", {{1, 1}, {extent(part.length), stride}});
+        in = [=](const Expr &at) { return Complex{u(0, at), Expr()}; };
     } else {
         in = waiting(k, part.length);
     }

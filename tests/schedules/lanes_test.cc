@@ -168,7 +168,7 @@ void check_pieces(const Pieces &p, std::vector<Kernel> &k) {
     REQUIRE(spectrum.call() == 0);
     last["tail"].for_each([&](const std::vector<int> &at) { last["tail"].set(at, 0); });
     const int tile = lanes ? 1 : p.tile;
-    const auto u_at = [&](int c, int n) { return lanes ? std::vector<int>{n} : std::vector<int>{c, n}; };
+    const auto u_at = [&](int c, int n) { return std::vector<int>{lanes ? 0 : c, n}; };
     // A spectrum of the ring as the forward piece gives it: [position, part] or [lane, part, position].
     longwave::schedules::KernelArg shape;
     for (int extent : lanes ? std::vector{p.length, 2} : std::vector{tile, 2, p.length})

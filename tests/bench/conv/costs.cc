@@ -25,11 +25,14 @@ class Meter {
 public:
     explicit Meter(const targets::Target &target) : target_(target) {}
 
-    // Throws a text: this is a program for one person at one machine.
     double ns(const std::string &kernel, const std::string &params, int rows, int computed = tile) const {
-        auto kernels = test::load_kernels(
-            {fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, channels, params)},
-            target_, test::find_kgen());
+        return of_a_call(kernel, fmt::format(R"("channels":{},{})", channels, params)) / rows / computed;
+    }
+    // Throws a text: this is a program for one person at one machine.
+    double of_a_call(const std::string &kernel, const std::string &params) const {
+        auto kernels =
+            test::load_kernels({fmt::format(R"({{"kernel":"{}","params":{{{}}}}})", kernel, params)}, target_,
+                               test::find_kgen());
         if (!kernels) throw std::runtime_error(kernels.status().message());
         test::Kernel &k = kernels->front();
         k.fill_inputs(1);
@@ -45,7 +48,7 @@ public:
         }
         const size_t quarter = times.size() / 4; // below what interruptions add
         std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(quarter), times.end());
-        return times[quarter] / rows / computed;
+        return times[quarter];
     }
 
 private:
@@ -93,6 +96,32 @@ Json partitions(const Meter &meter) {
     return table;
 }
 
+// One level of a transform with lanes over positions, one way, by its length.
+Json lanes_levels(const Meter &meter) {
+    Json table = Json::array();
+    for (uint32_t length : {16u, 64u, 256u, 1024u, 4096u, 16384u}) {
+        const size_t levels = schedules::right_angle_radices(length).size();
+        const std::string params = fmt::format(R"("length":{},"first":0,"last":{})", length, levels);
+        const double both = meter.of_a_call("long_conv_lanes_forward", params) +
+                            meter.of_a_call("long_conv_lanes_inverse", params);
+        table.push_back({length, rounded(both / static_cast<double>(2 * levels * length))});
+    }
+    return table;
+}
+
+// As partitions(), with lanes over positions.
+Json lanes_partitions(const Meter &meter) {
+    constexpr int bins = 1024;
+    Json table = Json::array();
+    for (int count : {1, 4, 16, 64, 256, 1024, 4096}) {
+        const double all =
+            meter.of_a_call("long_conv_lanes_product",
+                            fmt::format(R"("length":{0},"bins":{0},"partitions":{1})", bins, count));
+        table.push_back({2 * 2 * bins * 4 * count, rounded(all / bins / count)});
+    }
+    return table;
+}
+
 std::string machine() {
     std::ifstream file("/proc/cpuinfo");
     std::string vendor, family, model;
@@ -125,7 +154,9 @@ int main(int argc, char **argv) {
                    name, machine());
         fmt::print("  \"direct\": {},\n", direct(meter).dump());
         fmt::print("  \"transform\": {},\n", transform(meter).dump());
-        fmt::print("  \"partition\": {}\n}}\n", partitions(meter).dump());
+        fmt::print("  \"partition\": {},\n", partitions(meter).dump());
+        fmt::print("  \"lanes_level\": {},\n", lanes_levels(meter).dump());
+        fmt::print("  \"lanes_partition\": {}\n}}\n", lanes_partitions(meter).dump());
     } catch (const std::exception &error) {
         return fprintf(stderr, "bench_conv_costs: %s\n", error.what()), 4;
     }
