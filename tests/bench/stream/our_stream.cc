@@ -2,38 +2,11 @@
 #include "longwave/longwave.h"
 #include "tests/bench/stream/contestant.h"
 #include "tests/schedules/kernel_call.h"
+#include "tests/support/convolution_package.h"
 #include <nlohmann/json.hpp>
 
 namespace longwave::bench {
 namespace {
-
-// A layer that is the convolution alone.
-Expected<package::Package> one_layer(const StreamProblem &p) {
-    using nlohmann::json;
-    std::map<std::string, package::Tensor> weights;
-    const auto tensor = [&](const char *name, std::vector<uint64_t> shape, std::vector<float> values) {
-        weights[std::string("conv.") + name] = {std::move(shape), std::move(values)};
-    };
-    tensor("kernel_list.0", {1, p.channels, p.taps}, p.kernel);
-    tensor("kernel_norm", {1, p.channels, 1}, std::vector<float>(p.channels, 1.0f));
-    tensor("kernel_norm_initialized", {}, {1.0f});
-    tensor("multiplier", {1, 1, 1}, {1.0f});
-    tensor("D", {1, p.channels}, std::vector<float>(p.channels, 0.0f));
-    const json model = {{"format", "longwave-model"},
-                        {"version", 1},
-                        {"name", "stream"},
-                        {"inputs", {{{"name", "x"}, {"kind", "features"}, {"width", p.channels}}}},
-                        {"layers",
-                         {{{"type", "sgconv"},
-                           {"name", "conv"},
-                           {"kernel_dim", p.taps},
-                           {"l_max", p.taps},
-                           {"num_scales", 1},
-                           {"mode", "cat_randn"},
-                           {"linear", true}}}},
-                        {"outputs", {{{"name", "y"}, {"from", "conv"}}}}};
-    return package::parse(model.dump(), std::move(weights));
-}
 
 class OurStream final : public StreamContestant {
 public:
@@ -87,7 +60,8 @@ private:
 } // namespace
 
 Streamer our_stream(const StreamProblem &problem, const std::string &target, const std::string &convolution) {
-    LW_ASSIGN(package::Package package, one_layer(problem));
+    LW_ASSIGN(package::Package package,
+              test::convolution_package(problem.channels, problem.taps, problem.kernel));
     compiler::Options options;
     options.targets = {target};
     options.stream = compiler::StreamMode::required;
