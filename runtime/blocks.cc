@@ -22,34 +22,46 @@ struct Firing {
     }
 };
 
-// Reads row r of a firing into the queue. Returns how many of its values are not finite.
-uint64_t queue_row(lw_stream &stream, const Firing &firing, uint64_t r, uint64_t row) {
-    uint8_t *to = slot(stream, stream.state->queue_count++);
-    const QueuedRow header = {row, firing.rows.end(row), firing.index, firing.port.width(), 0};
-    memcpy(to, &header, sizeof header);
-    const Area area = firing.row(r);
-    stream.device().read(*stream.session, area, 1, 0, to + sizeof header, 0);
-    const uint64_t bad = count_non_finite(to + sizeof header, header.width);
-    stream.state->non_finite_outputs += bad;
-    return bad;
+// Reads n rows of a firing, from its row r on, into the queue; `row` is the number of the first. Returns how
+// many values of the last are not finite.
+uint64_t queue_rows(lw_stream &stream, const Firing &firing, uint64_t r, uint64_t row, uint64_t n) {
+    StreamState &state = *stream.state;
+    const uint32_t width = firing.port.width();
+    uint64_t newest = 0;
+    while (n > 0) {
+        uint8_t *to = slot(stream, state.queue_count);
+        const uint64_t piece = rows_to_the_end(stream, to, n);
+        for (uint64_t i = 0; i < piece; ++i) {
+            const QueuedRow header = {row + i, firing.rows.end(row + i), firing.index, width, 0};
+            memcpy(to + i * stream.queue_row_bytes, &header, sizeof header);
+        }
+        to += sizeof(QueuedRow);
+        stream.device().read(*stream.session, firing.row(r), piece, firing.port.row_bytes(), to,
+                             stream.queue_row_bytes);
+        state.non_finite_outputs += count_non_finite(to, width, piece, stream.queue_row_bytes, &newest);
+        state.queue_count += static_cast<uint32_t>(piece);
+        r += piece;
+        row += piece;
+        n -= piece;
+    }
+    return newest;
 }
 
 void queue_firing(lw_stream &stream, const Firing &firing, Keep keep) {
     StreamState &state = *stream.state;
     const Rows &rows = firing.rows;
     const uint64_t first = firing.firing * rows.rows;
+    uint64_t r = keep == Keep::newest ? rows.rows - 1 : 0;
+    if (first + r < rows.lead) r = rows.lead - first;
+    if (r >= rows.rows) return;
+    const uint64_t row = first + r - rows.lead, n = rows.rows - r;
     const uint64_t valid = state.life == Life::finished ? rows.valid(state.ticks) : UINT64_MAX;
+    const uint64_t left = row < valid ? valid - row : 0, shown = left < n ? left : n;
+    state.rows_dropped += n - shown;
+    if (shown == 0) return;
     const uint64_t bit = uint64_t{1} << (firing.index < 63 ? firing.index : 63);
-    for (uint64_t r = keep == Keep::newest ? rows.rows - 1 : 0; r < rows.rows; ++r) {
-        if (first + r < rows.lead) continue;
-        const uint64_t row = first + r - rows.lead;
-        if (row >= valid) {
-            ++state.rows_dropped;
-            continue;
-        }
-        if (queue_row(stream, firing, r, row) > 0) state.poisoned |= bit;
-        else state.poisoned &= ~bit;
-    }
+    if (queue_rows(stream, firing, r, row, shown) > 0) state.poisoned |= bit;
+    else state.poisoned &= ~bit;
 }
 
 // Takes the rows of one output out of the queue.

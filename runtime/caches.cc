@@ -25,6 +25,11 @@ uint32_t rebuild_steps(const StreamEntry &entry) {
     return entry.entry->rebuild() ? entry.entry->rebuild()->size() : 0;
 }
 
+// Firings of a step before `block`.
+uint64_t firings_before(const fb::Step &step, uint64_t block) {
+    return block / step.period() + (block % step.period() > step.phase());
+}
+
 // As if the block before `tick` had run, for a cache that is good for its beginning.
 bool advance(lw_stream &stream, const StreamEntry &entry, uint64_t tick) {
     const uint64_t block = tick / entry.block - 1;
@@ -44,13 +49,21 @@ bool rebuild(lw_stream &stream, const StreamEntry &entry) {
     const uint64_t block = stream.state->done / entry.block;
     if (cache_tick(stream, entry) == block * entry.block) return true;
     stream.device().clear(*stream.session, {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()});
+    uint64_t first = block;
     for (uint32_t i = 0; i < rebuild_steps(entry); ++i) {
         const fb::Step &step = *entry.entry->rebuild()->Get(i);
-        const uint64_t firings = block / step.period() + (block % step.period() > step.phase());
-        uint64_t firing = firings > step.replay_from() ? firings - step.replay_from() : 0;
-        for (; firing + step.replay_to() < firings; ++firing)
-            if (!replay(stream, entry, i, firing)) return false;
+        const uint64_t back = uint64_t{step.replay_from()} * step.period() + step.period();
+        first = back < block ? (block - back < first ? block - back : first) : 0;
     }
+    // Block by block, as they ran: a step may take up what another left.
+    for (uint64_t b = first; b < block; ++b)
+        for (uint32_t i = 0; i < rebuild_steps(entry); ++i) {
+            const fb::Step &step = *entry.entry->rebuild()->Get(i);
+            if (b % step.period() != step.phase()) continue;
+            const uint64_t firing = b / step.period(), firings = firings_before(step, block);
+            if (firing + step.replay_from() < firings || firing + step.replay_to() >= firings) continue;
+            if (!replay(stream, entry, i, firing)) return false;
+        }
     cache_tick(stream, entry) = block * entry.block;
     return true;
 }

@@ -174,10 +174,6 @@ ModelNeeds needs(const ModelSource &source) {
             prepares ? session_bytes(source, fb::EntryKind::prepare, 1) : 0};
 }
 
-lw_status no_memory(const char *what, uint64_t bytes) {
-    return fail(LW_NO_MEMORY, {"no memory for ", what, ": ", bytes, " bytes"});
-}
-
 lw_status begin(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
                 Session **out) {
     Session *session = nullptr;
@@ -266,8 +262,7 @@ void write(Session &session, const Area &area, const uint8_t *from) {
 
 void read(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
           uint64_t to_stride) {
-    const uint8_t *from = at(session, area);
-    for (uint64_t r = 0; r < rows; ++r) memcpy(to + r * to_stride, from + r * stride, area.bytes);
+    copy_rows(at(session, area), stride, to, to_stride, rows, area.bytes);
 }
 
 uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples &samples) {

@@ -25,10 +25,6 @@ const fb::Entry *largest_run(const lw_model &model) {
 
 namespace {
 
-lw_status no_memory(const char *what, uint64_t bytes) {
-    return fail(LW_NO_MEMORY, {"no memory for ", what, ": ", bytes, " bytes"});
-}
-
 // A block that lives as long as the model.
 lw_status keep(lw_model &model, const char *what, uint64_t bytes, Block *block) {
     if (lw_status status = model.budget.take(what, to_line(bytes))) return status;

@@ -46,6 +46,7 @@ struct Rows {
     }
     // Input ticks that row r needs.
     uint64_t end(uint64_t row) const {
+        if (num == 1) return (row + 1) * den + delay; // most outputs: without a division of 128 bits
         return static_cast<uint64_t>((static_cast<unsigned __int128>(row + 1) * den + num - 1) / num) + delay;
     }
 };

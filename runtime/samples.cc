@@ -93,14 +93,29 @@ uint64_t convert(const Samples &samples, uint8_t *to, uint64_t stride) {
     return bad;
 }
 
-uint64_t count_non_finite(const uint8_t *values, uint64_t n) {
-    uint64_t bad = 0;
-    for (uint64_t i = 0; i < n; ++i) {
-        uint32_t bits;
-        memcpy(&bits, values + 4 * i, sizeof bits);
-        bad += (bits & magnitude) >= infinity;
+uint64_t count_non_finite(const uint8_t *values, uint64_t n, uint64_t rows, uint64_t stride,
+                          uint64_t *newest) {
+    uint64_t all = 0;
+    for (uint64_t row = 0; row < rows; ++row, values += stride) {
+        uint64_t bad = 0;
+        for (uint64_t i = 0; i < n; ++i) {
+            uint32_t bits;
+            memcpy(&bits, values + 4 * i, sizeof bits);
+            bad += (bits & magnitude) >= infinity;
+        }
+        all += bad;
+        *newest = bad;
     }
-    return bad;
+    return all;
+}
+
+void copy_rows(const uint8_t *from, uint64_t stride, uint8_t *to, uint64_t to_stride, uint64_t rows,
+               uint64_t bytes) {
+    if (bytes == 4) { // one channel: a call for each row would cost more than the row
+        for (uint64_t row = 0; row < rows; ++row, from += stride, to += to_stride) memcpy(to, from, 4);
+        return;
+    }
+    for (uint64_t row = 0; row < rows; ++row, from += stride, to += to_stride) memcpy(to, from, bytes);
 }
 
 } // namespace longwave::runtime

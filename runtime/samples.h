@@ -20,7 +20,11 @@ size_t first_bad_token(const void *ids, size_t n, uint32_t vocabulary);
 // many.
 uint64_t convert(const Samples &samples, uint8_t *to, uint64_t stride);
 
-// How many of n floats are not finite.
-uint64_t count_non_finite(const uint8_t *values, uint64_t n);
+// How many floats are not finite in `rows` rows of n, `stride` bytes apart; *newest: in the last of them.
+uint64_t count_non_finite(const uint8_t *values, uint64_t n, uint64_t rows, uint64_t stride,
+                          uint64_t *newest);
+// `rows` pieces of so many bytes.
+void copy_rows(const uint8_t *from, uint64_t stride, uint8_t *to, uint64_t to_stride, uint64_t rows,
+               uint64_t bytes);
 
 } // namespace longwave::runtime

@@ -148,7 +148,9 @@ lw_status decide(lw_spotter &spotter, lw_status *last) {
     out.struct_size = sizeof out;
     while (spotter.count < waiting_events && (*last = lw_stream_pull(spotter.stream, &out)) == LW_OK) {
         if (out.index != spotter.output) continue;
-        spotter.deaf |= count_non_finite(reinterpret_cast<const uint8_t *>(out.data), out.width) > 0;
+        uint64_t bad = 0;
+        spotter.deaf |=
+            count_non_finite(reinterpret_cast<const uint8_t *>(out.data), out.width, 1, 0, &bad) > 0;
         Detection detection;
         if (spotter.deaf || !spotter.decision.row(out.data, &detection)) continue;
         spotter.events[(spotter.head + spotter.count) % waiting_events] = {detection, spotter.before};

@@ -23,5 +23,8 @@ inline lw_status fail(lw_status status, std::initializer_list<Piece> message) {
     keep_message(message);
     return status;
 }
+inline lw_status no_memory(const char *what, uint64_t bytes) {
+    return fail(LW_NO_MEMORY, {"no memory for ", what, ": ", bytes, " bytes"});
+}
 
 } // namespace longwave::runtime

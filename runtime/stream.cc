@@ -141,6 +141,49 @@ lw_status read_ahead(lw_stream &stream, Feed &feed) {
     return LW_OK;
 }
 
+// LW_OK: a row waits. A finished stream runs on for it, and blocks of a loaded state may wait.
+lw_status wait_for_row(lw_stream &stream) {
+    StreamState &state = *stream.state;
+    if (state.life == Life::failed) return not_open(stream);
+    while (state.queue_count == 0) {
+        if (state.life == Life::open) {
+            const StreamEntry &entry = next_entry(stream);
+            if (state.pending < entry.block) return LW_AGAIN;
+            if (lw_status status = run_block(stream, entry, Keep::all)) return status;
+        } else {
+            if (state.done >= last_tick(stream)) return LW_END;
+            if (lw_status status = run_zeros(stream)) return status;
+        }
+    }
+    return LW_OK;
+}
+
+// Rows from the head of the queue that are of one output and follow each other, at most `most`. *last: the
+// header of the last one.
+uint32_t rows_in_line(const lw_stream &stream, uint64_t most, QueuedRow *last) {
+    const StreamState &state = *stream.state;
+    const uint32_t limit = most < state.queue_count ? static_cast<uint32_t>(most) : state.queue_count;
+    memcpy(last, slot(stream, 0), sizeof *last);
+    const uint8_t *const end = stream.queue + uint64_t{stream.queue_rows} * stream.queue_row_bytes;
+    const uint8_t *at = slot(stream, 0);
+    uint32_t n = 1;
+    for (; n < limit; ++n) {
+        at += stream.queue_row_bytes;
+        if (at == end) at = stream.queue;
+        QueuedRow header;
+        memcpy(&header, at, sizeof header);
+        if (header.index != last->index || header.row != last->row + 1) break;
+        *last = header;
+    }
+    return n;
+}
+
+void drop_rows(lw_stream &stream, uint32_t n) {
+    StreamState &state = *stream.state;
+    state.queue_head = static_cast<uint32_t>((uint64_t{state.queue_head} + n) % stream.queue_rows);
+    state.queue_count -= n;
+}
+
 } // namespace
 
 // ---- interface --------------------------------------------------------------------------------------------
@@ -232,18 +275,7 @@ lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n) {
 lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
     if (!stream || !out || out->struct_size < sizeof(size_t))
         return fail(LW_INVALID_ARGUMENT, {"stream or out is NULL, or struct_size is not set"});
-    StreamState &state = *stream->state;
-    if (state.life == Life::failed) return not_open(*stream);
-    while (state.queue_count == 0) {
-        if (state.life == Life::open) { // blocks of a loaded state may wait
-            const StreamEntry &entry = next_entry(*stream);
-            if (state.pending < entry.block) return LW_AGAIN;
-            if (lw_status status = run_block(*stream, entry, Keep::all)) return status;
-        } else {
-            if (state.done >= last_tick(*stream)) return LW_END;
-            if (lw_status status = run_zeros(*stream)) return status;
-        }
-    }
+    if (lw_status status = wait_for_row(*stream)) return status;
     QueuedRow header;
     const uint8_t *from = slot(*stream, 0);
     memcpy(&header, from, sizeof header);
@@ -254,8 +286,37 @@ lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
     output.row = header.row;
     output.end = header.end;
     copy_sized(out, output);
-    state.queue_head = (state.queue_head + 1) % stream->queue_rows;
-    --state.queue_count;
+    drop_rows(*stream, 1);
+    return LW_OK;
+}
+
+lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
+    lw_rows rows{};
+    if (!stream || !out || !read_options(out, &rows) || !rows.data)
+        return fail(LW_INVALID_ARGUMENT, {"stream, out or data is NULL, or struct_size is not set"});
+    if (lw_status status = wait_for_row(*stream)) return status;
+    QueuedRow last;
+    memcpy(&last, slot(*stream, 0), sizeof last);
+    rows.index = last.index;
+    rows.width = last.width;
+    rows.row = last.row;
+    const uint64_t room = rows.capacity / last.width;
+    if (room == 0)
+        return fail(LW_TOO_SMALL, {"room for ", uint64_t(rows.capacity), " floats; a row has ", last.width});
+    const uint32_t n = rows_in_line(*stream, room, &last);
+    uint8_t *to = reinterpret_cast<uint8_t *>(rows.data);
+    const uint64_t bytes = uint64_t{last.width} * 4;
+    for (uint32_t left = n; left > 0;) {
+        const uint8_t *from = slot(*stream, 0);
+        const uint32_t piece = static_cast<uint32_t>(rows_to_the_end(*stream, from, left));
+        copy_rows(from + sizeof last, stream->queue_row_bytes, to, bytes, piece, bytes);
+        drop_rows(*stream, piece);
+        to += piece * bytes;
+        left -= piece;
+    }
+    rows.rows = n;
+    rows.end = last.end;
+    copy_sized(out, rows);
     return LW_OK;
 }
 

@@ -71,6 +71,12 @@ inline uint8_t *slot(const lw_stream &stream, uint32_t position) {
     const uint64_t index = (uint64_t{stream.state->queue_head} + position) % stream.queue_rows;
     return stream.queue + index * stream.queue_row_bytes;
 }
+// Of n rows from `at` on, those that lie one behind the other before the queue begins anew.
+inline uint64_t rows_to_the_end(const lw_stream &stream, const uint8_t *at, uint64_t n) {
+    const uint64_t bytes = uint64_t{stream.queue_rows} * stream.queue_row_bytes;
+    const uint64_t rows = static_cast<uint64_t>(stream.queue + bytes - at) / stream.queue_row_bytes;
+    return n < rows ? n : rows;
+}
 inline uint64_t row_bytes(const QueuedRow &row) { return sizeof row + uint64_t{row.width} * 4; }
 
 // What runs next, by push.

@@ -11,6 +11,7 @@ namespace longwave::schedules {
 
 using Shape = std::vector<Dim>;
 
+inline uint32_t extent(int n) { return static_cast<uint32_t>(n); } // of a Dim
 // Extents without gaps, innermost first.
 Shape dense(const std::vector<int> &extents);
 

@@ -47,12 +47,10 @@ private:
         return width == 1 ? 1 : dv % 64 == 0 ? 64 : dv % 32 == 0 ? 32 : 16;
     }
     Shape row_shape(const Dim &second) const {
-        const auto extent = [](int n) { return static_cast<uint32_t>(n); };
         return {{extent(tile), 1}, second, {extent(tiles), tile}, {extent(groups), tiles * tile}};
     }
     ImageParam keys(const char *name) {
         const int row = static_cast<int>(pad(static_cast<uint32_t>(heads * dk)));
-        const auto extent = [](int n) { return static_cast<uint32_t>(n); };
         return k_.input(name, {{extent(dk), 1}, {extent(rows), row}, {extent(heads), dk}});
     }
 };

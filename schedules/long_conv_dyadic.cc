@@ -68,7 +68,6 @@ Dyadic::Dyadic(KernelBuilder &k)
     k.params.require(period % plan_.period == 0 && period % rows_ == 0,
                      "'period' must be a multiple of the rings' lengths and of 'rows'");
     products_ = static_cast<int>(plan_.products());
-    const auto extent = [](int count) { return static_cast<uint32_t>(count); };
     u_ = k.input("u", {{extent(lanes_), 1}, {extent(rows_), width_}, {extent(planes_), lanes_}});
     weights_ = k.weight("w", dense({lanes_, products_, copies_, planes_}));
     epilogue_ = k.epilogue(dense({width_, copies_, rows_}), channels_);

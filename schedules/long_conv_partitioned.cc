@@ -17,7 +17,6 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     k.params.require(!right_angle_radices(static_cast<uint32_t>(block)).empty(),
                      "'block' must be a product of 2, 3 and 5");
     const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16);
-    const auto extent = [](int n) { return static_cast<uint32_t>(n); };
     const Shape y_shape = {{extent(tile), 1}, {extent(copies), row}, {extent(block), copies * row}};
     const Shape tail_shape = dense({tile, copies, block});
 
@@ -33,17 +32,7 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     const TransformPasses passes(transform);
     const TransformStructure structure = transform_structure(k, block, tile);
     const int vec = structure.vec, levels = passes.levels();
-    Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo"), vi("vi");
-
-    // Outputs are defined by passes too; their lanes are split as those of everything before them.
-    const auto schedule_output = [=](Func f, const std::vector<RVar> &loops,
-                                     const std::vector<Var> &outside) {
-        std::vector<VarOrRVar> order = {vi};
-        order.insert(order.end(), loops.begin(), loops.end());
-        order.push_back(vo);
-        order.insert(order.end(), outside.begin(), outside.end());
-        f.update(f.num_update_definitions() - 1).split(v, vo, vi, vec).reorder(order).vectorize(vi);
-    };
+    Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo");
 
     // THE ALGORITHM, each part with its schedule
     // 1. The transform of this block.
@@ -53,7 +42,7 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     const Writer to_newest = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
                                  const std::vector<RVar> &loops) mutable {
         define_points(newest, at, x);
-        schedule_output(newest, loops, {});
+        schedule_output(newest, vec, loops, {}, vo);
     };
     const Reader input = [=](const Expr &position) { return Complex{u(v, position), Expr()}; };
     passes.forward(input, first == levels ? to_newest : to_a, 0, first, block);
@@ -97,7 +86,7 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
                             const std::vector<RVar> &loops) mutable {
         const Expr value = gather(real_parts(x)) + tail(v, m, gather(at));
         y(v, m, scatter(at)) = Tuple(epilogue(value, {v, m, gather(at)}), gather(imaginary_parts(x)));
-        schedule_output(y, loops, {m});
+        schedule_output(y, vec, loops, {m}, vo);
     };
     Reader from = read_buffer(z, {m});
     for (int level = levels - 1; level >= first; level--) {

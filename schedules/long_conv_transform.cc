@@ -142,6 +142,16 @@ Writer write_buffer(Func f, int vec) {
     };
 }
 
+void schedule_output(Func f, int vec, const std::vector<RVar> &loops, const std::vector<Var> &outside,
+                     Var vo) {
+    Var vi("vi");
+    std::vector<VarOrRVar> order = {vi};
+    order.insert(order.end(), loops.begin(), loops.end());
+    order.push_back(vo);
+    order.insert(order.end(), outside.begin(), outside.end());
+    f.update(f.num_update_definitions() - 1).split(f.args()[0], vo, vi, vec).reorder(order).vectorize(vi);
+}
+
 void keep_buffer(Func f, int vec, int positions, Func consumer, Var loop) {
     const std::vector<Var> vars = f.args();
     f.compute_at(consumer, loop)

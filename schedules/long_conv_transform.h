@@ -54,7 +54,11 @@ private:
 Halide::Func transform_buffer(const std::string &name, const std::vector<Halide::Var> &vars);
 Reader read_buffer(Halide::Func f, const std::vector<Halide::Expr> &rest = {});
 Writer write_buffer(Halide::Func f, int vec);
-// Its storage: `positions` rows of `vec` lanes, kept for one iteration of `loop` of `consumer`.
+// The last definition of an output that passes define: its lanes are split as those of everything before it,
+// `vo` being the loop over the pieces.
+void schedule_output(Halide::Func f, int vec, const std::vector<Halide::RVar> &loops,
+                     const std::vector<Halide::Var> &outside, Halide::Var vo);
+// Storage of a buffer: `positions` rows of `vec` lanes, kept for one iteration of `loop` of `consumer`.
 void keep_buffer(Halide::Func f, int vec, int positions, Halide::Func consumer, Halide::Var loop);
 // f(lane, part, at[i], rest…) = x[i] for all points at once, not scheduled.
 void define_points(Halide::Func f, const std::vector<Halide::Expr> &at, const std::vector<Complex> &x);

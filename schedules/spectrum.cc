@@ -1,5 +1,5 @@
 // spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the block order
-// that the convolutions read.
+// that the convolutions read. With `lanes` bins lie beside each other, channel by channel, for few channels.
 #include "schedules/butterfly.h"
 #include "schedules/registry.h"
 #include "schedules/twiddles.h"
@@ -13,13 +13,14 @@ static void build_spectrum(KernelBuilder &k) {
               partitions = k.params.integer_or("partitions", 1, 1, 1 << 16);
     const int taps = k.params.integer("taps", 1, 1 << 24), copies = k.params.integer_or("copies", 1, 1, 64);
     const int channels = k.params.integer("channels", 1, 1 << 20);
-    const bool two_sided = k.params.flag_or("two_sided", false);
+    const bool two_sided = k.params.flag_or("two_sided", false), by_bins = k.params.flag_or("lanes", false);
+    k.params.require(!by_bins || channels < 16, "'lanes' is for less than 16 channels");
     k.params.require(!right_angle_radices(static_cast<uint32_t>(length)).empty(),
                      "'length' must be a product of 2, 3 and 5");
     k.params.require(int64_t{partitions} * length >= taps, "'partitions' of 'length' must hold all taps");
     k.params.require(!two_sided || partitions == 1, "a two-sided kernel has one partition");
     k.no_epilogue();
-    const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16),
+    const int row = static_cast<int>(pad(channels)), tile = by_bins ? channels : std::min(row, 16),
               kernels = two_sided ? 2 * copies : copies;
 
     ImageParam taps_in = k.input("k", {{static_cast<uint32_t>(tile), 1},
@@ -55,17 +56,19 @@ static void build_spectrum(KernelBuilder &k) {
         size = step;
     }
     const Expr factor = Internal::make_const(Float(64), 1.0 / length);
-    y(v, part, q, n, m) =
-        cast<float>(factor * select(part == 0, buffer(v, n, q, m)[0], buffer(v, n, q, m)[1]));
+    const std::vector<Var> order =
+        by_bins ? std::vector<Var>{n, part, q, m, v} : std::vector<Var>{v, part, q, n, m};
+    y(order) = cast<float>(factor * select(part == 0, buffer(v, n, q, m)[0], buffer(v, n, q, m)[1]));
 
     // THE SCHEDULE
-    const int vec = std::min(tile, std::max(1, k.target.vector_lanes / 2));
+    const int vec = by_bins ? 1 : std::min(tile, std::max(1, k.target.vector_lanes / 2));
     y.reorder(v, part, n, q, m).bound(part, 0, 2).bound(v, 0, tile).unroll(part).vectorize(v, vec);
     buffer.compute_at(y, q).bound_extent(v, tile).bound_extent(n, length).vectorize(v, vec);
     for (size_t level = 0; level < transform.radices().size(); level++)
         buffer.update(static_cast<int>(level)).vectorize(v, vec);
     buffer.store_in(MemoryType::Heap);
-    k.output(y, dense({tile, 2, partitions, length, copies}));
+    k.output(y, by_bins ? dense({length, 2, partitions, copies, channels})
+                        : dense({tile, 2, partitions, length, copies}));
 }
 
 static const Kernel spectrum{"spectrum", build_spectrum};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 namespace longwave::schedules {
 
@@ -88,6 +89,35 @@ std::vector<double> right_angle_twiddles(uint32_t length) {
                 table.push_back(std::sin(angle));
             }
         blocks *= radices[s];
+    }
+    return table;
+}
+
+std::vector<LaneLevel> lane_levels(uint32_t length) {
+    std::vector<LaneLevel> levels;
+    int blocks = 1, offset = 0;
+    for (int radix : right_angle_radices(length)) {
+        const int period = std::min(std::lcm(blocks, 16), static_cast<int>(length) / radix);
+        levels.push_back({radix, blocks, period, offset});
+        if (blocks > 1) offset += 2 * (radix - 1) * period;
+        blocks *= radix;
+    }
+    return levels;
+}
+
+std::vector<float> lane_twiddles(uint32_t length) {
+    const std::vector<int> radices = right_angle_radices(length);
+    const std::vector<LaneLevel> levels = lane_levels(length);
+    std::vector<float> table;
+    for (size_t s = 1; s < levels.size(); s++) {
+        const LaneLevel &level = levels[s];
+        for (int m = 1; m < level.radix; m++)
+            for (int part = 0; part < 2; part++)
+                for (int i = 0; i < level.period; i++) {
+                    const double block_phase = phase(radices, 0.25, static_cast<int>(s), i % level.blocks),
+                                 angle = turn * block_phase / level.radix * m;
+                    table.push_back(static_cast<float>(part ? std::sin(angle) : std::cos(angle)));
+                }
     }
     return table;
 }

@@ -24,6 +24,16 @@ double phase(const std::vector<int> &radices, double phase0, int level, int64_t 
 // − 1. In all 2·(length − 1) values.
 std::vector<double> right_angle_twiddles(uint32_t length);
 
+// The same transform with lanes over positions (lane_transform.h): blocks lie innermost, so a vector of 16
+// positions meets 16 blocks, or fewer several times. For m = 1 … R−1 a level has a row of real and a row of
+// imaginary parts of r^m, `period` values each, value i that of block i mod `blocks`. The first level has none.
+struct LaneLevel {
+    int radix = 0, blocks = 0, period = 0;
+    int offset = 0; // of its rows in lane_twiddles()
+};
+std::vector<LaneLevel> lane_levels(uint32_t length);
+std::vector<float> lane_twiddles(uint32_t length);
+
 // The real transform of frames: n_fft/2 complex points as a matrix of rows × columns (see frame_power.cc).
 struct FrameShape {
     int rows = 0, columns = 0; // product n_fft/2, rows ≥ columns

@@ -1,6 +1,8 @@
 #include "compiler/emit/report.h"
 #include "compiler/ops/op.h"
 #include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
 #include <set>
 
 namespace longwave::compiler {
@@ -44,6 +46,26 @@ Work work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replay
     return work;
 }
 
+// What the blocks of a stream will cost, predicted by what the planner chose by, and for other steps by the
+// bytes they touch: only the shape of it is meant, how far the dearest block is above the others.
+ordered_json predicted(const ReportInputs &in, const EntryPlan &plan) {
+    constexpr double bytes_a_ns = 20;
+    std::vector<double> blocks(plan.period, 0.0);
+    for (const Step &step : plan.steps) {
+        const double cost =
+            step.cost > 0 ? step.cost : step.period * work_of(in, {step}, false).bytes / bytes_a_ns;
+        for (uint32_t b = step.phase; b < plan.period; b += step.period) blocks[b] += cost;
+    }
+    const double mean = std::accumulate(blocks.begin(), blocks.end(), 0.0) / plan.period,
+                 ratio = mean > 0 ? *std::max_element(blocks.begin(), blocks.end()) / mean : 1;
+    ordered_json found{{"block_us", mean / 1000}, {"dearest_to_mean", ratio}};
+    if (ratio > 1.5)
+        found["remark"] = fmt::format("the dearest of {} blocks is predicted to take {:.1f} times the mean: "
+                                      "a longer block, or one with more divisors, spreads the work better",
+                                      plan.period, ratio);
+    return found;
+}
+
 ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
     const Work work = work_of(in, plan.steps, false);
     ordered_json e{{"name", plan.name()},
@@ -65,6 +87,7 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
         e["delay_ms"] = 1000.0 * delay / rate;
     }
     e["cache_bytes"] = plan.cache_bytes;
+    e["predicted"] = predicted(in, plan);
     if (plan.rebuild.empty()) return e;
     const Work again = work_of(in, plan.rebuild, true);
     e["switch"] = {{"calls", again.calls},

@@ -104,6 +104,13 @@ public:
     // large block of `rows` rows.
     virtual Place large_block(size_t input, uint32_t rows, uint32_t ago) = 0;
 
+    // ---- cost ----
+    // Of this call, for the report: ns, predicted.
+    virtual void cost(double ns) = 0;
+    // What the steps so far that do not run in every block cost in each of so many blocks, predicted: for
+    // steps that may choose theirs.
+    virtual std::vector<double> load(uint32_t blocks) const = 0;
+
     // ---- further steps ----
     virtual void prepare(Step step) = 0; // of the entry that runs when the model is opened
     // Before this one. `replay`: as for replay() below.

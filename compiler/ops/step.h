@@ -40,6 +40,7 @@ struct Step {
     uint32_t period = 1, phase = 0, tiles = 1;
     bool ordered = false; // a tile takes up what the one before left in an argument that is updated in place
     std::vector<Argument> args;
+    double cost = 0;                         // ns of a firing, predicted; 0: not known
     uint64_t bytes = 0;                      // zero
     uint32_t rows = 0, row_bytes = 0;        // zero_tail
     uint32_t mul = 1, den = 1;               // zero_tail

@@ -194,6 +194,7 @@ Step PlannedCall::step() const {
               .spec = spec_.dump()};
     step.tiles = tiles_;
     step.ordered = ordered_ && tiles_ > 1;
+    step.cost = cost_;
     if (situation.streaming) {
         const Pace pace = planner_.pace(region_.output);
         step.period = pace.period;
@@ -204,6 +205,16 @@ Step PlannedCall::step() const {
     for (const Scalar &scalar : scalars_) step.args.emplace_back(scalar);
     for (const Place &place : outputs_) step.args.emplace_back(place);
     return step;
+}
+
+std::vector<double> PlannedCall::load(uint32_t blocks) const {
+    std::vector<double> load(blocks, 0.0);
+    for (const Step &step : planner_.plan_.steps) {
+        if (step.period == 1) continue;
+        const double share = step.period > blocks ? double(blocks) / step.period : 1;
+        for (uint32_t b = step.phase % blocks; b < blocks; b += step.period) load[b] += step.cost * share;
+    }
+    return load;
 }
 
 // The same call with its rows written where nobody reads them.

@@ -47,6 +47,9 @@ public:
     Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
     Place large_block(size_t input, uint32_t rows, uint32_t ago) override;
 
+    void cost(double ns) override { cost_ = ns; }
+    std::vector<double> load(uint32_t blocks) const override;
+
     void prepare(Step step) override { planner_.storage_.prepare().steps.push_back(std::move(step)); }
     void also(Step step, uint32_t replay) override;
     void replay(uint32_t firings) override { replay_ = firings; }
@@ -71,6 +74,7 @@ private:
     uint32_t rows_ = 1, all_rows_ = 1, tiles_ = 1, replay_ = 0;
     uint64_t channel_bytes_ = 0; // channel tiles: step of a tile in a row
     bool ordered_ = false;
+    double cost_ = 0;
     std::vector<Place> inputs_, weights_, operands_, outputs_;
     size_t result_ = 0; // which of the outputs are the rows
     std::vector<Scalar> scalars_;

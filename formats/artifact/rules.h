@@ -27,6 +27,8 @@ inline constexpr uint32_t entries = 64, streams = 16, variants = 16, segments = 
 inline constexpr uint32_t block = 1u << 24, period = 1u << 20, tiles = 1u << 20, slots = 1u << 24;
 // Of an entry: its steps, each as often as it has tiles. Of a rebuild: and as it has firings.
 inline constexpr uint64_t visits = 1ull << 24;
+// Of a rebuild: the blocks it goes back, in times its steps.
+inline constexpr uint64_t looks = 1ull << 26;
 // Ticks: a finished stream runs them through as zeros, within one pull.
 inline constexpr uint32_t delay = 1u << 20;
 // What zero steps clear in a block, in times everything the entry has.

@@ -137,7 +137,7 @@ TEST_CASE("linear attention: step, chunks, blocks of chunks and whole runs equal
             auto stream = cli::Stream::create(model, LW_F32, entry);
             REQUIRE(stream);
             std::vector<float> found;
-            const cli::OnRow keep = [&](const lw_output &row) {
+            const cli::OnRow keep = [&](const cli::StreamRow &row) {
                 if (row.row >= rows - compared) found.insert(found.end(), row.data, row.data + row.width);
             };
             REQUIRE(stream->push(input().data(), rows, keep));

@@ -86,7 +86,7 @@ Status run_stream(const Trial &trial, const cli::Model &model, uint32_t block,
     std::vector<Rows> results;
     for (const cli::Sequence &sequence : trial.sequences) { // one stream for all: reset must be complete
         Rows rows(model.stream_outputs.size());
-        const auto keep = [&](const lw_output &row) {
+        const auto keep = [&](const cli::StreamRow &row) {
             rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width);
         };
         LW_TRY(stream.reset());

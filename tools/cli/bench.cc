@@ -83,7 +83,7 @@ Expected<double> open_to_first_output(const BenchFlags &flags, const Sequence &i
     bool heard = false;
     const size_t block = std::max<uint32_t>(1, model.info.stream_block);
     for (size_t at = 0; !heard && at + block <= in.rows; at += block)
-        LW_TRY(stream.push(tick(model, in, at), block, [&](const lw_output &) { heard = true; }));
+        LW_TRY(stream.push(tick(model, in, at), block, [&](const StreamRow &) { heard = true; }));
     return now() - start;
 }
 
@@ -112,7 +112,7 @@ Expected<ordered_json> bench_stream(const BenchFlags &flags, const Model &model,
     const double rate = model.inputs[0].sample_rate;
     const Sequence in = made_up(model, ticks, 3);
     LW_ASSIGN(Stream stream, Stream::create(model, LW_F32, entry));
-    const auto nothing = [](const lw_output &) {};
+    const auto nothing = [](const StreamRow &) {};
     for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block)
         LW_TRY(stream.push(tick(model, in, at), block, nothing)); // warm
     std::vector<double> blocks;
@@ -222,7 +222,7 @@ Status bench(const BenchFlags &flags) {
 Command add_bench(CommandLine &program) {
     auto flags = std::make_shared<BenchFlags>();
     CommandLine *app = program.add_subcommand(
-        "bench", "Speed and memory of an artifact; `bench conv` for the convolution kernels alone");
+        "bench", "Speed and memory of an artifact; `bench conv` and `bench stream` for convolutions alone");
     flags->model.add(*app);
     app->add_option("--seconds", flags->seconds, "Audio to stream")
         ->check(range(0.1, 36000.0))
@@ -233,14 +233,16 @@ Command add_bench(CommandLine &program) {
     app->add_option("--threads", flags->threads, "Whole runs with so many threads as well")
         ->check(range(1, 255));
     app->add_flag("--json", flags->json, "One JSON object");
-    app->footer("longwave bench conv --against fftw --json: our long convolutions against FFTW's, all flags "
-                "in `longwave bench conv --help`.");
+    app->footer(
+        "longwave bench conv: our long convolutions of whole sequences against FFTW's. longwave bench "
+        "stream: streams of them against zita-convolver and FFTW. All flags in --help of each.");
     return {app, [flags] { return bench(*flags); }};
 }
 
-// That benchmark links FFTW, which is GPL; it is a program of its own so that this one is not.
-Status bench_convolution(char **arguments) {
-    LW_ASSIGN(const std::string program, beside_this_program("bench_conv"));
+// These benchmarks link FFTW and zita-convolver, which are GPL; they are programs of their own so that this one
+// is not.
+Status bench_program(const std::string &what, char **arguments) {
+    LW_ASSIGN(const std::string program, beside_this_program("bench_" + what));
     std::vector<char *> argv = {const_cast<char *>(program.c_str())};
     while (*arguments) argv.push_back(*arguments++);
     argv.push_back(nullptr);

@@ -20,6 +20,6 @@ Command add_eval(CommandLine &program);
 Command add_bench(CommandLine &program);
 // `longwave bench conv ...`: becomes that program; returns only when it cannot be started. Its flags are its
 // own.
-Status bench_convolution(char **arguments);
+Status bench_program(const std::string &what, char **arguments);
 
 } // namespace longwave::cli

@@ -106,7 +106,7 @@ public:
             samples.resize(length);
             if (flags_.isolated) LW_TRY(stream_.reset());
             std::vector<float> last;
-            LW_TRY(stream_.push(samples.data(), length, [&](const lw_output &row) {
+            LW_TRY(stream_.push(samples.data(), length, [&](const StreamRow &row) {
                 if (row.index == 0) last.assign(row.data, row.data + row.width);
             }));
             if (last.empty())

@@ -131,18 +131,24 @@ Expected<Stream> Stream::create(const Model &model, lw_format format, uint32_t e
     // The stream keeps its model alive.
     result.handle_ =
         std::shared_ptr<lw_stream>(stream, [keep = model.handle](lw_stream *s) { lw_stream_destroy(s); });
+    size_t widest = 1;
+    for (const lw_output_info &output : model.stream_outputs) widest = std::max(widest, size_t{output.width});
+    result.rows_.resize(widest * std::max(64u, model.entry(entry).block));
     result.tick_bytes_ = tokens ? 4 : (format == LW_S16 ? 2 : 4) * size_t{model.inputs[0].width};
     return result;
 }
 
 Status Stream::pull(const OnRow &row) {
     for (;;) {
-        lw_output out = {};
+        lw_rows out = {};
         out.struct_size = sizeof out;
-        const lw_status status = lw_stream_pull(handle_.get(), &out);
+        out.data = rows_.data();
+        out.capacity = rows_.size();
+        const lw_status status = lw_stream_pull_rows(handle_.get(), &out);
         if (status == LW_AGAIN || status == LW_END) return {};
         LW_TRY(status_of(status, "pull"));
-        row(out);
+        for (size_t i = 0; i < out.rows; i++)
+            row({out.index, out.width, out.row + i, out.data + i * out.width});
     }
 }
 

@@ -42,7 +42,12 @@ private:
 };
 
 // One row of a stream's output.
-using OnRow = std::function<void(const lw_output &row)>;
+struct StreamRow {
+    uint32_t index, width; // which output, floats
+    uint64_t row;          // its number
+    const float *data;
+};
+using OnRow = std::function<void(const StreamRow &row)>;
 
 class Stream {
 public:
@@ -57,6 +62,7 @@ public:
 private:
     Status pull(const OnRow &row);
     std::shared_ptr<lw_stream> handle_;
+    std::vector<float> rows_; // room for what a pull brings
     size_t tick_bytes_ = 4;
 };
 

@@ -19,7 +19,7 @@ const void *tick(const Model &model, const Sequence &in, size_t at) {
 template <class Size>
 Status stream(const Model &model, const Sequence &in, size_t ticks, Stream &stream, Size size, Rows &rows) {
     rows.assign(model.stream_outputs.size(), {});
-    const auto keep = [&](const lw_output &row) {
+    const auto keep = [&](const StreamRow &row) {
         rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width);
     };
     LW_TRY(stream.reset());

@@ -203,6 +203,8 @@ std::string entries(const ReportValue &report) {
                           bytes_text(entry["cache_bytes"].count()).c_str(), change["calls"].number(),
                           change["blocks"].number());
         out += "\n";
+        if (const ReportValue predicted = entry["predicted"]; predicted.has("remark"))
+            out += "          " + predicted["remark"].text() + "\n";
     }
     return out;
 }

@@ -48,7 +48,7 @@ Expected<std::vector<Result>> run_stream(const Model &model, const Sequence &in)
     LW_ASSIGN(Stream stream, Stream::create(model));
     std::vector<Result> results;
     for (const auto &output : model.stream_outputs) results.push_back({output, {}});
-    const auto keep = [&](const lw_output &row) {
+    const auto keep = [&](const StreamRow &row) {
         auto &rows = results[row.index].rows;
         rows.insert(rows.end(), row.data, row.data + row.width);
     };

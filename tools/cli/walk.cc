@@ -92,7 +92,7 @@ private:
 
     // Row r of the stream is row r of the whole.
     OnRow keep() {
-        return [this](const lw_output &row) {
+        return [this](const StreamRow &row) {
             trace_.insert(trace_.end(), row.data, row.data + row.width);
             last_.resize(std::max<size_t>(last_.size(), row.index + 1));
             last_[row.index].assign(row.data, row.data + row.width);

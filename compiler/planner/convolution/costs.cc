@@ -31,6 +31,8 @@ double at(const char *table, double where, size_t column) {
 double direct(double rows, double taps) { return at("direct", rows, 1) + taps * at("direct", rows, 2); }
 double transforms(double length) { return at("transform", length, 1); }
 double partition(double bytes) { return at("partition", bytes, 1); }
+double lanes_level(double length) { return at("lanes_level", length, 1); }
+double lanes_partition(double bytes) { return at("lanes_partition", bytes, 1); }
 
 double dyadic(double rows, double steps, double bytes, bool one_channel) {
     const char *table = one_channel ? "dyadic_one_channel" : "dyadic";

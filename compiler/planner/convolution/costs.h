@@ -13,5 +13,8 @@ double partition(double bytes);          // one product of spectra, of so many b
 // lie apart, each with the lanes of a vector to itself; else 16 lie together.
 double dyadic(double rows, double steps, double bytes, bool one_channel);
 double one_channel(); // how many times as much the other algorithms cost where there is one channel
+// The same with lanes over positions, for less than 16 channels.
+double lanes_level(double length); // of a transform
+double lanes_partition(double bytes);
 
 } // namespace longwave::compiler::costs

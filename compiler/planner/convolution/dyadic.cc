@@ -42,12 +42,6 @@ std::string not_possible(const Situation &situation) {
     return {};
 }
 
-// The figures of the others are those of full vectors of channels: of few channels, an element costs them
-// more.
-double others_cost_times(const Shape &shape) {
-    return shape.channels == 1 ? costs::one_channel() : double(shape.padded) / shape.channels;
-}
-
 double cost_of(const Situation &situation, const DyadicPlan &plan, int rows) {
     const Shape shape(situation);
     const auto channels = static_cast<int>(shape.channels);
@@ -57,7 +51,7 @@ double cost_of(const Situation &situation, const DyadicPlan &plan, int rows) {
                          static_cast<double>(plan.additions()) / shape.copies,
                  numbers = static_cast<double>(plan.slots + plan.products() * shape.copies) * filled;
     const double cost = costs::dyadic(rows, steps, sizeof(float) * numbers * situation.alike, lanes == 1);
-    return cost * filled / channels / others_cost_times(shape);
+    return cost * filled / channels;
 }
 
 Estimate estimate(const Situation &situation) {

@@ -1,6 +1,7 @@
 // What the algorithms of a long convolution share: its shape, its taps, their spectra.
 #pragma once
 #include "compiler/ops/kernel_call.h"
+#include "compiler/planner/convolution/turns.h"
 #include <functional>
 #include <optional>
 
@@ -20,6 +21,7 @@ struct Shape {
 
     explicit Shape(const Situation &situation); // taps: no more than a whole run can look back on
     uint32_t tiles() const { return padded / tile; }
+    uint32_t lane_copies() const { return channels == 1 ? given : copies; } // with lanes over positions
     // The row of the node's k, or none for a row of zeros.
     std::optional<uint32_t> given_row(uint32_t kernel) const;
 };
@@ -48,6 +50,13 @@ private:
 
 // Why blocks of this stream cannot be transformed; empty when they can.
 std::string no_transform(const Situation &situation);
+// Whether a stream's kernels have their lanes over positions: there are fewer channels than lanes.
+bool lanes_over_positions(const Situation &situation);
+// How many times as much an element costs kernels whose lanes are channels, where there are few of these:
+// the figures of costs.h are those of full vectors.
+double idle_lanes(const Situation &situation);
+// What a transform of that length there and back costs an output element, or one level of it one way.
+double transform_cost(const Situation &situation, uint32_t length);
 // What one product of spectra costs an output element when partitions hold `taps` taps in all: the spectra of
 // every layer, the signals' and the kernels', pass through the caches before this layer's are needed again.
 double product_cost(const Situation &situation, double taps);
@@ -60,8 +69,8 @@ Place taps_of(KernelCall &call, const Shape &shape, bool keep);
 struct Partitions {
     uint32_t length = 0, count = 1, first = 0;
 };
-// Spectra of partitions of the kernel, [copies, length, count, 2, T] for each tile of channels; computed in
-// float64 at open.
+// Spectra of partitions of the kernel, [copies, length, count, 2, T] for each tile of channels, or, with lanes
+// over positions, [copies, count, 2, length] for each channel; computed in float64 at open.
 Place spectrum_of(KernelCall &call, const Shape &shape, const Partitions &partitions);
 Place twiddles(KernelCall &call, uint32_t length);
 
@@ -79,8 +88,35 @@ PartitionedPlaces partitioned_places(KernelCall &call, const Shape &shape, const
 // The call itself, over the newest block of the input.
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &partitions);
 
+// The same with lanes over positions: spectra of past blocks [channels, partitions, 2, block], the tail
+// [2, channels, copies, block].
+struct LanePlaces {
+    Place past, newest, tail, tail_out, spectrum, twiddles;
+};
+LanePlaces lane_places(KernelCall &call, const Shape &shape, const Partitions &partitions,
+                       const std::string &prefix);
+// What large partitions give, [channels, copies, 2, large]: one half is written while the other is read.
+struct LargeRows {
+    Place all;
+    uint32_t length = 0;
+};
+// `large`: rows to be added, block by block.
+void call_lanes(KernelCall &call, const Shape &shape, const Partitions &partitions,
+                const std::optional<LargeRows> &large);
+
+// A block of the large partitions' work in pieces, in order: `u` is its input, `rows` where its results go.
+std::vector<Job> tile_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, const Place &u,
+                           const Place &rows, uint32_t blocks);
+std::vector<Job> lane_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, const Place &u,
+                           const LargeRows &rows);
+
 inline Scalar newest_slot(const Partitions &p) {
     return {.kind = Scalar::Kind::slot, .mul = 1, .modulus = p.count};
+}
+
+inline Place moved(Place place, uint64_t bytes) {
+    place.offset += bytes;
+    return place;
 }
 
 } // namespace longwave::compiler::convolution

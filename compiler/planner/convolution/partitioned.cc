@@ -1,5 +1,4 @@
 // partitioned: streams, blocks of the kernel as long as the stream's block, over a ring of past spectra.
-#include "compiler/planner/convolution/costs.h"
 #include "compiler/planner/convolution/kernels.h"
 
 namespace longwave::compiler::convolution {
@@ -22,6 +21,9 @@ void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p)
     call.output(places.tail_out);
     // The tail of the last block is a product with the spectra of `count` blocks.
     call.replay(p.count);
+    const double element =
+        transform_cost(call.situation, p.length) + p.count * product_cost(call.situation, shape.taps);
+    call.cost(element * p.length * shape.padded * shape.copies);
 }
 
 namespace {
@@ -35,7 +37,7 @@ Estimate estimate(const Situation &situation) {
     if (!estimate.refused.empty()) return estimate;
     const uint32_t taps = situation.type(1).dims[2],
                    partitions = (taps + situation.rows - 1) / situation.rows;
-    estimate.cost = costs::transforms(situation.rows) + partitions * product_cost(situation, taps);
+    estimate.cost = transform_cost(situation, situation.rows) + partitions * product_cost(situation, taps);
     estimate.figures.put("taps", taps);
     estimate.figures.put("length", situation.rows);
     estimate.figures.put("partitions", partitions);
@@ -47,7 +49,9 @@ Reach reach(const Situation &situation, const Figures &figures) {
 }
 
 Status plan(KernelCall &call) {
-    call_partitioned(call, Shape(call.situation), partitions_of(call.figures()));
+    const Shape shape(call.situation);
+    if (lanes_over_positions(call.situation)) call_lanes(call, shape, partitions_of(call.figures()), {});
+    else call_partitioned(call, shape, partitions_of(call.figures()));
     return Status::ok();
 }
 

@@ -1,6 +1,7 @@
 // Spectra of the kernel and of past blocks.
 #include "compiler/planner/convolution/costs.h"
 #include "compiler/planner/convolution/kernels.h"
+#include "schedules/kernel.h"
 #include "schedules/twiddles.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,10 +17,28 @@ std::string no_transform(const Situation &situation) {
     return {};
 }
 
+bool lanes_over_positions(const Situation &situation) {
+    return situation.streaming && situation.type(1).dims[1] < schedules::lanes &&
+           situation.rows % schedules::lanes == 0;
+}
+
+double idle_lanes(const Situation &situation) {
+    const Shape s(situation);
+    return s.channels == 1 ? costs::one_channel() : double(s.padded) / s.channels;
+}
+
+double transform_cost(const Situation &situation, uint32_t length) {
+    if (!lanes_over_positions(situation)) return idle_lanes(situation) * costs::transforms(length);
+    return 2 * static_cast<double>(schedules::right_angle_radices(length).size()) *
+           costs::lanes_level(length);
+}
+
 double product_cost(const Situation &situation, double taps) {
     const double complex_bytes = 2 * sizeof(float);
     const double spectra = 1.0 + static_cast<double>(situation.node.integer("channels"));
-    return costs::partition(complex_bytes * taps * situation.type(1).dims[1] * spectra * situation.alike);
+    const double bytes = complex_bytes * taps * situation.type(1).dims[1] * spectra * situation.alike;
+    return lanes_over_positions(situation) ? costs::lanes_partition(bytes)
+                                           : idle_lanes(situation) * costs::partition(bytes);
 }
 
 Place twiddles(KernelCall &call, uint32_t length) {
@@ -29,13 +48,16 @@ Place twiddles(KernelCall &call, uint32_t length) {
 }
 
 Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p) {
-    const std::vector<uint32_t> tile{s.copies, p.length, p.count, 2, s.tile};
+    const bool lanes = lanes_over_positions(call.situation);
+    const std::vector<uint32_t> tile = lanes
+                                           ? std::vector<uint32_t>{s.channels, s.copies, p.count, 2, p.length}
+                                           : std::vector<uint32_t>{s.copies, p.length, p.count, 2, s.tile};
     std::vector<uint32_t> dims = tile;
     dims.insert(dims.begin(), s.tiles());
     bool fresh = false;
-    Place spectrum = call.derived(
-        fmt::format("{}.k spectrum {} x {} from {}", call.node.layer, p.count, p.length, p.first), Elem::f32,
-        dims, &fresh);
+    Place spectrum = call.derived(fmt::format("{}.k spectrum {} x {} from {}{}", call.node.layer, p.count,
+                                              p.length, p.first, lanes ? " by bins" : ""),
+                                  Elem::f32, dims, &fresh);
     spectrum.tile_bytes = bytes_of(Elem::f32, tile);
     if (!fresh) return spectrum;
     Place taps = taps_of(call, s, false);
@@ -51,6 +73,7 @@ Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p) {
                                      {"taps", int64_t{std::min(s.taps - p.first, p.count * p.length)}},
                                      {"copies", int64_t{s.copies}},
                                      {"channels", int64_t{s.channels}},
+                                     {"lanes", int64_t{lanes}},
                                      {"two_sided", int64_t{s.two_sided}}});
     step.args = {taps, table, spectrum};
     call.prepare(std::move(step));

@@ -210,6 +210,18 @@ typedef struct lw_output {
         end; /* input ticks consumed when the row became exact: it covers everything before `end` − delay */
 } lw_output;
 
+/* Rows of one output that follow each other. */
+typedef struct lw_rows {
+    size_t struct_size;
+    float *data;     /* in: where they go, one behind the other without gaps */
+    size_t capacity; /* in: floats there is room for */
+    size_t rows;     /* out: how many there are, at least 1 */
+    uint64_t row;    /* out: number of the first */
+    uint64_t end;    /* out: lw_output.end of the last */
+    uint32_t index;  /* out: which stream output */
+    uint32_t width;  /* out: floats of a row */
+} lw_rows;
+
 /* LW_NO_STREAM: none was compiled. LW_NOT_FOUND: no such entry. LW_INVALID_ARGUMENT: the format does not fit
  * the input, or the queue is longer than 2^20. LW_NO_MEMORY. */
 LW_API lw_status lw_stream_create(const lw_model *model, const lw_stream_options *options, lw_stream **out);
@@ -221,7 +233,7 @@ LW_API lw_status lw_stream_init(const lw_model *model, const lw_stream_options *
                                 size_t size, lw_stream **out);
 LW_API void lw_stream_destroy(lw_stream *stream); /* NULL is fine */
 
-/* Real time: push, pull, reset, copy, save and load never allocate, lock or call the system; the cost of a
+/* Real time: push, pull, pull_rows, reset, copy, save and load never allocate, lock or call the system; the cost of a
  * block is flat over the period of its entry.
  *
  * push takes whole ticks and may take fewer than n when the output queue is full: pull, then push the rest.
@@ -236,6 +248,10 @@ LW_API void lw_stream_destroy(lw_stream *stream); /* NULL is fine */
 LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken);
 /* The next row. LW_AGAIN: none waits. LW_END: finished and none will come. Set out->struct_size first. */
 LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);
+/* The next row and those behind it, as many as wait, fit into out->data and are of the same output: a block
+ * brings the rows of each output together, so one call takes them all. LW_AGAIN, LW_END as pull.
+ * LW_TOO_SMALL: no room for one row; out is unchanged. Set struct_size, data and capacity first. */
+LW_API lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out);
 /* Takes all n ticks, by the largest entries that fit, and goes on with the stream's own: a prompt, a warm-up,
  * a file. Rows that waited before the call are dropped. Afterwards there wait, for each output, the rows that
  * the last block of the own entry brought; where it brought none of an output (a slow clock), the newest row

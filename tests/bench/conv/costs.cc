@@ -26,12 +26,16 @@ class Meter {
 public:
     explicit Meter(const targets::Target &target) : target_(target) {}
 
-    // Throws a text: this is a program for one person at one machine.
     double ns(const std::string &kernel, const std::string &params, int rows, int computed = tile,
               int width = channels) const {
-        auto kernels = test::load_kernels(
-            {fmt::format(R"({{"kernel":"{}","params":{{"channels":{},{}}}}})", kernel, width, params)},
-            target_, test::find_kgen());
+        return of_a_call(kernel, fmt::format(R"("channels":{},{})", width, params), rows) / rows / computed;
+    }
+    // `rows`: by which the position of a kernel that has one moves on. Throws a text: this is a program for one
+    // person at one machine.
+    double of_a_call(const std::string &kernel, const std::string &params, int rows = 0) const {
+        auto kernels =
+            test::load_kernels({fmt::format(R"({{"kernel":"{}","params":{{{}}}}})", kernel, params)}, target_,
+                               test::find_kgen());
         if (!kernels) throw std::runtime_error(kernels.status().message());
         test::Kernel &k = kernels->front();
         k.fill_inputs(1);
@@ -50,7 +54,7 @@ public:
         }
         const size_t quarter = times.size() / 4; // below what interruptions add
         std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(quarter), times.end());
-        return times[quarter] / rows / computed;
+        return times[quarter];
     }
 
 private:
@@ -129,6 +133,19 @@ Json dyadic(const Meter &meter, int width) {
     return table;
 }
 
+// One level of a transform with lanes over positions, one way, by its length.
+Json lanes_levels(const Meter &meter) {
+    Json table = Json::array();
+    for (uint32_t length : {16u, 64u, 256u, 1024u, 4096u, 16384u}) {
+        const size_t levels = schedules::right_angle_radices(length).size();
+        const std::string params = fmt::format(R"("length":{},"first":0,"last":{})", length, levels);
+        const double both = meter.of_a_call("long_conv_lanes_forward", params) +
+                            meter.of_a_call("long_conv_lanes_inverse", params);
+        table.push_back({length, rounded(both / static_cast<double>(2 * levels * length))});
+    }
+    return table;
+}
+
 // By the bytes of sums and weights that all layers walk over: what a step costs more than in a cache.
 Json dyadic_memory(const Meter &meter, double near) {
     Json table = Json::array();
@@ -136,6 +153,19 @@ Json dyadic_memory(const Meter &meter, double near) {
          {std::pair{512, 16}, {16384, 16}, {16384, 64}, {16384, 256}, {16384, 1024}}) {
         const Dyadic far = dyadic_call(meter, 64, taps, 16, width);
         table.push_back({rounded(far.bytes), rounded(std::max(far.ns / far.steps - near, 0.0))});
+    }
+    return table;
+}
+
+// As partitions(), with lanes over positions.
+Json lanes_partitions(const Meter &meter) {
+    constexpr int bins = 1024;
+    Json table = Json::array();
+    for (int count : {1, 4, 16, 64, 256, 1024, 4096}) {
+        const double all =
+            meter.of_a_call("long_conv_lanes_product",
+                            fmt::format(R"("length":{0},"bins":{0},"partitions":{1})", bins, count));
+        table.push_back({2 * 2 * bins * 4 * count, rounded(all / bins / count)});
     }
     return table;
 }
@@ -187,7 +217,9 @@ int main(int argc, char **argv) {
         fmt::print("  \"dyadic\": {},\n", wide.dump());
         fmt::print("  \"dyadic_one_channel\": {},\n", dyadic(meter, 1).dump());
         fmt::print("  \"dyadic_memory\": {},\n", dyadic_memory(meter, wide[4][2]).dump());
-        fmt::print("  \"one_channel\": {}\n}}\n", rounded(one_channel(meter)));
+        fmt::print("  \"one_channel\": {},\n", rounded(one_channel(meter)));
+        fmt::print("  \"lanes_level\": {},\n", lanes_levels(meter).dump());
+        fmt::print("  \"lanes_partition\": {}\n}}\n", lanes_partitions(meter).dump());
     } catch (const std::exception &error) {
         return fprintf(stderr, "bench_conv_costs: %s\n", error.what()), 4;
     }

@@ -1,0 +1,157 @@
+// long_conv_forward, long_conv_product, long_conv_inverse: parts of one large partition's work for a tile of
+// channels, short enough to take turns over the blocks of a stream. In one piece it is long_conv_partitioned.
+#include "schedules/long_conv_transform.h"
+#include "schedules/registry.h"
+#include "schedules/twiddles.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct Tile {
+    int length, channels, copies, row, tile;
+    explicit Tile(KernelBuilder &k)
+        : length(k.params.integer("length", 4, 1 << 20)), channels(k.params.integer("channels", 1, 1 << 20)),
+          copies(k.params.integer_or("copies", 1, 1, 64)), row(static_cast<int>(pad(extent(channels)))),
+          tile(std::min(row, 16)) {
+        k.params.require(!right_angle_radices(extent(length)).empty(),
+                         "'length' must be a product of 2, 3 and 5");
+        k.no_epilogue();
+    }
+};
+
+// Levels first … last − 1 of the transform.
+struct Part : Tile {
+    int first, last;
+    ImageParam table;
+    RightAngle transform;
+    TransformPasses passes;
+    TransformStructure structure;
+    explicit Part(KernelBuilder &k)
+        : Tile(k), first(k.params.integer("first", 0, 32)), last(k.params.integer("last", 1, 32)),
+          table(k.weight("twiddles", dense({2 * (length - 1)}))),
+          transform(length, Float(32), [t = table](const Expr &i) { return Expr(t(i)); }), passes(transform),
+          structure(transform_structure(k, length, tile)) {
+        k.params.require(first < last && last <= passes.levels(),
+                         "'first' … 'last' must be levels of the transform");
+    }
+    Part(const Part &) = delete;
+    // Levels of the pass that begins with the first one.
+    int leading() const { return first == 0 ? passes.leading_levels(structure.outer, last) : 1; }
+};
+
+} // namespace
+
+static void build_long_conv_forward(KernelBuilder &k) {
+    const Part t(k);
+    const int partitions = k.params.integer_or("partitions", 1, 1, 1 << 16); // of the ring that is written
+    const int vec = t.structure.vec;
+    Var v("v"), part("part"), p("p"), vo("vo");
+    Reader in;
+    if (t.first == 0) {
+        ImageParam u = k.input("u", {{extent(t.tile), 1}, {extent(t.length), t.row}});
+        in = [=](const Expr &position) { return Complex{u(v, position), Expr()}; };
+    } else {
+        ImageParam x = k.input("x", dense({t.tile, 2, t.length}));
+        in = [=](const Expr &position) { return Complex{x(v, 0, position), x(v, 1, position)}; };
+    }
+    Func out = transform_buffer("out", {v, part, p}), a = transform_buffer("a", {v, part, p});
+    const Writer to_a = write_buffer(a, vec);
+    const Writer to_out = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                              const std::vector<RVar> &loops) mutable {
+        define_points(out, at, x);
+        schedule_output(out, vec, loops, {}, vo);
+    };
+    const int next = t.first + t.leading();
+    t.passes.forward(in, next == t.last ? to_out : to_a, t.first, t.leading(), t.length);
+    for (int level = next; level < t.last; level++)
+        t.passes.forward(read_buffer(a), level == t.last - 1 ? to_out : to_a, level, 1, t.length);
+    if (next < t.last) keep_buffer(a, vec, t.length, out, vo);
+    k.output(out, {{extent(t.tile), 1}, {2, t.tile}, {extent(t.length), 2 * t.tile * partitions}});
+}
+
+// Some positions of Σ_q X_{t−q}·K_q.
+static void build_long_conv_product(KernelBuilder &k) {
+    const Tile t(k);
+    const int positions = k.params.integer("positions", 1, 1 << 20),
+              partitions = k.params.integer("partitions", 1, 1 << 16),
+              vec = std::min(t.tile, k.target.vector_lanes);
+    k.params.require(positions <= t.length, "'positions' must be within 'length'");
+    const int part_stride = t.tile, partition_stride = 2 * t.tile,
+              position_stride = partition_stride * partitions;
+    Shape slice = {{extent(t.tile), 1},
+                   {2, part_stride},
+                   {extent(partitions), partition_stride},
+                   {extent(positions), position_stride}};
+    ImageParam past = k.input("past", slice);
+    slice.push_back({extent(t.copies), position_stride * t.length});
+    ImageParam spectrum = k.weight("spectrum", slice);
+    const Expr slot = k.scalar("slot", partitions - 1);
+    Var v("v"), part("part"), p("p"), m("m"), po("po"), pi("pi");
+
+    Func sum("sum"), z("z");
+    RDom q(0, partitions, "q");
+    const Expr at = wrapped(slot - q, partitions);
+    const Complex x = {past(v, 0, at, p), past(v, 1, at, p)},
+                  h = {spectrum(v, 0, q, p, m), spectrum(v, 1, q, p, m)};
+    sum(v, p, m) = Tuple(0.0f, 0.0f);
+    sum(v, p, m) =
+        Tuple(sum(v, p, m)[0] + x.re * h.re - x.im * h.im, sum(v, p, m)[1] + x.re * h.im + x.im * h.re);
+    z(v, part, p, m) = select(part == 0, sum(v, p, m)[0], sum(v, p, m)[1]);
+
+    const int share = divisor_at_most(positions, std::max(1, 4 * vec / t.tile));
+    z.bound(v, 0, t.tile).bound(part, 0, 2).bound(p, 0, positions).bound(m, 0, t.copies);
+    z.split(p, po, pi, share).reorder(v, part, pi, po, m).vectorize(v, vec).unroll(v).unroll(part).unroll(pi);
+    sum.compute_at(z, po).bound_extent(v, t.tile).bound_extent(p, share).vectorize(v, vec).unroll(v).unroll(
+        p);
+    sum.update().reorder(v, p, q, m).vectorize(v, vec).unroll(v).unroll(p);
+    k.output(z, {{extent(t.tile), 1},
+                 {2, t.tile},
+                 {extent(positions), 2 * t.tile},
+                 {extent(t.copies), 2 * t.tile * t.length}});
+}
+
+static void build_long_conv_inverse(KernelBuilder &k) {
+    const Part t(k);
+    const int vec = t.structure.vec;
+    const Shape waiting = dense({t.tile, 2, t.length, t.copies}),
+                tail_shape = dense({t.tile, t.copies, t.length});
+    Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo");
+    ImageParam z = k.input("z", waiting), tail;
+    if (t.first == 0) tail = k.input("tail", tail_shape);
+    Reader from = [=](const Expr &position) { return Complex{z(v, 0, position, m), z(v, 1, position, m)}; };
+    Func out = transform_buffer("out", {v, part, p, m}), b = transform_buffer("b", {v, part, p, m}), y("y");
+    y(v, m, n) = Tuple(undef<float>(), undef<float>());
+    const Writer to_b = write_buffer(b, vec);
+    const Writer to_out = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                              const std::vector<RVar> &loops) mutable {
+        define_points(out, at, x);
+        schedule_output(out, vec, loops, {m}, vo);
+    };
+    const Writer to_y = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                            const std::vector<RVar> &loops) mutable {
+        y(v, m, scatter(at)) =
+            Tuple(gather(real_parts(x)) + tail(v, m, gather(at)), gather(imaginary_parts(x)));
+        schedule_output(y, vec, loops, {m}, vo);
+    };
+    const int rest = t.first + t.leading(); // the last pass goes from there to the first level
+    for (int level = t.last - 1; level >= rest; level--) {
+        t.passes.inverse(from, to_b, level, 1, t.length);
+        from = read_buffer(b, {m});
+    }
+    t.passes.inverse(from, t.first == 0 ? to_y : to_out, t.first, t.leading(), t.length);
+    const Func last = t.first == 0 ? y : out;
+    if (t.last > rest) keep_buffer(b, vec, t.length, last, vo);
+    if (t.first > 0) return k.output(out, waiting);
+    k.outputs(y,
+              {{"y", {{extent(t.tile), 1}, {extent(t.copies), t.row}, {extent(t.length), t.copies * t.row}}},
+               {"tail_out", tail_shape}});
+}
+
+static const Kernel long_conv_forward{"long_conv_forward", build_long_conv_forward};
+static const Kernel long_conv_product{"long_conv_product", build_long_conv_product};
+static const Kernel long_conv_inverse{"long_conv_inverse", build_long_conv_inverse};
+
+} // namespace longwave::schedules

@@ -1,0 +1,29 @@
+// A package of one layer that is a long convolution alone, [channel][tap].
+#pragma once
+#include "formats/package/package.h"
+
+namespace longwave::test {
+
+inline Expected<package::Package> convolution_package(uint32_t channels, uint32_t taps,
+                                                      const std::vector<float> &kernel) {
+    using nlohmann::json;
+    std::map<std::string, package::Tensor> weights;
+    const auto tensor = [&](const char *name, std::vector<uint64_t> shape, std::vector<float> values) {
+        weights[std::string("conv.") + name] = {std::move(shape), std::move(values)};
+    };
+    tensor("kernel_list.0", {1, channels, taps}, kernel);
+    tensor("kernel_norm", {1, channels, 1}, std::vector<float>(channels, 1.0f));
+    tensor("kernel_norm_initialized", {}, {1.0f});
+    tensor("multiplier", {1, 1, 1}, {1.0f});
+    tensor("D", {1, channels}, std::vector<float>(channels, 0.0f));
+    const json input = {{"name", "x"}, {"kind", "features"}, {"width", channels}},
+               layer = {{"type", "sgconv"}, {"name", "conv"}, {"kernel_dim", taps}, {"l_max", taps},
+                        {"num_scales", 1},  {"linear", true}, {"mode", "cat_randn"}},
+               output = {{"name", "y"}, {"from", "conv"}},
+               model = {{"format", "longwave-model"},     {"version", 1},
+                        {"name", "convolution"},          {"inputs", json::array({input})},
+                        {"layers", json::array({layer})}, {"outputs", json::array({output})}};
+    return package::parse(model.dump(), std::move(weights));
+}
+
+} // namespace longwave::test
