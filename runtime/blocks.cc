@@ -4,6 +4,7 @@
 #include "runtime/status.h"
 #include "runtime/stream.h"
 #include <cstring>
+#include <new>
 
 namespace longwave::runtime {
 namespace {
@@ -31,10 +32,9 @@ uint64_t queue_rows(lw_stream &stream, const Firing &firing, uint64_t r, uint64_
     while (n > 0) {
         uint8_t *to = slot(stream, state.queue_count);
         const uint64_t piece = rows_to_the_end(stream, to, n);
-        for (uint64_t i = 0; i < piece; ++i) {
-            const QueuedRow header = {row + i, firing.rows.end(row + i), firing.index, width, 0};
-            memcpy(to + i * stream.queue_row_bytes, &header, sizeof header);
-        }
+        for (uint64_t i = 0; i < piece; ++i)
+            new (to + i * stream.queue_row_bytes)
+                QueuedRow{row + i, firing.rows.end(row + i), firing.index, width, 0};
         to += sizeof(QueuedRow);
         stream.device().read(*stream.session, firing.row(r), piece, firing.port.row_bytes(), to,
                              stream.queue_row_bytes);
