@@ -179,10 +179,16 @@ private:
         }
         bound(sum_).bound_extent(q, tiles_.parts);
         sum_.vectorize(c, vec_).unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
+        // What a tile has less of, rows or vectors, is held in registers beside the sums.
+        const bool few_rows = tiles_.rows < width_ / vec_ * group_.panels * p_.halves;
+        const std::vector<VarOrRVar> order =
+            few_rows ? std::vector<VarOrRVar>{lanes_, i, c, j, h, q, inner, outer}
+                     : std::vector<VarOrRVar>{lanes_, c, j, h, i, q, inner, outer};
         sum_.update()
             .split(n_, outer, inner, unrolled_)
-            .reorder(c, j, h, i, q, inner, outer)
-            .vectorize(c, vec_)
+            .split(c, c, lanes_, vec_)
+            .reorder(order)
+            .vectorize(lanes_)
             .unroll(c)
             .unroll(j)
             .unroll(h)
@@ -210,7 +216,8 @@ private:
     const bool fetches_;
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of a block
     // of rows, g: tile of panels, b: block of rows.
-    Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, chunk{"chunk"}, g{"g"}, b{"b"}, step{"step"};
+    Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, chunk{"chunk"}, g{"g"}, b{"b"}, step{"step"},
+        lanes_{"lanes"};
     RDom n_, added_;
     Func sum_, total_, fetch_;
 };

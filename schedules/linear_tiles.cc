@@ -6,12 +6,30 @@ namespace longwave::schedules {
 
 namespace {
 
-// Cycles that a register tile spends on one input, about.
-double cycles(const targets::Target &target, int rows, int vectors, bool near) {
-    const int sums = rows * vectors;
-    const double products = (target.fused_multiply_add ? 0.5 : 1.0) * sums, loads = 0.5 * (rows + vectors);
-    const double walked = near ? 0 : 4.0 * target.vector_lanes * vectors / 36; // from the second cache
-    return std::max({products, loads, walked}) + 0.04 * sums / std::max(1, rows);
+constexpr int64_t first_cache = 24 << 10, second_cache = 600 << 10; // bytes of weights that stay there
+constexpr int64_t block_bytes = 384 << 10; // of the rows that pass by a group of panels
+
+// A register tile of `rows` by `vectors`, each sum in `parts`.
+struct Shape {
+    int rows, vectors, parts;
+    bool near; // its weights come from the first cache
+};
+
+// Cycles of a whole register tile, about.
+double cycles(const targets::Target &target, const Shape &s, int in) {
+    const int sums = s.rows * s.vectors;
+    const double products = (target.fused_multiply_add ? 0.5 : 1.0) * sums;
+    const double loads = 0.5 * (s.rows + s.vectors), latency = 4.0 / s.parts;
+    const double walked = s.near ? 0 : 4.0 * target.vector_lanes * s.vectors / 36;
+    const double each = std::max({products, loads, walked, latency}) + 0.04 * s.vectors;
+    return in * each + 25 + 0.5 * sums * s.parts;
+}
+
+// Sums, what is held beside them and what passes by have registers.
+bool fits(const targets::Target &target, int rows, int vectors, int parts) {
+    const int sums = target.vector_registers == 32 ? 24 : target.fused_multiply_add ? 12 : 8;
+    const int all = rows * vectors * parts;
+    return all <= sums && all + std::min(rows, vectors) + 1 < target.vector_registers;
 }
 
 std::vector<LinearTiles::Group> groups_of(int count, int panels) {
@@ -29,49 +47,57 @@ int chunks_of(int in) {
     return 1;
 }
 
+// The register tile that costs least over the whole product.
+LinearTiles choose(const targets::Target &target, const Panels &panels, int rows, int64_t bytes) {
+    const int vectors_of_panel = static_cast<int>(lanes) / std::min<int>(target.vector_lanes, lanes);
+    const int of_panel = vectors_of_panel * static_cast<int>(panels.halves),
+              count = static_cast<int>(panels.count()), in = static_cast<int>(panels.in);
+    // Few rows wait for the memory: it delivers fastest in one piece.
+    const int most_panels = bytes > second_cache && rows <= 4 ? 1 : count;
+    LinearTiles best;
+    double least = std::numeric_limits<double>::infinity();
+    const auto consider = [&](int of_tile, int m, int parts) {
+        const bool near = rows > m && bytes / count * of_tile <= first_cache;
+        LinearTiles tiles;
+        tiles.rows = m;
+        tiles.parts = parts;
+        tiles.groups = groups_of(count, of_tile);
+        double cost = 0;
+        for (const LinearTiles::Group &group : tiles.groups)
+            cost += static_cast<double>(group.count) * ceil_div(rows, m) *
+                    cycles(target, {m, group.panels * of_panel, parts, near}, in);
+        cost *= 1 + 0.02 * static_cast<double>(tiles.groups.size() - 1); // twice the code
+        if (cost >= least) return;
+        least = cost;
+        best = tiles;
+    };
+    for (int of_tile = 1; of_tile <= most_panels; of_tile++)
+        for (int m = 1; m <= std::min(rows, 12); m++)
+            for (int parts = 1; parts <= 8 && in % parts == 0; parts *= 2)
+                if (fits(target, m, of_tile * of_panel, parts) || of_tile * m * parts == 1)
+                    consider(of_tile, m, parts);
+    return best;
+}
+
 } // namespace
 
 LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, int rows) {
-    const int vectors_of_panel = static_cast<int>(lanes) / std::min<int>(target.vector_lanes, lanes);
-    const int halves = static_cast<int>(panels.halves), count = static_cast<int>(panels.count());
-    const int sums = target.vector_registers == 32 ? 24 : target.fused_multiply_add ? 12 : 8;
-    LinearTiles best;
-    double least = std::numeric_limits<double>::infinity();
-    for (int of_tile = 1; of_tile <= count; of_tile++) {
-        const int vectors = of_tile * vectors_of_panel * halves;
-        if (of_tile > 1 && vectors > sums) break;
-        const bool near = int64_t{4} * panels.in * of_tile * halves * lanes <= 24 << 10;
-        for (int m = 1; m <= std::min(rows, 12); m++) {
-            if (m > 1 && m * vectors > sums) break;
-            LinearTiles tiles;
-            tiles.rows = m;
-            tiles.groups = groups_of(count, of_tile);
-            double cost = 0;
-            for (const LinearTiles::Group &group : tiles.groups)
-                cost += group.count * ceil_div(rows, m) *
-                        cycles(target, m, group.panels * vectors_of_panel * halves, near && rows > m);
-            cost *= 1 + 0.02 * static_cast<double>(tiles.groups.size() - 1);
-            if (cost >= least) continue;
-            least = cost;
-            best = tiles;
-        }
-    }
-    best.chunks = rows == 1 ? 1 : chunks_of(static_cast<int>(panels.in));
-    const int64_t row_bytes = int64_t{4} * panels.in, bytes = row_bytes * lanes * count * halves;
-    const int most = std::max<int>(
-        best.rows, bytes <= 600 << 10 ? 12 : std::clamp<int64_t>((384 << 10) / row_bytes, 24, 192));
-    best.block = rows;
+    const int64_t row_bytes = int64_t{4} * panels.in,
+                  bytes = row_bytes * lanes * panels.count() * panels.halves;
+    LinearTiles tiles = choose(target, panels, rows, bytes);
+    tiles.chunks = rows == 1 ? 1 : chunks_of(static_cast<int>(panels.in) / tiles.parts);
+    // Weights that stay in the second cache pass by a few rows in the first; larger ones are fetched once for
+    // as many rows as the second cache can hold beside them.
+    const int64_t most = bytes <= second_cache ? 12 : std::clamp<int64_t>(block_bytes / row_bytes, 24, 192);
+    tiles.block = rows;
     if (rows > most) {
-        const int blocks = ceil_div(rows, most);
-        best.block = std::min(rows, ceil_div(ceil_div(rows, blocks), best.rows) * best.rows);
+        const int blocks = ceil_div(rows, static_cast<int>(most));
+        tiles.block = std::min(rows, ceil_div(ceil_div(rows, blocks), tiles.rows) * tiles.rows);
     }
-    best.blocks = ceil_div(rows, best.block);
-    best.tiles = ceil_div(best.block, best.rows);
-    best.fetch = bytes > 600 << 10 && rows > 1;
-    const int of_tile = best.rows * best.groups[0].panels * vectors_of_panel * halves;
-    while (of_tile * best.parts < 8 && panels.in % static_cast<uint32_t>(best.parts * 2) == 0)
-        best.parts *= 2;
-    return best;
+    tiles.blocks = ceil_div(rows, tiles.block);
+    tiles.tiles = ceil_div(tiles.block, tiles.rows);
+    tiles.fetch = bytes > second_cache && rows > 1;
+    return tiles;
 }
 
 } // namespace longwave::schedules

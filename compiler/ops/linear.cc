@@ -2,8 +2,8 @@
 // channel) at f·C + c.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/kernel_call.h"
+#include "compiler/ops/product.h"
 #include "compiler/ops/rules.h"
-#include "schedules/panels.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -44,41 +44,6 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     }
 }
 
-// Rows of so few inputs are computed without the padding between them; longer ones with it, since a multiple of
-// 16 can be cut into chunks.
-constexpr uint32_t short_row = 512;
-
-// Weights in the order in which kernels walk over them. With a gate behind it the second half of the outputs are
-// the gates.
-Status kernel(KernelCall &call) {
-    const Type &x = call.type(0);
-    const Numbers &w = call.constant(1);
-    const uint32_t in = x.width(), out = call.type(1).dims[0], half = call.gated() ? out / 2 : out,
-                   padded = schedules::pad(half);
-    const bool bias = call.node.integer("bias") != 0,
-               packed = x.dims.size() == 1 && in <= short_row; // the valid lanes lie side by side
-    const schedules::Panels panels{packed ? in : x.row(), half, call.gated() ? 2u : 1u};
-    std::vector<float> weight(panels.size(), 0.f), shift(size_t{padded} * panels.halves, 0.f);
-    for (uint32_t o = 0; o < out; ++o) {
-        float *column = &weight[panels.at(o % half, o / half, 0)];
-        for (uint32_t i = 0; i < in; ++i)
-            column[size_t{x.physical(i)} * panels.width()] = static_cast<float>(w[size_t{o} * in + i]);
-        if (bias) shift[size_t{o / half} * padded + o % half] = static_cast<float>(call.constant(2)[o]);
-    }
-    call.kernel("linear");
-    call.param("in", panels.in);
-    if (panels.in != x.row()) call.param("in_row", x.row());
-    call.param("out", half);
-    call.param("rows", call.rows());
-    call.param("bias", bias);
-    call.param("glu", call.gated());
-    call.read_rows(0);
-    call.weight("weight", weight);
-    if (bias) call.weight("bias", shift);
-    call.write();
-    return Status::ok();
-}
-
 } // namespace
 
 const OpDef op_linear{
@@ -87,7 +52,7 @@ const OpDef op_linear{
     .infer = infer,
     .stream = row_by_row,
     .takes_gate = true,
-    .kernel = kernel,
+    .kernel = product,
     .rewrites = {.fold_result = fold_result_into_weights, .fold_input = fold_input_into_weights},
     .reference = reference,
 };

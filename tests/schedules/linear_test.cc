@@ -76,16 +76,13 @@ TEST_CASE("linear: one row, odd rows, odd widths, gates and every activation agr
 TEST_CASE("linear: any number of rows, inputs and outputs, whatever divides them") {
     std::vector<Case> cases;
     const int widths[] = {1, 3, 17, 64, 96, 250, 513}, counts[] = {1, 2, 3, 4, 5, 7, 12, 13, 50, 97};
-    int choice = 0; // every pair of widths; rows, bias and gates go round beside them
+    int choice = 0; // half of the pairs of widths; rows, bias and gates go round beside them
     for (int in : widths)
         for (int out : widths) {
-            cases.push_back(linear({in, out, counts[choice % 10], choice % 2 == 0, choice % 3 == 0}));
-            choice++;
+            if (choice++ % 2) continue;
+            cases.push_back(linear({in, out, counts[choice % 10], choice % 4 == 1, choice % 3 == 0}));
         }
-    for (int rows : counts) {
-        cases.push_back(linear({96, 250, rows, true, false}));
-        cases.push_back(linear({64, 96, rows, true, true}));
-    }
+    for (int rows : counts) cases.push_back(linear({64, 96, rows, true, rows % 2 == 1}));
     run_everywhere(cases);
 }
 

@@ -222,7 +222,7 @@ Status bench(const Flags &flags) {
 Command add_bench(CommandLine &program) {
     auto flags = std::make_shared<Flags>();
     CommandLine *app = program.add_subcommand(
-        "bench", "Speed and memory of an artifact; `bench conv` for the convolution kernels alone");
+        "bench", "Speed and memory of an artifact; `bench conv` and `bench linear` for kernels alone");
     flags->model.add(*app);
     app->add_option("--seconds", flags->seconds, "Audio to stream")
         ->check(range(0.1, 36000.0))
@@ -233,14 +233,18 @@ Command add_bench(CommandLine &program) {
     app->add_option("--threads", flags->threads, "Whole runs with so many threads as well")
         ->check(range(1, 255));
     app->add_flag("--json", flags->json, "One JSON object");
-    app->footer("longwave bench conv --against fftw --json: our long convolutions against FFTW's, all flags "
-                "in `longwave bench conv --help`.");
+    app->footer(
+        "longwave bench conv --against fftw --json: our long convolutions against FFTW's; longwave bench "
+        "linear --against openblas --json: our products against a BLAS. All flags in their --help.");
     return {app, [flags] { return bench(*flags); }};
 }
 
-// That benchmark links FFTW, which is GPL; it is a program of its own so that this one is not.
-Status bench_convolution(char **arguments) {
-    LW_ASSIGN(const std::string program, beside_this_program("bench_conv"));
+bool is_bench_program(const std::string &name) { return name == "conv" || name == "linear"; }
+
+// These benchmarks use the kernel compiler and their peers, one of them FFTW, which is GPL: they are programs of
+// their own so that this one is free of them.
+Status bench_kernels(const std::string &name, char **arguments) {
+    LW_ASSIGN(const std::string program, beside_this_program("bench_" + name));
     std::vector<char *> argv = {const_cast<char *>(program.c_str())};
     while (*arguments) argv.push_back(*arguments++);
     argv.push_back(nullptr);

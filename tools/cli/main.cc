@@ -31,8 +31,8 @@ int main(int argc, char **argv) {
     const Command commands[] = {add_compile(program), add_inspect(program), add_verify(program),
                                 add_run(program),     add_listen(program),  add_eval(program),
                                 add_bench(program)};
-    if (argc > 2 && std::string(argv[1]) == "bench" && std::string(argv[2]) == "conv") {
-        const Status status = bench_convolution(argv + 3);
+    if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
+        const Status status = bench_kernels(argv[2], argv + 3);
         std::fprintf(stderr, "error: %s\n", status.message().c_str());
         return exit_code(status.fault());
     }
