@@ -96,8 +96,8 @@ private:
     }
     // The last tile of a block and the last block overlap those before them: their rows are computed again.
     Expr row(const Expr &block, const Expr &tile, const Expr &of_tile) const {
-        const Expr first = tiles_.blocks == 1 ? 0 : min(block * tiles_.block, p_.rows - tiles_.block);
-        const Expr inside = tiles_.tiles == 1 ? 0 : min(tile * tiles_.rows, tiles_.block - tiles_.rows);
+        const Expr first = tiles_.blocks == 1 ? Expr(0) : min(block * tiles_.block, p_.rows - tiles_.block);
+        const Expr inside = tiles_.tiles == 1 ? Expr(0) : min(tile * tiles_.rows, tiles_.block - tiles_.rows);
         return first + inside + of_tile;
     }
 
@@ -153,20 +153,20 @@ private:
     // ---- THE SCHEDULE ----
     // for a block of rows { for a tile of panels { for a chunk of inputs { for a tile of rows { sums in
     // registers } } the epilogue } }; with one chunk the epilogue takes the sums from the registers.
-    void schedule(Stage store, Func y, RDom d) {
-        store.allow_race_conditions().reorder(d[0], d[1], d[2], d[3], d[4], d[5]);
+    void schedule(Stage stage, Func y, RDom d) {
+        stage.allow_race_conditions().reorder(d[0], d[1], d[2], d[3], d[4], d[5]);
         RVar lane("lane"), outer("outer"), inner("inner");
-        if (vec_ == width_) store.vectorize(d[0]);
-        else store.split(d[0], d[0], lane, vec_).vectorize(lane).unroll(d[0]);
-        store.unroll(d[1]);
+        if (vec_ == width_) stage.vectorize(d[0]);
+        else stage.split(d[0], d[0], lane, vec_).vectorize(lane).unroll(d[0]);
+        stage.unroll(d[1]);
         sum_.store_in(MemoryType::Stack);
         if (tiles_.chunks == 1) {
-            store.unroll(d[2]);
+            stage.unroll(d[2]);
             sum_.compute_at(y, d[3]);
         } else {
             total_.compute_at(y, d[4]);
             bound(total_).bound_extent(t, tiles_.tiles);
-            store_total();
+            store(total_, int64_t{4} * width_ * group_.panels * p_.halves * tiles_.rows * tiles_.tiles);
             total_.vectorize(c, vec_).unroll(c).unroll(j).unroll(h);
             total_.update()
                 .reorder(c, j, h, added_.x, added_.y, added_.z, g, b)
@@ -203,9 +203,6 @@ private:
             .bound_extent(j, group_.panels)
             .bound_extent(h, p_.halves)
             .bound_extent(i, tiles_.rows);
-    }
-    void store_total() {
-        store(total_, int64_t{4} * width_ * group_.panels * p_.halves * tiles_.rows * tiles_.tiles);
     }
 
     const Product &p_;

@@ -7,7 +7,7 @@ namespace longwave::schedules {
 namespace {
 
 constexpr int64_t first_cache = 24 << 10, second_cache = 600 << 10; // bytes of weights that stay there
-constexpr int64_t block_bytes = 384 << 10; // of the rows that pass by a group of panels
+constexpr int64_t block_bytes = 768 << 10; // of the rows that pass by a group of panels
 
 // A register tile of `rows` by `vectors`, each sum in `parts`.
 struct Shape {

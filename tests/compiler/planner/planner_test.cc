@@ -279,7 +279,8 @@ output "y" %2
     CHECK(family->entries[0].outputs[0].delay == 6);
 }
 
-TEST_CASE("run plan: the last chunk of a recurrence reaches beyond the end, and everything that it touches is as long") {
+TEST_CASE("run plan: the last chunk of a recurrence reaches beyond the end, and everything that it touches "
+          "is as long") {
     for (const uint32_t capacity : {1, 2, 17, 37, 100, 129, 200}) {
         CAPTURE(capacity);
         auto g = graph(R"(graph "attention"
@@ -308,5 +309,61 @@ output "y" %5
             }
         }
         CHECK(found);
+    }
+}
+
+namespace {
+
+// The one step of a plan whose spec names this kernel.
+const Step &step_of(const EntryPlan &plan, const std::string &kernel) {
+    const Step *found = nullptr;
+    for (const Step &step : plan.steps)
+        if (step.spec.find("\"kernel\":\"" + kernel + "\"") != std::string::npos) {
+            REQUIRE(!found);
+            found = &step;
+        }
+    REQUIRE(found);
+    return *found;
+}
+
+} // namespace
+
+TEST_CASE("products: a whole run and blocks of any size read the same weights, which are stored once") {
+    const auto g = graph(R"(graph "product"
+%0 = input "x" features : f32[20] @1/1
+%1 = const "w" : [40,20]
+%2 = const "b" : [40]
+%3 = linear(%0, %1, %2) {bias=1} ; layer out
+output "y" %3
+)");
+    Storage storage;
+    StateRecord record;
+    std::vector<Place> weights;
+    for (uint32_t rows : {1u, 3u, 50u, 1000u}) {
+        EntryPlanner planner(g, {.block = rows}, storage, record);
+        REQUIRE(planner.survey());
+        const auto plan = planner.plan({});
+        REQUIRE(plan);
+        weights.push_back(std::get<Place>(step_of(*plan, "linear").args[1]));
+        CHECK(weights.back().buffer == weights.front().buffer);
+    }
+    // Three panels of 24 inputs, of which 20 are there, by 16 outputs; the bias of 48.
+    CHECK(storage.buffer(weights[0].buffer).bytes == 3 * 24 * 16 * 4);
+    CHECK(storage.weight_bytes() == (3 * 24 * 16 + 48) * 4);
+}
+
+TEST_CASE("products: a convolution of one row and one frequency is one") {
+    const char *convolution = R"(graph "conv"
+%0 = input "x" features : f32[32] @1/1
+%1 = const "w" : [48,32,TAPS,1]
+%2 = conv2d(%0, %1) {bias=0, frequency=0, groups=1, stride_f=1, stride_t=1} ; layer conv
+output "y" %2
+)";
+    for (const auto &[taps, kernel] : {std::pair("1", "linear"), std::pair("2", "conv2d")}) {
+        std::string text = convolution;
+        text.replace(text.find("TAPS"), 4, taps);
+        const auto plan = plan_run(graph(text), 100, "");
+        REQUIRE(plan);
+        CHECK(step_of(*plan, kernel).tiles == 1);
     }
 }
