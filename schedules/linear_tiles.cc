@@ -19,7 +19,7 @@ struct Shape {
 double cycles(const targets::Target &target, const Shape &s, int in) {
     const int sums = s.rows * s.vectors;
     const double products = (target.fused_multiply_add ? 0.5 : 1.0) * sums;
-    const double loads = 0.5 * (s.rows + s.vectors), latency = 4.0 / s.parts;
+    const double loads = 0.5 * (s.rows + s.vectors), latency = 6.0 / s.parts;
     const double walked = s.near ? 0 : 4.0 * target.vector_lanes * s.vectors / 36;
     const double each = std::max({products, loads, walked, latency}) + 0.04 * s.vectors;
     return in * each + 25 + 0.5 * sums * s.parts;
