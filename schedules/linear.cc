@@ -65,6 +65,7 @@ public:
     Walk(const KernelBuilder &k, const Product &product, const LinearTiles &tiles,
          const LinearTiles::Group &group, int number)
         : p_(product), tiles_(tiles), group_(group), id_(std::to_string(number)), number_(number),
+          slice_(width_ / tiles.slices), tiles_count_(group.count * tiles.slices),
           vec_(std::min(k.target.vector_lanes, width_)), length_(p_.in / tiles.chunks / tiles.parts),
           unrolled_(divisor_at_most(length_, tiles.unrolled)), fetches_(tiles.fetch && group.count > 1),
           n_(0, length_, "n" + id_), sum_("sum" + id_), total_("total" + id_), fetch_("fetch" + id_) {}
@@ -72,17 +73,17 @@ public:
     void add_to(Func &y, const KernelBuilder::Epilogue &epilogue) {
         define_sums();
         define_total();
-        RDom d({{0, width_},
+        RDom d({{0, slice_},
                 {0, group_.panels},
                 {0, tiles_.rows},
                 {0, tiles_.tiles},
-                {0, group_.count},
+                {0, tiles_count_},
                 {0, tiles_.blocks}},
                "d" + id_);
         const auto result = [&](int half) -> Expr {
             return total_(d[0], d[1], half, d[2], d[3], d[4], d[5]);
         };
-        const std::vector<Expr> at = {panel(d[4], d[1]) * width_ + d[0], row(d[5], d[3], d[2])};
+        const std::vector<Expr> at = {panel(d[4], d[1]) * width_ + slice(d[4]) + d[0], row(d[5], d[3], d[2])};
         y(at) = epilogue(p_.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), at);
         schedule(y.update(number_), y, d);
     }
@@ -92,7 +93,11 @@ private:
 
     // ---- THE ALGORITHM ----
     Expr panel(const Expr &tile, const Expr &of_tile) const {
-        return group_.first + tile * group_.panels + of_tile;
+        return group_.first + tile / tiles_.slices * group_.panels + of_tile;
+    }
+    // Where the lanes of a tile begin in each of its panels.
+    Expr slice(const Expr &tile) const {
+        return tiles_.slices == 1 ? Expr(0) : tile % tiles_.slices * slice_;
     }
     // The last tile of a block and the last block overlap those before them: their rows are computed again.
     Expr row(const Expr &block, const Expr &tile, const Expr &of_tile) const {
@@ -111,7 +116,7 @@ private:
         }
         sum_(c, j, h, q, i, t, chunk, g, b) = 0.0f;
         sum_(c, j, h, q, i, t, chunk, g, b) +=
-            p_.w(c, input, panel(g, j) * p_.halves + h) * p_.x(input + none, row(b, t, i));
+            p_.w(c + slice(g), input, panel(g, j) * p_.halves + h) * p_.x(input + none, row(b, t, i));
     }
 
     // The weights that come next, chunk after chunk of a tile's panels, spread over the tiles of rows: each
@@ -122,7 +127,7 @@ private:
         const int bytes = p_.in / tiles_.chunks * width_ * 4, each = std::max(1, bytes / (shares * steps));
         const int panel_bytes = static_cast<int>(p_.panels.stride()) * 4;
         const Expr last = chunk == tiles_.chunks - 1;
-        const Expr tile = select(last, (g + 1) % group_.count, g), next = select(last, 0, chunk + 1);
+        const Expr tile = select(last, (g + 1) % tiles_count_, g), next = select(last, 0, chunk + 1);
         Expr zero = 0;
         for (int s = 0; s < of_tile; s++) {
             const Expr segment = (t * of_tile + s) % segments, share = t * of_tile / segments % shares;
@@ -140,7 +145,7 @@ private:
                 value += sum_(c, j, h, part, of_row, tile, of_chunk, g, b);
             return value;
         };
-        const Expr start = p_.start(panel(g, j) * width_ + c, h);
+        const Expr start = p_.start(panel(g, j) * width_ + slice(g) + c, h);
         if (tiles_.chunks == 1) {
             total_(c, j, h, i, t, g, b) = start + parts(i, t, 0);
         } else {
@@ -156,7 +161,7 @@ private:
     void schedule(Stage stage, Func y, RDom d) {
         stage.allow_race_conditions().reorder(d[0], d[1], d[2], d[3], d[4], d[5]);
         RVar lane("lane"), outer("outer"), inner("inner");
-        if (vec_ == width_) stage.vectorize(d[0]);
+        if (vec_ == slice_) stage.vectorize(d[0]);
         else stage.split(d[0], d[0], lane, vec_).vectorize(lane).unroll(d[0]);
         stage.unroll(d[1]);
         sum_.store_in(MemoryType::Stack);
@@ -166,7 +171,7 @@ private:
         } else {
             total_.compute_at(y, d[4]);
             bound(total_).bound_extent(t, tiles_.tiles);
-            store(total_, int64_t{4} * width_ * group_.panels * p_.halves * tiles_.rows * tiles_.tiles);
+            store(total_, int64_t{4} * slice_ * group_.panels * p_.halves * tiles_.rows * tiles_.tiles);
             total_.vectorize(c, vec_).unroll(c).unroll(j).unroll(h);
             total_.update()
                 .reorder(c, j, h, added_.x, added_.y, added_.z, g, b)
@@ -180,7 +185,7 @@ private:
         bound(sum_).bound_extent(q, tiles_.parts);
         sum_.vectorize(c, vec_).unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
         // What a tile has less of, rows or vectors, is held in registers beside the sums.
-        const bool few_rows = tiles_.rows < width_ / vec_ * group_.panels * p_.halves;
+        const bool few_rows = tiles_.rows < slice_ / vec_ * group_.panels * p_.halves;
         const std::vector<VarOrRVar> order =
             few_rows ? std::vector<VarOrRVar>{lanes_, i, c, j, h, q, inner, outer}
                      : std::vector<VarOrRVar>{lanes_, c, j, h, i, q, inner, outer};
@@ -199,7 +204,7 @@ private:
     }
 
     Func &bound(Func &f) {
-        return f.bound_extent(c, width_)
+        return f.bound_extent(c, slice_)
             .bound_extent(j, group_.panels)
             .bound_extent(h, p_.halves)
             .bound_extent(i, tiles_.rows);
@@ -209,7 +214,7 @@ private:
     const LinearTiles &tiles_;
     const LinearTiles::Group group_;
     const std::string id_;
-    const int number_, vec_, length_, unrolled_;
+    const int number_, slice_, tiles_count_, vec_, length_, unrolled_;
     const bool fetches_;
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of a block
     // of rows, g: tile of panels, b: block of rows.

@@ -56,16 +56,17 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, int rows
     const int most_panels = bytes > second_cache && rows <= 4 ? 1 : count;
     LinearTiles best;
     double least = std::numeric_limits<double>::infinity();
-    const auto consider = [&](int of_tile, int m, int parts) {
+    const auto consider = [&](int of_tile, int m, int parts, int slices) {
         const bool near = rows > m && bytes / count * of_tile <= first_cache;
         LinearTiles tiles;
         tiles.rows = m;
         tiles.parts = parts;
+        tiles.slices = slices;
         tiles.groups = groups_of(count, of_tile);
         double cost = 0;
         for (const LinearTiles::Group &group : tiles.groups)
-            cost += static_cast<double>(group.count) * ceil_div(rows, m) *
-                    cycles(target, {m, group.panels * of_panel, parts, near}, in);
+            cost += static_cast<double>(group.count) * slices * ceil_div(rows, m) *
+                    cycles(target, {m, group.panels * of_panel / slices, parts, near}, in);
         cost *= 1 + 0.02 * static_cast<double>(tiles.groups.size() - 1); // twice the code
         if (cost >= least) return;
         least = cost;
@@ -75,7 +76,9 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, int rows
         for (int m = 1; m <= std::min(rows, 12); m++)
             for (int parts = 1; parts <= 8 && in % parts == 0; parts *= 2)
                 if (fits(target, m, of_tile * of_panel, parts) || of_tile * m * parts == 1)
-                    consider(of_tile, m, parts);
+                    consider(of_tile, m, parts, 1);
+    for (int m = 2; panels.halves == 2 && vectors_of_panel == 2 && m <= std::min(rows, 12); m++)
+        if (fits(target, m, of_panel / 2, 1)) consider(1, m, 1, 2);
     return best;
 }
 

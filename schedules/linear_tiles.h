@@ -12,6 +12,7 @@ struct LinearTiles {
     int rows = 1;       // of a register tile
     int tiles = 1;      // register tiles of a block; the last may overlap the one before
     int block = 1;      // rows that pass by a group of panels before the next
+    int slices = 1;     // of a panel, tile after tile: where values and gates take too many registers
     int blocks = 1;     // the last may overlap as well
     int chunks = 1;     // of the inputs, one after another for all rows of a block
     int parts = 1;      // independent sums that each sum is split into
