@@ -7,6 +7,7 @@ namespace longwave::schedules {
 namespace {
 
 constexpr int64_t first_cache = 24 << 10, second_cache = 600 << 10; // bytes of weights that stay there
+constexpr int64_t beyond_caches = 1536 << 10;                       // bytes of weights that come from memory
 constexpr int64_t block_bytes = 768 << 10; // of the rows that pass by a group of panels
 
 // A register tile of `rows` by `vectors`, each sum in `parts`.
@@ -53,7 +54,7 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, int rows
     const int of_panel = vectors_of_panel * static_cast<int>(panels.halves),
               count = static_cast<int>(panels.count()), in = static_cast<int>(panels.in);
     // Few rows wait for the memory: it delivers fastest in one piece.
-    const int most_panels = bytes > second_cache && rows <= 4 ? 1 : count;
+    const int most_panels = bytes > beyond_caches && rows <= 4 ? 1 : count;
     LinearTiles best;
     double least = std::numeric_limits<double>::infinity();
     const auto consider = [&](int of_tile, int m, int parts, int slices) {
@@ -99,7 +100,7 @@ LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, in
     }
     tiles.blocks = ceil_div(rows, tiles.block);
     tiles.tiles = ceil_div(tiles.block, tiles.rows);
-    tiles.fetch = bytes > second_cache && rows > 1;
+    tiles.fetch = rows > 1 && bytes > (rows <= 4 ? beyond_caches : second_cache);
     return tiles;
 }
 
