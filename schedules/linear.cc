@@ -1,5 +1,7 @@
 // linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates.
 #include "schedules/elementary.h"
+#include "schedules/linear_tiles.h"
+#include "schedules/panels.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -8,81 +10,247 @@ using namespace Halide;
 
 namespace {
 
-// A register tile: `vectors` of outputs by `rows`, each sum split into `parts` so that enough independent
-// sums are under way.
-struct Tile {
-    int vectors, rows, parts;
+struct Product {
+    int in, out, rows, in_row, halves;
+    bool has_bias;
+    Panels panels;
+    ImageParam x, w, bias;
+
+    int width() const { return static_cast<int>(pad(out)); }
+    Expr start(const Expr &o, const Expr &half) const {
+        return has_bias ? Expr(bias(o + half * width())) : Expr(0.0f);
+    }
 };
 
-Tile choose_tile(const targets::Target &target, int output_vectors, int rows, int halves, int in) {
-    const int sums = target.vector_registers == 32 ? 24 : target.fused_multiply_add ? 12 : 8;
-    Tile tile{};
-    const int wide = rows >= 4 ? (target.vector_registers == 32 ? 4 : 2)
-                               : sums; // many rows: share each weight vector between rows
-    tile.vectors = divisor_at_most(output_vectors, std::max(1, wide / halves));
-    tile.rows = std::min(rows, std::max(1, sums / (tile.vectors * halves)));
-    tile.rows = (rows + (rows + tile.rows - 1) / tile.rows - 1) /
-                ((rows + tile.rows - 1) / tile.rows); // even tiles: little is computed twice
-    tile.parts = 1;
-    while (tile.vectors * tile.rows * halves * tile.parts < 8 && in % (tile.parts * 2) == 0) tile.parts *= 2;
-    return tile;
+// One output: the lanes run along the input instead.
+void build_single(KernelBuilder &k, const Product &p, const Shape &y_shape) {
+    const int vec = dividing_vector(p.in, k.target.vector_lanes), tile = std::min(p.rows, 4);
+
+    // THE ALGORITHM
+    Var o("o"), r("r"), h("h"), q("q");
+    RDom i(0, p.in / vec, "i"), part(0, vec, "part");
+    Func sum("sum"), total("total"), y("y");
+    sum(q, h, r) = 0.0f;
+    sum(q, h, r) += p.w(0, i * vec + q, h) * p.x(i * vec + q, r);
+    total(h, r) = p.start(0, h);
+    total(h, r) += sum(part, h, r);
+    y(o, r) =
+        k.epilogue(p.halves == 2 ? total(0, r) * sigmoid(total(1, r)) : total(0, r), {o, r}, y_shape, 1);
+
+    // THE SCHEDULE
+    Var ro("ro"), ri("ri");
+    y.split(r, ro, ri, tile, TailStrategy::ShiftInwards).reorder(o, ri, ro).unroll(ri);
+    sum.compute_at(y, ro).vectorize(q).unroll(h).unroll(r);
+    sum.update().reorder(q, h, r, i).vectorize(q).unroll(h).unroll(r);
+    total.compute_at(y, ro).unroll(h).unroll(r);
+    total.update().unroll(part).unroll(h).unroll(r);
+    k.output(y, y_shape);
 }
+
+// The line `bytes` behind the first weight, asked of the second cache. The value is 0: added to an index it keeps
+// the request where it is.
+Expr fetched(const ImageParam &w, const Expr &bytes) {
+    using Internal::Call;
+    const Expr buffer =
+        Internal::Variable::make(type_of<halide_buffer_t *>(), w.name() + ".buffer", w.parameter());
+    const Expr host = Call::make(Handle(), Call::buffer_get_host, {buffer}, Call::Extern);
+    const Expr at = reinterpret(Handle(), reinterpret<uint64_t>(host) + cast<uint64_t>(bytes));
+    const Expr request = Call::make(Int(32), "llvm.prefetch.p0", {at, 0, 2, 1}, Call::Extern);
+    return Call::make(Int(32), Call::return_second, {request, 0}, Call::Intrinsic);
+}
+
+// One definition of y: register tiles side by side, each of `group.panels` panels, for all rows.
+class Walk {
+public:
+    Walk(const KernelBuilder &k, const Product &product, const LinearTiles &tiles,
+         const LinearTiles::Group &group, int number)
+        : p_(product), tiles_(tiles), group_(group), id_(std::to_string(number)), number_(number),
+          slice_(width_ / tiles.slices), tiles_count_(group.count * tiles.slices),
+          vec_(std::min(k.target.vector_lanes, width_)), length_(p_.in / tiles.chunks / tiles.parts),
+          unrolled_(divisor_at_most(length_, tiles.unrolled)), fetches_(tiles.fetch && group.count > 1),
+          n_(0, length_, "n" + id_), sum_("sum" + id_), total_("total" + id_), fetch_("fetch" + id_) {}
+
+    void add_to(Func &y, const KernelBuilder::Epilogue &epilogue) {
+        define_sums();
+        define_total();
+        RDom d({{0, slice_},
+                {0, group_.panels},
+                {0, tiles_.rows},
+                {0, tiles_.tiles},
+                {0, tiles_count_},
+                {0, tiles_.blocks}},
+               "d" + id_);
+        const auto result = [&](int half) -> Expr {
+            return total_(d[0], d[1], half, d[2], d[3], d[4], d[5]);
+        };
+        const std::vector<Expr> at = {panel(d[4], d[1]) * width_ + slice(d[4]) + d[0], row(d[5], d[3], d[2])};
+        y(at) = epilogue(p_.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), at);
+        schedule(y.update(number_), y, d);
+    }
+
+private:
+    static constexpr int width_ = static_cast<int>(lanes);
+
+    // ---- THE ALGORITHM ----
+    Expr panel(const Expr &tile, const Expr &of_tile) const {
+        return group_.first + tile / tiles_.slices * group_.panels + of_tile;
+    }
+    // Where the lanes of a tile begin in each of its panels.
+    Expr slice(const Expr &tile) const {
+        return tiles_.slices == 1 ? Expr(0) : tile % tiles_.slices * slice_;
+    }
+    // The last tile of a block and the last block overlap those before them: their rows are computed again.
+    Expr row(const Expr &block, const Expr &tile, const Expr &of_tile) const {
+        const Expr first = tiles_.blocks == 1 ? Expr(0) : min(block * tiles_.block, p_.rows - tiles_.block);
+        const Expr inside = tiles_.tiles == 1 ? Expr(0) : min(tile * tiles_.rows, tiles_.block - tiles_.rows);
+        return first + inside + of_tile;
+    }
+
+    // Of one chunk of the inputs.
+    void define_sums() {
+        const Expr input = (chunk * length_ + n_) * tiles_.parts + q;
+        Expr none = 0;
+        if (fetches_) {
+            define_fetch();
+            none = clamp(fetch_(n_ / unrolled_, t, chunk, g, b), 0, 1);
+        }
+        sum_(c, j, h, q, i, t, chunk, g, b) = 0.0f;
+        sum_(c, j, h, q, i, t, chunk, g, b) +=
+            p_.w(c + slice(g), input, panel(g, j) * p_.halves + h) * p_.x(input + none, row(b, t, i));
+    }
+
+    // The weights that come next, chunk after chunk of a tile's panels, spread over the tiles of rows: each
+    // asks for a share of some panels.
+    void define_fetch() {
+        const int segments = group_.panels * p_.halves, of_tile = ceil_div(segments, tiles_.tiles),
+                  shares = std::max(1, tiles_.tiles / segments), steps = length_ / unrolled_;
+        const int bytes = p_.in / tiles_.chunks * width_ * 4, each = std::max(1, bytes / (shares * steps));
+        const int panel_bytes = static_cast<int>(p_.panels.stride()) * 4;
+        const Expr last = chunk == tiles_.chunks - 1;
+        const Expr tile = select(last, (g + 1) % tiles_count_, g), next = select(last, 0, chunk + 1);
+        Expr zero = 0;
+        for (int s = 0; s < of_tile; s++) {
+            const Expr segment = (t * of_tile + s) % segments, share = t * of_tile / segments % shares;
+            const Expr from = (panel(tile, 0) * p_.halves + segment) * panel_bytes + next * bytes +
+                              (share * steps + step) * each;
+            for (int line = 0; line * 64 < each; line++) zero += fetched(p_.w, from + line * 64);
+        }
+        fetch_(step, t, chunk, g, b) = zero;
+    }
+
+    void define_total() {
+        const auto parts = [&](const Expr &of_row, const Expr &tile, const Expr &of_chunk) {
+            Expr value = sum_(c, j, h, 0, of_row, tile, of_chunk, g, b);
+            for (int part = 1; part < tiles_.parts; part++)
+                value += sum_(c, j, h, part, of_row, tile, of_chunk, g, b);
+            return value;
+        };
+        const Expr start = p_.start(panel(g, j) * width_ + slice(g) + c, h);
+        if (tiles_.chunks == 1) {
+            total_(c, j, h, i, t, g, b) = start + parts(i, t, 0);
+        } else {
+            total_(c, j, h, i, t, g, b) = start;
+            added_ = RDom({{0, tiles_.rows}, {0, tiles_.tiles}, {0, tiles_.chunks}}, "added" + id_);
+            total_(c, j, h, added_.x, added_.y, g, b) += parts(added_.x, added_.y, added_.z);
+        }
+    }
+
+    // ---- THE SCHEDULE ----
+    // for a block of rows { for a tile of panels { for a chunk of inputs { for a tile of rows { sums in
+    // registers } } the epilogue } }; with one chunk the epilogue takes the sums from the registers.
+    void schedule(Stage stage, Func y, RDom d) {
+        stage.allow_race_conditions().reorder(d[0], d[1], d[2], d[3], d[4], d[5]);
+        RVar lane("lane"), outer("outer"), inner("inner");
+        if (vec_ == slice_) stage.vectorize(d[0]);
+        else stage.split(d[0], d[0], lane, vec_).vectorize(lane).unroll(d[0]);
+        stage.unroll(d[1]);
+        sum_.store_in(MemoryType::Stack);
+        if (tiles_.chunks == 1) {
+            stage.unroll(d[2]);
+            sum_.compute_at(y, d[3]);
+        } else {
+            total_.compute_at(y, d[4]);
+            bound(total_).bound_extent(t, tiles_.tiles);
+            store(total_, int64_t{4} * slice_ * group_.panels * p_.halves * tiles_.rows * tiles_.tiles);
+            total_.vectorize(c, vec_).unroll(c).unroll(j).unroll(h);
+            total_.update()
+                .reorder(c, j, h, added_.x, added_.y, added_.z, g, b)
+                .vectorize(c, vec_)
+                .unroll(c)
+                .unroll(j)
+                .unroll(h)
+                .unroll(added_.x);
+            sum_.compute_at(total_, added_.y);
+        }
+        bound(sum_).bound_extent(q, tiles_.parts);
+        sum_.vectorize(c, vec_).unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
+        // What a tile has less of, rows or vectors, is held in registers beside the sums.
+        const bool few_rows = tiles_.rows < slice_ / vec_ * group_.panels * p_.halves;
+        const std::vector<VarOrRVar> order =
+            few_rows ? std::vector<VarOrRVar>{lanes_, i, c, j, h, q, inner, outer}
+                     : std::vector<VarOrRVar>{lanes_, c, j, h, i, q, inner, outer};
+        sum_.update()
+            .split(n_, outer, inner, unrolled_)
+            .split(c, c, lanes_, vec_)
+            .reorder(order)
+            .vectorize(lanes_)
+            .unroll(c)
+            .unroll(j)
+            .unroll(h)
+            .unroll(i)
+            .unroll(q)
+            .unroll(inner);
+        if (fetches_) fetch_.compute_at(sum_, outer).store_in(MemoryType::Stack);
+    }
+
+    Func &bound(Func &f) {
+        return f.bound_extent(c, slice_)
+            .bound_extent(j, group_.panels)
+            .bound_extent(h, p_.halves)
+            .bound_extent(i, tiles_.rows);
+    }
+
+    const Product &p_;
+    const LinearTiles &tiles_;
+    const LinearTiles::Group group_;
+    const std::string id_;
+    const int number_, slice_, tiles_count_, vec_, length_, unrolled_;
+    const bool fetches_;
+    // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of a block
+    // of rows, g: tile of panels, b: block of rows.
+    Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, chunk{"chunk"}, g{"g"}, b{"b"}, step{"step"},
+        lanes_{"lanes"};
+    RDom n_, added_;
+    Func sum_, total_, fetch_;
+};
 
 } // namespace
 
 static void build_linear(KernelBuilder &k) {
-    const int in = k.params.integer("in", 1, 1 << 20), out = k.params.integer("out", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 20);
-    const bool has_bias = k.params.flag_or("bias", false), glu = k.params.flag_or("glu", false);
-    const int width = static_cast<int>(pad(out)), halves = glu ? 2 : 1;
-    const Shape y_shape = dense({width, rows});
+    Product p{};
+    p.in = k.params.integer("in", 1, 1 << 20), p.out = k.params.integer("out", 1, 1 << 20);
+    p.rows = k.params.integer("rows", 1, 1 << 20);
+    p.in_row = k.params.integer_or("in_row", p.in, p.in, 1 << 24);
+    p.has_bias = k.params.flag_or("bias", false);
+    p.halves = k.params.flag_or("glu", false) ? 2 : 1;
+    p.panels = {static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), static_cast<uint32_t>(p.halves)};
+    const Shape y_shape = dense({p.width(), p.rows});
+    const int of_panel = static_cast<int>(p.panels.width());
+    p.x = k.input("x", {{static_cast<uint32_t>(p.in), 1}, {static_cast<uint32_t>(p.rows), p.in_row}});
+    p.w = k.weight("w", {{p.panels.width(), 1},
+                         {static_cast<uint32_t>(p.in), of_panel},
+                         {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}});
+    if (p.has_bias) p.bias = k.weight("bias", dense({p.halves * p.width()}));
+    if (p.out == 1) return build_single(k, p, y_shape);
 
-    ImageParam x = k.input("x", dense({in, rows}));
-    ImageParam w = k.weight("w", dense({halves * width, in}));
-    ImageParam bias;
-    if (has_bias) bias = k.weight("bias", dense({halves * width}));
-
-    // THE ALGORITHM
-    // Sums of in/parts products each, for a half h (values, gates) of output o and row r.
-    const bool single = width == 1; // one output: the lanes run along the input instead
-    const int vec = dividing_vector(single ? in : width, k.target.vector_lanes);
-    const Tile tile =
-        single ? Tile{1, std::min(rows, 4), vec} : choose_tile(k.target, width / vec, rows, halves, in);
-    Var o("o"), r("r"), h("h"), p("p");
-    RDom i(0, in / tile.parts, "i"), q(0, tile.parts, "q");
-    Func sum("sum"), total("total"), y("y");
-    sum(o, p, h, r) = 0.0f;
-    sum(o, p, h, r) += w(o + h * width, i * tile.parts + p) * x(i * tile.parts + p, r);
-    total(o, h, r) = has_bias ? Expr(bias(o + h * width)) : Expr(0.0f);
-    total(o, h, r) += sum(o, q, h, r);
-    const Expr value = glu ? total(o, 0, r) * sigmoid(total(o, 1, r)) : total(o, 0, r);
-    y(o, r) = k.epilogue(value, {o, r}, y_shape, out);
-
-    // THE SCHEDULE
-    // Outputs outside, rows inside: a panel of weights stays in the cache while the rows pass by.
-    Var oo("oo"), oi("oi"), ro("ro"), ri("ri");
-    if (single) {
-        y.split(r, ro, ri, tile.rows, TailStrategy::ShiftInwards).reorder(o, ri, ro).unroll(ri);
-        sum.compute_at(y, ro).bound_extent(o, 1).reorder(p, o, h, r).vectorize(p).unroll(h).unroll(r);
-        sum.update().reorder(p, o, h, r, i).vectorize(p).unroll(h).unroll(r);
-        total.compute_at(y, ro).unroll(h).unroll(r);
-        total.update().unroll(q).unroll(h).unroll(r);
-    } else {
-        const int block = tile.vectors * vec;
-        y.split(o, oo, oi, block).split(r, ro, ri, tile.rows, TailStrategy::ShiftInwards);
-        y.reorder(oi, ri, ro, oo).vectorize(oi, vec).unroll(oi).unroll(ri);
-        sum.compute_at(y, ro).bound_extent(o, block).bound_extent(r, tile.rows);
-        sum.vectorize(o, vec).unroll(o).unroll(r).unroll(h).unroll(p);
-        sum.update().reorder(o, h, r, p, i).vectorize(o, vec).unroll(o).unroll(h).unroll(r).unroll(p);
-        total.compute_at(y, ro)
-            .bound_extent(o, block)
-            .bound_extent(r, tile.rows)
-            .vectorize(o, vec)
-            .unroll(o)
-            .unroll(r)
-            .unroll(h);
-        total.update().reorder(o, h, r, q).vectorize(o, vec).unroll(o).unroll(r).unroll(h).unroll(q);
-    }
+    const LinearTiles tiles = linear_tiles(k.target, p.panels, p.rows);
+    const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, p.out);
+    Var o("o"), r("r");
+    Func y("y");
+    y(o, r) = undef<float>();
+    int stage = 0;
+    for (const LinearTiles::Group &group : tiles.groups)
+        Walk(k, p, tiles, group, stage++).add_to(y, epilogue);
     k.output(y, y_shape);
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ops/filter.h"
 #include "compiler/ops/kernel_call.h"
+#include "compiler/ops/product.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
 
@@ -109,6 +110,8 @@ Status kernel(KernelCall &call) {
             groups, in_c, in_c));
     if (out_c == 1 && out_f > 1)
         return Status::input("a 2-D convolution to one channel: give it at least 2 output channels");
+    const bool one_row = w[2] == 1 && stride_t == 1 && groups == 1; // of the input, for each of the output
+    if (one_row && w[3] == 1 && in_f == 1) return product(call);
     call.kernel("conv2d");
     call.param("time", w[2]);
     call.param("frequency", w[3]);

@@ -3,9 +3,9 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/parts.h"
+#include "compiler/ops/product.h"
 #include "compiler/ops/rules.h"
 #include "compiler/ops/sums.h"
-#include "schedules/kernel.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -51,35 +51,6 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     }
 }
 
-// Packed transposed, [in][out]; with a gate behind it the values fill the first half of a packed row, the
-// gates the second, each padded.
-Status kernel(KernelCall &call) {
-    const Type &x = call.type(0);
-    const Numbers &w = call.constant(1);
-    const uint32_t in = x.width(), out = call.type(1).dims[0], half = call.gated() ? out / 2 : out,
-                   padded = schedules::pad(half);
-    const uint32_t stride = call.gated() ? 2 * padded : padded;
-    const bool bias = call.node.integer("bias") != 0;
-    auto column = [&](uint32_t o) { return o < half ? o : padded + (o - half); };
-    std::vector<float> weight(size_t{x.row()} * stride, 0.f), shift(stride, 0.f);
-    for (uint32_t o = 0; o < out; ++o) {
-        for (uint32_t i = 0; i < in; ++i)
-            weight[size_t{x.physical(i)} * stride + column(o)] = static_cast<float>(w[size_t{o} * in + i]);
-        if (bias) shift[column(o)] = static_cast<float>(call.constant(2)[o]);
-    }
-    call.kernel("linear");
-    call.param("in", x.row());
-    call.param("out", half);
-    call.param("rows", call.rows());
-    call.param("bias", bias);
-    call.param("glu", call.gated());
-    call.read_rows(0);
-    call.weight("weight", weight);
-    if (bias) call.weight("bias", shift);
-    call.write();
-    return Status::ok();
-}
-
 } // namespace
 
 const OpDef op_linear{
@@ -88,7 +59,7 @@ const OpDef op_linear{
     .infer = infer,
     .stream = row_by_row,
     .takes_gate = true,
-    .kernel = kernel,
+    .kernel = product,
     .rewrites = {.fold_result = fold_result_into_weights, .fold_input = fold_input_into_weights},
     .reference = reference,
 };

@@ -222,7 +222,8 @@ Status bench(const BenchFlags &flags) {
 Command add_bench(CommandLine &program) {
     auto flags = std::make_shared<BenchFlags>();
     CommandLine *app = program.add_subcommand(
-        "bench", "Speed and memory of an artifact; `bench conv` and `bench stream` for convolutions alone");
+        "bench",
+        "Speed and memory of an artifact; `bench conv`, `bench stream` and `bench linear` for kernels alone");
     flags->model.add(*app);
     app->add_option("--seconds", flags->seconds, "Audio to stream")
         ->check(range(0.1, 36000.0))
@@ -235,14 +236,20 @@ Command add_bench(CommandLine &program) {
     app->add_flag("--json", flags->json, "One JSON object");
     app->footer(
         "longwave bench conv: our long convolutions of whole sequences against FFTW's. longwave bench "
-        "stream: streams of them against zita-convolver and FFTW. All flags in --help of each.");
+        "stream: streams of them against zita-convolver and FFTW. longwave bench linear: our products "
+        "against "
+        "a BLAS. All flags in --help of each.");
     return {app, [flags] { return bench(*flags); }};
 }
 
-// These benchmarks link FFTW and zita-convolver, which are GPL; they are programs of their own so that this one
-// is not.
-Status bench_program(const std::string &what, char **arguments) {
-    LW_ASSIGN(const std::string program, beside_this_program("bench_" + what));
+bool is_bench_program(const std::string &name) {
+    return name == "conv" || name == "stream" || name == "linear";
+}
+
+// They use the kernel compiler and their peers, of which FFTW and zita-convolver are GPL: programs of their own, so
+// that this one is free of them.
+Status bench_program(const std::string &name, char **arguments) {
+    LW_ASSIGN(const std::string program, beside_this_program("bench_" + name));
     std::vector<char *> argv = {const_cast<char *>(program.c_str())};
     while (*arguments) argv.push_back(*arguments++);
     argv.push_back(nullptr);

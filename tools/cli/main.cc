@@ -31,9 +31,8 @@ int main(int argc, char **argv) {
     const Command commands[] = {add_compile(program), add_inspect(program), add_verify(program),
                                 add_run(program),     add_listen(program),  add_eval(program),
                                 add_bench(program)};
-    const std::string what = argc > 2 && std::string(argv[1]) == "bench" ? argv[2] : "";
-    if (what == "conv" || what == "stream") {
-        const Status status = bench_program(what, argv + 3);
+    if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
+        const Status status = bench_program(argv[2], argv + 3);
         std::fprintf(stderr, "error: %s\n", status.message().c_str());
         return exit_code(status.fault());
     }

@@ -1,0 +1,157 @@
+#include "tests/bench/linear/bench_linear.h"
+#include "tests/bench/linear/contestant.h"
+#include "tests/schedules/kernel_call.h"
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+#include <fmt/format.h>
+#include <fstream>
+#include <optional>
+#include <sys/utsname.h>
+
+namespace longwave::bench {
+
+namespace {
+
+struct Size {
+    int in = 0, out = 0;
+};
+
+std::optional<Size> size_of(const std::string &text) {
+    Size size;
+    const char *end = text.data() + text.size();
+    const auto in = std::from_chars(text.data(), end, size.in);
+    if (in.ec != std::errc() || in.ptr == end || *in.ptr != 'x') return std::nullopt;
+    const auto out = std::from_chars(in.ptr + 1, end, size.out);
+    if (out.ec != std::errc() || out.ptr != end) return std::nullopt;
+    const auto fits = [](int n) { return n >= 1 && n <= 1 << 16; };
+    return fits(size.in) && fits(size.out) ? std::optional(size) : std::nullopt;
+}
+
+const targets::Target *target_of(const LinearOptions &options) {
+    if (!options.target.empty()) return targets::find(options.target);
+    const targets::Target *best = nullptr;
+    for (const targets::Target &target : targets::all())
+        if (test::host_runs(target)) best = &target;
+    return best;
+}
+
+std::string cpu_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+    return "unknown";
+}
+
+// Processor time: others may use the same processor.
+double now_us() {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
+}
+
+double time_of(Contestant &contestant, int calls) {
+    const double begin = now_us();
+    for (int i = 0; i < calls; i++) contestant.run();
+    return (now_us() - begin) / calls;
+}
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2),
+                     values.end());
+    return values[values.size() / 2];
+}
+
+// Relative L2 of a few rows. With gates ours is compared after them, the peers' values before them.
+double error_of(const Product &p, const Contestant &contestant, bool gates) {
+    double difference = 0, size = 0;
+    const auto in = static_cast<size_t>(p.in), out = static_cast<size_t>(p.out);
+    for (int q = 0; q < std::min(p.rows, 8); q++) {
+        const auto r = static_cast<size_t>(p.rows - 1) * static_cast<size_t>(q) /
+                       static_cast<size_t>(std::max(1, std::min(p.rows, 8) - 1));
+        const auto sum = [&](size_t o) {
+            double total = 0;
+            for (size_t i = 0; i < in; i++) total += static_cast<double>(p.x[r * in + i]) * p.w[o * in + i];
+            return total;
+        };
+        for (size_t o = 0; o < out; o++) {
+            const double expected = gates ? sum(o) / (1 + std::exp(-sum(o + out))) : sum(o);
+            difference += std::pow(contestant.result()[r * contestant.result_row() + o] - expected, 2);
+            size += expected * expected;
+        }
+    }
+    return std::sqrt(difference / size);
+}
+
+Status race(const LinearOptions &options, const Product &p, const targets::Target &target,
+            const std::function<void(const LinearResult &)> &tell) {
+    std::vector<std::unique_ptr<Contestant>> all;
+    LW_ASSIGN(auto us, ours(p, target, options.kgen));
+    all.push_back(std::move(us));
+    for (const std::string &library : options.against) {
+        LW_ASSIGN(auto peer, blas(p, library));
+        all.push_back(std::move(peer));
+    }
+    if (p.rows == 1) all.push_back(reader(p));
+    double once = 0;
+    std::vector<int> calls;
+    for (auto &contestant : all) {
+        contestant->run();
+        const double time = std::min(time_of(*contestant, 1), time_of(*contestant, 2));
+        calls.push_back(std::clamp(static_cast<int>(4000 / time), 1, 10000));
+        once += calls.back() * time;
+    }
+    const int rounds = std::clamp(static_cast<int>(options.seconds * 1e6 / once), 5, 500);
+    for (int round = 0; round < rounds; round++) // in turns: a slow spell of the machine meets everyone
+        for (size_t i = 0; i < all.size(); i++) all[i]->times.push_back(time_of(*all[i], calls[i]));
+    const double flop = 2.0 * p.in * static_cast<double>(p.outputs()) * p.rows;
+    for (size_t i = 1; i < all.size(); i++) {
+        std::vector<double> ratios;
+        for (int round = 0; round < rounds; round++) {
+            const auto r = static_cast<size_t>(round);
+            ratios.push_back(all[0]->times[r] / all[i]->times[r]);
+        }
+        LinearResult result{p.in, p.out, p.rows, all[i]->name};
+        result.ours_us = median(all[0]->times);
+        result.peer_us = median(all[i]->times);
+        result.ratio = median(ratios);
+        result.gflops = flop / result.ours_us * 1e-3;
+        result.error = error_of(p, *all[0], p.gated);
+        result.peer_error = all[i]->result() ? error_of(p, *all[i], false) : 0;
+        tell(result);
+    }
+    return Status::ok();
+}
+
+} // namespace
+
+std::string linear_environment(const LinearOptions &options) {
+    utsname system{};
+    uname(&system);
+    const targets::Target *target = target_of(options);
+    return fmt::format(
+        R"({{"what":"linear-environment","cpu":"{}","system":"{} {}","target":"{}","compiler":"gcc {}","threads":1}})",
+        cpu_name(), system.sysname, system.release, target ? target->name : options.target, __VERSION__);
+}
+
+std::string linear_json(const LinearResult &r) {
+    return fmt::format(
+        R"({{"what":"linear","in":{},"out":{},"rows":{},"ours_us":{:.3f},"gflops":{:.1f},"peer":"{}","peer_us":{:.3f},"ratio":{:.3f},"error":{:.2e},"peer_error":{:.2e}}})",
+        r.in, r.out, r.rows, r.ours_us, r.gflops, r.peer, r.peer_us, r.ratio, r.error, r.peer_error);
+}
+
+Status bench_linear(const LinearOptions &options, const std::function<void(const LinearResult &)> &tell) {
+    const targets::Target *target = target_of(options);
+    if (!target) return Status::usage("unknown target '" + options.target + "'");
+    restrict_blas(*target);
+    for (const std::string &text : options.sizes) {
+        const std::optional<Size> size = size_of(text);
+        if (!size) return Status::usage("'" + text + "' is no size; expected INPUTSxOUTPUTS, as in 512x1024");
+        for (int rows : options.rows)
+            LW_TRY(race(options, Product(size->in, size->out, rows, options.gated), *target, tell));
+    }
+    return Status::ok();
+}
+
+} // namespace longwave::bench
