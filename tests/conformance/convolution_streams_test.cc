@@ -85,7 +85,10 @@ void pull_rows(lw_stream *stream, uint32_t channels, std::vector<float> &y) {
         rows.data = room.data();
         rows.capacity = room.size();
         const lw_status status = lw_stream_pull_rows(stream, &rows);
-        if (status != LW_OK) return CHECK((status == LW_AGAIN || status == LW_END));
+        if (status != LW_OK) {
+            CHECK((status == LW_AGAIN || status == LW_END));
+            return;
+        }
         y.resize(rows.row * channels);
         y.insert(y.end(), rows.data, rows.data + rows.rows * channels);
     }
