@@ -35,14 +35,17 @@ public:
     }
     std::string name() const override { return "zita"; }
     uint32_t period() const override { return std::max(1u, largest_ / p_.block); }
-    std::string settings() const override { return "{\"largest\":" + std::to_string(largest_) + "}"; }
+    std::string settings() const override {
+        return "{\"largest\":" + std::to_string(largest_) + ",\"late_blocks\":" + std::to_string(late_) + "}";
+    }
     Status block(const float *in, float *out) override {
         for (uint32_t c = 0; c < p_.channels; c++) {
             float *to = convolver_.inpdata(c);
             for (uint32_t n = 0; n < p_.block; n++) to[n] = in[n * p_.channels + c];
         }
-        if (convolver_.process(true) & Convproc::FL_LOAD)
-            return Status::internal("zita-convolver fell behind");
+        const int flags = convolver_.process(true);
+        if (flags & Convproc::FL_LOAD) return Status::internal("zita-convolver fell behind");
+        late_ += (flags & Convproc::FL_LATE) != 0;
         for (uint32_t c = 0; c < p_.channels; c++) {
             const float *from = convolver_.outdata(c);
             for (uint32_t n = 0; n < p_.block; n++) out[n * p_.channels + c] = from[n];
@@ -55,6 +58,7 @@ private:
     uint32_t largest_;
     Convproc convolver_;
     bool running_ = false;
+    uint64_t late_ = 0; // blocks without all of their long partitions: what they give then is wrong
 };
 
 } // namespace
