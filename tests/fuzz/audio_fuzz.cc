@@ -14,7 +14,8 @@ using namespace longwave;
 using fuzz::must;
 
 // What libsndfile and its codecs forget after refusing a file is theirs to mend.
-extern "C" const char *__lsan_default_suppressions() {
+// Visible: the sanitizer may be a library.
+extern "C" __attribute__((visibility("default"))) const char *__lsan_default_suppressions() {
     return "leak:libvorbis\nleak:libsndfile\nleak:libFLAC\nleak:libopus\n";
 }
 
