@@ -10,8 +10,6 @@ using namespace longwave::runtime;
 
 namespace {
 
-// ---- set-up -----------------------------------------------------------------------------------------------
-
 uint32_t widest(const fb::Entry &entry) {
     uint32_t width = 0;
     for (const fb::OutputPort *port : *entry.outputs()) width = port->width() > width ? port->width() : width;

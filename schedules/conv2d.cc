@@ -43,9 +43,8 @@ static void build_conv2d(KernelBuilder &k) {
     // THE ALGORITHM
     Var c("c"), f("f"), r("r"), i("i"), n("n");
     const bool padded = pad_f > 0 || used_f > in_f;
-    auto row_of = [&](const Expr &row) {
-        return wrapped(position + row, ring);
-    }; // row counts from the first new row, history is negative
+    // Rows count from the first new one, history is negative.
+    auto row_of = [&](const Expr &row) { return wrapped(position + row, ring); };
     Func framed(
         "framed"); // the rows in use with zeros around the frequencies; row n is new row n - reach + phase
     framed(i, f, n) = select(f >= pad_f && f < pad_f + in_f,
@@ -59,11 +58,8 @@ static void build_conv2d(KernelBuilder &k) {
     sum(c, f, r) = has_bias ? Expr(bias(c)) : Expr(0.0f);
     RDom taps =
         depthwise ? RDom(0, frequency, 0, time, "taps") : RDom(0, in_c, 0, frequency, 0, time, "taps");
-    if (depthwise) {
-        sum(c, f, r) += w(c, taps.x, taps.y) * input(c, taps.x, taps.y);
-    } else {
-        sum(c, f, r) += w(c, taps.x, taps.y, taps.z) * input(taps.x, taps.y, taps.z);
-    }
+    if (depthwise) sum(c, f, r) += w(c, taps.x, taps.y) * input(c, taps.x, taps.y);
+    else sum(c, f, r) += w(c, taps.x, taps.y, taps.z) * input(taps.x, taps.y, taps.z);
     y(c, f, r) = k.epilogue(sum(c, f, r), {c, f, r}, y_shape, out_c);
 
     // THE SCHEDULE
@@ -84,16 +80,11 @@ static void build_conv2d(KernelBuilder &k) {
     if (!depthwise) order.push_back(taps.z);
     sum.update().reorder(order).vectorize(c, vec).unroll(c).unroll(f).unroll(r);
     if (padded) {
-        framed.compute_root()
-            .bound_extent(i, in_width)
-            .bound_extent(f, used_f)
-            .bound_extent(n, reach + (rows - 1) * stride_t + 1);
-        if (in_width > 1) {
-            framed.vectorize(i, k.target.vector_lanes);
-        } else if (used_f >= k.target.vector_lanes) {
-            framed.vectorize(f, k.target.vector_lanes, TailStrategy::ShiftInwards);
-        }
-        store(framed, int64_t{4} * in_width * used_f * (reach + (rows - 1) * stride_t + 1));
+        const int height = reach + (rows - 1) * stride_t + 1, vector = k.target.vector_lanes;
+        framed.compute_root().bound_extent(i, in_width).bound_extent(f, used_f).bound_extent(n, height);
+        if (in_width > 1) framed.vectorize(i, vector);
+        else if (used_f >= vector) framed.vectorize(f, vector, TailStrategy::ShiftInwards);
+        store(framed, int64_t{4} * in_width * used_f * height);
     }
     k.output(y, y_shape);
 }

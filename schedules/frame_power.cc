@@ -130,10 +130,8 @@ static void build_frame_power(KernelBuilder &k) {
     schedule(along_rows, shape.columns, shape.rows);
     schedule(along_columns, shape.rows, shape.columns);
     spectrum.compute_at(y, r);
-    spectrum.update(0)
-        .allow_race_conditions()
-        .reorder(k1.x, k1.y, r)
-        .vectorize(k1.x, std::min(vec, shape.rows));
+    Stage order = spectrum.update(0).allow_race_conditions();
+    order.reorder(k1.x, k1.y, r).vectorize(k1.x, std::min(vec, shape.rows));
     spectrum.update(1).unscheduled();
     store(spectrum, int64_t{8} * (points + 32));
     k.output(y, y_shape);

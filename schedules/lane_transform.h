@@ -1,8 +1,8 @@
-// The right-angle transform (twiddles.h) of few channels: lanes over positions. Blocks lie innermost, position
-// n of block q at n·blocks + q. So every level has the same geometry: butterfly c reads c, c + N/R, c + 2·N/R, …
-// and writes R·c, R·c + 1, …, whose vectors are interleaved in registers; back the same way. In front are the
-// samples in their order, behind is the spectrum in block order, the order of the form that has lanes over
-// channels.
+// The right-angle transform (twiddles.h) of few channels: lanes over positions. Blocks lie innermost,
+// position n of block q at n·blocks + q. So every level has the same geometry: butterfly c reads c, c + N/R,
+// c + 2·N/R, … and writes R·c, R·c + 1, …, whose vectors are interleaved in registers; back the same way. In
+// front are the samples in their order, behind is the spectrum in block order, the order of the form that has
+// lanes over channels.
 #pragma once
 #include "schedules/butterfly.h"
 #include "schedules/kernel_builder.h"

@@ -47,8 +47,8 @@ void build_single(KernelBuilder &k, const Product &p, const Shape &y_shape) {
     k.output(y, y_shape);
 }
 
-// The line `bytes` behind the first weight, asked of the second cache. The value is 0: added to an index it keeps
-// the request where it is.
+// The line `bytes` behind the first weight, asked of the second cache. The value is 0: added to an index it
+// keeps the request where it is.
 Expr fetched(const ImageParam &w, const Expr &bytes) {
     using Internal::Call;
     const Expr buffer =
@@ -216,8 +216,8 @@ private:
     const std::string id_;
     const int number_, slice_, tiles_count_, vec_, length_, unrolled_;
     const bool fetches_;
-    // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of a block
-    // of rows, g: tile of panels, b: block of rows.
+    // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of a
+    // block of rows, g: tile of panels, b: block of rows.
     Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, chunk{"chunk"}, g{"g"}, b{"b"}, step{"step"},
         lanes_{"lanes"};
     RDom n_, added_;

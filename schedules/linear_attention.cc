@@ -157,24 +157,16 @@ void build_chunk(KernelBuilder &k) {
 
     // THE SCHEDULE
     const int time_block = time.across * a.vec, state_block = state.across * a.vec;
-    a.y.update(0)
-        .split(c, a.co, a.ci, time_block)
-        .reorder(a.ci, rt.x, rt.y, a.co, s, h)
-        .vectorize(a.ci, a.vec)
-        .unroll(a.ci)
-        .unroll(rt.x);
-    a.y.update(1)
-        .split(c, a.co, a.ci, time_block)
-        .reorder(a.ci, r.x, r.y, r.z, a.co, s, h)
-        .vectorize(a.ci, a.vec)
-        .unroll(a.ci)
-        .unroll(r.x);
-    a.y.update(2)
-        .split(c, a.co, a.ci, state_block)
-        .reorder(a.ci, ru.x, ru.y, a.co, s, h)
-        .vectorize(a.ci, a.vec)
-        .unroll(a.ci)
-        .unroll(ru.x);
+    const auto update = [&](int which, int block, const std::vector<RVar> &loops) { // the first in registers
+        std::vector<VarOrRVar> order = {a.ci};
+        order.insert(order.end(), loops.begin(), loops.end());
+        order.insert(order.end(), {a.co, s, h});
+        Stage stage = a.y.update(which).split(c, a.co, a.ci, block).reorder(order);
+        stage.vectorize(a.ci, a.vec).unroll(a.ci).unroll(loops[0]);
+    };
+    update(0, time_block, {rt.x, rt.y});
+    update(1, time_block, {r.x, r.y, r.z});
+    update(2, state_block, {ru.x, ru.y});
     inside.compute_at(a.y, rt.y)
         .bound_extent(c, time_block)
         .bound_extent(t, time.down)

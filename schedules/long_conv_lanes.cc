@@ -1,5 +1,5 @@
-// long_conv_lanes: one block of a long causal convolution of few channels, as long_conv_partitioned, with lanes
-// over positions and bins instead of channels. All channels in one call.
+// long_conv_lanes: one block of a long causal convolution of few channels, as long_conv_partitioned, with
+// lanes over positions and bins instead of channels. All channels in one call.
 #include "schedules/lane_transform.h"
 #include "schedules/registry.h"
 

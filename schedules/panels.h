@@ -1,6 +1,6 @@
-// How the weights of a product lie in memory: in panels of 16 outputs, [panel][input][output of the panel], so
-// that a kernel walks over each panel from end to end whatever its register tile and its number of rows are.
-// One layout for all targets and block sizes: the compiler stores a matrix once. No Halide.
+// How the weights of a product lie in memory: in panels of 16 outputs, [panel][input][output of the panel],
+// so that a kernel walks over each panel from end to end whatever its register tile and its number of rows
+// are. One layout for all targets and block sizes: the compiler stores a matrix once. No Halide.
 #pragma once
 #include "schedules/kernel.h"
 #include <cstdint>

@@ -26,7 +26,8 @@ std::vector<double> right_angle_twiddles(uint32_t length);
 
 // The same transform with lanes over positions (lane_transform.h): blocks lie innermost, so a vector of 16
 // positions meets 16 blocks, or fewer several times. For m = 1 … R−1 a level has a row of real and a row of
-// imaginary parts of r^m, `period` values each, value i that of block i mod `blocks`. The first level has none.
+// imaginary parts of r^m, `period` values each, value i that of block i mod `blocks`. The first level has
+// none.
 struct LaneLevel {
     int radix = 0, blocks = 0, period = 0;
     int offset = 0; // of its rows in lane_twiddles()

@@ -44,7 +44,8 @@ private:
     Precision precision_;
     std::vector<fb::GoldenT> vectors_;
     std::vector<uint8_t> bytes_; // the segment
-    // The last graph, as text, and what became of so many ticks: the stream of a causal model is the same graph.
+    // The last graph, as text, and what became of so many ticks: the stream of a causal model is the same
+    // graph.
     std::string graph_;
     uint32_t ticks_ = 0;
     std::vector<ir::Array> outputs_;

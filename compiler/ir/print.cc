@@ -51,8 +51,8 @@ std::string value_text(const Graph &graph, ValueId id) {
                            fmt::join(value.type.dims, ","));
     if (value.kind == Value::Kind::input) {
         const GraphInput &input = graph.inputs[value.index];
-        std::string out =
-            fmt::format("input {} {}", quoted(input.name), GraphInput::kinds[static_cast<size_t>(input.kind)]);
+        std::string out = fmt::format("input {} {}", quoted(input.name),
+                                      GraphInput::kinds[static_cast<size_t>(input.kind)]);
         if (input.sample_rate) out += fmt::format(" rate={}", input.sample_rate);
         if (input.vocabulary) out += fmt::format(" vocabulary={}", input.vocabulary);
         return out + " : " + print(value.type);

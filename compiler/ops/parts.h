@@ -7,8 +7,8 @@
 
 namespace longwave::ir {
 
-// work(first, last) on ranges that make up [0, count), each on a thread of its own when there are several workers.
-// Returns when all are done; throws what one of them threw.
+// work(first, last) on ranges that make up [0, count), each on a thread of its own when there are several
+// workers. Returns when all are done; throws what one of them threw.
 template <class Work> void in_parts(size_t count, unsigned workers, const Work &work) {
     const size_t parts = std::clamp<size_t>(workers, 1, std::max<size_t>(count, 1));
     std::vector<std::future<void>> others;

@@ -3,8 +3,8 @@
 
 namespace longwave::ir {
 
-// Weights in the order in which kernels walk over them. With a gate behind it the second half of the outputs are
-// the gates.
+// Weights in the order in which kernels walk over them. With a gate behind it the second half of the outputs
+// are the gates.
 Status product(KernelCall &call) {
     const Type &x = call.type(0);
     const Numbers &w = call.constant(1);

@@ -246,8 +246,8 @@ bool is_bench_program(const std::string &name) {
     return name == "conv" || name == "stream" || name == "linear";
 }
 
-// They use the kernel compiler and their peers, of which FFTW and zita-convolver are GPL: programs of their own, so
-// that this one is free of them.
+// They use the kernel compiler and their peers, of which FFTW and zita-convolver are GPL: programs of their
+// own, so that this one is free of them.
 Status bench_program(const std::string &name, char **arguments) {
     LW_ASSIGN(const std::string program, beside_this_program("bench_" + name));
     std::vector<char *> argv = {const_cast<char *>(program.c_str())};

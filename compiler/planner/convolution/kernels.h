@@ -69,8 +69,8 @@ Place taps_of(KernelCall &call, const Shape &shape, bool keep);
 struct Partitions {
     uint32_t length = 0, count = 1, first = 0;
 };
-// Spectra of partitions of the kernel, [copies, length, count, 2, T] for each tile of channels, or, with lanes
-// over positions, [copies, count, 2, length] for each channel; computed in float64 at open.
+// Spectra of partitions of the kernel, [copies, length, count, 2, T] for each tile of channels, or, with
+// lanes over positions, [copies, count, 2, length] for each channel; computed in float64 at open.
 Place spectrum_of(KernelCall &call, const Shape &shape, const Partitions &partitions);
 Place twiddles(KernelCall &call, uint32_t length);
 

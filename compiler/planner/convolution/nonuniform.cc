@@ -1,6 +1,6 @@
 // nonuniform: streams; the first taps in partitions of a block, the others in large partitions of R blocks
-// (Gardner 1995). What these give of a large block of input is needed two large blocks later, so that there are
-// R blocks to compute it in, piece by piece, and the cost of a block stays flat.
+// (Gardner 1995). What these give of a large block of input is needed two large blocks later, so that there
+// are R blocks to compute it in, piece by piece, and the cost of a block stays flat.
 #include "compiler/planner/convolution/kernels.h"
 #include <fmt/format.h>
 
@@ -43,15 +43,15 @@ uint32_t large_replays(const Figures &figures) { return figures.at("tail_partiti
 
 Reach reach(const Situation &situation, const Figures &figures) {
     const uint32_t large = figures.at("tail_length"), small = figures.at("length");
-    // The large block before the one that is coming in stays as it is while it is computed; and again for each
-    // replay.
+    // The large block before the one that is coming in stays as it is while it is computed; and again for
+    // each replay.
     const uint32_t blocks = situation.shared ? large_replays(figures) + 2 : 2;
     return {.history = blocks * large - small, .multiple = large};
 }
 
-// In large block Q the input of large block Q − 1 is complete: its pieces are computed in turn, at steps spread
-// over the R blocks of Q, into rows that large block Q + 1 adds to its own. Until then they lie in two slots,
-// one written and one read.
+// In large block Q the input of large block Q − 1 is complete: its pieces are computed in turn, at steps
+// spread over the R blocks of Q, into rows that large block Q + 1 adds to its own. Until then they lie in two
+// slots, one written and one read.
 Status plan(KernelCall &call) {
     const Figures &figures = call.figures();
     const Shape s(call.situation);

@@ -1,4 +1,5 @@
-// The work of one large block with lanes over channels: tile by tile, each in pieces where there are few tiles.
+// The work of one large block with lanes over channels: tile by tile, each in pieces where there are few
+// tiles.
 #include "compiler/planner/convolution/kernels.h"
 #include "schedules/twiddles.h"
 

@@ -1,4 +1,5 @@
-// Work that is done once in several blocks, in pieces that take turns, so that all blocks cost about the same.
+// Work that is done once in several blocks, in pieces that take turns, so that all blocks cost about the
+// same.
 #pragma once
 #include "compiler/ops/kernel_call.h"
 #include <vector>

@@ -233,8 +233,8 @@ LW_API lw_status lw_stream_init(const lw_model *model, const lw_stream_options *
                                 size_t size, lw_stream **out);
 LW_API void lw_stream_destroy(lw_stream *stream); /* NULL is fine */
 
-/* Real time: push, pull, pull_rows, reset, copy, save and load never allocate, lock or call the system; the cost of a
- * block is flat over the period of its entry.
+/* Real time: push, pull, pull_rows, reset, copy, save and load never allocate, lock or call the system; the
+ * cost of a block is flat over the period of its entry.
  *
  * push takes whole ticks and may take fewer than n when the output queue is full: pull, then push the rest.
  * `taken` may be NULL. Samples that are not finite, or beyond what the artifact calls its sample limit (1e6
