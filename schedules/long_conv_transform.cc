@@ -12,7 +12,7 @@ const char *const structures_json =
     ;
 
 // Ranges of x in which the same number of points x, x + step, x + 2·step, … lies inside `rows`: one, or two
-// when rows ends within a step.
+// when rows ends within a step. The number is 0 beyond rows that are fewer than a step.
 struct PointRange {
     int x_min, x_extent, points;
 };
@@ -20,7 +20,7 @@ std::vector<PointRange> point_ranges(int rows, int step) {
     const int whole = rows / step, rest = rows - whole * step;
     std::vector<PointRange> ranges;
     if (rest > 0) ranges.push_back({0, rest, whole + 1});
-    if (whole > 0) ranges.push_back({rest, step - rest, whole});
+    ranges.push_back({rest, step - rest, whole});
     return ranges;
 }
 

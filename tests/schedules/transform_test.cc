@@ -161,7 +161,6 @@ TEST_CASE("long_conv_right_angle: long enough for columns and rows, of all radic
         right_angle(729, 700, 729, 1, 16),
         right_angle(960, 941, 960, 2, 40),
         right_angle(1024, 1024, 1024, 1, 1),
-        right_angle(1024, 60, 1024, 1, 16),
         right_angle(1024, 1023, 700, 3, 16),
         right_angle(2048, 2048, 2048, 1, 16),
         right_angle(3000, 2501, 3000, 2, 16),
@@ -169,6 +168,10 @@ TEST_CASE("long_conv_right_angle: long enough for columns and rows, of all radic
         right_angle(8192, 6144, 8192, 1, 16),
         right_angle(16384, 16384, 16384, 1, 16),
     });
+}
+
+TEST_CASE("long_conv_right_angle: a sequence that ends before the first step has zeros from there on") {
+    run_pairs({right_angle(64, 7, 64, 1, 16), right_angle(1024, 60, 1024, 2, 16)});
 }
 
 TEST_CASE(
