@@ -12,7 +12,7 @@ const char *const structures_json =
     ;
 
 // Ranges of x in which the same number of points x, x + step, x + 2·step, … lies inside `rows`: one, or two
-// when rows ends within a step. The number is 0 beyond rows that are fewer than a step.
+// when rows ends within a step. None lies inside beyond rows that are fewer than a step.
 struct PointRange {
     int x_min, x_extent, points;
 };
@@ -144,6 +144,10 @@ Writer write_buffer(Func f, int vec) {
         order.insert(order.end(), vars.begin() + 3, vars.end());
         f.update(f.num_update_definitions() - 1).reorder(order).vectorize(vars[0], vec);
     };
+}
+
+void keep_buffer(Func f, int vec, int positions, Func consumer, Var loop) {
+    keep_buffer(f, vec, positions, LoopLevel(consumer, loop));
 }
 
 void keep_buffer(Func f, int vec, int positions, const LoopLevel &loop) {

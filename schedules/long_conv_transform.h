@@ -57,15 +57,14 @@ private:
 Halide::Func transform_buffer(const std::string &name, const std::vector<Halide::Var> &vars);
 Reader read_buffer(Halide::Func f, const std::vector<Halide::Expr> &rest = {});
 Writer write_buffer(Halide::Func f, int vec);
-// Its storage: `positions` rows of `vec` lanes, kept for one iteration of a loop of its consumer.
+// Its storage: `positions` rows of `vec` lanes, kept for one iteration of `loop` of `consumer`.
+void keep_buffer(Halide::Func f, int vec, int positions, Halide::Func consumer, Halide::Var loop);
+// f(lane, part, at[i], rest…) = x[i] for all points at once, not scheduled.
+void define_points(Halide::Func f, const std::vector<Halide::Expr> &at, const std::vector<Complex> &x);
+// Kept for one iteration of any loop.
 void keep_buffer(Halide::Func f, int vec, int positions, const Halide::LoopLevel &loop);
-inline void keep_buffer(Halide::Func f, int vec, int positions, Halide::Func consumer, Halide::Var loop) {
-    keep_buffer(f, vec, positions, Halide::LoopLevel(consumer, loop));
-}
 // Drops the points of a group outside `rows`: they lie `step` apart, the first one, `first`, inside.
 void drop_outside(int rows, int step, const Halide::Expr &first, std::vector<Halide::Expr> &at,
                   std::vector<Complex> &x);
-// f(lane, part, at[i], rest…) = x[i] for all points at once, not scheduled.
-void define_points(Halide::Func f, const std::vector<Halide::Expr> &at, const std::vector<Complex> &x);
 
 } // namespace longwave::schedules
