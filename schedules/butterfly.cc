@@ -2,6 +2,7 @@
 #include "schedules/twiddles.h"
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 namespace longwave::schedules {
 
@@ -40,6 +41,17 @@ Complex times_conjugate(const Complex &a, const Complex &b) {
 }
 Complex times_i(const Complex &a) { return {negate(a.im), a.re}; }
 
+namespace {
+
+// a + r·b, and a − r·b as 2·a − (a + r·b): six multiply-adds.
+std::pair<Complex, Complex> fused_pair(const Complex &a, const Complex &b, const Complex &r,
+                                       const Expr &two) {
+    const Complex sum = {(a.re + r.re * b.re) - r.im * b.im, (a.im + r.re * b.im) + r.im * b.re};
+    return {sum, {two * a.re - sum.re, two * a.im - sum.im}};
+}
+
+} // namespace
+
 std::vector<Complex> dft(const std::vector<Complex> &x) {
     const double pi = std::numbers::pi;
     switch (x.size()) {
@@ -71,13 +83,36 @@ std::vector<Expr> imaginary_parts(const std::vector<Complex> &x, Type type) {
     return parts(x, type, &Complex::im);
 }
 
-RightAngle::RightAngle(int length, Type type, std::function<Expr(Expr)> table)
-    : radices_(right_angle_radices(static_cast<uint32_t>(length))), type_(type), table_(std::move(table)) {}
+RightAngle::RightAngle(int length, Type type, std::function<Expr(Expr)> table, bool fused)
+    : radices_(right_angle_radices(static_cast<uint32_t>(length))), type_(type), table_(std::move(table)) {
+    // The number 2, since no twiddle is larger. LLVM, which reorders sums, would undo the butterflies if it
+    // knew.
+    if (fused) two_ = max(table_(0), Internal::make_const(type, 2));
+}
 
 int RightAngle::blocks(int level) const {
     int count = 1;
     for (int s = 0; s < level; s++) count *= radices_[s];
     return count;
+}
+
+// False: not one of those.
+bool RightAngle::fused_forward(std::vector<Complex> &point, int level, const Expr &block) const {
+    const size_t radix = point.size();
+    if (!two_.defined() || (radix != 2 && radix != 4)) return false;
+    for (const Complex &x : point)
+        if (!x.re.defined() || !x.im.defined()) return false;
+    const Complex r = twiddle(level, block, 1);
+    if (radix == 2) {
+        std::tie(point[0], point[1]) = fused_pair(point[0], point[1], r, two_);
+        return true;
+    }
+    const Complex squared = twiddle(level, block, 2);
+    const auto [even, evens] = fused_pair(point[0], point[2], squared, two_);
+    const auto [odd, odds] = fused_pair(point[1], point[3], squared, two_); // without their factor r
+    std::tie(point[0], point[2]) = fused_pair(even, odd, r, two_);
+    std::tie(point[1], point[3]) = fused_pair(evens, times_i(odds), r, two_);
+    return true;
 }
 
 void RightAngle::forward_part(std::vector<Complex> &x, size_t offset, size_t size, int level,
@@ -87,11 +122,11 @@ void RightAngle::forward_part(std::vector<Complex> &x, size_t offset, size_t siz
     const size_t step = size / radix;
     for (size_t i = 0; i < step; i++) {
         std::vector<Complex> point(radix);
-        for (int m = 0; m < radix; m++) {
-            point[m] = x[offset + i + m * step];
-            if (m > 0) point[m] = point[m] * twiddle(level, block, m);
+        for (int m = 0; m < radix; m++) point[m] = x[offset + i + m * step];
+        if (!fused_forward(point, level, block)) {
+            for (int m = 1; m < radix; m++) point[m] = point[m] * twiddle(level, block, m);
+            point = dft(point);
         }
-        point = dft(point);
         for (int j = 0; j < radix; j++) x[offset + i + j * step] = point[j];
     }
     for (int j = 0; j < radix; j++)

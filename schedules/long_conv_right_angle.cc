@@ -1,7 +1,7 @@
 // long_conv_right_angle: long convolution of whole sequences, causal or two-sided (the spectrum decides), by
 // one complex transform of the sequence's length for each channel, with channels in the lanes. Only u, the
 // spectrum and y leave the cache.
-#include "schedules/long_conv_transform.h"
+#include "schedules/long_conv_depth_first.h"
 #include "schedules/registry.h"
 #include "schedules/twiddles.h"
 
@@ -31,9 +31,11 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
     // forward, the product and the first level back are one pass. Several copies share the forward transform:
     // then the product starts the way back of each copy, in its own buffer `b`. THE SCHEDULE is that of the
     // passes (long_conv_transform.h): `vec` lanes at a time go through everything.
-    const RightAngle transform(length, Float(32), [&](Expr i) { return Expr(table(i)); });
-    const TransformPasses passes(transform);
     const TransformStructure structure = transform_structure(k, length, tile);
+    const RightAngle transform(
+        length, Float(32), [&](Expr i) { return Expr(table(i)); },
+        structure.fused && k.target.fused_multiply_add);
+    const TransformPasses passes(transform);
     const int vec = structure.vec, levels = passes.levels();
     Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo"), vi("vi");
     Func y("y"), a = transform_buffer("a", {v, part, p}), b = transform_buffer("b", {v, part, p, m});
@@ -52,6 +54,12 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
         order.insert(order.end(), {m, vo});
         y.update().split(v, vo, vi, vec).reorder(order).vectorize(vi);
     };
+    if (DepthFirst::column_levels(transform, structure, rows) > 0) {
+        const DepthFirst form{transform, structure, rows, input, kernel, output, y, vo, m, shared};
+        form.define();
+        k.output(y, y_shape);
+        return;
+    }
     const Writer to_a = write_buffer(a, vec), to_b = write_buffer(b, vec);
     const int separate = shared ? levels : levels - 1; // levels that have a pass each way
     if (separate == 0) {

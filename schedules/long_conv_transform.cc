@@ -12,7 +12,7 @@ const char *const structures_json =
     ;
 
 // Ranges of x in which the same number of points x, x + step, x + 2·step, … lies inside `rows`: one, or two
-// when rows ends within a step.
+// when rows ends within a step. None lies inside beyond rows that are fewer than a step.
 struct PointRange {
     int x_min, x_extent, points;
 };
@@ -20,21 +20,8 @@ std::vector<PointRange> point_ranges(int rows, int step) {
     const int whole = rows / step, rest = rows - whole * step;
     std::vector<PointRange> ranges;
     if (rest > 0) ranges.push_back({0, rest, whole + 1});
-    if (whole > 0) ranges.push_back({rest, step - rest, whole});
+    ranges.push_back({rest, step - rest, whole});
     return ranges;
-}
-
-// Drops the points outside `rows`. A definition cannot store a point for some x only, and two definitions
-// would compute everything before them twice. So a point that lies inside for some x goes first and, where it
-// lies outside, to the place of its neighbour, which is stored after it.
-void drop_outside(int rows, int step, const Expr &x_var, std::vector<Expr> &at, std::vector<Complex> &x) {
-    const int whole = rows / step, rest = rows - whole * step;
-    at.resize(whole + (rest > 0));
-    x.resize(at.size());
-    if (rest == 0 || whole == 0) return;
-    at.back() = select(x_var < rest, at.back(), at[whole - 1]);
-    std::rotate(at.begin(), at.end() - 1, at.end());
-    std::rotate(x.begin(), x.end() - 1, x.end());
 }
 
 } // namespace
@@ -46,7 +33,11 @@ TransformStructure transform_structure(const KernelBuilder &k, int length, int t
     if (all.contains(k.target.name)) {
         for (const nlohmann::json &row :
              all.at(k.target.name).at("structures")) { // ascending lengths: the first that is long enough
-            structure = {row.at("vec"), row.at("outer")};
+            structure = {.vec = row.at("vec"),
+                         .outer = row.at("outer"),
+                         .columns = row.value("columns", 0),
+                         .chunk = row.value("chunk", 1),
+                         .fused = row.value("fused", false)};
             if (length <= row.at("up_to").get<int>()) break;
         }
     }
@@ -97,6 +88,19 @@ void TransformPasses::pass(Step kind, const Reader &in, const Reader *spectrum, 
         if (kind != Step::forward && partial) drop_outside(rows, step, d.x, at, x);
         out(at, x, blocks == 1 ? std::vector<RVar>{d.x} : std::vector<RVar>{d.x, d.y});
     }
+}
+
+// A definition cannot store a point for some x only, and two definitions
+// would compute everything before them twice. So a point that lies inside for some x goes first and, where it
+// lies outside, to the place of its neighbour, which is stored after it.
+void drop_outside(int rows, int step, const Expr &first, std::vector<Expr> &at, std::vector<Complex> &x) {
+    const int whole = rows / step, rest = rows - whole * step;
+    at.resize(whole + (rest > 0));
+    x.resize(at.size());
+    if (rest == 0 || whole == 0) return;
+    at.back() = select(first < rest, at.back(), at[whole - 1]);
+    std::rotate(at.begin(), at.end() - 1, at.end());
+    std::rotate(x.begin(), x.end() - 1, x.end());
 }
 
 Func transform_buffer(const std::string &name, const std::vector<Var> &vars) {
@@ -153,11 +157,12 @@ void schedule_output(Func f, int vec, const std::vector<RVar> &loops, const std:
 }
 
 void keep_buffer(Func f, int vec, int positions, Func consumer, Var loop) {
+    keep_buffer(f, vec, positions, LoopLevel(consumer, loop));
+}
+
+void keep_buffer(Func f, int vec, int positions, const LoopLevel &loop) {
     const std::vector<Var> vars = f.args();
-    f.compute_at(consumer, loop)
-        .bound_extent(vars[0], vec)
-        .bound_extent(vars[1], 2)
-        .bound_extent(vars[2], positions);
+    f.compute_at(loop).bound_extent(vars[0], vec).bound_extent(vars[1], 2).bound_extent(vars[2], positions);
     store(f, int64_t{8} * vec * positions);
 }
 

@@ -6,12 +6,15 @@
 
 namespace longwave::schedules {
 
-// How a transform runs on a target: data in long_conv/<target>.json, by length. Passes go one after the other
-// over one buffer that holds the whole transform.
+// How a transform runs on a target: data in long_conv/<target>.json, by length. Either passes go one after
+// the other over one buffer that holds the whole transform, or it is taken apart (long_conv_depth_first.h).
 struct TransformStructure {
     int vec = 16;  // lanes that go through a whole transform together
     int outer = 4; // most points of the outermost pass, whose twiddles are constants of the code; the others
                    // have one level each
+    int columns = 0;    // depth first: most points of a column; 0: one pass after the other
+    int chunk = 1;      // depth first: most columns beside each other
+    bool fused = false; // butterflies of multiply-adds, see RightAngle
 };
 TransformStructure transform_structure(const KernelBuilder &k, int length, int tile);
 
@@ -62,5 +65,10 @@ void schedule_output(Halide::Func f, int vec, const std::vector<Halide::RVar> &l
 void keep_buffer(Halide::Func f, int vec, int positions, Halide::Func consumer, Halide::Var loop);
 // f(lane, part, at[i], rest…) = x[i] for all points at once, not scheduled.
 void define_points(Halide::Func f, const std::vector<Halide::Expr> &at, const std::vector<Complex> &x);
+// Kept for one iteration of any loop.
+void keep_buffer(Halide::Func f, int vec, int positions, const Halide::LoopLevel &loop);
+// Drops the points of a group outside `rows`: they lie `step` apart, the first one, `first`, inside.
+void drop_outside(int rows, int step, const Halide::Expr &first, std::vector<Halide::Expr> &at,
+                  std::vector<Complex> &x);
 
 } // namespace longwave::schedules

@@ -102,8 +102,10 @@ void Kernel::fill_inputs(uint32_t seed) {
 
 void Kernel::prepare(const std::map<std::string, uint8_t *> &elsewhere) {
     call_ = std::make_shared<Call>();
-    call_->memory.resize(signature_.scratch_bytes + 64);
-    call_->scratch = {reinterpret_cast<char *>(aligned(call_->memory)), signature_.scratch_bytes, 0};
+    const auto shared = elsewhere.find("scratch");
+    if (shared == elsewhere.end()) call_->memory.resize(signature_.scratch_bytes + 64);
+    uint8_t *const scratch = shared == elsewhere.end() ? aligned(call_->memory) : shared->second;
+    call_->scratch = {reinterpret_cast<char *>(scratch), signature_.scratch_bytes, 0};
     call_->context = &call_->scratch;
     size_t dims = 0;
     for (const schedules::KernelArg &arg : signature_.args) dims += arg.dims.size();

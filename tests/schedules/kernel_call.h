@@ -48,7 +48,9 @@ public:
     void fill_inputs(uint32_t seed); // uniform in [-1, 1)
     // Returns the kernel's code; `scratch_left` says what it forgot to free.
     int call(uint64_t *scratch_left = nullptr);
-    // Prebuilt arguments for calls in a loop; valid until the next prepare() of this kernel.
+    // Prebuilt arguments for calls in a loop; valid until the next prepare() of this kernel. "scratch" is
+    // memory that several kernels use in turn, as in the runtime: on a 64-byte line, as large as the largest
+    // needs.
     void prepare(const std::map<std::string, uint8_t *> &elsewhere = {});
     int call_prepared() { return entry_(arguments_.data()); }
 

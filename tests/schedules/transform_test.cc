@@ -152,9 +152,32 @@ TEST_CASE("long_conv_right_angle: every radix, kernels shorter and as long as th
     });
 }
 
+TEST_CASE("long_conv_right_angle: long enough for columns and rows, of all radices, with sequences that end "
+          "anywhere and several copies") {
+    run_pairs({
+        right_angle(320, 320, 320, 1, 16),
+        right_angle(512, 512, 512, 2, 16),
+        right_angle(625, 625, 100, 1, 16),
+        right_angle(729, 700, 729, 1, 16),
+        right_angle(960, 941, 960, 2, 40),
+        right_angle(1024, 1024, 1024, 1, 1),
+        right_angle(1024, 1023, 700, 3, 16),
+        right_angle(2048, 2048, 2048, 1, 16),
+        right_angle(3000, 2501, 3000, 2, 16),
+        right_angle(4096, 4001, 4096, 2, 16),
+        right_angle(8192, 6144, 8192, 1, 16),
+        right_angle(16384, 16384, 16384, 1, 16),
+    });
+}
+
+TEST_CASE("long_conv_right_angle: a sequence that ends before the first step has zeros from there on") {
+    run_pairs({right_angle(64, 7, 64, 1, 16), right_angle(1024, 60, 1024, 2, 16)});
+}
+
 TEST_CASE(
     "long_conv_right_angle: the two-sided kernel has no double lag 0 and looks one sample ahead first") {
-    run_pairs({right_angle(64, 64, 64, 1, 16, true), right_angle(160, 140, 160, 2, 16, true)});
+    run_pairs({right_angle(64, 64, 64, 1, 16, true), right_angle(160, 140, 160, 2, 16, true),
+               right_angle(1280, 1270, 1280, 2, 16, true)});
 }
 
 TEST_CASE(

@@ -23,6 +23,7 @@ public:
     Ours(const Problem &problem, test::Kernel spectrum, const test::Kernel &conv)
         : row_(static_cast<size_t>(problem.channels)) {
         const size_t n = static_cast<size_t>(problem.length), tiles = row_ / 16;
+        scratch_.resize(conv.signature().scratch_bytes / sizeof(float) + 16);
         u_.resize(n * row_ + 16), y_.resize(n * row_ + 16), spectra_.resize(tiles * 2 * 16 * n + 16);
         for (size_t c = 0; c < row_; c++)
             for (size_t t = 0; t < n; t++) aligned(u_)[t * row_ + c] = problem.input[c * n + t];
@@ -44,6 +45,7 @@ public:
             auto bytes = [](float *p) { return reinterpret_cast<uint8_t *>(p); };
             kernels_.back().prepare({{"u", bytes(aligned(u_) + tile * 16)},
                                      {"y", bytes(aligned(y_) + tile * 16)},
+                                     {"scratch", bytes(aligned(scratch_))},
                                      {"spectrum", bytes(to)}});
         }
     }
@@ -56,7 +58,7 @@ public:
 
 private:
     size_t row_;
-    std::vector<float> u_, y_, spectra_;
+    std::vector<float> u_, y_, spectra_, scratch_; // scratch of all tiles in turn, as in the runtime
     std::vector<test::Kernel> kernels_;
 };
 

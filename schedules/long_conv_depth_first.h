@@ -1,0 +1,29 @@
+// The depth-first form of a convolution of whole sequences: the transform crosses the caches beyond the first
+// once each way, not once a level. The sequence is a matrix; its columns' transforms are the outer levels of
+// the whole one and its rows' transforms are the others:
+//     u -- columns, a few beside each other in a small buffer --> a -- a row in a small buffer, there, times
+//     the spectrum, and back --> b -- columns back, a few beside each other in a small buffer --> y
+// Several copies share the way there, whose end is then kept as well.
+#pragma once
+#include "schedules/long_conv_transform.h"
+
+namespace longwave::schedules {
+
+struct DepthFirst {
+    const RightAngle &transform;
+    TransformStructure structure;
+    int rows = 0;        // of the sequence, at most the length
+    Reader input;        // the real sequence
+    Reader spectrum;     // of `copy`
+    Writer output;       // defines y, once
+    Halide::Func y;      // its outermost loop is `lanes`
+    Halide::Var lanes;   // goes over the lanes that go through everything together
+    Halide::Var copy;    // the next loop, where there are several copies
+    bool copies = false; // there are several
+
+    // The levels that are columns; 0: none for this structure and length.
+    static int column_levels(const RightAngle &transform, const TransformStructure &structure, int rows);
+    void define() const;
+};
+
+} // namespace longwave::schedules
