@@ -23,7 +23,7 @@ struct Group {
 
 // Passes one after the other over a small buffer, for one piece of the matrix after the other. The last one
 // writes elsewhere and has the loop over the pieces.
-struct Stage {
+struct Phase {
     bool columns;
     std::vector<Pass> passes;
     Func to; // what `out` defines
@@ -44,8 +44,8 @@ public:
     void define() const;
 
 private:
-    Group group(const Stage &stage, const Pass &pass, const Expr &piece) const;
-    void define(const Stage &stage, const std::vector<Var> &rest) const;
+    Group group(const Phase &stage, const Pass &pass, const Expr &piece) const;
+    void define(const Phase &stage, const std::vector<Var> &rest) const;
     std::vector<Pass> column_passes(Step step) const;
     void there(Func a) const;
     Func rows(Func a) const;
@@ -71,7 +71,7 @@ private:
 };
 
 // Without a piece the group's loops go over all of them.
-Group Stages::group(const Stage &stage, const Pass &pass, const Expr &piece) const {
+Group Stages::group(const Phase &stage, const Pass &pass, const Expr &piece) const {
     const int blocks = transform_.blocks(pass.level),
               points = transform_.blocks(pass.level + pass.count) / blocks;
     const int here = stage.columns ? blocks : blocks / height_; // blocks of this piece
@@ -92,7 +92,7 @@ Group Stages::group(const Stage &stage, const Pass &pass, const Expr &piece) con
     return group;
 }
 
-void Stages::define(const Stage &stage, const std::vector<Var> &rest) const {
+void Stages::define(const Phase &stage, const std::vector<Var> &rest) const {
     std::vector<Var> vars = {piece_};
     vars.insert(vars.end(), rest.begin(), rest.end());
     Func work = buffer(stage.columns ? "columns" : "row", vars);
@@ -147,7 +147,7 @@ void Stages::there(Func a) const {
 
 Func Stages::rows(Func a) const {
     Func b = buffer("b", copy_), from = a;
-    Stage stage{.columns = false, .passes = {}, .to = b, .in = {}, .out = {}};
+    Phase stage{.columns = false, .passes = {}, .to = b, .in = {}, .out = {}};
     const auto to = [this](Func f) {
         return [this, f](Group &group, std::vector<Complex> &x) { write(f, group, x); };
     };

@@ -11,11 +11,8 @@ using namespace Halide;
 
 // z = Σ_q X_{t−q}·K_q: for each position the partitions lie in a row, so that memory is read as a stream. All
 // lanes of the tile at once, so that every cache line is read once.
-static Func product_of_spectra(Func newest, ImageParam past, ImageParam spectrum, const Expr &slot, int vec) {
-    const auto size = [&](int dimension) {
-        return static_cast<int>(*as_const_int(spectrum.dim(dimension).extent()));
-    };
-    const int tile = size(0), partitions = size(2), block = size(3);
+static Func product_of_spectra(Func newest, ImageParam past, ImageParam spectrum, const Expr &slot, int tile,
+                               int block, int partitions, int vec) {
     Var v("v"), part("part"), p("p"), m("m"), po("po"), pi("pi");
     Func sum("sum"), z("z");
     const int share =
@@ -86,7 +83,7 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     if (levels > first) keep_buffer(a, vec, block, newest, vo);
 
     // 2. The sum over all partitions.
-    const Func z = product_of_spectra(newest, past, spectrum, slot, vec);
+    const Func z = product_of_spectra(newest, past, spectrum, slot, tile, block, partitions, vec);
 
     // 3. Back; the imaginary part waits for the next block.
     Func y("y"), b = transform_buffer("b", {v, part, p, m});
