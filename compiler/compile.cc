@@ -7,6 +7,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "compiler/ops/op.h"
+#include "compiler/ops/parts.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
 #include "compiler/passes/lower.h"
@@ -22,7 +23,6 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <ostream>
-#include <thread>
 
 namespace longwave::compiler {
 
@@ -201,7 +201,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     auto specs = unique_specs(entries);
     LW_ASSIGN(auto code,
               passes.timed("compile_code", [&] { return compile_code(specs, entries, targets, options); }));
-    GoldenVectors golden(options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency()));
+    GoldenVectors golden(ir::workers_for(options.jobs));
     for (size_t i = 0; i < entries.size(); i++)
         if (plans.graphs[i])
             LW_TRY(passes.timed("golden_vectors", [&] {

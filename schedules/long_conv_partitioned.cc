@@ -3,43 +3,12 @@
 // right-angle form needs no zero padding: y = Re z + Im of the previous z.
 #include "schedules/long_conv_transform.h"
 #include "schedules/registry.h"
+#include "schedules/spectra_product.h"
 #include "schedules/twiddles.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
-
-// z = Σ_q X_{t−q}·K_q: for each position the partitions lie in a row, so that memory is read as a stream. All
-// lanes of the tile at once, so that every cache line is read once.
-static Func product_of_spectra(Func newest, ImageParam past, ImageParam spectrum, const Expr &slot, int tile,
-                               int block, int partitions, int vec) {
-    Var v("v"), part("part"), p("p"), m("m"), po("po"), pi("pi");
-    Func sum("sum"), z("z");
-    const int share =
-        divisor_at_most(block, std::max(1, 4 * vec / tile)); // positions whose sums are under way together
-    sum(v, p, m) =
-        Tuple(newest(v, 0, p) * spectrum(v, 0, 0, p, m) - newest(v, 1, p) * spectrum(v, 1, 0, p, m),
-              newest(v, 0, p) * spectrum(v, 1, 0, p, m) + newest(v, 1, p) * spectrum(v, 0, 0, p, m));
-    if (partitions > 1) {
-        RDom q(1, partitions - 1, "q");
-        const Expr at = wrapped(slot - q, partitions);
-        const Complex x = {past(v, 0, at, p), past(v, 1, at, p)},
-                      h = {spectrum(v, 0, q, p, m), spectrum(v, 1, q, p, m)};
-        sum(v, p, m) =
-            Tuple(sum(v, p, m)[0] + x.re * h.re - x.im * h.im, sum(v, p, m)[1] + x.re * h.im + x.im * h.re);
-        sum.update().reorder(v, p, q, m).vectorize(v, vec).unroll(v).unroll(p);
-    }
-    z(v, part, p, m) = select(part == 0, sum(v, p, m)[0], sum(v, p, m)[1]);
-    z.bound(part, 0, 2)
-        .split(p, po, pi, share)
-        .reorder(v, part, pi, po, m)
-        .vectorize(v, vec)
-        .unroll(v)
-        .unroll(part)
-        .unroll(pi);
-    sum.compute_at(z, po).bound_extent(v, tile).bound_extent(p, share).vectorize(v, vec).unroll(v).unroll(p);
-    return z;
-}
 
 static void build_long_conv_partitioned(KernelBuilder &k) {
     const int block = k.params.integer("block", 4, 1 << 20),
@@ -83,7 +52,7 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     if (levels > first) keep_buffer(a, vec, block, newest, vo);
 
     // 2. The sum over all partitions.
-    const Func z = product_of_spectra(newest, past, spectrum, slot, tile, block, partitions, vec);
+    const Func z = product_of_spectra({past, spectrum, slot, tile, block, partitions, vec}, newest);
 
     // 3. Back; the imaginary part waits for the next block.
     Func y("y"), b = transform_buffer("b", {v, part, p, m});

@@ -2,6 +2,7 @@
 // channels, short enough to take turns over the blocks of a stream. In one piece it is long_conv_partitioned.
 #include "schedules/long_conv_transform.h"
 #include "schedules/registry.h"
+#include "schedules/spectra_product.h"
 #include "schedules/twiddles.h"
 
 namespace longwave::schedules {
@@ -89,24 +90,9 @@ static void build_long_conv_product(KernelBuilder &k) {
     slice.push_back({extent(t.copies), position_stride * t.length});
     ImageParam spectrum = k.weight("spectrum", slice);
     const Expr slot = k.scalar("slot", partitions - 1);
-    Var v("v"), part("part"), p("p"), m("m"), po("po"), pi("pi");
-
-    Func sum("sum"), z("z");
-    RDom q(0, partitions, "q");
-    const Expr at = wrapped(slot - q, partitions);
-    const Complex x = {past(v, 0, at, p), past(v, 1, at, p)},
-                  h = {spectrum(v, 0, q, p, m), spectrum(v, 1, q, p, m)};
-    sum(v, p, m) = Tuple(0.0f, 0.0f);
-    sum(v, p, m) =
-        Tuple(sum(v, p, m)[0] + x.re * h.re - x.im * h.im, sum(v, p, m)[1] + x.re * h.im + x.im * h.re);
-    z(v, part, p, m) = select(part == 0, sum(v, p, m)[0], sum(v, p, m)[1]);
-
-    const int share = divisor_at_most(positions, std::max(1, 4 * vec / t.tile));
-    z.bound(v, 0, t.tile).bound(part, 0, 2).bound(p, 0, positions).bound(m, 0, t.copies);
-    z.split(p, po, pi, share).reorder(v, part, pi, po, m).vectorize(v, vec).unroll(v).unroll(part).unroll(pi);
-    sum.compute_at(z, po).bound_extent(v, t.tile).bound_extent(p, share).vectorize(v, vec).unroll(v).unroll(
-        p);
-    sum.update().reorder(v, p, q, m).vectorize(v, vec).unroll(v).unroll(p);
+    Func z = product_of_spectra({past, spectrum, slot, t.tile, positions, partitions, vec});
+    const std::vector<Var> of = z.args(); // lane, part, position, copy
+    z.bound(of[0], 0, t.tile).bound(of[2], 0, positions).bound(of[3], 0, t.copies);
     k.output(z, {{extent(t.tile), 1},
                  {2, t.tile},
                  {extent(positions), 2 * t.tile},

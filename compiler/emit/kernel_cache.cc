@@ -4,6 +4,7 @@
 #include "compiler/emit/kernel_signature.h"
 #include "compiler/emit/process.h"
 #include "compiler/emit/temporary_folder.h"
+#include "compiler/ops/parts.h"
 #include "compiler/version.h"
 #include <algorithm>
 #include <cerrno>
@@ -163,8 +164,7 @@ std::string kernel_symbol(const std::string &spec) { return "k_" + hex_hash(spec
 Expected<std::vector<CompiledKernel>> compile_kernels(const std::vector<KernelRequest> &requests,
                                                       const KernelCacheOptions &options) {
     LW_ASSIGN(const KernelCompiler compiler, KernelCompiler::create(options));
-    const unsigned jobs = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
-    return Work(requests, compiler).run(jobs, options.progress);
+    return Work(requests, compiler).run(ir::workers_for(options.jobs), options.progress);
 }
 
 } // namespace longwave::compiler

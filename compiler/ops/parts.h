@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <future>
+#include <thread>
 #include <vector>
 
 namespace longwave::ir {
+
+// 0: as many as there are processors.
+inline unsigned workers_for(unsigned asked) {
+    return asked ? asked : std::max(1u, std::thread::hardware_concurrency());
+}
 
 // work(first, last) on ranges that make up [0, count), each on a thread of its own when there are several
 // workers. Returns when all are done; throws what one of them threw.

@@ -15,10 +15,11 @@ Status product(KernelCall &call) {
     const uint32_t read = x.dims.size() == 1 && x.row() > 1 ? (in + 7) / 8 * 8 : x.row();
     const schedules::Panels panels{read, half, call.gated() ? 2u : 1u};
     std::vector<float> weight(panels.size(), 0.f), shift(size_t{padded} * panels.halves, 0.f);
+    std::vector<size_t> at(in); // in a column of the panel
+    for (uint32_t i = 0; i < in; ++i) at[i] = size_t{x.physical(i)} * panels.width();
     for (uint32_t o = 0; o < out; ++o) {
         float *column = &weight[panels.at(o % half, o / half, 0)];
-        for (uint32_t i = 0; i < in; ++i)
-            column[size_t{x.physical(i)} * panels.width()] = static_cast<float>(w[size_t{o} * in + i]);
+        for (uint32_t i = 0; i < in; ++i) column[at[i]] = static_cast<float>(w[size_t{o} * in + i]);
         if (bias) shift[size_t{o / half} * padded + o % half] = static_cast<float>(call.constant(2)[o]);
     }
     call.kernel("linear");

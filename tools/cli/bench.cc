@@ -237,8 +237,7 @@ Command add_bench(CommandLine &program) {
     app->footer(
         "longwave bench conv: our long convolutions of whole sequences against FFTW's. longwave bench "
         "stream: streams of them against zita-convolver and FFTW. longwave bench linear: our products "
-        "against "
-        "a BLAS. All flags in --help of each.");
+        "against a BLAS. All flags in --help of each.");
     return {app, [flags] { return bench(*flags); }};
 }
 

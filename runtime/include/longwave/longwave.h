@@ -234,7 +234,7 @@ LW_API lw_status lw_stream_init(const lw_model *model, const lw_stream_options *
 LW_API void lw_stream_destroy(lw_stream *stream); /* NULL is fine */
 
 /* Real time: push, pull, pull_rows, reset, copy, save and load never allocate, lock or call the system; the
- * cost of a block is flat over the period of its entry.
+ * cost of a block is bounded, and the compile report predicts the dearest of an entry's period.
  *
  * push takes whole ticks and may take fewer than n when the output queue is full: pull, then push the rest.
  * `taken` may be NULL. Samples that are not finite, or beyond what the artifact calls its sample limit (1e6

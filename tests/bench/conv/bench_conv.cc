@@ -1,11 +1,11 @@
 #include "tests/bench/conv/bench_conv.h"
 #include "tests/bench/conv/problem.h"
+#include "tests/bench/machine.h"
 #include "tests/schedules/kernel_call.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 #include <random>
 #include <sys/utsname.h>
 
@@ -66,13 +66,6 @@ std::string best_target() {
     for (const targets::Target &target : targets::all())
         if (test::host_runs(target)) name = target.name;
     return name;
-}
-
-std::string cpu_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);)
-        if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-    return "unknown";
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 // one row), lower quartiles of runs in a loop.
 #include "schedules/dyadic.h"
 #include "schedules/twiddles.h"
+#include "tests/bench/machine.h"
 #include "tests/schedules/kernel_call.h"
 #include <algorithm>
 #include <chrono>
@@ -11,7 +12,6 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sched.h>
 #include <string>
 #include <vector>
 
@@ -199,10 +199,7 @@ int main(int argc, char **argv) {
     const targets::Target *target = targets::find(name);
     if ((argc != 1 && argc != 3) || !target || !test::host_runs(*target))
         return fprintf(stderr, "usage: bench_conv_costs [--target NAME], one that this machine runs\n"), 2;
-    cpu_set_t here;
-    CPU_ZERO(&here);
-    CPU_SET(sched_getcpu(), &here);
-    sched_setaffinity(0, sizeof here, &here);
+    bench::pin_to_this_processor();
     try {
         const Meter meter(*target);
         fmt::print("{{\n  \"provenance\": \"bench_conv_costs --target {}, {}, one pinned thread, lower "

@@ -1,9 +1,9 @@
 // bench_conv: our long convolutions against FFTW's, JSON lines on standard output. `longwave bench conv`
 // starts it. Pins itself to the processor it is on.
 #include "tests/bench/conv/bench_conv.h"
+#include "tests/bench/machine.h"
 #include "tools/cli/command_line.h"
 #include <cstdio>
-#include <sched.h>
 #include <string>
 
 int main(int argc, char **argv) {
@@ -31,10 +31,7 @@ int main(int argc, char **argv) {
     program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    cpu_set_t here;
-    CPU_ZERO(&here);
-    CPU_SET(sched_getcpu(), &here);
-    sched_setaffinity(0, sizeof here, &here);
+    longwave::bench::pin_to_this_processor();
     puts(longwave::bench::conv_environment(options).c_str());
     auto results = longwave::bench::bench_conv(options, [](const longwave::bench::ConvResult &r) {
         puts(longwave::bench::conv_json(r).c_str());

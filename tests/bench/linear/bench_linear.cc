@@ -1,12 +1,12 @@
 #include "tests/bench/linear/bench_linear.h"
 #include "tests/bench/linear/contestant.h"
+#include "tests/bench/machine.h"
 #include "tests/schedules/kernel_call.h"
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <ctime>
 #include <fmt/format.h>
-#include <fstream>
 #include <optional>
 #include <sys/utsname.h>
 
@@ -35,13 +35,6 @@ const targets::Target *target_of(const LinearOptions &options) {
     for (const targets::Target &target : targets::all())
         if (test::host_runs(target)) best = &target;
     return best;
-}
-
-std::string cpu_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);)
-        if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-    return "unknown";
 }
 
 // Processor time: others may use the same processor.

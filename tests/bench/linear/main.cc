@@ -1,9 +1,9 @@
 // bench_linear: our products against BLAS libraries, JSON lines on standard output. `longwave bench linear`
 // starts it. Pins itself to the processor it is on.
 #include "tests/bench/linear/bench_linear.h"
+#include "tests/bench/machine.h"
 #include "tools/cli/command_line.h"
 #include <cstdio>
-#include <sched.h>
 #include <string>
 
 int main(int argc, char **argv) {
@@ -35,10 +35,7 @@ int main(int argc, char **argv) {
     program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    cpu_set_t here;
-    CPU_ZERO(&here);
-    CPU_SET(sched_getcpu(), &here);
-    sched_setaffinity(0, sizeof here, &here);
+    longwave::bench::pin_to_this_processor();
     puts(longwave::bench::linear_environment(options).c_str());
     bool above = false;
     const longwave::Status status =

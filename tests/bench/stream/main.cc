@@ -1,5 +1,6 @@
 // bench_stream: streams of long convolutions against zita-convolver and uniform partitions with FFTW, JSON
 // lines on standard output. `longwave bench stream` starts it. Pins itself to the processor it is on.
+#include "tests/bench/machine.h"
 #include "tests/bench/stream/contestant.h"
 #include "tests/schedules/kernel_call.h"
 #include "tools/cli/command_line.h"
@@ -8,9 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
-#include <fstream>
 #include <random>
-#include <sched.h>
 
 namespace {
 
@@ -166,16 +165,12 @@ Status measure(const StreamProblem &p, const Options &options) {
 }
 
 void environment(const Options &options) {
-    std::ifstream file("/proc/cpuinfo");
-    std::string cpu = "unknown";
-    for (std::string line; std::getline(file, line);)
-        if (line.rfind("model name", 0) == 0) cpu = line.substr(line.find(':') + 2);
     double load[1] = {0};
     if (getloadavg(load, 1) < 1) load[0] = 0;
     fmt::print(R"({{"what":"stream-environment","cpu":"{}","target":"{}","threads":1,"plans":"measure",)"
                R"("load":{:.1f},"compiler":"gcc {}"}})"
                "\n",
-               cpu, options.target, load[0], __VERSION__);
+               cpu_name(), options.target, load[0], __VERSION__);
 }
 
 } // namespace
@@ -203,10 +198,7 @@ int main(int argc, char **argv) {
     program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    cpu_set_t here;
-    CPU_ZERO(&here);
-    CPU_SET(sched_getcpu(), &here);
-    sched_setaffinity(0, sizeof here, &here);
+    pin_to_this_processor();
     environment(options);
     for (uint32_t block : options.blocks)
         for (uint32_t channels : options.channels) {

@@ -1,0 +1,39 @@
+#include "schedules/spectra_product.h"
+#include "schedules/butterfly.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+Func product_of_spectra(const SpectraProduct &s, Func newest) {
+    Var v("v"), part("part"), p("p"), m("m"), po("po"), pi("pi");
+    Func sum("sum"), z("z");
+    const int share =
+        divisor_at_most(s.positions, std::max(1, 4 * s.vec / s.tile)); // whose sums are under way together
+    const auto kernel = [&](const Expr &q) {
+        return Complex{s.spectrum(v, 0, q, p, m), s.spectrum(v, 1, q, p, m)};
+    };
+    const int begin = newest.defined() ? 1 : 0;
+    if (newest.defined()) {
+        const Complex x = {newest(v, 0, p), newest(v, 1, p)}, h = kernel(0);
+        sum(v, p, m) = Tuple(x.re * h.re - x.im * h.im, x.re * h.im + x.im * h.re);
+    } else {
+        sum(v, p, m) = Tuple(0.0f, 0.0f);
+    }
+    if (s.partitions > begin) {
+        RDom q(begin, s.partitions - begin, "q");
+        const Expr at = wrapped(s.slot - q, s.partitions);
+        const Complex x = {s.past(v, 0, at, p), s.past(v, 1, at, p)}, h = kernel(q);
+        sum(v, p, m) =
+            Tuple(sum(v, p, m)[0] + x.re * h.re - x.im * h.im, sum(v, p, m)[1] + x.re * h.im + x.im * h.re);
+        sum.update().reorder(v, p, q, m).vectorize(v, s.vec).unroll(v).unroll(p);
+    }
+    z(v, part, p, m) = select(part == 0, sum(v, p, m)[0], sum(v, p, m)[1]);
+    z.bound(part, 0, 2).split(p, po, pi, share).reorder(v, part, pi, po, m);
+    z.vectorize(v, s.vec).unroll(v).unroll(part).unroll(pi);
+    sum.compute_at(z, po).bound_extent(v, s.tile).bound_extent(p, share);
+    sum.vectorize(v, s.vec).unroll(v).unroll(p);
+    return z;
+}
+
+} // namespace longwave::schedules
