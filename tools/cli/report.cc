@@ -72,7 +72,7 @@ std::string algorithm_words(const std::string &op, const std::vector<ReportValue
         const std::string entry = choice["entry"].text(), name = choice["algorithm"].text();
         if (streams && entry == "run") continue;
         if (seen.empty()) {
-            if (const double taps = choice["taps"].number(); taps > 0) words += format(" K=%g", taps);
+            if (const double taps = choice["taps"].number(); taps > 0) words += format(" K=%.0f", taps);
             words += " " + name;
             if (const std::string next = choice["next_best"].text(); !next.empty())
                 words += " (next best: " + next + ")";
