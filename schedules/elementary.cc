@@ -30,15 +30,15 @@ Expr erf32(Expr x) {
     return x * p / q;
 }
 
-Expr gelu(Expr x) {
+Expr gelu(const Expr &x) {
     const Expr half = 0.5f * x;
     return half + half * erf32(x * 0.70710678118654752f);
 }
 
-Expr sigmoid(Expr x) { return 1.0f / (1.0f + bounded_exp(-x)); }
+Expr sigmoid(const Expr &x) { return 1.0f / (1.0f + bounded_exp(-x)); }
 
 // Near 0 the odd polynomial of Cephes' tanhf, which keeps the relative error; elsewhere by exp.
-Expr hyperbolic_tangent(Expr x) {
+Expr hyperbolic_tangent(const Expr &x) {
     const Expr t = x * x, size = abs(x);
     const Expr near = x + x * t *
                               horner(t, {-3.33332819422e-1f, 1.33314422036e-1f, -5.37397155531e-2f,
@@ -47,7 +47,7 @@ Expr hyperbolic_tangent(Expr x) {
     return select(size < 0.625f, near, select(x < 0.0f, -far, far));
 }
 
-Expr silu(Expr x) { return x / (1.0f + bounded_exp(-x)); }
-Expr logarithm(Expr x) { return log(max(x, 1.17549435e-38f)); }
+Expr silu(const Expr &x) { return x / (1.0f + bounded_exp(-x)); }
+Expr logarithm(const Expr &x) { return log(max(x, 1.17549435e-38f)); }
 
 } // namespace longwave::schedules

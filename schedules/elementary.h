@@ -6,10 +6,10 @@
 namespace longwave::schedules {
 
 Halide::Expr erf32(Halide::Expr x);
-Halide::Expr gelu(Halide::Expr x); // exact form: x·Φ(x)
-Halide::Expr sigmoid(Halide::Expr x);
-Halide::Expr hyperbolic_tangent(Halide::Expr x);
-Halide::Expr silu(Halide::Expr x);
-Halide::Expr logarithm(Halide::Expr x); // of max(x, smallest normal)
+Halide::Expr gelu(const Halide::Expr &x); // exact form: x·Φ(x)
+Halide::Expr sigmoid(const Halide::Expr &x);
+Halide::Expr hyperbolic_tangent(const Halide::Expr &x);
+Halide::Expr silu(const Halide::Expr &x);
+Halide::Expr logarithm(const Halide::Expr &x); // of max(x, smallest normal)
 
 } // namespace longwave::schedules

@@ -100,7 +100,7 @@ static void build_frame_power(KernelBuilder &k) {
     };
     const std::vector<Func> along_columns =
         transform(twisted, shape.column_radices, table, tables.columns, "columns", r);
-    const Func last = along_columns.back();
+    const Func &last = along_columns.back();
     RDom k1(0, shape.rows, 0, shape.columns, "k1");
     spectrum(i, r) = Tuple(undef<float>(), undef<float>());
     spectrum(k1.x + shape.rows * k1.y, r) = Tuple(last(k1.x, k1.y, r)[0], last(k1.x, k1.y, r)[1]);
@@ -118,8 +118,8 @@ static void build_frame_power(KernelBuilder &k) {
     y.vectorize(i, std::min(vec, 16));
     frame.compute_at(y, r).bound_extent(i, n_fft).vectorize(i, vec);
     frame.update().allow_race_conditions().reorder(w.x, w.y, r).vectorize(w.x, dividing_vector(chunk, vec));
-    store(frame, 4 * n_fft);
-    auto schedule = [&](std::vector<Func> passes, int lane_count, int length) {
+    store(frame, int64_t{4} * n_fft);
+    auto schedule = [&](const std::vector<Func> &passes, int lane_count, int length) {
         for (Func pass : passes) {
             const Var lane_var = pass.args()[0];
             pass.compute_at(y, r).bound_extent(lane_var, lane_count).bound_extent(pass.args()[1], length);

@@ -42,19 +42,20 @@ public:
         if (form.copies) copy_ = {form.copy};
     }
     void define() const;
+    void define_spectrum() const;
 
 private:
     Group group(const Phase &stage, const Pass &pass, const Expr &piece) const;
     void define(const Phase &stage, const std::vector<Var> &rest) const;
     std::vector<Pass> column_passes(Step step) const;
-    void there(Func a) const;
+    void there(Func a, const std::vector<Var> &rest) const;
     Func rows(Func a) const;
     void back(Func b) const;
 
     Func buffer(const std::string &name, const std::vector<Var> &rest) const {
         std::vector<Var> vars = {v_, part_, p_};
         vars.insert(vars.end(), rest.begin(), rest.end());
-        return transform_buffer(name, vars);
+        return transform_buffer(name, vars, form_.type);
     }
     std::vector<Expr> copy() const { return {copy_.begin(), copy_.end()}; }
     void write(Func f, const Group &group, const std::vector<Complex> &x) const {
@@ -128,21 +129,22 @@ std::vector<Pass> Stages::column_passes(Step step) const {
     return passes;
 }
 
-void Stages::there(Func a) const {
+void Stages::there(Func a, const std::vector<Var> &rest) const {
     const int step = length_ / transform_.blocks(first_);
     const auto in = [=, this](const Group &group, size_t m) -> Complex {
         const Expr &at = group.at[m];
         const int first = static_cast<int>(m) * step; // of the positions of this point
         if (first >= form_.rows) return {};
         if (first + step <= form_.rows) return form_.input(at);
-        return {select(at < form_.rows, form_.input(min(at, form_.rows - 1)).re, 0.0f), Expr()};
+        const Expr value = form_.input(min(at, form_.rows - 1)).re;
+        return {select(at < form_.rows, value, Internal::make_zero(form_.type)), Expr()};
     };
     define({.columns = true,
             .passes = column_passes(Step::forward),
             .to = a,
             .in = in,
             .out = [=, this](Group &group, std::vector<Complex> &x) { write(a, group, x); }},
-           {});
+           rest);
 }
 
 Func Stages::rows(Func a) const {
@@ -193,11 +195,22 @@ void Stages::define() const {
     const int vec = form_.structure.vec;
     const LoopLevel whole(form_.y, form_.lanes);
     Func a = buffer("a", {});
-    there(a);
+    there(a, {});
     Func b = rows(a);
     back(b);
     keep_buffer(a, vec, length_, whole);
     keep_buffer(b, vec, length_, form_.copies ? LoopLevel(form_.y, form_.copy) : whole);
+}
+
+void Stages::define_spectrum() const {
+    Func a = buffer("a", {form_.copy});
+    there(a, {form_.copy});
+    Phase stage{.columns = false, .passes = {}, .to = form_.y, .in = {}, .out = {}};
+    for (int level = columns_; level < levels_; level++) stage.passes.push_back({Step::forward, level});
+    stage.in = [=, this](const Group &group, size_t m) { return read_buffer(a, {form_.copy})(group.at[m]); };
+    stage.out = [this](Group &group, std::vector<Complex> &x) { form_.output(group.at, x, group.loops); };
+    define(stage, {form_.copy});
+    keep_buffer(a, form_.structure.vec, length_, LoopLevel(form_.y, form_.copy));
 }
 
 } // namespace
@@ -211,5 +224,6 @@ int DepthFirst::column_levels(const RightAngle &transform, const TransformStruct
 }
 
 void DepthFirst::define() const { Stages(*this).define(); }
+void DepthFirst::define_spectrum() const { Stages(*this).define_spectrum(); }
 
 } // namespace longwave::schedules

@@ -3,7 +3,8 @@
 // the whole one and its rows' transforms are the others:
 //     u -- columns, a few beside each other in a small buffer --> a -- a row in a small buffer, there, times
 //     the spectrum, and back --> b -- columns back, a few beside each other in a small buffer --> y
-// Several copies share the way there, whose end is then kept as well.
+// Several copies share the way there, whose end is then kept as well. The spectrum of a kernel is the way there
+// alone, in float64.
 #pragma once
 #include "schedules/long_conv_transform.h"
 
@@ -13,17 +14,20 @@ struct DepthFirst {
     const RightAngle &transform;
     TransformStructure structure;
     int rows = 0;        // of the sequence, at most the length
-    Reader input;        // the real sequence
+    Reader input;        // the sequence: real, unless it has all rows
     Reader spectrum;     // of `copy`
     Writer output;       // defines y, once
     Halide::Func y;      // its outermost loop is `lanes`
     Halide::Var lanes;   // goes over the lanes that go through everything together
     Halide::Var copy;    // the next loop, where there are several copies
     bool copies = false; // there are several
+    Halide::Type type = Halide::Float(32);
 
     // The levels that are columns; 0: none for this structure and length.
     static int column_levels(const RightAngle &transform, const TransformStructure &structure, int rows);
     void define() const;
+    // The way there alone: y gets the spectrum of the input, which depends on `copy`.
+    void define_spectrum() const;
 };
 
 } // namespace longwave::schedules

@@ -103,9 +103,9 @@ void drop_outside(int rows, int step, const Expr &first, std::vector<Expr> &at, 
     std::rotate(x.begin(), x.end() - 1, x.end());
 }
 
-Func transform_buffer(const std::string &name, const std::vector<Var> &vars) {
+Func transform_buffer(const std::string &name, const std::vector<Var> &vars, Type type) {
     Func f(name);
-    f(vars) = undef<float>();
+    f(vars) = undef(type);
     return f;
 }
 
@@ -121,7 +121,7 @@ Reader read_buffer(Func f, const std::vector<Expr> &rest) {
 }
 
 void define_points(Func f, const std::vector<Expr> &at, const std::vector<Complex> &x) {
-    const std::vector<Expr> re = real_parts(x), im = imaginary_parts(x);
+    const std::vector<Expr> re = real_parts(x, f.type()), im = imaginary_parts(x, f.type());
     std::vector<Expr> parts, positions, values;
     for (size_t i = 0; i < at.size(); i++) {
         parts.insert(parts.end(), {Expr(0), Expr(1)});
@@ -163,7 +163,7 @@ void keep_buffer(Func f, int vec, int positions, Func consumer, Var loop) {
 void keep_buffer(Func f, int vec, int positions, const LoopLevel &loop) {
     const std::vector<Var> vars = f.args();
     f.compute_at(loop).bound_extent(vars[0], vec).bound_extent(vars[1], 2).bound_extent(vars[2], positions);
-    store(f, int64_t{8} * vec * positions);
+    store(f, int64_t{2} * f.type().bytes() * vec * positions);
 }
 
 } // namespace longwave::schedules

@@ -54,7 +54,8 @@ private:
 
 // Buffers of complex values between passes: (lane, part, position, rest…), the two parts of a value beside
 // each other.
-Halide::Func transform_buffer(const std::string &name, const std::vector<Halide::Var> &vars);
+Halide::Func transform_buffer(const std::string &name, const std::vector<Halide::Var> &vars,
+                              Halide::Type type = Halide::Float(32));
 Reader read_buffer(Halide::Func f, const std::vector<Halide::Expr> &rest = {});
 Writer write_buffer(Halide::Func f, int vec);
 // The last definition of an output that passes define: its lanes are split as those of everything before it,

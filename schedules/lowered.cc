@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t block_overhead =
     320; // header, footer, alignment and the padding Halide adds to each heap allocation
-constexpr int64_t stack_limit = 16 * 1024;        // bytes of intermediates in a frame
-constexpr int64_t halide_stack_limit = 16 * 1024; // larger ones go to the heap by themselves
+constexpr int64_t stack_limit = 16384;        // bytes of intermediates in a frame
+constexpr int64_t halide_stack_limit = 16384; // larger ones go to the heap by themselves
 
 class Allocations : public Internal::IRVisitor {
 public:

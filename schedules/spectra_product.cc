@@ -5,7 +5,7 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-Func product_of_spectra(const SpectraProduct &s, Func newest) {
+Func product_of_spectra(const SpectraProduct &s, const Func &newest) {
     Var v("v"), part("part"), p("p"), m("m"), po("po"), pi("pi");
     Func sum("sum"), z("z");
     const int share =

@@ -13,6 +13,6 @@ struct SpectraProduct {
 // z(lane, part, position, copy) = Σ_q X_{t−q}·K_q: for each position the partitions lie in a row, so that
 // memory is read as a stream. All lanes of the tile at once, so that every cache line is read once.
 // `newest`: X_t, where it is not in the ring yet.
-Halide::Func product_of_spectra(const SpectraProduct &p, Halide::Func newest = {});
+Halide::Func product_of_spectra(const SpectraProduct &p, const Halide::Func &newest = {});
 
 } // namespace longwave::schedules

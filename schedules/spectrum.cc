@@ -1,6 +1,6 @@
 // spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the block order
 // that the convolutions read. With `lanes` bins lie beside each other, channel by channel, for few channels.
-#include "schedules/butterfly.h"
+#include "schedules/long_conv_depth_first.h"
 #include "schedules/registry.h"
 #include "schedules/twiddles.h"
 
@@ -28,16 +28,55 @@ static void build_spectrum(KernelBuilder &k) {
                                        {static_cast<uint32_t>(taps), row * kernels}});
     ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}), Float(64));
 
-    // THE ALGORITHM
-    // In place, one level of the transform a pass; every partition and copy by itself.
-    const RightAngle transform(length, Float(64), [&](Expr i) { return Expr(table(i)); });
+    const TransformStructure structure = transform_structure(k, length, tile);
+    const RightAngle transform(
+        length, Float(64), [&](const Expr &i) { return Expr(table(i)); },
+        structure.fused && k.target.fused_multiply_add);
+    const Expr factor = Internal::make_const(Float(64), 1.0 / length);
+    const Shape y_shape = by_bins ? dense({length, 2, partitions, copies, channels})
+                                  : dense({tile, 2, partitions, length, copies});
     Var v("v"), part("part"), q("q"), n("n"), m("m");
     Func buffer("buffer"), y("spectrum");
     auto tap = [&](const Expr &copy, const Expr &at) {
         return select(at < taps, cast<double>(taps_in(v, copy, clamp(at, 0, taps - 1))), cast<double>(0));
     };
-    buffer(v, n, q, m) =
-        Tuple(tap(m, q * length + n), two_sided ? -tap(m + copies, length - 1 - n) : cast<double>(0));
+    const auto point = [&](const Expr &at) {
+        return Complex{tap(m, at), two_sided ? -tap(m + copies, length - 1 - at) : cast<double>(0)};
+    };
+
+    // Long ones: THE ALGORITHM and its schedule are those of the depth-first form.
+    const int rows = two_sided ? length : std::min(taps, length);
+    if (partitions == 1 && !by_bins && DepthFirst::column_levels(transform, structure, rows) > 0) {
+        const Reader input = [&](const Expr &at) {
+            return two_sided ? point(at) : Complex{cast<double>(taps_in(v, m, at)), Expr()};
+        };
+        Var vo("vo"), vi("vi");
+        y(v, part, q, n, m) = undef<float>();
+        const Writer output = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                                  const std::vector<RVar> &loops) mutable {
+            std::vector<Expr> parts, positions, values;
+            for (size_t i = 0; i < at.size(); i++) {
+                parts.insert(parts.end(), {Expr(0), Expr(1)});
+                positions.insert(positions.end(), {at[i], at[i]});
+                values.insert(values.end(), {cast<float>(factor * x[i].re), cast<float>(factor * x[i].im)});
+            }
+            y(v, scatter(parts), q, scatter(positions), m) = gather(values);
+            std::vector<VarOrRVar> order = {vi};
+            order.insert(order.end(), loops.begin(), loops.end());
+            order.insert(order.end(), {q, m, vo});
+            y.update().split(v, vo, vi, structure.vec).reorder(order).vectorize(vi);
+        };
+        y.bound(q, 0, 1);
+        DepthFirst{transform, structure, rows, input, {}, output, y, vo, m, copies > 1, Float(64)}
+            .define_spectrum();
+        k.output(y, y_shape);
+        return;
+    }
+
+    // THE ALGORITHM
+    // In place, one level of the transform a pass; every partition and copy by itself.
+    const Complex first = point(q * length + n);
+    buffer(v, n, q, m) = Tuple(first.re, first.im);
     int size = length;
     for (size_t level = 0; level < transform.radices().size(); level++) {
         const int radix = transform.radices()[level], step = size / radix;
@@ -55,7 +94,6 @@ static void build_spectrum(KernelBuilder &k) {
         buffer.update(static_cast<int>(level)).reorder(v, d.x, d.y, q, m);
         size = step;
     }
-    const Expr factor = Internal::make_const(Float(64), 1.0 / length);
     const std::vector<Var> order =
         by_bins ? std::vector<Var>{n, part, q, m, v} : std::vector<Var>{v, part, q, n, m};
     y(order) = cast<float>(factor * select(part == 0, buffer(v, n, q, m)[0], buffer(v, n, q, m)[1]));
@@ -67,8 +105,7 @@ static void build_spectrum(KernelBuilder &k) {
     for (size_t level = 0; level < transform.radices().size(); level++)
         buffer.update(static_cast<int>(level)).vectorize(v, vec);
     buffer.store_in(MemoryType::Heap);
-    k.output(y, by_bins ? dense({length, 2, partitions, copies, channels})
-                        : dense({tile, 2, partitions, length, copies}));
+    k.output(y, y_shape);
 }
 
 static const Kernel spectrum{"spectrum", build_spectrum};

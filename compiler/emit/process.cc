@@ -45,6 +45,7 @@ private:
 // Starts the program; errno's value when it cannot be.
 int spawn(const std::vector<std::string> &arguments, int log, pid_t *pid) {
     std::vector<char *> argv;
+    argv.reserve(arguments.size() + 1);
     for (const auto &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;

@@ -72,7 +72,9 @@ bool EntryPlanner::stores(ir::ValueId value) const {
 
 const ir::Node &EntryPlanner::reader(const Region &region) const {
     const ir::Node &node = graph_.nodes[region.anchor];
-    return region.view ? *graph_.producer(node.inputs[0]) : node;
+    if (!region.view) return node;
+    const ir::Node *producer = graph_.producer(node.inputs[0]);
+    return producer ? *producer : node;
 }
 
 ir::Reach EntryPlanner::reach_of(const Region &region) const {

@@ -69,7 +69,7 @@ size_t bytes_of(Encoding encoding) {
     case Encoding::u8: return 1;
     case Encoding::s16: return 2;
     case Encoding::s24: return 3;
-    case Encoding::s32: return 4;
+    case Encoding::s32:
     case Encoding::f32: return 4;
     case Encoding::f64: return 8;
     }

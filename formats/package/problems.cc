@@ -25,7 +25,7 @@ void Problems::add(std::string_view where, std::string_view expected, std::strin
     line(std::move(text));
 }
 
-void Problems::line(std::string text) {
+void Problems::line(const std::string &text) {
     if (!full()) lines_.push_back(escaped(text));
     one_more();
 }

@@ -15,7 +15,7 @@ public:
     // `where` is a JSON path ("layers[3].kernel_dim") or "tensor <key>"; `way_out` may be empty.
     void add(std::string_view where, std::string_view expected, std::string_view found,
              std::string_view way_out = {});
-    void line(std::string text);
+    void line(const std::string &text);
     void append(const Status &failure); // its lines; nothing when it is ok
     bool any() const { return count_ != 0; }
     // Nothing more will be listed: loops that may go round a million times only count from here on, for text

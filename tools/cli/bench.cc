@@ -6,6 +6,7 @@
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fcntl.h>
 #include <fstream>
@@ -44,7 +45,7 @@ ordered_json machine() {
 
 double quantile(std::vector<double> sorted, double q) {
     std::sort(sorted.begin(), sorted.end());
-    return sorted.empty() ? 0 : sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+    return sorted.empty() ? 0 : sorted[static_cast<size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
 const uint8_t *tick(const Model &model, const Sequence &in, size_t at) {

@@ -73,7 +73,7 @@ std::string algorithm_words(const std::string &op, const std::vector<ReportValue
         if (streams && entry == "run") continue;
         if (seen.empty()) {
             if (const double taps = choice["taps"].number(); taps > 0) words += format(" K=%.0f", taps);
-            words += " " + name;
+            words.append(" ").append(name);
             if (const std::string next = choice["next_best"].text(); !next.empty())
                 words += " (next best: " + next + ")";
         } else if (name != seen) {
