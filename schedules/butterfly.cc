@@ -22,6 +22,7 @@ Complex scaled(const Complex &a, double factor) {
 }
 std::vector<Expr> parts(const std::vector<Complex> &x, Type type, Expr Complex::*part) {
     std::vector<Expr> list;
+    list.reserve(x.size());
     for (const Complex &value : x)
         list.push_back((value.*part).defined() ? value.*part : Internal::make_zero(type));
     return list;

@@ -186,7 +186,7 @@ void Planner::add_scale(int i, const Stage &stage) {
 // that blocks of 16 rows lie on cache lines.
 void Planner::place() {
     const auto fitting = [](int odd, int lag) {
-        int64_t length = 16 * odd;
+        int64_t length = int64_t{16} * odd;
         while (length < std::max(lag + dyadic_rows, 2 * dyadic_rows)) length *= 2;
         return length;
     };

@@ -32,6 +32,7 @@ const PointwiseOp &pointwise_op(Params &entry) {
          [](const Expr &x, Operand, float) { return hyperbolic_tangent(x); }},
     };
     std::vector<std::string> names;
+    names.reserve(table.size());
     for (const PointwiseOp &op : table) names.push_back(op.name);
     const std::string name = entry.choice("op", names);
     for (const PointwiseOp &op : table)

@@ -45,7 +45,7 @@ class UnalignedLoads : public Internal::IRMutator {
         return Internal::IRMutator::visit(op);
     }
     Expr visit(const Internal::Load *op) override {
-        const Expr load = Internal::IRMutator::visit(op);
+        Expr load = Internal::IRMutator::visit(op);
         const auto *found = load.as<Internal::Load>();
         if (own_.count(found->name)) return load;
         return Internal::Load::make(found->type, found->name, found->index, found->image, found->param,

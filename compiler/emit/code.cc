@@ -89,6 +89,7 @@ Expected<Code> compile_code(const std::vector<std::string> &specs, const std::ve
             arg.alignment = arg.kind == schedules::ArgKind::scalar ? 0 : alignment_of(arg);
     LW_TRY(check_steps(specs, entries, code.signatures));
     std::vector<std::string> symbols;
+    symbols.reserve(specs.size());
     for (const auto &spec : specs)
         symbols.push_back(kernel_symbol(spec) + "_argv"); // Halide's `int f(void **args)` form
     for (size_t t = 0; t < targets.size(); t++) {

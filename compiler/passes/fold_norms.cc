@@ -70,8 +70,9 @@ private:
         const auto a = ir::excerpt(graph(), from, {before}), b = ir::excerpt(graph(), from, {after});
         if (!a || !b) return a ? b.status() : a.status();
         auto certificate = ir::certify("fold_norms", layer, what, *a, *b, rows);
-        if (certificate) to_.certificate(*std::move(certificate));
-        return certificate.status();
+        if (!certificate) return certificate.status();
+        to_.certificate(*std::move(certificate));
+        return Status::ok();
     }
 
     Expected<std::optional<ValueId>> into_producer(const ir::Node &node, ValueId kept,

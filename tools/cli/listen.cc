@@ -201,7 +201,7 @@ Command add_listen(CommandLine &program) {
                 "that are counted).");
     return {app, [flags] {
                 Lines lines;
-                const Status status = listen(*flags, lines);
+                Status status = listen(*flags, lines);
                 // The reader of the pipe does not see stderr.
                 if (!status) lines.print({{"type", "error"}, {"message", status.message()}});
                 return status;

@@ -84,10 +84,10 @@ Expected<Model> Model::describe(lw_model *model) {
     }
     const auto outputs = [&](uint32_t n, auto get, std::vector<lw_output_info> &list) {
         for (uint32_t i = 0; i < n; i++) {
-            lw_output_info info = {};
-            info.struct_size = sizeof info;
-            LW_TRY(status_of(get(model, i, &info), "output"));
-            list.push_back(info);
+            lw_output_info output = {};
+            output.struct_size = sizeof output;
+            LW_TRY(status_of(get(model, i, &output), "output"));
+            list.push_back(output);
         }
         return Status();
     };

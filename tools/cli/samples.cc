@@ -109,7 +109,7 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
             if (index == model.inputs.size()) {
                 std::string names;
                 for (const auto &input : model.inputs)
-                    names += std::string(names.empty() ? "" : ", ") + input.name;
+                    names.append(names.empty() ? "" : ", ").append(input.name);
                 return Status::usage("--input " + text + ": the model has no such input; it has " + names);
             }
         }
