@@ -103,7 +103,7 @@ lw_status failed_kernel(lw_stream &stream, const fb::Step *step) {
 lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
     StreamState &state = *stream.state;
     const uint64_t block = state.done / entry.block;
-    const fb::Step *failed = stream.device().run(*stream.session, entry.index, block, Extent{});
+    const fb::Step *failed = stream.device().run(*stream.session, entry.index, block, Extent{}, nullptr);
     if (failed) return failed_kernel(stream, failed);
     for (uint32_t i = 0; i < outputs(stream); ++i) {
         const Rows &rows = entry.rows[i];

@@ -13,6 +13,7 @@
 
 namespace longwave::runtime {
 
+class Crew;
 struct DeviceModel; // of a device; opaque outside of it
 struct Session;     // likewise: state, caches and arena of one stream or runner
 
@@ -87,8 +88,10 @@ struct Device {
     uint64_t (*put)(Session &session, const Area &area, uint64_t stride, const Samples &samples);
 
     // ---- work
-    // Every step of the entry that fires in `block` (0 for runs). Null, or the step whose kernel failed.
-    const fb::Step *(*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent);
+    // Every step of the entry that fires in `block` (0 for runs). Null, or the step whose kernel failed. `crew`:
+    // threads that may help, as many as the session has workers; null: none.
+    const fb::Step *(*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
+                           Crew *crew);
     // One firing of one of the entry's rebuild steps; the same.
     const fb::Step *(*rebuild)(Session &session, uint32_t entry, uint32_t step, uint64_t firing);
 };

@@ -33,8 +33,6 @@ struct Session {
     uint8_t **caches = nullptr; // of each entry
     Worker *workers = nullptr;
     Frame *rebuild = nullptr; // of each entry
-    Crew::Helper *helpers = nullptr;
-    Crew crew;
 };
 
 namespace {
@@ -105,7 +103,6 @@ void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t worker
     session->caches = parts.take<uint8_t *>(entries);
     session->workers = parts.take<Worker>(workers);
     session->rebuild = parts.take<Frame>(entries);
-    session->helpers = parts.take<Crew::Helper>(workers - 1);
     session->state = parts.take<uint8_t>(stream ? plan.state_bytes() : 0);
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
@@ -178,15 +175,13 @@ lw_status begin(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, 
                 Session **out) {
     Session *session = nullptr;
     lay_out_session(model.source, kind, workers, &model, memory, &session);
-    if (!session->crew.start(workers, session->helpers))
-        return fail(LW_NO_MEMORY, {"the system does not give ", workers - 1, " more threads"});
     *out = session;
     return LW_OK;
 }
 
-void end(Session *session) { session->crew.stop(); }
+void end(Session *) {} // its memory is the caller's
 
-const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Extent &extent);
+const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew);
 
 // Runs the prepare entry into the derived space; its arena and frame live no longer than this.
 lw_status prepare(const DeviceModel &model) {
@@ -200,7 +195,7 @@ lw_status prepare(const DeviceModel &model) {
     Session *session = nullptr;
     lw_status status = begin(model, fb::EntryKind::prepare, 1, block.data, &session);
     if (status == LW_OK) {
-        if (const fb::Step *failed = run(*session, index, 0, Extent{}))
+        if (const fb::Step *failed = run(*session, index, 0, Extent{}, nullptr))
             status = fail(LW_DEVICE, {"a kernel failed while preparing: ", name_of(failed)});
         end(session);
     }
@@ -295,11 +290,11 @@ struct Tiles {
     }
 };
 
-const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Extent &extent) {
+const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew) {
     const FlushDenormals mode;
     const Program &program = session.model->steps[entry];
     Frame &frame = session.workers[0].frames[entry];
-    const bool alone = session.crew.workers() == 1;
+    const bool alone = !crew || crew->workers() == 1;
     for (uint32_t i = 0; i < program.size(); ++i) {
         const Call &call = program[i];
         uint64_t firing = block;
@@ -312,7 +307,7 @@ const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Exte
                 if (!program.run(call, frame, firing, tile, extent)) return call.plan;
         } else {
             Tiles tiles{&session, &program, &call, &extent, entry, firing};
-            session.crew.run(Tiles::work, &tiles);
+            crew->run(Tiles::work, &tiles);
             if (tiles.failed) return call.plan;
         }
     }

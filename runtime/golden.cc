@@ -109,7 +109,7 @@ lw_status make_room(Check &check, const fb::Golden &golden, uint8_t **outputs) {
     const lw_model &model = check.model;
     Parts measure(nullptr);
     for (const fb::GoldenTensor *tensor : *golden.outputs()) measure.take<uint8_t>(bytes_of(*tensor));
-    size_t user = runner_bytes(model, 1), alignment;
+    size_t user = runner_bytes(model), alignment;
     if (model.plan().entries()->Get(golden.entry())->kind() == fb::EntryKind::stream) {
         const lw_stream_options options = options_for(model, golden);
         if (lw_status status = lw_stream_size(&model, &options, &user, &alignment)) return status;

@@ -131,7 +131,7 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
         now.has_run = 1;
         now.run_outputs = run->outputs()->size();
         now.run_capacity = largest_run(*model)->block();
-        now.run_memory_bytes = runner_bytes(*model, 1);
+        now.run_memory_bytes = runner_bytes(*model);
     }
     if (model->streams.size() > 0) {
         const fb::Entry &stream = *model->streams[0].entry;

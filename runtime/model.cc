@@ -141,7 +141,7 @@ Function *lay_out_tables(lw_model &model, Parts &parts) {
 // What is left must do for a stream or, where there is none, a run.
 lw_status check_use(const lw_model &model) {
     if (model.streams.size() == 0)
-        return model.view.run() ? model.budget.allows("a run", runner_bytes(model, 1)) : LW_OK;
+        return model.view.run() ? model.budget.allows("a run", runner_bytes(model)) : LW_OK;
     size_t size, alignment;
     if (lw_status status = lw_stream_size(&model, nullptr, &size, &alignment)) return status;
     return model.budget.allows("a stream", size);

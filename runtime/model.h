@@ -33,8 +33,8 @@ struct lw_model {
 
 namespace longwave::runtime {
 
-// Bytes of a runner with so many workers, the stacks of its threads among them.
-uint64_t runner_bytes(const lw_model &model, uint32_t workers);
+// Bytes of a runner without more threads.
+uint64_t runner_bytes(const lw_model &model);
 
 // The largest run entry: what lw_model_info calls the capacity. Null when there is none.
 const fb::Entry *largest_run(const lw_model &model);

@@ -1,7 +1,7 @@
-// Whole sequences: a runner is a session over all run entries, which differ in capacity.
-#include "formats/artifact/geometry.h"
+// Whole sequences: a runner has sessions over all run entries (which differ in capacity), one for each sequence
+// that it may work on at a time, and the threads that help.
 #include "runtime/crew.h"
-#include "runtime/model.h"
+#include "runtime/run_arguments.h"
 #include "runtime/samples.h"
 #include "runtime/status.h"
 #include <cstring>
@@ -14,129 +14,78 @@ struct lw_runner {
     const lw_model *model;
     lw_format format;
     uint64_t bytes;
-    uint64_t *lengths; // of each input, in the run at hand
-    Session *session;
+    struct Seat { // where one sequence is worked on
+        Session *session;
+        uint64_t *lengths; // of each input, of the sequence at hand
+    } * seats;             // the first with a worker for each thread, the others with one
+    uint32_t n_seats;
+    Crew::Helper *helpers;
+    Crew crew;
 };
 
 namespace {
 
-uint64_t lay_out(const lw_model &model, uint32_t workers, uint8_t *memory, lw_runner *runner,
+using Seat = lw_runner::Seat;
+
+uint64_t session_bytes(const lw_model &model, uint32_t workers) {
+    return model.device->session_bytes(model.source(), fb::EntryKind::run, workers);
+}
+
+uint32_t seats_of(const lw_run_options &options) {
+    return options.sequences < options.threads ? options.sequences : options.threads;
+}
+
+// Without memory it only measures; the sessions begin where `session_at` says.
+uint64_t lay_out(const lw_model &model, const lw_run_options &options, uint8_t *memory, lw_runner *runner,
                  uint8_t **session_at) {
     Parts parts(memory);
     parts.take<lw_runner>(1);
-    runner->lengths = parts.take<uint64_t>(model.plan().inputs()->size());
-    *session_at =
-        parts.take<uint8_t>(model.device->session_bytes(model.source(), fb::EntryKind::run, workers));
+    const uint32_t seats = seats_of(options);
+    Seat *made = parts.take<Seat>(seats);
+    Crew::Helper *helpers = parts.take<Crew::Helper>(options.threads - 1);
+    for (uint32_t s = 0; s < seats; ++s) {
+        uint64_t *lengths = parts.take<uint64_t>(model.plan().inputs()->size());
+        if (made) new (made + s) Seat{nullptr, lengths};
+    }
+    uint8_t *first = parts.take<uint8_t>(session_bytes(model, options.threads));
+    uint8_t *others = nullptr;
+    for (uint32_t s = 1; s < seats; ++s) {
+        uint8_t *at = parts.take<uint8_t>(session_bytes(model, 1));
+        if (s == 1) others = at;
+    }
+    if (!runner) return parts.used();
+    runner->seats = made;
+    runner->n_seats = seats;
+    runner->helpers = helpers;
+    session_at[0] = first;
+    session_at[1] = others;
     return parts.used();
 }
 
-uint64_t block_bytes(const lw_model &model, uint32_t workers) {
-    lw_runner measure{};
-    uint8_t *session_at = nullptr;
-    return lay_out(model, workers, nullptr, &measure, &session_at);
+uint64_t block_bytes(const lw_model &model, const lw_run_options &options) {
+    return lay_out(model, options, nullptr, nullptr, nullptr);
 }
 
-// An entry, and its index in the plan.
-struct Run {
-    const fb::Entry *entry = nullptr;
-    uint32_t index = 0;
-};
-
-// The run entry of least capacity that takes so many ticks. Its `entry` is null when there is none.
-Run fitting(const lw_model &model, uint64_t ticks) {
-    Run best;
-    const auto &entries = *model.plan().entries();
-    for (uint32_t e = 0; e < entries.size(); ++e) {
-        const fb::Entry &entry = *entries.Get(e);
-        if (entry.kind() != fb::EntryKind::run || entry.block() < ticks || entry.least() > ticks) continue;
-        if (!best.entry || entry.block() < best.entry->block()) best = {&entry, e};
+// Sessions in the memory laid out, then threads.
+lw_status begin(lw_runner &runner, const lw_run_options &options, uint8_t *const *session_at) {
+    const lw_model &model = *runner.model;
+    uint8_t *memory = session_at[0];
+    for (uint32_t s = 0; s < runner.n_seats; ++s) {
+        if (s > 0) memory = session_at[1] + (s - 1) * to_line(session_bytes(model, 1));
+        if (lw_status status =
+                model.device->begin(*model.on_device, fb::EntryKind::run, s == 0 ? options.threads : 1,
+                                    memory, &runner.seats[s].session))
+            return status;
     }
-    return best;
-}
-
-// Why there is none.
-lw_status unfitting(const lw_model &model, uint64_t ticks) {
-    const uint32_t capacity = largest_run(model)->block();
-    if (ticks > capacity)
-        return fail(LW_TOO_LONG, {ticks, " rows; the artifact was compiled for at most ", capacity});
-    for (const fb::Entry *entry : *model.plan().entries()) {
-        if (entry->kind() != fb::EntryKind::run || entry->block() < ticks) continue;
-        const char *layer = entry->fixed() ? entry->fixed()->c_str() : "a layer";
-        return fail(LW_TOO_SHORT,
-                    {ticks, " rows; ", layer,
-                     entry->least() == entry->block() ? " takes " : " takes at least ", entry->least()});
-    }
-    return LW_TOO_SHORT;
-}
-
-// The caller's array of tensors: one lies struct_size bytes behind the other.
-template <class Tensor> class Tensors {
-public:
-    Tensors(Tensor *first, size_t n) : first_(first), n_(n) {}
-    Tensor &operator[](size_t i) const {
-        using Byte = std::conditional_t<std::is_const_v<Tensor>, const uint8_t, uint8_t>;
-        return *reinterpret_cast<Tensor *>(reinterpret_cast<Byte *>(first_) + i * first_->struct_size);
-    }
-    size_t size() const { return n_; }
-    bool sized() const {
-        for (size_t i = 0; i < n_; ++i)
-            if (first_->struct_size < sizeof(lw_tensor) || first_->struct_size % alignof(lw_tensor) != 0 ||
-                (*this)[i].struct_size != first_->struct_size)
-                return false;
-        return true;
-    }
-
-private:
-    Tensor *first_;
-    size_t n_;
-};
-using Inputs = Tensors<const lw_tensor>;
-using Outputs = Tensors<lw_tensor>;
-
-lw_status check_inputs(const lw_runner &runner, const Inputs &in) {
-    const auto &inputs = *runner.model->plan().inputs();
-    if (in.size() != inputs.size())
-        return fail(LW_INVALID_ARGUMENT,
-                    {"inputs: ", uint64_t(in.size()), " given, the model has ", inputs.size()});
-    if (!in.sized()) return fail(LW_INVALID_ARGUMENT, {"struct_size of an input is not set, or they differ"});
-    for (size_t i = 0; i < in.size(); ++i) {
-        const fb::Input &input = *inputs.Get(static_cast<uint32_t>(i));
-        const char *name = input.name()->c_str();
-        if (!in[i].data || in[i].rows == 0) return fail(LW_INVALID_ARGUMENT, {"input ", name, " is empty"});
-        if (in[i].rows != in[0].rows)
-            return fail(LW_INVALID_ARGUMENT, {"input ", name, " has other rows than the first"});
-        if (in[i].length > in[i].rows)
-            return fail(LW_INVALID_ARGUMENT, {"length of input ", name, " is more than its rows"});
-        if (input.kind() != fb::InputKind::tokens) continue;
-        const size_t bad = first_bad_token(in[i].data, in[i].rows, input.vocabulary());
-        if (bad < in[i].rows)
-            return fail(LW_BAD_TOKEN, {"token ", uint64_t(bad), " of input ", name, " is outside 0 … ",
-                                       input.vocabulary() - 1});
-    }
-    return LW_OK;
-}
-
-uint64_t output_rows(const fb::OutputPort &port, uint64_t ticks) {
-    return port.clock_num() == 0 ? 1 : ticks * port.clock_num() / port.clock_den();
-}
-
-lw_status check_outputs(const fb::Entry &entry, uint64_t ticks, const Outputs &out) {
-    bool too_small = false;
-    for (size_t i = 0; i < out.size(); ++i)
-        too_small |=
-            out[i].data && out[i].rows < output_rows(*entry.outputs()->Get(static_cast<uint32_t>(i)), ticks);
-    if (!too_small) return LW_OK;
-    for (size_t i = 0; i < out.size(); ++i)
-        out[i].rows = output_rows(*entry.outputs()->Get(static_cast<uint32_t>(i)), ticks);
-    return fail(LW_TOO_SMALL,
-                {"an output has room for fewer rows than there are; the rows needed were written"});
+    if (runner.crew.start(options.threads, runner.helpers)) return LW_OK;
+    return fail(LW_NO_MEMORY, {"the system does not give ", options.threads - 1, " more threads"});
 }
 
 Area area_of(const fb::Place &place, const Run &run, uint64_t bytes) {
     return {place.space(), run.index, offset_of(place, 0), bytes};
 }
 
-void put_inputs(lw_runner &runner, const Run &run, const Inputs &in) {
+void put_inputs(const lw_runner &runner, const Seat &seat, const Run &run, const Inputs &in) {
     const fb::Plan &plan = runner.model->plan();
     const Device &device = *runner.model->device;
     for (uint32_t i = 0; i < in.size(); ++i) {
@@ -144,23 +93,67 @@ void put_inputs(lw_runner &runner, const Run &run, const Inputs &in) {
         const fb::Input &input = *plan.inputs()->Get(i);
         const lw_format format = input.kind() == fb::InputKind::tokens ? LW_I32 : runner.format;
         const Area all = area_of(*port.place(), run, uint64_t{port.rows()} * port.row_bytes());
-        device.clear(*runner.session, all); // what lies behind the sequence, and the lanes beyond its width
-        device.put(*runner.session, all, port.row_bytes(),
+        device.clear(*seat.session, all); // what lies behind the sequence, and the lanes beyond its width
+        device.put(*seat.session, all, port.row_bytes(),
                    {in[i].data, format, in[i].rows, input.width(), plan.sample_limit()});
-        runner.lengths[i] = in[i].length ? in[i].length : in[i].rows;
+        seat.lengths[i] = in[i].length ? in[i].length : in[i].rows;
     }
 }
 
-void get_outputs(const lw_runner &runner, const Run &run, uint64_t ticks, const Outputs &out) {
+void get_outputs(const lw_runner &runner, const Seat &seat, const Run &run, uint64_t ticks,
+                 const Outputs &out) {
     for (uint32_t i = 0; i < out.size(); ++i) {
         if (!out[i].data) continue;
         const fb::OutputPort &port = *run.entry->outputs()->Get(i);
         const uint64_t row_bytes = uint64_t{port.width()} * 4;
         out[i].rows = output_rows(port, ticks);
-        runner.model->device->read(*runner.session, area_of(*port.place(), run, row_bytes), out[i].rows,
+        runner.model->device->read(*seat.session, area_of(*port.place(), run, row_bytes), out[i].rows,
                                    port.row_bytes(), static_cast<uint8_t *>(out[i].data), row_bytes);
     }
 }
+
+// One sequence from its inputs to its outputs. Null, or the step that failed.
+const fb::Step *pass(const lw_runner &runner, const Seat &seat, const Run &run, const Inputs &in,
+                     const Outputs &out, Crew *crew) {
+    const uint64_t ticks = in[0].rows;
+    put_inputs(runner, seat, run, in);
+    const Extent extent{ticks, seat.lengths};
+    if (const fb::Step *failed = runner.model->device->run(*seat.session, run.index, 0, extent, crew))
+        return failed;
+    get_outputs(runner, seat, run, ticks, out);
+    return nullptr;
+}
+
+// Sequences, taken by whoever is free: no bit of one depends on where it was computed.
+struct Batch {
+    const lw_runner *runner;
+    size_t sequences;
+    const lw_tensor *in;
+    size_t n_in;
+    lw_tensor *out;
+    size_t n_out;
+    std::atomic<size_t> next{0};
+    std::atomic<const fb::Step *> failed{nullptr};
+
+    Inputs inputs(size_t sequence) const { return Inputs(in, sequences * n_in).part(sequence * n_in, n_in); }
+    Outputs outputs(size_t sequence) const {
+        return Outputs(out, sequences * n_out).part(sequence * n_out, n_out);
+    }
+
+    static void work(void *context, uint32_t worker) {
+        Batch &batch = *static_cast<Batch *>(context);
+        if (worker >= batch.runner->n_seats) return;
+        for (;;) {
+            const size_t sequence = batch.next.fetch_add(1, std::memory_order_relaxed);
+            if (sequence >= batch.sequences || batch.failed.load(std::memory_order_relaxed)) return;
+            const Inputs in = batch.inputs(sequence);
+            const Run run = fitting(*batch.runner->model, in[0].rows);
+            if (const fb::Step *failed = pass(*batch.runner, batch.runner->seats[worker], run, in,
+                                              batch.outputs(sequence), nullptr))
+                batch.failed = failed;
+        }
+    }
+};
 
 lw_status read(const lw_model *model, const lw_run_options *given, lw_run_options *options) {
     if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
@@ -170,6 +163,7 @@ lw_status read(const lw_model *model, const lw_run_options *given, lw_run_option
     if (options->threads > Crew::most)
         return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", Crew::most});
     if (options->threads == 0) options->threads = 1;
+    if (options->sequences == 0) options->sequences = 1;
     if (!model->view.run())
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without whole sequences"});
     for (const fb::Input *input : *model->plan().inputs())
@@ -179,12 +173,18 @@ lw_status read(const lw_model *model, const lw_run_options *given, lw_run_option
     return LW_OK;
 }
 
+uint64_t bytes_needed(const lw_model &model, const lw_run_options &options) {
+    return block_bytes(model, options) + (options.threads - 1) * Crew::stack_bytes;
+}
+
 } // namespace
 
 namespace longwave::runtime {
 
-uint64_t runner_bytes(const lw_model &model, uint32_t workers) {
-    return block_bytes(model, workers) + (workers - 1) * Crew::stack_bytes;
+uint64_t runner_bytes(const lw_model &model) {
+    lw_run_options options{};
+    options.threads = options.sequences = 1;
+    return bytes_needed(model, options);
 }
 
 } // namespace longwave::runtime
@@ -194,28 +194,28 @@ lw_status lw_runner_create(const lw_model *model, const lw_run_options *options,
     *out = nullptr;
     lw_run_options read_in;
     if (lw_status status = read(model, options, &read_in)) return status;
-    if (lw_status status = model->budget.allows("a run", runner_bytes(*model, read_in.threads)))
-        return status;
-    const uint64_t bytes = block_bytes(*model, read_in.threads);
+    if (lw_status status = model->budget.allows("a run", bytes_needed(*model, read_in))) return status;
+    const uint64_t bytes = block_bytes(*model, read_in);
     Block block;
     if (!block.allocate(model->allocator, bytes))
         return fail(LW_NO_MEMORY, {"no memory for a runner: ", bytes, " bytes"});
     lw_runner *runner = new (block.data) lw_runner{};
-    uint8_t *session_at = nullptr;
+    uint8_t *session_at[2] = {};
     runner->model = model;
     runner->format = read_in.format;
-    runner->bytes = lay_out(*model, read_in.threads, block.data, runner, &session_at);
-    const lw_status status = model->device->begin(*model->on_device, fb::EntryKind::run, read_in.threads,
-                                                  session_at, &runner->session);
+    runner->bytes = lay_out(*model, read_in, block.data, runner, session_at);
+    const lw_status status = begin(*runner, read_in, session_at);
     if (status == LW_OK) *out = runner;
-    else block.release(model->allocator);
+    else lw_runner_destroy(runner);
     return status;
 }
 
 void lw_runner_destroy(lw_runner *runner) {
     if (!runner) return;
     const lw_model &model = *runner->model;
-    model.device->end(runner->session);
+    runner->crew.stop();
+    for (uint32_t s = 0; s < runner->n_seats; ++s)
+        if (runner->seats[s].session) model.device->end(runner->seats[s].session);
     Block block{reinterpret_cast<uint8_t *>(runner), runner->bytes};
     block.release(model.allocator);
 }
@@ -223,23 +223,31 @@ void lw_runner_destroy(lw_runner *runner) {
 lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor *out, size_t n_out) {
     if (!runner || !in) return fail(LW_INVALID_ARGUMENT, {"runner or in is NULL"});
     const Inputs inputs(in, n_in);
-    if (lw_status status = check_inputs(*runner, inputs)) return status;
-    const lw_model &model = *runner->model;
-    const uint64_t ticks = inputs[0].rows;
-    const Run run = fitting(model, ticks);
-    if (!run.entry) return unfitting(model, ticks);
-    if (n_out > run.entry->outputs()->size() || (n_out > 0 && !out))
-        return fail(LW_INVALID_ARGUMENT, {"outputs: ", uint64_t(n_out), " asked for, the model has ",
-                                          run.entry->outputs()->size()});
     const Outputs outputs(out, n_out);
-    if (!outputs.sized())
-        return fail(LW_INVALID_ARGUMENT, {"struct_size of an output is not set, or they differ"});
-    if (lw_status status = check_outputs(*run.entry, ticks, outputs)) return status;
-
-    put_inputs(*runner, run, inputs);
-    if (const fb::Step *failed =
-            model.device->run(*runner->session, run.index, 0, Extent{ticks, runner->lengths}))
+    Run run;
+    if (lw_status status = check(*runner->model, inputs, outputs, &run)) return status;
+    if (const fb::Step *failed = pass(*runner, runner->seats[0], run, inputs, outputs, &runner->crew))
         return fail(LW_DEVICE, {"a kernel failed: ", name_of(failed)});
-    get_outputs(*runner, run, ticks, outputs);
+    return LW_OK;
+}
+
+lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in, size_t n_in, lw_tensor *out,
+                       size_t n_out) {
+    if (!runner || !in) return fail(LW_INVALID_ARGUMENT, {"runner or in is NULL"});
+    if (n_out > 0 && !out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
+    if (!Inputs(in, sequences * n_in).sized() || !Outputs(out, sequences * n_out).sized())
+        return fail(LW_INVALID_ARGUMENT, {"struct_size of a tensor is not set, or they differ"});
+    Batch batch{runner, sequences, in, n_in, out, n_out};
+    for (size_t s = 0; s < sequences; ++s) {
+        Run run;
+        const lw_status status = check(*runner->model, batch.inputs(s), batch.outputs(s), &run);
+        if (status == LW_OK) continue;
+        char reason[256] = {};
+        strncpy(reason, lw_last_error(), sizeof reason - 1);
+        return fail(status, {"sequence ", uint64_t(s), ": ", reason});
+    }
+    runner->crew.run(Batch::work, &batch);
+    if (const fb::Step *failed = batch.failed.load())
+        return fail(LW_DEVICE, {"a kernel failed: ", name_of(failed)});
     return LW_OK;
 }

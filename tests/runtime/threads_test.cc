@@ -4,6 +4,7 @@
 #include "tests/support/tiny_family.h"
 #include <atomic>
 #include <doctest/doctest.h>
+#include <string>
 #include <thread>
 
 using namespace longwave::test;
@@ -27,10 +28,11 @@ bool same_as(const lw_model *model, const std::vector<float> &x, const std::vect
 }
 
 struct Runner {
-    Runner(const lw_model *model, uint32_t threads) {
+    Runner(const lw_model *model, uint32_t threads, uint32_t sequences = 1) {
         lw_run_options options{};
         options.struct_size = sizeof options;
         options.threads = threads;
+        options.sequences = sequences;
         status = lw_runner_create(model, &options, &runner);
     }
     ~Runner() { lw_runner_destroy(runner); }
@@ -70,6 +72,62 @@ TEST_CASE("threads: a run gives the same bits with any number of workers") {
             CHECK(y == expected);
         }
     }
+}
+
+TEST_CASE("threads: a batch gives the same bits as its sequences one by one, whoever works on them") {
+    const Model model(tiles_model());
+    constexpr size_t n = 23;
+    Runner one(model, 1);
+    std::vector<std::vector<float>> x(n), expected(n), y(n);
+    for (size_t s = 0; s < n; ++s) {
+        x[s] = noise(1 + (s * 977) % tiles_capacity, static_cast<uint32_t>(s));
+        REQUIRE(run_tiles(one.runner, x[s], &expected[s]) == LW_OK);
+    }
+    for (const auto &[threads, sequences] :
+         {std::pair{1u, 1u}, {1u, 9u}, {3u, 1u}, {3u, 2u}, {4u, 4u}, {5u, 255u}}) {
+        Runner runner(model, threads, sequences);
+        REQUIRE(runner.status == LW_OK);
+        for (int round = 0; round < 5; ++round) {
+            std::vector<lw_tensor> in, out;
+            for (size_t s = 0; s < n; ++s) {
+                y[s].assign(2 * x[s].size(), -1.0f);
+                in.push_back({sizeof(lw_tensor), x[s].data(), x[s].size(), 0});
+                out.push_back({sizeof(lw_tensor), y[s].data(), x[s].size(), 0});
+                out.push_back({sizeof(lw_tensor), y[s].data() + x[s].size(), x[s].size(), 0});
+            }
+            REQUIRE(lw_run_batch(runner.runner, n, in.data(), 1, out.data(), 2) == LW_OK);
+            CHECK(y == expected);
+            for (size_t s = 0; s < n; ++s) CHECK(out[2 * s + 1].rows == x[s].size());
+        }
+        std::vector<float> single; // between batches the threads work on parts of one again
+        REQUIRE(run_tiles(runner.runner, x[3], &single) == LW_OK);
+        CHECK(single == expected[3]);
+    }
+}
+
+TEST_CASE("threads: a batch is checked whole before any of it runs, and names the sequence") {
+    const Model model(tiles_model());
+    Runner runner(model, 2, 2);
+    std::vector<float> x(10, 1.0f), y(40, -1.0f);
+    std::vector<lw_tensor> in(4, {sizeof(lw_tensor), x.data(), x.size(), 0}), out;
+    for (size_t s = 0; s < 4; ++s) out.push_back({sizeof(lw_tensor), y.data() + 10 * s, x.size(), 0});
+    in[2].rows = 0;
+    CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, out.data(), 1) == LW_INVALID_ARGUMENT);
+    CHECK(std::string(lw_last_error()).find("sequence 2: ") == 0);
+    in[2].rows = 10, out[3].rows = 9;
+    CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, out.data(), 1) == LW_TOO_SMALL);
+    CHECK(out[3].rows == 10);
+    CHECK(y == std::vector<float>(40, -1.0f));
+    in[1].struct_size = 8;
+    CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, out.data(), 1) == LW_INVALID_ARGUMENT);
+    in[1].struct_size = sizeof(lw_tensor);
+    CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, nullptr, 1) == LW_INVALID_ARGUMENT);
+    CHECK(lw_run_batch(runner.runner, 4, nullptr, 1, out.data(), 1) == LW_INVALID_ARGUMENT);
+    CHECK(lw_run_batch(nullptr, 4, in.data(), 1, out.data(), 1) == LW_INVALID_ARGUMENT);
+    CHECK(lw_run_batch(runner.runner, 0, in.data(), 1, out.data(), 1) == LW_OK);
+    CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, nullptr, 0) == LW_OK);
+    CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, out.data(), 1) == LW_OK);
+    CHECK(y == std::vector<float>(40, 1.0f));
 }
 
 TEST_CASE("threads: a tile that fails fails its run, and the next run is sound") {

@@ -296,6 +296,8 @@ typedef struct lw_run_options {
     lw_format format; /* of inputs that are audio or features; tokens are always int32 */
     uint32_t threads; /* 0 or 1: the caller's thread alone. n: it and n − 1 more (at most 255), asleep between
                        * runs. The outputs are the same bits for any number */
+    uint32_t sequences; /* 0 or 1: one at a time. n: lw_run_batch works on up to n at once, each on a thread
+                         * and in memory of its own (so at most `threads` of them) */
 } lw_run_options;
 
 /* In an array of these the next one lies struct_size bytes on: all have the same. */
@@ -314,6 +316,12 @@ LW_API void lw_runner_destroy(lw_runner *runner); /* NULL is fine */
  * count as 0. LW_TOO_LONG: beyond the capacity. LW_TOO_SHORT: a layer takes no sequence as short as this.
  * LW_TOO_SMALL: an output has less room than it has rows; the rows needed were written. */
 LW_API lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor *out, size_t n_out);
+/* Several sequences, each as by lw_run and with the same bits, `sequences` × n_in inputs and `sequences` × n_out
+ * outputs, one sequence behind the other; they may differ in rows. Threads work on whole sequences (see
+ * lw_run_options.sequences) instead of parts of one. All are checked before any is run; lw_last_error names the
+ * first that is refused. LW_DEVICE: a kernel failed, the outputs are undefined. */
+LW_API lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in, size_t n_in,
+                              lw_tensor *out, size_t n_out);
 
 #ifdef __cplusplus
 }
