@@ -17,6 +17,7 @@
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/plan_memory.h"
 #include "compiler/planner/stream_family.h"
+#include "compiler/tuning.h"
 #include "formats/artifact/features.h"
 #include <algorithm>
 #include <chrono>
@@ -120,9 +121,11 @@ struct Plans {
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 
-Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const Options &options) {
-    EntryPlanner planner(graph, {.block = capacity, .convolution = options.convolution}, plans.storage,
-                         plans.record);
+Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const Tuning &tuning,
+                const Options &options) {
+    EntryPlanner planner(graph,
+                         {.block = capacity, .convolution = options.convolution, .costs = &tuning.costs()},
+                         plans.storage, plans.record);
     LW_TRY(planner.survey());
     LW_ASSIGN(auto entry, planner.plan({}));
     for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(entry.name(), report);
@@ -131,11 +134,12 @@ Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const O
     return Status::ok();
 }
 
-Status plan_streams(Plans &plans, const ir::Graph &stream, const Options &options) {
+Status plan_streams(Plans &plans, const ir::Graph &stream, const Tuning &tuning, const Options &options) {
     const std::vector<uint32_t> blocks =
         options.blocks.empty() ? std::vector{natural_block(stream)} : options.blocks;
     LW_TRY(check_blocks(stream, blocks));
-    LW_ASSIGN(StreamFamily family, plan_streams(stream, blocks, options.convolution, plans.storage));
+    LW_ASSIGN(StreamFamily family,
+              plan_streams(stream, blocks, options.convolution, plans.storage, tuning.costs()));
     plans.record = std::move(family.record);
     plans.algorithms.insert(plans.algorithms.end(), family.algorithms.begin(), family.algorithms.end());
     std::move(family.entries.begin(), family.entries.end(), std::back_inserter(plans.entries));
@@ -145,10 +149,10 @@ Status plan_streams(Plans &plans, const ir::Graph &stream, const Options &option
 
 // `stream`: null when there is none.
 Expected<Plans> plan_entries(Passes &passes, const ir::Graph &graph, const ir::Graph *stream,
-                             uint32_t capacity, const Options &options) {
+                             uint32_t capacity, const Tuning &tuning, const Options &options) {
     Plans plans;
-    if (options.whole) LW_TRY(plan_run(plans, graph, capacity, options));
-    if (stream) LW_TRY(plan_streams(plans, *stream, options));
+    if (options.whole) LW_TRY(plan_run(plans, graph, capacity, tuning, options));
+    if (stream) LW_TRY(plan_streams(plans, *stream, tuning, options));
     if (EntryPlan &prepare = plans.storage.prepare(); !prepare.steps.empty()) {
         measure_lifetimes(prepare);
         plans.entries.insert(plans.entries.begin(), prepare);
@@ -168,6 +172,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     auto start = Clock::now();
     LW_TRY(check_algorithm_name(options.convolution));
     LW_ASSIGN(auto targets, find_targets(options.targets));
+    LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets));
     Passes passes(options);
 
     LW_ASSIGN(auto graph, passes.run("lower", [&] { return lower(package); }));
@@ -193,14 +198,15 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
         return Status::usage("nothing to compile: neither whole sequences nor a stream");
 
     LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
-        return plan_entries(passes, graph, streams ? &stream : nullptr, capacity, options);
+        return plan_entries(passes, graph, streams ? &stream : nullptr, capacity, tuning, options);
     }));
     const auto &entries = plans.entries;
 
     // ---- kernels and golden vectors ----
     auto specs = unique_specs(entries);
-    LW_ASSIGN(auto code,
-              passes.timed("compile_code", [&] { return compile_code(specs, entries, targets, options); }));
+    LW_ASSIGN(auto code, passes.timed("compile_code", [&] {
+        return compile_code(specs, entries, targets, tuning, options);
+    }));
     GoldenVectors golden(ir::workers_for(options.jobs));
     for (size_t i = 0; i < entries.size(); i++)
         if (plans.graphs[i])
@@ -212,6 +218,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     auto report =
         make_report({package, graph, entries, plans.algorithms, plans.storage, plans.record, code.signatures,
                      specs, code.targets, golden.precision(), specs.size(), no_stream});
+    if (!tuning.made.empty()) report["tuning"] = tuning.made;
     const auto certificates = make_certificates(graph).dump();
     const auto identity = identity_of(graph);
     graph = stream = {}; // all of their weights are packed

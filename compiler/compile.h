@@ -30,7 +30,8 @@ struct Options {
     unsigned jobs = 0;   // processes and threads at a time; 0: number of processors
     // force one algorithm by name where its op has several; empty: the planner chooses
     std::string convolution;
-    std::string dump_after; // pass name: print the graph after it to `dump`
+    std::string tuning, tuning_name; // text and name of a tuning file (tuning.h); empty: the shipped tables
+    std::string dump_after;          // pass name: print the graph after it to `dump`
     std::ostream *dump = nullptr;
     bool timings = false; // print the time of every step to `dump`
     std::function<void(size_t done, size_t total, const std::string &what)> progress; // may be empty

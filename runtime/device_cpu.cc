@@ -290,7 +290,9 @@ struct Tiles {
     }
 };
 
-const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew) {
+// `watch(call, before)` around every step that fires: no code where nobody watches.
+template <class Watch> const fb::Step *run_steps(Session &session, uint32_t entry, uint64_t block,
+                                                 const Extent &extent, Crew *crew, const Watch &watch) {
     const FlushDenormals mode;
     const Program &program = session.model->steps[entry];
     Frame &frame = session.workers[0].frames[entry];
@@ -302,6 +304,7 @@ const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Exte
             if (block % call.period != call.phase) continue;
             firing = block / call.period;
         }
+        watch(call, true);
         if (alone || call.tiles == 1 || call.ordered) {
             for (uint32_t tile = 0; tile < call.tiles; ++tile)
                 if (!program.run(call, frame, firing, tile, extent)) return call.plan;
@@ -310,8 +313,13 @@ const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Exte
             crew->run(Tiles::work, &tiles);
             if (tiles.failed) return call.plan;
         }
+        watch(call, false);
     }
     return nullptr;
+}
+
+const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew) {
+    return run_steps(session, entry, block, extent, crew, [](const Call &, bool) {});
 }
 
 const fb::Step *rebuild(Session &session, uint32_t entry, uint32_t step, uint64_t firing) {
@@ -324,6 +332,12 @@ const fb::Step *rebuild(Session &session, uint32_t entry, uint32_t step, uint64_
 }
 
 } // namespace
+
+const fb::Step *run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
+                            Crew *crew, const StepWatch &watch) {
+    return run_steps(session, entry, block, extent, crew,
+                     [&](const Call &call, bool before) { watch.tell(watch.context, *call.plan, before); });
+}
 
 const Device cpu_device = {needs, open,  close, session_bytes, begin, end,    clear,
                            copy,  write, read,  put,           run,   rebuild};

@@ -69,7 +69,8 @@ bool same_arguments(const schedules::Signature &a, const schedules::Signature &b
 } // namespace
 
 Expected<Code> compile_code(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
-                            const std::vector<targets::Target> &targets, const Options &options) {
+                            const std::vector<targets::Target> &targets, const Tuning &tuning,
+                            const Options &options) {
     LW_TRY(check_extents(entries));
     std::vector<KernelRequest> requests;
     for (const auto &target : targets)
@@ -79,6 +80,7 @@ Expected<Code> compile_code(const std::vector<std::string> &specs, const std::ve
               compile_kernels(requests, {.kgen = options.kgen,
                                          .folder = options.cache,
                                          .jobs = options.jobs,
+                                         .structures = tuning.structures,
                                          .progress = options.progress,
                                          .no_cache = [&](const std::string &why) { code.no_cache = why; }}));
 

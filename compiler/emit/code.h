@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/compile.h"
 #include "compiler/emit/emit.h"
+#include "compiler/tuning.h"
 
 namespace longwave::compiler {
 
@@ -16,6 +17,7 @@ struct Code {
 // Errors: Fault::device when a tool is missing or fails, Fault::internal when a kernel's signature differs
 // between targets or a plan asks more of it.
 Expected<Code> compile_code(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
-                            const std::vector<targets::Target> &targets, const Options &options);
+                            const std::vector<targets::Target> &targets, const Tuning &tuning,
+                            const Options &options);
 
 } // namespace longwave::compiler

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -24,6 +25,8 @@ namespace longwave::compiler {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char *structures_file = "structures.json";
 
 // One kernel after the other, from any thread.
 class KernelCompiler {
@@ -44,8 +47,16 @@ public:
         const std::string hash =
             hex_hash({reinterpret_cast<const char *>(program->data()), program->size()}, 64);
         LW_ASSIGN(auto scratch, TemporaryFolder::create());
-        KernelCompiler compiler(kgen.string(), fmt::format("{}, longwave-kgen {}", producer(), hash),
-                                std::move(scratch));
+        std::string versions = fmt::format("{}, longwave-kgen {}", producer(), hash);
+        if (!options.structures.empty()) {
+            versions += fmt::format(", structures {}", hex_hash(options.structures, 64));
+            std::ofstream file(scratch.path() / structures_file, std::ios::binary);
+            if (!(file << options.structures << std::flush))
+                return scratch.explained(
+                    Status::device(fmt::format("{}: cannot be written", scratch.path().string())));
+        }
+        KernelCompiler compiler(kgen.string(), std::move(versions), std::move(scratch),
+                                !options.structures.empty());
         if (auto folder = KernelCacheFolder::open(options.folder))
             compiler.cache_.emplace(*std::move(folder));
         else if (options.no_cache) options.no_cache(folder.status().message());
@@ -62,8 +73,9 @@ public:
     }
 
 private:
-    KernelCompiler(std::string kgen, std::string versions, TemporaryFolder scratch)
-        : kgen_(std::move(kgen)), versions_(std::move(versions)), scratch_(std::move(scratch)) {}
+    KernelCompiler(std::string kgen, std::string versions, TemporaryFolder scratch, bool structures)
+        : kgen_(std::move(kgen)), versions_(std::move(versions)), scratch_(std::move(scratch)),
+          structures_(structures) {}
 
     std::optional<CompiledKernel> cached(const KernelKey &key) const {
         const auto bytes = cache_ ? cache_->read(file_name(key)) : std::nullopt;
@@ -77,8 +89,18 @@ private:
     Expected<KernelText> compile(const KernelRequest &request, size_t number) const {
         const fs::path object = scratch_.path() / fmt::format("{}.o", number);
         const fs::path signature = scratch_.path() / fmt::format("{}.json", number);
-        LW_ASSIGN(auto run, run_process({kgen_, "--spec", request.spec, "--target", request.target,
-                                         "--symbol", kernel_symbol(request.spec), "-o", object.string()}));
+        std::vector<std::string> arguments = {kgen_,
+                                              "--spec",
+                                              request.spec,
+                                              "--target",
+                                              request.target,
+                                              "--symbol",
+                                              kernel_symbol(request.spec),
+                                              "-o",
+                                              object.string()};
+        if (structures_)
+            arguments.insert(arguments.end(), {"--structures", (scratch_.path() / structures_file).string()});
+        LW_ASSIGN(auto run, run_process(arguments));
         if (run.exit_code != 0) {
             if (run.output.empty()) run.output = fmt::format("{} ended with {}", kgen_, run.exit_code);
             return scratch_.explained(
@@ -92,6 +114,7 @@ private:
 
     std::string kgen_, versions_;
     TemporaryFolder scratch_;
+    bool structures_; // others than the shipped, in the folder
     std::optional<KernelCacheFolder> cache_;
 };
 

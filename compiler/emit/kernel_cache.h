@@ -25,6 +25,9 @@ struct KernelCacheOptions {
     std::string kgen;   // path of the longwave-kgen program
     std::string folder; // empty: $XDG_CACHE_HOME/longwave/kernels, else ~/.cache/longwave/kernels
     unsigned jobs = 0;  // parallel processes; 0: number of processors
+    // Structures of transforms instead of the shipped ones, {"x86-64-v4": contents of
+    // schedules/long_conv/x86-64-v4.json, …}; empty: the shipped ones
+    std::string structures;
     // Both may be empty, and are called from this thread. no_cache: once, when there is no folder that can be
     // believed; every kernel is compiled.
     std::function<void(size_t done, size_t total, const std::string &what)> progress;

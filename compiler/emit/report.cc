@@ -132,7 +132,9 @@ ordered_json layers(const ReportInputs &in) {
             ordered_json choice{{"entry", where},
                                 {"op", report.op},
                                 {"algorithm", report.choice.algorithm->name},
-                                {"next_best", report.choice.runner_up}};
+                                {"next_best", report.choice.runner_up},
+                                {"predicted_ns", report.choice.cost},
+                                {"elements", report.elements}};
             for (const auto &[name, value] : report.choice.figures.list()) choice[name] = value;
             entry["algorithms"].push_back(std::move(choice));
         }

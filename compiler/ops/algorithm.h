@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+namespace longwave::compiler::costs {
+class Tables; // compiler/planner/convolution/costs.h
+}
+
 namespace longwave::ir {
 
 class KernelCall; // kernel_call.h
@@ -22,6 +26,7 @@ struct Situation {
     uint32_t alike =
         1; // nodes of this op in the graph: what all of them walk over decides which cache it is in
     uint32_t before = 0; // of these, how many stand before this one
+    const compiler::costs::Tables *costs = nullptr; // what estimates rest on; never null in the planner
 
     const Type &type(size_t input) const { return graph.type(node.inputs[input]); }
 };

@@ -106,7 +106,8 @@ Status EntryPlanner::choose_algorithms() {
                                .rows = rows_of(node.inputs[0]),
                                .streaming = streaming(),
                                .shared = options_.shared,
-                               .before = alike[node.op]++});
+                               .before = alike[node.op]++,
+                               .costs = options_.costs});
         const uint32_t twin = in_layers[{node.layer, node.op}]++;
         suffixes_.push_back(twin ? fmt::format(" {}", twin + 1) : "");
     }
@@ -118,7 +119,8 @@ Status EntryPlanner::choose_algorithms() {
         auto choice = choose(situations_[i], options_.convolution);
         if (!choice) return in_layer(node, choice.status());
         choices_[i] = *choice;
-        reports_.push_back({node.layer, node.op->name, *choice});
+        const uint64_t elements = uint64_t{rows_of(node.output)} * graph_.type(node.output).width();
+        reports_.push_back({node.layer, node.op->name, *choice, elements});
     }
     return Status::ok();
 }

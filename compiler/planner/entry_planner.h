@@ -6,6 +6,7 @@
 #include "compiler/passes/fuse_regions.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/planner/choose.h"
+#include "compiler/planner/convolution/costs.h"
 #include "compiler/planner/entry_plan.h"
 #include "compiler/planner/state_record.h"
 #include "compiler/planner/storage.h"
@@ -16,6 +17,7 @@ namespace longwave::compiler {
 struct AlgorithmReport {
     std::string layer, op;
     Choice choice;
+    uint64_t elements = 0; // valid output elements of a firing
 };
 
 // What the buffer of a value must hold, for every reader in one entry.
@@ -49,6 +51,7 @@ public:
         uint32_t block = 0;      // input ticks
         bool shared = false;     // a stream entry beside others
         std::string convolution; // algorithm to force, or empty
+        const costs::Tables *costs = &costs::shipped();
     };
     EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
 

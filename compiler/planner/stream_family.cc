@@ -54,7 +54,8 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryP
 } // namespace
 
 Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
-                                    const std::string &convolution, Storage &storage) {
+                                    const std::string &convolution, Storage &storage,
+                                    const costs::Tables &costs) {
     StreamFamily family;
     std::vector<EntryPlanner> planners;
     planners.reserve(blocks.size());
@@ -62,7 +63,8 @@ Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<ui
         const EntryPlanner::Options options{.kind = EntryPlan::Kind::stream,
                                             .block = block,
                                             .shared = blocks.size() > 1,
-                                            .convolution = convolution};
+                                            .convolution = convolution,
+                                            .costs = &costs};
         planners.emplace_back(graph, options, storage, family.record);
         LW_TRY(planners.back().survey());
     }

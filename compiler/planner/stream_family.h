@@ -12,8 +12,10 @@ struct StreamFamily {
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 
-// `graph` from make_streaming, `blocks` checked by check_blocks. Fails as EntryPlanner does.
+// `graph` from make_streaming, `blocks` checked by check_blocks, `costs` alive while this runs. Fails as
+// EntryPlanner does.
 Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
-                                    const std::string &convolution, Storage &storage);
+                                    const std::string &convolution, Storage &storage,
+                                    const costs::Tables &costs = costs::shipped());
 
 } // namespace longwave::compiler

@@ -1,10 +1,10 @@
 // Where a benchmark runs.
 #pragma once
-#include <string>
+#include "tools/kernels/machine.h"
 
 namespace longwave::bench {
 
-void pin_to_this_processor(); // the calling thread
-std::string cpu_name();       // "unknown" where the system does not tell
+using kernels::cpu_name;
+using kernels::pin_to_this_processor;
 
 } // namespace longwave::bench

@@ -5,11 +5,11 @@
 #include "tools/cli/model.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
+#include "tools/kernels/machine.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fcntl.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -23,21 +23,18 @@ namespace {
 
 struct BenchFlags {
     ModelFlags model;
-    double seconds = 10;
+    std::optional<float> given_seconds;
     unsigned repeats = 20, threads = 1;
-    bool json = false;
+    bool json = false, planner = false;
+    double seconds() const { return given_seconds.value_or(10); }
 };
 
 ordered_json machine() {
-    std::ifstream cpuinfo("/proc/cpuinfo");
-    std::string cpu;
-    for (std::string line; std::getline(cpuinfo, line) && cpu.empty();)
-        if (line.rfind("model name", 0) == 0) cpu = line.substr(line.find(':') + 2);
     utsname name = {};
     uname(&name);
     double load[1] = {0};
     if (getloadavg(load, 1) < 1) load[0] = 0;
-    return {{"cpu", cpu},
+    return {{"cpu", kernels::cpu_name()},
             {"processors", std::thread::hardware_concurrency()},
             {"system", std::string(name.sysname) + " " + name.release},
             {"load", load[0]}};
@@ -45,7 +42,9 @@ ordered_json machine() {
 
 double quantile(std::vector<double> sorted, double q) {
     std::sort(sorted.begin(), sorted.end());
-    return sorted.empty() ? 0 : sorted[static_cast<size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
+    return sorted.empty()
+               ? 0
+               : sorted[static_cast<size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
 const uint8_t *tick(const Model &model, const Sequence &in, size_t at) {
@@ -90,7 +89,7 @@ Expected<double> open_to_first_output(const BenchFlags &flags, const Sequence &i
 
 size_t ticks_of(const BenchFlags &flags, const Model &model, size_t block) {
     const double rate = model.inputs[0].sample_rate;
-    return std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds * rate) : 20000) /
+    return std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds() * rate) : 20000) /
            block * block;
 }
 
@@ -197,7 +196,21 @@ void print(const ordered_json &json) {
     }
 }
 
+// Steps are watched through the runtime's inner seam, which the library people link does not export.
+Status bench_planner(const BenchFlags &flags) {
+    std::vector<std::string> arguments = {flags.model.path};
+    if (!flags.model.variant.empty()) arguments.insert(arguments.end(), {"--variant", flags.model.variant});
+    if (flags.given_seconds)
+        arguments.insert(arguments.end(), {"--seconds", std::to_string(*flags.given_seconds)});
+    if (flags.json) arguments.emplace_back("--json");
+    std::vector<char *> argv;
+    for (std::string &argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    return bench_program("planner", argv.data());
+}
+
 Status bench(const BenchFlags &flags) {
+    if (flags.planner) return bench_planner(flags);
     LW_ASSIGN(const Model model, Model::open(flags.model));
     ordered_json json = {{"model", model.info.name},
                          {"version", lw_version()},
@@ -222,28 +235,33 @@ Status bench(const BenchFlags &flags) {
 
 Command add_bench(CommandLine &program) {
     auto flags = std::make_shared<BenchFlags>();
-    CommandLine *app = program.add_subcommand(
-        "bench",
-        "Speed and memory of an artifact; `bench conv`, `bench stream` and `bench linear` for kernels alone");
+    CommandLine *app =
+        program.add_subcommand("bench", "Speed and memory of an artifact; `bench conv`, `stream` and "
+                                        "`linear` for kernels alone, `bench model` "
+                                        "and `block` beside PyTorch");
     flags->model.add(*app);
-    app->add_option("--seconds", flags->seconds, "Audio to stream")
-        ->check(range(0.1, 36000.0))
-        ->capture_default_str();
+    app->add_option("--seconds", flags->given_seconds,
+                    "Audio to stream (default: 10); with --planner the time for each entry (default: 2)")
+        ->check(range(0.1, 36000.0));
     app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")
         ->check(range(1, 10000))
         ->capture_default_str();
     app->add_option("--threads", flags->threads, "Whole runs with so many threads as well")
         ->check(range(1, 255));
+    app->add_flag("--planner", flags->planner,
+                  "Each layer instead: what the planner predicted beside what it takes, one pinned thread");
     app->add_flag("--json", flags->json, "One JSON object");
     app->footer(
         "longwave bench conv: our long convolutions of whole sequences against FFTW's. longwave bench "
         "stream: streams of them against zita-convolver and FFTW. longwave bench linear: our products "
-        "against a BLAS. All flags in --help of each.");
+        "against a BLAS. longwave bench model: known models beside PyTorch, and longwave bench block one "
+        "layer "
+        "of them in batches (LONGWAVE_PYTHON: an interpreter that has it). All flags in --help of each.");
     return {app, [flags] { return bench(*flags); }};
 }
 
 bool is_bench_program(const std::string &name) {
-    return name == "conv" || name == "stream" || name == "linear";
+    return name == "conv" || name == "stream" || name == "linear" || name == "model" || name == "block";
 }
 
 // They use the kernel compiler and their peers, of which FFTW and zita-convolver are GPL: programs of their

@@ -18,7 +18,8 @@ Command add_run(CommandLine &program);
 Command add_listen(CommandLine &program);
 Command add_eval(CommandLine &program);
 Command add_bench(CommandLine &program);
-// `longwave bench conv ...`, `stream` or `linear`: becomes that program; returns only when it cannot be
+Command add_tune(CommandLine &program);
+// `longwave bench conv ...`, `stream`, `linear`, `model` or `block`: becomes that program; returns only when it cannot be
 // started. Its flags are its own.
 bool is_bench_program(const std::string &name);
 Status bench_program(const std::string &name, char **arguments);

@@ -1,6 +1,7 @@
 // longwave compile: a model package becomes one file, and the stream of it is proved equal to the whole
 // before that file is written.
 #include "compiler/compile.h"
+#include "formats/package/file_bytes.h"
 #include "formats/package/package.h"
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
@@ -24,11 +25,12 @@ namespace longwave::cli {
 namespace {
 
 struct CompileFlags {
-    std::string package, output, targets, convolution, dump_after, cache, kgen, sign;
+    std::string package, output, targets, convolution, tuning, dump_after, cache, kgen, sign;
     std::vector<uint32_t> blocks;
     uint32_t length = 0;
     unsigned jobs = 0, walks = 20;
-    bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false;
+    bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false,
+         quiet = false;
 };
 
 Expected<compiler::Options> options_of(const CompileFlags &flags) {
@@ -49,6 +51,12 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     options.jobs = flags.jobs;
     options.cache = flags.cache;
     options.convolution = flags.convolution;
+    if (!flags.tuning.empty()) {
+        LW_ASSIGN(const auto bytes, package::read_file(flags.tuning, 16 << 20));
+        options.tuning.assign(bytes.begin(), bytes.end());
+        options.tuning_name = flags.tuning;
+        if (bytes.empty()) return Status::input(flags.tuning + ": no tuning file: it is empty");
+    }
     options.dump_after = flags.dump_after;
     options.timings = flags.timings;
     options.dump = &std::cerr; // logs; stdout is for the report
@@ -135,11 +143,13 @@ Status write(const std::string &path, const std::vector<uint8_t> &bytes) {
 }
 
 // Compiled bytes and their report. A signal on the way leaves nothing behind.
-Expected<compiler::Compiled> compile_package(package::Package package, compiler::Options options) {
+Expected<compiler::Compiled> compile_package(package::Package package, compiler::Options options,
+                                             bool quiet) {
     Progress progress;
-    options.progress = [&](size_t done, size_t total, const std::string &what) {
-        progress.show(done, total, what);
-    };
+    if (!quiet)
+        options.progress = [&](size_t done, size_t total, const std::string &what) {
+            progress.show(done, total, what);
+        };
     const Interruptible nothing_left_behind;
     return compiler::compile(std::move(package), options);
 }
@@ -147,9 +157,9 @@ Expected<compiler::Compiled> compile_package(package::Package package, compiler:
 // Everything that the command reads: none of it may be the output.
 Status check_output_of(const CompileFlags &flags, const std::string &path) {
     if (path == "-") return {};
-    return check_output(
-        "-o", path,
-        {flags.package + "/model.json", flags.package + "/weights.safetensors", flags.sign, flags.kgen});
+    return check_output("-o", path,
+                        {flags.package + "/model.json", flags.package + "/weights.safetensors", flags.sign,
+                         flags.kgen, flags.tuning});
 }
 
 std::string wrote(const std::string &path, size_t bytes, double seconds, const ordered_json &build) {
@@ -165,7 +175,8 @@ Status compile(const CompileFlags &flags) {
     LW_ASSIGN(package::Package package, package::read(flags.package));
     const std::string path = flags.output.empty() ? package.name + ".lw" : flags.output;
     LW_TRY(check_output_of(flags, path));
-    LW_ASSIGN(compiler::Compiled compiled, compile_package(std::move(package), std::move(options)));
+    LW_ASSIGN(compiler::Compiled compiled,
+              compile_package(std::move(package), std::move(options), flags.quiet));
     ordered_json report = ordered_json::parse(compiled.report, nullptr, false);
     if (report.is_discarded()) return Status::internal("the compile report is no JSON");
     const ordered_json build = report.value("build", ordered_json::object());
@@ -235,11 +246,15 @@ Command add_compile(CommandLine &program) {
     app->add_option("--convolution", flags->convolution,
                     "Force one algorithm where an op has several, by its name in the report (default: the "
                     "planner chooses)");
+    app->add_option("--tuning", flags->tuning,
+                    "Tables that `longwave tune` measured, instead of the shipped ones");
     app->add_option(
         "--sign", flags->sign,
         "File with a secret key, 64 hexadecimal digits (openssl rand -hex 32): sign the artifact (Ed25519)");
     app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass to stderr");
     app->add_flag("--timings", flags->timings, "Print the time of every step to stderr");
+    app->add_flag("--quiet", flags->quiet,
+                  "No progress line (there is none anyway where stderr is no terminal)");
     app->add_flag("--json", flags->json, "The report and the proof as one JSON object");
     app->add_flag("--no-proof", flags->no_proof,
                   "Skip running the artifact (golden vectors, stream = whole)");

@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
                    "stdout, logs to stderr.");
     const Command commands[] = {add_compile(program), add_inspect(program), add_verify(program),
                                 add_run(program),     add_listen(program),  add_eval(program),
-                                add_bench(program)};
+                                add_bench(program),   add_tune(program)};
     if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
         const Status status = bench_program(argv[2], argv + 3);
         std::fprintf(stderr, "error: %s\n", status.message().c_str());

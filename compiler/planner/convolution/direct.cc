@@ -9,7 +9,7 @@ Estimate estimate(const Situation &situation) {
     if (situation.node.integer("two_sided"))
         return {.refused = "it is one-sided, and the convolution has two sides"};
     const uint32_t taps = Shape(situation).taps;
-    Estimate estimate{.cost = idle_lanes(situation) * costs::direct(situation.rows, taps)};
+    Estimate estimate{.cost = idle_lanes(situation) * situation.costs->direct(situation.rows, taps)};
     estimate.figures.put("taps", taps);
     return estimate;
 }

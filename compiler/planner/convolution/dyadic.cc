@@ -50,7 +50,8 @@ double cost_of(const Situation &situation, const DyadicPlan &plan, int rows) {
                  steps = static_cast<double>(plan.products()) +
                          static_cast<double>(plan.additions()) / shape.copies,
                  numbers = static_cast<double>(plan.slots + plan.products() * shape.copies) * filled;
-    const double cost = costs::dyadic(rows, steps, sizeof(float) * numbers * situation.alike, lanes == 1);
+    const double cost =
+        situation.costs->dyadic(rows, steps, sizeof(float) * numbers * situation.alike, lanes == 1);
     return cost * filled / channels;
 }
 

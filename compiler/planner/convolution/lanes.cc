@@ -159,7 +159,7 @@ std::vector<Job> lane_jobs(KernelCall &call, const Shape &s, const Partitions &p
              lane_places(call, s, p, "large "),
              call.memory("large work", Elem::f32, {2, 2, p.length}),
              static_cast<uint32_t>(schedules::right_angle_radices(p.length).size()),
-             costs::lanes_level(p.length) * p.length,
+             call.situation.costs->lanes_level(p.length) * p.length,
              product_cost(call.situation, s.taps) * p.length};
     Place half = rows.all;
     half.slots = 2;

@@ -8,7 +8,8 @@ namespace {
 
 Estimate estimate(const Situation &situation) {
     const uint32_t length = schedules::right_angle_length(situation.rows);
-    Estimate estimate{.cost = idle_lanes(situation) * costs::transforms(length) * length / situation.rows};
+    Estimate estimate{.cost = idle_lanes(situation) * situation.costs->transforms(length) * length /
+                              situation.rows};
     estimate.figures.put("taps", Shape(situation).taps);
     estimate.figures.put("length", length);
     return estimate;

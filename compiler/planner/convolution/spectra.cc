@@ -24,21 +24,21 @@ bool lanes_over_positions(const Situation &situation) {
 
 double idle_lanes(const Situation &situation) {
     const Shape s(situation);
-    return s.channels == 1 ? costs::one_channel() : double(s.padded) / s.channels;
+    return s.channels == 1 ? situation.costs->one_channel() : double(s.padded) / s.channels;
 }
 
 double transform_cost(const Situation &situation, uint32_t length) {
-    if (!lanes_over_positions(situation)) return idle_lanes(situation) * costs::transforms(length);
+    if (!lanes_over_positions(situation)) return idle_lanes(situation) * situation.costs->transforms(length);
     return 2 * static_cast<double>(schedules::right_angle_radices(length).size()) *
-           costs::lanes_level(length);
+           situation.costs->lanes_level(length);
 }
 
 double product_cost(const Situation &situation, double taps) {
     const double complex_bytes = 2 * sizeof(float);
     const double spectra = 1.0 + static_cast<double>(situation.node.integer("channels"));
     const double bytes = complex_bytes * taps * situation.type(1).dims[1] * spectra * situation.alike;
-    return lanes_over_positions(situation) ? costs::lanes_partition(bytes)
-                                           : idle_lanes(situation) * costs::partition(bytes);
+    return lanes_over_positions(situation) ? situation.costs->lanes_partition(bytes)
+                                           : idle_lanes(situation) * situation.costs->partition(bytes);
 }
 
 Place twiddles(KernelCall &call, uint32_t length) {

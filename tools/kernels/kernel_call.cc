@@ -1,4 +1,4 @@
-#include "tests/schedules/kernel_call.h"
+#include "tools/kernels/kernel_call.h"
 #include "compiler/emit/code_image.h"
 #include "formats/artifact/features.h"
 #include <HalideRuntime.h>
@@ -8,7 +8,7 @@
 #include <random>
 #include <sys/mman.h>
 
-namespace longwave::test {
+namespace longwave::kernels {
 
 namespace {
 
@@ -138,7 +138,8 @@ int Kernel::call(uint64_t *scratch_left) {
 }
 
 Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs,
-                                           const targets::Target &target, const std::string &kgen) {
+                                           const targets::Target &target, const std::string &kgen,
+                                           const LoadOptions &load) {
     std::vector<compiler::KernelRequest> requests;
     std::vector<std::string> symbols;
     for (const std::string &spec : specs) {
@@ -147,6 +148,8 @@ Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs
     }
     compiler::KernelCacheOptions options;
     options.kgen = kgen;
+    options.structures = load.structures;
+    options.folder = load.cache;
     LW_ASSIGN(auto compiled, compiler::compile_kernels(requests, options));
     std::vector<const std::vector<uint8_t> *> objects;
     for (const auto &kernel : compiled) objects.push_back(&kernel.object);
@@ -180,4 +183,4 @@ std::string find_kgen() {
     return (folder / "longwave-kgen").string();
 }
 
-} // namespace longwave::test
+} // namespace longwave::kernels

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Models beside PyTorch: kws12, the keyword model, a whole second and a block of 20 ms; sc10, SGConv at the size published for SC10, a whole second.
+
+    longwave bench model [MODEL…] --against pytorch [--threads N] [--json]
+
+PyTorch is made as fast as eager mode goes: inference mode, spectra of the long kernels computed once, real transforms of a length that factors well, and
+the number of threads with which it is fastest. Times are medians in turns; p99 is of all calls. PyTorch has no streaming form of the model: for a block
+it computes a sequence of that length without any past, which is less work than a block of a stream. `difference` is that of the outputs, of the peak.
+"""
+import pathlib
+import statistics
+import tempfile
+
+import numpy as np
+import torch
+from side_by_side import ROOT, Longwave, arguments, best_threads, cache_spectra, environment, p99, tell, times_ms
+
+import sc10_package
+from longwave.kws.labels import CLASSES
+from longwave.kws.losses import READ
+from longwave.kws.model import KwsConfig, KwsNet
+from longwave.layers.backbone import SgconvBackbone
+from safetensors.torch import load_file
+
+RATE, BLOCK = 16000, 320
+
+
+class Sc10(torch.nn.Module):
+    """The graph of sc10_package.py."""
+
+    def __init__(self, weights):
+        super().__init__()
+        self.encoder = torch.nn.Sequential(torch.nn.Linear(1, 128))
+        self.model = SgconvBackbone(128, 6, kernel_dim=32, l_max=RATE, mode="cat_randn", postact=None)
+        self.decoder = torch.nn.Linear(128, 10)
+        for key in ("weight", "bias"):
+            weights[f"decoder.{key}"] = weights.pop(f"decoder.0.output_transform.{key}")
+        self.load_state_dict(weights, strict=False)
+
+    def forward(self, samples):
+        return self.decoder(self.model(self.encoder(samples[..., None])).mean(1))
+
+
+def keyword_net():
+    net = KwsNet(KwsConfig()).eval()
+    net.load_state_dict(load_file(ROOT / "examples/kws/model/weights.safetensors"), strict=False)
+    return net
+
+
+def kws12(scratch, frames):
+    """(package folder, forward, forward -> the engine's last row of its first output); `frames`: rows that the long kernels see."""
+    net = keyword_net()
+    cache_spectra(net, frames)
+    return ROOT / "examples/kws/model", net.from_samples, lambda y: y.reshape(-1, y.shape[-1])[-READ:, : len(CLASSES)].mean(0)
+
+
+def sc10(scratch, frames):
+    folder = scratch / "sc10"
+    sc10_package.write(folder, *sc10_package.package(6, 128, RATE))
+    net = Sc10(load_file(folder / "weights.safetensors")).eval()
+    cache_spectra(net, RATE)
+    return folder, net, lambda y: y[0]
+
+
+MODELS = {"kws12": kws12, "sc10": sc10}
+
+
+def samples_of(ticks):
+    return torch.randn(1, ticks, generator=torch.Generator().manual_seed(1)) * 0.1
+
+
+def whole_second(name, longwave, options, scratch):
+    package, forward, last_row = MODELS[name](scratch, RATE // 320)
+    artifact, samples = scratch / f"{name}.lw", samples_of(RATE)
+    longwave("compile", package, "-o", artifact, "--target", "host", "--length", RATE, "--no-stream", "--quiet")
+    np.save(scratch / "samples.npy", samples[0].numpy())
+    wanted = last_row(forward(samples)).numpy()
+    found = longwave.first_output(artifact, scratch / "samples.npy", "audio").reshape(-1)[-wanted.size:]
+    threads = best_threads(lambda: forward(samples))
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        ours.append(longwave.run_ms(artifact, options.threads, 50))
+        theirs.append(times_ms(lambda: forward(samples)))
+    return {"what": "model", "model": name, "piece": "whole second", "threads": options.threads, "ours_ms": statistics.median(ours),
+            "peer": "torch", "peer_threads": threads, "peer_ms": statistics.median(map(statistics.median, theirs)), "peer_p99_ms": p99(sum(theirs, [])),
+            "ratio": statistics.median(o / statistics.median(t) for o, t in zip(ours, theirs)),
+            "difference": float(np.abs(wanted - found).max() / np.abs(wanted).max())}
+
+
+def one_block(name, longwave, options, scratch):
+    package, forward, _ = MODELS[name](scratch, 1)
+    artifact, samples = scratch / f"{name}-stream.lw", samples_of(BLOCK)
+    longwave("compile", package, "-o", artifact, "--target", "host", "--stream", "--blocks", BLOCK, "--no-whole", "--quiet")
+    threads = best_threads(lambda: forward(samples))
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        ours.append(longwave.bench(artifact)["stream"]["block_us"])
+        theirs.append(times_ms(lambda: forward(samples)))
+    return {"what": "model", "model": name, "piece": "block of 20 ms", "threads": 1, "ours_ms": statistics.median(o["median"] for o in ours) / 1e3,
+            "ours_p99_ms": statistics.median(o["p99"] for o in ours) / 1e3, "peer": "torch, no past", "peer_threads": threads,
+            "peer_ms": statistics.median(map(statistics.median, theirs)), "peer_p99_ms": p99(sum(theirs, [])),
+            "ratio": statistics.median(o["median"] / 1e3 / statistics.median(t) for o, t in zip(ours, theirs))}
+
+
+def main():
+    parser = arguments(__doc__, "model")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="kws12, sc10 (default: kws12)")
+    parser.add_argument("--threads", type=int, default=1, help="of our whole runs (default: 1)")
+    options = parser.parse_args()
+    for name in options.models:
+        if name not in MODELS:
+            parser.error(f"MODEL: expected {' or '.join(MODELS)}, found {name}")
+    longwave = Longwave(options.longwave)
+    with tempfile.TemporaryDirectory() as folder, torch.inference_mode():
+        scratch = pathlib.Path(folder)
+        tell(environment(longwave), options.json)
+        for name in options.models or ["kws12"]:
+            tell(whole_second(name, longwave, options, scratch), options.json)
+            if name == "kws12":
+                tell(one_block(name, longwave, options, scratch), options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+// Where something is measured.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace longwave::kernels {
+
+void pin_to_this_processor(); // the calling thread
+std::string cpu_name();       // "unknown" where the system does not tell
+// "GenuineIntel family 6 model 207": the same on every machine with such a processor, whatever its name.
+std::string processor();
+double lower_quartile(std::vector<double> times); // below what interruptions add
+double median(std::vector<double> values);
+
+} // namespace longwave::kernels
