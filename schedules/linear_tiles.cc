@@ -72,8 +72,8 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, WeightFo
     const int of_panel = vectors_of_panel * static_cast<int>(panels.halves),
               count = static_cast<int>(panels.count()),
               in = static_cast<int>(panels.words() * panels.of_word());
-    // Few rows wait for the memory: it delivers float32 fastest in one piece, words that take longer to use in
-    // several.
+    // Few rows wait for the memory: it delivers float32 fastest in one piece, words that take longer to use
+    // in several.
     const int most_panels = bytes <= beyond_caches(target) || rows > 4 ? count
                             : format == WeightFormat::float32          ? 1
                                                                        : 4;

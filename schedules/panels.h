@@ -29,8 +29,8 @@ struct Panels {
     uint64_t size() const {
         return (uint64_t{count()} * halves - 1) * stride() + uint64_t{words()} * width();
     }
-    // A word holds consecutive inputs. Where a panel is one output, whose lanes run along the inputs, it holds
-    // inputs that are a whole row of words apart, so that neighbouring words have neighbouring inputs.
+    // A word holds consecutive inputs. Where a panel is one output, whose lanes run along the inputs, it
+    // holds inputs that are a whole row of words apart, so that neighbouring words have neighbouring inputs.
     uint32_t word(uint32_t i) const { return width() == 1 ? i % words() : i / of_word(); }
     uint32_t place(uint32_t i) const { return width() == 1 ? i / words() : i % of_word(); }
     // The word of an input.
