@@ -81,8 +81,8 @@ void put(Kernel &kernel, const Stored &p, const Matrix &matrix) {
     std::memcpy(kernel["scale"].data(), packed.scales.data(), packed.scales.size() * sizeof(float));
 }
 
-// Few sums: one may cancel. Long sums of few rows, or of inputs that do not divide into chunks, go from end to
-// end in one.
+// Few sums: one may cancel. Long sums of few rows, or of inputs that do not divide into chunks, go from end
+// to end in one.
 double slack(const Stored &p) {
     if (p.out * p.rows < 8 || p.out == 1) return 4;
     return p.in > 512 ? 2 : 1;
