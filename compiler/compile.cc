@@ -16,6 +16,7 @@
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/plan_memory.h"
+#include "compiler/passes/store_weights.h"
 #include "compiler/planner/stream_family.h"
 #include "compiler/tuning.h"
 #include "formats/artifact/features.h"
@@ -65,7 +66,7 @@ public:
         if (options_.dump_after.empty() || known_) return Status::ok();
         return Status::usage(fmt::format("--dump-after {}: expected lower, fold_constants, "
                                          "materialise_kernels, merge_branches, fold_norms, "
-                                         "pack_outputs, make_streaming or plan_memory",
+                                         "store_weights, pack_outputs, make_streaming or plan_memory",
                                          options_.dump_after));
     }
 
@@ -103,13 +104,20 @@ Expected<std::vector<targets::Target>> find_targets(const std::vector<std::strin
     return found;
 }
 
+Expected<schedules::WeightFormat> find_weights(const std::string &name) {
+    const auto format = schedules::find_weight_format(name);
+    if (!format)
+        return Status::usage(
+            fmt::format("unknown weights \"{}\": expected {}", name, schedules::weight_format_names));
+    return *format;
+}
+
 // Exact rewrites of the lowered graph, each verified.
 Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
     LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
     LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
     LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
-    LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
-    return passes.run("pack_outputs", [&] { return pack_outputs(graph); });
+    return passes.run("fold_norms", [&] { return fold_norms(graph); });
 }
 
 // Every entry of the artifact: prepare fills up while the others ask it for taps and spectra.
@@ -166,6 +174,21 @@ Expected<Plans> plan_entries(Passes &passes, const ir::Graph &graph, const ir::G
     return plans;
 }
 
+// Golden vectors of all entries. Where weights were rounded, `exact` is the graph with those of the package:
+// how far each output is from it comes back.
+Expected<std::vector<double>> add_vectors(GoldenVectors &golden, const Plans &plans, const ir::Graph &exact,
+                                          bool rounded, bool whole) {
+    std::vector<double> changes;
+    for (size_t i = 0; i < plans.entries.size(); i++) {
+        if (!plans.graphs[i]) continue;
+        LW_TRY(golden.add(*plans.graphs[i], plans.entries[i], static_cast<uint16_t>(i)));
+        if (!rounded || !changes.empty()) continue;
+        LW_ASSIGN(const ir::Graph same, whole ? exact : make_streaming(exact));
+        LW_ASSIGN(changes, golden.changes_from(same));
+    }
+    return changes;
+}
+
 } // namespace
 
 Expected<Compiled> compile(package::Package package, const Options &options) {
@@ -173,12 +196,17 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     LW_TRY(check_algorithm_name(options.convolution));
     LW_ASSIGN(auto targets, find_targets(options.targets));
     LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets));
+    LW_ASSIGN(const auto format, find_weights(options.weights));
     Passes passes(options);
 
     LW_ASSIGN(auto graph, passes.run("lower", [&] { return lower(package); }));
     const uint32_t capacity = run_capacity(graph, options);
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold what they need
-    LW_ASSIGN(graph, rewritten(passes, std::move(graph)));
+    LW_ASSIGN(ir::Graph exact, rewritten(passes, std::move(graph)));
+    std::vector<StoredWeights> stored;
+    LW_ASSIGN(graph, passes.run("store_weights", [&] { return store_weights(exact, format, stored); }));
+    if (stored.empty()) exact = {};
+    LW_ASSIGN(graph, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
 
     // ---- the stream of it, when there is one ----
     std::string no_stream;
@@ -208,16 +236,15 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
         return compile_code(specs, entries, targets, tuning, options);
     }));
     GoldenVectors golden(ir::workers_for(options.jobs));
-    for (size_t i = 0; i < entries.size(); i++)
-        if (plans.graphs[i])
-            LW_TRY(passes.timed("golden_vectors", [&] {
-                return golden.add(*plans.graphs[i], entries[i], static_cast<uint16_t>(i));
-            }));
+    LW_ASSIGN(const auto changes, passes.timed("golden_vectors", [&] {
+        return add_vectors(golden, plans, exact, !stored.empty(), options.whole);
+    }));
+    exact = {};
 
     // ---- bytes ----
     auto report =
         make_report({package, graph, entries, plans.algorithms, plans.storage, plans.record, code.signatures,
-                     specs, code.targets, golden.precision(), specs.size(), no_stream});
+                     specs, code.targets, golden.precision(), specs.size(), no_stream, stored, changes});
     if (!tuning.made.empty()) report["tuning"] = tuning.made;
     const auto certificates = make_certificates(graph).dump();
     const auto identity = identity_of(graph);

@@ -28,6 +28,7 @@ struct Options {
     std::string kgen;    // path of longwave-kgen
     std::string cache;   // kernel cache folder; empty: the user's cache folder
     unsigned jobs = 0;   // processes and threads at a time; 0: number of processors
+    std::string weights = "float32"; // of products: float32, bf16 or int8 (schedules/weight_formats.h)
     // force one algorithm by name where its op has several; empty: the planner chooses
     std::string convolution;
     std::string tuning, tuning_name; // text and name of a tuning file (tuning.h); empty: the shipped tables

@@ -1,4 +1,5 @@
-// linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates.
+// linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates. Weights
+// that are stored in fewer bytes than a float32 are widened in registers, or once for many rows.
 #include "schedules/elementary.h"
 #include "schedules/linear_tiles.h"
 #include "schedules/panels.h"
@@ -14,34 +15,60 @@ struct Product {
     int in, out, rows, in_row, halves;
     bool has_bias;
     Panels panels;
-    ImageParam x, w, bias;
+    ImageParam x, w, scale, bias;
 
     int width() const { return static_cast<int>(pad(out)); }
-    Expr start(const Expr &o, const Expr &half) const {
-        return has_bias ? Expr(bias(o + half * width())) : Expr(0.0f);
+    int of_word() const { return static_cast<int>(panels.of_word()); }
+    // Inputs that have a weight: whole words of them.
+    int inputs() const { return static_cast<int>(panels.words()) * of_word(); }
+    // Those behind the last have weights of zero: it stands for them.
+    Expr input(const Expr &i, const Expr &row) const { return x(inputs() == in ? i : min(i, in - 1), row); }
+
+    // The weight at a place of a word. int8 is left in the upper bits, 2^24 times what it stands for: a mask
+    // takes no longer than the shift that would bring it down with its sign.
+    Expr weight(const Expr &o, const Expr &word, const Expr &place, const Expr &panel) const {
+        if (panels.format == WeightFormat::float32) return w(o, word, panel);
+        const int bits = 32 / of_word();
+        const Expr top = reinterpret<uint32_t>(w(o, word, panel)) << cast<uint32_t>(32 - bits - bits * place),
+                   alone = top & cast<uint32_t>(Expr(bits == 16 ? 0xffff0000u : 0xff000000u));
+        return bits == 16 ? reinterpret<float>(alone) : cast<float>(reinterpret<int32_t>(alone));
     }
+    // What sums begin with, and what becomes of them.
+    Expr start(const Expr &o, const Expr &half) const {
+        return has_bias && !scaled() ? Expr(bias(o + half * width())) : Expr(0.0f);
+    }
+    Expr finished(const Expr &sum, const Expr &o, const Expr &half) const {
+        if (!scaled()) return sum;
+        const Expr at = o + half * width(), value = sum * 0x1p-24f * scale(at);
+        return has_bias ? value + bias(at) : value;
+    }
+
+private:
+    bool scaled() const { return panels.format == WeightFormat::int8; }
 };
 
 // One output: the lanes run along the input instead.
 void build_single(KernelBuilder &k, const Product &p, const Shape &y_shape) {
-    const int vec = dividing_vector(p.in, k.target.vector_lanes), tile = std::min(p.rows, 4);
+    const int words = p.inputs() / p.of_word(), vec = dividing_vector(words, k.target.vector_lanes),
+              tile = std::min(p.rows, 4);
 
     // THE ALGORITHM
     Var o("o"), r("r"), h("h"), q("q");
-    RDom i(0, p.in / vec, "i"), part(0, vec, "part");
+    RDom i({{0, p.of_word()}, {0, words / vec}}, "i"), part(0, vec, "part");
     Func sum("sum"), total("total"), y("y");
     sum(q, h, r) = 0.0f;
-    sum(q, h, r) += p.w(0, i * vec + q, h) * p.x(i * vec + q, r);
+    const Expr word = i.y * vec + q;
+    sum(q, h, r) += p.weight(0, word, i.x, h) * p.input(i.x * words + word, r);
     total(h, r) = p.start(0, h);
     total(h, r) += sum(part, h, r);
-    y(o, r) =
-        k.epilogue(p.halves == 2 ? total(0, r) * sigmoid(total(1, r)) : total(0, r), {o, r}, y_shape, 1);
+    const auto result = [&](int half) { return p.finished(total(half, r), 0, half); };
+    y(o, r) = k.epilogue(p.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), {o, r}, y_shape, 1);
 
     // THE SCHEDULE
     Var ro("ro"), ri("ri");
     y.split(r, ro, ri, tile, TailStrategy::ShiftInwards).reorder(o, ri, ro).unroll(ri);
     sum.compute_at(y, ro).vectorize(q).unroll(h).unroll(r);
-    sum.update().reorder(q, h, r, i).vectorize(q).unroll(h).unroll(r);
+    sum.update().reorder(q, h, r, i.x, i.y).vectorize(q).unroll(h).unroll(r).unroll(i.x);
     total.compute_at(y, ro).unroll(h).unroll(r);
     total.update().unroll(part).unroll(h).unroll(r);
     k.output(y, y_shape);
@@ -66,9 +93,11 @@ public:
          const LinearTiles::Group &group, int number)
         : p_(product), tiles_(tiles), group_(group), id_(std::to_string(number)), number_(number),
           slice_(width_ / tiles.slices), tiles_count_(group.count * tiles.slices),
-          vec_(std::min(k.target.vector_lanes, width_)), length_(p_.in / tiles.chunks / tiles.parts),
-          unrolled_(divisor_at_most(length_, tiles.unrolled)), fetches_(tiles.fetch && group.count > 1),
-          n_(0, length_, "n" + id_), sum_("sum" + id_), total_("total" + id_), fetch_("fetch" + id_) {}
+          vec_(std::min(k.target.vector_lanes, width_)), length_(p_.inputs() / tiles.chunks / tiles.parts),
+          unrolled_(tiles.granule *
+                    divisor_at_most(length_ / tiles.granule, std::max(1, tiles.unrolled / tiles.granule))),
+          fetches_(tiles.fetch && group.count > 1), n_(0, length_, "n" + id_), sum_("sum" + id_),
+          total_("total" + id_), fetch_("fetch" + id_), widened_("widened" + id_) {}
 
     void add_to(Func &y, const KernelBuilder::Epilogue &epilogue) {
         define_sums();
@@ -80,10 +109,10 @@ public:
                 {0, tiles_count_},
                 {0, tiles_.blocks}},
                "d" + id_);
-        const auto result = [&](int half) -> Expr {
-            return total_(d[0], d[1], half, d[2], d[3], d[4], d[5]);
-        };
         const std::vector<Expr> at = {panel(d[4], d[1]) * width_ + slice(d[4]) + d[0], row(d[5], d[3], d[2])};
+        const auto result = [&](int half) -> Expr {
+            return p_.finished(total_(d[0], d[1], half, d[2], d[3], d[4], d[5]), at[0], half);
+        };
         y(at) = epilogue(p_.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), at);
         schedule(y.update(number_), y, d);
     }
@@ -108,15 +137,20 @@ private:
 
     // Of one chunk of the inputs.
     void define_sums() {
-        const Expr input = (chunk * length_ + n_) * tiles_.parts + q;
+        const Expr of_chunk = n_ * tiles_.parts + q, first = chunk * (length_ * tiles_.parts);
+        const auto weight = [&](const Expr &of) {
+            return p_.weight(c + slice(g), of / p_.of_word(), of % p_.of_word(), panel(g, j) * p_.halves + h);
+        };
+        if (tiles_.widen) widened_(c, m, j, h, chunk, g, b) = weight(first + m);
+        const Expr w =
+            tiles_.widen ? Expr(widened_(c, of_chunk, j, h, chunk, g, b)) : weight(first + of_chunk);
         Expr none = 0;
         if (fetches_) {
             define_fetch();
             none = clamp(fetch_(n_ / unrolled_, t, chunk, g, b), 0, 1);
         }
         sum_(c, j, h, q, i, t, chunk, g, b) = 0.0f;
-        sum_(c, j, h, q, i, t, chunk, g, b) +=
-            p_.w(c + slice(g), input, panel(g, j) * p_.halves + h) * p_.x(input + none, row(b, t, i));
+        sum_(c, j, h, q, i, t, chunk, g, b) += w * p_.input(first + of_chunk + none, row(b, t, i));
     }
 
     // The weights that come next, chunk after chunk of a tile's panels, spread over the tiles of rows: each
@@ -124,7 +158,8 @@ private:
     void define_fetch() {
         const int segments = group_.panels * p_.halves, of_tile = ceil_div(segments, tiles_.tiles),
                   shares = std::max(1, tiles_.tiles / segments), steps = length_ / unrolled_;
-        const int bytes = p_.in / tiles_.chunks * width_ * 4, each = std::max(1, bytes / (shares * steps));
+        const int bytes = p_.inputs() / p_.of_word() / tiles_.chunks * width_ * 4,
+                  each = std::max(1, bytes / (shares * steps));
         const int panel_bytes = static_cast<int>(p_.panels.stride()) * 4;
         const Expr last = chunk == tiles_.chunks - 1;
         const Expr tile = select(last, (g + 1) % tiles_count_, g), next = select(last, 0, chunk + 1);
@@ -201,6 +236,25 @@ private:
             .unroll(q)
             .unroll(inner);
         if (fetches_) fetch_.compute_at(sum_, outer).store_in(MemoryType::Stack);
+        if (tiles_.widen) schedule_widened(y, d[4]);
+    }
+
+    // A chunk of a tile's panels as float32, for all rows of the block.
+    void schedule_widened(Func y, const RVar &tile) {
+        const int inputs = length_ * tiles_.parts;
+        if (tiles_.chunks == 1) widened_.compute_at(y, tile);
+        else widened_.compute_at(total_, added_.z);
+        widened_.bound_extent(c, slice_)
+            .bound_extent(m, inputs)
+            .bound_extent(j, group_.panels)
+            .bound_extent(h, p_.halves);
+        store(widened_, int64_t{4} * slice_ * inputs * group_.panels * p_.halves);
+        Var place("place");
+        widened_.split(m, m, place, p_.of_word())
+            .reorder(c, place, m, j, h)
+            .vectorize(c, vec_)
+            .unroll(c)
+            .unroll(place);
     }
 
     Func &bound(Func &f) {
@@ -218,11 +272,18 @@ private:
     const bool fetches_;
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of a
     // block of rows, g: tile of panels, b: block of rows.
-    Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, chunk{"chunk"}, g{"g"}, b{"b"}, step{"step"},
+    // m: input of a chunk.
+    Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, chunk{"chunk"}, g{"g"}, b{"b"}, m{"m"}, step{"step"},
         lanes_{"lanes"};
     RDom n_, added_;
-    Func sum_, total_, fetch_;
+    Func sum_, total_, fetch_, widened_;
 };
+
+WeightFormat format_of(Params &params) {
+    std::vector<std::string> names;
+    for (const WeightFormat format : weight_formats) names.push_back(name_of(format));
+    return *find_weight_format(params.choice_or("weights", name_of(WeightFormat::float32), names));
+}
 
 } // namespace
 
@@ -233,13 +294,18 @@ static void build_linear(KernelBuilder &k) {
     p.in_row = k.params.integer_or("in_row", p.in, p.in, 1 << 24);
     p.has_bias = k.params.flag_or("bias", false);
     p.halves = k.params.flag_or("glu", false) ? 2 : 1;
-    p.panels = {static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), static_cast<uint32_t>(p.halves)};
+    p.panels = {static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), static_cast<uint32_t>(p.halves),
+                format_of(k.params)};
+    const bool narrow = p.panels.format != WeightFormat::float32;
     const Shape y_shape = dense({p.width(), p.rows});
     const int of_panel = static_cast<int>(p.panels.width());
     p.x = k.input("x", {{static_cast<uint32_t>(p.in), 1}, {static_cast<uint32_t>(p.rows), p.in_row}});
-    p.w = k.weight("w", {{p.panels.width(), 1},
-                         {static_cast<uint32_t>(p.in), of_panel},
-                         {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}});
+    p.w = k.weight("w",
+                   {{p.panels.width(), 1},
+                    {p.panels.words(), of_panel},
+                    {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}},
+                   narrow ? Int(32) : Float(32));
+    if (p.panels.format == WeightFormat::int8) p.scale = k.weight("scale", dense({p.halves * p.width()}));
     if (p.has_bias) p.bias = k.weight("bias", dense({p.halves * p.width()}));
     if (p.out == 1) return build_single(k, p, y_shape);
 

@@ -6,22 +6,38 @@ namespace longwave::schedules {
 
 namespace {
 
-constexpr int64_t first_cache = 24 << 10, second_cache = 600 << 10; // bytes of weights that stay there
-constexpr int64_t beyond_caches = 1536 << 10;                       // bytes of weights that come from memory
-constexpr int64_t block_bytes = 768 << 10; // of the rows that pass by a group of panels
+// Bytes of weights that stay in the caches while rows pass by, or come from memory; and of the rows that pass
+// by a group of panels.
+int64_t stay_in_first(const targets::Target &target) { return target.first_cache * 3 / 4; }
+int64_t stay_in_second(const targets::Target &target) { return target.second_cache * 75 / 128; }
+int64_t beyond_caches(const targets::Target &target) { return target.second_cache * 3 / 2; }
+int64_t block_bytes(const targets::Target &target) { return target.second_cache * 3 / 4; }
 
 // A register tile of `rows` by `vectors`, each sum in `parts`.
-struct Shape {
+struct TileShape {
     int rows, vectors, parts;
     bool near; // its weights come from the first cache
+    WeightFormat format;
 };
 
+// Instructions that make a vector of float32 weights of a vector in a word.
+double widening(WeightFormat format) {
+    return format == WeightFormat::float32 ? 0 : format == WeightFormat::bf16 ? 1 : 2.75;
+}
+
+// From so many rows on it is cheaper to widen weights once for all of them than in every register tile.
+bool pays_to_widen(WeightFormat format, int rows) {
+    return format == WeightFormat::bf16 ? rows >= 100 : format == WeightFormat::int8 && rows >= 40;
+}
+
 // Cycles of a whole register tile, about.
-double cycles(const targets::Target &target, const Shape &s, int in) {
+double cycles(const targets::Target &target, const TileShape &s, int in) {
     const int sums = s.rows * s.vectors;
-    const double products = (target.fused_multiply_add ? 0.5 : 1.0) * sums;
-    const double loads = 0.5 * (s.rows + s.vectors), latency = 6.0 / s.parts;
-    const double walked = s.near ? 0 : 4.0 * target.vector_lanes * s.vectors / 36;
+    const double of_word = weights_of_word(s.format);
+    const double products =
+        (target.fused_multiply_add ? 0.5 : 1.0) * sums + 0.5 * widening(s.format) * s.vectors;
+    const double loads = 0.5 * (s.rows + s.vectors / of_word), latency = 6.0 / s.parts;
+    const double walked = s.near ? 0 : 4.0 * target.vector_lanes * s.vectors / (36 * of_word);
     const double each = std::max({products, loads, walked, latency}) + 0.04 * s.vectors;
     return in * each + 25 + 0.5 * sums * s.parts;
 }
@@ -41,24 +57,30 @@ std::vector<LinearTiles::Group> groups_of(int count, int panels) {
 }
 
 // Short sums are exact sums, and their weights stay in the second cache.
-int chunks_of(int in) {
-    const int longest = 512, shortest = 128;
+// `in` granules of so many inputs.
+int chunks_of(int in, int granule) {
+    const int longest = 512 / granule, shortest = 128 / granule;
     for (int chunks = ceil_div(in, longest); in / chunks >= shortest; chunks++)
         if (in % chunks == 0) return chunks;
     return 1;
 }
 
 // The register tile that costs least over the whole product.
-LinearTiles choose(const targets::Target &target, const Panels &panels, int rows, int64_t bytes) {
+LinearTiles choose(const targets::Target &target, const Panels &panels, WeightFormat format, int rows,
+                   int64_t bytes) {
     const int vectors_of_panel = static_cast<int>(lanes) / std::min<int>(target.vector_lanes, lanes);
     const int of_panel = vectors_of_panel * static_cast<int>(panels.halves),
-              count = static_cast<int>(panels.count()), in = static_cast<int>(panels.in);
-    // Few rows wait for the memory: it delivers fastest in one piece.
-    const int most_panels = bytes > beyond_caches && rows <= 4 ? 1 : count;
+              count = static_cast<int>(panels.count()),
+              in = static_cast<int>(panels.words() * panels.of_word());
+    // Few rows wait for the memory: it delivers float32 fastest in one piece, words that take longer to use
+    // in several.
+    const int most_panels = bytes <= beyond_caches(target) || rows > 4 ? count
+                            : format == WeightFormat::float32          ? 1
+                                                                       : 4;
     LinearTiles best;
     double least = std::numeric_limits<double>::infinity();
     const auto consider = [&](int of_tile, int m, int parts, int slices) {
-        const bool near = rows > m && bytes / count * of_tile <= first_cache;
+        const bool near = rows > m && bytes / count * of_tile <= stay_in_first(target);
         LinearTiles tiles;
         tiles.rows = m;
         tiles.parts = parts;
@@ -67,7 +89,7 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, int rows
         double cost = 0;
         for (const LinearTiles::Group &group : tiles.groups)
             cost += static_cast<double>(group.count) * slices * ceil_div(rows, m) *
-                    cycles(target, {m, group.panels * of_panel / slices, parts, near}, in);
+                    cycles(target, {m, group.panels * of_panel / slices, parts, near, format}, in);
         cost *= 1 + 0.02 * static_cast<double>(tiles.groups.size() - 1); // twice the code
         if (cost >= least) return;
         least = cost;
@@ -87,12 +109,22 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, int rows
 
 LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, int rows) {
     const int64_t row_bytes = int64_t{4} * panels.in,
-                  bytes = row_bytes * lanes * panels.count() * panels.halves;
-    LinearTiles tiles = choose(target, panels, rows, bytes);
-    tiles.chunks = rows == 1 ? 1 : chunks_of(static_cast<int>(panels.in) / tiles.parts);
+                  bytes = int64_t{4} * panels.words() * lanes * panels.count() * panels.halves;
+    const bool widen = pays_to_widen(panels.format, rows), narrow = panels.format != WeightFormat::float32;
+    LinearTiles tiles = choose(target, panels, widen ? WeightFormat::float32 : panels.format, rows, bytes);
+    tiles.widen = widen;
+    tiles.granule = std::max(1, static_cast<int>(panels.of_word()) / tiles.parts);
+    tiles.chunks = 1;
+    if (rows > 1) {
+        const int granules =
+            static_cast<int>(panels.words() * panels.of_word()) / (tiles.parts * tiles.granule);
+        tiles.chunks = chunks_of(granules, tiles.granule);
+    }
     // Weights that stay in the second cache pass by a few rows in the first; larger ones are fetched once for
-    // as many rows as the second cache can hold beside them.
-    const int64_t most = bytes <= second_cache ? 12 : std::clamp<int64_t>(block_bytes / row_bytes, 24, 192);
+    // as many rows as the second cache can hold beside them, and so are those that must be widened.
+    const int64_t most = bytes <= stay_in_second(target) && !widen
+                             ? 12
+                             : std::clamp<int64_t>(block_bytes(target) / row_bytes, 24, 192);
     tiles.block = rows;
     if (rows > most) {
         const int blocks = ceil_div(rows, static_cast<int>(most));
@@ -100,7 +132,10 @@ LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, in
     }
     tiles.blocks = ceil_div(rows, tiles.block);
     tiles.tiles = ceil_div(tiles.block, tiles.rows);
-    tiles.fetch = rows > 1 && bytes > (rows <= 4 ? beyond_caches : second_cache);
+    // A walk of one row over float32 weights asks for its lines fast enough by itself; where there are more
+    // instructions to a line, it does not.
+    tiles.fetch =
+        (rows > 1 || narrow) && bytes > (rows <= 4 ? beyond_caches(target) : stay_in_second(target));
     return tiles;
 }
 

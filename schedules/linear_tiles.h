@@ -16,7 +16,9 @@ struct LinearTiles {
     int blocks = 1;     // the last may overlap as well
     int chunks = 1;     // of the inputs, one after another for all rows of a block
     int parts = 1;      // independent sums that each sum is split into
-    int unrolled = 4;   // inputs of one turn of the innermost loop
+    int unrolled = 4;   // inputs of one turn of the innermost loop, about
+    int granule = 1;    // inputs of each part that such a turn has a multiple of: whole words of weights
+    bool widen = false; // weights to float32 once for all rows of a block, not in every register tile
     bool fetch = false; // ask for the panels of the next tile while this one is computed
     struct Group {
         int first, panels, count; // `count` tiles of `panels` panels each

@@ -25,6 +25,10 @@ public:
     bool flag_or(const std::string &name, bool otherwise) { return integer_or(name, otherwise, 0, 1) != 0; }
     double real(const std::string &name, double low, double high);
     std::string choice(const std::string &name, const std::vector<std::string> &allowed);
+    std::string choice_or(const std::string &name, const std::string &otherwise,
+                          const std::vector<std::string> &allowed) {
+        return find(name) ? choice(name, allowed) : otherwise;
+    }
 
     void finish() const; // throws when a param was never asked for
     [[noreturn]] void fail(const std::string &what) const;

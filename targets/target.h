@@ -13,6 +13,7 @@ struct Target {
     int vector_lanes = 4; // float32 lanes of one natural vector
     int vector_registers = 16;
     bool fused_multiply_add = false;
+    int64_t first_cache = 32 << 10, second_cache = 1 << 20; // bytes that a core has to itself, at least
     uint64_t features = 0;    // CPU features its code needs (formats/artifact/features.h)
     uint16_t elf_machine = 0; // e_machine of its objects
     std::string emulation;    // ld.lld -m

@@ -80,13 +80,14 @@ std::map<std::string, ir::Array> GoldenVectors::make_inputs(const ir::Graph &gra
 }
 
 Status GoldenVectors::evaluate(const ir::Graph &graph, uint32_t ticks,
-                               const std::map<std::string, ir::Array> &inputs) {
+                               std::map<std::string, ir::Array> inputs) {
     std::string text = ir::print(graph);
     if (text == graph_ && ticks == ticks_) return Status::ok();
     LW_ASSIGN(outputs_, ir::evaluate(graph, inputs, 0, {.workers = workers_}));
     LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs, 0, {.workers = workers_, .rounded = true}));
     graph_ = std::move(text);
     ticks_ = ticks;
+    inputs_ = std::move(inputs);
     for (size_t i = 0; i < outputs_.size(); i++) {
         const double apart = distance(outputs_[i], rounded[i]);
         if (apart > useless)
@@ -98,6 +99,13 @@ Status GoldenVectors::evaluate(const ir::Graph &graph, uint32_t ticks,
         precision_.rounding = std::max(precision_.rounding, apart);
     }
     return Status::ok();
+}
+
+Expected<std::vector<double>> GoldenVectors::changes_from(const ir::Graph &exact) const {
+    LW_ASSIGN(const auto outputs, ir::evaluate(exact, inputs_, 0, {.workers = workers_}));
+    std::vector<double> changes;
+    for (size_t i = 0; i < outputs.size(); i++) changes.push_back(distance(outputs[i], outputs_[i]));
+    return changes;
 }
 
 Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry) {

@@ -31,6 +31,10 @@ public:
     // Errors (Fault::input): a model that float32 cannot compute.
     Status add(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry);
 
+    // How far each output of `exact`, which has the inputs and outputs of the graph added last, is from that
+    // graph's on the same input, relative to its peak; in float64.
+    Expected<std::vector<double>> changes_from(const ir::Graph &exact) const;
+
     const Precision &precision() const { return precision_; }               // of all of them
     std::vector<fb::GoldenT> take_vectors() { return std::move(vectors_); } // the limit is that of all
     std::vector<uint8_t> take_bytes() { return std::move(bytes_); }
@@ -38,7 +42,7 @@ public:
 private:
     uint64_t append(const void *bytes, size_t size);
     std::map<std::string, ir::Array> make_inputs(const ir::Graph &graph, uint32_t ticks, fb::GoldenT &golden);
-    Status evaluate(const ir::Graph &graph, uint32_t ticks, const std::map<std::string, ir::Array> &inputs);
+    Status evaluate(const ir::Graph &graph, uint32_t ticks, std::map<std::string, ir::Array> inputs);
 
     unsigned workers_;
     Precision precision_;
@@ -48,6 +52,7 @@ private:
     // graph.
     std::string graph_;
     uint32_t ticks_ = 0;
+    std::map<std::string, ir::Array> inputs_;
     std::vector<ir::Array> outputs_;
 };
 

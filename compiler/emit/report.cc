@@ -143,6 +143,19 @@ ordered_json layers(const ReportInputs &in) {
     return list;
 }
 
+// What weights in fewer bytes cost in accuracy: of each product, and of the outputs on the golden input.
+ordered_json weights_report(const ReportInputs &in) {
+    ordered_json layers = ordered_json::array(), outputs = ordered_json::array();
+    for (const StoredWeights &w : in.stored)
+        layers.push_back({{"layer", w.layer},
+                          {"format", schedules::name_of(w.format)},
+                          {"error", w.error},
+                          {"largest", w.largest}});
+    for (size_t i = 0; i < in.changes.size(); i++)
+        outputs.push_back({{"name", in.graph.outputs[i].name}, {"change", in.changes[i]}});
+    return {{"layers", std::move(layers)}, {"outputs", std::move(outputs)}};
+}
+
 } // namespace
 
 ordered_json make_report(const ReportInputs &in) {
@@ -166,6 +179,7 @@ ordered_json make_report(const ReportInputs &in) {
     report["layers"] = layers(in);
     report["fusion"] = make_certificates(in.graph);
     report["precision"] = {{"rounding", in.precision.rounding}, {"limit", in.precision.limit()}};
+    if (!in.stored.empty()) report["stored_weights"] = weights_report(in);
     for (const auto &plan : in.entries) report["entries"].push_back(entry_report(in, plan));
     report["state"] = state_report(in.record);
     report["state_bytes"] = in.record.bytes();

@@ -4,6 +4,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/emit/golden.h"
 #include "compiler/ir/graph.h"
+#include "compiler/passes/store_weights.h"
 #include "compiler/planner/entry_planner.h"
 #include <nlohmann/json.hpp>
 
@@ -22,6 +23,8 @@ struct ReportInputs {
     const Precision &precision;
     size_t kernels = 0;
     std::string no_stream; // why the model has no stream entry; empty when it has or was not asked for
+    const std::vector<StoredWeights> &stored; // products whose weights were rounded
+    const std::vector<double> &changes;       // of the outputs by that, relative to their peaks
 };
 
 nlohmann::ordered_json make_report(const ReportInputs &inputs);

@@ -9,7 +9,10 @@ Expected<Flow> lower_linear(Lowering &lowering, const Layer &layer, std::span<co
     std::vector<ir::ValueId> operands = {inputs[0].value,
                                          lowering.weight(layer, "weight", {out, lowering.width(inputs[0])})};
     if (bias) operands.push_back(lowering.weight(layer, "bias", {out}));
-    return lowering.node(layer, "linear", std::move(operands), {{"bias", int64_t{bias}}}, Form::features);
+    ir::Attributes attributes{{"bias", int64_t{bias}}};
+    if (const auto &stored = layer.attributes.at("weights"); !stored.is_null())
+        attributes["weights"] = stored.get<std::string>();
+    return lowering.node(layer, "linear", std::move(operands), std::move(attributes), Form::features);
 }
 
 } // namespace longwave::compiler::layers

@@ -32,7 +32,7 @@ Expected<Flow> lower_log_mel(Lowering &lowering, const Layer &layer, std::span<c
     LW_ASSIGN(x, lowering.node(layer, "linear",
                                {x.value, lowering.constant(layer.key("mel") + ".rows", {bands, bins},
                                                            std::move(mel_rows))},
-                               {{"bias", int64_t{0}}}, Form::features));
+                               {{"bias", int64_t{0}}, {"weights", std::string("float32")}}, Form::features));
     LW_ASSIGN(x,
               lowering.node(layer, "log", {x.value}, {{"offset", number(layer, "offset")}}, Form::features));
     return lowering.node(

@@ -23,6 +23,7 @@ Image image(const Node &node, const Type &x) {
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t bias, rules::flag(node, "bias"));
     LW_TRY(rules::flag(node, "frequency").status());
+    LW_TRY(weight_format(node).status());
     LW_TRY(rules::count(in, 2 + bias));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::timed(in[0]));
@@ -95,7 +96,15 @@ std::vector<float> packed(const Numbers &w, const std::vector<uint32_t> &dims, u
     return result;
 }
 
+// One row and one frequency of the input for each of the output.
+bool is_product(const Graph &graph, const Node &node) {
+    const std::vector<uint32_t> &w = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
+    return image(node, graph.type(node.inputs[0])).frequencies == 1 && w[2] == 1 && w[3] == 1 &&
+           node.integer("stride_t") == 1 && node.integer("groups") == 1;
+}
+
 Status kernel(KernelCall &call) {
+    if (is_product(call.graph(), call.node)) return product(call);
     const Type &x = call.type(0);
     const std::vector<uint32_t> &w = call.type(1).dims;
     const auto groups = static_cast<uint32_t>(call.node.integer("groups")),
@@ -110,8 +119,6 @@ Status kernel(KernelCall &call) {
             groups, in_c, in_c));
     if (out_c == 1 && out_f > 1)
         return Status::input("a 2-D convolution to one channel: give it at least 2 output channels");
-    const bool one_row = w[2] == 1 && stride_t == 1 && groups == 1; // of the input, for each of the output
-    if (one_row && w[3] == 1 && in_f == 1) return product(call);
     call.kernel("conv2d");
     call.param("time", w[2]);
     call.param("frequency", w[3]);
@@ -184,11 +191,12 @@ const OpDef op_conv2d{
                    {"stride_f", AttributeDef::Kind::integer},
                    {"groups", AttributeDef::Kind::integer},
                    {"bias", AttributeDef::Kind::integer},
-                   {"frequency", AttributeDef::Kind::integer}},
+                   {"frequency", AttributeDef::Kind::integer},
+                   stored_weights},
     .infer = infer,
     .stream = stream,
     .kernel = kernel,
-    .rewrites = {.fold_result = fold_result_into_weights, .filter = &filter_form},
+    .rewrites = {.fold_result = fold_result_into_weights, .is_product = is_product, .filter = &filter_form},
     .reference = reference,
 };
 

@@ -13,6 +13,7 @@ namespace {
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t bias, rules::flag(node, "bias"));
+    LW_TRY(weight_format(node).status());
     LW_TRY(rules::count(in, 2 + bias));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::operand(in[1], "weight", {0, in[0].width()}));
@@ -51,16 +52,20 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     }
 }
 
+bool is_product(const Graph &, const Node &) { return true; }
+
 } // namespace
 
 const OpDef op_linear{
     .name = "linear",
-    .attributes = {{"bias", AttributeDef::Kind::integer}},
+    .attributes = {{"bias", AttributeDef::Kind::integer}, stored_weights},
     .infer = infer,
     .stream = row_by_row,
     .takes_gate = true,
     .kernel = product,
-    .rewrites = {.fold_result = fold_result_into_weights, .fold_input = fold_input_into_weights},
+    .rewrites = {.fold_result = fold_result_into_weights,
+                 .fold_input = fold_input_into_weights,
+                 .is_product = is_product},
     .reference = reference,
 };
 

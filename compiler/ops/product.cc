@@ -1,25 +1,37 @@
 #include "compiler/ops/product.h"
 #include "schedules/panels.h"
+#include <fmt/format.h>
 
 namespace longwave::ir {
+
+Expected<schedules::WeightFormat> weight_format(const Node &node) {
+    if (!node.has(stored_weights.name)) return schedules::WeightFormat::float32;
+    const std::string &name = node.text(stored_weights.name);
+    const auto format = schedules::find_weight_format(name);
+    if (!format)
+        return Status::input(fmt::format("attribute {} expected {}, found {}", stored_weights.name,
+                                         schedules::weight_format_names, name));
+    return *format;
+}
 
 // Weights in the order in which kernels walk over them. With a gate behind it the second half of the outputs
 // are the gates.
 Status product(KernelCall &call) {
+    LW_ASSIGN(const schedules::WeightFormat format, weight_format(call.node));
     const Type &x = call.type(0);
     const Numbers &w = call.constant(1);
     const uint32_t in = x.width(), out = call.type(1).dims[0], half = call.gated() ? out / 2 : out,
                    padded = schedules::pad(half);
-    const bool bias = call.node.integer("bias") != 0;
+    const bool bias = call.node.integer("bias") != 0, narrow = format != schedules::WeightFormat::float32;
     // Of the lanes behind the last input, which are zero, so many that the sums divide into equal parts.
     const uint32_t read = x.dims.size() == 1 && x.row() > 1 ? (in + 7) / 8 * 8 : x.row();
-    const schedules::Panels panels{read, half, call.gated() ? 2u : 1u};
-    std::vector<float> weight(panels.size(), 0.f), shift(size_t{padded} * panels.halves, 0.f);
-    std::vector<size_t> at(in); // in a column of the panel
-    for (uint32_t i = 0; i < in; ++i) at[i] = size_t{x.physical(i)} * panels.width();
+    schedules::PackedPanels packed({read, half, call.gated() ? 2u : 1u, format});
+    const schedules::Panels &panels = packed.panels;
+    std::vector<float> shift(size_t{padded} * panels.halves, 0.f);
+    std::vector<uint32_t> lanes(in);
+    for (uint32_t i = 0; i < in; ++i) lanes[i] = x.physical(i);
     for (uint32_t o = 0; o < out; ++o) {
-        float *column = &weight[panels.at(o % half, o / half, 0)];
-        for (uint32_t i = 0; i < in; ++i) column[at[i]] = static_cast<float>(w[size_t{o} * in + i]);
+        packed.set(o % half, o / half, w.copy(size_t{o} * in, in), lanes);
         if (bias) shift[size_t{o / half} * padded + o % half] = static_cast<float>(call.constant(2)[o]);
     }
     call.kernel("linear");
@@ -29,8 +41,11 @@ Status product(KernelCall &call) {
     call.param("rows", call.rows());
     call.param("bias", bias);
     call.param("glu", call.gated());
+    if (narrow) call.param("weights", schedules::name_of(format));
     call.read_rows(0);
-    call.weight("weight", weight);
+    call.weight("weight", Packed::of(narrow ? Elem::i32 : Elem::f32,
+                                     {static_cast<uint32_t>(packed.words.size())}, packed.words));
+    if (!packed.scales.empty()) call.weight("scale", packed.scales);
     if (bias) call.weight("bias", shift);
     call.write();
     return Status::ok();

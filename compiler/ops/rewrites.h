@@ -29,6 +29,9 @@ struct Rewrites {
                                                       const ChannelMap &map);
     Fold fold_result = nullptr, fold_input = nullptr;
 
+    // The node's kernel is a product (product.h): it takes the attribute that says how weights are stored.
+    bool (*is_product)(const Graph &graph, const Node &node) = nullptr;
+
     const FilterForm *filter = nullptr;       // a causal filter of each channel (filter.h)
     const PreparedKernel *prepared = nullptr; // taps that are computed when the model is opened (filter.h)
 

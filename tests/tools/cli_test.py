@@ -149,6 +149,7 @@ class GoodPaths(Cli):
         self.refused(USAGE, [], "sing")
         self.refused(USAGE, [], "compile", self.package, "--sing")
         self.refused(USAGE, ["x86-64-v9", "x86-64-v3"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "x86-64-v9")
+        self.refused(USAGE, ["fp4", "float32, bf16 or int8"], "compile", self.package, "-o", self.scratch / "x.lw", "--weights", "fp4")
         self.refused(USAGE, ["nothing to evaluate"], "eval", self.artifact)
         self.refused(USAGE, ["sound", "audio"], "run", self.artifact, "--input", "sound=100")
         self.refused(USAGE, ["later", "lower"], "compile", self.package, "-o", self.scratch / "x.lw", "--dump-after", "later")

@@ -105,12 +105,27 @@ TEST_CASE("inspect: a value of another type than the report has there is an erro
         {R"({"no_stream":[]})", "no_stream: expected a text"},
         {R"({"unused_weights":[{}]})", "unused_weights[0]: expected a text"},
         {R"({"targets":[{"name":{}}]})", "targets[0].name: expected a text"},
+        {R"({"stored_weights":{"layers":[{"error":"1"}]}})",
+         "stored_weights.layers[0].error: expected a number"},
     };
     for (const auto &[report, words] : cases) {
         CAPTURE(report);
         refused(inspect(report, false), words);
         CHECK(inspect(report, true)); // as JSON it is handed on as it is
     }
+}
+
+TEST_CASE("report: weights in fewer bytes have a line for each product and each output") {
+    const auto json = ordered_json::parse(
+        R"({"stored_weights":{"layers":[{"layer":"a","format":"int8","error":0.0051,"largest":0.0039}],
+                              "outputs":[{"name":"y","change":0.0123}]}})");
+    const auto text = cli::report_text(json, "it");
+    REQUIRE(text);
+    CHECK(text->find("weights   1 product stored in fewer bytes; error of its weights (L2, largest):\n") !=
+          std::string::npos);
+    CHECK(text->find(" int8  5.1e-03  3.9e-03\n") != std::string::npos);
+    CHECK(text->find("output y is 1.2e-02 of its peak away from that of float32 weights\n") !=
+          std::string::npos);
 }
 
 TEST_CASE("report: names cannot command the terminal") {

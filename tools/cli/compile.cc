@@ -25,7 +25,8 @@ namespace longwave::cli {
 namespace {
 
 struct CompileFlags {
-    std::string package, output, targets, convolution, tuning, dump_after, cache, kgen, sign;
+    std::string package, output, targets, convolution, tuning, weights = "float32", dump_after, cache, kgen,
+                                                               sign;
     std::vector<uint32_t> blocks;
     uint32_t length = 0;
     unsigned jobs = 0, walks = 20;
@@ -57,6 +58,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
         options.tuning_name = flags.tuning;
         if (bytes.empty()) return Status::input(flags.tuning + ": no tuning file: it is empty");
     }
+    options.weights = flags.weights;
     options.dump_after = flags.dump_after;
     options.timings = flags.timings;
     options.dump = &std::cerr; // logs; stdout is for the report
@@ -243,6 +245,10 @@ Command add_compile(CommandLine &program) {
                       "A model that cannot stream is an error (default: it gets whole sequences only)");
     app->add_flag("--no-stream", flags->no_stream, "Whole sequences only")->excludes(stream);
     app->add_flag("--no-whole", flags->no_whole, "A stream only");
+    app->add_option(
+        "--weights", flags->weights,
+        "How weights of products are stored: float32, bf16, or int8 with a scale for each output; sums "
+        "stay float32, the report has the errors (default: float32)");
     app->add_option("--convolution", flags->convolution,
                     "Force one algorithm where an op has several, by its name in the report (default: the "
                     "planner chooses)");

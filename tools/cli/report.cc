@@ -172,6 +172,25 @@ std::string precision(const ReportValue &report) {
         precision["rounding"].number(), precision["limit"].number());
 }
 
+// Weights in fewer bytes: a line for each product, and one for each output.
+std::string stored_weights(const ReportValue &report) {
+    const ReportValue stored = report["stored_weights"];
+    const auto list = stored["layers"].list();
+    if (list.empty()) return "";
+    const bool one = list.size() == 1;
+    std::string out =
+        format("weights   %zu product%s stored in fewer bytes; error of %s weights (L2, largest):\n",
+               list.size(), one ? "" : "s", one ? "its" : "their");
+    for (const ReportValue &layer : list)
+        out += "          " + padded(layer["layer"].text(), 28) +
+               format(" %-5s %.1e  %.1e\n", layer["format"].text().c_str(), layer["error"].number(),
+                      layer["largest"].number());
+    for (const ReportValue &output : stored["outputs"].list())
+        out += format("          output %s is %.1e of its peak away from that of float32 weights\n",
+                      output["name"].text().c_str(), output["change"].number());
+    return out;
+}
+
 std::string no_stream(const ReportValue &report) {
     std::string why = report["no_stream"].text();
     if (why.empty()) return "";
@@ -230,8 +249,8 @@ std::string targets(const ReportValue &report) {
 
 Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
-    return title(report) + layers(report) + fusion(report) + precision(report) + no_stream(report) +
-           entries(report) + memory(report) + unused(report) + targets(report);
+    return title(report) + layers(report) + fusion(report) + stored_weights(report) + precision(report) +
+           no_stream(report) + entries(report) + memory(report) + unused(report) + targets(report);
 } catch (const WrongType &wrong) {
     return Status::input(where + ": " + wrong.text);
 }

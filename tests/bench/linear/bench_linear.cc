@@ -65,7 +65,8 @@ double error_of(const Product &p, const Contestant &contestant, bool gates) {
                        static_cast<size_t>(std::max(1, std::min(p.rows, 8) - 1));
         const auto sum = [&](size_t o) {
             double total = 0;
-            for (size_t i = 0; i < in; i++) total += static_cast<double>(p.x[r * in + i]) * p.w[o * in + i];
+            for (size_t i = 0; i < in; i++)
+                total += static_cast<double>(p.x[r * in + i]) * contestant.weight(o * in + i);
             return total;
         };
         for (size_t o = 0; o < out; o++) {
@@ -77,16 +78,46 @@ double error_of(const Product &p, const Contestant &contestant, bool gates) {
     return std::sqrt(difference / size);
 }
 
+// Float32 first.
+Expected<std::vector<schedules::WeightFormat>> formats_of(const LinearOptions &options) {
+    std::vector<schedules::WeightFormat> formats = {schedules::WeightFormat::float32};
+    for (const std::string &name : options.weights) {
+        const auto format = schedules::find_weight_format(name);
+        if (!format)
+            return Status::usage(
+                fmt::format("--weights {}: expected {}", name, schedules::weight_format_names));
+        if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
+    }
+    return formats;
+}
+
+LinearResult compared(const Product &p, const Contestant &us, const Contestant &peer) {
+    std::vector<double> ratios;
+    for (size_t round = 0; round < us.times.size(); round++)
+        ratios.push_back(us.times[round] / peer.times[round]);
+    LinearResult result{p.in, p.out, p.rows, us.name, peer.name};
+    result.ours_us = median(us.times);
+    result.peer_us = median(peer.times);
+    result.ratio = median(ratios);
+    result.gflops = 2e-3 * p.in * static_cast<double>(p.outputs()) * p.rows / result.ours_us;
+    result.weights_gbs = static_cast<double>(us.weight_bytes()) * 1e-3 / result.ours_us;
+    result.peer_gbs = static_cast<double>(peer.weight_bytes()) * 1e-3 / result.peer_us;
+    return result;
+}
+
 Status race(const LinearOptions &options, const Product &p, const targets::Target &target,
             const std::function<void(const LinearResult &)> &tell) {
     std::vector<std::unique_ptr<Contestant>> all;
-    LW_ASSIGN(auto us, ours(p, target, options.kgen));
-    all.push_back(std::move(us));
+    LW_ASSIGN(const auto formats, formats_of(options));
+    for (const schedules::WeightFormat format : formats) {
+        LW_ASSIGN(auto us, ours(p, format, target, options.kgen));
+        all.push_back(std::move(us));
+    }
     for (const std::string &library : options.against) {
         LW_ASSIGN(auto peer, blas(p, library));
         all.push_back(std::move(peer));
     }
-    if (p.rows == 1) all.push_back(reader(p));
+    for (size_t i = 0; p.rows == 1 && i < formats.size(); i++) all.push_back(reader(all[i]->weight_bytes()));
     double once = 0;
     std::vector<int> calls;
     for (auto &contestant : all) {
@@ -98,22 +129,19 @@ Status race(const LinearOptions &options, const Product &p, const targets::Targe
     const int rounds = std::clamp(static_cast<int>(options.seconds * 1e6 / once), 5, 500);
     for (int round = 0; round < rounds; round++) // in turns: a slow spell of the machine meets everyone
         for (size_t i = 0; i < all.size(); i++) all[i]->times.push_back(time_of(*all[i], calls[i]));
-    const double flop = 2.0 * p.in * static_cast<double>(p.outputs()) * p.rows;
-    for (size_t i = 1; i < all.size(); i++) {
-        std::vector<double> ratios;
-        for (int round = 0; round < rounds; round++) {
-            const auto r = static_cast<size_t>(round);
-            ratios.push_back(all[0]->times[r] / all[i]->times[r]);
+    const size_t peers = formats.size() + options.against.size();
+    std::vector<double> errors;
+    for (size_t i = 0; i < peers; i++) errors.push_back(error_of(p, *all[i], i < formats.size() && p.gated));
+    errors.resize(all.size());
+    for (size_t us = 0; us < formats.size(); us++)
+        for (size_t i = 0; i < all.size(); i++) {
+            // Other formats are compared with float32, and each walk with the reader of as many bytes.
+            if (i < formats.size() ? i != 0 || us == 0 : i >= peers && i != peers + us) continue;
+            LinearResult result = compared(p, *all[us], *all[i]);
+            result.error = errors[us];
+            result.peer_error = errors[i];
+            tell(result);
         }
-        LinearResult result{p.in, p.out, p.rows, all[i]->name};
-        result.ours_us = median(all[0]->times);
-        result.peer_us = median(all[i]->times);
-        result.ratio = median(ratios);
-        result.gflops = flop / result.ours_us * 1e-3;
-        result.error = error_of(p, *all[0], p.gated);
-        result.peer_error = all[i]->result() ? error_of(p, *all[i], false) : 0;
-        tell(result);
-    }
     return Status::ok();
 }
 
@@ -130,8 +158,9 @@ std::string linear_environment(const LinearOptions &options) {
 
 std::string linear_json(const LinearResult &r) {
     return fmt::format(
-        R"({{"what":"linear","in":{},"out":{},"rows":{},"ours_us":{:.3f},"gflops":{:.1f},"peer":"{}","peer_us":{:.3f},"ratio":{:.3f},"error":{:.2e},"peer_error":{:.2e}}})",
-        r.in, r.out, r.rows, r.ours_us, r.gflops, r.peer, r.peer_us, r.ratio, r.error, r.peer_error);
+        R"({{"what":"linear","in":{},"out":{},"rows":{},"weights":"{}","ours_us":{:.3f},"rows_per_second":{:.0f},"weights_gb_per_second":{:.2f},"gflops":{:.1f},"peer":"{}","peer_us":{:.3f},"peer_gb_per_second":{:.2f},"ratio":{:.3f},"error":{:.2e},"peer_error":{:.2e}}})",
+        r.in, r.out, r.rows, r.weights, r.ours_us, r.rows * 1e6 / r.ours_us, r.weights_gbs, r.gflops, r.peer,
+        r.peer_us, r.peer_gbs, r.ratio, r.error, r.peer_error);
 }
 
 Status bench_linear(const LinearOptions &options, const std::function<void(const LinearResult &)> &tell) {

@@ -13,6 +13,7 @@ struct LinearOptions {
                                       "1024x1024", "2048x2048", "2048x4096"}; // inputs x outputs
     std::vector<int> rows = {1, 16, 50, 256, 4096};
     std::vector<std::string> against = {"openblas"}; // names, or NAME=LIBRARY that has sgemm_
+    std::vector<std::string> weights;                // formats of ours; float32 is measured beside them
     std::string target;                              // empty: the highest level this machine runs
     std::string kgen;                                // longwave-kgen; empty: the one of this build
     double seconds = 1;                              // for each size and number of rows, divided in turns
@@ -21,11 +22,15 @@ struct LinearOptions {
 
 struct LinearResult {
     int in = 0, out = 0, rows = 0;
-    std::string peer;                 // a library, or "read": the weights read once and nothing else
-    double ours_us = 0, peer_us = 0;  // processor time of one call: median over rounds
-    double ratio = 0;                 // median of the ratios within each round
-    double gflops = 0;                // ours
-    double error = 0, peer_error = 0; // relative L2 against float64 sums
+    std::string weights; // their format
+    // A library; "float32": ours with those weights; "read": as many bytes as the weights have, read once and
+    // nothing else.
+    std::string peer;
+    double ours_us = 0, peer_us = 0;      // processor time of one call: median over rounds
+    double ratio = 0;                     // median of the ratios within each round
+    double gflops = 0;                    // ours
+    double weights_gbs = 0, peer_gbs = 0; // bytes of weights a time: for one row, what comes from memory
+    double error = 0, peer_error = 0;     // relative L2 against float64 sums of the weights as stored
 };
 
 // {"what":"linear-environment","cpu":…,"system":…,"target":…,"compiler":…,"threads":1}

@@ -1,6 +1,7 @@
 // One product and those who compute it.
 #pragma once
 #include "formats/base/expected.h"
+#include "schedules/weight_formats.h"
 #include "targets/target.h"
 #include <cstdint>
 #include <memory>
@@ -44,15 +45,20 @@ public:
     // Null: this one has no result.
     virtual const float *result() const = 0;
     virtual size_t result_row() const = 0; // floats from one row of the result to the next
+    // As this one has it, number `at` of the product's weights.
+    virtual double weight(size_t at) const = 0;
+    virtual size_t weight_bytes() const = 0; // that a call reads
     const std::string name;
     std::vector<double> times; // of each round
 };
 
-Expected<std::unique_ptr<Contestant>> ours(const Product &product, const targets::Target &target,
-                                           const std::string &kgen);
+// Named after the format of its weights.
+Expected<std::unique_ptr<Contestant>> ours(const Product &product, schedules::WeightFormat format,
+                                           const targets::Target &target, const std::string &kgen);
 // `library`: a name, or NAME=FILE.
 Expected<std::unique_ptr<Contestant>> blas(const Product &product, const std::string &library);
-std::unique_ptr<Contestant> reader(const Product &product);
+// Reads so many bytes and does nothing else.
+std::unique_ptr<Contestant> reader(size_t bytes);
 // Holds BLAS libraries to one thread and to the instructions of the target. Before the first of them is opened.
 void restrict_blas(const targets::Target &target);
 

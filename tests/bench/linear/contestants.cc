@@ -5,6 +5,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <numeric>
 #include <random>
 
 namespace longwave::bench {
@@ -23,31 +24,45 @@ namespace {
 
 class Ours : public Contestant {
 public:
-    Ours(const Product &p, const test::Kernel &kernel)
-        : Contestant("longwave"), kernel_(kernel), row_(schedules::pad(static_cast<uint32_t>(p.out))),
-          y_(row_ * static_cast<size_t>(p.rows)), panels_{static_cast<uint32_t>(p.in),
-                                                          static_cast<uint32_t>(p.out), p.gated ? 2u : 1u},
-          w_(panels_.size()), bias_(row_ * panels_.halves) {
-        for (size_t o = 0; o < p.outputs(); o++)
-            for (uint32_t i = 0; i < panels_.in; i++)
-                w_[panels_.at(static_cast<uint32_t>(o % panels_.out), static_cast<uint32_t>(o / panels_.out),
-                              i)] = p.w[o * panels_.in + i];
+    Ours(const Product &p, schedules::WeightFormat format, const test::Kernel &kernel)
+        : Contestant(schedules::name_of(format)), p_(p), kernel_(kernel),
+          packed_({static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), p.gated ? 2u : 1u, format}),
+          row_(schedules::pad(packed_.panels.out)), y_(row_ * static_cast<size_t>(p.rows)),
+          w_(packed_.words.size()), bias_(row_ * packed_.panels.halves) {
+        const size_t in = packed_.panels.in, out = packed_.panels.out;
+        std::vector<uint32_t> inputs(in);
+        std::iota(inputs.begin(), inputs.end(), 0u);
+        for (size_t o = 0; o < p.outputs(); o++) {
+            const std::vector<double> row(p.w.data() + o * in, p.w.data() + (o + 1) * in);
+            packed_.set(static_cast<uint32_t>(o % out), static_cast<uint32_t>(o / out), row, inputs);
+        }
+        std::memcpy(w_.data(), packed_.words.data(), weight_bytes());
         auto bytes = [](const float *f) { return reinterpret_cast<uint8_t *>(const_cast<float *>(f)); };
         kernel_.prepare({{"x", bytes(p.x.data())},
                          {"w", bytes(w_.data())},
+                         {"scale", bytes(packed_.scales.data())},
                          {"bias", bytes(bias_.data())},
                          {"y", bytes(y_.data())}});
     }
     void run() override { kernel_.call_prepared(); }
     const float *result() const override { return y_.data(); }
     size_t result_row() const override { return row_; }
+    double weight(size_t at) const override {
+        const schedules::Panels &panels = packed_.panels;
+        if (panels.format == schedules::WeightFormat::float32) return p_.w[at];
+        if (panels.format == schedules::WeightFormat::bf16) return schedules::nearest_bf16(p_.w[at]);
+        const size_t output = at / panels.in;
+        const float scale = packed_.scales[output / panels.out * row_ + output % panels.out];
+        return double{scale} * schedules::int8_steps(p_.w[at], scale);
+    }
+    size_t weight_bytes() const override { return packed_.words.size() * sizeof(uint32_t); }
 
 private:
+    const Product &p_;
     test::Kernel kernel_;
+    schedules::PackedPanels packed_;
     size_t row_;
-    Floats y_;
-    schedules::Panels panels_;
-    Floats w_, bias_;
+    Floats y_, w_, bias_; // words of weights lie on a cache line
 };
 
 using Sgemm = void (*)(const char *, const char *, const int *, const int *, const int *, const float *,
@@ -58,8 +73,8 @@ using Sgemm = void (*)(const char *, const char *, const int *, const int *, con
 class Blas : public Contestant {
 public:
     Blas(const Product &p, const std::string &library, Sgemm sgemm)
-        : Contestant(library), sgemm_(sgemm), in_(p.in), out_(static_cast<int>(p.outputs())), rows_(p.rows),
-          x_(p.x.data()), w_(p.outputs() * static_cast<size_t>(p.in)),
+        : Contestant(library), p_(p), sgemm_(sgemm), in_(p.in), out_(static_cast<int>(p.outputs())),
+          rows_(p.rows), x_(p.x.data()), w_(p.outputs() * static_cast<size_t>(p.in)),
           y_(p.outputs() * static_cast<size_t>(p.rows)) {
         std::memcpy(w_.data(), p.w.data(), p.outputs() * static_cast<size_t>(p.in) * sizeof(float));
     }
@@ -69,8 +84,13 @@ public:
     }
     const float *result() const override { return y_.data(); }
     size_t result_row() const override { return static_cast<size_t>(out_); }
+    double weight(size_t at) const override { return p_.w[at]; }
+    size_t weight_bytes() const override {
+        return static_cast<size_t>(in_) * static_cast<size_t>(out_) * sizeof(float);
+    }
 
 private:
+    const Product &p_;
     Sgemm sgemm_;
     int in_, out_, rows_;
     const float *x_;
@@ -79,14 +99,13 @@ private:
 
 class Reader : public Contestant {
 public:
-    explicit Reader(const Product &p)
-        : Contestant("read"), size_(p.outputs() * static_cast<size_t>(p.in)), w_(size_) {
-        std::memcpy(w_.data(), p.w.data(), size_ * sizeof(float));
+    explicit Reader(size_t bytes) : Contestant("read"), bytes_(bytes), w_(bytes / sizeof(float) + 1) {
+        std::memset(w_.data(), 1, bytes);
     }
     void run() override {
         uint64_t sums[64]{};
         const auto *words = reinterpret_cast<const char *>(w_.data());
-        for (size_t i = 0; i + sizeof sums <= size_ * sizeof(float); i += sizeof sums) {
+        for (size_t i = 0; i + sizeof sums <= bytes_; i += sizeof sums) {
             uint64_t line[64];
             std::memcpy(line, words + i, sizeof line);
             for (size_t j = 0; j < 64; j++) sums[j] ^= line[j];
@@ -96,21 +115,23 @@ public:
     }
     const float *result() const override { return nullptr; }
     size_t result_row() const override { return 0; }
+    double weight(size_t) const override { return 0; }
+    size_t weight_bytes() const override { return bytes_; }
 
 private:
-    size_t size_;
+    size_t bytes_;
     Floats w_;
 };
 
 } // namespace
 
-Expected<std::unique_ptr<Contestant>> ours(const Product &p, const targets::Target &target,
-                                           const std::string &kgen) {
-    const std::string spec =
-        fmt::format(R"({{"kernel":"linear","params":{{"in":{},"out":{},"rows":{},"bias":1,"glu":{}}}}})",
-                    p.in, p.out, p.rows, p.gated ? 1 : 0);
+Expected<std::unique_ptr<Contestant>> ours(const Product &p, schedules::WeightFormat format,
+                                           const targets::Target &target, const std::string &kgen) {
+    const std::string spec = fmt::format(
+        R"({{"kernel":"linear","params":{{"in":{},"out":{},"rows":{},"bias":1,"glu":{},"weights":"{}"}}}})",
+        p.in, p.out, p.rows, p.gated ? 1 : 0, schedules::name_of(format));
     LW_ASSIGN(auto kernels, test::load_kernels({spec}, target, kgen.empty() ? test::find_kgen() : kgen));
-    return std::unique_ptr<Contestant>(std::make_unique<Ours>(p, kernels[0]));
+    return std::unique_ptr<Contestant>(std::make_unique<Ours>(p, format, kernels[0]));
 }
 
 Expected<std::unique_ptr<Contestant>> blas(const Product &p, const std::string &library) {
@@ -129,7 +150,7 @@ Expected<std::unique_ptr<Contestant>> blas(const Product &p, const std::string &
     return std::unique_ptr<Contestant>(std::make_unique<Blas>(p, name, sgemm));
 }
 
-std::unique_ptr<Contestant> reader(const Product &p) { return std::make_unique<Reader>(p); }
+std::unique_ptr<Contestant> reader(size_t bytes) { return std::make_unique<Reader>(bytes); }
 
 void restrict_blas(const targets::Target &target) {
     for (const char *name : {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"})

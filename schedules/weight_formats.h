@@ -1,0 +1,41 @@
+// How the weights of a product are stored: as float32, or in half or a quarter of its bytes. Only storage:
+// kernels widen the numbers in registers and all sums stay float32. No Halide.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace longwave::schedules {
+
+enum class WeightFormat : uint8_t {
+    float32,
+    bf16, // the upper 16 bits of a float32, rounded to nearest, ties to even
+    int8  // −127 … 127 times a float32 scale of each output: largest magnitude of its weights / 127
+};
+
+inline constexpr WeightFormat weight_formats[] = {WeightFormat::float32, WeightFormat::bf16,
+                                                  WeightFormat::int8};
+const char *name_of(WeightFormat format); // "float32", "bf16", "int8"
+std::optional<WeightFormat> find_weight_format(std::string_view name);
+inline constexpr const char *weight_format_names = "float32, bf16 or int8"; // for messages
+
+// Kernels read 32-bit words: so many weights in one, the first in the lowest bits.
+constexpr uint32_t weights_of_word(WeightFormat format) {
+    return format == WeightFormat::float32 ? 1 : format == WeightFormat::bf16 ? 2 : 4;
+}
+
+// The nearest bf16, rounded once from float64. Infinite where it is beyond the largest; zero where it would
+// be subnormal, as kernels would take it.
+double nearest_bf16(double value);
+
+// Of an output whose largest weight has this magnitude; 0 where the weights are so small (below 1.5e-36) that
+// the scale would be subnormal: then they are all zero.
+float int8_scale(double largest);
+// The nearest of −127 … 127 times the scale, ties to even.
+int int8_steps(double value, float scale);
+
+// The bits of one weight as they lie in a word, in the lowest bits. `value` is rounded as above; a value that
+// has been rounded keeps its bits.
+uint32_t stored_bits(WeightFormat format, double value, float scale);
+
+} // namespace longwave::schedules

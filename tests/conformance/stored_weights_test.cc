@@ -1,0 +1,224 @@
+// Weights of products in fewer bytes, from package to artifact: its size, what the report says of the error,
+// runs and streams against float64 sums of the rounded weights, and whose states it takes.
+#include "compiler/compile.h"
+#include "formats/package/package.h"
+#include "tools/cli/model.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <random>
+
+using namespace longwave;
+
+namespace {
+
+// Two products with a tanh between them.
+constexpr size_t in = 96, middle = 208, out = 40, rows = 50;
+
+std::vector<float> random_numbers(size_t n, uint32_t seed, float scale) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<float> uniform(-scale, scale);
+    std::vector<float> values(n);
+    for (float &value : values) value = uniform(random);
+    return values;
+}
+
+const std::vector<float> &first() {
+    static const std::vector<float> w = random_numbers(middle * in, 1, 0.3f);
+    return w;
+}
+const std::vector<float> &second() {
+    static const std::vector<float> w = random_numbers(out * middle, 2, 0.2f);
+    return w;
+}
+const std::vector<float> &input() {
+    static const std::vector<float> x = random_numbers(rows * in, 3, 1);
+    return x;
+}
+
+Expected<compiler::Compiled> compiled(const std::string &weights) {
+    const std::string json = R"({"format": "longwave-model", "version": 1, "name": "products",
+        "inputs": [{"name": "x", "kind": "features", "width": 96}],
+        "layers": [{"type": "linear", "name": "a", "out_features": 208, "bias": false},
+                   {"type": "tanh", "name": "t"},
+                   {"type": "linear", "name": "b", "out_features": 40, "bias": false}],
+        "outputs": [{"name": "y", "from": "b"}]})";
+    std::map<std::string, package::Tensor> tensors;
+    tensors["a.weight"] = {{middle, in}, std::vector<float>(first())};
+    tensors["b.weight"] = {{out, middle}, std::vector<float>(second())};
+    const auto package = package::parse(json, std::move(tensors));
+    REQUIRE_MESSAGE(package, package.status().message());
+    compiler::Options options;
+    options.targets = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+    options.stream = compiler::StreamMode::required;
+    options.length = rows;
+    options.weights = weights;
+    options.kgen = std::string(std::getenv("LONGWAVE_BUILD")) + "/longwave-kgen";
+    options.cache = std::string(std::getenv("LONGWAVE_BUILD")) + "/tests/kernels";
+    return compiler::compile(*package, options);
+}
+
+const compiler::Compiled &artifact(const std::string &weights) {
+    static std::map<std::string, compiler::Compiled> made;
+    if (!made.count(weights)) {
+        const auto result = compiled(weights);
+        REQUIRE_MESSAGE(result, result.status().message());
+        made[weights] = *result;
+    }
+    return made.at(weights);
+}
+
+nlohmann::json report_of(const std::string &weights) {
+    return nlohmann::json::parse(artifact(weights).report);
+}
+
+// Rounded from the definitions of the formats, by rows of `inputs`.
+std::vector<double> rounded(const std::vector<float> &w, size_t inputs, const std::string &format) {
+    std::vector<double> values(w.begin(), w.end());
+    for (size_t begin = 0; begin < w.size() && format != "float32"; begin += inputs) {
+        float largest = 0;
+        for (size_t i = begin; i < begin + inputs; i++) largest = std::max(largest, std::fabs(w[i]));
+        for (size_t i = begin; i < begin + inputs; i++) {
+            const double step =
+                format == "int8" ? double{largest / 127.f} : std::ldexp(1.0, std::ilogb(w[i]) - 7);
+            values[i] = step * std::nearbyint(double{w[i]} / step);
+        }
+    }
+    return values;
+}
+
+std::vector<double> product(const std::vector<double> &x, const std::vector<double> &w, size_t inputs) {
+    const size_t outputs = w.size() / inputs;
+    std::vector<double> y(x.size() / inputs * outputs);
+    for (size_t t = 0; t < x.size() / inputs; t++)
+        for (size_t o = 0; o < outputs; o++)
+            for (size_t i = 0; i < inputs; i++) y[t * outputs + o] += x[t * inputs + i] * w[o * inputs + i];
+    return y;
+}
+
+std::vector<double> expected(const std::string &format) {
+    std::vector<double> x(input().begin(), input().end());
+    x = product(x, rounded(first(), in, format), in);
+    for (double &value : x) value = std::tanh(value);
+    return product(x, rounded(second(), middle, format), middle);
+}
+
+template <class Numbers> double distance(const Numbers &found, const std::vector<double> &reference) {
+    REQUIRE(found.size() == reference.size());
+    double peak = 0, error = 0;
+    for (size_t i = 0; i < found.size(); i++) {
+        peak = std::max(peak, std::fabs(reference[i]));
+        const double apart = std::fabs(double{found[i]} - reference[i]);
+        error = std::isfinite(apart) ? std::max(error, apart) : INFINITY;
+    }
+    return error / peak;
+}
+
+// ‖w − ŵ‖ / ‖w‖.
+double weight_error(const std::vector<float> &w, size_t inputs, const std::string &format) {
+    const std::vector<double> other = rounded(w, inputs, format);
+    double difference = 0, size = 0;
+    for (size_t i = 0; i < w.size(); i++)
+        difference += std::pow(w[i] - other[i], 2), size += std::pow(double{w[i]}, 2);
+    return std::sqrt(difference / size);
+}
+
+} // namespace
+
+TEST_CASE("stored weights: runs and streams on every level equal float64 sums of the rounded weights") {
+    for (const char *format : {"float32", "bf16", "int8"})
+        for (const char *level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+            INFO(format << " on " << level);
+            const auto model = cli::Model::open(artifact(format).artifact, level);
+            if (!model && model.status().fault() == Fault::device) continue; // another processor
+            REQUIRE_MESSAGE(model, model.status().message());
+            const std::vector<double> reference = expected(format);
+            // Sums of 96 and 208 products in float32, and tanh: a few units of 6e-8 each.
+            constexpr double limit = 1e-6;
+            auto runner = cli::Runner::create(*model);
+            REQUIRE(runner);
+            cli::Sequence sequence;
+            sequence.rows = rows;
+            sequence.floats = {input()};
+            sequence.ids.resize(1);
+            const auto whole = runner->run(sequence);
+            REQUIRE_MESSAGE(whole, whole.status().message());
+            CHECK(distance((*whole)[0], reference) <= limit);
+            auto stream = cli::Stream::create(*model);
+            REQUIRE(stream);
+            std::vector<float> found;
+            const cli::OnRow keep = [&](const cli::StreamRow &row) {
+                found.insert(found.end(), row.data, row.data + row.width);
+            };
+            REQUIRE(stream->push(input().data(), rows, keep));
+            REQUIRE(stream->finish(keep));
+            CHECK(distance(found, reference) <= limit);
+            double worst = 0;
+            CHECK(lw_model_verify(model->handle.get(), &worst) == LW_OK);
+        }
+}
+
+TEST_CASE("stored weights: the artifact has half and a quarter of the bytes, and a scale for each output") {
+    // Panels of 16 outputs; 40 outputs take three of them. Nothing here is a whole number of pages.
+    const size_t floats = in * middle + middle * 48;
+    const auto bytes = [](const char *format) { return report_of(format)["weights_bytes"].get<size_t>(); };
+    CHECK(bytes("float32") == 4 * floats);
+    CHECK(bytes("bf16") == 2 * floats);
+    CHECK(bytes("int8") == floats + 4 * (middle + 48));
+    for (const char *format : {"bf16", "int8"}) {
+        // Code differs by some kB.
+        const auto saved = static_cast<double>(artifact("float32").artifact.size()) -
+                           static_cast<double>(artifact(format).artifact.size());
+        CHECK(std::fabs(saved - static_cast<double>(bytes("float32") - bytes(format))) < 30'000);
+    }
+}
+
+TEST_CASE("stored weights: the report has the error of each product and of the output") {
+    CHECK(!report_of("float32").contains("stored_weights"));
+    for (const char *format : {"bf16", "int8"}) {
+        INFO(format);
+        const nlohmann::json stored = report_of(format)["stored_weights"];
+        REQUIRE(stored["layers"].size() == 2);
+        const double errors[] = {weight_error(first(), in, format), weight_error(second(), middle, format)};
+        for (size_t i = 0; i < 2; i++) {
+            const nlohmann::json &layer = stored["layers"][i];
+            CHECK(layer["layer"] == (i ? "b" : "a"));
+            CHECK(layer["format"] == format);
+            CHECK(layer["error"].get<double>() == doctest::Approx(errors[i]).epsilon(1e-6));
+            CHECK(layer["largest"] > 0);
+            CHECK(layer["largest"] < 0.005); // half a step, of 1/127 or of 2^-7
+        }
+        REQUIRE(stored["outputs"].size() == 1);
+        CHECK(stored["outputs"][0]["name"] == "y");
+        // On other input than the report's, of the same kind: of its order.
+        const double change = stored["outputs"][0]["change"],
+                     here = distance(expected(format), expected("float32"));
+        CHECK(change > here / 3);
+        CHECK(change < here * 3);
+    }
+}
+
+TEST_CASE("stored weights: a format that does not exist is a usage error of one line") {
+    const auto wrong = compiled("fp4");
+    REQUIRE(!wrong);
+    CHECK(wrong.status().fault() == Fault::usage);
+    CHECK(wrong.status().message() == "unknown weights \"fp4\": expected float32, bf16 or int8");
+}
+
+TEST_CASE("stored weights: a state belongs to the weights it was made with") {
+    std::vector<cli::Model> models;
+    std::vector<cli::Stream> streams;
+    for (const char *format : {"float32", "bf16", "int8"}) {
+        models.push_back(*cli::Model::open(artifact(format).artifact));
+        streams.push_back(*cli::Stream::create(models.back()));
+    }
+    size_t written = 0;
+    lw_stream_save(streams[0].get(), nullptr, 0, &written);
+    std::vector<uint8_t> saved(written);
+    REQUIRE(lw_stream_save(streams[0].get(), saved.data(), saved.size(), &written) == LW_OK);
+    CHECK(lw_stream_load(streams[0].get(), saved.data(), written) == LW_OK);
+    CHECK(lw_stream_load(streams[1].get(), saved.data(), written) == LW_BAD_STATE);
+    CHECK(lw_stream_load(streams[2].get(), saved.data(), written) == LW_BAD_STATE);
+}
