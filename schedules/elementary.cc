@@ -50,4 +50,17 @@ Expr hyperbolic_tangent(const Expr &x) {
 Expr silu(const Expr &x) { return x / (1.0f + bounded_exp(-x)); }
 Expr logarithm(const Expr &x) { return log(max(x, 1.17549435e-38f)); }
 
+// The nearest quarter turn in whole numbers, then the polynomials of Cephes' sinf and cosf on ±1/8 turn.
+Turn turn_of(const Expr &phase) {
+    const Expr quarter = (cast<uint32_t>(phase) + Internal::make_const(UInt(32), 1 << 29)) >> 30;
+    const Expr rest = cast<int32_t>(cast<uint32_t>(phase) - (quarter << 30));
+    const Expr x = cast<float>(rest) * 1.4629180792671596e-9f, t = x * x; // 2π / 2^32
+    const Expr s = x + x * t * horner(t, {-1.6666654611e-1f, 8.3321608736e-3f, -1.9515295891e-4f});
+    const Expr c = 1.0f - 0.5f * t +
+                   t * t * horner(t, {4.166664568298827e-2f, -1.388731625493765e-3f, 2.443315711809948e-5f});
+    const Expr odd = (quarter & 1) == 1;
+    const Expr cosine = select(odd, s, c), sine = select(odd, c, s);
+    return {select(quarter == 1 || quarter == 2, -cosine, cosine), select(quarter >= 2, -sine, sine)};
+}
+
 } // namespace longwave::schedules

@@ -12,4 +12,10 @@ Halide::Expr hyperbolic_tangent(const Halide::Expr &x);
 Halide::Expr silu(const Halide::Expr &x);
 Halide::Expr logarithm(const Halide::Expr &x); // of max(x, smallest normal)
 
+// Of an angle in 2^-32 turns, an int32 that wraps where turns do.
+struct Turn {
+    Halide::Expr cosine, sine;
+};
+Turn turn_of(const Halide::Expr &phase);
+
 } // namespace longwave::schedules

@@ -9,16 +9,21 @@ Expected<Flow> lower_branches(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_conv1d(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_conv2d(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_embedding(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_exponential_sums(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_flatten(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_gated_mlp(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_glu(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_lightnet_attention(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_linear(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_linear_attention(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_log_mel(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_lrpe(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_mean_window(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_norm(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_pair_features(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_pooling(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_residual(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_sgconv(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_tpe(Lowering &, const Layer &, std::span<const Flow>);
 
 } // namespace longwave::compiler::layers

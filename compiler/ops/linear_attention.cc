@@ -1,7 +1,8 @@
 // linear_attention: causal attention without a softmax. For each head o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ
 // v_τᵀ, a matrix of dk × dv (CHELA, Eq. 9 without its norm; models.md §2.1). The matrix is the stream's
 // state: two floats for each element, because it grows with every row.
-#include "compiler/ops/kernel_call.h"
+#include "compiler/ops/attention.h"
+#include "compiler/ops/chunks.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
 #include <algorithm>
@@ -9,29 +10,7 @@
 namespace longwave::ir {
 namespace {
 
-Expected<Type> infer(const Node &node, std::span<const Type> in) {
-    LW_TRY(rules::count(in, 3));
-    LW_ASSIGN(const uint32_t heads, rules::integer(node, "heads", 1, 1 << 12));
-    for (const Type &type : in) {
-        LW_TRY(rules::real(type));
-        LW_TRY(rules::timed(type));
-        LW_TRY(rules::rank(type, 1));
-        if (type.dims[0] % heads)
-            return Status::input(fmt::format("{} features do not divide into {} heads", type.dims[0], heads));
-        if (type.clock != in[0].clock) return Status::input("queries, keys and values expected at one rate");
-    }
-    if (in[0].dims != in[1].dims)
-        return Status::input(fmt::format("queries and keys of one width expected, found {} and {}",
-                                         in[0].dims[0], in[1].dims[0]));
-    Type type = in[2];
-    for (const Type &other : in) {
-        type.causal = type.causal && other.causal;
-        type.delay = std::max(type.delay, other.delay);
-    }
-    return type;
-}
-
-uint32_t heads_of(const Node &node) { return static_cast<uint32_t>(node.integer("heads")); }
+using attention::heads_of;
 
 // S high and low, as its kernels lay it out: tiles of value lanes outermost, each [dk, lanes].
 StreamRule stream(const Node &node, std::span<const Type> in) {
@@ -54,67 +33,38 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 // ---- two forms over one state ----
 
-constexpr uint32_t longest_chunk = 16;
-
-// Rows of one call: of a whole sequence any, for the last chunk may reach beyond its end; of a block a
-// divisor.
-uint32_t chunk_rows(const Situation &situation) {
-    if (!situation.streaming) return std::min(longest_chunk, std::max(2u, situation.rows));
-    uint32_t chunk = longest_chunk;
-    while (situation.rows % chunk) chunk--;
-    return chunk;
-}
-
-uint32_t key_width(const Situation &situation) {
-    return situation.type(0).dims[0] / heads_of(situation.node);
+uint32_t width_of(const Situation &situation, size_t input) {
+    return situation.type(input).dims[0] / heads_of(situation.node);
 }
 
 // Figures of Sapphire Rapids, ns an output element and row of S (spec of the kernels: schedules/README.md).
-Estimate estimate_step(const Situation &situation) { return {.cost = 0.23 * key_width(situation)}; }
-
-Estimate estimate_chunk(const Situation &situation) {
-    const uint32_t rows = chunk_rows(situation);
-    if (rows < 2)
-        return {.refused = fmt::format("a block of {} rows does not divide into chunks of 2 to {}",
-                                       situation.rows, longest_chunk)};
-    Estimate estimate{.cost = key_width(situation) * (0.06 + 0.23 / rows)};
-    estimate.figures.put("rows", rows);
-    return estimate;
+Estimate estimate_step(const Situation &situation) { return {.cost = 0.23 * width_of(situation, 0)}; }
+Estimate estimate_chunks(const Situation &situation) {
+    return estimate_chunk(situation, 0.06 * width_of(situation, 0), 0.23 * width_of(situation, 0));
 }
 
-Reach reach_step(const Situation &, const Figures &) { return {}; }
-Reach reach_chunk(const Situation &situation, const Figures &figures) {
-    return {.multiple = situation.streaming ? 1 : figures.at("rows")};
-}
-
-void plan(KernelCall &call, uint32_t rows) {
-    const uint32_t heads = heads_of(call.node);
-    call.ordered_tiles(rows);
-    call.param("heads", heads);
-    call.param("dk", call.type(0).dims[0] / heads);
-    call.param("dv", call.type(2).dims[0] / heads);
+void arguments(KernelCall &call) {
     for (size_t input = 0; input < 3; ++input) call.read_rows(input);
     call.carry("S high");
     call.carry("S low");
     call.write();
 }
 
-Status plan_step(KernelCall &call) {
-    call.kernel("linear_attention_step");
-    plan(call, 1);
+Status plan_steps(KernelCall &call) {
+    plan_row(call, "linear_attention_step", width_of(call.situation, 0), width_of(call.situation, 2));
+    arguments(call);
     return Status::ok();
 }
 
-Status plan_chunk(KernelCall &call) {
-    const uint32_t rows = call.figures().at("rows");
-    call.kernel("linear_attention_chunk");
-    call.param("rows", rows);
-    plan(call, rows);
+Status plan_chunks(KernelCall &call) {
+    plan_chunk(call, "linear_attention_chunk", width_of(call.situation, 0), width_of(call.situation, 2));
+    arguments(call);
     return Status::ok();
 }
 
-const Algorithm step{.name = "step", .estimate = estimate_step, .reach = reach_step, .plan = plan_step};
-const Algorithm chunk{.name = "chunk", .estimate = estimate_chunk, .reach = reach_chunk, .plan = plan_chunk};
+const Algorithm step{.name = "step", .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
+const Algorithm chunk{
+    .name = "chunk", .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
 const Algorithm *const algorithms[] = {&step, &chunk};
 
 } // namespace
@@ -122,7 +72,7 @@ const Algorithm *const algorithms[] = {&step, &chunk};
 const OpDef op_linear_attention{
     .name = "linear_attention",
     .attributes = {{"heads", AttributeDef::Kind::integer}},
-    .infer = infer,
+    .infer = attention::infer,
     .stream = stream,
     .plain_result = true,
     .algorithms = algorithms,

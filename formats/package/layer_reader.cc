@@ -75,10 +75,11 @@ Layer LayerReader::layer(const json &object, const std::string &path, const std:
     if (type) {
         layer.type = type->name;
         std::vector<std::string> others = {"type", "name", "input"};
-        if (type->two_inputs) others.back() = "inputs";
+        const bool two = type->two_inputs || (type->may_mask && object.contains("inputs"));
+        if (two) others.back() = "inputs";
         if (!type->parameters.empty()) others.insert(others.end(), {"prefix", "keys"});
         if (type->name == "residual") others.insert(others.end(), {"norm", "layers"});
-        references(object, type->two_inputs, layer, scope);
+        references(object, two, layer, scope);
         body(object, layer, others);
         if (type->name == "residual" && depth_ + 1 >= max_nesting) {
             problems_.add(path, "residuals nested at most " + std::to_string(max_nesting) + " deep", "more");

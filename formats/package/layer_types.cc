@@ -22,6 +22,13 @@ AttributeType small(std::string name, std::string fallback) {
     return {std::move(name), Kind::number, false, std::move(fallback), 0, 1};
 } // eps
 
+AttributeType word(std::string name, std::string fallback, std::vector<std::string> choices) {
+    return {std::move(name), Kind::text, false, std::move(fallback), 0, 0, std::move(choices)};
+}
+// Where rows are the positions of an image: sizes of its axes, such as "8x11".
+AttributeType shape() { return {"shape", Kind::text, false}; }
+const std::vector<std::string> activations = {"gelu", "relu", "silu", "sigmoid", "tanh", "identity"};
+
 const std::vector<ParameterType> weight_and_bias = {{"weight"}, {"bias", {"bias"}}};
 
 LayerType sgconv_type() {
@@ -66,6 +73,55 @@ LayerType sgconv_type() {
              {"norm.norm.s", {"!linear", "layer_norm"}}}};
 }
 
+LayerType lightnet_attention_type() {
+    std::vector<ParameterType> parameters;
+    for (const char *which : {"q", "k", "v", "o"}) {
+        const std::string name = std::string(which) + "_proj", on = *which == 'o' ? "output_projection" : "";
+        parameters.push_back({name + ".weight", on.empty() ? std::vector<std::string>{} : std::vector{on}});
+        parameters.push_back({name + ".bias", {on.empty() ? "bias" : on}});
+        if (*which == 'o') continue;
+        parameters.push_back({std::string(which) + "_conv1d.weight", {"short_conv"}});
+        parameters.push_back({std::string(which) + "_conv1d.bias", {"short_conv", "conv_bias"}});
+    }
+    parameters.insert(parameters.end(), {{"output_gate.weight", {"gate", "!gate_rank"}},
+                                         {"output_gate.bias", {"gate", "!gate_rank", "gate_bias"}},
+                                         {"output_gate.0.weight", {"gate", "gate_rank"}},
+                                         {"output_gate.0.bias", {"gate", "gate_rank", "gate_bias"}},
+                                         {"output_gate.1.weight", {"gate", "gate_rank"}},
+                                         {"output_gate.1.bias", {"gate", "gate_rank", "gate_bias"}},
+                                         {"norm.weight", {"norm"}},
+                                         {"norm.bias", {"norm"}},
+                                         {"lrpe.theta", {"lrpe"}}});
+    return {"lightnet_attention",
+            {size_or("heads", "1"),
+             size_or("key_width", ""),
+             size_or("value_width", ""),
+             flag("causal", "true"),
+             count_or("initial_sum", "0", 1),
+             word("query_activation", "\"silu\"", activations),
+             {"scale", Kind::number, false, "1", 1e-6, 1e6},
+             flag("bias", "false"),
+             flag("output_bias", ""),
+             size_or("short_conv", ""),
+             flag("conv_bias", "false"),
+             word("gate", "\"after_norm\"", {"null", "before_norm", "after_norm"}),
+             word("gate_activation", "\"sigmoid\"", activations),
+             size_or("gate_rank", ""),
+             flag("gate_bias", "false"),
+             word("norm", "\"rms\"", {"null", "rms", "layer"}),
+             small("norm_eps", "1e-6"),
+             flag("output_projection", "true"),
+             word("lrpe", "null", {"null", "cosine"}),
+             {"lrpe_base", Kind::number, false, "0", 0, 1e12},
+             shape(),
+             count_or("conditions", "0", max_dim),
+             word("theta_layout", "\"shared\"", {"shared", "sliced"})},
+            std::move(parameters),
+            false,
+            false,
+            true};
+}
+
 std::vector<LayerType> make_layer_types() {
     const ParameterType weight{"weight"}, bias{"bias"};
     return {
@@ -101,6 +157,33 @@ std::vector<LayerType> make_layer_types() {
           {"k_proj.bias", {"bias"}},
           {"v_proj.weight"},
           {"v_proj.bias", {"bias"}}}},
+        lightnet_attention_type(),
+        {"lrpe",
+         {size_or("heads", "1"), shape(), count_or("conditions", "0", max_dim),
+          word("theta_layout", "\"shared\"", {"shared", "sliced"})},
+         {{"theta"}}},
+        {"tpe",
+         {size_or("heads", "1"), small("norm_eps", "1e-6"), shape()},
+         {{"q", {"!shape"}},
+          {"k", {"!shape"}},
+          {"log_decay", {"!shape"}},
+          {"norm.weight", {"!shape"}},
+          {"o_proj.weight", {"!shape"}},
+          {"tpes.#.q", {"shape"}},
+          {"tpes.#.k", {"shape"}},
+          {"tpes.#.log_decay", {"shape"}},
+          {"tpes.#.norm.weight", {"shape"}},
+          {"tpes.#.o_proj.weight", {"shape"}}}},
+        {"exponential_sums", {size("modes"), shape()}, {{"lambda"}, {"c"}}},
+        {"gated_mlp",
+         {size("hidden"), word("activation", "\"silu\"", {"gelu", "relu", "silu", "sigmoid", "tanh"}),
+          flag("bias", "false")},
+         {{"w1.weight"},
+          {"w1.bias", {"bias"}},
+          {"w2.weight"},
+          {"w2.bias", {"bias"}},
+          {"w3.weight"},
+          {"w3.bias", {"bias"}}}},
         {"batch_norm", {small("eps", "1e-5")}, {weight, bias, {"running_mean"}, {"running_var"}}, true},
         {"layer_norm", {small("eps", "1e-5")}, {weight, bias}, true},
         {"transposed_layer_norm", {}, {{"m"}, {"s"}}, true},

@@ -33,6 +33,7 @@ struct LayerType {
     std::vector<ParameterType> parameters;
     bool norm = false; // may be the norm of a residual
     bool two_inputs = false;
+    bool may_mask = false; // `inputs` may name a second one, of width 1: 0 where a row is padding
 };
 
 const std::vector<LayerType> &layer_types();

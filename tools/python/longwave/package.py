@@ -28,6 +28,15 @@ _PARAMETERS = {
     "layer_norm": ["weight", "bias"],
     "transposed_layer_norm": ["m", "s"],
     "rms_norm": ["weight"],
+    "lightnet_attention": [f"{name}_proj.{part}" for name in "qkvo" for part in ("weight", "bias")]
+                          + [f"{name}_conv1d.{part}" for name in "qkv" for part in ("weight", "bias")]
+                          + [f"output_gate{number}.{part}" for number in ("", ".0", ".1") for part in ("weight", "bias")]
+                          + ["norm.weight", "norm.bias", "lrpe.theta"],
+    "lrpe": ["theta"],
+    "tpe": ["q", "k", "log_decay", "norm.weight", "o_proj.weight"]
+           + [f"tpes.#.{name}" for name in ("q", "k", "log_decay", "norm.weight", "o_proj.weight")],
+    "exponential_sums": ["lambda", "c"],
+    "gated_mlp": [f"w{number}.{part}" for number in (1, 2, 3) for part in ("weight", "bias")],
     "sgconv": ["D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized", "multiplier", "decay",
                "output_linear.weight", "output_linear.bias", "output_linear.0.weight", "output_linear.0.bias",
                "norm.norm.weight", "norm.norm.bias", "norm.norm.m", "norm.norm.s"],

@@ -1,0 +1,17 @@
+// Positions along the axes of an image whose rows come line by line: "8x11" has 8 lines of 11.
+#pragma once
+#include "formats/base/expected.h"
+#include <string>
+#include <vector>
+
+namespace longwave::ir {
+
+inline constexpr size_t most_axes = 3;
+
+// Sizes of the axes, slowest first; of the empty text none, which is a sequence without end.
+Expected<std::vector<uint32_t>> axes_of(const std::string &shape);
+
+// Rows from one position of an axis to the next.
+uint32_t stride_of(const std::vector<uint32_t> &axes, size_t axis);
+
+} // namespace longwave::ir

@@ -1,0 +1,125 @@
+// bench_attention: LightNet's core over a whole sequence, as a plan calls it: the weights of all rows in one
+// call, then the matrix in chunks or row by row (preparing a call, a few tenths of a µs, is in). One JSON object a line; pins itself to the processor it is on.
+#include "tests/bench/machine.h"
+#include "tests/schedules/kernel_call.h"
+#include "tools/cli/command_line.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
+#include <functional>
+#include <random>
+
+namespace longwave::bench {
+namespace {
+
+struct Options {
+    std::vector<std::string> sizes = {"8x64", "16x64"}; // heads x width of a head
+    uint32_t rows = 4096, rounds = 7;
+};
+
+// Rows of one argument, on a line of the cache.
+class Rows {
+public:
+    Rows(uint32_t rows, uint32_t width, uint32_t seed) : width_(width), values_(size_t{rows} * width + 16) {
+        std::mt19937 random(seed);
+        std::normal_distribution<float> normal;
+        for (float &value : values_) value = normal(random);
+    }
+    uint8_t *at(uint32_t row) {
+        auto *first = reinterpret_cast<uint8_t *>(values_.data());
+        first += (64 - reinterpret_cast<uintptr_t>(first) % 64) % 64;
+        return first + size_t{row} * width_ * sizeof(float);
+    }
+
+private:
+    uint32_t width_;
+    std::vector<float> values_;
+};
+
+// Median and least of the rounds, µs a row.
+std::pair<double, double> measure(const Options &options, const std::function<void()> &pass) {
+    std::vector<double> times;
+    pass();
+    for (uint32_t round = 0; round < options.rounds; ++round) {
+        const auto begin = std::chrono::steady_clock::now();
+        pass();
+        const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+        times.push_back(took.count() / options.rows);
+    }
+    std::sort(times.begin(), times.end());
+    return {times[times.size() / 2], times[0]};
+}
+
+Status bench(const Options &options, uint32_t heads, uint32_t width, const targets::Target &target) {
+    const uint32_t all = heads * width, chunk = 16;
+    const std::string head = fmt::format(R"("heads":{},"dk":{},"dv":{})", heads, width, width);
+    LW_ASSIGN(
+        std::vector<test::Kernel> kernels,
+        test::load_kernels(
+            {fmt::format(R"({{"kernel":"running_softmax","params":{{"channels":{},"rows":{}}}}})", all,
+                         options.rows),
+             fmt::format(R"({{"kernel":"decaying_attention_chunk","params":{{{},"rows":{}}}}})", head, chunk),
+             fmt::format(R"({{"kernel":"decaying_attention_step","params":{{{}}}}})", head)},
+            target, test::find_kgen()));
+    Rows q(options.rows, all, 1), k(options.rows, all, 2), v(options.rows, all, 3), w(options.rows, all, 4),
+        o(options.rows, all, 5);
+    kernels[0].prepare({{"k", k.at(0)}, {"w", w.at(0)}});
+    const auto weights = measure(options, [&] { kernels[0].call_prepared(); });
+    Rows scratch(1, 1 << 18, 6);
+    const auto over = [&](test::Kernel &kernel, uint32_t rows) {
+        return measure(options, [&] {
+            for (uint32_t t = 0; t < options.rows; t += rows) {
+                kernel.prepare({{"q", q.at(t)},
+                                {"w", w.at(t)},
+                                {"v", v.at(t)},
+                                {"o", o.at(t)},
+                                {"scratch", scratch.at(0)}});
+                kernel.call_prepared();
+            }
+        });
+    };
+    const auto chunks = over(kernels[1], chunk), steps = over(kernels[2], 1);
+    fmt::print("{{\"heads\":{},\"width\":{},\"rows\":{},\"weights_us\":{:.2f},\"chunk_us\":{:.2f},\"step_"
+               "us\":{:.2f},"
+               "\"whole_us\":{:.2f},\"whole_least_us\":{:.2f}}}\n",
+               heads, width, options.rows, weights.first, chunks.first, steps.first,
+               weights.first + chunks.first, weights.second + chunks.second);
+    std::fflush(stdout);
+    return Status::ok();
+}
+
+} // namespace
+} // namespace longwave::bench
+
+int main(int argc, char **argv) {
+    using namespace longwave;
+    bench::Options options;
+    cli::CommandLine program(
+        "LightNet's core over a whole sequence, one pinned thread; µs a row, medians; one "
+        "JSON object a line",
+        "bench_attention");
+    program.add_option("--sizes", options.sizes, "Heads x width of a head")
+        ->delimiter(',')
+        ->capture_default_str();
+    program.add_option("--rows", options.rows, "Of the sequence: a multiple of 16")
+        ->check(cli::range(16, 1 << 20))
+        ->capture_default_str();
+    program.add_option("--rounds", options.rounds, "Times each is measured")
+        ->check(cli::range(1, 1000))
+        ->capture_default_str();
+    if (const std::optional<int> code = program.parse(argc, argv)) return *code;
+    bench::pin_to_this_processor();
+    const targets::Target *best = nullptr;
+    for (const targets::Target &target : targets::all())
+        if (test::host_runs(target)) best = &target;
+    for (const std::string &size : options.sizes) {
+        unsigned heads = 0, width = 0;
+        if (options.rows % 16 || std::sscanf(size.c_str(), "%ux%u", &heads, &width) != 2 ||
+            heads * width == 0)
+            return std::fprintf(stderr, "error: expected sizes such as 8x64 and rows in chunks of 16\n"), 2;
+        const Status status = bench::bench(options, heads, width, *best);
+        if (!status) return std::fprintf(stderr, "error: %s\n", status.message().c_str()), 4;
+    }
+    return 0;
+}

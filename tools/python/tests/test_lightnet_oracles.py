@@ -1,0 +1,136 @@
+"""LightNet's modules against reference tensors (float64, computed from the official codes' weights), and what the exporter writes.
+
+    python tests/test_lightnet_oracles.py ORACLE_FOLDER      or set LONGWAVE_ORACLES and run pytest
+"""
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from longwave import package  # noqa: E402
+from longwave.layers.lightnet import LightNetAttention, LightNetConfig, LightNetModel, causal_attention, model_package  # noqa: E402
+
+LIMIT = 1e-6  # largest difference relative to the peak of the reference
+
+
+def oracle_folder() -> Path | None:
+    given = sys.argv[1] if len(sys.argv) > 1 and Path(sys.argv[1]).is_dir() else os.environ.get("LONGWAVE_ORACLES")
+    return Path(given) if given else None
+
+
+def load(folder: Path, case: str) -> tuple[dict, dict[str, torch.Tensor]]:
+    tensors = {k: v.double() for k, v in load_file(folder / f"{case}.safetensors").items()}
+    return json.loads((folder / f"{case}.json").read_text())["config"], tensors
+
+
+def difference(found: torch.Tensor, wanted: torch.Tensor) -> float:
+    assert found.shape == wanted.shape, (found.shape, wanted.shape)
+    return ((found - wanted).abs().max() / wanted.abs().max()).item()
+
+
+def block_config(config: dict, weights: dict[str, torch.Tensor], prefix: str = "") -> LightNetConfig:
+    keys, values = weights[f"{prefix}k_proj.weight"].shape[0], weights[f"{prefix}v_proj.weight"].shape[0]
+    activation, _, where = config["gate"].partition("_")
+    gates = [weights[name] for name in (f"{prefix}g_proj.0.weight", f"{prefix}output_gate.0.weight") if name in weights]
+    scale = config.get("query_scale", 1.0)
+    return LightNetConfig(
+        config["d_model"], config["num_heads"], config["impl"], keys, values, initial_sum=config["S0"],
+        scale=(keys / config["num_heads"]) ** -0.5 if scale == "dk^-1/2" else scale,
+        gate=None if activation == "none" else where, gate_activation=activation, gate_rank=gates[0].shape[0] if gates else None,
+        norm_eps=config["norm_eps_on_sum"] / values if "norm_eps_on_sum" in config else config.get("norm_eps_used", 1e-6),
+        bias=f"{prefix}k_proj.bias" in weights, short_conv=config.get("short_conv", 0), conv_bias=config.get("conv_bias", False),
+        lrpe=config.get("lrpe", "none") != "none")
+
+
+def weights_of(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {k[2:]: v for k, v in tensors.items() if k.startswith("w.")}
+
+
+@torch.no_grad()
+def operator_error(folder: Path, case: str) -> float:
+    config, tensors = load(folder, case)
+    weights = weights_of(tensors)
+    theta = weights.pop("lrpe.theta", None)
+    block = LightNetAttention(block_config(config, weights)).double()
+    block.load_state_dict(weights)
+    mask = tensors["in.mask"].bool() if "in.mask" in tensors else None
+    y = block(tensors["in.x"], mask, theta)
+    if mask is not None:  # what comes out at padded positions means nothing
+        y = y * mask[..., None]
+    return difference(y, tensors["ref.y"])
+
+
+def whole_model(folder: Path, case: str) -> tuple[LightNetModel, dict[str, torch.Tensor]]:
+    config, tensors = load(folder, case)
+    weights = weights_of(tensors)
+    token = "attn" if config["impl"] == "fla" else "token_mixer"
+    block = block_config(config, weights, f"model.layers.0.{token}.")
+    eps = config["norm_eps_on_sum"] / config["d_model"] if "norm_eps_on_sum" in config else config["norm_eps"]
+    model = LightNetModel(block, config["vocab"], config["n_layers"], config["glu_hidden"], eps, config.get("tpe", False)).double()
+    model.load_state_dict(weights)
+    return model, tensors
+
+
+@torch.no_grad()
+def model_error(folder: Path, case: str) -> float:
+    model, tensors = whole_model(folder, case)
+    h, y = model(tensors["in.ids"].long())
+    return max(difference(h, tensors["ref.h"]), difference(y, tensors["ref.y"]))
+
+
+def cases(folder: Path, prefix: str) -> list[str]:
+    found = sorted(path.stem for path in folder.glob(f"{prefix}*.json"))
+    assert found, f"no {prefix}* in {folder}"
+    return found
+
+
+def skip_without_oracles() -> Path | None:
+    folder = oracle_folder()
+    if folder is None and "pytest" in sys.modules:
+        sys.modules["pytest"].skip("LONGWAVE_ORACLES is not set")
+    return folder
+
+
+def test_operators():
+    if folder := skip_without_oracles():
+        for case in cases(folder, "lightnet_op_"):
+            assert operator_error(folder, case) <= LIMIT, case
+
+
+def test_models():
+    if folder := skip_without_oracles():
+        for case in cases(folder, "lightnet_model_"):
+            assert model_error(folder, case) <= LIMIT, case
+
+
+def test_chunks_of_any_length_and_wide_keys():
+    torch.manual_seed(0)
+    q, k, v = torch.randn(1, 90, 2, 8).double(), (torch.rand(1, 90, 2, 8).double() - 0.5) * 300, torch.randn(1, 90, 2, 5).double()
+    one = causal_attention(q, k, v, chunk=1)
+    for chunk in (7, 16, 64, 90):
+        assert difference(causal_attention(q, k, v, chunk=chunk), one) < 1e-12
+
+
+def test_exported_weights_are_complete():
+    torch.manual_seed(0)
+    config = LightNetConfig(16, 2, "xmixers", gate="before_norm", gate_rank=8, initial_sum=1, lrpe=True)
+    model = LightNetModel(config, 11, 2, 24, 1e-6, tpe=True)
+    with tempfile.TemporaryDirectory() as folder:
+        package.write(model_package(model, "small"), Path(folder))
+        _, weights = package.read(Path(folder))
+    assert set(weights) == set(model.state_dict())
+
+
+if __name__ == "__main__":
+    for prefix, error in (("lightnet_op_", operator_error), ("lightnet_model_", model_error)):
+        for name in cases(oracle_folder(), prefix):
+            print(f"{name:44s} {error(oracle_folder(), name):.1e}")
+    test_chunks_of_any_length_and_wide_keys()
+    test_exported_weights_are_complete()
