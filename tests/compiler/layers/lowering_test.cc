@@ -43,7 +43,7 @@ graph "tiny"
 %3 = frame(%0, %1) {hop=2, window=4} : f32[4] @1/2 causal   ; layer fe
 %4 = power_spectrum(%3) {n_fft=8} : f32[5] @1/2 causal   ; layer fe
 %5 = const "fe.mel.rows" : [3,5]
-%6 = linear(%4, %5) {bias=0} : f32[3] @1/2 causal   ; layer fe
+%6 = linear(%4, %5) {bias=0, weights="float32"} : f32[3] @1/2 causal   ; layer fe
 %7 = log(%6) {offset=1e-05} : f32[3] @1/2 causal   ; layer fe
 %8 = const "fe.mean.shift" : [3]
 %9 = affine(%7, %2, %8) : f32[3] @1/2 causal   ; layer fe

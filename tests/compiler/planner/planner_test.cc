@@ -2,6 +2,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/passes/plan_memory.h"
+#include "compiler/planner/convolution/costs.h"
 #include "compiler/planner/stream_family.h"
 #include <doctest/doctest.h>
 
@@ -66,7 +67,11 @@ Expected<Choice> choose_for(const Problem &problem, const std::string &force = "
                          std::string(problem.two_sided ? "2" : "1") + ",64," + std::to_string(problem.taps) +
                          "]\n%2 = const \"D\" : [1,64]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
                          (problem.two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
-    return choose({.graph = g, .node = g.nodes[0], .rows = problem.rows, .streaming = problem.streaming},
+    return choose({.graph = g,
+                   .node = g.nodes[0],
+                   .rows = problem.rows,
+                   .streaming = problem.streaming,
+                   .costs = &costs::shipped()},
                   force);
 }
 
