@@ -50,12 +50,13 @@ struct Matrix {
 
 Matrix matrix_of(const Stored &p) {
     std::mt19937 random(static_cast<uint32_t>(p.in * 1000 + p.out));
-    std::normal_distribution<float> normal(0, 1);
+    // Sums of a few units: a gate is neither nothing nor all.
+    std::normal_distribution<float> normal(0, 1 / std::sqrt(static_cast<float>(p.in)));
     Matrix matrix;
     for (int o = 0; o < p.out * (p.glu ? 2 : 1); o++) {
         std::vector<float> row(static_cast<size_t>(p.in));
         for (float &weight : row)
-            weight = normal(random) * std::exp2(static_cast<float>(o % 7)); // own scales
+            weight = normal(random) * std::exp2(static_cast<float>(o % 7 - 3)); // own scales
         std::vector<double> rounded = rounded_to_int8(row);
         if (p.format == WeightFormat::bf16)
             std::transform(row.begin(), row.end(), rounded.begin(), rounded_to_bf16);
