@@ -122,6 +122,39 @@ LayerType lightnet_attention_type() {
             true};
 }
 
+// What stands around it: positions, and the GLU of language models.
+std::vector<LayerType> lightnet_types() {
+    return {
+        lightnet_attention_type(),
+        {"lrpe",
+         {size_or("heads", "1"), shape(), count_or("conditions", "0", max_dim),
+          word("theta_layout", "\"shared\"", {"shared", "sliced"})},
+         {{"theta"}}},
+        {"tpe",
+         {size_or("heads", "1"), small("norm_eps", "1e-6"), shape()},
+         {{"q", {"!shape"}},
+          {"k", {"!shape"}},
+          {"log_decay", {"!shape"}},
+          {"norm.weight", {"!shape"}},
+          {"o_proj.weight", {"!shape"}},
+          {"tpes.#.q", {"shape"}},
+          {"tpes.#.k", {"shape"}},
+          {"tpes.#.log_decay", {"shape"}},
+          {"tpes.#.norm.weight", {"shape"}},
+          {"tpes.#.o_proj.weight", {"shape"}}}},
+        {"exponential_sums", {size("modes"), shape()}, {{"lambda"}, {"c"}}},
+        {"gated_mlp",
+         {size("hidden"), word("activation", "\"silu\"", {"gelu", "relu", "silu", "sigmoid", "tanh"}),
+          flag("bias", "false")},
+         {{"w1.weight"},
+          {"w1.bias", {"bias"}},
+          {"w2.weight"},
+          {"w2.bias", {"bias"}},
+          {"w3.weight"},
+          {"w3.bias", {"bias"}}}},
+    };
+}
+
 std::vector<LayerType> make_layer_types() {
     const ParameterType weight{"weight"}, bias{"bias"};
     return {
@@ -157,33 +190,6 @@ std::vector<LayerType> make_layer_types() {
           {"k_proj.bias", {"bias"}},
           {"v_proj.weight"},
           {"v_proj.bias", {"bias"}}}},
-        lightnet_attention_type(),
-        {"lrpe",
-         {size_or("heads", "1"), shape(), count_or("conditions", "0", max_dim),
-          word("theta_layout", "\"shared\"", {"shared", "sliced"})},
-         {{"theta"}}},
-        {"tpe",
-         {size_or("heads", "1"), small("norm_eps", "1e-6"), shape()},
-         {{"q", {"!shape"}},
-          {"k", {"!shape"}},
-          {"log_decay", {"!shape"}},
-          {"norm.weight", {"!shape"}},
-          {"o_proj.weight", {"!shape"}},
-          {"tpes.#.q", {"shape"}},
-          {"tpes.#.k", {"shape"}},
-          {"tpes.#.log_decay", {"shape"}},
-          {"tpes.#.norm.weight", {"shape"}},
-          {"tpes.#.o_proj.weight", {"shape"}}}},
-        {"exponential_sums", {size("modes"), shape()}, {{"lambda"}, {"c"}}},
-        {"gated_mlp",
-         {size("hidden"), word("activation", "\"silu\"", {"gelu", "relu", "silu", "sigmoid", "tanh"}),
-          flag("bias", "false")},
-         {{"w1.weight"},
-          {"w1.bias", {"bias"}},
-          {"w2.weight"},
-          {"w2.bias", {"bias"}},
-          {"w3.weight"},
-          {"w3.bias", {"bias"}}}},
         {"batch_norm", {small("eps", "1e-5")}, {weight, bias, {"running_mean"}, {"running_var"}}, true},
         {"layer_norm", {small("eps", "1e-5")}, {weight, bias}, true},
         {"transposed_layer_norm", {}, {{"m"}, {"s"}}, true},
@@ -238,7 +244,11 @@ bool condition_holds(const std::vector<std::string> &when, const nlohmann::json 
 } // namespace
 
 const std::vector<LayerType> &layer_types() {
-    static const std::vector<LayerType> table = make_layer_types();
+    static const std::vector<LayerType> table = [] {
+        std::vector<LayerType> types = make_layer_types();
+        for (LayerType &type : lightnet_types()) types.push_back(std::move(type));
+        return types;
+    }();
     return table;
 }
 
