@@ -1,6 +1,7 @@
 // linear_attention: causal attention without a softmax. For each head o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ
 // v_τᵀ, a matrix of dk × dv (CHELA, Eq. 9 without its norm; models.md §2.1). The matrix is the stream's
 // state: two floats for each element, because it grows with every row.
+#include "compiler/ops/attention.h"
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
@@ -9,29 +10,7 @@
 namespace longwave::ir {
 namespace {
 
-Expected<Type> infer(const Node &node, std::span<const Type> in) {
-    LW_TRY(rules::count(in, 3));
-    LW_ASSIGN(const uint32_t heads, rules::integer(node, "heads", 1, 1 << 12));
-    for (const Type &type : in) {
-        LW_TRY(rules::real(type));
-        LW_TRY(rules::timed(type));
-        LW_TRY(rules::rank(type, 1));
-        if (type.dims[0] % heads)
-            return Status::input(fmt::format("{} features do not divide into {} heads", type.dims[0], heads));
-        if (type.clock != in[0].clock) return Status::input("queries, keys and values expected at one rate");
-    }
-    if (in[0].dims != in[1].dims)
-        return Status::input(fmt::format("queries and keys of one width expected, found {} and {}",
-                                         in[0].dims[0], in[1].dims[0]));
-    Type type = in[2];
-    for (const Type &other : in) {
-        type.causal = type.causal && other.causal;
-        type.delay = std::max(type.delay, other.delay);
-    }
-    return type;
-}
-
-uint32_t heads_of(const Node &node) { return static_cast<uint32_t>(node.integer("heads")); }
+using attention::heads_of;
 
 // S high and low, as its kernels lay it out: tiles of value lanes outermost, each [dk, lanes].
 StreamRule stream(const Node &node, std::span<const Type> in) {
@@ -122,7 +101,7 @@ const Algorithm *const algorithms[] = {&step, &chunk};
 const OpDef op_linear_attention{
     .name = "linear_attention",
     .attributes = {{"heads", AttributeDef::Kind::integer}},
-    .infer = infer,
+    .infer = attention::infer,
     .stream = stream,
     .plain_result = true,
     .algorithms = algorithms,

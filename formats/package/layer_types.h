@@ -33,6 +33,7 @@ struct LayerType {
     std::vector<ParameterType> parameters;
     bool norm = false; // may be the norm of a residual
     bool two_inputs = false;
+    std::vector<std::string> values = {}; // what other layers may read inside it, as "<address>/<value>"
 };
 
 const std::vector<LayerType> &layer_types();

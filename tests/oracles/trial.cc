@@ -54,14 +54,14 @@ Status compare(const Trial &trial, const std::vector<Rows> &results,
     return {};
 }
 
-Expected<cli::Model> build(const Trial &trial, const Settings &settings, bool whole, uint32_t block) {
+// `streams`: with an entry for each block.
+Expected<cli::Model> build(const Trial &trial, const Settings &settings, bool streams) {
     LW_ASSIGN(const package::Package package, package::parse(trial.model_json, trial.weights));
     compiler::Options options;
     options.targets = {cli::host_target()};
-    options.stream = block ? compiler::StreamMode::required : compiler::StreamMode::none;
-    if (block) options.blocks = {block};
+    options.stream = streams ? compiler::StreamMode::required : compiler::StreamMode::none;
+    if (streams) options.blocks = settings.blocks;
     options.length = trial.length;
-    options.whole = whole;
     options.kgen = settings.kgen;
     options.cache = settings.cache;
     options.convolution = settings.convolution;
@@ -79,28 +79,61 @@ Status run_whole(const Trial &trial, const cli::Model &model, std::vector<Measur
     return compare(trial, results, model.run_outputs, false, "", measured);
 }
 
-Status run_stream(const Trial &trial, const cli::Model &model, uint32_t block,
-                  std::vector<Measured> &measured) {
-    LW_ASSIGN(cli::Stream stream, cli::Stream::create(model));
+// One state in the hands of one stream, or of several of different entries that take turns: what one has saved
+// the next one loads, wherever the input was cut.
+class Relay {
+public:
+    static Expected<Relay> create(const cli::Model &model, const std::vector<uint32_t> &entries) {
+        Relay relay;
+        for (const uint32_t entry : entries) {
+            LW_ASSIGN(cli::Stream stream, cli::Stream::create(model, LW_F32, entry));
+            relay.streams_.push_back(std::move(stream));
+        }
+        return relay;
+    }
+    cli::Stream &now() { return streams_[current_]; }
+    Status pass_on(size_t to) {
+        if (streams_.size() == 1) return {};
+        size_t size = 0;
+        LW_TRY(cli::status_of(lw_stream_save(now().get(), nullptr, 0, &size), "save"));
+        std::vector<uint8_t> saved(size);
+        LW_TRY(cli::status_of(lw_stream_save(now().get(), saved.data(), saved.size(), &size), "save"));
+        current_ = to % streams_.size();
+        return cli::status_of(lw_stream_load(now().get(), saved.data(), saved.size()), "load");
+    }
+
+private:
+    std::vector<cli::Stream> streams_;
+    size_t current_ = 0;
+};
+
+// `name`: of the entries that take part.
+Status run_stream(const Trial &trial, const cli::Model &model, const std::vector<uint32_t> &entries,
+                  const std::string &name, std::vector<Measured> &measured) {
+    LW_ASSIGN(Relay relay, Relay::create(model, entries));
+    uint32_t largest = 1;
+    for (const uint32_t entry : entries) largest = std::max(largest, model.entry(entry).block);
     cli::Random random(trial.length);
     std::vector<Rows> results;
-    for (const cli::Sequence &sequence : trial.sequences) { // one stream for all: reset must be complete
+    for (const cli::Sequence &sequence :
+         trial.sequences) { // the same streams for all: reset must be complete
         Rows rows(model.stream_outputs.size());
         const auto keep = [&](const cli::StreamRow &row) {
             rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width);
         };
-        LW_TRY(stream.reset());
+        LW_TRY(relay.now().reset());
         const size_t tick_bytes = 4 * size_t{model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width};
         for (size_t at = 0; at < sequence.rows;) {
-            const size_t n = std::min<size_t>(1 + random.below(2 * block + 1), sequence.rows - at);
-            LW_TRY(stream.push(static_cast<const uint8_t *>(sequence.data(0)) + at * tick_bytes, n, keep));
+            const size_t n = std::min<size_t>(1 + random.below(2 * largest + 1), sequence.rows - at);
+            LW_TRY(
+                relay.now().push(static_cast<const uint8_t *>(sequence.data(0)) + at * tick_bytes, n, keep));
             at += n;
+            LW_TRY(relay.pass_on(random.below(entries.size())));
         }
-        LW_TRY(stream.finish(keep));
+        LW_TRY(relay.now().finish(keep));
         results.push_back(std::move(rows));
     }
-    return compare(trial, results, model.stream_outputs, true, "stream@" + std::to_string(block) + " ",
-                   measured);
+    return compare(trial, results, model.stream_outputs, true, "stream@" + name + " ", measured);
 }
 
 } // namespace
@@ -111,16 +144,17 @@ Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings
         return std::any_of(trial.comparisons.begin(), trial.comparisons.end(),
                            [&](const Comparison &c) { return c.*kind; });
     };
-    if (some(&Comparison::whole)) {
-        LW_ASSIGN(const cli::Model model, build(trial, settings, true, 0));
-        LW_TRY(run_whole(trial, model, measured));
+    const bool streams = trial.streams && some(&Comparison::stream);
+    if (!streams && !some(&Comparison::whole)) return measured;
+    LW_ASSIGN(const cli::Model model, build(trial, settings, streams));
+    if (some(&Comparison::whole)) LW_TRY(run_whole(trial, model, measured));
+    if (!streams) return measured;
+    std::vector<uint32_t> entries;
+    for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++) {
+        entries.push_back(entry);
+        LW_TRY(run_stream(trial, model, {entry}, std::to_string(model.entry(entry).block), measured));
     }
-    if (trial.streams && some(&Comparison::stream)) {
-        for (const uint32_t block : settings.blocks) {
-            LW_ASSIGN(const cli::Model model, build(trial, settings, false, block));
-            LW_TRY(run_stream(trial, model, block, measured));
-        }
-    }
+    if (entries.size() > 1) LW_TRY(run_stream(trial, model, entries, "all", measured));
     return measured;
 }
 

@@ -27,18 +27,19 @@ struct Trial {
 };
 
 struct Settings {
-    std::vector<uint32_t> blocks = {1, 32, 160};
+    std::vector<uint32_t> blocks = {1, 7, 64}; // of one artifact: they advance one state
     std::string cache, kgen, convolution;
 };
 
 // Largest error of one comparison, over all sequences.
 struct Measured {
-    std::string what; // "y", "stream y at 32"
+    std::string what; // "y", "stream@7 y", "stream@all y"
     double error = 0, limit = 0;
     bool ok() const { return error <= limit; } // false for NaN
 };
 
-// Compiles, runs whole and as a stream, compares.
+// Compiles, runs whole and as a stream: by each block alone, and by all of them in turns on one state;
+// compares.
 Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings);
 
 } // namespace longwave::oracles

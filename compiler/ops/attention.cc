@@ -1,0 +1,29 @@
+#include "compiler/ops/attention.h"
+#include "compiler/ops/rules.h"
+#include <algorithm>
+
+namespace longwave::ir::attention {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 3));
+    LW_ASSIGN(const uint32_t heads, rules::integer(node, "heads", 1, 1 << 12));
+    for (const Type &type : in) {
+        LW_TRY(rules::real(type));
+        LW_TRY(rules::timed(type));
+        LW_TRY(rules::rank(type, 1));
+        if (type.dims[0] % heads)
+            return Status::input(fmt::format("{} features do not divide into {} heads", type.dims[0], heads));
+        if (type.clock != in[0].clock) return Status::input("queries, keys and values expected at one rate");
+    }
+    if (in[0].dims != in[1].dims)
+        return Status::input(fmt::format("queries and keys of one width expected, found {} and {}",
+                                         in[0].dims[0], in[1].dims[0]));
+    Type type = in[2];
+    for (const Type &other : in) {
+        type.causal = type.causal && other.causal;
+        type.delay = std::max(type.delay, other.delay);
+    }
+    return type;
+}
+
+} // namespace longwave::ir::attention

@@ -1,0 +1,12 @@
+// What the ops of linear attention have in common: queries and keys {heads·dk}, values {heads·dv}, in that
+// order.
+#pragma once
+#include "compiler/ops/op.h"
+
+namespace longwave::ir::attention {
+
+inline uint32_t heads_of(const Node &node) { return static_cast<uint32_t>(node.integer("heads")); }
+// Of the values, at the clock of all three.
+Expected<Type> infer(const Node &node, std::span<const Type> in);
+
+} // namespace longwave::ir::attention
