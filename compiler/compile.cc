@@ -14,6 +14,7 @@
 #include "compiler/passes/make_streaming.h"
 #include "compiler/passes/materialise_kernels.h"
 #include "compiler/passes/merge_branches.h"
+#include "compiler/passes/merge_chains.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/plan_memory.h"
 #include "compiler/passes/store_weights.h"
@@ -66,7 +67,8 @@ public:
         if (options_.dump_after.empty() || known_) return Status::ok();
         return Status::usage(fmt::format("--dump-after {}: expected lower, fold_constants, "
                                          "materialise_kernels, merge_branches, fold_norms, "
-                                         "store_weights, pack_outputs, make_streaming or plan_memory",
+                                         "merge_chains, store_weights, pack_outputs, make_streaming or "
+                                         "plan_memory",
                                          options_.dump_after));
     }
 
@@ -117,7 +119,8 @@ Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
     LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
     LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
     LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
-    return passes.run("fold_norms", [&] { return fold_norms(graph); });
+    LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
+    return passes.run("merge_chains", [&] { return merge_chains(graph); });
 }
 
 // Every entry of the artifact: prepare fills up while the others ask it for taps and spectra.

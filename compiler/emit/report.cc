@@ -1,4 +1,5 @@
 #include "compiler/emit/report.h"
+#include "compiler/ops/compare.h"
 #include "compiler/ops/op.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -197,7 +198,11 @@ ordered_json make_report(const ReportInputs &in) {
 ordered_json make_certificates(const ir::Graph &graph) {
     ordered_json list = ordered_json::array();
     for (const auto &c : graph.certificates)
-        list.push_back({{"pass", c.pass}, {"layer", c.layer}, {"what", c.what}, {"error", c.error}});
+        list.push_back({{"pass", c.pass},
+                        {"layer", c.layer},
+                        {"what", c.what},
+                        {"bound", ir::rewrite_bound},
+                        {"error", c.error}});
     return list;
 }
 

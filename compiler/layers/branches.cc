@@ -1,5 +1,5 @@
-// branches: the sum of depthwise causal convolutions (conv2d over one frequency, a group for each feature)
-// and identities, each with or without batch norm. A dilated branch becomes a longer kernel with zeros
+// branches: the sum of depthwise convolutions, causal (conv2d over one frequency, a group for each feature) or
+// centred (centred_conv), and identities, each with or without batch norm. A dilated branch becomes a longer kernel with zeros
 // between its taps, which is the same function; merging the branches is a pass.
 #include "compiler/layers/layers.h"
 
@@ -9,16 +9,19 @@ namespace {
 constexpr uint32_t longest = 1 << 20; // taps of a branch after dilation
 
 ir::ValueId branch_weight(Lowering &lowering, const Layer &layer, const std::string &parameter,
-                          uint32_t width, uint32_t kernel, uint32_t dilation, uint32_t taps) {
-    if (dilation == 1) return lowering.weight(layer, parameter, {width, 1, kernel, 1}, {{width, 1, kernel}});
+                          uint32_t width, uint32_t kernel, uint32_t dilation, uint32_t taps, bool causal) {
+    const std::vector<uint32_t> shape =
+        causal ? std::vector<uint32_t>{width, 1, taps, 1} : std::vector<uint32_t>{width, taps};
+    if (dilation == 1) return lowering.weight(layer, parameter, shape, {{width, 1, kernel}});
     const std::vector<double> values = lowering.numbers(layer, parameter, {width, 1, kernel});
     std::vector<double> spread(values.empty() ? 0 : size_t{width} * taps);
     for (size_t i = 0; i < values.size(); ++i) spread[i / kernel * taps + i % kernel * dilation] = values[i];
-    return lowering.constant(layer.key(parameter) + ".dilated", {width, 1, taps, 1}, std::move(spread));
+    return lowering.constant(layer.key(parameter) + ".dilated", shape, std::move(spread));
 }
 
 Expected<Flow> branch(Lowering &lowering, const Layer &layer, const nlohmann::json &options, size_t index,
                       Flow input, uint32_t width) {
+    const bool causal = flag(layer, "causal");
     const std::string prefix = std::to_string(index) + ".";
     Flow y = input;
     if (options.at("kind") == "conv1d") {
@@ -31,23 +34,30 @@ Expected<Flow> branch(Lowering &lowering, const Layer &layer, const nlohmann::js
                                         " taps with its dilation",
                                     std::to_string(taps) + " in branch " + std::to_string(index));
         }
-        std::vector<ir::ValueId> operands = {input.value,
-                                             branch_weight(lowering, layer, prefix + "conv.weight", width,
-                                                           kernel, dilation, static_cast<uint32_t>(taps))};
+        if (!causal && kernel % 2 == 0) {
+            return lowering.failure(layer, "branches", "an odd kernel, which has a middle",
+                                    std::to_string(kernel) + " taps in branch " + std::to_string(index),
+                                    "pad the weight with a zero, or set \"causal\": true");
+        }
+        std::vector<ir::ValueId> operands = {
+            input.value, branch_weight(lowering, layer, prefix + "conv.weight", width, kernel, dilation,
+                                       static_cast<uint32_t>(taps), causal)};
         if (bias) operands.push_back(lowering.weight(layer, prefix + "conv.bias", {width}));
-        LW_ASSIGN(y, lowering.node(layer, "conv2d", std::move(operands),
-                                   {{"stride_t", int64_t{1}},
-                                    {"stride_f", int64_t{1}},
-                                    {"groups", int64_t{width}},
-                                    {"bias", int64_t{bias}},
-                                    {"frequency", int64_t{0}}},
-                                   Form::features));
+        ir::Attributes attributes{{"bias", int64_t{bias}}};
+        if (causal) {
+            attributes.insert(
+                {{"stride_t", int64_t{1}}, {"stride_f", int64_t{1}}, {"frequency", int64_t{0}}});
+            attributes["groups"] = int64_t{width};
+        }
+        LW_ASSIGN(y, lowering.node(layer, causal ? "conv2d" : "centred_conv", std::move(operands),
+                                   std::move(attributes), Form::features));
     }
     if (!options.at("batch_norm").get<bool>()) return y;
     std::vector<ir::ValueId> operands = {y.value};
     for (const char *parameter : {"weight", "bias", "running_mean", "running_var"})
         operands.push_back(lowering.weight(layer, prefix + "bn." + parameter, {width}));
-    return lowering.node(layer, "batch_norm", std::move(operands), {{"eps", 1e-5}}, Form::features);
+    return lowering.node(layer, "batch_norm", std::move(operands), {{"eps", options.at("eps").get<double>()}},
+                         Form::features);
 }
 
 } // namespace

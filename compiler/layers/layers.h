@@ -4,8 +4,12 @@
 
 namespace longwave::compiler::layers {
 
+// The input of a layer that is built as a part of another.
+inline std::span<const Flow> one(const Flow &x) { return {&x, 1}; }
+
 Expected<Flow> lower_activation(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_branches(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_chela(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_conv1d(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_conv2d(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_embedding(Lowering &, const Layer &, std::span<const Flow>);
@@ -24,6 +28,7 @@ Expected<Flow> lower_pair_features(Lowering &, const Layer &, std::span<const Fl
 Expected<Flow> lower_pooling(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_residual(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_sgconv(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_short_long(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_tpe(Lowering &, const Layer &, std::span<const Flow>);
 
 } // namespace longwave::compiler::layers

@@ -158,6 +158,20 @@ Flow Lowering::chain(const std::vector<Layer> &layers, Flow previous) {
     return previous;
 }
 
+Layer part_of(const Layer &layer, const std::string &name, const std::string &type,
+              nlohmann::json attributes) {
+    Layer part;
+    part.path = layer.path;
+    part.type = type;
+    part.name = name;
+    part.prefix = layer.prefix + "." + name;
+    part.address = layer.address + "/" + name;
+    part.attributes = std::move(attributes);
+    for (const auto &[parameter, key] : layer.keys)
+        if (parameter.starts_with(name + ".")) part.keys[parameter.substr(name.size() + 1)] = key;
+    return part;
+}
+
 Expected<uint32_t> feature_width(const Lowering &lowering, const Layer &layer, Flow input) {
     const ir::Type type = lowering.type(input);
     if (type.elem != ir::Elem::f32)

@@ -87,6 +87,11 @@ inline uint32_t integer(const Layer &layer, const char *name) {
 inline double number(const Layer &layer, const char *name) { return layer.attributes.at(name).get<double>(); }
 inline bool flag(const Layer &layer, const char *name) { return layer.attributes.at(name).get<bool>(); }
 
+// A part of a layer that is built like a layer of type `type`: its parameters are those of `layer` that start
+// with `name.`, its address is `layer`'s with the name behind it.
+Layer part_of(const Layer &layer, const std::string &name, const std::string &type,
+              nlohmann::json attributes);
+
 // The width of a row of plain features; a failure for images and pairs that need `flatten` or `linear` first.
 Expected<uint32_t> feature_width(const Lowering &lowering, const Layer &layer, Flow input);
 

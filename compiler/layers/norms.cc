@@ -1,4 +1,5 @@
-// batch_norm, layer_norm, transposed_layer_norm, rms_norm: the op of the same name.
+// batch_norm, layer_norm, transposed_layer_norm, rms_norm: the op of the same name; scale_norm: rms_norm with
+// one weight for all features.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {
@@ -39,6 +40,13 @@ Expected<Flow> lower_norm(Lowering &lowering, const Layer &layer, std::span<cons
         const ir::ValueId m = lowering.weight(layer, "m", {1}, {{1}, {}}),
                           s = lowering.weight(layer, "s", {1}, {{1}, {}});
         return lowering.node(layer, layer.type, {input.value, m, s}, {}, input.form);
+    }
+    if (layer.type == "scale_norm") {
+        const std::vector<double> g = lowering.numbers(layer, "scalar", {1}, {{1}, {}});
+        const ir::ValueId weight = lowering.constant(layer.key("scalar") + ".each", {width},
+                                                     std::vector(width, g.empty() ? 1.0 : g[0]));
+        return lowering.node(layer, "rms_norm", {input.value, weight}, {{"eps", number(layer, "eps")}},
+                             input.form);
     }
     std::vector<ir::ValueId> operands = {input.value, lowering.weight(layer, "weight", {width})};
     if (layer.type == "layer_norm") operands.push_back(lowering.weight(layer, "bias", {width}));

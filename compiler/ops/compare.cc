@@ -70,7 +70,7 @@ Expected<Graph> excerpt(const Graph &graph, ValueId from, const std::vector<Valu
 Expected<Certificate> certify(std::string pass, std::string layer, std::string what, const Graph &before,
                               const Graph &after, size_t rows, size_t nonzero) {
     LW_ASSIGN(const double error, largest_difference(before, after, rows, nonzero));
-    if (!(error <= 1e-12))
+    if (!(error <= rewrite_bound))
         return Status::internal(
             fmt::format("{}: layer {}: {}: expected an exact rewrite, found an error of {:.1e}", pass, layer,
                         what, error));

@@ -15,8 +15,11 @@ Expected<double> largest_difference(const Graph &before, const Graph &after, siz
 // Fault::internal where they need more than that.
 Expected<Graph> excerpt(const Graph &graph, ValueId from, const std::vector<ValueId> &terms);
 
-// A certificate of what a pass did to a layer; Fault::internal where the error is above 1e-12: a rewrite that
-// does not hold is a defect of the pass.
+// What a re-run in float64 may differ by, relative to the peak.
+inline constexpr double rewrite_bound = 1e-12;
+
+// A certificate of what a pass did to a layer; Fault::internal where the error is above the bound: a rewrite
+// that does not hold is a defect of the pass.
 Expected<Certificate> certify(std::string pass, std::string layer, std::string what, const Graph &before,
                               const Graph &after, size_t rows, size_t nonzero = 0);
 

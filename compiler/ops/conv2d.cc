@@ -140,42 +140,43 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
-// Over one frequency with a filter for each channel: a short causal one in torch order, so lag j has weight
-// W[kt − 1 − j].
+// Over one frequency with a filter for each channel, or several of a single channel: short causal ones in
+// torch order, so lag j has weight W[kt − 1 − j].
 bool is_filter(const Graph &graph, const Node &node) {
     if (graph.type(node.inputs[0]).dims.size() != 1) return false;
     const auto &dims = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
     const uint32_t heads = graph.type(node.inputs[0]).dims[0];
-    return dims[0] == heads && dims[1] == 1 && dims[3] == 1 && node.integer("groups") == heads &&
-           node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
+    return (dims[0] == heads || heads == 1) && dims[1] == 1 && dims[3] == 1 &&
+           node.integer("groups") == heads && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
 }
 
 std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
     if (!constants_from(graph, node, 1)) return {};
     const Numbers &w = graph.constant(node.inputs[1])->data;
     const auto &dims = graph.type(node.inputs[1]).dims;
-    Filter filter = Filter::identity(dims[0]);
-    for (size_t h = 0; h < dims[0]; ++h) {
-        const auto first = w.begin() + static_cast<ptrdiff_t>(h * dims[2]);
-        filter.taps[h].assign(std::make_reverse_iterator(first + dims[2]), std::make_reverse_iterator(first));
-        if (node.integer("bias")) filter.bias[h] = graph.constant(node.inputs[2])->data[h];
+    const uint32_t heads = graph.type(node.inputs[0]).dims[0];
+    Filter filter = Filter::identity(heads, dims[0] / heads);
+    for (size_t n = 0; n < dims[0]; ++n) {
+        const auto first = w.begin() + static_cast<ptrdiff_t>(n * dims[2]);
+        filter.taps[n].assign(std::make_reverse_iterator(first + dims[2]), std::make_reverse_iterator(first));
+        if (node.integer("bias")) filter.bias[n] = graph.constant(node.inputs[2])->data[n];
     }
     return filter;
 }
 
 Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &, ValueId x, const Filter &filter,
                                const std::string &layer) {
-    const auto heads = static_cast<uint32_t>(filter.channels()),
+    const auto rows = static_cast<uint32_t>(filter.rows()),
                length = static_cast<uint32_t>(filter.known_taps());
     std::vector<double> weight;
     for (const auto &row : filter.taps) weight.insert(weight.end(), row.rbegin(), row.rend());
     Builder &to = rewrite.to();
     std::vector<ValueId> inputs{
-        x, to.constant(layer + ".weight.merged", {heads, 1, length, 1}, std::move(weight))};
-    if (filter.biased()) inputs.push_back(to.constant(layer + ".bias.merged", {heads}, filter.bias));
+        x, to.constant(layer + ".weight.merged", {rows, 1, length, 1}, std::move(weight))};
+    if (filter.biased()) inputs.push_back(to.constant(layer + ".bias.merged", {rows}, filter.bias));
     const Attributes attributes{{"stride_t", int64_t{1}},
                                 {"stride_f", int64_t{1}},
-                                {"groups", int64_t{heads}},
+                                {"groups", static_cast<int64_t>(filter.heads)},
                                 {"bias", int64_t{filter.biased()}},
                                 {"frequency", int64_t{0}}};
     return to.node(op_conv2d.name, std::move(inputs), attributes, layer);

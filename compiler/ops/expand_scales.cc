@@ -61,7 +61,7 @@ Expected<ValueId> rewritten(Rewriter &rewrite, const Graph &from, const Node &no
     if (std::any_of(gain.begin(), gain.end(), [](double g) { return g != 1; })) {
         const auto &dims = from.type(node.inputs[0]).dims; // [N, C', H, d]
         std::vector<double> values = from.constant(node.inputs[0])->data.to_vector();
-        for (size_t i = 0; i < values.size(); ++i) values[i] *= gain[i / dims[3] % dims[2]];
+        for (size_t i = 0; i < values.size(); ++i) values[i] *= gain[i / dims[3] % gain.size()];
         parameters = rewrite.to().constant(layer + ".kernel_list.scaled", dims, std::move(values));
     }
     return rewrite.to().node(op_expand_scales.name, {parameters, added}, node.attributes, layer);

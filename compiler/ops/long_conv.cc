@@ -66,9 +66,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     });
 }
 
-bool is_filter(const Graph &, const Node &node) {
-    return node.integer("two_sided") == 0 && node.integer("channels") == 1;
-}
+bool is_filter(const Graph &, const Node &) { return true; }
 
 // Of a prepared kernel, the taps known now are those that it adds itself.
 std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
@@ -77,13 +75,16 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
     if (!d || (!k && !(made && made->op->rewrites.prepared))) return {};
     const std::optional<Numbers> known = k ? k->data : made->op->rewrites.prepared->added(graph, *made);
     if (!known) return {};
-    const auto &dims = graph.type(node.inputs[1]).dims; // [1, H, taps]
-    Filter filter = Filter::identity(dims[1]);
-    const size_t length = known->size() / dims[1];
-    for (size_t h = 0; h < dims[1]; ++h) {
-        filter.taps[h] = known->empty() ? std::vector{0.0} : known->copy(h * length, length);
-        filter.taps[h][0] += d->data[h];
-        filter.scattered |= k && d->data[h] != 0;
+    const auto &dims = graph.type(node.inputs[1]).dims; // [C', H, taps]
+    Filter filter = Filter::identity(dims[1], static_cast<uint32_t>(node.integer("channels")));
+    filter.two_sided = node.integer("two_sided") != 0;
+    const size_t length = known->size() / (size_t{dims[0]} * dims[1]);
+    for (size_t n = 0; n < filter.rows(); ++n) {
+        filter.taps[n] = known->empty() ? std::vector{0.0} : known->copy(n * length, length);
+        filter.taps[n][0] += d->data[n];
+        filter.scattered |= k && d->data[n] != 0;
+        if (filter.two_sided && !known->empty())
+            filter.ahead[n] = known->copy((filter.rows() + n) * length, length);
     }
     if (!k) {
         filter.prepared = made;
@@ -94,22 +95,32 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
 
 Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, const Filter &filter,
                                const std::string &layer) {
-    const auto heads = static_cast<uint32_t>(filter.channels()),
-               length = static_cast<uint32_t>(filter.known_taps());
-    std::vector<double> taps;
-    for (const auto &row : filter.taps) taps.insert(taps.end(), row.begin(), row.end());
+    const auto heads = static_cast<uint32_t>(filter.heads), copies = static_cast<uint32_t>(filter.copies()),
+               length = static_cast<uint32_t>(std::max(filter.known_taps(), filter.known_ahead()));
+    std::vector<double> taps; // [C', H, length]
+    const auto append = [&](const std::vector<std::vector<double>> &side) {
+        for (const auto &row : side) {
+            taps.insert(taps.end(), row.begin(), row.end());
+            taps.insert(taps.end(), length - row.size(), 0.0);
+        }
+    };
+    append(filter.taps);
+    if (filter.two_sided) append(filter.ahead);
     Builder &to = rewrite.to();
-    ValueId k = to.constant(layer + ".k.merged", {1, heads, length}, std::move(taps));
+    ValueId k = to.constant(layer + ".k.merged", {filter.two_sided ? 2 * copies : copies, heads, length},
+                            std::move(taps));
     if (filter.prepared) {
         LW_ASSIGN(k, filter.prepared->op->rewrites.prepared->write(rewrite, from, *filter.prepared,
                                                                    filter.gain, k, layer));
     }
-    const ValueId d = to.constant(layer + ".D.merged", {1, heads}, std::vector(heads, 0.0));
-    LW_ASSIGN(const ValueId y, to.node(op_long_conv.name, {x, k, d},
-                                       {{"channels", int64_t{1}}, {"two_sided", int64_t{0}}}, layer));
+    const ValueId d = to.constant(layer + ".D.merged", {copies, heads}, std::vector(filter.rows(), 0.0));
+    LW_ASSIGN(const ValueId y,
+              to.node(op_long_conv.name, {x, k, d},
+                      {{"channels", int64_t{copies}}, {"two_sided", int64_t{filter.two_sided}}}, layer));
     if (!filter.biased()) return y;
-    const ValueId ones = to.constant(layer + ".ones", {heads}, std::vector(heads, 1.0)),
-                  bias = to.constant(layer + ".bias.merged", {heads}, filter.bias);
+    const auto width = static_cast<uint32_t>(filter.rows());
+    const ValueId ones = to.constant(layer + ".ones", {width}, std::vector(width, 1.0)),
+                  bias = to.constant(layer + ".bias.merged", {width}, filter.bias);
     return to.node(op_affine.name, {y, ones, bias}, {}, layer);
 }
 

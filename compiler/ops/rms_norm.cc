@@ -1,5 +1,6 @@
-// rms_norm: x / √(mean x² + eps) · weight.
+// rms_norm: x / √(mean x² + eps) · weight, the mean over the row or over each of `groups` equal parts of it.
 #include "compiler/ops/kernel_call.h"
+#include "compiler/ops/norm_groups.h"
 #include "compiler/ops/rules.h"
 #include <cmath>
 
@@ -12,17 +13,22 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     if (node.number("eps") < 0)
         return Status::input(fmt::format("attribute eps expected 0 or more, found {}", node.number("eps")));
     LW_TRY(rules::vector(in[1], "weight", in[0].width()));
+    LW_TRY(rules::norm_groups(node, in[0]).status());
     return in[0];
 }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    for (size_t t = 0; t < out.rows; ++t) {
-        const double *x = in[0]->row(t);
-        double square = 0;
-        for (size_t i = 0; i < out.width; ++i) square += x[i] * x[i] / static_cast<double>(out.width);
-        for (size_t i = 0; i < out.width; ++i)
-            out.row(t)[i] = x[i] / std::sqrt(square + node.number("eps")) * in[1]->data[i];
-    }
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    const size_t n = out.width / *rules::norm_groups(node, context.types[0]);
+    for (size_t t = 0; t < out.rows; ++t)
+        for (size_t first = 0; first < out.width; first += n) {
+            const double *x = in[0]->row(t) + first;
+            double square = 0;
+            for (size_t i = 0; i < n; ++i) square += x[i] * x[i] / static_cast<double>(n);
+            for (size_t i = 0; i < n; ++i)
+                out.row(t)[first + i] =
+                    x[i] / std::sqrt(square + node.number("eps")) * in[1]->data[first + i];
+        }
 }
 
 Status kernel(KernelCall &call) { return rules::norm_kernel(call, "rms"); }
@@ -31,7 +37,7 @@ Status kernel(KernelCall &call) { return rules::norm_kernel(call, "rms"); }
 
 const OpDef op_rms_norm{
     .name = "rms_norm",
-    .attributes = {{"eps", AttributeDef::Kind::number}},
+    .attributes = {{"eps", AttributeDef::Kind::number}, {"groups", AttributeDef::Kind::integer, false}},
     .infer = infer,
     .stream = row_by_row,
     .kernel = kernel,

@@ -1,5 +1,6 @@
 #include "compiler/ops/rules.h"
 #include "compiler/ops/kernel_call.h"
+#include "compiler/ops/norm_groups.h"
 #include "formats/base/checked.h"
 #include <numeric>
 
@@ -73,6 +74,14 @@ Expected<Clock> slower(const Clock &clock, uint32_t stride) {
     return Clock{static_cast<uint32_t>(clock.num / common), static_cast<uint32_t>(den / common)};
 }
 
+Expected<uint32_t> norm_groups(const Node &node, const Type &x) {
+    if (!node.has("groups")) return 1u;
+    LW_ASSIGN(const uint32_t groups, integer(node, "groups", 1, x.width()));
+    if (x.width() % groups || (groups > 1 && x.dims.size() > 1))
+        return Status::input(fmt::format("rows of {} do not divide into {} groups", text(x.dims), groups));
+    return groups;
+}
+
 Expected<Type> join(const Type &a, const Type &b) {
     if (a.elem != b.elem || a.dims != b.dims)
         return Status::input(
@@ -99,6 +108,8 @@ Status norm_kernel(KernelCall &call, const std::string &kind) {
     call.param("kind", kind);
     call.param("channels", x.dims.back());
     call.param("copies", x.width() / x.dims.back());
+    LW_ASSIGN(const uint32_t groups, norm_groups(call.node, x));
+    if (groups > 1) call.param("groups", groups);
     call.param("rows", call.rows());
     call.param("eps", call.node.has("eps") ? call.node.number("eps") : 0.0);
     call.read_rows(0);

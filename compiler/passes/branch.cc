@@ -5,11 +5,19 @@ namespace longwave::compiler {
 
 namespace {
 
+// "5", or "4+3 ahead" with taps on both sides of the current row.
+std::string size_of(const ir::Filter &filter) {
+    if (filter.prepared)
+        return fmt::format("{}{}", filter.prepared_taps, filter.two_sided ? " both ways" : "");
+    if (!filter.two_sided) return fmt::format("{}", filter.known_taps());
+    return fmt::format("{}+{} ahead", filter.known_taps(), filter.known_ahead());
+}
+
 std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) {
     auto filter = node.op->rewrites.filter->read(graph, node);
     if (!filter) return {};
     Branch branch;
-    branch.parts = {fmt::format("{}{}", filter->prepared ? "long " : "", filter->longest())};
+    branch.parts = {fmt::format("{}{}", filter->prepared ? "long " : "", size_of(*filter))};
     branch.filter = *std::move(filter);
     branch.written = node.op;
     branch.layer = node.layer;
@@ -37,7 +45,7 @@ bool Branch::worth_writing() const {
 std::string Branch::describe() const {
     if (parts.size() == 1 && !normed) return fmt::format("D into tap 0 of {}", filter.known_taps());
     const char *bias = filter.biased() ? " and a bias" : "";
-    return fmt::format("branches {{{}}} → {} taps{}", fmt::join(parts, ", "), filter.longest(), bias);
+    return fmt::format("branches {{{}}} → {} taps{}", fmt::join(parts, ", "), size_of(filter), bias);
 }
 
 bool is_filter(const ir::Graph &graph, const ir::Node *node) {
@@ -45,8 +53,7 @@ bool is_filter(const ir::Graph &graph, const ir::Node *node) {
 }
 
 std::optional<Branch> sum(Branch a, const Branch &b) {
-    const bool longer =
-        b.filter.prepared || (!a.filter.prepared && b.filter.known_taps() > a.filter.known_taps());
+    const bool longer = b.filter.prepared || (!a.filter.prepared && b.filter.longest() > a.filter.longest());
     const ir::OpDef *written = a.written ? a.written : b.written;
     if (a.written && b.written && a.written != b.written) {
         if (b.written->rewrites.filter->any) written = b.written;

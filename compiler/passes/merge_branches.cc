@@ -78,7 +78,7 @@ Expected<ValueId> emit(ir::Rewriter &rewrite, const ir::Graph &graph, const Merg
               branch.written->rewrites.filter->write(rewrite, graph, x, filter, branch.layer));
     LW_ASSIGN(const ir::Graph before, ir::excerpt(graph, merge.x, merge.terms));
     LW_ASSIGN(const ir::Graph after, ir::excerpt(to.graph(), x, {y}));
-    const size_t products = filter.longest() * filter.channels() * merge.terms.size();
+    const size_t products = filter.longest() * filter.rows() * merge.terms.size();
     const size_t nonzero = std::max<size_t>(4, (size_t{1} << 26) / products); // bounds the work of the re-run
     LW_ASSIGN(ir::Certificate certificate, ir::certify("merge_branches", branch.layer, branch.describe(),
                                                        before, after, filter.longest() + 8, nonzero));

@@ -96,6 +96,8 @@ Layer LayerReader::layer(const json &object, const std::string &path, const std:
         }
     }
     if (!layer.address.empty()) define(layer.address, path);
+    if (type && !layer.address.empty())
+        for (const auto &value : type->values) define(layer.address + "/" + value, path);
     return layer;
 }
 

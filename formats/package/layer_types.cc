@@ -155,6 +155,63 @@ std::vector<LayerType> lightnet_types() {
     };
 }
 
+// Attributes and parameters of a short-long convolution, alone or in a block.
+LayerType short_long_type() {
+    return {"short_long",
+            {flag("causal", "true"),
+             {"short_branches", Kind::branches},
+             word("short_mode", "\"serial_silu\"", {"serial_silu", "serial_linear", "parallel"}),
+             word("long", "\"taps\"", {"taps", "sgconv"}),
+             flag("long_d", "false"),
+             size_or("kernel_dim", ""),
+             size_or("l_max", ""),
+             {"mode", Kind::text, false, "\"cat_randn\""},
+             count_or("init_scale", "0", 23),
+             {"num_scales", Kind::integer, false, "", 1, 24}},
+            {{"short.#.conv.weight"},
+             {"short.#.conv.bias"},
+             {"short.#.bn.weight"},
+             {"short.#.bn.bias"},
+             {"short.#.bn.running_mean"},
+             {"short.#.bn.running_var"},
+             {"long.k0"},
+             {"long.k1", {"!causal"}},
+             {"long.D", {"long_d"}},
+             {"long.kernel_list.#"},
+             {"long.kernel_norm"},
+             {"long.kernel_norm_initialized"},
+             {"long.multiplier"},
+             {"long.decay"}}};
+}
+
+LayerType chela_type() {
+    LayerType type = short_long_type();
+    type.name = "chela";
+    const std::vector<std::string> norms = {"batch", "layer", "scale", "rms", "none"};
+    const std::vector<AttributeType> more = {word("norm", "\"batch\"", norms),
+                                             small("norm_eps", "1e-5"),
+                                             flag("prenorm", "true"),
+                                             word("residual", "\"raw\"", {"raw", "normalised"}),
+                                             size_or("heads", "1"),
+                                             size_or("value_width", ""),
+                                             flag("h_proj", "false"),
+                                             word("att_norm", "\"srms\"", {"srms", "rms", "layer", "none"}),
+                                             small("att_norm_eps", "1e-6"),
+                                             size_or("att_norm_groups", "1"),
+                                             size_or("ffn_width", ""),
+                                             word("ffn_activation", "\"silu\"", {"silu", "gelu", "relu"})};
+    type.attributes.insert(type.attributes.end(), more.begin(), more.end());
+    for (const char *stem : {"norm", "nffn.norm"})
+        for (const char *name : {"weight", "bias", "running_mean", "running_var", "scalar"})
+            type.parameters.push_back({std::string(stem) + "." + name});
+    for (const char *stem : {"v_proj", "g_proj", "o_gate", "h_proj", "nffn.fc1", "nffn.fc2"})
+        for (const char *name : {".weight", ".bias"}) type.parameters.push_back({stem + std::string(name)});
+    for (const char *name : {"gamma", "beta", "att_norm.weight", "att_norm.bias"})
+        type.parameters.push_back({name});
+    type.values = {"Z", "A", "M", "U"};
+    return type;
+}
+
 std::vector<LayerType> make_layer_types() {
     const ParameterType weight{"weight"}, bias{"bias"};
     return {
@@ -194,6 +251,7 @@ std::vector<LayerType> make_layer_types() {
         {"layer_norm", {small("eps", "1e-5")}, {weight, bias}, true},
         {"transposed_layer_norm", {}, {{"m"}, {"s"}}, true},
         {"rms_norm", {small("eps", "1e-6")}, {weight}, true},
+        {"scale_norm", {small("eps", "1e-5")}, {{"scalar"}}, true},
         {"relu", {}, {}},
         {"gelu", {}, {}},
         {"silu", {}, {}},
@@ -203,8 +261,10 @@ std::vector<LayerType> make_layer_types() {
         {"glu", {}, {}},
         {"embedding", {size("vocabulary"), size("width")}, {weight}},
         sgconv_type(),
+        short_long_type(),
+        chela_type(),
         {"branches",
-         {{"branches", Kind::branches}},
+         {{"branches", Kind::branches}, flag("causal", "true")},
          {{"#.conv.weight"},
           {"#.conv.bias"},
           {"#.bn.weight"},
@@ -224,9 +284,10 @@ std::vector<LayerType> make_layer_types() {
 std::vector<LayerType> make_branch_kinds() {
     return {
         {"conv1d",
-         {size("kernel"), size_or("dilation", "1"), flag("bias", "true"), flag("batch_norm", "false")},
+         {size("kernel"), size_or("dilation", "1"), flag("bias", "true"), flag("batch_norm", "false"),
+          small("eps", "1e-5")},
          {}},
-        {"identity", {flag("batch_norm", "false")}, {}},
+        {"identity", {flag("batch_norm", "false"), small("eps", "1e-5")}, {}},
     };
 }
 

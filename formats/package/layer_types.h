@@ -34,6 +34,7 @@ struct LayerType {
     bool norm = false; // may be the norm of a residual
     bool two_inputs = false;
     bool may_mask = false; // `inputs` may name a second one, of width 1: 0 where a row is padding
+    std::vector<std::string> values = {}; // what other layers may read inside it, as "<address>/<value>"
 };
 
 const std::vector<LayerType> &layer_types();

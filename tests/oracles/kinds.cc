@@ -5,6 +5,10 @@ namespace longwave::oracles {
 
 std::span<const Kind> kinds() {
     static constexpr Kind table[] = {
+        {"chela.short_reparam", chela_reparam_trials},
+        {"chela.layer", chela_layer_trials},
+        {"chela.model", chela_model_trials},
+        {"stream.chela", chela_model_trials},
         {"lightnet.attention", lightnet_attention_trials},
         {"lightnet.attention_noncausal", lightnet_attention_trials},
         {"lightnet.core", lightnet_core_trials},

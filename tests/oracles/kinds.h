@@ -31,6 +31,9 @@ struct Kind {
 // One line a kind; the trials of each family are in a file of their own.
 std::span<const Kind> kinds();
 
+Expected<std::vector<Trial>> chela_reparam_trials(const Fixture &fixture);
+Expected<std::vector<Trial>> chela_layer_trials(const Fixture &fixture);
+Expected<std::vector<Trial>> chela_model_trials(const Fixture &fixture);
 Expected<std::vector<Trial>> lightnet_attention_trials(const Fixture &fixture);
 Expected<std::vector<Trial>> lightnet_core_trials(const Fixture &fixture);
 Expected<std::vector<Trial>> lightnet_model_trials(const Fixture &fixture);

@@ -342,29 +342,123 @@ TEST_CASE("merge_branches: two kernels that are expanded later stay two, and one
     CHECK(apart.certificates.empty());
 }
 
-TEST_CASE("merge_branches: two-sided convolutions stay, with D and beside others") {
+TEST_CASE("merge_branches: a two-sided convolution takes D, identities and norms like any other") {
     const Graph made = merged(graph_of(std::string(head) + R"(
         %l = long_conv(%x, %two, %D) {channels=1, two_sided=1} ; layer long
         %s = add(%l, %x) ; layer sum
         %n = batch_norm(%s, %w, %b, %m, %v) {eps=1e-5} ; layer norm
         output "y" %n)",
                                        weights));
-    CHECK(made.certificates.empty());
-    CHECK(made.nodes.size() == 3);
+    REQUIRE(made.certificates.size() == 1);
+    CHECK(made.certificates[0].what == "branches {3+3 ahead, identity} → 3+3 ahead taps and a bias");
+    CHECK(count(made, "batch_norm") == 0);
+    CHECK(count(made, "add") == 0);
 }
 
-TEST_CASE("merge_branches: a centred short convolution, which reads the next row, stays") {
-    // lags −1, 0, 1 as a two-sided convolution: k0 = [g0, g1], k1 = [g−1, 0]
+TEST_CASE("merge_branches: numbers by hand: centred short branches align at the current row") {
+    // taps in torch order, of x[t−1], x[t], x[t+1]: [1, 2, 3]; five of them: [10, 20, 30, 40, 50]
+    const Graph graph = graph_of(R"(
+        %x = input "x" features : f32[1] @1/1
+        %a = const "a" : [1,3]
+        %b = const "b" : [1,5]
+        %y = centred_conv(%x, %a) {bias=0} ; layer s
+        %z = centred_conv(%x, %b) {bias=0} ; layer s
+        %s = add(%y, %z) ; layer s
+        %t = add(%x, %s) ; layer s
+        output "t" %t)",
+                                 {{"a", {1, 2, 3}}, {"b", {10, 20, 30, 40, 50}}});
+    const Graph made = merged(graph);
+    REQUIRE(made.nodes.size() == 1);
+    CHECK(made.constants[0].data == std::vector<double>{10, 21, 33, 43, 50});
+    CHECK(made.certificates[0].what == "branches {identity, 2+1 ahead, 3+2 ahead} → 3+2 ahead taps");
+}
+
+TEST_CASE("merge_branches: a centred short convolution goes into a two-sided long one, whose second kernel "
+          "starts at the next row") {
+    // k0 = [1, 2, 3], k1 = [4, 5, 6]; [7, 8, 9] of x[t−1], x[t], x[t+1]
     const Graph made = merged(graph_of(R"(
         %x = input "x" features : f32[1] @1/1
-        %k = const "k" : [2,1,2]
+        %k = const "k" : [2,1,3]
         %0 = const "0" : [1,1]
-        %c = long_conv(%x, %k, %0) {channels=1, two_sided=1} ; layer c
-        %y = add(%c, %x) ; layer sum
+        %a = const "a" : [1,3]
+        %l = long_conv(%x, %k, %0) {channels=1, two_sided=1} ; layer long
+        %s = centred_conv(%x, %a) {bias=0} ; layer short
+        %y = add(%l, %s) ; layer sum
         output "y" %y)",
-                                       {{"k", {2, 1, 3, 0}}}));
-    CHECK(made.nodes.size() == 2);
-    CHECK(made.certificates.empty());
+                                       {{"k", {1, 2, 3, 4, 5, 6}}, {"a", {7, 8, 9}}}));
+    REQUIRE(made.nodes.size() == 1);
+    CHECK(made.constant(made.nodes[0].inputs[1])->data == std::vector<double>{1 + 8, 2 + 7, 3, 4 + 9, 5, 6});
+}
+
+TEST_CASE("merge_branches: into a two-sided kernel that is expanded later") {
+    const Graph made = merged(graph_of(
+        R"(
+        %x = input "x" features : f32[2] @1/1
+        %p = const "p" : [3,2,2,4]
+        %a = const "a" : [2,5]
+        %D = const "D" : [1,2]
+        %w = const "w" : [2]
+        %k = expand_scales(%p) {nearest=0, init_scale=0, taps=15} ; layer long
+        %l = long_conv(%x, %k, %D) {channels=1, two_sided=1} ; layer long
+        %n = affine(%l, %w, %w) ; layer norm
+        %s = centred_conv(%x, %a) {bias=0} ; layer short
+        %y = add(%n, %s) ; layer sum
+        output "y" %y)",
+        {{"p", random_numbers(48, 1)}, {"a", random_numbers(10, 2)}, {"D", {1, 2}}, {"w", {0.5, -3}}}));
+    CHECK(count(made, "long_conv") == 1);
+    CHECK(count(made, "centred_conv") == 0);
+    CHECK(made.certificates[0].what ==
+          "branches {long 15 both ways, 3+2 ahead} → 15 both ways taps and a bias");
+}
+
+TEST_CASE("merge_branches: copies of each channel have a kernel and a D each") {
+    const Graph made = merged(graph_of(R"(
+        %x = input "x" features : f32[2] @1/1
+        %k = const "k" : [3,2,4]
+        %short = const "short" : [3,2,2]
+        %D = const "D" : [3,2]
+        %w = const "w" : [6]
+        %l = long_conv(%x, %k, %D) {channels=3, two_sided=0} ; layer c
+        %n = affine(%l, %w, %w) ; layer norm
+        %s = long_conv(%x, %short, %D) {channels=3, two_sided=0} ; layer short
+        %y = add(%n, %s) ; layer sum
+        output "y" %y)",
+                                       {{"k", random_numbers(24, 1)},
+                                        {"short", random_numbers(12, 3)},
+                                        {"w", random_numbers(6, 5)},
+                                        {"D", random_numbers(6, 2)}}));
+    CHECK(count(made, "long_conv") == 1);
+    CHECK(made.certificates[0].what == "branches {4, 2} → 4 taps and a bias");
+}
+
+TEST_CASE(
+    "merge_branches: a centred convolution and a causal one without a long one stay two, and so does one "
+    "beside a causal kernel that is expanded later") {
+    const Graph shorts = merged(graph_of(R"(
+        %x = input "x" features : f32[2] @1/1
+        %a = const "a" : [2,3]
+        %c = const "c" : [2,1,3,1]
+        %s = centred_conv(%x, %a) {bias=0} ; layer one
+        %t = conv2d(%x, %c) {stride_t=1, stride_f=1, groups=2, bias=0, frequency=0} ; layer two
+        %y = add(%s, %t) ; layer sum
+        output "y" %y)",
+                                         {{"a", random_numbers(6, 1)}, {"c", random_numbers(6, 2)}}));
+    CHECK(count(shorts, "add") == 1);
+    CHECK(shorts.certificates.empty());
+    const Graph later = merged(graph_of(std::string(head) + R"(
+        %a = const "a" : [2,3]
+        %k = expand_scales(%p) {nearest=0, init_scale=0, taps=15} ; layer long
+        %l = long_conv(%x, %k, %0) {channels=1, two_sided=0} ; layer long
+        %s = centred_conv(%x, %a) {bias=0} ; layer short
+        %y = add(%l, %s) ; layer sum
+        output "y" %y)",
+                                        [] {
+                                            Weights with = weights;
+                                            with["a"] = random_numbers(6, 8);
+                                            return with;
+                                        }()));
+    CHECK(count(later, "centred_conv") == 1);
+    CHECK(later.certificates.empty());
 }
 
 TEST_CASE("merge_branches: a norm before a convolution stays, for its shift would meet the zeros before the "
@@ -403,17 +497,6 @@ TEST_CASE("merge_branches: convolutions of different values stay apart") {
     CHECK(made.certificates.empty());
 }
 
-TEST_CASE("merge_branches: convolutions one behind the other stay, a nonlinearity between them or not") {
-    const Graph made = merged(graph_of(std::string(head) + R"(
-        %a = long_conv(%x, %k3, %0) {channels=1, two_sided=0} ; layer a
-        %s = silu(%a) ; layer act
-        %y = long_conv(%s, %k5, %0) {channels=1, two_sided=0} ; layer c
-        output "y" %y)",
-                                       weights));
-    CHECK(made.nodes.size() == 3);
-    CHECK(made.certificates.empty());
-}
-
 TEST_CASE("merge_branches: a branch that something else reads stays") {
     const Graph made = merged(graph_of(std::string(head) + R"(
         %a = long_conv(%x, %k3, %0) {channels=1, two_sided=0} ; layer a
@@ -436,15 +519,4 @@ TEST_CASE("merge_branches: a variance without a square root is left for the pass
                                                         wrong));
     REQUIRE(made);
     CHECK(count(*made, "batch_norm") == 1);
-}
-
-TEST_CASE("merge_branches: several channel copies stay") {
-    const Graph made = merged(graph_of(R"(
-        %x = input "x" features : f32[2] @1/1
-        %k = const "k" : [3,2,4]
-        %D = const "D" : [3,2]
-        %y = long_conv(%x, %k, %D) {channels=3, two_sided=0} ; layer c
-        output "y" %y)",
-                                       {{"k", random_numbers(24, 1)}, {"D", random_numbers(6, 2)}}));
-    CHECK(made.certificates.empty());
 }

@@ -17,6 +17,11 @@ from torch import Tensor
 
 Layer = dict[str, Any]
 
+_BRANCH = ["conv.weight", "conv.bias", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"]
+_SHORT_LONG = [f"short.#.{name}" for name in _BRANCH] + [
+    f"long.{name}" for name in ("k0", "k1", "D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized",
+                                "multiplier", "decay")]
+
 # tensors that a layer type reads under its prefix; "#" stands for 0, 1, ...
 _PARAMETERS = {
     "log_mel": ["window", "mel", "mean", "scale"],
@@ -40,6 +45,14 @@ _PARAMETERS = {
     "sgconv": ["D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized", "multiplier", "decay",
                "output_linear.weight", "output_linear.bias", "output_linear.0.weight", "output_linear.0.bias",
                "norm.norm.weight", "norm.norm.bias", "norm.norm.m", "norm.norm.s"],
+    "scale_norm": ["scalar"],
+    "linear_attention": [f"{name}.{kind}" for name in ("q_proj", "k_proj", "v_proj") for kind in ("weight", "bias")],
+    "branches": [f"#.{name}" for name in _BRANCH],
+    "short_long": _SHORT_LONG,
+    "chela": _SHORT_LONG + [f"{norm}.{name}" for norm in ("norm", "nffn.norm")
+                            for name in ("weight", "bias", "running_mean", "running_var", "scalar")]
+    + [f"{name}.{kind}" for name in ("v_proj", "g_proj", "o_gate", "h_proj", "nffn.fc1", "nffn.fc2", "att_norm")
+       for kind in ("weight", "bias")] + ["gamma", "beta"],
 }
 
 
@@ -85,10 +98,8 @@ def tensor_keys(layers: Iterable[Layer], available: Iterable[str]) -> list[str]:
             if "#" not in key:
                 found += [key] if key in available else []
                 continue
-            number = 0
-            while key.replace("#", str(number)) in available:
-                found.append(key.replace("#", str(number)))
-                number += 1
+            # not every index has every tensor: an identity among the branches has no convolution
+            found += [numbered for number in range(64) if (numbered := key.replace("#", str(number))) in available]
     return found
 
 
