@@ -10,7 +10,8 @@ Expected<Flow> lower_linear(Lowering &lowering, const Layer &layer, std::span<co
                                          lowering.weight(layer, "weight", {out, lowering.width(inputs[0])})};
     if (bias) operands.push_back(lowering.weight(layer, "bias", {out}));
     ir::Attributes attributes{{"bias", int64_t{bias}}};
-    if (const auto &stored = layer.attributes.at("weights"); !stored.is_null())
+    // A layer that is built as a part of another may not say it.
+    if (const auto stored = layer.attributes.value("weights", nlohmann::json()); !stored.is_null())
         attributes["weights"] = stored.get<std::string>();
     return lowering.node(layer, "linear", std::move(operands), std::move(attributes), Form::features);
 }

@@ -135,7 +135,8 @@ Place PlannedCall::prepare_memory(const std::string &name, Elem elem, const std:
 Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem,
                               const std::vector<uint32_t> &dims) {
     if (situation.streaming)
-        return {.buffer = planner_.record_.field(node.layer, name + suffix(), kind, elem, dims)};
+        return {.buffer =
+                    planner_.record_.field(node.layer, name + suffix(), node.op->name, kind, elem, dims)};
     const std::string full = fmt::format("{} {}{}", node.layer, name, suffix());
     const uint64_t bytes = bytes_of(elem, dims);
     const BufferId id = planner_.buffer(full, Space::arena, bytes);

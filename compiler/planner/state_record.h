@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/ops/step.h"
 #include <map>
+#include <tuple>
 
 namespace longwave::compiler {
 
@@ -24,10 +25,10 @@ struct StateField {
 
 class StateRecord {
 public:
-    // Declares a field, or finds it again by layer and name; an entry that sees it otherwise than another is
-    // a defect.
-    BufferId field(const std::string &layer, const std::string &name, StateKind kind, Elem elem,
-                   const std::vector<uint32_t> &dims);
+    // Declares a field, or finds it again by layer, name and owner (the op in that layer, so that two of them
+    // may call theirs alike); an entry that sees it otherwise than another is a defect.
+    BufferId field(const std::string &layer, const std::string &name, const std::string &owner,
+                   StateKind kind, Elem elem, const std::vector<uint32_t> &dims);
 
     const std::vector<StateField> &fields() const { return fields_; }
     const StateField &at(BufferId id) const { return fields_[id & ~state_buffer]; }
@@ -35,7 +36,7 @@ public:
 
 private:
     std::vector<StateField> fields_;
-    std::map<std::pair<std::string, std::string>, BufferId> known_;
+    std::map<std::tuple<std::string, std::string, std::string>, BufferId> known_;
     uint64_t bytes_ = 0;
 };
 

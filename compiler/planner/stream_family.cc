@@ -46,7 +46,7 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryP
         const auto [layer, name] = field_name(graph, v, taken);
         rings[v].rows = round_up(history + ahead, multiple);
         rings[v].field =
-            record.field(layer, name, StateKind::history, type.elem, {rings[v].rows, type.row()});
+            record.field(layer, name, "", StateKind::history, type.elem, {rings[v].rows, type.row()});
     }
     return rings;
 }

@@ -118,7 +118,12 @@ Expected<Choice> choose_for_scales(uint32_t channels, uint32_t rows, const std::
         "graph \"one\"\n%0 = input \"x\" features : f32[" + c + "] @1/1\n%1 = const \"w\" : [9,1," + c +
         ",64]\n%2 = expand_scales(%1) {nearest=0, init_scale=0, taps=16384}\n" + "%3 = const \"D\" : [1," +
         c + "]\n%4 = long_conv(%0, %2, %3) {channels=1, two_sided=0} ; layer conv\noutput \"y\" %4\n");
-    return choose({.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true}, force);
+    return choose({.graph = g,
+                   .node = *g.producer(4),
+                   .rows = rows,
+                   .streaming = true,
+                   .costs = &costs::shipped()},
+                  force);
 }
 
 } // namespace
@@ -347,4 +352,19 @@ output "y" %5
         }
         CHECK(found);
     }
+}
+
+TEST_CASE("state: ops of one layer that name a field alike have one each, entries find theirs again") {
+    StateRecord record;
+    const auto field = [&](const char *owner) {
+        return record.field("layer", "count", owner, StateKind::carry, Elem::f64, {1});
+    };
+    const BufferId first = field("scan"), second = field("softmax");
+    CHECK(first != second);
+    CHECK(field("scan") == first);
+    CHECK(field("softmax") == second);
+    REQUIRE(record.fields().size() == 2);
+    CHECK(record.fields()[0].name == "count");
+    CHECK(record.fields()[1].name == "count of softmax");
+    CHECK(record.fields()[0].offset != record.fields()[1].offset);
 }

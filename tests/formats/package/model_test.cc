@@ -284,7 +284,7 @@ TEST_CASE("package: branches are checked one by one") {
                "layers[3].branches[1].kernel: expected this key (conv1d needs it), found no such key");
     refused_at(
         "/layers/3", branches({{{"kind", "identity"}, {"kernel", 3}}}),
-        "layers[3].branches[0].kernel: expected one of the keys kind, batch_norm, found an unknown key");
+        "layers[3].branches[0].kernel: expected one of the keys kind, batch_norm, eps, found an unknown key");
     json model = good_model();
     model["layers"][3] =
         branches({{{"kind", "conv1d"}, {"kernel", 3}}, {{"kind", "identity"}, {"batch_norm", true}}});
@@ -293,7 +293,7 @@ TEST_CASE("package: branches are checked one by one") {
     CHECK(
         package->layers[3].attributes["branches"] ==
         json::parse(
-            R"([{"kind": "conv1d", "kernel": 3, "dilation": 1, "bias": true, "batch_norm": false}, {"kind": "identity", "batch_norm": true}])"));
+            R"([{"kind": "conv1d", "kernel": 3, "dilation": 1, "bias": true, "batch_norm": false, "eps": 1e-5}, {"kind": "identity", "batch_norm": true, "eps": 1e-5}])"));
 }
 
 TEST_CASE("package: names are texts that are used once") {
