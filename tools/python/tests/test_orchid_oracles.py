@@ -16,6 +16,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave.layers.orchid import GatedMlp, M2Layer, OrchidOperator  # noqa: E402
+from longwave.package import tensor_keys  # noqa: E402
 
 LIMIT = 1e-6  # largest difference relative to the peak of the reference
 
@@ -73,6 +74,15 @@ def test_every_case() -> None:
     for case in cases:
         found = errors(folder, case)
         assert max(found.values()) <= LIMIT, (case, found)
+
+
+def test_a_package_holds_the_whole_state_dict() -> None:
+    kinds = ({}, {"network": "convt"}, {"kind": "corrTime", "causal": False}, {"kind": "freq", "network": "convf", "n_layer": 2})
+    for conditioning in kinds:
+        model = nn.ModuleDict({"block": M2Layer(OrchidOperator(8, 16, conditioning=conditioning), GatedMlp(8, 16))})
+        layers = model["block"].package_layers("block")
+        assert sorted(tensor_keys(layers, model.state_dict())) == sorted(model.state_dict())
+        assert layers[0]["conditioning"] == conditioning.get("kind", "absfreq") and layers[1]["blocks"] == 4
 
 
 def test_wrong_combinations_are_refused() -> None:

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..package import Layer, layer
+
 TRANSFORMS = ("fft", "fft-o", "dct", "dctxd-o")
 _FFT_NORM = {"fft": "forward", "fft-o": "ortho"}
 
@@ -156,6 +158,8 @@ class ConditioningNetwork(nn.Module):
     def __init__(self, width: int, mode: str, kind: str = "absfreq", network: str = "convtf", size: int = 3,
                  n_layer: int = 1, actq: str = "id", causal: bool = True) -> None:
         super().__init__()
+        self.options = {"conditioning": kind, "network": network, "kernel_size": size, "kernel_layers": n_layer,
+                        "actq": actq, "causal": causal}
         network = network.replace("2", "")
         self.mode, self.kind, self.causal, self.fourier = mode, kind, causal, mode in _FFT_NORM
         self.on_time, self.on_frequency = network in ("convt", "convtf"), network in ("convf", "convtf")
@@ -231,6 +235,13 @@ class OrchidOperator(nn.Module):
         self.fixed_conv = HyenaFilter(d_model, l_max, **options)
         self.fixed_conv_res = HyenaFilter(d_model, l_max, **options) if residual_long_conv else None
         self.conv_kernel_nn = ConditioningNetwork(d_model, transform, **(conditioning or {}))
+        self.options = {"l_max": l_max, "transform": transform, "short_conv": short_filter_order,
+                        "residual_long_conv": residual_long_conv, "filter_order": filter_order, "emb_dim": emb_dim,
+                        "num_inner_mlps": num_inner_mlps, "shift": shift} | self.conv_kernel_nn.options
+
+    def package_layer(self, name: str, prefix: str | None = None) -> Layer:
+        """The layer of a model package whose tensors start with `prefix`."""
+        return layer("orchid", name, prefix, **self.options)
 
     def _convolved(self, u: Tensor, static: HyenaFilter, adaptive: Tensor | None = None) -> Tensor:
         """(B, D, L): the product of transforms, plus bias times u."""
@@ -274,6 +285,10 @@ class GatedMlp(nn.Module):
 
         self.gated_layers, self.wo = linear(width, 2 * intermediate, False), linear(intermediate, width, True)
         self.layernorm = nn.LayerNorm(width, eps)
+        self.options = {"intermediate": intermediate, "blocks": blocks, "eps": eps}
+
+    def package_layer(self, name: str, prefix: str | None = None) -> Layer:
+        return layer("m2_mlp", name, prefix, **self.options)
 
     def forward(self, x: Tensor) -> Tensor:
         a, b = self.gated_layers(x).chunk(2, -1)
@@ -286,6 +301,9 @@ class M2Layer(nn.Module):
     def __init__(self, mixer: nn.Module, mlp: nn.Module) -> None:
         super().__init__()
         self.attention, self.mlp = mixer, mlp
+
+    def package_layers(self, name: str) -> list[Layer]:
+        return [self.attention.package_layer(f"{name}.attention"), self.mlp.package_layer(f"{name}.mlp")]
 
     def forward(self, x: Tensor) -> Tensor:
         return self.mlp(self.attention(x))
