@@ -11,13 +11,13 @@ constexpr int64_t beyond_caches = 1536 << 10;                       // bytes of 
 constexpr int64_t block_bytes = 768 << 10; // of the rows that pass by a group of panels
 
 // A register tile of `rows` by `vectors`, each sum in `parts`.
-struct Shape {
+struct TileShape {
     int rows, vectors, parts;
     bool near; // its weights come from the first cache
 };
 
 // Cycles of a whole register tile, about.
-double cycles(const targets::Target &target, const Shape &s, int in) {
+double cycles(const targets::Target &target, const TileShape &s, int in) {
     const int sums = s.rows * s.vectors;
     const double products = (target.fused_multiply_add ? 0.5 : 1.0) * sums;
     const double loads = 0.5 * (s.rows + s.vectors), latency = 6.0 / s.parts;
