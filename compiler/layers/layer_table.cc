@@ -24,6 +24,8 @@ std::span<const LayerDef> all_layers() {
         {"glu", lower_glu},
         {"embedding", lower_embedding},
         {"sgconv", lower_sgconv},
+        {"orchid", lower_orchid},
+        {"m2_mlp", lower_m2_mlp},
         {"branches", lower_branches},
         {"residual", lower_residual},
         {"mean", lower_pooling},

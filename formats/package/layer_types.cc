@@ -66,6 +66,50 @@ LayerType sgconv_type() {
              {"norm.norm.s", {"!linear", "layer_norm"}}}};
 }
 
+LayerType orchid_type() {
+    const auto choice = [](std::string name, std::string fallback, std::vector<std::string> choices) {
+        return AttributeType{std::move(name),   Kind::text, false, std::move(fallback), 0, 0,
+                             std::move(choices)};
+    };
+    LayerType type{
+        "orchid",
+        {size("l_max"),
+         choice("transform", "\"fft\"", {"fft", "fft-o", "dct", "dctxd-o"}),
+         choice("conditioning", "\"absfreq\"", {"absfreq", "freq", "corrTime"}),
+         choice("network", "\"convtf\"", {"convt", "conv2t", "convf", "conv2f", "convtf", "conv2tf"}),
+         size_or("kernel_size", "3"),
+         {"kernel_layers", Kind::integer, false, "1", 1, 16},
+         choice("kernel_activation", "\"gelu\"", {"gelu", "relu", "silu", "sigmoid", "tanh", "identity"}),
+         choice("actq", "\"id\"",
+                {"id", "gelu", "relu", "sigmoid", "silu", "tanh", "gelu_abs", "relu_abs", "sigmoid_abs",
+                 "silu_abs", "tanh_abs"}),
+         flag("causal", "true"),
+         size_or("short_conv", "3"),
+         flag("residual_long_conv", "true"),
+         size_or("filter_order", "64"),
+         size_or("emb_dim", "3"),
+         {"num_inner_mlps", Kind::integer, false, "2", 0, 24},
+         {"shift", Kind::number, false, "0", 0, 1}},
+        {{"in_linear.weight"},
+         {"in_linear.bias"},
+         {"out_linear.weight"},
+         {"out_linear.bias"},
+         {"conv1d_short.weight"},
+         {"conv1d_short.bias"}}};
+    for (const char *filter : {"fixed_conv", "fixed_conv_res"}) {
+        std::vector<std::string> when;
+        if (type.parameters.size() > 6) when = {"residual_long_conv"};
+        for (const char *name : {".bias", ".pos_emb.z", ".pos_emb.t", ".implicit_filter.#.weight",
+                                 ".implicit_filter.#.bias", ".implicit_filter.#.freq", ".modulation.deltas"})
+            type.parameters.push_back({std::string(filter) + name, when});
+    }
+    for (const char *model : {"nn_model", "nn_model2", "nn_model_k", "nn_model_q", "nn_model_frq"})
+        for (const char *name : {".conv1d_ls.#.weight", ".conv1d_ls.#.bias",
+                                 ".norm_ls.#.norm_conv_kernel.weight", ".norm_ls.#.norm_conv_kernel.bias"})
+            type.parameters.push_back({std::string("conv_kernel_nn.") + model + name});
+    return type;
+}
+
 std::vector<LayerType> make_layer_types() {
     const ParameterType weight{"weight"}, bias{"bias"};
     return {
@@ -110,6 +154,10 @@ std::vector<LayerType> make_layer_types() {
         {"glu", {}, {}},
         {"embedding", {size("vocabulary"), size("width")}, {weight}},
         sgconv_type(),
+        orchid_type(),
+        {"m2_mlp",
+         {size("intermediate"), count_or("blocks", "4", 4096), small("eps", "1e-12")},
+         {{"gated_layers.weight"}, {"wo.weight"}, {"wo.bias"}, {"layernorm.weight"}, {"layernorm.bias"}}},
         {"branches",
          {{"branches", Kind::branches}},
          {{"#.conv.weight"},
