@@ -1,6 +1,10 @@
 #include "tests/oracles/trials.h"
+#include "tests/oracles/kinds.h"
 #include "tests/oracles/sgconv_model.h"
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 using nlohmann::json;
 
@@ -98,9 +102,20 @@ Expected<Trial> kernel_trial(const Case &c, json config, const std::string &what
     return trial;
 }
 
-} // namespace
+Expected<Fixture> read_fixture(const std::string &json_path) {
+    std::ifstream file(json_path);
+    std::stringstream text;
+    if (!(text << file.rdbuf())) return Status::input(json_path + ": cannot be read");
+    const json description = json::parse(text.str(), nullptr, false);
+    if (!description.is_object() || !description.contains("config"))
+        return Status::input("expected a JSON object with \"operator\" and \"config\"");
+    LW_ASSIGN(auto tensors, package::read_safetensors(
+                                std::filesystem::path(json_path).replace_extension(".safetensors").string()));
+    return Fixture{description.value("case", "oracle"), description.value("operator", ""),
+                   description.at("config"), std::move(tensors)};
+}
 
-Expected<std::vector<Trial>> read_trials(const std::string &json_path) try {
+Expected<std::vector<Trial>> sgconv_trials(const std::string &json_path) {
     LW_ASSIGN(const Case c, read_case(json_path));
     std::vector<Trial> trials = {trial_of(c)};
     for (const char *what : {"k", "k_full"}) {
@@ -109,6 +124,15 @@ Expected<std::vector<Trial>> read_trials(const std::string &json_path) try {
         trials.push_back(std::move(kernel));
     }
     return trials;
+}
+
+} // namespace
+
+Expected<std::vector<Trial>> read_trials(const std::string &json_path) try {
+    LW_ASSIGN(const Fixture fixture, read_fixture(json_path));
+    for (const Kind &kind : kinds())
+        if (fixture.operation == kind.operation) return kind.trials(fixture);
+    return sgconv_trials(json_path);
 } catch (
     const std::exception &error) { // configurations are read with at(): a missing key is the fixture's fault
     return Status::input(std::string("the fixture cannot be read: ") + error.what());
