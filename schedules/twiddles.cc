@@ -166,4 +166,44 @@ std::vector<float> frame_twiddles(uint32_t n_fft) {
     return table;
 }
 
+RealShape real_shape(uint32_t length) {
+    RealShape shape;
+    shape.points = static_cast<int>(length % 2 ? length : length / 2);
+    int rest = shape.points;
+    for (int radix : {5, 4, 3, 2})
+        while (rest % radix == 0) shape.radices.push_back(radix), rest /= radix;
+    shape.dense = rest > 1;
+    if (shape.dense) {
+        shape.radices.clear();
+        shape.size = 2 * static_cast<int>(length);
+        return shape;
+    }
+    shape.roots = floats_of(shape.radices);
+    shape.size = shape.roots + 2 * (shape.points + 1);
+    return shape;
+}
+
+std::vector<float> real_twiddles(uint32_t length) {
+    const RealShape shape = real_shape(length);
+    std::vector<float> table;
+    append_passes(table, shape.radices);
+    for (int k = 0; static_cast<int>(table.size()) < shape.size; k++) {
+        table.push_back(static_cast<float>(std::cos(turn * k / length)));
+        table.push_back(static_cast<float>(std::sin(turn * k / length)));
+    }
+    return table;
+}
+
+std::vector<float> cosine_roots(uint32_t length, bool orthonormal, bool inverse) {
+    std::vector<float> table;
+    for (uint32_t k = 0; k < length; k++) {
+        // Of the plain transform, relative to the orthonormal one.
+        const double norm = orthonormal ? std::sqrt((k == 0 ? 4.0 : 2.0) * length) : 1;
+        const double scale = inverse ? norm / (2.0 * length) : 2 / norm, angle = turn / 4 * k / length;
+        table.push_back(static_cast<float>(scale * std::cos(angle)));
+        table.push_back(static_cast<float>(scale * std::sin(angle)));
+    }
+    return table;
+}
+
 } // namespace longwave::schedules

@@ -48,4 +48,21 @@ struct FrameTables {
 FrameTables frame_tables(int n_fft);
 std::vector<float> frame_twiddles(uint32_t n_fft);
 
+// The transform of a real sequence of any length (real_transform.h): an even one as complex points of
+// half the length, which are split afterwards. Where a prime above 5 divides the points there are no
+// passes, only sums.
+struct RealShape {
+    int points = 0;
+    std::vector<int> radices; // outermost pass first
+    bool dense = false;
+    int roots = 0, size = 0; // dense: exp(2πi·k/length) for k < length; else k ≤ points, behind the passes
+};
+RealShape real_shape(uint32_t length);
+std::vector<float> real_twiddles(uint32_t length);
+
+// scale·exp(πi·k/2L) for k < L as pairs, with which a real transform of reordered samples becomes the
+// DCT-II: 2·Σ_t x_t cos(πk(2t + 1)/2L), or that as an orthonormal matrix. `inverse`: the roots of the
+// way back.
+std::vector<float> cosine_roots(uint32_t length, bool orthonormal, bool inverse);
+
 } // namespace longwave::schedules

@@ -21,7 +21,7 @@ uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
         if (!value.type.clock.timeless())
             slowest = std::max(slowest, value.type.clock.den / std::max(1u, value.type.clock.num));
     uint32_t wanted = slowest == 1 ? most_steps : std::min(most_steps, 8u) * slowest;
-    if (plan.kind == EntryPlan::Kind::run) return std::min(plan.block, wanted);
+    if (plan.kind == EntryPlan::Kind::run) return std::max(plan.least, std::min(plan.block, wanted));
     uint32_t span = plan.block * plan.period;
     return (wanted + span - 1) / span * span;
 }

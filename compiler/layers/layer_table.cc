@@ -32,6 +32,8 @@ std::span<const LayerDef> all_layers() {
         {"sgconv", lower_sgconv},
         {"short_long", lower_short_long},
         {"chela", lower_chela},
+        {"orchid", lower_orchid},
+        {"m2_mlp", lower_m2_mlp},
         {"branches", lower_branches},
         {"residual", lower_residual},
         {"mean", lower_pooling},

@@ -28,11 +28,11 @@ Status refuse_looking_ahead(const ir::Graph &graph) {
         auto types = input_types(graph, node);
         auto rule = node.op->stream(node, types);
         if (rule.looks_ahead.empty()) continue;
-        if (!message.empty()) message += '\n';
-        message += fmt::format("layer {} looks ahead: {}", node.layer, rule.looks_ahead);
+        const std::string line = fmt::format("layer {} looks ahead: {}\n", node.layer, rule.looks_ahead);
+        if (message.find(line) == message.npos) message += line; // of several ops of one layer
     }
     if (message.empty()) return Status::ok();
-    return Status::usage(message + "\ncompile without --stream for whole sequences");
+    return Status::usage(message + "compile without --stream for whole sequences");
 }
 
 } // namespace

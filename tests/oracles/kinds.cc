@@ -17,6 +17,8 @@ std::span<const Kind> kinds() {
         {"lightnet.model", lightnet_model_trials},
         {"lightnet.tpe", lightnet_position_trials},
         {"stream.lightnet", lightnet_model_trials},
+        {"orchid.m2_block", orchid_trials},
+        {"orchid.operator", orchid_trials},
     };
     return table;
 }

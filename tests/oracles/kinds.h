@@ -38,5 +38,6 @@ Expected<std::vector<Trial>> lightnet_attention_trials(const Fixture &fixture);
 Expected<std::vector<Trial>> lightnet_core_trials(const Fixture &fixture);
 Expected<std::vector<Trial>> lightnet_model_trials(const Fixture &fixture);
 Expected<std::vector<Trial>> lightnet_position_trials(const Fixture &fixture);
+Expected<std::vector<Trial>> orchid_trials(const Fixture &fixture);
 
 } // namespace longwave::oracles

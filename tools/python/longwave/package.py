@@ -22,7 +22,7 @@ _SHORT_LONG = [f"short.#.{name}" for name in _BRANCH] + [
     f"long.{name}" for name in ("k0", "k1", "D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized",
                                 "multiplier", "decay")]
 
-# tensors that a layer type reads under its prefix; "#" stands for 0, 1, ...
+# tensors that a layer type reads under its prefix; "#" stands for 0, 1, ..., a last "*" for all that follows
 _PARAMETERS = {
     "log_mel": ["window", "mel", "mean", "scale"],
     "conv2d": ["weight", "bias"],
@@ -53,6 +53,12 @@ _PARAMETERS = {
                             for name in ("weight", "bias", "running_mean", "running_var", "scalar")]
     + [f"{name}.{kind}" for name in ("v_proj", "g_proj", "o_gate", "h_proj", "nffn.fc1", "nffn.fc2", "att_norm")
        for kind in ("weight", "bias")] + ["gamma", "beta"],
+    "orchid": ["in_linear.weight", "in_linear.bias", "out_linear.weight", "out_linear.bias", "conv1d_short.weight",
+               "conv1d_short.bias"]
+              + [f"{conv}.{name}" for conv in ("fixed_conv", "fixed_conv_res")
+                 for name in ("bias", "pos_emb.z", "pos_emb.t", "implicit_filter.*", "modulation.deltas")]
+              + [f"conv_kernel_nn.nn_model{name}.*" for name in ("", "2", "_k", "_q", "_frq")],
+    "m2_mlp": ["gated_layers.weight", "wo.weight", "wo.bias", "layernorm.weight", "layernorm.bias"],
 }
 
 
@@ -95,6 +101,9 @@ def tensor_keys(layers: Iterable[Layer], available: Iterable[str]) -> list[str]:
         prefix = entry.get("prefix", entry["name"])
         for parameter in _PARAMETERS.get(entry["type"], []):
             key = entry.get("keys", {}).get(parameter, f"{prefix}.{parameter}")
+            if key.endswith("*"):
+                found += sorted(name for name in available if name.startswith(key[:-1]))
+                continue
             if "#" not in key:
                 found += [key] if key in available else []
                 continue
