@@ -13,11 +13,11 @@ static void build_linear_attention_whole(KernelBuilder &k) {
               dv = k.params.integer("dv", 1, 1 << 12), rows = k.params.integer("rows", 1, 1 << 24);
     const bool one_head = heads == 1 || dv % 16 == 0;
     const int width = static_cast<int>(pad(static_cast<uint32_t>(heads * dv))),
-              lanes = one_head && heads > 1 ? dv : width, // that share keys
-        tile = width == 1        ? 1
-               : lanes % 64 == 0 ? 64
-               : lanes % 32 == 0 ? 32
-                                 : 16,
+              sharing = one_head && heads > 1 ? dv : width, // lanes with one key
+        tile = width == 1          ? 1
+               : sharing % 64 == 0 ? 64
+               : sharing % 32 == 0 ? 32
+                                   : 16,
               groups = one_head ? heads : 1, tiles = width / tile / groups,
               vec = dividing_vector(tile, k.target.vector_lanes);
     k.no_epilogue();

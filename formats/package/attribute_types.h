@@ -5,25 +5,25 @@
 
 namespace longwave::package {
 
-using Kind = AttributeType::Kind;
+using AttributeKind = AttributeType::Kind;
 
 // "" as a fallback: none, the attribute may be missing.
 inline AttributeType size(std::string name) { return {std::move(name)}; }
 inline AttributeType size_or(std::string name, std::string fallback) {
-    return {std::move(name), Kind::integer, false, std::move(fallback)};
+    return {std::move(name), AttributeKind::integer, false, std::move(fallback)};
 }
 inline AttributeType count_or(std::string name, std::string fallback, double high) {
-    return {std::move(name), Kind::integer, false, std::move(fallback), 0, high};
+    return {std::move(name), AttributeKind::integer, false, std::move(fallback), 0, high};
 }
 inline AttributeType flag(std::string name, std::string fallback) {
-    return {std::move(name), Kind::boolean, false, std::move(fallback)};
+    return {std::move(name), AttributeKind::boolean, false, std::move(fallback)};
 }
 inline AttributeType small(std::string name, std::string fallback) {
-    return {std::move(name), Kind::number, false, std::move(fallback), 0, 1};
+    return {std::move(name), AttributeKind::number, false, std::move(fallback), 0, 1};
 } // an eps
 
 inline AttributeType word(std::string name, std::string fallback, std::vector<std::string> choices) {
-    return {std::move(name), Kind::text, false, std::move(fallback), 0, 0, std::move(choices)};
+    return {std::move(name), AttributeKind::text, false, std::move(fallback), 0, 0, std::move(choices)};
 }
 
 } // namespace longwave::package

@@ -5,7 +5,7 @@ namespace longwave::package {
 namespace {
 
 // Where rows are the positions of an image: sizes of its axes, such as "8x11".
-AttributeType shape() { return {"shape", Kind::text, false}; }
+AttributeType shape() { return {"shape", AttributeKind::text, false}; }
 const std::vector<std::string> activations = {"gelu", "relu", "silu", "sigmoid", "tanh", "identity"};
 
 LayerType lightnet_attention_type() {
@@ -34,7 +34,7 @@ LayerType lightnet_attention_type() {
              flag("causal", "true"),
              count_or("initial_sum", "0", 1),
              word("query_activation", "\"silu\"", activations),
-             {"scale", Kind::number, false, "1", 1e-6, 1e6},
+             {"scale", AttributeKind::number, false, "1", 1e-6, 1e6},
              flag("bias", "false"),
              flag("output_bias", ""),
              size_or("short_conv", ""),
@@ -47,7 +47,7 @@ LayerType lightnet_attention_type() {
              small("norm_eps", "1e-6"),
              flag("output_projection", "true"),
              word("lrpe", "null", {"null", "cosine"}),
-             {"lrpe_base", Kind::number, false, "0", 0, 1e12},
+             {"lrpe_base", AttributeKind::number, false, "0", 0, 1e12},
              shape(),
              count_or("conditions", "0", max_dim),
              word("theta_layout", "\"shared\"", {"shared", "sliced"})},
@@ -94,15 +94,15 @@ std::vector<LayerType> lightnet_types() {
 LayerType short_long_type() {
     return {"short_long",
             {flag("causal", "true"),
-             {"short_branches", Kind::branches},
+             {"short_branches", AttributeKind::branches},
              word("short_mode", "\"serial_silu\"", {"serial_silu", "serial_linear", "parallel"}),
              word("long", "\"taps\"", {"taps", "sgconv"}),
              flag("long_d", "false"),
              size_or("kernel_dim", ""),
              size_or("l_max", ""),
-             {"mode", Kind::text, false, "\"cat_randn\""},
+             {"mode", AttributeKind::text, false, "\"cat_randn\""},
              count_or("init_scale", "0", 23),
-             {"num_scales", Kind::integer, false, "", 1, 24}},
+             {"num_scales", AttributeKind::integer, false, "", 1, 24}},
             {{"short.#.conv.weight"},
              {"short.#.conv.bias"},
              {"short.#.bn.weight"},
@@ -155,7 +155,7 @@ LayerType orchid_type() {
          word("conditioning", "\"absfreq\"", {"absfreq", "freq", "corrTime"}),
          word("network", "\"convtf\"", {"convt", "conv2t", "convf", "conv2f", "convtf", "conv2tf"}),
          size_or("kernel_size", "3"),
-         {"kernel_layers", Kind::integer, false, "1", 1, 16},
+         {"kernel_layers", AttributeKind::integer, false, "1", 1, 16},
          word("kernel_activation", "\"gelu\"", {"gelu", "relu", "silu", "sigmoid", "tanh", "identity"}),
          word("actq", "\"id\"",
               {"id", "gelu", "relu", "sigmoid", "silu", "tanh", "gelu_abs", "relu_abs", "sigmoid_abs",
@@ -165,8 +165,8 @@ LayerType orchid_type() {
          flag("residual_long_conv", "true"),
          size_or("filter_order", "64"),
          size_or("emb_dim", "3"),
-         {"num_inner_mlps", Kind::integer, false, "2", 0, 24},
-         {"shift", Kind::number, false, "0", 0, 1}},
+         {"num_inner_mlps", AttributeKind::integer, false, "2", 0, 24},
+         {"shift", AttributeKind::number, false, "0", 0, 1}},
         {{"in_linear.weight"},
          {"in_linear.bias"},
          {"out_linear.weight"},

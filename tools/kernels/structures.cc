@@ -35,8 +35,8 @@ public:
         double best = 1e300;
         for (int i = 0; i < runs; i++) {
             const auto begin = std::chrono::steady_clock::now();
-            for (Kernel &tile : tiles_)
-                if (tile.call_prepared() != 0) return Status::device("the kernel failed");
+            for (Kernel &kernel : tiles_)
+                if (kernel.call_prepared() != 0) return Status::device("the kernel failed");
             const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
             best = std::min(best, took.count());
         }
