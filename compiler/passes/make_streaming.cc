@@ -32,7 +32,9 @@ Status refuse_looking_ahead(const ir::Graph &graph) {
         message += fmt::format("layer {} looks ahead: {}", node.layer, rule.looks_ahead);
     }
     if (message.empty()) return Status::ok();
-    return Status::usage(message + "\ncompile without --stream for whole sequences");
+    return Status::usage(message +
+                         "\ncompile without --stream for whole sequences, or with --window N --hop M "
+                         "to slide over a stream");
 }
 
 } // namespace
