@@ -16,6 +16,9 @@ enum class StreamMode {
     none         // whole sequences only
 };
 
+// The name of the one field of state that a windowed stream has: its input. No other field is called so.
+inline constexpr char window_field[] = "window";
+
 struct Options {
     // "x86-64-v3", ...; empty: all that targets/ lists for this host's architecture
     std::vector<std::string> targets;

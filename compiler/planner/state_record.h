@@ -6,9 +6,6 @@
 
 namespace longwave::compiler {
 
-// The only field of a windowed stream (windowed_stream.h) is called so, and no other.
-inline constexpr char window_field[] = "window";
-
 enum class StateKind : uint8_t {
     history, // the newest rows of a value, in a ring
     carry,   // what an op hands from row to row

@@ -1,4 +1,5 @@
 #include "compiler/planner/windowed_stream.h"
+#include "compiler/compile.h"
 #include "compiler/ops/kernel_call.h"
 #include "compiler/planner/entry_planner.h"
 #include <algorithm>

@@ -2,6 +2,7 @@
 // the definition, against lw_run of each window, and through everything that may happen to a stream.
 #include "compiler/compile.h"
 #include "formats/package/package.h"
+#include "tools/cli/artifact_file.h"
 #include "tools/cli/model.h"
 #include "tools/cli/proof.h"
 #include <algorithm>
@@ -329,35 +330,27 @@ TEST_CASE("windows: the report has window, hop and delay, and a state of the win
     }
 }
 
-TEST_CASE("windows: what cannot be is refused in one line") {
-    const auto refusal = [](const compiler::Options &options, package::Package package = per_step()) {
-        const auto result = compiler::compile(std::move(package), options);
+TEST_CASE("windows: what cannot be is refused, and looking ahead with the way out") {
+    const auto refusal = [](const compiler::Options &options) {
+        const auto result = compiler::compile(per_step(), options);
         REQUIRE(!result);
         CHECK(result.status().fault() == Fault::usage);
-        CHECK(result.status().message().find('\n') == std::string::npos);
         return result.status().message();
     };
-    const auto says = [](const std::string &message, const char *words) {
-        INFO(message);
-        CHECK(message.find(words) != std::string::npos);
-    };
-    says(refusal(options_for(48, 0)), "--window N and --hop M belong together");
-    says(refusal(options_for(0, 8)), "--window N and --hop M belong together");
-    says(refusal(options_for(50, 8)), "expected 1 to 64 whole hops");
-    says(refusal(options_for(65, 1)), "expected 1 to 64 whole hops");
-    says(refusal(options_for(3u << 20, 3u << 20)), "expected 1 to 1048576 input ticks");
+    CHECK(refusal(options_for(48, 0)).starts_with("--window N and --hop M belong together"));
+    CHECK(refusal(options_for(0, 8)).starts_with("--window N and --hop M belong together"));
+    CHECK(refusal(options_for(50, 8)).starts_with("--window 50 --hop 8: expected 1 to 64 whole hops"));
     for (int which = 0; which < 4; which++) {
         auto options = options_for(48, 8);
         if (which == 0) options.blocks = {8};
         if (which == 1) options.length = 100;
         if (which == 2) options.stream = compiler::StreamMode::required;
         if (which == 3) options.stream = compiler::StreamMode::none;
-        says(refusal(options), "--window makes the stream");
+        CHECK(refusal(options).starts_with("--window makes the stream"));
     }
     auto options = options_for(0, 0);
     options.stream = compiler::StreamMode::required;
-    const auto ahead = compiler::compile(per_step(), options);
-    REQUIRE(!ahead);
-    says(ahead.status().message(), "layer conv looks ahead");
-    says(ahead.status().message(), "--window N --hop M");
+    CHECK(refusal(options) ==
+          "layer conv looks ahead: it is bidirectional (the second kernel reads samples after t)\ncompile "
+          "without --stream for whole sequences, or with --window N --hop M to slide over a stream");
 }

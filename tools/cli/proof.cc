@@ -156,10 +156,10 @@ std::string to_text(const Proof &proof) {
     const auto ticks = static_cast<unsigned long long>(proof.ticks);
     const auto cut_ticks = static_cast<unsigned long long>(proof.cut_ticks);
     std::string text =
-        proof.compared && proof.window
-            ? format("window %u, hop %u, delay %u: = runs of %llu rows' windows within %.1e (limit %.2g)",
-                     proof.window, proof.block, proof.delay, static_cast<unsigned long long>(proof.rows),
-                     proof.largest_error, proof.limit)
+        proof.window ? format("window %u, hop %u, delay %u: = runs over its windows within %.1e in %llu rows "
+                              "(limit %.2g)",
+                              proof.window, proof.block, proof.delay, proof.largest_error,
+                              static_cast<unsigned long long>(proof.rows), proof.limit)
         : proof.compared ? format("= whole within %.1e over %llu ticks (limit %.2g)", proof.largest_error,
                                   ticks, proof.limit)
                          : "not compared (no whole-sequence entry)";

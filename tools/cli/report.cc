@@ -41,8 +41,10 @@ std::string title(const ReportValue &report) {
                                                     : " · whole sequences only (looks ahead)\n");
     const ReportValue &stream = streams.front();
     line += report["causal"].truth(true) ? " · causal" : " · looks ahead";
+    if (stream.has("window"))
+        return line + format(" · window %g, hop %g, delay %g\n", stream["window"].number(),
+                             stream["block"].number(), stream["delay"].number());
     line += format(" · delay %g, ", stream["delay"].number());
-    if (stream.has("window")) line += format("window %g, ", stream["window"].number());
     if (stream.has("block_ms")) return line + format("block %g ms\n", stream["block_ms"].number());
     return line + format("block %g\n", stream["block"].number());
 }

@@ -1,5 +1,5 @@
 #include "tools/cli/window_proof.h"
-#include "compiler/planner/state_record.h"
+#include "compiler/compile.h"
 #include <algorithm>
 #include <cstring>
 
