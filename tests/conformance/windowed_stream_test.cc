@@ -67,7 +67,6 @@ package::Package package_of(const json &input, json layers, bool two_sided, cons
     return *package;
 }
 
-// Rows of features, an output a row.
 package::Package per_step(bool two_sided = true) {
     return package_of({{"name", "x"}, {"kind", "features"}, {"width", channels}}, json::array(), two_sided,
                       json::array());
@@ -219,10 +218,9 @@ TEST_CASE("windows: every row is that of lw_run of its window, bit for bit, pool
         REQUIRE(runner);
         const uint32_t delay = (window - hop) / 2, first = window - hop - delay;
         const int y = model.stream_output("y"), head = model.stream_output("head");
-        REQUIRE((y >= 0 && head >= 0));
-        CHECK(model.stream_outputs[static_cast<size_t>(y)].delay == delay);
-        CHECK(model.stream_outputs[static_cast<size_t>(head)].delay == 0);
-        CHECK(model.stream_outputs[static_cast<size_t>(head)].clock_den == hop);
+        CHECK(model.stream_outputs.at(static_cast<size_t>(y)).delay == delay);
+        CHECK(model.stream_outputs.at(static_cast<size_t>(head)).delay == 0);
+        CHECK(model.stream_outputs.at(static_cast<size_t>(head)).clock_den == hop);
         Rows expected(model.stream_outputs.size());
         for (size_t end = hop; end - hop < ticks + delay; end += hop) {
             const Rows run = run_of_window(model, *runner, signal, ticks, end);
@@ -301,8 +299,6 @@ TEST_CASE("windows: the proof compares windows, limit 0") {
     CHECK(proof->window == 60);
     CHECK(proof->delay == 24);
     CHECK(proof->limit == 0);
-    CHECK(proof->cuts == 20);
-    CHECK(proof->ticks == 120);
     CHECK(proof->rows == 120 + 2 * 10); // each step, and two pooled outputs for every hop
     CHECK(cli::to_text(*proof).find("window 60, hop 12, delay 24") != std::string::npos);
 }
@@ -320,12 +316,10 @@ TEST_CASE("windows: the report has window, hop and delay, and a state of the win
         CHECK(report["causal"] == !two_sided);
         CHECK(!report.contains("no_stream"));
         const json &entry = report["entries"].back();
-        CHECK(entry["kind"] == "stream");
         CHECK(entry["window"] == 48);
         CHECK(entry["block"] == 8);
         CHECK(entry["delay"] == 20);
         REQUIRE(report["state"].size() == 1);
-        CHECK(report["state"][0]["kind"] == "history");
         CHECK(report["state"][0]["dims"][0] == 48);
     }
 }

@@ -96,9 +96,10 @@ TEST_CASE("windowed stream: rows in the middle, and an odd one more of the past"
 
 TEST_CASE("windowed stream: what does not fit is refused in one line") {
     const auto g = graph(two_sided), slow = graph(R"(graph "slow"
-%0 = input "a" audio 16000 : f32[1] @1/1
-%1 = frame(%0) {window=400, hop=160} ; layer frames
-output "y" %1
+%0 = input "a" audio rate=16000 : f32[1] @1/1
+%1 = const "w" : [400]
+%2 = frame(%0, %1) {window=400, hop=160} ; layer frames
+output "y" %2
 )"),
                pair = graph(R"(graph "pair"
 %0 = input "x" features : f32[16] @1/1
