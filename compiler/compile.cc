@@ -19,6 +19,7 @@
 #include "compiler/passes/plan_memory.h"
 #include "compiler/passes/store_weights.h"
 #include "compiler/planner/stream_family.h"
+#include "compiler/planner/windowed_stream.h"
 #include "compiler/tuning.h"
 #include "formats/artifact/features.h"
 #include <algorithm>
@@ -81,6 +82,7 @@ private:
 // an op of the model says it was made for, else 1024 ticks. `lowered`: the graph before kernels are
 // materialised.
 uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
+    if (options.window) return options.window; // the same plan: the stream has the bits of its runs
     if (options.length) return options.length;
     if (lowered.inputs[0].kind == ir::GraphInput::Kind::audio) return lowered.inputs[0].sample_rate;
     uint32_t longest = 0;
@@ -123,6 +125,16 @@ Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
     return passes.run("merge_chains", [&] { return merge_chains(graph); });
 }
 
+Status check_window_options(const Options &options) {
+    if (!options.window && !options.hop) return Status::ok();
+    if (!options.window || !options.hop)
+        return Status::usage("--window N and --hop M belong together: the last N input ticks, every M ticks");
+    if (!options.blocks.empty() || options.length || options.stream != StreamMode::if_possible)
+        return Status::usage("--window makes the stream and whole sequences of its length: it excludes "
+                             "--blocks, --length, --stream and --no-stream");
+    return Status::ok();
+}
+
 // Every entry of the artifact: prepare fills up while the others ask it for taps and spectra.
 struct Plans {
     Storage storage;
@@ -132,6 +144,7 @@ struct Plans {
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 
+// The plan of whole sequences, and where a window is asked for, the same plan as a stream.
 Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const Tuning &tuning,
                 const Options &options) {
     EntryPlanner planner(graph,
@@ -139,9 +152,14 @@ Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const T
                          plans.storage, plans.record);
     LW_TRY(planner.survey());
     LW_ASSIGN(auto entry, planner.plan({}));
-    for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(entry.name(), report);
-    plans.entries.push_back(std::move(entry));
-    plans.graphs.push_back(&graph);
+    std::vector<EntryPlan> entries;
+    if (options.window) entries.push_back(windowed_stream(entry, graph, options.hop, plans.record));
+    if (options.whole) entries.insert(entries.begin(), std::move(entry));
+    for (EntryPlan &made : entries) {
+        for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(made.name(), report);
+        plans.entries.push_back(std::move(made));
+        plans.graphs.push_back(&graph);
+    }
     return Status::ok();
 }
 
@@ -162,7 +180,7 @@ Status plan_streams(Plans &plans, const ir::Graph &stream, const Tuning &tuning,
 Expected<Plans> plan_entries(Passes &passes, const ir::Graph &graph, const ir::Graph *stream,
                              uint32_t capacity, const Tuning &tuning, const Options &options) {
     Plans plans;
-    if (options.whole) LW_TRY(plan_run(plans, graph, capacity, tuning, options));
+    if (options.whole || options.window) LW_TRY(plan_run(plans, graph, capacity, tuning, options));
     if (stream) LW_TRY(plan_streams(plans, *stream, tuning, options));
     if (EntryPlan &prepare = plans.storage.prepare(); !prepare.steps.empty()) {
         measure_lifetimes(prepare);
@@ -197,6 +215,7 @@ Expected<std::vector<double>> add_vectors(GoldenVectors &golden, const Plans &pl
 Expected<Compiled> compile(package::Package package, const Options &options) {
     auto start = Clock::now();
     LW_TRY(check_algorithm_name(options.convolution));
+    LW_TRY(check_window_options(options));
     LW_ASSIGN(auto targets, find_targets(options.targets));
     LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets));
     LW_ASSIGN(const auto format, find_weights(options.weights));
@@ -225,8 +244,12 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
             streams = false;
         }
     }
-    if (!streams && !options.whole)
+    if (options.window) {
+        streams = false; // only what looks ahead was asked, for the report
+        LW_TRY(check_window(graph, options.window, options.hop));
+    } else if (!streams && !options.whole) {
         return Status::usage("nothing to compile: neither whole sequences nor a stream");
+    }
 
     LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
         return plan_entries(passes, graph, streams ? &stream : nullptr, capacity, tuning, options);
@@ -240,7 +263,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     }));
     GoldenVectors golden(ir::workers_for(options.jobs));
     LW_ASSIGN(const auto changes, passes.timed("golden_vectors", [&] {
-        return add_vectors(golden, plans, exact, !stored.empty(), options.whole);
+        return add_vectors(golden, plans, exact, !stored.empty(), options.whole || options.window);
     }));
     exact = {};
 

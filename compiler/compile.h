@@ -16,12 +16,18 @@ enum class StreamMode {
     none         // whole sequences only
 };
 
+// The name of the one field of state that a windowed stream has: its input. No other field is called so.
+inline constexpr char window_field[] = "window";
+
 struct Options {
     // "x86-64-v3", ...; empty: all that targets/ lists for this host's architecture
     std::vector<std::string> targets;
     StreamMode stream = StreamMode::if_possible;
     std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;
                                   // empty: the least common multiple of the hops
+    // Instead of those, and for models that look ahead: the whole model over the last `window` input ticks,
+    // every `hop` ticks (planner/windowed_stream.h); whole sequences are as long. 0: no.
+    uint32_t window = 0, hop = 0;
     uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, or the longest
                          // l_max; none: see whole
     bool whole = true;   // also compile the run entry

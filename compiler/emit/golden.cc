@@ -1,4 +1,5 @@
 #include "compiler/emit/golden.h"
+#include "compiler/emit/golden_windows.h"
 #include "compiler/ir/text.h"
 #include "compiler/ops/reference.h"
 #include <algorithm>
@@ -111,14 +112,21 @@ Expected<std::vector<double>> GoldenVectors::changes_from(const ir::Graph &exact
 Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry) {
     fb::GoldenT golden;
     golden.entry = entry;
-    const uint32_t ticks = golden_ticks(graph, plan);
-    LW_TRY(evaluate(graph, ticks, make_inputs(graph, ticks, golden)));
-    for (size_t i = 0; i < outputs_.size(); i++) {
+    const uint32_t ticks = plan.window ? ticks_of_windows(plan) : golden_ticks(graph, plan);
+    auto inputs = make_inputs(graph, ticks, golden);
+    std::vector<ir::Array> windows;
+    if (plan.window) {
+        LW_ASSIGN(windows, slide(graph, plan, inputs));
+    } else {
+        LW_TRY(evaluate(graph, ticks, std::move(inputs)));
+    }
+    const std::vector<ir::Array> &outputs = plan.window ? windows : outputs_;
+    for (size_t i = 0; i < outputs.size(); i++) {
         fb::GoldenTensorT tensor;
         tensor.port = static_cast<uint16_t>(i);
-        tensor.rows = static_cast<uint32_t>(outputs_[i].rows);
-        tensor.width = static_cast<uint32_t>(outputs_[i].width);
-        const std::vector<float> values(outputs_[i].data.begin(), outputs_[i].data.end());
+        tensor.rows = static_cast<uint32_t>(outputs[i].rows);
+        tensor.width = static_cast<uint32_t>(outputs[i].width);
+        const std::vector<float> values(outputs[i].data.begin(), outputs[i].data.end());
         tensor.offset = append(values.data(), values.size() * sizeof(float));
         golden.outputs.push_back(std::make_unique<fb::GoldenTensorT>(tensor));
     }

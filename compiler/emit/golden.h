@@ -43,6 +43,9 @@ private:
     uint64_t append(const void *bytes, size_t size);
     std::map<std::string, ir::Array> make_inputs(const ir::Graph &graph, uint32_t ticks, fb::GoldenT &golden);
     Status evaluate(const ir::Graph &graph, uint32_t ticks, std::map<std::string, ir::Array> inputs);
+    // golden_windows.cc. Rows of every output, from row 0 of the stream on: each window on its own.
+    Expected<std::vector<ir::Array>> slide(const ir::Graph &graph, const EntryPlan &plan,
+                                           const std::map<std::string, ir::Array> &inputs);
 
     unsigned workers_;
     Precision precision_;

@@ -79,6 +79,7 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
     if (plan.least) e["fixed_by"] = plan.fixed;
     if (plan.kind != EntryPlan::Kind::stream) return e;
     e["block"] = plan.block;
+    if (plan.window) e["window"] = plan.window;
     e["period"] = plan.period;
     uint32_t delay = 0;
     for (const auto &port : plan.outputs) delay = std::max(delay, port.delay);
@@ -185,7 +186,9 @@ ordered_json make_report(const ReportInputs &in) {
     report["state"] = state_report(in.record);
     report["state_bytes"] = in.record.bytes();
     report["causal"] = in.no_stream.empty();
-    if (!in.no_stream.empty()) report["no_stream"] = in.no_stream;
+    const bool slides = std::any_of(in.entries.begin(), in.entries.end(),
+                                    [](const EntryPlan &plan) { return plan.window > 0; });
+    if (!in.no_stream.empty() && !slides) report["no_stream"] = in.no_stream;
     report["weights_bytes"] = in.storage.weight_bytes();
     report["derived_bytes"] = in.storage.derived_bytes();
     report["kernels"] = in.kernels;

@@ -32,7 +32,9 @@ Status refuse_looking_ahead(const ir::Graph &graph) {
         if (message.find(line) == message.npos) message += line; // of several ops of one layer
     }
     if (message.empty()) return Status::ok();
-    return Status::usage(message + "compile without --stream for whole sequences");
+    return Status::usage(message +
+                         "compile without --stream for whole sequences, or with --window N --hop M "
+                         "to slide over a stream");
 }
 
 } // namespace

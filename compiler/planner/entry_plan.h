@@ -35,6 +35,7 @@ struct OutputPort {
 struct EntryPlan {
     enum class Kind : uint8_t { prepare, run, stream } kind = Kind::run;
     uint32_t block = 0;          // input ticks: capacity of a run, block of a stream
+    uint32_t window = 0;         // stream: ticks that every block looks at again; 0: its own
     uint32_t least = 0;          // run: fewest ticks; 0: any
     std::string fixed;           // the layer that asks for `least`
     std::vector<Buffer> buffers; // its own arena and caches

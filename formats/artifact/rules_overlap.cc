@@ -139,7 +139,7 @@ Broken call_rule(const fb::Kernel &kernel, const fb::Step &step, uint32_t index,
 
 using Steps = flatbuffers::Vector<flatbuffers::Offset<fb::Step>>;
 
-// What steps clear in a block has to stay in proportion to what there is; a run may as well clear what its
+// What steps clear in a block has to stay in proportion to what there is; they may as well clear what its
 // calls fill.
 Broken steps_rule(const fb::Plan &plan, const fb::Entry &entry, const Steps *steps) {
     const bool stream = entry.kind() == fb::EntryKind::stream;
@@ -162,7 +162,7 @@ Broken steps_rule(const fb::Plan &plan, const fb::Entry &entry, const Steps *ste
             !checked::add(cleared, bytes, &cleared))
             return broken(14, "bytes that zero steps clear overflow: step", i);
     }
-    if (cleared > cap::clears * spaces + (stream ? 0 : written))
+    if (cleared > cap::clears * spaces + written)
         return broken(14, "zero steps clear more in a block than is in proportion: bytes, of spaces", cleared,
                       spaces);
     return {};

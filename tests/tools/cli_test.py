@@ -159,6 +159,24 @@ class GoodPaths(Cli):
     def test_a_model_that_looks_ahead_does_not_stream(self):
         package = self.write_package("ahead", *model("ahead", bidirectional=True))
         self.refused(USAGE, ["long", "ahead"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host", "--stream", lines=None)
+        self.refused(USAGE, ["--window N", "--hop M"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host", "--stream", lines=None)
+
+    def test_a_model_that_looks_ahead_slides_over_a_stream(self):
+        package, out = self.write_package("slides", *model("slides", bidirectional=True)), self.scratch / "slides.lw"
+        result = self.run_cli("compile", package, "-o", out, "--target", "host", "--window", "8000", "--hop", "1600")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        for word in ("looks ahead", "window 8000, hop 1600 (100 ms), delay 3200", "= runs over its windows within 0.0e+00", "bit-equal for 20 random cuts"):
+            self.assertIn(word, result.stdout)
+        self.assertIn("window 8000, hop 1600 (100 ms), delay 3200", self.run_cli("inspect", out).stdout)
+        verified = json.loads(self.run_cli("verify", out, "--json", "--stream").stdout)["variants"][0]["stream"]
+        self.assertTrue(verified["holds"])
+        self.assertEqual((verified["window"], verified["block"], verified["delay"], verified["limit"]), (8000, 1600, 3200, 0))
+        ready = json.loads(self.run_cli("listen", out, self.speech).stdout.splitlines()[0])
+        self.assertEqual((ready["block_ms"], ready["delay_ms"]), (100.0, 200.0))
+        self.refused(USAGE, ["--window", "--hop"], "compile", package, "-o", out, "--target", "host", "--window", "8000")
+        self.refused(USAGE, ["--hop 1500", "logits"], "compile", package, "-o", out, "--target", "host", "--window", "6000", "--hop", "1500")
+        for flags in (["--blocks", "160"], ["--stream"], ["--no-stream"], ["--length", "16000"]):
+            self.refused(USAGE, ["--window", "excludes", flags[0]], "compile", package, "-o", out, "--target", "host", "--window", "8000", "--hop", "1600", *flags)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ struct CompileFlags {
     std::string package, output, targets, convolution, tuning, weights = "float32", dump_after, cache, kgen,
                                                                sign;
     std::vector<uint32_t> blocks;
-    uint32_t length = 0;
+    uint32_t length = 0, window = 0, hop = 0;
     unsigned jobs = 0, walks = 20;
     bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false,
          quiet = false;
@@ -48,6 +48,8 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
                                        : compiler::StreamMode::if_possible;
     options.blocks = flags.blocks;
     options.length = flags.length;
+    options.window = flags.window;
+    options.hop = flags.hop;
     options.whole = !flags.no_whole;
     options.jobs = flags.jobs;
     options.cache = flags.cache;
@@ -240,6 +242,14 @@ Command add_compile(CommandLine &program) {
            "--length", flags->length,
            "Longest whole sequence in input ticks (default: one second of audio, or the longest kernel)")
         ->check(range(1, 1 << 24));
+    app->add_option(
+           "--window", flags->window,
+           "For models that look ahead, and others: a stream that runs the whole model over the last so "
+           "many input ticks, every --hop ticks; whole sequences are as long")
+        ->check(range(1, 1 << 24));
+    app->add_option("--hop", flags->hop,
+                    "With --window: input ticks from window to window; at most 64 in one")
+        ->check(range(1, 1 << 20));
     auto *stream =
         app->add_flag("--stream", flags->stream,
                       "A model that cannot stream is an error (default: it gets whole sequences only)");

@@ -1,6 +1,7 @@
 #include "tools/cli/proof.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
+#include "tools/cli/window_proof.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -39,6 +40,32 @@ bool same_bits(const Rows &a, const Rows &b) {
     return true;
 }
 
+// The largest difference of n values, relative to the peak of the expected ones.
+double distance(const float *found, const float *expected, size_t n) {
+    double peak = 0, error = 0;
+    for (size_t k = 0; k < n; k++) {
+        peak = std::max<double>(peak, std::fabs(expected[k]));
+        const double difference = std::fabs(static_cast<double>(found[k]) - expected[k]);
+        error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
+    }
+    return peak > 0 ? error / peak : error;
+}
+
+// All rows of the stream, and no others, are those of the windows.
+Status compare_windows(const Model &model, const Rows &streamed, const Rows &windows, Proof &proof) {
+    for (size_t i = 0; i < windows.size(); i++) {
+        const std::vector<float> &a = streamed[i], &b = windows[i];
+        const std::string output = std::string("output ") + model.stream_outputs[i].name;
+        if (a.empty() || a.size() != b.size())
+            return Status::check(output +
+                                 format(": the stream gave %zu values, its windows %zu", a.size(), b.size()));
+        proof.rows += a.size() / model.stream_outputs[i].width;
+        proof.largest_error = std::max(proof.largest_error, distance(a.data(), b.data(), a.size()));
+    }
+    proof.compared = true;
+    return {};
+}
+
 // Row r of the stream is row r of the whole; a whole output without a time axis is the stream's last row.
 Status compare(const Model &model, const Rows &streamed, const Rows &whole, Proof &proof) {
     for (size_t i = 0; i < model.run_outputs.size(); i++) {
@@ -49,17 +76,11 @@ Status compare(const Model &model, const Rows &streamed, const Rows &whole, Proo
         const auto &b = whole[i];
         size_t from = 0, count = std::min(a.size(), b.size());
         if (b.size() == output.width && a.size() > b.size()) from = a.size() - output.width;
-        double peak = 0, error = 0;
-        for (float value : b) peak = std::max<double>(peak, std::fabs(value));
-        for (size_t k = 0; k < count; k++) {
-            const double difference = std::fabs(static_cast<double>(a[from + k]) - b[k]);
-            error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
-        }
         if (count == 0)
             return Status::check(std::string("output ") + output.name +
                                  ": the stream gave no row to compare");
         proof.rows += count / output.width;
-        proof.largest_error = std::max(proof.largest_error, peak > 0 ? error / peak : error);
+        proof.largest_error = std::max(proof.largest_error, distance(a.data() + from, b.data(), count));
         proof.compared = true;
     }
     return {};
@@ -78,7 +99,13 @@ Expected<Proof> prove_stream(const Model &model, unsigned cuts, uint32_t entry) 
     proof.limit = stream_limit(model);
     const size_t block = model.entry(entry).block;
     proof.block = static_cast<uint32_t>(block);
-    const size_t ticks = model.info.has_run ? model.info.run_capacity : 100 * block;
+    proof.window = window_of(model);
+    if (proof.window) proof.limit = 0;
+    proof.delay = model.entry(entry).delay;
+    // Every slot of a window's ring comes to be the newest of a full window.
+    const size_t ticks = proof.window         ? 2 * size_t{proof.window}
+                         : model.info.has_run ? model.info.run_capacity
+                                              : 100 * block;
     proof.ticks = ticks;
     proof.cut_ticks = std::min(ticks, std::max<size_t>(8 * block, 512) + block / 2);
     const Sequence in = made_up(model, ticks, 7);
@@ -95,7 +122,10 @@ Expected<Proof> prove_stream(const Model &model, unsigned cuts, uint32_t entry) 
 
     Rows blocks, cut;
     LW_TRY(stream(model, in, ticks, stream_of, by_blocks, blocks));
-    if (model.info.has_run) {
+    if (proof.window) {
+        LW_ASSIGN(const Rows windows, rows_of_windows(model, in, ticks));
+        LW_TRY(compare_windows(model, blocks, windows, proof));
+    } else if (model.info.has_run) {
         LW_ASSIGN(Runner runner, Runner::create(model));
         LW_ASSIGN(const Rows whole, runner.run(in));
         LW_TRY(compare(model, blocks, whole, proof));
@@ -115,6 +145,7 @@ Expected<Proof> prove_stream(const Model &model, unsigned cuts, uint32_t entry) 
 nlohmann::ordered_json to_json(const Proof &proof) {
     nlohmann::ordered_json json = {
         {"variant", proof.variant}, {"block", proof.block}, {"holds", proof.holds()}, {"ticks", proof.ticks}};
+    if (proof.window) json.update({{"window", proof.window}, {"delay", proof.delay}});
     if (proof.compared)
         json.update({{"rows", proof.rows}, {"largest_error", proof.largest_error}, {"limit", proof.limit}});
     json.update({{"cuts", proof.cuts}, {"cut_ticks", proof.cut_ticks}, {"bit_equal", proof.bit_equal}});
@@ -124,9 +155,14 @@ nlohmann::ordered_json to_json(const Proof &proof) {
 std::string to_text(const Proof &proof) {
     const auto ticks = static_cast<unsigned long long>(proof.ticks);
     const auto cut_ticks = static_cast<unsigned long long>(proof.cut_ticks);
-    std::string text = proof.compared ? format("= whole within %.1e over %llu ticks (limit %.2g)",
-                                               proof.largest_error, ticks, proof.limit)
-                                      : "not compared (no whole-sequence entry)";
+    std::string text =
+        proof.window ? format("window %u, hop %u, delay %u: = runs over its windows within %.1e in %llu rows "
+                              "(limit %.2g)",
+                              proof.window, proof.block, proof.delay, proof.largest_error,
+                              static_cast<unsigned long long>(proof.rows), proof.limit)
+        : proof.compared ? format("= whole within %.1e over %llu ticks (limit %.2g)", proof.largest_error,
+                                  ticks, proof.limit)
+                         : "not compared (no whole-sequence entry)";
     text += format("%s for %u random cuts of %llu ticks and one of all %llu",
                    proof.bit_equal ? ", bit-equal" : ", NOT bit-equal", proof.cuts, cut_ticks, ticks);
     if (!proof.holds()) text += " -- the promise does not hold";

@@ -14,7 +14,10 @@ namespace longwave::cli {
 
 struct Proof {
     std::string variant;
-    uint32_t block = 0;           // of the stream entry
+    uint32_t block = 0; // of the stream entry
+    // Input ticks of the window that the stream slides, and of its delay; 0: it slides none. Then each window
+    // is compared with a run of it, whose plan it shares: limit 0.
+    uint32_t window = 0, delay = 0;
     uint64_t ticks = 0, rows = 0; // compared, and once more cut at random
     double largest_error = 0;     // of stream against whole, relative to the largest value of the output
     double limit = 0;

@@ -40,7 +40,11 @@ std::string title(const ReportValue &report) {
         return line + (report["causal"].truth(true) ? " · whole sequences\n"
                                                     : " · whole sequences only (looks ahead)\n");
     const ReportValue &stream = streams.front();
-    line += format(" · causal · delay %g, ", stream["delay"].number());
+    line += report["causal"].truth(true) ? " · causal" : " · looks ahead";
+    if (stream.has("window"))
+        return line + format(" · window %g, hop %g, delay %g\n", stream["window"].number(),
+                             stream["block"].number(), stream["delay"].number());
+    line += format(" · delay %g, ", stream["delay"].number());
     if (stream.has("block_ms")) return line + format("block %g ms\n", stream["block_ms"].number());
     return line + format("block %g\n", stream["block"].number());
 }
@@ -212,7 +216,9 @@ std::string entries(const ReportValue &report) {
     std::string out;
     for (const ReportValue &entry : entries_of(report, "stream")) {
         out += out.empty() ? "entries   " : "          ";
-        out += format("block %g", entry["block"].number());
+        if (entry.has("window"))
+            out += format("window %g, hop %g", entry["window"].number(), entry["block"].number());
+        else out += format("block %g", entry["block"].number());
         if (entry.has("block_ms")) out += format(" (%g ms)", entry["block_ms"].number());
         out += format(", delay %g: %.4g calls and %s moved a block", entry["delay"].number(),
                       entry["calls"].number(),
