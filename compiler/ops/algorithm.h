@@ -25,7 +25,7 @@ struct Situation {
         false; // several entries advance one stream: copies of the past are made anew from the history
     uint32_t alike =
         1; // nodes of this op in the graph: what all of them walk over decides which cache it is in
-    uint32_t before = 0; // of these, how many stand before this one
+    uint32_t before = 0;                            // of these, how many stand before this one
     const compiler::costs::Tables *costs = nullptr; // what estimates rest on; never null in the planner
 
     const Type &type(size_t input) const { return graph.type(node.inputs[input]); }

@@ -70,7 +70,8 @@ void add_pieces(const TileWork &w, uint32_t tile, const Place &work, std::vector
     jobs.push_back({std::move(second)});
 
     uint32_t slices = 1; // no longer than the other pieces
-    while (positions % (uint64_t{8} * slices) == 0 && w.product > slices * first_half * w.transforms) slices *= 2;
+    while (positions % (uint64_t{8} * slices) == 0 && w.product > slices * first_half * w.transforms)
+        slices *= 2;
     const uint64_t slice_positions = positions / slices;
     for (uint64_t slice = 0; slice < slices; slice++) {
         const uint64_t at = slice * slice_positions * position;

@@ -118,12 +118,9 @@ Expected<Choice> choose_for_scales(uint32_t channels, uint32_t rows, const std::
         "graph \"one\"\n%0 = input \"x\" features : f32[" + c + "] @1/1\n%1 = const \"w\" : [9,1," + c +
         ",64]\n%2 = expand_scales(%1) {nearest=0, init_scale=0, taps=16384}\n" + "%3 = const \"D\" : [1," +
         c + "]\n%4 = long_conv(%0, %2, %3) {channels=1, two_sided=0} ; layer conv\noutput \"y\" %4\n");
-    return choose({.graph = g,
-                   .node = *g.producer(4),
-                   .rows = rows,
-                   .streaming = true,
-                   .costs = &costs::shipped()},
-                  force);
+    return choose(
+        {.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true, .costs = &costs::shipped()},
+        force);
 }
 
 } // namespace
