@@ -95,7 +95,7 @@ EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, 
     const uint32_t window = plan.block, slots = window / hop;
     const ir::GraphInput &input = graph.inputs[0];
     const ir::Type &type = graph.type(input.value);
-    const BufferId ring = record.field("input " + input.name, window_field, StateKind::history, type.elem,
+    const BufferId ring = record.field("input " + input.name, window_field, "", StateKind::history, type.elem,
                                        {window, type.row()});
 
     std::vector<Step> steps;
