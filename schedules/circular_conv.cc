@@ -47,7 +47,7 @@ static void build_circular_conv(KernelBuilder &k) {
     };
     if (adaptive) forward(from_h, kernel, to_kernel, levels);
     const Reader both = [=](const Expr &at) {
-        const Complex still = {fixed(v, 0, at), fixed(v, 1, at)};
+        Complex still = {fixed(v, 0, at), fixed(v, 1, at)};
         if (!adaptive) return still;
         const Complex made = read_buffer(kernel)(at);
         return Complex{still.re + scale * made.re, still.im + scale * made.im};

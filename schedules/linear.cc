@@ -92,8 +92,9 @@ public:
     Walk(const KernelBuilder &k, const Product &product, const LinearTiles &tiles,
          const LinearTiles::Group &group, int number)
         : p_(product), tiles_(tiles), group_(group), id_(std::to_string(number)), number_(number),
-          slice_(width_ / tiles.slices), tiles_count_(group.count * tiles.slices),
-          vec_(std::min(k.target.vector_lanes, width_)), length_(p_.inputs() / tiles.chunks / tiles.parts),
+          slice_(panel_width / tiles.slices), tiles_count_(group.count * tiles.slices),
+          vec_(std::min(k.target.vector_lanes, panel_width)),
+          length_(p_.inputs() / tiles.chunks / tiles.parts),
           unrolled_(tiles.granule *
                     divisor_at_most(length_ / tiles.granule, std::max(1, tiles.unrolled / tiles.granule))),
           fetches_(tiles.fetch && group.count > 1), n_(0, length_, "n" + id_), sum_("sum" + id_),
@@ -109,7 +110,8 @@ public:
                 {0, tiles_count_},
                 {0, tiles_.blocks}},
                "d" + id_);
-        const std::vector<Expr> at = {panel(d[4], d[1]) * width_ + slice(d[4]) + d[0], row(d[5], d[3], d[2])};
+        const std::vector<Expr> at = {panel(d[4], d[1]) * panel_width + slice(d[4]) + d[0],
+                                      row(d[5], d[3], d[2])};
         const auto result = [&](int half) -> Expr {
             return p_.finished(total_(d[0], d[1], half, d[2], d[3], d[4], d[5]), at[0], half);
         };
@@ -118,7 +120,7 @@ public:
     }
 
 private:
-    static constexpr int width_ = static_cast<int>(lanes);
+    static constexpr int panel_width = static_cast<int>(lanes);
 
     // ---- THE ALGORITHM ----
     Expr panel(const Expr &tile, const Expr &of_tile) const {
@@ -158,7 +160,7 @@ private:
     void define_fetch() {
         const int segments = group_.panels * p_.halves, of_tile = ceil_div(segments, tiles_.tiles),
                   shares = std::max(1, tiles_.tiles / segments), steps = length_ / unrolled_;
-        const int bytes = p_.inputs() / p_.of_word() / tiles_.chunks * width_ * 4,
+        const int bytes = p_.inputs() / p_.of_word() / tiles_.chunks * panel_width * 4,
                   each = std::max(1, bytes / (shares * steps));
         const int panel_bytes = static_cast<int>(p_.panels.stride()) * 4;
         const Expr last = chunk == tiles_.chunks - 1;
@@ -180,7 +182,7 @@ private:
                 value += sum_(c, j, h, part, of_row, tile, of_chunk, g, b);
             return value;
         };
-        const Expr start = p_.start(panel(g, j) * width_ + slice(g) + c, h);
+        const Expr start = p_.start(panel(g, j) * panel_width + slice(g) + c, h);
         if (tiles_.chunks == 1) {
             total_(c, j, h, i, t, g, b) = start + parts(i, t, 0);
         } else {
@@ -193,7 +195,7 @@ private:
     // ---- THE SCHEDULE ----
     // for a block of rows { for a tile of panels { for a chunk of inputs { for a tile of rows { sums in
     // registers } } the epilogue } }; with one chunk the epilogue takes the sums from the registers.
-    void schedule(Stage stage, Func y, RDom d) {
+    void schedule(Stage stage, Func y, const RDom &d) {
         stage.allow_race_conditions().reorder(d[0], d[1], d[2], d[3], d[4], d[5]);
         RVar lane("lane"), outer("outer"), inner("inner");
         if (vec_ == slice_) stage.vectorize(d[0]);
@@ -271,8 +273,7 @@ private:
     const int number_, slice_, tiles_count_, vec_, length_, unrolled_;
     const bool fetches_;
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of a
-    // block of rows, g: tile of panels, b: block of rows.
-    // m: input of a chunk.
+    // block of rows, g: tile of panels, b: block of rows, m: input of a chunk.
     Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, chunk{"chunk"}, g{"g"}, b{"b"}, m{"m"}, step{"step"},
         lanes_{"lanes"};
     RDom n_, added_;

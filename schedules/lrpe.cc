@@ -14,6 +14,7 @@ static void build_lrpe(KernelBuilder &k) {
     const int axes = k.params.integer_or("axes", 0, 0, 3);
     const int conditions = k.params.integer_or("conditions", 0, 0, 1 << 24);
     std::vector<int> sizes;
+    sizes.reserve(3);
     for (int a = 0; a < axes; a++) sizes.push_back(k.params.integer("size_" + std::to_string(a), 1, 1 << 24));
     const int width = 2 * heads * dk, padded = static_cast<int>(pad(extent(width))),
               row = static_cast<int>(pad(extent(heads * dk)));

@@ -69,8 +69,10 @@ private:
         std::vector<ir::ValueId> operands = {z.value};
         for (const auto &[parameter, both] : {std::pair("gamma", &gamma_), std::pair("beta", &beta_)}) {
             std::vector<double> values; // none when something was reported
-            if (!both->empty())
-                values.assign(both->begin() + row * width_, both->begin() + (row + 1) * width_);
+            if (!both->empty()) {
+                const auto begin = both->begin() + static_cast<ptrdiff_t>(row) * width_;
+                values.assign(begin, begin + width_);
+            }
             operands.push_back(lowering_.constant(layer_.key(parameter) + "." + std::to_string(row), {width_},
                                                   std::move(values)));
         }

@@ -22,7 +22,7 @@ void Problems::add(std::string_view where, std::string_view expected, std::strin
     std::string text(where);
     text.append(": expected ").append(expected).append(", found ").append(found);
     if (!way_out.empty()) text.append("; ").append(way_out);
-    line(std::move(text));
+    line(text);
 }
 
 void Problems::line(const std::string &text) {

@@ -204,6 +204,7 @@ Status bench_planner(const BenchFlags &flags) {
         arguments.insert(arguments.end(), {"--seconds", std::to_string(*flags.given_seconds)});
     if (flags.json) arguments.emplace_back("--json");
     std::vector<char *> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string &argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     return bench_program("planner", argv.data());

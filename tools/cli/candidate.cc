@@ -40,6 +40,7 @@ private:
 
 int start(const std::vector<std::string> &arguments, const Pages &out, const Pages &err, pid_t *pid) {
     std::vector<char *> argv;
+    argv.reserve(arguments.size() + 1);
     for (const auto &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;

@@ -4,6 +4,7 @@
 #include "tools/cli/limited_json.h"
 #include "tools/cli/output_file.h"
 #include "tools/kernels/machine.h"
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <longwave/longwave.h>
@@ -114,7 +115,7 @@ Status TuningFile::put(const std::string &name, nlohmann::json result) {
 }
 
 Status TuningFile::add_time(double seconds) {
-    made_["seconds"] = static_cast<int64_t>(made_["seconds"].get<double>() + seconds + 0.5);
+    made_["seconds"] = std::lround(made_["seconds"].get<double>() + seconds);
     return write_text(path_, lines_of(json()));
 }
 
