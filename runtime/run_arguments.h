@@ -21,7 +21,7 @@ public:
         return *reinterpret_cast<Tensor *>(reinterpret_cast<Byte *>(first_) + i * first_->struct_size);
     }
     size_t size() const { return n_; }
-    Tensors part(size_t first, size_t n) const { return {n == 0 ? nullptr : &(*this)[first], n}; }
+    Tensors part(size_t first, size_t n) const { return {first_ && n ? &(*this)[first] : nullptr, n}; }
     bool given() const { return n_ == 0 || first_; }
     bool sized() const {
         for (size_t i = 0; i < n_; ++i)

@@ -38,7 +38,7 @@ ir::ValueId turning_rates(Lowering &lowering, const Layer &layer, const std::str
             stored.push_back(static_cast<float>(std::pow(base, -2.0 * i / entries)));
     }
     std::vector<double> theta;
-    if (!stored.empty())
+    if (entries > 0 && !stored.empty()) // none when something was reported
         for (uint32_t h = 0; h < heads; ++h)
             for (uint32_t i = 0; i < d; ++i)
                 theta.push_back(stored[(one_head ? 0 : h * entries) + i % entries]);
