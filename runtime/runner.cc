@@ -135,7 +135,7 @@ struct Batch {
     std::atomic<size_t> next{0};
     std::atomic<const fb::Step *> failed{nullptr};
 
-    Inputs inputs(size_t sequence) const { return Inputs(in, sequences * n_in).part(sequence * n_in, n_in); }
+    Inputs inputs(size_t sequence) const { return {&Inputs(in, sequences * n_in)[sequence * n_in], n_in}; }
     Outputs outputs(size_t sequence) const {
         return Outputs(out, sequences * n_out).part(sequence * n_out, n_out);
     }
@@ -234,6 +234,7 @@ lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor 
 lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in, size_t n_in, lw_tensor *out,
                        size_t n_out) {
     if (!runner || !in) return fail(LW_INVALID_ARGUMENT, {"runner or in is NULL"});
+    if (n_in == 0) return fail(LW_INVALID_ARGUMENT, {"inputs: none given"});
     if (n_out > 0 && !out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
     if (!Inputs(in, sequences * n_in).sized() || !Outputs(out, sequences * n_out).sized())
         return fail(LW_INVALID_ARGUMENT, {"struct_size of a tensor is not set, or they differ"});

@@ -124,6 +124,7 @@ TEST_CASE("threads: a batch is checked whole before any of it runs, and names th
     CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, nullptr, 1) == LW_INVALID_ARGUMENT);
     CHECK(lw_run_batch(runner.runner, 4, nullptr, 1, out.data(), 1) == LW_INVALID_ARGUMENT);
     CHECK(lw_run_batch(nullptr, 4, in.data(), 1, out.data(), 1) == LW_INVALID_ARGUMENT);
+    CHECK(lw_run_batch(runner.runner, 4, in.data(), 0, out.data(), 1) == LW_INVALID_ARGUMENT);
     CHECK(lw_run_batch(runner.runner, 0, in.data(), 1, out.data(), 1) == LW_OK);
     CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, nullptr, 0) == LW_OK);
     CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, out.data(), 1) == LW_OK);
