@@ -1,23 +1,17 @@
 """The CHELA modules against reference tensors computed in float64, and a package written from one of them."""
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
+from oracles import LIMIT, cases, difference, load, weights as weights_of  # noqa: E402
 from longwave import package  # noqa: E402
 from longwave.layers.chela import Branch, ChelaBlock, ChelaConfig, ChelaModel, model_layers  # noqa: E402
 from longwave.package import Package  # noqa: E402
-
-SHARED = Path(os.environ.get("LONGWAVE_SHARED", Path(__file__).resolve().parents[4] / "shared"))
-LIMIT = 1e-6  # float64 against references stored in float32, relative to the peak
 
 
 def config_of(case: dict) -> ChelaConfig:
@@ -40,14 +34,13 @@ def model_of(case: dict, weights: dict[str, torch.Tensor]) -> nn.Module:
 
 
 def check(name: str) -> tuple[nn.Module, dict[str, torch.Tensor]]:
-    folder = SHARED / "oracles"
-    case, tensors = json.loads((folder / f"{name}.json").read_text()), load_file(folder / f"{name}.safetensors")
-    weights = {key[2:]: value for key, value in tensors.items() if key.startswith("w.")}
+    case, tensors = load(name)
+    weights = weights_of(tensors)
     model = model_of(case, weights)
     missing, unexpected = model.load_state_dict(weights, strict=False)
     assert not unexpected and all(key.endswith("num_batches_tracked") for key in missing), (name, missing, unexpected)
     model = model.double().eval()
-    x = tensors["in.ids"].long() if "in.ids" in tensors else tensors["in.x"].double()
+    x = tensors["in.ids"].long() if "in.ids" in tensors else tensors["in.x"]
     with torch.no_grad():
         results = {"y": model(x)}
         if isinstance(model, ChelaModel):
@@ -57,17 +50,13 @@ def check(name: str) -> tuple[nn.Module, dict[str, torch.Tensor]]:
             pooled = (results["h"] * inside[..., None]).sum(1) / tensors["in.lengths"][:, None]
             results["y"] = model.classifier(pooled)
     for what, found in results.items():
-        expected = tensors[f"ref.{what}"].double()
-        error = ((found - expected).abs().max() / expected.abs().max()).item()
+        error = difference(found, tensors[f"ref.{what}"])
         assert error <= LIMIT, f"{name} {what}: {error:.1e}"
     return model, weights
 
 
 def test_oracles() -> None:
-    names = sorted(path.stem for pattern in ("chela_layer_*", "chela_model_*", "stream_chela*")
-                   for path in (SHARED / "oracles").glob(f"{pattern}.json"))
-    assert names or not SHARED.exists(), f"no fixtures in {SHARED}"
-    for name in names:
+    for name in cases("chela_layer_", "chela_model_", "stream_chela"):
         check(name)
 
 
@@ -85,11 +74,3 @@ def test_a_package_has_every_tensor_of_the_model(tmp_path: Path) -> None:
         _, written = package.read(tmp_path / long)
         left = {key for key in weights if key not in written}
         assert all(key.endswith("num_batches_tracked") for key in left), left
-
-
-if __name__ == "__main__":
-    import tempfile
-    test_oracles()
-    with tempfile.TemporaryDirectory() as folder:
-        test_a_package_has_every_tensor_of_the_model(Path(folder))
-    print("ok")

@@ -1,38 +1,16 @@
-"""LightNet's modules against reference tensors (float64, computed from the official codes' weights), and what the exporter writes.
-
-    python tests/test_lightnet_oracles.py ORACLE_FOLDER      or set LONGWAVE_ORACLES and run pytest
-"""
+"""LightNet's modules against reference tensors (float64, computed from the official codes' weights), and what the exporter writes."""
 from __future__ import annotations
 
-import json
-import os
 import sys
 import tempfile
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from oracles import LIMIT, cases, difference, load, weights as weights_of  # noqa: E402
 from longwave import package  # noqa: E402
 from longwave.layers.lightnet import LightNetAttention, LightNetConfig, LightNetModel, causal_attention, model_package  # noqa: E402
-
-LIMIT = 1e-6  # largest difference relative to the peak of the reference
-
-
-def oracle_folder() -> Path | None:
-    given = sys.argv[1] if len(sys.argv) > 1 and Path(sys.argv[1]).is_dir() else os.environ.get("LONGWAVE_ORACLES")
-    return Path(given) if given else None
-
-
-def load(folder: Path, case: str) -> tuple[dict, dict[str, torch.Tensor]]:
-    tensors = {k: v.double() for k, v in load_file(folder / f"{case}.safetensors").items()}
-    return json.loads((folder / f"{case}.json").read_text())["config"], tensors
-
-
-def difference(found: torch.Tensor, wanted: torch.Tensor) -> float:
-    assert found.shape == wanted.shape, (found.shape, wanted.shape)
-    return ((found - wanted).abs().max() / wanted.abs().max()).item()
 
 
 def block_config(config: dict, weights: dict[str, torch.Tensor], prefix: str = "") -> LightNetConfig:
@@ -49,13 +27,10 @@ def block_config(config: dict, weights: dict[str, torch.Tensor], prefix: str = "
         lrpe=config.get("lrpe", "none") != "none")
 
 
-def weights_of(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {k[2:]: v for k, v in tensors.items() if k.startswith("w.")}
-
-
 @torch.no_grad()
-def operator_error(folder: Path, case: str) -> float:
-    config, tensors = load(folder, case)
+def operator_error(case: str) -> float:
+    about, tensors = load(case)
+    config = about["config"]
     weights = weights_of(tensors)
     theta = weights.pop("lrpe.theta", None)
     block = LightNetAttention(block_config(config, weights)).double()
@@ -67,8 +42,9 @@ def operator_error(folder: Path, case: str) -> float:
     return difference(y, tensors["ref.y"])
 
 
-def whole_model(folder: Path, case: str) -> tuple[LightNetModel, dict[str, torch.Tensor]]:
-    config, tensors = load(folder, case)
+def whole_model(case: str) -> tuple[LightNetModel, dict[str, torch.Tensor]]:
+    about, tensors = load(case)
+    config = about["config"]
     weights = weights_of(tensors)
     token = "attn" if config["impl"] == "fla" else "token_mixer"
     block = block_config(config, weights, f"model.layers.0.{token}.")
@@ -79,35 +55,20 @@ def whole_model(folder: Path, case: str) -> tuple[LightNetModel, dict[str, torch
 
 
 @torch.no_grad()
-def model_error(folder: Path, case: str) -> float:
-    model, tensors = whole_model(folder, case)
+def model_error(case: str) -> float:
+    model, tensors = whole_model(case)
     h, y = model(tensors["in.ids"].long())
     return max(difference(h, tensors["ref.h"]), difference(y, tensors["ref.y"]))
 
 
-def cases(folder: Path, prefix: str) -> list[str]:
-    found = sorted(path.stem for path in folder.glob(f"{prefix}*.json"))
-    assert found, f"no {prefix}* in {folder}"
-    return found
-
-
-def skip_without_oracles() -> Path | None:
-    folder = oracle_folder()
-    if folder is None and "pytest" in sys.modules:
-        sys.modules["pytest"].skip("LONGWAVE_ORACLES is not set")
-    return folder
-
-
 def test_operators():
-    if folder := skip_without_oracles():
-        for case in cases(folder, "lightnet_op_"):
-            assert operator_error(folder, case) <= LIMIT, case
+    for case in cases("lightnet_op_"):
+        assert operator_error(case) <= LIMIT, case
 
 
 def test_models():
-    if folder := skip_without_oracles():
-        for case in cases(folder, "lightnet_model_"):
-            assert model_error(folder, case) <= LIMIT, case
+    for case in cases("lightnet_model_"):
+        assert model_error(case) <= LIMIT, case
 
 
 def test_chunks_of_any_length_and_wide_keys():
@@ -126,11 +87,3 @@ def test_exported_weights_are_complete():
         package.write(model_package(model, "small"), Path(folder))
         _, weights = package.read(Path(folder))
     assert set(weights) == set(model.state_dict())
-
-
-if __name__ == "__main__":
-    for prefix, error in (("lightnet_op_", operator_error), ("lightnet_model_", model_error)):
-        for name in cases(oracle_folder(), prefix):
-            print(f"{name:44s} {error(oracle_folder(), name):.1e}")
-    test_chunks_of_any_length_and_wide_keys()
-    test_exported_weights_are_complete()

@@ -1,34 +1,17 @@
-"""The Orchid operator and its M2-BERT block against reference tensors (float64, computed from the official code's weights).
-
-    python tests/test_orchid_oracles.py ORACLE_FOLDER      or set LONGWAVE_ORACLES and run pytest
-"""
+"""The Orchid operator and its M2-BERT block against reference tensors (float64, computed from the official code's weights)."""
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from oracles import LIMIT, cases, difference, load, weights  # noqa: E402
 from longwave.layers.orchid import GatedMlp, M2Layer, OrchidOperator  # noqa: E402
 from longwave.package import tensor_keys  # noqa: E402
-
-LIMIT = 1e-6  # largest difference relative to the peak of the reference
-
-
-def oracle_folder() -> Path | None:
-    given = sys.argv[1] if len(sys.argv) > 1 and Path(sys.argv[1]).is_dir() else os.environ.get("LONGWAVE_ORACLES")
-    return Path(given) if given else None
-
-
-def difference(found: torch.Tensor, wanted: torch.Tensor) -> float:
-    assert found.shape == wanted.shape, (found.shape, wanted.shape)
-    return ((found - wanted).abs().max() / wanted.abs().max()).item()
 
 
 def operator(config: dict) -> OrchidOperator:
@@ -42,9 +25,9 @@ def operator(config: dict) -> OrchidOperator:
 
 
 @torch.no_grad()
-def errors(folder: Path, case: str) -> dict[str, float]:
-    config = json.loads((folder / f"{case}.json").read_text())["config"]
-    tensors = {key: value.double() for key, value in load_file(folder / f"{case}.safetensors").items()}
+def errors(case: str) -> dict[str, float]:
+    about, tensors = load(case)
+    config = about["config"]
     if "mlp" in config:
         mlp = config["mlp"]
         layers = [M2Layer(operator(config), GatedMlp(config["d_model"], mlp["intermediate"], mlp["monarch_nblocks"],
@@ -53,7 +36,7 @@ def errors(folder: Path, case: str) -> dict[str, float]:
         run = model["layer"]
     else:
         run = model = operator(config).double()
-    model.load_state_dict({key[2:]: value for key, value in tensors.items() if key.startswith("w.")})
+    model.load_state_dict(weights(tensors))
     found = {"y": difference(run(tensors["in.x"]), tensors["ref.y"])}
     if "ref.k_fixed" in tensors:
         found["k_fixed"] = difference(model.fixed_conv.taps(config["L"]), tensors["ref.k_fixed"])
@@ -66,13 +49,8 @@ def errors(folder: Path, case: str) -> dict[str, float]:
 
 
 def test_every_case() -> None:
-    folder = oracle_folder()
-    if folder is None:
-        pytest.skip("set LONGWAVE_ORACLES")
-    cases = sorted(path.stem for path in folder.glob("orchid_*.json"))
-    assert cases
-    for case in cases:
-        found = errors(folder, case)
+    for case in cases("orchid_"):
+        found = errors(case)
         assert max(found.values()) <= LIMIT, (case, found)
 
 
@@ -89,11 +67,3 @@ def test_wrong_combinations_are_refused() -> None:
     for wrong in ({"kind": "freq", "network": "convt"}, {"kind": "corrTime"}):
         with pytest.raises(ValueError):
             OrchidOperator(8, 16, conditioning=wrong)
-
-
-if __name__ == "__main__":
-    at = oracle_folder()
-    if at is None:
-        sys.exit(__doc__)
-    for name in sorted(path.stem for path in at.glob("orchid_*.json")):
-        print(name, {what: f"{error:.1e}" for what, error in errors(at, name).items()})

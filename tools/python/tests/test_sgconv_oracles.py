@@ -1,42 +1,16 @@
-"""GConv and its residual stack against reference tensors (float64, computed from the official code's weights).
-
-    python tests/test_sgconv_oracles.py ORACLE_FOLDER      or set LONGWAVE_ORACLES and run pytest
-"""
+"""GConv and its residual stack against reference tensors (float64, computed from the official code's weights)."""
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from oracles import LIMIT, cases, difference, load, weights  # noqa: E402
 from longwave.layers import heads  # noqa: E402
 from longwave.layers.backbone import SgconvBackbone  # noqa: E402
 from longwave.layers.sgconv import GConv  # noqa: E402
-
-LIMIT = 1e-6  # largest difference relative to the peak of the reference
-
-
-def oracle_folder() -> Path | None:
-    given = sys.argv[1] if len(sys.argv) > 1 and Path(sys.argv[1]).is_dir() else os.environ.get("LONGWAVE_ORACLES")
-    return Path(given) if given else None
-
-
-def load(folder: Path, case: str) -> tuple[dict, dict[str, torch.Tensor]]:
-    tensors = {k: v.double() for k, v in load_file(folder / f"{case}.safetensors").items()}
-    return json.loads((folder / f"{case}.json").read_text())["config"], tensors
-
-
-def weights(tensors: dict[str, torch.Tensor], prefix: str = "w.") -> dict[str, torch.Tensor]:
-    return {k[len(prefix):]: v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-def difference(found: torch.Tensor, wanted: torch.Tensor) -> float:
-    assert found.shape == wanted.shape, (found.shape, wanted.shape)
-    return ((found - wanted).abs().max() / wanted.abs().max()).item()
 
 
 def layer_options(config: dict) -> dict:
@@ -46,8 +20,9 @@ def layer_options(config: dict) -> dict:
 
 
 @torch.no_grad()
-def operator_error(folder: Path, case: str) -> float:
-    config, tensors = load(folder, case)
+def operator_error(case: str) -> float:
+    about, tensors = load(case)
+    config = about["config"]
     layer = GConv(config["d_model"], transposed=config["transposed"], **layer_options(config)).double()
     layer.load_state_dict(weights(tensors))
     errors = [difference(layer(tensors["in.x"]), tensors["ref.y"])]
@@ -59,8 +34,9 @@ def operator_error(folder: Path, case: str) -> float:
 
 
 @torch.no_grad()
-def model_error(folder: Path, case: str) -> float:
-    config, tensors = load(folder, case)
+def model_error(case: str) -> float:
+    about, tensors = load(case)
+    config = about["config"]
     kind = {"batch": "batch", "layer": "transposed_layer" if config["transposed"] else "layer"}[config["norm"]]
     stack = SgconvBackbone(config["d_model"], config["n_layers"], kind, config["prenorm"],
                            **layer_options(config["layer"])).double().eval()
@@ -89,21 +65,7 @@ def model_error(folder: Path, case: str) -> float:
     return max(errors)
 
 
-def check(folder: Path) -> None:
-    for pattern, error in (("sgconv_op_*.json", operator_error), ("sgconv_model_*.json", model_error)):
-        for file in sorted(folder.glob(pattern)):
-            value = error(folder, file.stem)
-            print(f"{file.stem:55s} {value:.1e}")
-            assert value < LIMIT, file.stem
-
-
 def test_oracles() -> None:
-    folder = oracle_folder()
-    if folder is None:
-        print("no oracle folder given: skipped")
-        return
-    check(folder)
-
-
-if __name__ == "__main__":
-    test_oracles()
+    for prefix, error in (("sgconv_op_", operator_error), ("sgconv_model_", model_error)):
+        for case in cases(prefix):
+            assert error(case) < LIMIT, case
