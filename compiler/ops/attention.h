@@ -6,7 +6,10 @@
 namespace longwave::ir::attention {
 
 inline uint32_t heads_of(const Node &node) { return static_cast<uint32_t>(node.integer("heads")); }
-// Of the values, at the clock of all three.
+// All inputs are rows that divide into the heads, at one clock: the type of the values (the third input), causal
+// where all are.
+Expected<Type> of_heads(const Node &node, std::span<const Type> in);
+// Of queries and keys of one width, and values.
 Expected<Type> infer(const Node &node, std::span<const Type> in);
 
 } // namespace longwave::ir::attention

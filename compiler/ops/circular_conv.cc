@@ -113,8 +113,6 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
-uint32_t natural_length(const Node &node) { return static_cast<uint32_t>(node.integer("l_max")); }
-
 } // namespace
 
 const OpDef op_circular_conv{
@@ -125,7 +123,7 @@ const OpDef op_circular_conv{
     .length = LengthRule::fixed,
     .channel_tiles = true,
     .kernel = kernel,
-    .natural_length = natural_length,
+    .natural_length = rules::l_max,
     .reference = reference,
 };
 

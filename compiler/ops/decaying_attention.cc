@@ -1,10 +1,10 @@
 // decaying_attention: the causal core of LightNet (Eq. 7; models.md §4.1). For each head o_t = q_t·C_t with
 // C_t = (1 − w_t) C_{t−1} + k_t v_tᵀ, a matrix of dk × dv; w_t is what running_softmax gives. k is w itself,
 // or a fourth input: w turned by its position (lrpe), twice as wide, both halves decaying as w.
+#include "compiler/ops/attention.h"
 #include "compiler/ops/chunks.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
-#include <algorithm>
 
 namespace longwave::ir {
 namespace {
@@ -12,32 +12,15 @@ namespace {
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     const bool turned = in.size() == 4;
     LW_TRY(rules::count(in, turned ? 4 : 3));
-    LW_ASSIGN(const uint32_t heads, rules::integer(node, "heads", 1, 1 << 12));
-    for (const Type &type : in) {
-        LW_TRY(rules::real(type));
-        LW_TRY(rules::timed(type));
-        LW_TRY(rules::rank(type, 1));
-        if (type.dims[0] % heads)
-            return Status::input(fmt::format("{} features do not divide into {} heads", type.dims[0], heads));
-        if (type.clock != in[0].clock)
-            return Status::input("queries, weights, values and keys expected at one rate");
-    }
+    LW_ASSIGN(const Type type, attention::of_heads(node, in));
     const uint32_t keys = in[1].dims[0] * (turned ? 2 : 1);
-    if (in[0].dims[0] != keys || (turned && in[3].dims[0] != keys))
-        return Status::input(fmt::format("queries{} of width {} expected for weights of {}, found {}",
-                                         turned ? " and turned weights" : "", keys, in[1].dims[0],
-                                         in[0].dims[0] != keys ? in[0].dims[0] : in[3].dims[0]));
-    Type type = in[2];
-    for (const Type &other : in) {
-        type.causal = type.causal && other.causal;
-        type.delay = std::max(type.delay, other.delay);
-    }
-    return type;
+    if (in[0].dims[0] == keys && (!turned || in[3].dims[0] == keys)) return type;
+    return Status::input(fmt::format("queries{} of width {} expected for weights of {}, found {}",
+                                     turned ? " and turned weights" : "", keys, in[1].dims[0],
+                                     in[0].dims[0] != keys ? in[0].dims[0] : in[3].dims[0]));
 }
 
-uint32_t per_head(const Node &node, const Type &type) {
-    return type.dims[0] / static_cast<uint32_t>(node.integer("heads"));
-}
+uint32_t per_head(const Node &node, const Type &type) { return type.dims[0] / attention::heads_of(node); }
 
 // C high and low, as its kernels lay it out: tiles of value lanes outermost, each [rows of C, lanes].
 StreamRule stream(const Node &node, std::span<const Type> in) {
@@ -46,8 +29,8 @@ StreamRule stream(const Node &node, std::span<const Type> in) {
 }
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    const size_t heads = static_cast<size_t>(node.integer("heads")), rows = in[0]->width / heads,
-                 dk = in[1]->width / heads, dv = in[2]->width / heads;
+    const size_t heads = attention::heads_of(node), rows = in[0]->width / heads, dk = in[1]->width / heads,
+                 dv = in[2]->width / heads;
     const Operand &keys = *in[in.size() == 4 ? 3 : 1];
     std::vector<double> state(heads * rows * dv, 0.0);
     for (size_t t = 0; t < out.rows; ++t)

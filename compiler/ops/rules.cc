@@ -67,6 +67,8 @@ Expected<uint32_t> elements(const std::vector<uint64_t> &dims, const char *what)
     return static_cast<uint32_t>(product);
 }
 
+uint32_t l_max(const Node &node) { return static_cast<uint32_t>(node.integer("l_max")); }
+
 Expected<Clock> slower(const Clock &clock, uint32_t stride) {
     const uint64_t den = uint64_t{clock.den} * stride, common = std::gcd(uint64_t{clock.num}, den);
     if (den / common > UINT32_MAX)

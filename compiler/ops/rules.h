@@ -32,6 +32,9 @@ Expected<uint32_t> flag(const Node &node, const char *name); // 0 or 1
 Expected<uint32_t> elements(const std::vector<uint64_t> &dims,
                             const char *what); // their product, within most_elements
 
+// Attribute `l_max`: the longest sequence that the op was made for.
+uint32_t l_max(const Node &node);
+
 // The clock of a value with one row for every `stride` rows of x.
 Expected<Clock> slower(const Clock &clock, uint32_t stride);
 // Two values read row by row: equal types but for causality, which the result has when both have it.

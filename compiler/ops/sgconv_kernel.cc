@@ -123,8 +123,6 @@ Expected<ValueId> materialise(Rewriter &rewrite, const Graph &from, const Node &
     return rewrite.to().node(op_expand_scales.name, {parameters}, attributes, node.layer);
 }
 
-uint32_t natural_length(const Node &node) { return static_cast<uint32_t>(node.integer("l_max")); }
-
 } // namespace
 
 const OpDef op_sgconv_kernel{
@@ -139,7 +137,7 @@ const OpDef op_sgconv_kernel{
                    {"heads", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
-    .natural_length = natural_length,
+    .natural_length = rules::l_max,
     .rewrites = {.materialise = materialise},
     .reference = reference,
 };

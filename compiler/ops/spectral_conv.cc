@@ -98,8 +98,6 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
-uint32_t natural_length(const Node &node) { return static_cast<uint32_t>(node.integer("l_max")); }
-
 } // namespace
 
 const OpDef op_spectral_conv{
@@ -110,7 +108,7 @@ const OpDef op_spectral_conv{
     .length = LengthRule::fixed,
     .channel_tiles = true,
     .kernel = kernel,
-    .natural_length = natural_length,
+    .natural_length = rules::l_max,
     .reference = reference,
 };
 

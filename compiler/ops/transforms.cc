@@ -40,22 +40,14 @@ Values roots_of(size_t n, int sign) {
     return roots;
 }
 
-// cos(πk(2t + 1)/2L), exact in its angle.
-class Cosines {
-public:
-    explicit Cosines(size_t length) : length_(length), table_(4 * length) {
-        for (size_t i = 0; i < table_.size(); i++)
-            table_[i] =
-                std::cos(std::numbers::pi * static_cast<double>(i) / (2.0 * static_cast<double>(length)));
-    }
-    double at(size_t k, size_t t) const { return table_[k * (2 * t + 1) % (4 * length_)]; }
-    // The orthonormal transform is the plain one divided by this.
-    double norm(size_t k) const { return std::sqrt((k ? 2.0 : 4.0) * static_cast<double>(length_)); }
-
-private:
-    size_t length_;
-    std::vector<double> table_;
-};
+// cos(πk(2t + 1)/2L) = Re(e^{iπk/2L}·e^{2πi·tk/2L}): cosine sums are Fourier sums of twice the length.
+std::complex<double> quarter_step(size_t k, size_t length) {
+    return std::polar(1.0, std::numbers::pi * static_cast<double>(k) / (2.0 * static_cast<double>(length)));
+}
+// The orthonormal cosine transform is the plain one divided by this.
+double cosine_norm(size_t k, size_t length) {
+    return std::sqrt((k ? 2.0 : 4.0) * static_cast<double>(length));
+}
 
 } // namespace
 
@@ -90,13 +82,12 @@ Values SequenceTransform::forward(const std::vector<double> &x) const {
         for (auto &bin : all) bin *= forward_scale(static_cast<uint32_t>(length));
         return all;
     }
-    const Cosines cosines(length);
+    Values all(x.begin(), x.end());
+    all.resize(2 * length);
+    all = fourier_sums(all, 1);
     Values out(length);
-    for (size_t k = 0; k < length; k++) {
-        double sum = 0;
-        for (size_t t = 0; t < length; t++) sum += x[t] * cosines.at(k, t);
-        out[k] = 2 * sum / (orthonormal ? cosines.norm(k) : 1);
-    }
+    for (size_t k = 0; k < length; k++)
+        out[k] = 2 * (quarter_step(k, length) * all[k]).real() / (orthonormal ? cosine_norm(k, length) : 1);
     return out;
 }
 
@@ -112,11 +103,13 @@ std::vector<double> SequenceTransform::inverse(const Values &bins, size_t length
             x[t] = inverse_scale(static_cast<uint32_t>(length)) * all[t].real();
         return x;
     }
-    const Cosines cosines(length);
-    for (size_t t = 0; t < length; t++)
-        for (size_t k = 0; k < length; k++)
-            x[t] += bins[k].real() * (orthonormal ? 1 : 1 / cosines.norm(k)) * 2 * cosines.at(k, t) /
-                    cosines.norm(k);
+    Values all(2 * length);
+    for (size_t k = 0; k < length; k++) {
+        const double norm = cosine_norm(k, length);
+        all[k] = quarter_step(k, length) * (2 * bins[k].real() / (orthonormal ? norm : norm * norm));
+    }
+    all = fourier_sums(all, 1);
+    for (size_t t = 0; t < length; t++) x[t] = all[t].real();
     return x;
 }
 
