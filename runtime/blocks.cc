@@ -3,8 +3,6 @@
 #include "runtime/samples.h"
 #include "runtime/status.h"
 #include "runtime/stream.h"
-#include <cstring>
-#include <new>
 
 namespace longwave::runtime {
 namespace {
@@ -25,24 +23,17 @@ struct Firing {
 
 // Reads n rows of a firing, from its row r on, into the queue; `row` is the number of the first. Returns how
 // many values of the last are not finite.
-uint64_t queue_rows(lw_stream &stream, const Firing &firing, uint64_t r, uint64_t row, uint64_t n) {
-    StreamState &state = *stream.state;
+uint64_t queue_rows(lw_stream &stream, const Firing &firing, uint64_t r, uint64_t row, uint32_t n) {
+    Queue &queue = stream.queue;
     const uint32_t width = firing.port.width();
+    const uint32_t first = queue.append({row, n, firing.index, width, 0});
     uint64_t newest = 0;
-    while (n > 0) {
-        uint8_t *to = slot(stream, state.queue_count);
-        const uint64_t piece = rows_to_the_end(stream, to, n);
-        for (uint64_t i = 0; i < piece; ++i)
-            new (to + i * stream.queue_row_bytes)
-                QueuedRow{row + i, firing.rows.end(row + i), firing.index, width, 0};
-        to += sizeof(QueuedRow);
-        stream.device().read(*stream.session, firing.row(r), piece, firing.port.row_bytes(), to,
-                             stream.queue_row_bytes);
-        state.non_finite_outputs += count_non_finite(to, width, piece, stream.queue_row_bytes, &newest);
-        state.queue_count += static_cast<uint32_t>(piece);
-        r += piece;
-        row += piece;
-        n -= piece;
+    for (uint32_t done = 0, piece; done < n; done += piece) {
+        piece = queue.in_line(first + done, n - done);
+        uint8_t *to = queue.row(first + done);
+        stream.device().read(*stream.session, firing.row(r + done), piece, firing.port.row_bytes(), to,
+                             queue.stride());
+        stream.state->non_finite_outputs += count_non_finite(to, width, piece, queue.stride(), &newest);
     }
     return newest;
 }
@@ -60,22 +51,8 @@ void queue_firing(lw_stream &stream, const Firing &firing, Keep keep) {
     state.rows_dropped += n - shown;
     if (shown == 0) return;
     const uint64_t bit = uint64_t{1} << (firing.index < 63 ? firing.index : 63);
-    if (queue_rows(stream, firing, r, row, shown) > 0) state.poisoned |= bit;
+    if (queue_rows(stream, firing, r, row, static_cast<uint32_t>(shown)) > 0) state.poisoned |= bit;
     else state.poisoned &= ~bit;
-}
-
-// Takes the rows of one output out of the queue.
-void forget(lw_stream &stream, uint32_t output) {
-    StreamState &state = *stream.state;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < state.queue_count; ++i) {
-        QueuedRow header;
-        memcpy(&header, slot(stream, i), sizeof header);
-        if (header.index == output) continue;
-        if (kept != i) memcpy(slot(stream, kept), slot(stream, i), row_bytes(header));
-        ++kept;
-    }
-    state.queue_count = kept;
 }
 
 } // namespace
@@ -87,7 +64,7 @@ uint64_t ticks_to_block(const lw_stream &stream) {
 
 // Rows of the start-up and beyond the end of the sequence do not count, but are few.
 bool room_for_block(const lw_stream &stream, const StreamEntry &entry) {
-    const uint32_t room = stream.queue_rows - stream.state->queue_count;
+    const uint32_t room = stream.queue.capacity() - stream.queue.rows();
     if (room >= stream.rows_per_block) return true;
     uint64_t rows = 0;
     for (uint32_t i = 0; i < outputs(stream); ++i)
@@ -108,7 +85,7 @@ lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
     for (uint32_t i = 0; i < outputs(stream); ++i) {
         const Rows &rows = entry.rows[i];
         if (!rows.fires(block)) continue;
-        if (keep != Keep::all) forget(stream, i);
+        if (keep != Keep::all) stream.queue.forget(i);
         queue_firing(stream, {entry, rows, *entry.entry->outputs()->Get(i), i, block / rows.period}, keep);
     }
     stream.cache_ticks[&entry - stream.model->streams.begin()] = state.done + entry.block;

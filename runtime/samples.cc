@@ -93,24 +93,43 @@ uint64_t convert(const Samples &samples, uint8_t *to, uint64_t stride) {
     return bad;
 }
 
+static uint64_t non_finite(const uint8_t *values, uint64_t n) {
+    uint64_t bad = 0;
+    while (n > 0) {
+        const uint32_t piece = n < 0x10000 ? static_cast<uint32_t>(n) : 0x10000;
+        uint32_t bad_here = 0;
+        for (uint32_t i = 0; i < piece; ++i) {
+            uint32_t bits;
+            memcpy(&bits, values + 4 * uint64_t{i}, sizeof bits);
+            bad_here += (bits & magnitude) >= infinity;
+        }
+        bad += bad_here;
+        values += 4 * uint64_t{piece};
+        n -= piece;
+    }
+    return bad;
+}
+
 uint64_t count_non_finite(const uint8_t *values, uint64_t n, uint64_t rows, uint64_t stride,
                           uint64_t *newest) {
+    *newest = 0;
+    if (rows == 0) return 0;
     uint64_t all = 0;
-    for (uint64_t row = 0; row < rows; ++row, values += stride) {
-        uint64_t bad = 0;
-        for (uint64_t i = 0; i < n; ++i) {
-            uint32_t bits;
-            memcpy(&bits, values + 4 * i, sizeof bits);
-            bad += (bits & magnitude) >= infinity;
-        }
-        all += bad;
-        *newest = bad;
+    if (stride == n * 4) { // no gaps: one long row
+        all = non_finite(values, n * rows);
+    } else {
+        for (uint64_t row = 0; row < rows; ++row) all += non_finite(values + row * stride, n);
     }
+    if (all > 0) *newest = non_finite(values + (rows - 1) * stride, n);
     return all;
 }
 
 void copy_rows(const uint8_t *from, uint64_t stride, uint8_t *to, uint64_t to_stride, uint64_t rows,
                uint64_t bytes) {
+    if (stride == bytes && to_stride == bytes) { // no gaps: one long row
+        memcpy(to, from, rows * bytes);
+        return;
+    }
     if (bytes == 4) { // one channel: a call for each row would cost more than the row
         for (uint64_t row = 0; row < rows; ++row, from += stride, to += to_stride) memcpy(to, from, 4);
         return;

@@ -1,8 +1,8 @@
 // The state of a stream as bytes: reset, copy, save, load.
 //
-// Saved form: StreamState with queue_head 0 · the fields of the record in order, without the gaps between
-// them · the rows that wait, each QueuedRow and its values. Pending input lies in the input ring, which is a
-// field like any other.
+// Saved form: StreamState · the fields of the record in order, without the gaps between them · the rows that
+// wait, each QueuedRows and the values of its rows. Pending input lies in the input ring, which is a field like any
+// other.
 #include "formats/artifact/geometry.h"
 #include "runtime/samples.h"
 #include "runtime/status.h"
@@ -28,12 +28,15 @@ template <class Visit> void fields(const lw_stream &stream, Visit visit) {
         visit(Area{fb::Space::state, 0, stream.model->plan().state()->Get(i)->offset(), infos[i].bytes});
 }
 
+uint64_t value_bytes(const QueuedRows &run) { return uint64_t{run.width} * 4; } // of a row
+
 } // namespace
 
 void clear(lw_stream &stream) {
     StreamState &state = *stream.state;
     state = StreamState{};
     memcpy(state.identity, stream.model->identity, sizeof state.identity);
+    stream.queue.clear();
     stream.device().clear(*stream.session, record(stream));
     for (const StreamEntry &entry : stream.model->streams) {
         if (entry.cached()) stream.device().clear(*stream.session, cache(entry));
@@ -54,14 +57,18 @@ static lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved
 lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
     if (!to || !from) return fail(LW_INVALID_ARGUMENT, {"a stream is NULL"});
     if (to->model != from->model) return fail(LW_BAD_STATE, {"the streams are of different models"});
-    if (from->state->queue_count > to->queue_rows)
+    if (from->queue.rows() > to->queue.capacity())
         return bad_state("more rows wait than this stream's queue holds");
     if (to == from) return LW_OK;
     const Device &device = to->device();
     *to->state = *from->state;
-    to->state->queue_head = 0;
-    for (uint32_t i = 0; i < from->state->queue_count; ++i)
-        memcpy(slot(*to, i), slot(*from, i), to->queue_row_bytes);
+    to->queue.clear();
+    for (uint32_t i = 0, at = 0; i < from->queue.runs(); at += from->queue.run(i++).rows) {
+        const QueuedRows &run = from->queue.run(i);
+        const uint32_t position = to->queue.append(run);
+        for (uint32_t r = 0; r < run.rows; ++r)
+            memcpy(to->queue.row(position + r), from->queue.row(at + r), value_bytes(run));
+    }
     device.copy(*to->session, *from->session, record(*to));
     // Caches that are good are taken as they are: with the same entry the same bits follow.
     const StreamEntries &entries = to->model->streams;
@@ -78,29 +85,29 @@ lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, 
     const StreamState &state = *stream->state;
     if (state.life == Life::failed) return not_open(*stream);
     uint64_t size = sizeof state + stream->model->record_bytes;
-    for (uint32_t i = 0; i < state.queue_count; ++i) {
-        QueuedRow header;
-        memcpy(&header, slot(*stream, i), sizeof header);
-        size += row_bytes(header);
-    }
+    const Queue &queue = stream->queue;
+    for (uint32_t i = 0; i < queue.runs(); ++i)
+        size += sizeof(QueuedRows) + queue.run(i).rows * value_bytes(queue.run(i));
     *n = size;
     if (!bytes) return LW_OK;
     if (capacity < size)
         return fail(LW_TOO_SMALL, {"the state takes ", size, " bytes, given ", uint64_t(capacity)});
     uint8_t *to = static_cast<uint8_t *>(bytes);
     StreamState saved = state;
-    saved.queue_head = 0;
+    saved.runs = queue.runs();
+    saved.rows = queue.rows();
     memcpy(to, &saved, sizeof saved);
     to += sizeof saved;
     fields(*stream, [&](const Area &field) {
         stream->device().read(*stream->session, field, 1, 0, to, 0);
         to += field.bytes;
     });
-    for (uint32_t i = 0; i < state.queue_count; ++i) {
-        QueuedRow header;
-        memcpy(&header, slot(*stream, i), sizeof header);
-        memcpy(to, slot(*stream, i), row_bytes(header));
-        to += row_bytes(header);
+    for (uint32_t i = 0, at = 0; i < queue.runs(); ++i) {
+        const QueuedRows &run = queue.run(i);
+        memcpy(to, &run, sizeof run);
+        to += sizeof run;
+        for (uint32_t r = 0; r < run.rows; ++r, ++at, to += value_bytes(run))
+            memcpy(to, queue.row(at), value_bytes(run));
     }
     return LW_OK;
 }
@@ -136,7 +143,7 @@ static const char *counters_fault(const lw_stream &stream, const StreamState &sa
     const bool beyond_the_end =
         saved.life == Life::finished && saved.pending == 0 && saved.ticks < saved.done;
     if (!whole && !beyond_the_end) return "counters contradict each other";
-    if (saved.queue_head != 0 || saved.queue_count > stream.queue_rows)
+    if (saved.rows > stream.queue.capacity())
         return "more rows wait than this stream's queue holds";
     for (uint64_t reserved : saved.reserved)
         if (reserved != 0) return "reserved fields are set";
@@ -144,17 +151,24 @@ static const char *counters_fault(const lw_stream &stream, const StreamState &sa
 }
 
 // Null, or what is wrong with the rows that wait; they must end with the bytes.
-static const char *rows_fault(const lw_stream &stream, uint32_t n, const uint8_t *from, const uint8_t *end) {
-    for (uint32_t i = 0; i < n; ++i) {
-        QueuedRow header;
-        if (static_cast<size_t>(end - from) < sizeof header) return "too short";
-        memcpy(&header, from, sizeof header);
-        if (header.index >= outputs(stream) ||
-            header.width != stream.own->entry->outputs()->Get(header.index)->width() || header.reserved != 0)
+static const char *rows_fault(const lw_stream &stream, const StreamState &saved, const uint8_t *from,
+                              const uint8_t *end) {
+    constexpr uint64_t most = uint64_t{1} << 62;
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < saved.runs; ++i) {
+        QueuedRows run;
+        if (static_cast<size_t>(end - from) < sizeof run) return "too short";
+        memcpy(&run, from, sizeof run);
+        from += sizeof run;
+        if (run.output >= outputs(stream) ||
+            run.width != stream.own->entry->outputs()->Get(run.output)->width() || run.reserved != 0 ||
+            run.row > most || run.rows == 0 || run.rows > saved.rows - rows)
             return "a waiting row fits no output";
-        if (static_cast<size_t>(end - from) < row_bytes(header)) return "too short";
-        from += row_bytes(header);
+        if (static_cast<size_t>(end - from) / value_bytes(run) < run.rows) return "too short";
+        from += run.rows * value_bytes(run);
+        rows += run.rows;
     }
+    if (rows != saved.rows) return "a waiting row fits no output";
     return from == end ? nullptr : "too long";
 }
 
@@ -171,18 +185,22 @@ lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
     if (static_cast<size_t>(end - from) < stream->model->record_bytes) return bad_state("too short");
     if (!tokens_in_range(*stream, from)) return bad_state("a token id is outside the vocabulary");
     const uint8_t *rows = from + stream->model->record_bytes;
-    if (const char *fault = rows_fault(*stream, saved.queue_count, rows, end)) return bad_state(fault);
+    if (const char *fault = rows_fault(*stream, saved, rows, end)) return bad_state(fault);
 
     *stream->state = saved;
+    stream->state->runs = stream->state->rows = 0;
     fields(*stream, [&](const Area &field) {
         stream->device().write(*stream->session, field, from);
         from += field.bytes;
     });
-    for (uint32_t i = 0; i < saved.queue_count; ++i) {
-        QueuedRow header;
-        memcpy(&header, rows, sizeof header);
-        memcpy(slot(*stream, i), rows, row_bytes(header));
-        rows += row_bytes(header);
+    stream->queue.clear();
+    for (uint32_t i = 0; i < saved.runs; ++i) {
+        QueuedRows run;
+        memcpy(&run, rows, sizeof run);
+        rows += sizeof run;
+        const uint32_t position = stream->queue.append(run);
+        for (uint32_t r = 0; r < run.rows; ++r, rows += value_bytes(run))
+            memcpy(stream->queue.row(position + r), rows, value_bytes(run));
     }
     for (uint32_t i = 0; i < stream->model->streams.size(); ++i) stream->cache_ticks[i] = stale;
     return take_over(*stream) ? LW_OK : LW_DEVICE;

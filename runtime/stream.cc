@@ -32,13 +32,11 @@ uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory,
     const uint64_t least = model.streams.most_rows();
     const uint32_t wanted = request.options.queue ? request.options.queue : 64;
     stream->rows_per_block = model.streams.rows_per_block(*request.own);
-    stream->queue_rows =
+    const uint32_t rows =
         wanted > least ? wanted : static_cast<uint32_t>(least < UINT32_MAX ? least : UINT32_MAX);
-    stream->queue_row_bytes =
-        static_cast<uint32_t>(to_line(sizeof(QueuedRow) + uint64_t{widest(*request.own->entry)} * 4));
     stream->state = parts.take<StreamState>(1);
     stream->cache_ticks = parts.take<uint64_t>(model.streams.size());
-    stream->queue = parts.take<uint8_t>(uint64_t{stream->queue_rows} * stream->queue_row_bytes);
+    stream->queue.build(rows, widest(*request.own->entry), parts);
     *session_at = parts.take<uint8_t>(model.device->session_bytes(model.source(), fb::EntryKind::stream, 1));
     return parts.used();
 }
@@ -121,7 +119,7 @@ lw_status take(lw_stream &stream, Feed &feed) {
 lw_status read_ahead(lw_stream &stream, Feed &feed) {
     StreamState &state = *stream.state;
     const StreamEntries &entries = stream.model->streams;
-    state.queue_head = state.queue_count = 0;
+    stream.queue.clear();
     for (;;) {
         const uint64_t ticks = state.pending + feed.left;
         const bool aligned = state.done % stream.own->block == 0;
@@ -143,7 +141,7 @@ lw_status read_ahead(lw_stream &stream, Feed &feed) {
 lw_status wait_for_row(lw_stream &stream) {
     StreamState &state = *stream.state;
     if (state.life == Life::failed) return not_open(stream);
-    while (state.queue_count == 0) {
+    while (stream.queue.rows() == 0) {
         if (state.life == Life::open) {
             const StreamEntry &entry = next_entry(stream);
             if (state.pending < entry.block) return LW_AGAIN;
@@ -154,32 +152,6 @@ lw_status wait_for_row(lw_stream &stream) {
         }
     }
     return LW_OK;
-}
-
-// Rows from the head of the queue that are of one output and follow each other, at most `most`. *last: the
-// header of the last one.
-uint32_t rows_in_line(const lw_stream &stream, uint64_t most, QueuedRow *last) {
-    const StreamState &state = *stream.state;
-    const uint32_t limit = most < state.queue_count ? static_cast<uint32_t>(most) : state.queue_count;
-    memcpy(last, slot(stream, 0), sizeof *last);
-    const uint8_t *const end = stream.queue + uint64_t{stream.queue_rows} * stream.queue_row_bytes;
-    const uint8_t *at = slot(stream, 0);
-    uint32_t n = 1;
-    for (; n < limit; ++n) {
-        at += stream.queue_row_bytes;
-        if (at == end) at = stream.queue;
-        QueuedRow header;
-        memcpy(&header, at, sizeof header);
-        if (header.index != last->index || header.row != last->row + 1) break;
-        *last = header;
-    }
-    return n;
-}
-
-void drop_rows(lw_stream &stream, uint32_t n) {
-    StreamState &state = *stream.state;
-    state.queue_head = static_cast<uint32_t>((uint64_t{state.queue_head} + n) % stream.queue_rows);
-    state.queue_count -= n;
 }
 
 } // namespace
@@ -219,7 +191,6 @@ lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options
     if (lw_status status =
             model->device->begin(*model->on_device, fb::EntryKind::stream, 1, session_at, &stream->session))
         return status;
-    memset(stream->queue, 0, uint64_t{stream->queue_rows} * stream->queue_row_bytes);
     clear(*stream);
     *out = stream;
     return LW_OK;
@@ -274,17 +245,16 @@ lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
     if (!stream || !out || out->struct_size < sizeof(size_t))
         return fail(LW_INVALID_ARGUMENT, {"stream or out is NULL, or struct_size is not set"});
     if (lw_status status = wait_for_row(*stream)) return status;
-    QueuedRow header;
-    const uint8_t *from = slot(*stream, 0);
-    memcpy(&header, from, sizeof header);
+    Queue &queue = stream->queue;
+    const QueuedRows &run = queue.run(0);
     lw_output output{};
-    output.index = header.index;
-    output.width = header.width;
-    output.data = reinterpret_cast<const float *>(from + sizeof header);
-    output.row = header.row;
-    output.end = header.end;
+    output.index = run.output;
+    output.width = run.width;
+    output.data = reinterpret_cast<const float *>(queue.row(0));
+    output.row = run.row;
+    output.end = stream->own->rows[run.output].end(run.row);
     copy_sized(out, output);
-    drop_rows(*stream, 1);
+    queue.drop(1);
     return LW_OK;
 }
 
@@ -293,27 +263,23 @@ lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
     if (!stream || !out || !read_options(out, &rows) || !rows.data)
         return fail(LW_INVALID_ARGUMENT, {"stream, out or data is NULL, or struct_size is not set"});
     if (lw_status status = wait_for_row(*stream)) return status;
-    QueuedRow last;
-    memcpy(&last, slot(*stream, 0), sizeof last);
-    rows.index = last.index;
-    rows.width = last.width;
-    rows.row = last.row;
-    const uint64_t room = rows.capacity / last.width;
+    Queue &queue = stream->queue;
+    const QueuedRows run = queue.run(0);
+    const uint64_t room = rows.capacity / run.width, bytes = uint64_t{run.width} * 4;
     if (room == 0)
-        return fail(LW_TOO_SMALL, {"room for ", uint64_t(rows.capacity), " floats; a row has ", last.width});
-    const uint32_t n = rows_in_line(*stream, room, &last);
+        return fail(LW_TOO_SMALL, {"room for ", uint64_t(rows.capacity), " floats; a row has ", run.width});
+    const uint32_t n = room < run.rows ? static_cast<uint32_t>(room) : run.rows;
     uint8_t *to = reinterpret_cast<uint8_t *>(rows.data);
-    const uint64_t bytes = uint64_t{last.width} * 4;
-    for (uint32_t left = n; left > 0;) {
-        const uint8_t *from = slot(*stream, 0);
-        const uint32_t piece = static_cast<uint32_t>(rows_to_the_end(*stream, from, left));
-        copy_rows(from + sizeof last, stream->queue_row_bytes, to, bytes, piece, bytes);
-        drop_rows(*stream, piece);
-        to += piece * bytes;
-        left -= piece;
+    for (uint32_t done = 0, piece; done < n; done += piece) {
+        piece = queue.in_line(done, n - done);
+        copy_rows(queue.row(done), queue.stride(), to + done * bytes, bytes, piece, bytes);
     }
+    queue.drop(n);
+    rows.index = run.output;
+    rows.width = run.width;
+    rows.row = run.row;
     rows.rows = n;
-    rows.end = last.end;
+    rows.end = stream->own->rows[run.output].end(run.row + n - 1);
     copy_sized(out, rows);
     return LW_OK;
 }

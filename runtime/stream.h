@@ -1,6 +1,6 @@
 // A stream: one contiguous block holding the object, the rows that wait, and its session on the device.
 //
-//   | lw_stream | StreamState | cache ticks | queue | session: state, caches, arena, descriptors, scratch |
+//   | lw_stream | StreamState | cache ticks | runs, rows | session: state, caches, arena, descriptors, scratch |
 //
 // StreamState, the fields of the state and the rows that wait are what is saved; none of them holds an
 // address.
@@ -8,6 +8,7 @@
 #include "longwave/longwave.h"
 #include "runtime/entries.h"
 #include "runtime/model.h"
+#include "runtime/queue.h"
 
 namespace longwave::runtime {
 
@@ -25,18 +26,10 @@ struct StreamState {
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs;
     uint64_t poisoned; // bit i: the newest row of output i (63: or of a later one) was not finite
-    uint32_t queue_head, queue_count; // rows that wait
+    uint32_t runs, rows; // in saved bytes: that wait behind the fields; in a stream the queue knows
     uint64_t reserved[4];
 };
 static_assert(sizeof(StreamState) == 128);
-
-// Ahead of the values of each row that waits.
-struct QueuedRow {
-    uint64_t row, end;
-    uint32_t index, width;
-    uint64_t reserved;
-};
-static_assert(sizeof(QueuedRow) == 32);
 
 } // namespace longwave::runtime
 
@@ -45,13 +38,11 @@ struct lw_stream {
     const longwave::runtime::StreamEntry *own;
     bool owned; // lw_stream_destroy may release it
     lw_format format;
-    uint64_t bytes;      // of the whole block
-    uint32_t queue_rows; // capacity
-    uint32_t queue_row_bytes;
+    uint64_t bytes;          // of the whole block
     uint64_t rows_per_block; // most rows one block can bring
     longwave::runtime::StreamState *state;
     uint64_t *cache_ticks; // of each stream entry: the tick its cache is made for, or `stale`
-    uint8_t *queue;
+    longwave::runtime::Queue queue;
     longwave::runtime::Session *session;
 
     const longwave::runtime::Device &device() const { return *model->device; }
@@ -65,19 +56,6 @@ inline const fb::Input &input_of(const lw_stream &stream) {
     return *stream.model->plan().inputs()->Get(stream.own->entry->inputs()->Get(0)->input());
 }
 inline uint32_t outputs(const lw_stream &stream) { return stream.own->entry->outputs()->size(); }
-
-// Where the row that waits at `position` lies.
-inline uint8_t *slot(const lw_stream &stream, uint32_t position) {
-    const uint64_t index = (uint64_t{stream.state->queue_head} + position) % stream.queue_rows;
-    return stream.queue + index * stream.queue_row_bytes;
-}
-// Of n rows from `at` on, those that lie one behind the other before the queue begins anew.
-inline uint64_t rows_to_the_end(const lw_stream &stream, const uint8_t *at, uint64_t n) {
-    const uint64_t bytes = uint64_t{stream.queue_rows} * stream.queue_row_bytes;
-    const uint64_t rows = static_cast<uint64_t>(stream.queue + bytes - at) / stream.queue_row_bytes;
-    return n < rows ? n : rows;
-}
-inline uint64_t row_bytes(const QueuedRow &row) { return sizeof row + uint64_t{row.width} * 4; }
 
 // What runs next, by push.
 inline const StreamEntry &next_entry(const lw_stream &stream) {

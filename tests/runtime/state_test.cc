@@ -8,6 +8,7 @@
 
 using namespace longwave::test;
 using longwave::runtime::Life;
+using longwave::runtime::QueuedRows;
 using longwave::runtime::StreamState;
 
 namespace {
@@ -174,17 +175,26 @@ TEST_CASE("state: a bad saved state is refused and changes nothing") {
     CHECK(refused(counters(22, 24, 2, Life::finished)));
     CHECK(refused(with([](StreamState &s) { s.life = Life::failed; })));
     CHECK(refused(with([](StreamState &s) { s.life = static_cast<Life>(99); })));
-    CHECK(refused(with([](StreamState &s) { s.queue_head = 1; })));
-    CHECK(refused(with([](StreamState &s) { s.queue_count += 1; })));
-    CHECK(refused(with([](StreamState &s) { s.queue_count = 0xffffffff; })));
+    for (auto counter : {&StreamState::runs, &StreamState::rows})
+        for (uint32_t add : {1u, 0xffffffffu, 0x7fffffffu})
+            CHECK(refused(with([&](StreamState &s) { s.*counter += add; })));
     CHECK(refused(with([](StreamState &s) { s.reserved[3] = 1; })));
-    std::vector<uint8_t> row = good;
-    const size_t first_row = sizeof(StreamState) + record;
-    row[first_row + 16] = 2; // index of an output that is not there
-    CHECK(refused(row));
-    row = good;
-    row[first_row + 20] = 200; // width
-    CHECK(refused(row));
+    const size_t first_run = sizeof(StreamState) + record;
+    const auto with_run = [&](auto change) {
+        std::vector<uint8_t> bytes = good;
+        QueuedRows run;
+        memcpy(&run, bytes.data() + first_run, sizeof run);
+        change(run);
+        memcpy(bytes.data() + first_run, &run, sizeof run);
+        return bytes;
+    };
+    CHECK(refused(with_run([](QueuedRows &run) { run.output = 2; }))); // is not there
+    CHECK(refused(with_run([](QueuedRows &run) { run.width = 200; })));
+    CHECK(refused(with_run([](QueuedRows &run) { run.rows += 1; })));
+    CHECK(refused(with_run([](QueuedRows &run) { run.rows -= 1; })));
+    CHECK(refused(with_run([](QueuedRows &run) { run.rows = 0; })));
+    CHECK(refused(with_run([](QueuedRows &run) { run.row = ~uint64_t{0}; })));
+    CHECK(refused(with_run([](QueuedRows &run) { run.reserved = 1; })));
     CHECK(lw_stream_load(to, good.data(), good.size()) == LW_OK);
 
     Stream small(model, LW_F32, 5);
