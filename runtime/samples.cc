@@ -72,7 +72,20 @@ void copy_shorts(const uint8_t *from, uint64_t n, uint8_t *to) {
 
 } // namespace
 
+// n samples of a format as floats or ids, one behind the other; how many were bad.
+static uint64_t convert_row(lw_format format, const uint8_t *from, uint64_t n, uint8_t *to,
+                            uint32_t largest) {
+    switch (format) {
+    case LW_F32: return copy_floats(from, n, to, largest);
+    case LW_S16: copy_shorts(from, n, to); break;
+    case LW_I32: memcpy(to, from, n * 4); break;
+    }
+    return 0;
+}
+
 uint64_t convert(const Samples &samples, uint8_t *to, uint64_t stride) {
+    constexpr uint64_t most = 256; // floats of narrow rows that are converted together, then put apart
+    alignas(64) uint8_t together[most * 4];
     const uint8_t *from = static_cast<const uint8_t *>(samples.data);
     uint64_t rows = samples.rows, width = samples.width, bad = 0;
     if (stride == width * 4) { // no gaps: one long row
@@ -83,12 +96,12 @@ uint64_t convert(const Samples &samples, uint8_t *to, uint64_t stride) {
     memcpy(&largest, &samples.limit, sizeof largest);
     if (largest >= infinity) largest = infinity - 1;
     const uint64_t row_bytes = width * sample_bytes(samples.format);
-    for (uint64_t row = 0; row < rows; ++row, from += row_bytes, to += stride) {
-        switch (samples.format) {
-        case LW_F32: bad += copy_floats(from, width, to, largest); break;
-        case LW_S16: copy_shorts(from, width, to); break;
-        case LW_I32: memcpy(to, from, row_bytes); break;
-        }
+    const uint64_t at_once = rows > 1 && width <= most / 8 ? most / width : 1;
+    for (uint64_t n; rows > 0; rows -= n, from += n * row_bytes, to += n * stride) {
+        n = at_once < rows ? at_once : rows;
+        uint8_t *const dense = at_once > 1 ? together : to;
+        bad += convert_row(samples.format, from, n * width, dense, largest);
+        if (at_once > 1) copy_rows(together, width * 4, to, stride, n, width * 4);
     }
     return bad;
 }
@@ -124,17 +137,26 @@ uint64_t count_non_finite(const uint8_t *values, uint64_t n, uint64_t rows, uint
     return all;
 }
 
+// A call of memcpy for each row would cost more than a narrow row.
+template <uint64_t bytes>
+static void copy_narrow(const uint8_t *from, uint64_t stride, uint8_t *to, uint64_t to_stride,
+                        uint64_t rows) {
+    for (uint64_t row = 0; row < rows; ++row, from += stride, to += to_stride) memcpy(to, from, bytes);
+}
+
 void copy_rows(const uint8_t *from, uint64_t stride, uint8_t *to, uint64_t to_stride, uint64_t rows,
                uint64_t bytes) {
     if (stride == bytes && to_stride == bytes) { // no gaps: one long row
         memcpy(to, from, rows * bytes);
         return;
     }
-    if (bytes == 4) { // one channel: a call for each row would cost more than the row
-        for (uint64_t row = 0; row < rows; ++row, from += stride, to += to_stride) memcpy(to, from, 4);
-        return;
+    switch (bytes) {
+    case 4: return copy_narrow<4>(from, stride, to, to_stride, rows);
+    case 8: return copy_narrow<8>(from, stride, to, to_stride, rows);
+    case 12: return copy_narrow<12>(from, stride, to, to_stride, rows);
+    default:
+        for (uint64_t row = 0; row < rows; ++row, from += stride, to += to_stride) memcpy(to, from, bytes);
     }
-    for (uint64_t row = 0; row < rows; ++row, from += stride, to += to_stride) memcpy(to, from, bytes);
 }
 
 } // namespace longwave::runtime
