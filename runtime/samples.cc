@@ -138,9 +138,8 @@ uint64_t count_non_finite(const uint8_t *values, uint64_t n, uint64_t rows, uint
 }
 
 // A call of memcpy for each row would cost more than a narrow row.
-template <uint64_t bytes>
-static void copy_narrow(const uint8_t *from, uint64_t stride, uint8_t *to, uint64_t to_stride,
-                        uint64_t rows) {
+template <uint64_t bytes> static void copy_narrow(const uint8_t *from, uint64_t stride, uint8_t *to,
+                                                  uint64_t to_stride, uint64_t rows) {
     for (uint64_t row = 0; row < rows; ++row, from += stride, to += to_stride) memcpy(to, from, bytes);
 }
 

@@ -25,7 +25,7 @@ struct StreamState {
     uint32_t pending; // received, in the input ring and not yet processed: less than the largest block
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs;
-    uint64_t poisoned; // bit i: the newest row of output i (63: or of a later one) was not finite
+    uint64_t poisoned;   // bit i: the newest row of output i (63: or of a later one) was not finite
     uint32_t runs, rows; // in saved bytes: that wait behind the fields; in a stream the queue knows
     uint64_t reserved[4];
 };

@@ -1,7 +1,6 @@
-// lrpe: a row turned by its position, [x·cos(tΘ) ‖ x·sin(tΘ)] for each head. A phase is a whole number of
-// 2^-64 turns, so that it is as exact after any number of rows as at the first one: products and sums wrap
-// where turns do.
+// lrpe: a row turned by its position, [x·cos(tΘ) ‖ x·sin(tΘ)] for each head.
 #include "schedules/elementary.h"
+#include "schedules/phases.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -25,11 +24,9 @@ static void build_lrpe(KernelBuilder &k) {
 
     // THE ALGORITHM
     // The position is the row's number, or along the axes of an image that follows the conditions, at 0.
-    Var i("i"), p("p"), h("h"), r("r"), a("a"), l("l"), c("c");
-    Func count("count"), position("position"), turned("turned"), y("y");
-    count(l) = undef<double>();
-    count(0) += cast<double>(rows);
-    const Expr number = cast<int64_t>(count(0)) + r - rows;
+    Var i("i"), p("p"), h("h"), r("r"), a("a"), c("c");
+    Func count = row_counter(rows), position("position"), turned("turned"), y("y");
+    const Expr number = row_number(count, r, rows);
     Expr at = number;
     if (axes) {
         at = cast<int64_t>(0);
@@ -42,11 +39,8 @@ static void build_lrpe(KernelBuilder &k) {
         at = select(number < conditions, cast<int64_t>(0), at);
     }
     position(a, r) = cast<uint64_t>(at);
-    const auto word = [](const Expr &value) { return cast<uint64_t>(cast<uint32_t>(value)); };
-    const Expr turns = (word(high(i, h)) << 32) | word(low(i, h));
     const Expr axis = axes > 1 ? Expr(i / ((dk + axes - 1) / axes)) : Expr(0);
-    const Expr phase = cast<int32_t>(cast<uint32_t>((position(axis, r) * turns) >> 32));
-    const Turn turn = turn_of(phase);
+    const Turn turn = turn_of(phase_of(position(axis, r), high(i, h), low(i, h)));
     turned(i, p, h, r) = x(i, h, r) * select(p == 0, turn.cosine, turn.sine);
 
     // THE SCHEDULE

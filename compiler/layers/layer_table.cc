@@ -10,6 +10,7 @@ std::span<const LayerDef> all_layers() {
         {"conv1d", lower_conv1d},
         {"flatten", lower_flatten},
         {"linear", lower_linear},
+        {"attention", lower_attention},
         {"linear_attention", lower_linear_attention},
         {"lightnet_attention", lower_lightnet_attention},
         {"lrpe", lower_lrpe},

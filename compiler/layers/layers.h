@@ -8,6 +8,7 @@ namespace longwave::compiler::layers {
 inline std::span<const Flow> one(const Flow &x) { return {&x, 1}; }
 
 Expected<Flow> lower_activation(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_attention(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_branches(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_chela(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_conv1d(Lowering &, const Layer &, std::span<const Flow>);

@@ -54,19 +54,6 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             }
 }
 
-// Θ in 2^-64 turns, upper and lower half; a position times that is exact to 2^-65 turns a row.
-std::vector<int32_t> words(const Numbers &theta, unsigned shift) {
-    std::vector<int32_t> out;
-    for (const double value : theta) {
-        long double turns = static_cast<long double>(value) * 0.15915494309189533576888376337251436L; // 1/2π
-        turns -= std::floor(turns);
-        const long double whole = std::nearbyint(std::ldexp(turns, 64));
-        const uint64_t word = whole < 18446744073709551616.0L ? static_cast<uint64_t>(whole) : 0;
-        out.push_back(static_cast<int32_t>(static_cast<uint32_t>(word >> shift)));
-    }
-    return out;
-}
-
 Status kernel(KernelCall &call) {
     const std::vector<uint32_t> axes = *axes_of(shape_of(call.node));
     const uint32_t heads = static_cast<uint32_t>(call.node.integer("heads")),
@@ -83,7 +70,7 @@ Status kernel(KernelCall &call) {
     }
     call.read_rows(0);
     for (const auto &[name, shift] : {std::pair("turns.high", 32u), std::pair("turns.low", 0u)})
-        call.weight(name, Packed::of(Elem::i32, {heads, dk}, words(call.constant(1), shift)));
+        call.weight(name, Packed::of(Elem::i32, {heads, dk}, turn_words(call.constant(1), shift)));
     call.write();
     call.carry("position");
     return Status::ok();

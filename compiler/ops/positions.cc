@@ -1,5 +1,6 @@
 #include "compiler/ops/positions.h"
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace longwave::ir {
@@ -28,6 +29,18 @@ uint32_t stride_of(const std::vector<uint32_t> &axes, size_t axis) {
     uint32_t stride = 1;
     for (size_t a = axis + 1; a < axes.size(); ++a) stride *= axes[a];
     return stride;
+}
+
+std::vector<int32_t> turn_words(const Numbers &angles, unsigned shift) {
+    std::vector<int32_t> out;
+    for (const double value : angles) {
+        long double turns = static_cast<long double>(value) * 0.15915494309189533576888376337251436L; // 1/2π
+        turns -= std::floor(turns);
+        const long double whole = std::nearbyint(std::ldexp(turns, 64));
+        const uint64_t word = whole < 18446744073709551616.0L ? static_cast<uint64_t>(whole) : 0;
+        out.push_back(static_cast<int32_t>(static_cast<uint32_t>(word >> shift)));
+    }
+    return out;
 }
 
 } // namespace longwave::ir

@@ -1,5 +1,6 @@
 // Positions along the axes of an image whose rows come line by line: "8x11" has 8 lines of 11.
 #pragma once
+#include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
 #include <string>
 #include <vector>
@@ -13,5 +14,9 @@ Expected<std::vector<uint32_t>> axes_of(const std::string &shape);
 
 // Rows from one position of an axis to the next.
 uint32_t stride_of(const std::vector<uint32_t> &axes, size_t axis);
+
+// Angles in 2^-64 turns: the upper half of each (shift 32) or the lower one (0). A position times that is exact
+// to 2^-65 turns a row.
+std::vector<int32_t> turn_words(const Numbers &angles, unsigned shift);
 
 } // namespace longwave::ir

@@ -1,4 +1,4 @@
-// Kernels that know where a row stands: lrpe, exponential_scan; and time_softmax, which sees all rows.
+// Kernels that know where a row stands: lrpe, rotary, exponential_scan; and time_softmax, which sees all rows.
 #include "tests/schedules/check.h"
 
 using namespace longwave::test;
@@ -87,6 +87,53 @@ TEST_CASE("lrpe: phases at the first row, after 10^9 and after 10^12 rows, and a
             const int t = static_cast<int>(row) - 2;
             return t < 0 ? 0.0 : i < 5 ? t / 7 % 4 : t % 7;
         }));
+    run_everywhere(cases);
+}
+
+TEST_CASE(
+    "rotary: pairs of each head turned, neighbours or halves, after any number of rows; the rest passes") {
+    std::vector<Case> cases;
+    for (const auto &[heads, pairs, width] : {std::tuple(2, 4, 16), {2, 16, 70}, {3, 5, 31}, {1, 1, 2}})
+        for (const int interleaved : {0, 1})
+            cases.push_back(
+                {spec("rotary", fmt::format(R"("heads":{},"pairs":{},"width":{},"interleaved":{},"rows":9)",
+                                            heads, pairs, width, interleaved)),
+                 [=](Kernel &k) {
+                     const auto theta = [](int p) {
+                         return double{static_cast<float>(std::pow(10000.0, -p / 16.0))};
+                     };
+                     zero_padding(k["x"], width, padded(width));
+                     k["turns_high"].for_each([&](const std::vector<int> &at) {
+                         const auto turns = static_cast<uint64_t>(std::ldexp(
+                             static_cast<long double>(theta(at[0])) * 0.15915494309189533576888376337251436L,
+                             64));
+                         k["turns_high"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns >> 32)));
+                         k["turns_low"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns)));
+                     });
+                     for (const double first : {0.0, 1e9}) {
+                         k["count"].set({0}, first);
+                         compare(
+                             k, "y",
+                             [&](const std::vector<int> &at) {
+                                 const int c = at[0], i = c % (2 * pairs);
+                                 const double x = k["x"].get(at);
+                                 if (c >= 2 * pairs * heads) return x;
+                                 const int pair = interleaved ? i / 2 : i % pairs, other = interleaved ? c ^ 1
+                                                                                           : i < pairs
+                                                                                               ? c + pairs
+                                                                                               : c - pairs;
+                                 const bool second = interleaved ? i % 2 : i >= pairs;
+                                 const long double phase =
+                                     static_cast<long double>(first + at[1]) * theta(pair);
+                                 const auto angle =
+                                     static_cast<double>(std::fmod(phase, 6.283185307179586476925286766559L));
+                                 return x * std::cos(angle) +
+                                        (second ? 1 : -1) * k["x"].get({other, at[1]}) * std::sin(angle);
+                             },
+                             3e-7); // two roundings, and sine or cosine within 1e-7
+                         CHECK(k["count"].get({0}) == first + 9);
+                     }
+                 }});
     run_everywhere(cases);
 }
 

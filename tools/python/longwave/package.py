@@ -46,6 +46,8 @@ _PARAMETERS = {
                "output_linear.weight", "output_linear.bias", "output_linear.0.weight", "output_linear.0.bias",
                "norm.norm.weight", "norm.norm.bias", "norm.norm.m", "norm.norm.s"],
     "scale_norm": ["scalar"],
+    "attention": [f"{name}_proj.{kind}" for name in "qkvo" for kind in ("weight", "bias")]
+                 + ["r_proj.weight", "r_w_bias", "r_r_bias"],
     "linear_attention": [f"{name}.{kind}" for name in ("q_proj", "k_proj", "v_proj") for kind in ("weight", "bias")],
     "branches": [f"#.{name}" for name in _BRANCH],
     "short_long": _SHORT_LONG,
