@@ -45,7 +45,10 @@ struct Setup {
     DecisionSettings settings;
 };
 
-lw_status invalid(const char *what) { return fail(LW_INVALID_ARGUMENT, {"lw_spotter_options: ", what}); }
+// Not inlined: a dozen copies of the message would be a kilobyte.
+[[gnu::noinline]] lw_status invalid(const char *what) {
+    return fail(LW_INVALID_ARGUMENT, {"lw_spotter_options: ", what});
+}
 
 // Rows of at least `ms`, at least `least`.
 uint32_t rows_of(double ms, const Setup &setup, uint32_t least) {

@@ -66,6 +66,7 @@ const char *lw_status_text(lw_status status) {
     case LW_NO_MEMORY: return "out of memory";
     case LW_IO: return "file error";
     case LW_DEVICE: return "device error";
+    case LW_NOT_FINITE: return "a logit is not finite";
     case LW_CHECK_FAILED: return "an output differs from its golden vector";
     }
     return "unknown status";

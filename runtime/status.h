@@ -6,10 +6,11 @@
 
 namespace longwave::runtime {
 
-// A piece of a message: text or a number.
+// A piece of a message: text or a number. The number of a text is left as it is: messages are a good part of
+// the library, and each would be longer by an instruction for every word.
 struct Piece {
     const char *text = nullptr;
-    uint64_t number = 0;
+    uint64_t number;
     Piece(const char *t) : text(t ? t : "") {}
     Piece(uint64_t n) : number(n) {}
     Piece(uint32_t n) : number(n) {}
