@@ -316,7 +316,7 @@ lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t c
 }
 
 lw_status lw_generator_load(lw_generator *generator, const void *bytes, size_t n) {
-    if (!generator || !bytes) return fail(LW_INVALID_ARGUMENT, {"generator or bytes is NULL"});
+    if (!generator || (n > 0 && !bytes)) return fail(LW_INVALID_ARGUMENT, {"generator or bytes is NULL"});
     SavedGenerator saved;
     if (n < sizeof saved) return bad_state("too short");
     memcpy(&saved, bytes, sizeof saved);

@@ -115,6 +115,8 @@ TEST_CASE("generator: calls that cannot be are refused and change nothing") {
     CHECK(lw_generator_reset(nullptr) == LW_INVALID_ARGUMENT);
     CHECK(lw_generator_save(nullptr, nullptr, 0, &n) == LW_INVALID_ARGUMENT);
     CHECK(lw_generator_load(nullptr, few, 10) == LW_INVALID_ARGUMENT);
+    CHECK(lw_generator_load(generator, nullptr, 10) == LW_INVALID_ARGUMENT);
+    CHECK(lw_generator_load(generator, nullptr, 0) == LW_BAD_STATE);
 }
 
 TEST_CASE("generator: any bytes are safe to load, and a state that is refused changes nothing") {
