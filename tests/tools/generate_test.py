@@ -10,6 +10,7 @@ import fcntl
 import json
 import math
 import os
+import pathlib
 import pty
 import signal
 import struct
@@ -21,6 +22,7 @@ from cli_support import BAD_INPUT, Cli, OK, USAGE, main
 from text_package import FAMILIES, language_model
 
 SAMPLING = ["--temperature", "1.1", "--top-k", "100", "--top-p", "0.95", "--min-p", "0.001", "--repetition-penalty", "1.2", "--repetition-window", "32", "--seed", "5"]
+TOKENIZERS = pathlib.Path(__file__).resolve().parent / "tokenizers"
 LIMIT = 1e-5  # of logits, relative to the largest: what streams of one state in different blocks may differ by
 
 
@@ -199,6 +201,37 @@ class Generate(Cli):
         os.close(master)
         self.assertEqual(shown, b"??????\r\n")  # a line end, for the prompt of the shell
         self.assertEqual(self.generate(self.model, "-p", "abc", "-n", 6, "--logit-bias", "27:1e6"), b"\x1b" * 6)
+
+    def test_a_model_of_other_tokens_reads_and_writes_through_its_tokenizer(self):
+        tokenizer = TOKENIZERS / "split.json"
+        model = self.compiled(self.write_package("words", *language_model("lightnet", vocabulary=600)), "words.lw", "--blocks", "1,64")
+        flags = ["--tokenizer", tokenizer, *SAMPLING]
+        prompt = ["-p", "the miller carries <|end|> 粉屋 \U0001f642"]
+        whole = self.generate(model, *prompt, "-n", 200, *flags)
+        tokens, end = self.lines(model, *prompt, "-n", 200, *flags)
+        self.assertEqual(b"".join(bytes.fromhex(token["bytes"]) for token in tokens), whole)
+        vocabulary = json.loads(tokenizer.read_text())["model"]["vocab"]
+        self.assertTrue(any(token["id"] >= 256 for token in tokens))
+        self.assertTrue(all(token["text"] == name for name, id in vocabulary.items() if name.isascii() for token in tokens if token["id"] == id))
+        state = self.scratch / "w.state"
+        parts = self.generate(model, *prompt, "-n", 77, "--state-out", state, *flags)
+        self.assertEqual(parts + self.generate(model, "--state-in", state, "-n", 123, *flags), whole)
+        # A stop text need not begin or end with a token.
+        shown = b"".join(bytes.fromhex(token["bytes"]) for token in tokens)
+        at = next(i for i in range(100, len(shown) - 8) if 0 not in shown[i:i + 8] and shown.find(shown[i:i + 8]) == i)
+        self.assertEqual(self.generate(model, *prompt, "-n", 200, "--stop", shown[at:at + 8], *flags), shown[:at])
+        # Beside the artifact it needs no flag.
+        beside = self.scratch / "words.tokenizer.json"
+        beside.write_bytes(tokenizer.read_bytes())
+        self.assertEqual(self.generate(model, *prompt, "-n", 200, *SAMPLING), whole)
+        text = self.scratch / "text.txt"
+        text.write_text("the miller carries flour through snow " * 50)
+        score = json.loads(self.run_cli("score", model, text, "--json").stdout)
+        self.assertLess(score["tokens"], score["bytes"])
+        self.assertGreater(score["bytes"], 1850)
+        self.assertAlmostEqual(score["bits_per_byte"] * score["bytes"], math.log2(score["perplexity"]) * score["tokens"], places=3)
+        self.refused(BAD_INPUT, [str(tokenizer), "another model", "256 ids"], "generate", self.model, "-p", "a", "--tokenizer", tokenizer)
+        self.refused(BAD_INPUT, ["no-such.json", "cannot be read"], "generate", model, "-p", "a", "--tokenizer", "no-such.json")
 
     def test_what_cannot_be_is_refused_in_one_line(self):
         state = self.scratch / "f.state"
