@@ -1,6 +1,6 @@
 // encode_text TOKENIZER VOCABULARY: for each text on standard input (its length as a line, then its bytes), a line
 // of the ids that the command line makes of it. Fails when the bytes of the ids are not the text again.
-#include "tools/cli/bpe.h"
+#include "tools/cli/tokens.h"
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -8,7 +8,7 @@
 int main(int argc, char **argv) {
     if (argc != 3) return 2;
     const auto tokens =
-        longwave::cli::read_tokenizer(argv[1], static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10)));
+        longwave::cli::tokens_of("", static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10)), argv[1]);
     if (!tokens) return std::fprintf(stderr, "%s\n", tokens.status().message().c_str()), 1;
     for (size_t n; std::cin >> n;) {
         std::string text(n, '\0'), again;

@@ -140,8 +140,9 @@ private:
 
 } // namespace
 
-Expected<std::unique_ptr<Tokens>> read_tokenizer(const std::string &file, uint32_t vocabulary) {
-    LW_ASSIGN(BpeTables tables, read_bpe(file, vocabulary));
+Expected<std::unique_ptr<Tokens>> tokenizer_of(std::string_view text, const std::string &name,
+                                               uint32_t vocabulary) {
+    LW_ASSIGN(BpeTables tables, bpe_of(text, name, vocabulary));
     return std::unique_ptr<Tokens>(std::make_unique<Bpe>(std::move(tables)));
 }
 

@@ -34,9 +34,11 @@ struct BpeTables {
     }
 };
 
-// bpe_file.cc. Fault::input: it cannot be read, is another kind of tokenizer, or has ids that the model lacks.
-Expected<BpeTables> read_bpe(const std::string &file, uint32_t vocabulary);
+// bpe_file.cc: from the text of tokenizer.json, any bytes. Fault::input, with `name` before it: another kind of
+// tokenizer, or one with ids that the model lacks.
+Expected<BpeTables> bpe_of(std::string_view text, const std::string &name, uint32_t vocabulary);
 
-Expected<std::unique_ptr<Tokens>> read_tokenizer(const std::string &file, uint32_t vocabulary);
+Expected<std::unique_ptr<Tokens>> tokenizer_of(std::string_view text, const std::string &name,
+                                               uint32_t vocabulary);
 
 } // namespace longwave::cli

@@ -1,14 +1,11 @@
 // tokenizer.json, checked: what is not understood is refused, for other ids would come out.
 #include "tools/cli/bpe.h"
-#include "tools/cli/text_input.h"
 #include <nlohmann/json.hpp>
 
 using nlohmann::json;
 
 namespace longwave::cli {
 namespace {
-
-constexpr uint64_t most_bytes = uint64_t{256} << 20;
 
 // GPT-2's expression, which ByteLevel has unless told otherwise.
 constexpr const char *gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
@@ -210,11 +207,10 @@ private:
 
 } // namespace
 
-Expected<BpeTables> read_bpe(const std::string &file, uint32_t vocabulary) {
-    LW_ASSIGN(const std::vector<uint8_t> bytes, read_bytes(file, most_bytes));
-    const json parsed = json::parse(bytes.begin(), bytes.end(), nullptr, false);
-    if (parsed.is_discarded()) return Status::input(file + ": is no JSON, as tokenizer.json is");
-    return Reader(file, parsed, vocabulary).read();
+Expected<BpeTables> bpe_of(std::string_view text, const std::string &name, uint32_t vocabulary) {
+    const json parsed = json::parse(text.begin(), text.end(), nullptr, false);
+    if (parsed.is_discarded()) return Status::input(name + ": is no JSON, as tokenizer.json is");
+    return Reader(name, parsed, vocabulary).read();
 }
 
 } // namespace longwave::cli

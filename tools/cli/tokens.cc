@@ -1,5 +1,6 @@
 #include "tools/cli/tokens.h"
 #include "tools/cli/bpe.h"
+#include "tools/cli/text_input.h"
 #include <filesystem>
 
 namespace longwave::cli {
@@ -26,6 +27,8 @@ private:
     std::string all_;
 };
 
+constexpr uint64_t most_bytes = uint64_t{256} << 20; // of a tokenizer
+
 // model.tokenizer.json beside model.lw; empty where there is none.
 std::string beside(const std::string &artifact) {
     const std::filesystem::path path = std::filesystem::path(artifact).replace_extension("tokenizer.json");
@@ -38,7 +41,10 @@ std::string beside(const std::string &artifact) {
 Expected<std::unique_ptr<Tokens>> tokens_of(const std::string &artifact, uint32_t vocabulary,
                                             std::string file) {
     if (file.empty()) file = beside(artifact);
-    if (!file.empty()) return read_tokenizer(file, vocabulary);
+    if (!file.empty()) {
+        LW_ASSIGN(const std::vector<uint8_t> text, read_bytes(file, most_bytes));
+        return tokenizer_of({reinterpret_cast<const char *>(text.data()), text.size()}, file, vocabulary);
+    }
     if (vocabulary == 256) return std::unique_ptr<Tokens>(std::make_unique<Bytes>());
     return Status::usage(
         artifact + ": the model reads " + std::to_string(vocabulary) +

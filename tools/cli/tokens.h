@@ -1,7 +1,7 @@
 // Text as token ids and back.
 #pragma once
 #include "formats/base/expected.h"
-#include "tools/cli/model.h"
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
