@@ -107,6 +107,7 @@ lw_status read_settings(Setup &setup) {
     s.min_p = o.min_p;
     s.penalty = o.repetition_penalty > 0 ? o.repetition_penalty : 1;
     s.biases = o.n_biases;
+    s.log_probabilities = o.log_probabilities != 0;
     for (size_t i = 0; i < o.n_biases; ++i) {
         if (lw_status status = check_ids("a bias", &o.biases[i].id, 1, s.vocabulary)) return status;
         if (!(o.biases[i].bias >= -1e30f && o.biases[i].bias <= 1e30f))
@@ -202,7 +203,7 @@ lw_status newest_logits(lw_stream &stream, uint32_t output, const float **logits
         *logits = reinterpret_cast<const float *>(slot(stream, i) + sizeof header);
         return LW_OK;
     }
-    return fail(LW_WRONG_STATE, {"no logits wait: give the generator a prompt first"});
+    return fail(LW_WRONG_STATE, "no logits wait: give the generator a prompt first");
 }
 
 lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved generator: ", what}); }
@@ -210,9 +211,9 @@ lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved genera
 } // namespace
 
 lw_status lw_generator_create(lw_stream *stream, const lw_generator_options *options, lw_generator **out) {
-    if (!out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
-    if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     Setup setup{};
     if (!read_options(options, &setup.options)) return invalid("struct_size is not set");
     if (lw_status status = find_logits(*stream, setup)) return status;
@@ -242,8 +243,8 @@ void lw_generator_destroy(lw_generator *generator) {
 }
 
 lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_t n) {
-    if (!generator || (n > 0 && !ids)) return fail(LW_INVALID_ARGUMENT, {"generator or ids is NULL"});
-    if (n == 0) return fail(LW_INVALID_ARGUMENT, {"the prompt is empty: give at least one id"});
+    if (!generator || (n > 0 && !ids)) return fail(LW_INVALID_ARGUMENT, "generator or ids is NULL");
+    if (n == 0) return fail(LW_INVALID_ARGUMENT, "the prompt is empty: give at least one id");
     const uint32_t vocabulary = input_of(*generator->stream).vocabulary();
     if (lw_status status = check_ids("place ", ids, n, vocabulary)) return status;
     if (lw_status status = lw_stream_prefill(generator->stream, ids, n)) return status;
@@ -254,7 +255,7 @@ lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_
 
 lw_status lw_generator_next(lw_generator *generator, lw_token *out) {
     if (!generator || !out || out->struct_size < sizeof(size_t))
-        return fail(LW_INVALID_ARGUMENT, {"generator or out is NULL, or struct_size is not set"});
+        return fail(LW_INVALID_ARGUMENT, "generator or out is NULL, or struct_size is not set");
     lw_stream &stream = *generator->stream;
     lw_token token{};
     look_for_stops(*generator, token);
@@ -282,7 +283,7 @@ lw_status lw_generator_next(lw_generator *generator, lw_token *out) {
 }
 
 lw_status lw_generator_recent(const lw_generator *generator, int32_t *ids, size_t capacity, size_t *n) {
-    if (!generator || !n || (capacity > 0 && !ids)) return fail(LW_INVALID_ARGUMENT, {"an argument is NULL"});
+    if (!generator || !n || (capacity > 0 && !ids)) return fail(LW_INVALID_ARGUMENT, "an argument is NULL");
     const uint64_t all = written(*generator);
     *n = all < capacity ? static_cast<size_t>(all) : capacity;
     for (size_t i = 0; i < *n; ++i) ids[i] = newest(*generator, *n - 1 - i);
@@ -290,13 +291,13 @@ lw_status lw_generator_recent(const lw_generator *generator, int32_t *ids, size_
 }
 
 lw_status lw_generator_reset(lw_generator *generator) {
-    if (!generator) return fail(LW_INVALID_ARGUMENT, {"generator is NULL"});
+    if (!generator) return fail(LW_INVALID_ARGUMENT, "generator is NULL");
     generator->count = generator->first = 0;
     return lw_stream_reset(generator->stream);
 }
 
 lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t capacity, size_t *n) {
-    if (!generator || !n) return fail(LW_INVALID_ARGUMENT, {"generator or n is NULL"});
+    if (!generator || !n) return fail(LW_INVALID_ARGUMENT, "generator or n is NULL");
     const SavedGenerator saved = {magic, kept(*generator), written(*generator), 0};
     const size_t own = sizeof saved + static_cast<size_t>(saved.ids) * sizeof(int32_t);
     size_t of_stream = 0;
@@ -316,7 +317,7 @@ lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t c
 }
 
 lw_status lw_generator_load(lw_generator *generator, const void *bytes, size_t n) {
-    if (!generator || (n > 0 && !bytes)) return fail(LW_INVALID_ARGUMENT, {"generator or bytes is NULL"});
+    if (!generator || (n > 0 && !bytes)) return fail(LW_INVALID_ARGUMENT, "generator or bytes is NULL");
     SavedGenerator saved;
     if (n < sizeof saved) return bad_state("too short");
     memcpy(&saved, bytes, sizeof saved);

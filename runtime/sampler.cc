@@ -41,14 +41,23 @@ uint64_t random_bits(uint64_t seed, uint64_t position) {
 }
 
 // x = k·ln 2 + r with |r| <= ln 2 / 2; the series of e^r by Horner's rule, whose first term left out is below
-// 2^-58.
-double exponential(double x) {
-    if (!(x > -708)) return 0; // smaller ones are no normal numbers
-    const int64_t k = static_cast<int64_t>(x * 0x1.71547652b82fep0 - 0.5);
-    const double r = (x - static_cast<double>(k) * ln2_high) - static_cast<double>(k) * ln2_low;
-    double sum = inverse_factorials[13];
-    for (int i = 12; i >= 0; --i) sum = inverse_factorials[i] + r * sum;
-    return sum * from_bits(static_cast<uint64_t>(k + 1023) << 52);
+// 2^-58. Lanes side by side: what one of them gives does not depend on the others.
+void exponentials(double *x, uint32_t n) {
+    using Numbers = double __attribute__((vector_size(8 * lanes)));
+    using Bits = uint64_t __attribute__((vector_size(8 * lanes)));
+    constexpr double shift = 0x1.8p52; // added, it leaves the nearest whole number in the lowest bits
+    for (uint32_t i = 0; i < n; i += lanes) {
+        Numbers v;
+        memcpy(&v, x + i, sizeof v);
+        const Numbers shifted = v * 0x1.71547652b82fep0 + shift, k = shifted - shift;
+        const Numbers r = (v - k * ln2_high) - k * ln2_low;
+        Numbers sum = r * inverse_factorials[13] + inverse_factorials[12];
+        for (int term = 11; term >= 0; --term) sum = inverse_factorials[term] + r * sum;
+        const Bits power = (reinterpret_cast<Bits>(shifted) + 1023) << 52; // casts of vectors keep the bits
+        sum *= reinterpret_cast<Numbers>(power);
+        const Bits result = reinterpret_cast<Bits>(sum) & reinterpret_cast<Bits>(v > -708.0);
+        memcpy(x + i, &result, sizeof result);
+    }
 }
 
 // x = m·2^k with m in [√½, √2); ln m = 2·artanh((m − 1) / (m + 1)), whose first term left out is below 2^-58.
@@ -65,9 +74,9 @@ double logarithm(double x) {
 
 void Sampler::build(const SamplerSettings &settings, Parts &parts) {
     settings_ = settings;
-    const bool draws = settings.temperature > 0;
+    const bool draws = settings.temperature > 0, weighs = draws || settings.log_probabilities;
     value_ = parts.take<float>(settings.vocabulary);
-    weight_ = parts.take<double>(draws ? settings.vocabulary : 0);
+    weight_ = parts.take<double>(weighs ? settings.vocabulary + uint64_t{lanes} : 0);
     order_ = parts.take<uint32_t>(draws ? settings.vocabulary : 0);
     biases_ = parts.take<lw_logit_bias>(settings.biases);
 }
@@ -86,12 +95,17 @@ int32_t Sampler::choose(uint64_t position) {
     for (uint64_t i = 0; i < settings_.biases; ++i) value_[biases_[i].id] += biases_[i].bias;
     uint32_t best = 0;
     for (uint32_t i = 1; i < settings_.vocabulary; ++i)
-        if (before(i, best)) best = i;
+        if (value_[i] > value_[best]) best = i;
     if (settings_.temperature == 0) return static_cast<int32_t>(best);
-    const double temperature = double{settings_.temperature}, most = double{value_[best]};
-    for (uint32_t i = 0; i < settings_.vocabulary; ++i)
-        weight_[i] = exponential((double{value_[i]} - most) / temperature);
+    weigh(value_, value_[best], settings_.temperature);
     return static_cast<int32_t>(draw(rank(), position));
+}
+
+void Sampler::weigh(const float *logits, float most, float temperature) {
+    const double scale = 1 / double{temperature};
+    for (uint32_t i = 0; i < settings_.vocabulary; ++i)
+        weight_[i] = (double{logits[i]} - double{most}) * scale;
+    exponentials(weight_, settings_.vocabulary);
 }
 
 // The id at `at` of the heap of n goes down to where it belongs.
@@ -157,11 +171,12 @@ uint32_t Sampler::draw(uint32_t kept, uint64_t position) const {
     return chosen;
 }
 
-float Sampler::log_probability(int32_t id) const {
+float Sampler::log_probability(int32_t id) {
     float most = row_[0];
     for (uint32_t i = 1; i < settings_.vocabulary; ++i) most = row_[i] > most ? row_[i] : most;
+    weigh(row_, most, 1);
     double sum = 0;
-    for (uint32_t i = 0; i < settings_.vocabulary; ++i) sum += exponential(double{row_[i]} - double{most});
+    for (uint32_t i = 0; i < settings_.vocabulary; ++i) sum += weight_[i];
     return static_cast<float>(double{row_[id]} - double{most} - logarithm(sum));
 }
 

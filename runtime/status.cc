@@ -35,6 +35,8 @@ void keep_message(std::initializer_list<Piece> message) {
     writer.end();
 }
 
+void keep_message(const char *message) { keep_message({Piece(message)}); }
+
 } // namespace longwave::runtime
 
 const char *lw_last_error(void) { return longwave::runtime::last_error; }

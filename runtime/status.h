@@ -18,9 +18,14 @@ struct Piece {
 
 // Keeps the message for lw_last_error; too long a one is cut.
 void keep_message(std::initializer_list<Piece> message);
+void keep_message(const char *message); // most have one piece
 
 // The same, and returns `status`: here, so that whoever reads a caller sees that it is a failure.
 inline lw_status fail(lw_status status, std::initializer_list<Piece> message) {
+    keep_message(message);
+    return status;
+}
+inline lw_status fail(lw_status status, const char *message) {
     keep_message(message);
     return status;
 }

@@ -233,6 +233,16 @@ class Generate(Cli):
         self.refused(BAD_INPUT, [str(tokenizer), "another model", "256 ids"], "generate", self.model, "-p", "a", "--tokenizer", tokenizer)
         self.refused(BAD_INPUT, ["no-such.json", "cannot be read"], "generate", model, "-p", "a", "--tokenizer", "no-such.json")
 
+    def test_bench_tells_what_reading_and_writing_cost(self):
+        text = json.loads(self.run_cli("bench", self.model, "--seconds", "0.5", "--repeats", "1", "--json").stdout)["text"]
+        self.assertEqual(text["prompt_tokens"], 4096)
+        self.assertGreater(text["prompt_ms"] * text["prompt_in_steps_ms"], 0)
+        self.assertEqual([token["behind"] for token in text["tokens"]][:2], [100, 10000])
+        self.assertTrue(all(token["per_second"] > 0 for token in text["tokens"]))
+        printed = self.run_cli("bench", self.model, "--seconds", "0.5", "--repeats", "1").stdout
+        self.assertIn("prompt    4096 tokens", printed)
+        self.assertNotIn("text", json.loads(self.run_cli("bench", self.artifact, "--seconds", "0.5", "--repeats", "1", "--json").stdout))
+
     def test_what_cannot_be_is_refused_in_one_line(self):
         state = self.scratch / "f.state"
         self.generate(self.model, "-p", "abc", "-n", 5, "--state-out", state)
