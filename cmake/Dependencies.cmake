@@ -4,6 +4,7 @@
 #   nlohmann_json         formats/package, compiler, tools
 #   fmt                   compiler, schedules
 #   PkgConfig::SODIUM     tools/cli, tests
+#   PkgConfig::PCRE2      tools/cli
 #   PkgConfig::SNDFILE, PkgConfig::SOXR   formats/audio
 #   PkgConfig::FFTW       tests/bench only: FFTW is GPL and no shipped program links it
 find_package(PkgConfig REQUIRED)
@@ -12,6 +13,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(fmt REQUIRED)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40) # 10.40: White_Space as a property
 pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile>=1.1) # 1.1 reads Ogg Opus well
 pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
 pkg_check_modules(FFTW IMPORTED_TARGET fftw3f)

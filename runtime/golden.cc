@@ -157,7 +157,7 @@ lw_status lw_model_verify(const lw_model *model, double *worst) {
     double ignored = 0;
     if (!worst) worst = &ignored;
     *worst = 0;
-    if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     lw_status first = LW_OK;
     for (uint32_t g = 0; g < count(model->plan().golden()); ++g) {
         const lw_status status = check_golden(*model, g, worst);

@@ -106,11 +106,11 @@ void build_infos(lw_model &model, Parts &parts) {
 } // namespace longwave::runtime
 
 static lw_status info_status(bool copied) {
-    return copied ? LW_OK : fail(LW_INVALID_ARGUMENT, {"info is NULL or its struct_size is not set"});
+    return copied ? LW_OK : fail(LW_INVALID_ARGUMENT, "info is NULL or its struct_size is not set");
 }
 
 lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
-    if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     const fb::Plan &plan = model->plan();
     lw_model_info now{};
     now.name = plan.name()->c_str();
@@ -152,7 +152,7 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
 }
 
 lw_status lw_model_input(const lw_model *model, uint32_t index, lw_input_info *info) {
-    if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     if (index >= model->plan().inputs()->size())
         return fail(LW_NOT_FOUND, {"input ", index, "; the model has ", model->plan().inputs()->size()});
     const fb::Input &input = *model->plan().inputs()->Get(index);
@@ -166,7 +166,7 @@ lw_status lw_model_input(const lw_model *model, uint32_t index, lw_input_info *i
 }
 
 static lw_status output_info(const fb::Entry *entry, uint32_t index, lw_output_info *info) {
-    if (!entry) return fail(LW_NO_STREAM, {"the artifact has no such entry"});
+    if (!entry) return fail(LW_NO_STREAM, "the artifact has no such entry");
     if (index >= entry->outputs()->size())
         return fail(LW_NOT_FOUND, {"output ", index, "; the entry has ", entry->outputs()->size()});
     const fb::OutputPort &port = *entry->outputs()->Get(index);
@@ -180,12 +180,12 @@ static lw_status output_info(const fb::Entry *entry, uint32_t index, lw_output_i
 }
 
 lw_status lw_model_run_output(const lw_model *model, uint32_t index, lw_output_info *info) {
-    return model ? output_info(model->view.run(), index, info) : fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+    return model ? output_info(model->view.run(), index, info) : fail(LW_INVALID_ARGUMENT, "model is NULL");
 }
 
 lw_status lw_model_stream_output(const lw_model *model, uint32_t index, lw_output_info *info) {
     return model ? output_info(model->view.stream(), index, info)
-                 : fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+                 : fail(LW_INVALID_ARGUMENT, "model is NULL");
 }
 
 const char *lw_model_label(const lw_model *model, uint32_t index) {

@@ -114,10 +114,10 @@ lw_status load_code(lw_model &model, const lw_open_options &options, Function *t
     switch (model.code.load(image, hash, *model.variant->entry(), table)) {
     case Code::Fault::none: return LW_OK;
     case Code::Fault::memory: return no_memory("code", image.size);
-    case Code::Fault::hash: return fail(LW_BAD_ARTIFACT, {"rule V19: the code changed while it was loaded"});
+    case Code::Fault::hash: return fail(LW_BAD_ARTIFACT, "rule V19: the code changed while it was loaded");
     case Code::Fault::protect: break;
     }
-    return fail(LW_DEVICE, {"the system does not let this process execute loaded code (mprotect)"});
+    return fail(LW_DEVICE, "the system does not let this process execute loaded code (mprotect)");
 }
 
 // What a saved state depends on: not on code, processor or block.
@@ -173,11 +173,11 @@ struct Opening {
 
 lw_status begin(const lw_open_options *options, uint64_t file_bytes, Opening *opening) {
     if (!read_options(options, &opening->options))
-        return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_open_options is not set"});
+        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_open_options is not set");
     const lw_allocator &allocator =
         opening->options.allocator ? *opening->options.allocator : standard_allocator;
     if (!allocator.allocate || !allocator.release)
-        return fail(LW_INVALID_ARGUMENT, {"the allocator lacks a function"});
+        return fail(LW_INVALID_ARGUMENT, "the allocator lacks a function");
     Budget budget;
     budget.given = opening->options.memory_limit > 0;
     budget.limit = budget.given ? opening->options.memory_limit : artifact::default_memory_limit(file_bytes);
@@ -226,9 +226,9 @@ lw_status take_file(lw_model &model, File &file, const char *path, bool map, con
 } // namespace longwave::runtime
 
 lw_status lw_model_open(const char *path, const lw_open_options *options, lw_model **out) {
-    if (!out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
-    if (!path) return fail(LW_INVALID_ARGUMENT, {"path is NULL"});
+    if (!path) return fail(LW_INVALID_ARGUMENT, "path is NULL");
     File file;
     if (!file.open(path)) {
         if (file.missing()) return fail(LW_NOT_FOUND, {path, ": no such file"});
@@ -245,9 +245,9 @@ lw_status lw_model_open(const char *path, const lw_open_options *options, lw_mod
 
 lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_options *options,
                                lw_model **out) {
-    if (!out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
-    if (!bytes) return fail(LW_INVALID_ARGUMENT, {"bytes is NULL"});
+    if (!bytes) return fail(LW_INVALID_ARGUMENT, "bytes is NULL");
     Opening opening;
     if (lw_status status = begin(options, size, &opening)) return status;
     lw_model &model = *opening.model;

@@ -26,7 +26,7 @@ lw_status check_inputs(const lw_model &model, const Inputs &in) {
     if (in.size() != inputs.size())
         return fail(LW_INVALID_ARGUMENT,
                     {"inputs: ", uint64_t(in.size()), " given, the model has ", inputs.size()});
-    if (!in.sized()) return fail(LW_INVALID_ARGUMENT, {"struct_size of an input is not set, or they differ"});
+    if (!in.sized()) return fail(LW_INVALID_ARGUMENT, "struct_size of an input is not set, or they differ");
     for (size_t i = 0; i < in.size(); ++i) {
         const fb::Input &input = *inputs.Get(static_cast<uint32_t>(i));
         const char *name = input.name()->c_str();
@@ -53,7 +53,7 @@ lw_status check_outputs(const fb::Entry &entry, uint64_t ticks, const Outputs &o
     for (size_t i = 0; i < out.size(); ++i)
         out[i].rows = output_rows(*entry.outputs()->Get(static_cast<uint32_t>(i)), ticks);
     return fail(LW_TOO_SMALL,
-                {"an output has room for fewer rows than there are; the rows needed were written"});
+                "an output has room for fewer rows than there are; the rows needed were written");
 }
 
 } // namespace
@@ -82,8 +82,7 @@ lw_status check(const lw_model &model, const Inputs &in, const Outputs &out, Run
     if (out.size() > run->entry->outputs()->size() || !out.given())
         return fail(LW_INVALID_ARGUMENT, {"outputs: ", uint64_t(out.size()), " asked for, the model has ",
                                           run->entry->outputs()->size()});
-    if (!out.sized())
-        return fail(LW_INVALID_ARGUMENT, {"struct_size of an output is not set, or they differ"});
+    if (!out.sized()) return fail(LW_INVALID_ARGUMENT, "struct_size of an output is not set, or they differ");
     return check_outputs(*run->entry, ticks, out);
 }
 

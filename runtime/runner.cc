@@ -156,10 +156,10 @@ struct Batch {
 };
 
 lw_status read(const lw_model *model, const lw_run_options *given, lw_run_options *options) {
-    if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     if (!read_options(given, options))
-        return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_run_options is not set"});
-    if (!known_format(options->format)) return fail(LW_INVALID_ARGUMENT, {"lw_run_options: unknown format"});
+        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_run_options is not set");
+    if (!known_format(options->format)) return fail(LW_INVALID_ARGUMENT, "lw_run_options: unknown format");
     if (options->threads > Crew::most)
         return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", Crew::most});
     if (options->threads == 0) options->threads = 1;
@@ -190,7 +190,7 @@ uint64_t runner_bytes(const lw_model &model) {
 } // namespace longwave::runtime
 
 lw_status lw_runner_create(const lw_model *model, const lw_run_options *options, lw_runner **out) {
-    if (!out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
     lw_run_options read_in;
     if (lw_status status = read(model, options, &read_in)) return status;
@@ -221,7 +221,7 @@ void lw_runner_destroy(lw_runner *runner) {
 }
 
 lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor *out, size_t n_out) {
-    if (!runner || !in) return fail(LW_INVALID_ARGUMENT, {"runner or in is NULL"});
+    if (!runner || !in) return fail(LW_INVALID_ARGUMENT, "runner or in is NULL");
     const Inputs inputs(in, n_in);
     const Outputs outputs(out, n_out);
     Run run;
@@ -233,11 +233,11 @@ lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor 
 
 lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in, size_t n_in, lw_tensor *out,
                        size_t n_out) {
-    if (!runner || !in) return fail(LW_INVALID_ARGUMENT, {"runner or in is NULL"});
-    if (n_in == 0) return fail(LW_INVALID_ARGUMENT, {"inputs: none given"});
-    if (n_out > 0 && !out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
+    if (!runner || !in) return fail(LW_INVALID_ARGUMENT, "runner or in is NULL");
+    if (n_in == 0) return fail(LW_INVALID_ARGUMENT, "inputs: none given");
+    if (n_out > 0 && !out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     if (!Inputs(in, sequences * n_in).sized() || !Outputs(out, sequences * n_out).sized())
-        return fail(LW_INVALID_ARGUMENT, {"struct_size of a tensor is not set, or they differ"});
+        return fail(LW_INVALID_ARGUMENT, "struct_size of a tensor is not set, or they differ");
     Batch batch{runner, sequences, in, n_in, out, n_out};
     for (size_t s = 0; s < sequences; ++s) {
         Run run;

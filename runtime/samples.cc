@@ -40,7 +40,7 @@ constexpr uint32_t magnitude = 0x7fffffffu, infinity = 0x7f800000u;
 
 // Without its sign a float is larger than another exactly when its bits are, and infinities and NaNs are the
 // largest.
-uint64_t copy_floats(const uint8_t *from, uint64_t n, uint8_t *to, uint32_t largest) {
+[[gnu::noinline]] uint64_t copy_floats(const uint8_t *from, uint64_t n, uint8_t *to, uint32_t largest) {
     uint64_t bad = 0;
     while (n > 0) {
         const uint32_t piece = n < 0x10000 ? static_cast<uint32_t>(n) : 0x10000;
@@ -106,7 +106,7 @@ uint64_t convert(const Samples &samples, uint8_t *to, uint64_t stride) {
     return bad;
 }
 
-static uint64_t non_finite(const uint8_t *values, uint64_t n) {
+[[gnu::noinline]] static uint64_t non_finite(const uint8_t *values, uint64_t n) {
     uint64_t bad = 0;
     while (n > 0) {
         const uint32_t piece = n < 0x10000 ? static_cast<uint32_t>(n) : 0x10000;

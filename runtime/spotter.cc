@@ -45,7 +45,10 @@ struct Setup {
     DecisionSettings settings;
 };
 
-lw_status invalid(const char *what) { return fail(LW_INVALID_ARGUMENT, {"lw_spotter_options: ", what}); }
+// Not inlined: a dozen copies of the message would be a kilobyte.
+[[gnu::noinline]] lw_status invalid(const char *what) {
+    return fail(LW_INVALID_ARGUMENT, {"lw_spotter_options: ", what});
+}
 
 // Rows of at least `ms`, at least `least`.
 uint32_t rows_of(double ms, const Setup &setup, uint32_t least) {
@@ -70,7 +73,7 @@ lw_status find_output(const lw_model &model, Setup &setup) {
                                        setup.labels, " labels"});
         const fb::Input &input = *model.plan().inputs()->Get(stream->inputs()->Get(0)->input());
         if (input.kind() != fb::InputKind::audio)
-            return fail(LW_NOT_FOUND, {"the model does not listen to audio"});
+            return fail(LW_NOT_FOUND, "the model does not listen to audio");
         setup.rows_per_ms =
             static_cast<double>(input.sample_rate()) / 1000 * port.clock_num() / port.clock_den();
         return LW_OK;
@@ -164,9 +167,9 @@ lw_status decide(lw_spotter &spotter, lw_status *last) {
 } // namespace
 
 lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *options, lw_spotter **out) {
-    if (!out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
-    if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     Setup setup{};
     if (!read_options(options, &setup.options)) return invalid("struct_size is not set");
     if (lw_status status = find_output(*model, setup)) return status;
@@ -212,7 +215,7 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
     size_t ignored;
     if (!taken) taken = &ignored;
     *taken = 0;
-    if (!spotter) return fail(LW_INVALID_ARGUMENT, {"spotter is NULL"});
+    if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
     const uint8_t *from = static_cast<const uint8_t *>(samples);
     lw_status last = LW_AGAIN;
     do {
@@ -232,7 +235,7 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
 
 lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event) {
     if (!spotter || !event || event->struct_size < sizeof(size_t))
-        return fail(LW_INVALID_ARGUMENT, {"spotter or event is NULL, or struct_size is not set"});
+        return fail(LW_INVALID_ARGUMENT, "spotter or event is NULL, or struct_size is not set");
     if (spotter->count == 0) { // rows may still wait behind what was a full list of events, or behind the end
         lw_status last = LW_AGAIN;
         if (lw_status status = decide(*spotter, &last)) return status;
@@ -253,12 +256,12 @@ lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event) {
 }
 
 lw_status lw_spotter_finish(lw_spotter *spotter) {
-    if (!spotter) return fail(LW_INVALID_ARGUMENT, {"spotter is NULL"});
+    if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
     return lw_stream_finish(spotter->stream);
 }
 
 lw_status lw_spotter_reset(lw_spotter *spotter) {
-    if (!spotter) return fail(LW_INVALID_ARGUMENT, {"spotter is NULL"});
+    if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
     spotter->decision.reset();
     spotter->head = spotter->count = 0;
     spotter->deaf = false;
@@ -268,7 +271,7 @@ lw_status lw_spotter_reset(lw_spotter *spotter) {
 }
 
 lw_status lw_spotter_scores(const lw_spotter *spotter, const float **scores, uint32_t *n) {
-    if (!spotter || !scores || !n) return fail(LW_INVALID_ARGUMENT, {"an argument is NULL"});
+    if (!spotter || !scores || !n) return fail(LW_INVALID_ARGUMENT, "an argument is NULL");
     *scores = spotter->decision.averages();
     *n = spotter->decision.settings().labels;
     return LW_OK;
@@ -281,7 +284,7 @@ float lw_spotter_threshold(const lw_spotter *spotter, uint32_t label) {
 }
 
 lw_status lw_spotter_get_stats(const lw_spotter *spotter, lw_stream_stats *stats) {
-    if (!spotter) return fail(LW_INVALID_ARGUMENT, {"spotter is NULL"});
+    if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
     lw_stream_stats now{};
     now.struct_size = sizeof now;
     if (lw_status status = lw_stream_get_stats(spotter->stream, &now)) return status;
@@ -290,7 +293,6 @@ lw_status lw_spotter_get_stats(const lw_spotter *spotter, lw_stream_stats *stats
     now.non_finite += spotter->past.non_finite;
     now.non_finite_outputs += spotter->past.non_finite_outputs;
     now.resets = spotter->past.resets;
-    return copy_sized(stats, now)
-               ? LW_OK
-               : fail(LW_INVALID_ARGUMENT, {"stats is NULL or its struct_size is not set"});
+    return copy_sized(stats, now) ? LW_OK
+                                  : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
 }

@@ -55,8 +55,8 @@ lw_status not_open(const lw_stream &stream) {
 static lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved state: ", what}); }
 
 lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
-    if (!to || !from) return fail(LW_INVALID_ARGUMENT, {"a stream is NULL"});
-    if (to->model != from->model) return fail(LW_BAD_STATE, {"the streams are of different models"});
+    if (!to || !from) return fail(LW_INVALID_ARGUMENT, "a stream is NULL");
+    if (to->model != from->model) return fail(LW_BAD_STATE, "the streams are of different models");
     if (from->queue.rows() > to->queue.capacity())
         return bad_state("more rows wait than this stream's queue holds");
     if (to == from) return LW_OK;
@@ -81,7 +81,7 @@ lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
 }
 
 lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n) {
-    if (!stream || !n) return fail(LW_INVALID_ARGUMENT, {"stream or n is NULL"});
+    if (!stream || !n) return fail(LW_INVALID_ARGUMENT, "stream or n is NULL");
     const StreamState &state = *stream->state;
     if (state.life == Life::failed) return not_open(*stream);
     uint64_t size = sizeof state + stream->model->record_bytes;
@@ -172,7 +172,7 @@ static const char *rows_fault(const lw_stream &stream, const StreamState &saved,
 }
 
 lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
-    if (!stream || !bytes) return fail(LW_INVALID_ARGUMENT, {"stream or bytes is NULL"});
+    if (!stream || !bytes) return fail(LW_INVALID_ARGUMENT, "stream or bytes is NULL");
     StreamState saved;
     const uint8_t *from = static_cast<const uint8_t *>(bytes), *end = from + n;
     if (n < sizeof saved) return bad_state("too short");

@@ -35,6 +35,8 @@ void keep_message(std::initializer_list<Piece> message) {
     writer.end();
 }
 
+void keep_message(const char *message) { keep_message({Piece(message)}); }
+
 } // namespace longwave::runtime
 
 const char *lw_last_error(void) { return longwave::runtime::last_error; }
@@ -66,6 +68,7 @@ const char *lw_status_text(lw_status status) {
     case LW_NO_MEMORY: return "out of memory";
     case LW_IO: return "file error";
     case LW_DEVICE: return "device error";
+    case LW_NOT_FINITE: return "a logit is not finite";
     case LW_CHECK_FAILED: return "an output differs from its golden vector";
     }
     return "unknown status";

@@ -42,12 +42,11 @@ uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory,
 }
 
 lw_status read(const lw_model *model, const lw_stream_options *given, Request *request) {
-    if (!model) return fail(LW_INVALID_ARGUMENT, {"model is NULL"});
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     lw_stream_options &options = request->options;
     if (!read_options(given, &options))
-        return fail(LW_INVALID_ARGUMENT, {"struct_size of lw_stream_options is not set"});
-    if (!known_format(options.format))
-        return fail(LW_INVALID_ARGUMENT, {"lw_stream_options: unknown format"});
+        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_stream_options is not set");
+    if (!known_format(options.format)) return fail(LW_INVALID_ARGUMENT, "lw_stream_options: unknown format");
     if (model->streams.size() == 0)
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream"});
     if (options.entry >= model->streams.size())
@@ -67,7 +66,7 @@ lw_status read(const lw_model *model, const lw_stream_options *given, Request *r
 // ---- input ------------------------------------------------------------------------------------------------
 
 lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) {
-    if (n > 0 && !samples) return fail(LW_INVALID_ARGUMENT, {"samples is NULL"});
+    if (n > 0 && !samples) return fail(LW_INVALID_ARGUMENT, "samples is NULL");
     if (stream.state->life != Life::open) return not_open(stream);
     if (stream.format != LW_I32) return LW_OK;
     const uint32_t vocabulary = input_of(stream).vocabulary();
@@ -160,7 +159,7 @@ lw_status wait_for_row(lw_stream &stream) {
 
 lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size,
                          size_t *alignment) {
-    if (!size || !alignment) return fail(LW_INVALID_ARGUMENT, {"size or alignment is NULL"});
+    if (!size || !alignment) return fail(LW_INVALID_ARGUMENT, "size or alignment is NULL");
     Request request;
     if (lw_status status = read(model, options, &request)) return status;
     lw_stream measure{};
@@ -172,7 +171,7 @@ lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options
 
 lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options, void *memory, size_t size,
                          lw_stream **out) {
-    if (!out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
     size_t needed, alignment;
     if (lw_status status = lw_stream_size(model, options, &needed, &alignment)) return status;
@@ -197,7 +196,7 @@ lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options
 }
 
 lw_status lw_stream_create(const lw_model *model, const lw_stream_options *options, lw_stream **out) {
-    if (!out) return fail(LW_INVALID_ARGUMENT, {"out is NULL"});
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
     size_t size, alignment;
     if (lw_status status = lw_stream_size(model, options, &size, &alignment)) return status;
@@ -226,7 +225,7 @@ lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_
     size_t ignored;
     if (!taken) taken = &ignored;
     *taken = 0;
-    if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     if (lw_status status = check_samples(*stream, samples, n)) return status;
     Feed feed = {static_cast<const uint8_t *>(samples), n};
     const lw_status status = take(*stream, feed);
@@ -235,7 +234,7 @@ lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_
 }
 
 lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n) {
-    if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     if (lw_status status = check_samples(*stream, samples, n)) return status;
     Feed feed = {static_cast<const uint8_t *>(samples), n};
     return read_ahead(*stream, feed);
@@ -243,7 +242,7 @@ lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n) {
 
 lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
     if (!stream || !out || out->struct_size < sizeof(size_t))
-        return fail(LW_INVALID_ARGUMENT, {"stream or out is NULL, or struct_size is not set"});
+        return fail(LW_INVALID_ARGUMENT, "stream or out is NULL, or struct_size is not set");
     if (lw_status status = wait_for_row(*stream)) return status;
     Queue &queue = stream->queue;
     const QueuedRows &run = queue.run(0);
@@ -261,7 +260,7 @@ lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
 lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
     lw_rows rows{};
     if (!stream || !out || !read_options(out, &rows) || !rows.data)
-        return fail(LW_INVALID_ARGUMENT, {"stream, out or data is NULL, or struct_size is not set"});
+        return fail(LW_INVALID_ARGUMENT, "stream, out or data is NULL, or struct_size is not set");
     if (lw_status status = wait_for_row(*stream)) return status;
     Queue &queue = stream->queue;
     const QueuedRows run = queue.run(0);
@@ -285,7 +284,7 @@ lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
 }
 
 lw_status lw_stream_finish(lw_stream *stream) {
-    if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     if (stream->state->life != Life::open) return not_open(*stream);
     // Pull runs the blocks that are left, one at a time: they need no more room than a push does.
     stream->state->life = Life::finished;
@@ -293,13 +292,13 @@ lw_status lw_stream_finish(lw_stream *stream) {
 }
 
 lw_status lw_stream_reset(lw_stream *stream) {
-    if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     clear(*stream);
     return LW_OK;
 }
 
 lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats) {
-    if (!stream) return fail(LW_INVALID_ARGUMENT, {"stream is NULL"});
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     const StreamState &state = *stream->state;
     lw_stream_stats now{};
     now.ticks = state.ticks;
@@ -308,7 +307,6 @@ lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats) {
     now.non_finite = state.non_finite;
     now.non_finite_outputs = state.non_finite_outputs;
     now.poisoned = state.poisoned != 0;
-    return copy_sized(stats, now)
-               ? LW_OK
-               : fail(LW_INVALID_ARGUMENT, {"stats is NULL or its struct_size is not set"});
+    return copy_sized(stats, now) ? LW_OK
+                                  : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
 }

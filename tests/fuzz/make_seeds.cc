@@ -5,6 +5,7 @@
 #include "compiler/passes/lower.h"
 #include "formats/package/layer_types.h"
 #include "longwave/longwave.h"
+#include "tests/fuzz/text_seeds.h"
 #include "tests/support/tiny_model.h"
 #include <filesystem>
 #include <fstream>
@@ -285,6 +286,7 @@ int main(int argc, char **argv) {
     root = argv[1];
     artifacts();
     states();
+    for (const auto &[name, bytes] : fuzz::text_seeds()) put(name, bytes);
     packages();
     graphs();
     sounds();

@@ -1,11 +1,13 @@
 // After create nothing allocates, locks or calls the system: shown by counting, and by a process that may
 // make no system call at all.
+#include "longwave/generator.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
 #include "tests/support/faults.h"
 #include "tests/support/session.h"
 #include "tests/support/system_calls.h"
 #include "tests/support/tiny_family.h"
+#include "tests/support/tiny_text.h"
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,6 +66,49 @@ long work_of_family(lw_stream *const *streams, size_t n_streams, const float *x,
     }
     return seen;
 }
+
+// A language model that draws with every setting there is, saves and goes on. Ids seen, or -1.
+struct Text {
+    Text() : model(bigram_model(alphabet())), stream(model, LW_I32), saved(1 << 16) {
+        static const int32_t never[] = {1, 2, 3};
+        static const lw_stop_sequence stop = {never, 3};
+        static const lw_logit_bias bias = {7, -1e30f};
+        lw_generator_options options{};
+        options.struct_size = sizeof options;
+        options.temperature = 2;
+        options.top_k = 100;
+        options.top_p = 0.9f;
+        options.min_p = 0.01f;
+        options.repetition_penalty = 1.2f;
+        options.log_probabilities = 1;
+        options.stops = &stop;
+        options.biases = &bias;
+        options.n_stops = options.n_biases = 1;
+        REQUIRE(lw_generator_create(stream, &options, &generator) == LW_OK);
+    }
+    ~Text() { lw_generator_destroy(generator); }
+    long write() {
+        const int32_t prompt[] = {'a', 'b', 'c'};
+        if (lw_generator_prompt(generator, prompt, 3) != LW_OK) return -1;
+        lw_token token{};
+        token.struct_size = sizeof token;
+        long seen = 0;
+        for (int i = 0; i < 5000; ++i, ++seen) {
+            size_t bytes = 0;
+            if (lw_generator_next(generator, &token) != LW_OK) return -1;
+            if (i % 100 != 0) continue;
+            if (lw_generator_save(generator, saved.data(), saved.size(), &bytes) != LW_OK ||
+                lw_generator_load(generator, saved.data(), bytes) != LW_OK ||
+                lw_generator_prompt(generator, prompt, 0) != LW_INVALID_ARGUMENT)
+                return -1;
+        }
+        return lw_generator_reset(generator) == LW_OK ? seen : -1;
+    }
+    const Model model;
+    Stream stream;
+    lw_generator *generator = nullptr;
+    std::vector<uint8_t> saved;
+};
 
 struct FamilyStreams {
     explicit FamilyStreams(const lw_model *model) {
@@ -131,6 +176,26 @@ TEST_CASE("real time: no system call") {
     const Verdict guilty = without_system_calls([] { return syscall(SYS_getpid) > 0; });
     CHECK((guilty == Verdict::killed || guilty == Verdict::cannot_tell));
     lw_spotter_destroy(spotter);
+}
+
+TEST_CASE("real time: text is written without allocation, lock or system call") {
+    Text text;
+    long seen, allocations, releases, locks;
+    {
+        faults::Scope scope;
+        seen = text.write();
+        allocations = scope.count(faults::allocate);
+        releases = scope.count(faults::release);
+        locks = scope.count(faults::lock);
+    }
+    CHECK(seen == 5000);
+    CHECK(allocations == 0);
+    CHECK(releases == 0);
+    CHECK(locks == 0);
+    const Verdict verdict = without_system_calls([&] { return text.write() == 5000; });
+    if (verdict == Verdict::cannot_tell)
+        MESSAGE("SKIPPED: this system does not let a process forbid itself system calls");
+    else CHECK(verdict == Verdict::obeyed);
 }
 
 TEST_CASE("real time: denormals are flushed inside, and the caller's floating-point mode comes back") {

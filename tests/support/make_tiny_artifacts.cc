@@ -1,6 +1,6 @@
-// make_tiny_artifacts FOLDER: writes audio.lw, tokens.lw and spotter.lw (tiny_model.h) there, for tests of
+// make_tiny_artifacts FOLDER: writes audio.lw, tokens.lw, spotter.lw (tiny_model.h) and text.lw (tiny_text.h) there, for tests of
 // whole programs.
-#include "tests/support/tiny_model.h"
+#include "tests/support/tiny_text.h"
 #include <cstdio>
 
 using namespace longwave;
@@ -8,8 +8,10 @@ using namespace longwave::test;
 
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
-    const std::pair<const char *, Draft> files[] = {
-        {"/audio.lw", audio_model()}, {"/tokens.lw", token_model()}, {"/spotter.lw", spotter_model()}};
+    const std::pair<const char *, Draft> files[] = {{"/audio.lw", audio_model()},
+                                                    {"/tokens.lw", token_model()},
+                                                    {"/spotter.lw", spotter_model()},
+                                                    {"/text.lw", bigram_model(alphabet())}};
     for (const auto &[name, draft] : files) {
         const Status status = artifact::write_file_atomically(argv[1] + std::string(name), draft.bytes());
         if (!status) return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;

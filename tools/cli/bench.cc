@@ -1,4 +1,5 @@
 // longwave bench: what a model costs on this machine, with the machine and the settings beside the figures.
+#include "tools/cli/bench_text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_line.h"
 #include "tools/cli/kgen.h"
@@ -184,6 +185,7 @@ void print(const ordered_json &json) {
         std::printf("memory    state %s, a stream in all %s\n", bytes_text(s["state_bytes"]).c_str(),
                     bytes_text(s["memory_bytes"]).c_str());
     }
+    if (json.contains("text")) print_text(json["text"]);
     if (json.contains("run")) {
         std::printf("whole     %u ticks: median %.3f ms, worst %.3f ms · memory %s\n",
                     json["run"]["ticks"].get<unsigned>(), json["run"]["median_ms"].get<double>(),
@@ -226,6 +228,9 @@ Status bench(const BenchFlags &flags) {
         if (entry == 0) json["stream"] = stream; // the default
         json["streams"].push_back(std::move(stream));
     }
+    if (writes_text(model, flags.model.path)) {
+        LW_ASSIGN(json["text"], bench_text(model, flags.model.path, flags.seconds()));
+    }
     if (model.info.has_run) LW_TRY(bench_run(flags, model, json));
     if (flags.json) std::printf("%s\n", json_line(json).c_str());
     else print(json);
@@ -241,8 +246,10 @@ Command add_bench(CommandLine &program) {
                                         "`linear` for kernels alone, `bench model` "
                                         "and `block` beside PyTorch");
     flags->model.add(*app);
-    app->add_option("--seconds", flags->given_seconds,
-                    "Audio to stream (default: 10); with --planner the time for each entry (default: 2)")
+    app->add_option(
+           "--seconds", flags->given_seconds,
+           "Audio to stream, or the longest way to the millionth token (default: 10); with --planner the "
+           "time for each entry (default: 2)")
         ->check(range(0.1, 36000.0));
     app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")
         ->check(range(1, 10000))

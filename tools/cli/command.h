@@ -18,6 +18,8 @@ Command add_run(CommandLine &program);
 Command add_listen(CommandLine &program);
 Command add_eval(CommandLine &program);
 Command add_bench(CommandLine &program);
+Command add_generate(CommandLine &program);
+Command add_score(CommandLine &program);
 Command add_tune(CommandLine &program);
 // `longwave bench conv ...`, `stream`, `linear`, `model` or `block`: becomes that program; returns only when it cannot be
 // started. Its flags are its own.

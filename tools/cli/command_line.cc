@@ -49,6 +49,8 @@ Option *Option::default_str(const std::string &text) {
     return this;
 }
 
+bool Option::given() const { return option_->count() > 0; }
+
 CommandLine::CommandLine(const std::string &description, const std::string &name)
     : own_(std::make_unique<CLI::App>(description, name)), app_(own_.get()) {}
 CommandLine::CommandLine(CLI::App *verb) : app_(verb) {}

@@ -42,6 +42,7 @@ public:
     Option *excludes(const Option *other);
     Option *capture_default_str();                // the value so far is the default that --help shows
     Option *default_str(const std::string &text); // what --help shows as the default
+    bool given() const;                           // after the program's flags were parsed
 
 private:
     CLI::Option *option_;

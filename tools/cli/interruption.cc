@@ -66,6 +66,16 @@ void Interruptible::watch() const {
     }
 }
 
+std::atomic<bool> stopped{false};
+
+void stop_on_signals() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { stopped = true; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a blocked read returns
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+}
+
 Uninterrupted::Uninterrupted() {
     const sigset_t signals = ending_signals();
     pthread_sigmask(SIG_BLOCK, &signals, &before_);

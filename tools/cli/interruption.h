@@ -1,6 +1,7 @@
 // Control-C, a closed terminal, `kill`: the program ends by the signal, as it should, but leaves nothing
 // behind.
 #pragma once
+#include <atomic>
 #include <csignal>
 #include <thread>
 
@@ -34,5 +35,10 @@ public:
 private:
     sigset_t before_ = {};
 };
+
+// Set by the first Control-C or `kill` after stop_on_signals(): the input of a verb ends there, not the verb,
+// whose last lines are still written. A second one ends the program.
+extern std::atomic<bool> stopped;
+void stop_on_signals();
 
 } // namespace longwave::cli

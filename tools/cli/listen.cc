@@ -3,6 +3,7 @@
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/flags.h"
+#include "tools/cli/interruption.h"
 #include "tools/cli/json_line.h"
 #include "tools/cli/spotter.h"
 #include "tools/cli/text.h"
@@ -15,17 +16,6 @@
 
 namespace longwave::cli {
 namespace {
-
-std::atomic<bool> stopped{false};
-
-// Control-C ends the input, not the program: the last lines (stats, eof) are still written.
-void stop_on_signals() {
-    struct sigaction action = {};
-    action.sa_handler = [](int) { stopped = true; };
-    action.sa_flags = 0; // a blocked read returns
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
-}
 
 // One object, one line, at once: the reader of the pipe acts on it.
 class Lines {

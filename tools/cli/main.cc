@@ -28,9 +28,10 @@ int main(int argc, char **argv) {
     program.require_subcommand();
     program.footer("Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input file, 4 device. Results go to "
                    "stdout, logs to stderr.");
-    const Command commands[] = {add_compile(program), add_inspect(program), add_verify(program),
-                                add_run(program),     add_listen(program),  add_eval(program),
-                                add_bench(program),   add_tune(program)};
+    const Command commands[] = {add_compile(program),  add_inspect(program), add_verify(program),
+                                add_run(program),      add_listen(program),  add_eval(program),
+                                add_generate(program), add_score(program),   add_bench(program),
+                                add_tune(program)};
     if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
         const Status status = bench_program(argv[2], argv + 3);
         std::fprintf(stderr, "error: %s\n", status.message().c_str());

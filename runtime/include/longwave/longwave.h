@@ -61,6 +61,7 @@ typedef enum lw_status {
     LW_NO_MEMORY = 30,        /* there is none, or memory_limit allows none */
     LW_IO = 31,
     LW_DEVICE = 32,      /* a kernel failed, or code may not be executed */
+    LW_NOT_FINITE = 33,  /* generator: a logit is NaN or infinite */
     LW_CHECK_FAILED = 40 /* verify: an output differs from its golden vector by more than the limit */
 } lw_status;
 
