@@ -210,6 +210,19 @@ TEST_CASE("run plan: behind a convolution with padding lanes, what makes somethi
     CHECK(plan_with("sigmoid", "32").find("long_conv_right_angle") != std::string::npos);
 }
 
+TEST_CASE("run plan: a value added to itself is read twice") {
+    const auto g = graph_of(R"(graph "twice"
+%0 = input "x" features : f32[16] @1/1
+%1 = add(%0, %0) ; layer sum
+output "y" %1
+)");
+    const auto plan = plan_run(g, 8, "");
+    REQUIRE_MESSAGE(plan, plan.status().message());
+    REQUIRE(plan->steps.size() == 1);
+    REQUIRE(plan->steps[0].args.size() == 3); // value, operand, result
+    CHECK(std::get<Place>(plan->steps[0].args[0]).buffer == std::get<Place>(plan->steps[0].args[1]).buffer);
+}
+
 TEST_CASE("memory: buffers alive in the same step never overlap") {
     EntryPlan plan;
     for (uint64_t i = 0; i < 40; i++) {
