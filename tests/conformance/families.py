@@ -194,3 +194,37 @@ def lightnet(width=16, depth=2, before=None, mask=None, block_norm="rms_norm", *
                 weights.positive(f"{name}.norm.weight", [width])
             layers.append({"type": "residual", "name": name, "norm": {"type": block_norm} if block_norm else None, "layers": [layer]})
     return model("lightnet", width, layers), weights.tensors
+
+
+def orchid_layer(weights, name, width, l_max, transform="fft", filter_order=8, emb_dim=3, num_inner_mlps=1, **options):
+    """Its conditioning is that of `absfreq` with `convtf`. Static kernels from the Hyena filter's own positions (emb_dim 3: one band of frequencies)."""
+    layer = {"type": "orchid", "name": name, "l_max": l_max, "transform": transform, "filter_order": filter_order, "emb_dim": emb_dim,
+             "num_inner_mlps": num_inner_mlps, **options}
+    weights.linear(f"{name}.in_linear", 3 * width, width)
+    weights.linear(f"{name}.out_linear", width, width)
+    weights.normal(f"{name}.conv1d_short.weight", [3 * width, 1, 3], 0.6)
+    weights.normal(f"{name}.conv1d_short.bias", [3 * width], 0.1)
+    time = [t / max(1, l_max - 1) for t in range(l_max)]
+    turns = [2 * math.pi * t / l_max * 1e-4 for t in range(l_max)]
+    for filter in ("fixed_conv", "fixed_conv_res"):
+        weights.normal(f"{name}.{filter}.bias", [width], 1.0)
+        weights.tensors[f"{name}.{filter}.pos_emb.z"] = ([1, l_max, 3], array.array("f", (x for t, w in zip(time, turns) for x in (t, math.cos(w), -math.sin(w)))))
+        weights.tensors[f"{name}.{filter}.pos_emb.t"] = ([1, l_max, 1], array.array("f", time))
+        sizes = [emb_dim, *[filter_order] * (num_inner_mlps + 1)]
+        for n, (size, out) in enumerate(zip(sizes, sizes[1:])):
+            weights.linear(f"{name}.{filter}.implicit_filter.{2 * n}", out, size)
+            weights.constant(f"{name}.{filter}.implicit_filter.{2 * n + 1}.freq", [1, filter_order], 10.0)
+        weights.linear(f"{name}.{filter}.implicit_filter.{2 * len(sizes) - 2}", width, filter_order, bias=False)
+        deltas = [math.log(0.01) / 1.5 + c * (math.log(0.01) / 0.3 - math.log(0.01) / 1.5) / max(1, width - 1) for c in range(width)]
+        weights.tensors[f"{name}.{filter}.modulation.deltas"] = ([1, 1, width], array.array("f", deltas))
+    for network, out in (("nn_model", width), ("nn_model2", 2 * width if transform.startswith("fft") else width)):
+        weights.normal(f"{name}.conv_kernel_nn.{network}.conv1d_ls.0.weight", [out, 1, 3], 0.6)
+        weights.normal(f"{name}.conv_kernel_nn.{network}.conv1d_ls.0.bias", [out], 0.1)
+        weights.positive(f"{name}.conv_kernel_nn.{network}.norm_ls.0.norm_conv_kernel.weight", [out])
+        weights.normal(f"{name}.conv_kernel_nn.{network}.norm_ls.0.norm_conv_kernel.bias", [out], 0.1)
+    return layer
+
+
+def orchid(width=16, l_max=128, depth=1, **options):
+    weights = Weights()
+    return model("orchid", width, [orchid_layer(weights, f"layers.{n}", width, l_max, **options) for n in range(depth)]), weights.tensors
