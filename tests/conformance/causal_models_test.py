@@ -56,10 +56,10 @@ MODELS = {
 LARGE = {
     "sgconv_24_layers": (lambda: sgconv(width=8, depth=24, l_max=64), ()),
     "sgconv_2048_channels": (lambda: sgconv(width=2048, depth=1, linear=True), ("--length", "300")),
-    "chela_24_layers": (lambda: chela(width=8, depth=24, taps=50, norm="layer"), ()),
-    "chela_2048_channels": (lambda: chela(width=2048, depth=1, taps=50, heads=32, ffn=False), ("--length", "300")),
+    "chela_24_layers": (lambda: chela(width=8, depth=24, taps=50, gate_bias=-4.0, ffn=False), ()),
+    "chela_2048_channels": (lambda: chela(width=2048, depth=1, taps=50, heads=32, ffn=False), ("--length", "130")),
     "lightnet_24_layers": (lambda: lightnet(width=32, depth=24, heads=2), ()),
-    "lightnet_2048_channels": (lambda: lightnet(width=2048, depth=1, heads=32, gate=None), ("--length", "300")),
+    "lightnet_2048_channels": (lambda: lightnet(width=2048, depth=1, heads=32, gate=None, glu=False), ("--length", "130")),
 }
 
 

@@ -82,7 +82,8 @@ def sgconv(width=24, depth=2, norm="batch_norm", **options):
     return model("sgconv", width, layers), weights.tensors
 
 
-def chela_layer(weights, name, width, taps=200, ffn=True, **options):
+def chela_layer(weights, name, width, taps=200, ffn=True, gate_bias=0.0, **options):
+    """`gate_bias`: of the output gates; far below 0 they let little through, without which a deep block of random weights is chaotic."""
     causal = options.get("causal", True)
     layer = {"type": "chela", "name": name, "long_d": True, "short_branches": [
         {"kind": "conv1d", "kernel": 3, "bias": False, "batch_norm": True},
@@ -111,6 +112,8 @@ def chela_layer(weights, name, width, taps=200, ffn=True, **options):
     weights.normal(f"{name}.beta", [2, width], 0.1)
     for projection in ("v_proj", "g_proj", "o_gate"):
         weights.linear(f"{name}.{projection}", width, width)
+    if gate_bias:
+        weights.normal(f"{name}.o_gate.bias", [width], 0.1, gate_bias)
     if ffn:
         weights.linear(f"{name}.nffn.fc1", 2 * width, width)
         weights.linear(f"{name}.nffn.fc2", width, 2 * width)
@@ -170,7 +173,7 @@ def exponential_sums_layer(weights, name, width, modes, shape=None):
     return {"type": "exponential_sums", "name": name, "modes": modes, **({"shape": shape} if shape else {})}
 
 
-def lightnet(width=16, depth=2, before=None, mask=None, block_norm="rms_norm", **options):
+def lightnet(width=16, depth=2, before=None, mask=None, block_norm="rms_norm", glu=True, **options):
     """Blocks of attention and GLU, as in its language models. `before`: a function that makes the layer in front of them; `mask`: the channel of x that, where it is
     not positive, says that a position is padding."""
     weights, layers = Weights(), []
@@ -186,9 +189,11 @@ def lightnet(width=16, depth=2, before=None, mask=None, block_norm="rms_norm", *
             layers.append(attention)
             continue
         mlp = {"type": "gated_mlp", "name": f"layers.{n}.mlp", "hidden": 2 * width}
+        parts = [("token", attention), ("channel", mlp)] if glu else [("token", attention)]
         for which, (out, size) in {"w1": (2 * width, width), "w2": (2 * width, width), "w3": (width, 2 * width)}.items():
-            weights.linear(f"layers.{n}.mlp.{which}", out, size, bias=False)
-        for part, layer in (("token", attention), ("channel", mlp)):
+            if glu:
+                weights.linear(f"layers.{n}.mlp.{which}", out, size, bias=False)
+        for part, layer in parts:
             name = f"layers.{n}.{part}"
             if block_norm:
                 weights.positive(f"{name}.norm.weight", [width])
