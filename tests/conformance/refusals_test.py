@@ -75,6 +75,8 @@ PACKAGES = [  # that are wrong: package, change, lines
     (orchid, set_option(transform="dst"), ['layers[0].transform: expected "fft" or "fft-o" or "dct" or "dctxd-o", found the text "dst"; did you mean "dct"?']),
     (orchid, set_option(conditioning="corrTime"), ['layers[0].causal (layers.0): expected false with corrTime and a Fourier transform: it multiplies spectra of '
                                                    'the sequence\'s length, found true']),
+    (lambda **options: orchid(width=1, **options), lambda description, weights: None,
+     ['layers[0].transform (layers.0): expected dct or dctxd-o for one feature, found "fft"; Fourier transforms need 2 features or more']),
     # Kernels longer than their layers declare.
     (sgconv, reshape("layers.0.conv.kernel_list.2", [1, 24, 16]), [f'{CONV}.kernel_list.2": expected shape [1, 24, 8], found [1, 24, 16]; {OPTIONS}']),
     (sgconv, set_option(l_max=50), ['layers[0].layers[0].num_scales (layers.0/layers.0.conv): expected 4 scales (1 + ceil(log2(l_max / kernel_dim)) - init_scale), '
