@@ -1,6 +1,7 @@
-// Re-parameterisation through the compiled engine: random sets of parallel branches, all in one artifact as they stand
-// and in one whose passes have merged each into one convolution. Both are float32; what the passes certify in
-// float64 (tests/compiler/passes/branch_sets_test.cc) must be left of it behind kernels, plans and edges.
+// Re-parameterisation through the compiled engine: random sets of parallel branches, all in one artifact as
+// they stand and in one whose passes have merged each into one convolution. Both are float32; what the passes
+// certify in float64 (tests/compiler/passes/branch_sets_test.cc) must be left of it behind kernels, plans and
+// edges.
 #include "compiler/ops/filter.h"
 #include "compiler/ops/op.h"
 #include "compiler/passes/fold_norms.h"

@@ -197,8 +197,8 @@ public:
     }
 
 private:
-    // The first output's row at the end of each clip. Of an output that is late it comes with the clip behind it, or
-    // when the stream is finished.
+    // The first output's row at the end of each clip. Of an output that is late it comes with the clip behind
+    // it, or when the stream is finished.
     template <class Decided> Status decide(const std::vector<Clip> &clips, const Decided &decided) {
         const lw_output_info &output = model_.stream_outputs.at(0);
         // A sliding window's run entry is as long as the window, which says nothing of clips.

@@ -1,6 +1,7 @@
-// Streams without end: what remembers for ever (matrix states, sums of exponentials, running means, positions) and what
-// remembers a while (rings) must give after millions of rows what float64 recurrences give, no worse than after a
-// thousand, in the same memory. LONGWAVE_ROWS says how many rows; 300,000 without.
+// Streams without end: what remembers for ever (matrix states, sums of exponentials, running means,
+// positions) and what remembers a while (rings) must give after millions of rows what float64 recurrences
+// give, no worse than after a thousand, in the same memory. LONGWAVE_ROWS says how many rows; 300,000
+// without.
 #include "tests/conformance/endless/endless_model.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
