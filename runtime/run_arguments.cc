@@ -8,17 +8,22 @@ namespace {
 
 // Why there is none.
 lw_status unfitting(const lw_model &model, uint64_t ticks) {
-    const uint32_t capacity = largest_run(model)->block();
-    if (ticks > capacity)
-        return fail(LW_TOO_LONG, {ticks, " rows; the artifact was compiled for at most ", capacity});
-    for (const fb::Entry *entry : *model.plan().entries()) {
-        if (entry->kind() != fb::EntryKind::run || entry->block() < ticks) continue;
-        const char *layer = entry->fixed() ? entry->fixed()->c_str() : "a layer";
-        return fail(LW_TOO_SHORT,
-                    {ticks, " rows; ", layer,
-                     entry->least() == entry->block() ? " takes " : " takes at least ", entry->least()});
-    }
-    return LW_TOO_SHORT;
+    const fb::Entry *entry = largest_run(model);
+    const bool too_long = ticks > entry->block();
+    if (too_long && entry->least() == 0)
+        return fail(LW_TOO_LONG, {ticks, " rows; the artifact was compiled for at most ", entry->block(),
+                                  ": compile with --length ", ticks});
+    const auto fits_but_for_its_least = [&](const fb::Entry *e) {
+        return e->kind() == fb::EntryKind::run && e->block() >= ticks;
+    };
+    if (!too_long)
+        for (const fb::Entry *e : *model.plan().entries())
+            if (fits_but_for_its_least(e)) entry = e;
+    const char *layer = entry->fixed() ? entry->fixed()->c_str() : "a layer";
+    return fail(too_long ? LW_TOO_LONG : LW_TOO_SHORT,
+                {ticks, " rows; ", layer, " reads the whole sequence and takes ",
+                 entry->least() == entry->block() ? "only " : "at least ", entry->least(),
+                 ": compile with --length ", ticks});
 }
 
 lw_status check_inputs(const lw_model &model, const Inputs &in) {

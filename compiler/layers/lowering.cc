@@ -14,6 +14,10 @@ bool same_shape(const std::vector<uint64_t> &found, const std::vector<uint32_t> 
     return std::equal(found.begin(), found.end(), expected.begin(), expected.end());
 }
 
+// Where nothing better is known.
+constexpr const char *other_options =
+    "set the options that the weights were trained with, or name another tensor with \"keys\"";
+
 // A misspelt key is among those that nothing reads, and it is misspelt on one side of its last point.
 std::string similar_key(const std::string &key, const std::vector<std::string> &unused,
                         package::Problems &problems) {
@@ -69,13 +73,14 @@ const package::Tensor *Lowering::checked(const Layer &layer, const std::string &
         if (way_out.empty() && !known_prefix)
             way_out = "no tensor starts with " + package::in_quotes(layer.prefix + ".") +
                       ": set \"prefix\", or \"keys\" for one parameter";
+        if (way_out.empty()) way_out = other_options;
         problems_.add(where, "shape " + package::shape_text(shown), "no such tensor", way_out);
         return nullptr;
     }
     bool fits = same_shape(tensor->shape, shape);
     for (const auto &other : stored) fits = fits || same_shape(tensor->shape, other);
     if (fits) return tensor;
-    std::string way_out;
+    std::string way_out = other_options;
     if (tensor->shape.size() == 2 && shown.size() == 2 && tensor->shape[0] == shown[1] &&
         tensor->shape[1] == shown[0])
         way_out = "transpose it";

@@ -58,9 +58,9 @@ Expected<uint32_t> scale_count(Lowering &lowering, const Layer &layer, const Ker
     const bool given = layer.attributes.contains("num_scales");
     const int64_t derived = 1 + ceil_log2(kernel.l_max, kernel.scales.kernel_dim) - kernel.scales.init_scale;
     int64_t count = given ? int64_t{integer(layer, "num_scales")} : derived;
-    int64_t stored = 0;
-    while (stored <= max_log_stretch && lowering.find(layer, "kernel_list." + std::to_string(stored)))
-        ++stored;
+    int64_t stored = 0; // up to the last one: a gap is a tensor that is missing
+    for (int64_t i = 0; i <= max_log_stretch; ++i)
+        if (lowering.find(layer, "kernel_list." + std::to_string(i))) stored = i + 1;
     if (stored > 0 && stored != count) {
         lowering.problem(
             layer, "num_scales",

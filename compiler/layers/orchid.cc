@@ -73,6 +73,12 @@ private:
 Expected<Flow> lower_orchid(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
     const Flow x = inputs[0];
     LW_ASSIGN(const uint32_t width, feature_width(lowering, layer, x));
+    const std::string transform = layer.attributes.at("transform").get<std::string>();
+    // Rows of two parts of one channel would lie as those of two channels do (Type::row), which the kernels
+    // of spectra do not read. Little is lost: the conditioning network normalises over the channels.
+    if (width == 1 && transform.starts_with("fft"))
+        return lowering.failure(layer, "transform", "dct or dctxd-o for one feature",
+                                package::in_quotes(transform), "Fourier transforms need 2 features or more");
     Operator op(lowering, layer, width);
     std::vector<Flow> projections, shorts;
     for (uint32_t part = 0; part < 3; ++part) {

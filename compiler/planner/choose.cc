@@ -54,13 +54,14 @@ Expected<Choice> choose(const ir::Situation &situation, const std::string &force
 
 Status check_algorithm_name(const std::string &name) {
     if (name.empty()) return Status::ok();
-    std::string known;
+    std::vector<std::string_view> known; // two ops may have algorithms of one name
     for (const ir::OpDef *op : ir::all_ops())
         for (const ir::Algorithm *algorithm : op->algorithms) {
             if (name == algorithm->name) return Status::ok();
-            known += (known.empty() ? "" : ", ") + std::string(algorithm->name);
+            if (std::find(known.begin(), known.end(), algorithm->name) == known.end())
+                known.push_back(algorithm->name);
         }
-    return Status::usage(fmt::format("--convolution {}: expected one of {}", name, known));
+    return Status::usage(fmt::format("--convolution {}: expected one of {}", name, fmt::join(known, ", ")));
 }
 
 } // namespace longwave::compiler

@@ -164,9 +164,10 @@ void PlannedCall::carry(const std::string &name) {
 Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
     nlohmann::json entry{{"op", op.op->name}};
     for (const auto &[name, attribute] : op.attributes) entry[name] = to_json(attribute);
+    // The value itself may stand anywhere among the inputs of what commutes, and more than once.
+    const auto itself = std::find(op.inputs.begin(), op.inputs.end(), value) - op.inputs.begin();
     for (size_t i = 0; i < op.inputs.size(); i++) {
-        // The value itself may stand anywhere among the inputs of what commutes.
-        if (op.inputs[i] == value) continue;
+        if (static_cast<ptrdiff_t>(i) == itself) continue;
         const ir::Constant *constant = graph().constant(op.inputs[i]);
         if (op.op->pointwise == ir::Pointwise::with_channels) {
             if (!constant)

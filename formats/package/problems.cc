@@ -26,8 +26,11 @@ void Problems::add(std::string_view where, std::string_view expected, std::strin
 }
 
 void Problems::line(const std::string &text) {
-    if (!full()) lines_.push_back(escaped(text));
     one_more();
+    if (lines_.size() >= max_lines) return;
+    const std::string shown = escaped(text);
+    if (std::find(lines_.begin(), lines_.end(), shown) == lines_.end()) lines_.push_back(shown);
+    else ++repeated_;
 }
 
 void Problems::append(const Status &failure) {
@@ -44,7 +47,8 @@ Status Problems::status() const {
     if (!any()) return Status::ok();
     std::string text;
     for (const auto &l : lines_) text += (text.empty() ? "" : "\n") + l;
-    if (count_ > lines_.size()) text += "\nand " + std::to_string(count_ - lines_.size()) + " more problems";
+    const size_t more = count_ - repeated_ - lines_.size();
+    if (more > 0) text += "\nand " + std::to_string(more) + " more problems";
     return Status::input(std::move(text));
 }
 

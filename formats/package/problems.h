@@ -32,7 +32,8 @@ public:
 private:
     static constexpr size_t max_lines = 200; // a hostile file may be wrong in a million places
     std::vector<std::string> lines_;
-    size_t count_ = 0;
+    size_t count_ = 0,
+           repeated_ = 0; // repeated: lines that are there already, such as of a tensor that is read twice
     int64_t patience_ = 5'000'000; // pairs of letters still to be compared for hints: about ten milliseconds
 };
 

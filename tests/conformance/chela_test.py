@@ -6,85 +6,26 @@ certificate for each merge. Two-sided models must run whole, and their streams b
     chela_test.py LONGWAVE FOLDER
 """
 import argparse
-import array
 import json
-import math
 import pathlib
-import random
 import subprocess
 import sys
 
+import families
 import sc10_package
 
 BLOCKS = [1, 7, 64]
 
 
-class Weights:
-    def __init__(self, seed):
-        self.random, self.tensors = random.Random(seed), {}
-
-    def normal(self, key, shape, scale, mean=0.0):
-        count = math.prod(shape)
-        self.tensors[key] = (shape, array.array("f", (self.random.gauss(mean, scale) for _ in range(count))))
-
-    def positive(self, key, shape):
-        count = math.prod(shape)
-        self.tensors[key] = (shape, array.array("f", (0.5 + self.random.random() for _ in range(count))))
-
-    def batch_norm(self, prefix, width):
-        self.normal(f"{prefix}.bias", [width], 0.1)
-        self.normal(f"{prefix}.running_mean", [width], 0.1)
-        self.positive(f"{prefix}.weight", [width])
-        self.positive(f"{prefix}.running_var", [width])
-
-    def linear(self, prefix, out, width):
-        self.normal(f"{prefix}.weight", [out, width], width ** -0.5)
-        self.normal(f"{prefix}.bias", [out], 0.1)
-
-
-def block(weights, name, width, options):
-    """One layer with its weights; `options` are those of the layer beside what is set here."""
-    causal, taps = options.get("causal", True), options.pop("taps", 200)
-    layer = {"type": "chela", "name": name, "ffn_width": 2 * width, "long_d": True, "short_branches": [
-        {"kind": "conv1d", "kernel": 3, "bias": False, "batch_norm": True},
-        {"kind": "conv1d", "kernel": 7, "dilation": 2, "bias": False, "batch_norm": True}, {"kind": "identity"}], **options}
-    for i, size in enumerate((3, 7)):
-        weights.normal(f"{name}.short.{i}.conv.weight", [width, 1, size], size ** -0.5)
-        weights.batch_norm(f"{name}.short.{i}.bn", width)
-    if options.get("long") == "sgconv":
-        for i in range(1 + math.ceil(math.log2(options["l_max"] / options["kernel_dim"]))):
-            weights.normal(f"{name}.long.kernel_list.{i}", [1 if causal else 2, width, options["kernel_dim"]], 1.0)
-        weights.tensors[f"{name}.long.kernel_norm_initialized"] = ([], array.array("f", [0.0]))
-        weights.tensors[f"{name}.long.multiplier"] = ([1, width, 1], array.array("f", [2.0] * width))
-    else:
-        for side in ("k0",) if causal else ("k0", "k1"):
-            weights.normal(f"{name}.long.{side}", [width, taps], taps ** -0.5)
-    weights.normal(f"{name}.long.D", [width], 1.0)
-    for norm in ("norm", "nffn.norm"):
-        if layer.get("norm", "batch") == "batch":
-            weights.batch_norm(f"{name}.{norm}", width)
-        else:
-            weights.positive(f"{name}.{norm}.weight", [width])
-            weights.normal(f"{name}.{norm}.bias", [width], 0.1)
-    weights.normal(f"{name}.gamma", [2, width], 0.3, 1.0)
-    weights.normal(f"{name}.beta", [2, width], 0.1)
-    for projection in ("v_proj", "g_proj", "o_gate"):
-        weights.linear(f"{name}.{projection}", width, width)
-    weights.linear(f"{name}.nffn.fc1", 2 * width, width)
-    weights.linear(f"{name}.nffn.fc2", width, 2 * width)
-    return layer
-
-
-def package(folder, width=24, depth=2, **options):
-    weights = Weights(7)
+def package(folder, **options):
+    """A model of two blocks between an embedding of raw numbers and a head of every row."""
+    weights, width = families.Weights(), 24
     weights.linear("embed_tokens", width, 1)
-    blocks = [block(weights, f"layers.{n}", width, dict(options)) for n in range(depth)]
+    blocks = [families.chela_layer(weights, f"layers.{n}", width, **options) for n in range(2)]
     weights.linear("classifier.0.0", 5, width)
-    model = {"format": "longwave-model", "version": 1, "name": "chela", "inputs": [{"name": "x", "kind": "features", "width": 1}],
-             "layers": [{"type": "linear", "name": "embed_tokens", "out_features": width}, *blocks,
-                        {"type": "linear", "name": "logits", "prefix": "classifier.0.0", "out_features": 5}],
-             "outputs": [{"name": "logits", "from": "logits"}]}
-    sc10_package.write(folder, model, weights.tensors)
+    layers = [{"type": "linear", "name": "embed_tokens", "out_features": width}, *blocks,
+              {"type": "linear", "name": "logits", "prefix": "classifier.0.0", "out_features": 5}]
+    sc10_package.write(folder, families.model("chela", 1, layers), weights.tensors)
     return folder
 
 

@@ -59,23 +59,6 @@ struct Subject {
     }
 };
 
-class EntryStream {
-public:
-    EntryStream(const lw_model *model, uint32_t entry) {
-        lw_stream_options options = {};
-        options.struct_size = sizeof options;
-        options.entry = entry;
-        options.queue = 1024;
-        REQUIRE(lw_stream_create(model, &options, &stream_) == LW_OK);
-    }
-    ~EntryStream() { lw_stream_destroy(stream_); }
-    EntryStream(const EntryStream &) = delete;
-    operator lw_stream *() const { return stream_; }
-
-private:
-    lw_stream *stream_ = nullptr;
-};
-
 // What waits goes behind y; rows that were dropped leave zeros.
 void pull_rows(lw_stream *stream, uint32_t channels, std::vector<float> &y) {
     std::vector<float> room(size_t{1024} * channels);
@@ -95,8 +78,8 @@ void pull_rows(lw_stream *stream, uint32_t channels, std::vector<float> &y) {
 }
 
 // From row `at` to the end, in pieces of up to `most`; `between` may put another stream in its place.
-template <class Between> void go_on(const Subject &s, std::unique_ptr<EntryStream> &stream, size_t at,
-                                    size_t most, std::vector<float> &y, Between between) {
+template <class Between> void go_on(const Subject &s, std::unique_ptr<Stream> &stream, size_t at, size_t most,
+                                    std::vector<float> &y, Between between) {
     std::mt19937 random(static_cast<uint32_t>(most));
     while (at < s.rows) {
         size_t taken = 0;
@@ -113,7 +96,7 @@ template <class Between> void go_on(const Subject &s, std::unique_ptr<EntryStrea
 
 std::vector<float> straight(const Subject &s, const Model &model, uint32_t entry, size_t most) {
     std::vector<float> y;
-    auto stream = std::make_unique<EntryStream>(model, entry);
+    auto stream = std::make_unique<Stream>(model, LW_F32, 1024, entry);
     go_on(s, stream, 0, most, y, [](auto &, auto &) {});
     return y;
 }
@@ -121,10 +104,10 @@ std::vector<float> straight(const Subject &s, const Model &model, uint32_t entry
 // Again and again its state goes to a stream of any entry, saved or copied, which takes its place.
 std::vector<float> walk(const Subject &s, const Model &model, size_t most) {
     std::vector<float> y;
-    auto stream = std::make_unique<EntryStream>(model, 0);
-    go_on(s, stream, 0, most, y, [&](std::mt19937 &random, std::unique_ptr<EntryStream> &from) {
+    auto stream = std::make_unique<Stream>(model, LW_F32, 1024, 0);
+    go_on(s, stream, 0, most, y, [&](std::mt19937 &random, std::unique_ptr<Stream> &from) {
         if (random() % 3) return;
-        auto to = std::make_unique<EntryStream>(model, random() % s.shape.blocks.size());
+        auto to = std::make_unique<Stream>(model, LW_F32, 1024, random() % s.shape.blocks.size());
         if (random() % 2) {
             const std::vector<uint8_t> bytes = save(*from);
             REQUIRE(lw_stream_load(*to, bytes.data(), bytes.size()) == LW_OK);
@@ -153,7 +136,7 @@ void check(const Shape &shape) {
         if (shape.blocks.size() == 1) CHECK(y == rows[0]);
     }
     const size_t half = s.rows / 2;
-    auto stream = std::make_unique<EntryStream>(model, 0);
+    auto stream = std::make_unique<Stream>(model, LW_F32, 1024, 0);
     REQUIRE(lw_stream_prefill(*stream, s.x.data(), half) == LW_OK);
     std::vector<float> y;
     pull_rows(*stream, shape.channels, y);

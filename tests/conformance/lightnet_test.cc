@@ -1,16 +1,13 @@
 // LightNet from package to streams: a block with cosine positions, row by row, in chunks of 16, in blocks of
 // 64 rows and as a whole run, against a float64 recurrence written from the definition; what its state is;
 // and what is refused.
-#include "compiler/compile.h"
-#include "formats/package/package.h"
-#include "tools/cli/artifact_file.h"
-#include "tools/cli/model.h"
+#include "tests/support/compiled_model.h"
+#include "tests/support/numbers.h"
 #include <cmath>
-#include <cstdlib>
 #include <doctest/doctest.h>
-#include <random>
 
 using namespace longwave;
+using namespace longwave::test;
 
 namespace {
 
@@ -19,14 +16,6 @@ constexpr size_t rows = 100'000, whole_rows = 2048, compared = 2048; // compared
 // The matrix is within 1e-7 (the kernels' own test); the rest is the float32 of keys of up to 16, which are
 // exponents, of queries and values, and of sums of 16 products.
 constexpr double limit = 2e-6;
-
-std::vector<float> random_numbers(size_t n, uint32_t seed, double scale) {
-    std::mt19937 random(seed);
-    std::vector<float> out(n);
-    for (float &value : out)
-        value = static_cast<float>(scale * (static_cast<double>(random()) / 2147483648.0 - 1));
-    return out;
-}
 
 struct Numbers {
     std::vector<float> q = random_numbers(keys * features, 1, 1), k = random_numbers(keys * features, 2, 4),
@@ -69,18 +58,7 @@ std::vector<double> reference(size_t first, size_t last) {
     return kept;
 }
 
-double distance(const std::vector<float> &found, const std::vector<double> &expected) {
-    REQUIRE(found.size() == expected.size());
-    double peak = 0, error = 0;
-    for (const double value : expected) peak = std::max(peak, std::fabs(value));
-    for (size_t i = 0; i < found.size(); i++) {
-        const double difference = std::fabs(static_cast<double>(found[i]) - expected[i]);
-        error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
-    }
-    return error / peak;
-}
-
-Expected<compiler::Compiled> compiled(const std::string &options, const std::vector<uint32_t> &blocks) {
+Expected<compiler::Compiled> compiled_layer(const std::string &options, const std::vector<uint32_t> &blocks) {
     const std::string json = R"({"format": "longwave-model", "version": 1, "name": "lightnet",
         "inputs": [{"name": "x", "kind": "features", "width": 4}],
         "layers": [{"type": "lightnet_attention", "name": "a", "heads": 2, "key_width": 16, "value_width": 32,
@@ -88,28 +66,20 @@ Expected<compiler::Compiled> compiled(const std::string &options, const std::vec
                              options + R"(}],
         "outputs": [{"name": "y", "from": "a"}]})";
     const Numbers &n = numbers();
-    std::map<std::string, package::Tensor> weights;
+    Tensors weights;
     weights["a.q_proj.weight"] = {{keys, features}, std::vector<float>(n.q)};
     weights["a.k_proj.weight"] = {{keys, features}, std::vector<float>(n.k)};
     weights["a.v_proj.weight"] = {{values, features}, std::vector<float>(n.v)};
     weights["a.lrpe.theta"] = {{dk}, std::vector<float>(n.theta)};
-    LW_ASSIGN(const package::Package package, package::parse(json, std::move(weights)));
-    compiler::Options to;
-    to.targets = {cli::host_target()};
+    compiler::Options to = options_here();
     to.stream = compiler::StreamMode::required;
     to.blocks = blocks;
     to.length = whole_rows;
-    to.kgen = std::string(std::getenv("LONGWAVE_BUILD")) + "/longwave-kgen";
-    to.cache = std::string(std::getenv("LONGWAVE_BUILD")) + "/tests/kernels";
-    return compiler::compile(package, to);
+    return compiled(json, std::move(weights), to);
 }
 
 cli::Model model_of(const std::vector<uint32_t> &blocks) {
-    const auto artifact = compiled(R"(, "lrpe": "cosine")", blocks);
-    REQUIRE_MESSAGE(artifact, artifact.status().message());
-    auto model = cli::Model::open(artifact->artifact);
-    REQUIRE_MESSAGE(model, model.status().message());
-    return *model;
+    return opened(compiled_layer(R"(, "lrpe": "cosine")", blocks));
 }
 
 } // namespace
@@ -119,30 +89,17 @@ TEST_CASE(
     const std::vector<uint32_t> blocks{1, 16, 64};
     const cli::Model model = model_of(blocks);
     SUBCASE("a whole run") {
-        auto runner = cli::Runner::create(model);
-        REQUIRE(runner);
-        cli::Sequence in;
-        in.rows = whole_rows;
-        in.floats = {{numbers().x.begin(), numbers().x.begin() + whole_rows * features}};
-        in.ids.resize(1);
-        const auto out = runner->run(in);
-        REQUIRE_MESSAGE(out, out.status().message());
-        const double error = distance((*out)[0], reference(0, whole_rows));
+        const auto &x = numbers().x;
+        const cli::Sequence in = sequence_of({x.begin(), x.begin() + whole_rows * features}, features);
+        const double error = distance(outputs_of_run(model, in)[0], reference(0, whole_rows));
         MESSAGE("whole run: " << error);
         CHECK(error <= limit);
     }
     SUBCASE("streams of every block") {
         const std::vector<double> expected = reference(rows - compared, rows);
         for (uint32_t entry = 0; entry < blocks.size(); entry++) {
-            auto stream = cli::Stream::create(model, LW_F32, entry);
-            REQUIRE(stream);
-            std::vector<float> found;
-            const cli::OnRow keep = [&](const cli::StreamRow &row) {
-                if (row.row >= rows - compared) found.insert(found.end(), row.data, row.data + row.width);
-            };
-            REQUIRE(stream->push(numbers().x.data(), rows, keep));
-            REQUIRE(stream->finish(keep));
-            const double error = distance(found, expected);
+            const double error =
+                distance(streamed(model, numbers().x.data(), rows, entry, rows - compared), expected);
             MESSAGE("block " << blocks[entry] << ": " << error);
             CHECK(error <= limit);
         }
@@ -152,22 +109,15 @@ TEST_CASE(
 TEST_CASE(
     "lightnet: the state is the matrix in two floats, twice as high with positions, log S and counters") {
     const cli::Model model = model_of({16, 1, 64});
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < model.info.n_state_fields; i++) {
-        const auto *all = reinterpret_cast<const uint8_t *>(model.info.state_fields);
-        const auto &field =
-            *reinterpret_cast<const lw_state_field *>(all + i * model.info.state_fields->struct_size);
-        CHECK(field.kind != LW_STATE_COPY);
-        if (field.kind == LW_STATE_CARRY) bytes += field.bytes;
-    }
     // Rows so far: of the sum, of queries, of keys.
-    CHECK(bytes == 2 * sizeof(float) * 2 * dk * values + sizeof(double) * keys + 3 * sizeof(double));
+    CHECK(carried_bytes(model) ==
+          2 * sizeof(float) * 2 * dk * values + sizeof(double) * keys + 3 * sizeof(double));
     for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++)
         CHECK(model.entry(entry).cache_bytes == 0);
 }
 
 TEST_CASE("lightnet: a stream of what is not causal is refused: which layer, why, and the way out") {
-    const auto artifact = compiled(R"(, "causal": false)", {16});
+    const auto artifact = compiled_layer(R"(, "causal": false)", {16});
     REQUIRE_FALSE(artifact);
     const std::string message = artifact.status().message();
     CHECK_MESSAGE(

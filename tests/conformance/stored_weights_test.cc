@@ -1,29 +1,19 @@
 // Weights of products in fewer bytes, from package to artifact: its size, what the report says of the error,
 // runs and streams against float64 sums of the rounded weights, and whose states it takes.
-#include "compiler/compile.h"
-#include "formats/package/package.h"
-#include "tools/cli/model.h"
+#include "tests/support/compiled_model.h"
+#include "tests/support/numbers.h"
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-#include <random>
 
 using namespace longwave;
+using namespace longwave::test;
 
 namespace {
 
 // Two products with a tanh between them.
 constexpr size_t in = 96, middle = 208, out = 40, rows = 50;
-
-std::vector<float> random_numbers(size_t n, uint32_t seed, float scale) {
-    std::mt19937 random(seed);
-    std::uniform_real_distribution<float> uniform(-scale, scale);
-    std::vector<float> values(n);
-    for (float &value : values) value = uniform(random);
-    return values;
-}
 
 const std::vector<float> &first() {
     static const std::vector<float> w = random_numbers(middle * in, 1, 0.3f);
@@ -38,32 +28,28 @@ const std::vector<float> &input() {
     return x;
 }
 
-Expected<compiler::Compiled> compiled(const std::string &weights) {
+Expected<compiler::Compiled> compiled_with(const std::string &weights) {
     const std::string json = R"({"format": "longwave-model", "version": 1, "name": "products",
         "inputs": [{"name": "x", "kind": "features", "width": 96}],
         "layers": [{"type": "linear", "name": "a", "out_features": 208, "bias": false},
                    {"type": "tanh", "name": "t"},
                    {"type": "linear", "name": "b", "out_features": 40, "bias": false}],
         "outputs": [{"name": "y", "from": "b"}]})";
-    std::map<std::string, package::Tensor> tensors;
+    Tensors tensors;
     tensors["a.weight"] = {{middle, in}, std::vector<float>(first())};
     tensors["b.weight"] = {{out, middle}, std::vector<float>(second())};
-    const auto package = package::parse(json, std::move(tensors));
-    REQUIRE_MESSAGE(package, package.status().message());
-    compiler::Options options;
+    compiler::Options options = options_here();
     options.targets = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
     options.stream = compiler::StreamMode::required;
     options.length = rows;
     options.weights = weights;
-    options.kgen = std::string(std::getenv("LONGWAVE_BUILD")) + "/longwave-kgen";
-    options.cache = std::string(std::getenv("LONGWAVE_BUILD")) + "/tests/kernels";
-    return compiler::compile(*package, options);
+    return compiled(json, std::move(tensors), options);
 }
 
 const compiler::Compiled &artifact(const std::string &weights) {
     static std::map<std::string, compiler::Compiled> made;
     if (!made.count(weights)) {
-        const auto result = compiled(weights);
+        const auto result = compiled_with(weights);
         REQUIRE_MESSAGE(result, result.status().message());
         made[weights] = *result;
     }
@@ -105,17 +91,6 @@ std::vector<double> expected(const std::string &format) {
     return product(x, rounded(second(), middle, format), middle);
 }
 
-template <class Numbers> double distance(const Numbers &found, const std::vector<double> &reference) {
-    REQUIRE(found.size() == reference.size());
-    double peak = 0, error = 0;
-    for (size_t i = 0; i < found.size(); i++) {
-        peak = std::max(peak, std::fabs(reference[i]));
-        const double apart = std::fabs(double{found[i]} - reference[i]);
-        error = std::isfinite(apart) ? std::max(error, apart) : INFINITY;
-    }
-    return error / peak;
-}
-
 // ‖w − ŵ‖ / ‖w‖.
 double weight_error(const std::vector<float> &w, size_t inputs, const std::string &format) {
     const std::vector<double> other = rounded(w, inputs, format);
@@ -137,24 +112,8 @@ TEST_CASE("stored weights: runs and streams on every level equal float64 sums of
             const std::vector<double> reference = expected(format);
             // Sums of 96 and 208 products in float32, and tanh: a few units of 6e-8 each.
             constexpr double limit = 1e-6;
-            auto runner = cli::Runner::create(*model);
-            REQUIRE(runner);
-            cli::Sequence sequence;
-            sequence.rows = rows;
-            sequence.floats = {input()};
-            sequence.ids.resize(1);
-            const auto whole = runner->run(sequence);
-            REQUIRE_MESSAGE(whole, whole.status().message());
-            CHECK(distance((*whole)[0], reference) <= limit);
-            auto stream = cli::Stream::create(*model);
-            REQUIRE(stream);
-            std::vector<float> found;
-            const cli::OnRow keep = [&](const cli::StreamRow &row) {
-                found.insert(found.end(), row.data, row.data + row.width);
-            };
-            REQUIRE(stream->push(input().data(), rows, keep));
-            REQUIRE(stream->finish(keep));
-            CHECK(distance(found, reference) <= limit);
+            CHECK(distance(outputs_of_run(*model, sequence_of(input(), in))[0], reference) <= limit);
+            CHECK(distance(streamed(*model, input().data(), rows), reference) <= limit);
             double worst = 0;
             CHECK(lw_model_verify(model->handle.get(), &worst) == LW_OK);
         }
@@ -201,7 +160,7 @@ TEST_CASE("stored weights: the report has the error of each product and of the o
 }
 
 TEST_CASE("stored weights: a format that does not exist is a usage error of one line") {
-    const auto wrong = compiled("fp4");
+    const auto wrong = compiled_with("fp4");
     REQUIRE(!wrong);
     CHECK(wrong.status().fault() == Fault::usage);
     CHECK(wrong.status().message() == "unknown weights \"fp4\": expected float32, bf16 or int8");

@@ -1,32 +1,20 @@
 // Streams over a sliding window, of models that look ahead and of one that does not: against float64 sums of
 // the definition, against lw_run of each window, and through everything that may happen to a stream.
-#include "compiler/compile.h"
-#include "formats/package/package.h"
-#include "tools/cli/artifact_file.h"
-#include "tools/cli/model.h"
+#include "tests/support/compiled_model.h"
+#include "tests/support/numbers.h"
 #include "tools/cli/proof.h"
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 #include <random>
 
 using namespace longwave;
+using namespace longwave::test;
 using nlohmann::json;
 
 namespace {
 
 constexpr uint32_t channels = 8, taps = 12, vocabulary = 50'000;
-
-std::vector<float> random_numbers(size_t n, uint32_t seed, double scale) {
-    std::mt19937 random(seed);
-    std::vector<float> values(n);
-    for (float &value : values)
-        value = static_cast<float>(scale * (static_cast<double>(random()) / 2147483648.0 - 1));
-    return values;
-}
 
 // [side][channel][tap]
 const std::vector<float> &kernel() {
@@ -84,30 +72,16 @@ package::Package classifier() {
 }
 
 compiler::Options options_for(uint32_t window, uint32_t hop) {
-    compiler::Options options;
-    options.targets = {cli::host_target()};
+    compiler::Options options = options_here();
     options.window = window;
     options.hop = hop;
-    options.kgen = std::string(std::getenv("LONGWAVE_BUILD")) + "/longwave-kgen";
-    options.cache = std::string(std::getenv("LONGWAVE_BUILD")) + "/tests/kernels";
     return options;
 }
 
-cli::Model compiled(package::Package package, uint32_t window, uint32_t hop) {
-    const auto result = compiler::compile(std::move(package), options_for(window, hop));
-    REQUIRE_MESSAGE(result, result.status().message());
-    auto model = cli::Model::open(result->artifact);
-    REQUIRE_MESSAGE(model, model.status().message());
-    CHECK(lw_model_verify(model->handle.get(), nullptr) == LW_OK);
-    return *model;
-}
-
-using Rows = std::vector<std::vector<float>>; // by output
-
-cli::OnRow into(Rows &rows) {
-    return [&rows](const cli::StreamRow &row) {
-        rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width);
-    };
+cli::Model model_of(package::Package package, uint32_t window, uint32_t hop) {
+    const cli::Model model = opened(compiler::compile(std::move(package), options_for(window, hop)));
+    CHECK(lw_model_verify(model.handle.get(), nullptr) == LW_OK);
+    return model;
 }
 
 // `ticks` of features or ids, `values` a tick.
@@ -129,10 +103,10 @@ Signal tokens(size_t ticks) {
     return signal;
 }
 
-Rows streamed(const cli::Model &model, const Signal &signal, size_t ticks, size_t piece) {
+Outputs streamed_in_pieces(const cli::Model &model, const Signal &signal, size_t ticks, size_t piece) {
     auto stream = cli::Stream::create(model);
     REQUIRE(stream);
-    Rows rows(model.stream_outputs.size());
+    Outputs rows(model.stream_outputs.size());
     for (size_t at = 0; at < ticks; at += piece)
         REQUIRE(stream->push(signal.at(at), std::min(piece, ticks - at), into(rows)));
     REQUIRE(stream->finish(into(rows)));
@@ -140,8 +114,8 @@ Rows streamed(const cli::Model &model, const Signal &signal, size_t ticks, size_
 }
 
 // lw_run of the window that ends before tick `end`, zeros where the signal is not.
-Rows run_of_window(const cli::Model &model, cli::Runner &runner, const Signal &signal, size_t ticks,
-                   size_t end) {
+Outputs run_of_window(const cli::Model &model, cli::Runner &runner, const Signal &signal, size_t ticks,
+                      size_t end) {
     const size_t window = model.info.run_capacity;
     cli::Sequence in;
     in.rows = window;
@@ -157,11 +131,6 @@ Rows run_of_window(const cli::Model &model, cli::Runner &runner, const Signal &s
     const auto rows = runner.run(in);
     REQUIRE_MESSAGE(rows, rows.status().message());
     return *rows;
-}
-
-bool same_bits(const std::vector<float> &a, const std::vector<float> &b) {
-    return a.size() == b.size() && !a.empty() &&
-           std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 // From the definition, over the whole signal; float64.
@@ -192,17 +161,11 @@ TEST_CASE("windows: where the middle has its whole past and future, a stream is 
     constexpr size_t ticks = 203;
     const Signal signal = features(ticks);
     for (const bool two_sided : {true, false}) {
-        const cli::Model model = compiled(per_step(two_sided), 48, 8);
+        const cli::Model model = model_of(per_step(two_sided), 48, 8);
         CHECK(model.info.stream_delay == 20);
         const std::vector<double> expected = convolution(signal.floats, two_sided);
-        const std::vector<float> found = streamed(model, signal, ticks, 7)[0];
-        REQUIRE(found.size() == expected.size());
-        double peak = 0, error = 0;
-        for (size_t i = 0; i < found.size(); i++) {
-            peak = std::max(peak, std::fabs(expected[i]));
-            error = std::max(error, std::fabs(found[i] - expected[i]));
-        }
-        CHECK(error <= 1e-6 * peak); // 24 products in float32, or a transform of 64 points
+        const std::vector<float> found = streamed_in_pieces(model, signal, ticks, 7)[0];
+        CHECK(distance(found, expected) <= 1e-6); // 24 products in float32, or a transform of 64 points
     }
 }
 
@@ -213,7 +176,7 @@ TEST_CASE("windows: every row is that of lw_run of its window, bit for bit, pool
     const std::vector<std::pair<uint32_t, uint32_t>> shapes = {{48, 16}, {20, 5}, {24, 24}, {64, 1}};
     for (const auto &[window, hop] : shapes) {
         INFO("window " << window << ", hop " << hop);
-        const cli::Model model = compiled(classifier(), window, hop);
+        const cli::Model model = model_of(classifier(), window, hop);
         auto runner = cli::Runner::create(model);
         REQUIRE(runner);
         const uint32_t delay = (window - hop) / 2, first = window - hop - delay;
@@ -221,9 +184,9 @@ TEST_CASE("windows: every row is that of lw_run of its window, bit for bit, pool
         CHECK(model.stream_outputs.at(static_cast<size_t>(y)).delay == delay);
         CHECK(model.stream_outputs.at(static_cast<size_t>(head)).delay == 0);
         CHECK(model.stream_outputs.at(static_cast<size_t>(head)).clock_den == hop);
-        Rows expected(model.stream_outputs.size());
+        Outputs expected(model.stream_outputs.size());
         for (size_t end = hop; end - hop < ticks + delay; end += hop) {
-            const Rows run = run_of_window(model, *runner, signal, ticks, end);
+            const Outputs run = run_of_window(model, *runner, signal, ticks, end);
             for (size_t i = 0; i < run.size(); i++) {
                 const std::string name = model.run_outputs[i].name;
                 std::vector<float> &to = expected[static_cast<size_t>(model.stream_output(name))];
@@ -239,7 +202,7 @@ TEST_CASE("windows: every row is that of lw_run of its window, bit for bit, pool
                 }
             }
         }
-        const Rows found = streamed(model, signal, ticks, 13);
+        const Outputs found = streamed_in_pieces(model, signal, ticks, 13);
         for (size_t i = 0; i < found.size(); i++) {
             INFO(model.stream_outputs[i].name);
             CHECK(same_bits(found[i], expected[i]));
@@ -249,15 +212,15 @@ TEST_CASE("windows: every row is that of lw_run of its window, bit for bit, pool
 
 TEST_CASE("windows: saved, loaded, copied, reset and read ahead, a stream goes on with the same bits") {
     constexpr size_t ticks = 150, cut = 67; // in the middle of a hop, the ring full and turned
-    const cli::Model model = compiled(per_step(), 48, 8);
+    const cli::Model model = model_of(per_step(), 48, 8);
     const Signal signal = features(ticks);
-    const Rows whole = streamed(model, signal, ticks, ticks);
+    const Outputs whole = streamed_in_pieces(model, signal, ticks, ticks);
     auto first = cli::Stream::create(model);
     REQUIRE(first);
-    Rows before(1);
+    Outputs before(1);
     REQUIRE(first->push(signal.at(0), cut, into(before)));
     const auto goes_on = [&](cli::Stream &stream) {
-        Rows rows = before;
+        Outputs rows = before;
         REQUIRE(stream.push(signal.at(cut), ticks - cut, into(rows)));
         REQUIRE(stream.finish(into(rows)));
         CHECK(same_bits(rows[0], whole[0]));
@@ -276,14 +239,14 @@ TEST_CASE("windows: saved, loaded, copied, reset and read ahead, a stream goes o
     goes_on(*first);
 
     REQUIRE(first->reset());
-    Rows again(1);
+    Outputs again(1);
     REQUIRE(first->push(signal.at(0), ticks, into(again)));
     REQUIRE(first->finish(into(again)));
     CHECK(same_bits(again[0], whole[0]));
 
     // Reading ahead keeps the newest row, or the rows of the last block; what follows is the same.
     REQUIRE(lw_stream_prefill(ahead->get(), signal.at(0), cut) == LW_OK);
-    Rows later(1);
+    Outputs later(1);
     REQUIRE(ahead->push(signal.at(cut), ticks - cut, into(later)));
     REQUIRE(ahead->finish(into(later)));
     REQUIRE((later[0].size() > (ticks - cut) * channels && later[0].size() <= whole[0].size()));
@@ -292,7 +255,7 @@ TEST_CASE("windows: saved, loaded, copied, reset and read ahead, a stream goes o
 }
 
 TEST_CASE("windows: the proof compares windows, limit 0") {
-    const cli::Model model = compiled(classifier(), 60, 12);
+    const cli::Model model = model_of(classifier(), 60, 12);
     const auto proof = cli::prove_stream(model);
     REQUIRE_MESSAGE(proof, proof.status().message());
     CHECK(proof->holds());

@@ -42,18 +42,7 @@ std::string text_of(const fs::path &path) {
 test::Draft golden_model() {
     test::Draft draft = test::audio_model();
     draft.segments.push_back({fb::SegmentKind::golden, std::vector<uint8_t>(192)});
-    for (uint16_t entry : {uint16_t{1}, uint16_t{2}}) {
-        auto golden = std::make_unique<fb::GoldenT>();
-        golden->entry = entry;
-        golden->error_limit = 0.5f;
-        auto in = std::make_unique<fb::GoldenTensorT>(), out = std::make_unique<fb::GoldenTensorT>();
-        in->rows = out->rows = 24;
-        in->width = out->width = 1;
-        out->offset = 96;
-        golden->inputs.push_back(std::move(in));
-        golden->outputs.push_back(std::move(out));
-        draft.plan.golden.push_back(std::move(golden));
-    }
+    for (const uint16_t entry : {1, 2}) test::add_golden(draft, entry, 24, 0.5f);
     return draft;
 }
 

@@ -29,22 +29,22 @@ int index_of(const std::vector<lw_output_info> &outputs, const std::string &name
     return -1;
 }
 
-// One line for each comparison of this kind; results[sequence][output].
+// One measurement for each comparison of this entry, as Measured::entry names it; results[sequence][output].
 Status compare(const Trial &trial, const std::vector<Rows> &results,
-               const std::vector<lw_output_info> &outputs, bool stream, const std::string &where,
+               const std::vector<lw_output_info> &outputs, const std::string &entry,
                std::vector<Measured> &measured) {
+    const bool stream = !entry.empty();
     for (const Comparison &comparison : trial.comparisons) {
         if (!(stream ? comparison.stream : comparison.whole)) continue;
         const int output = index_of(outputs, comparison.output);
         if (output < 0) return Status::check("the artifact has no output " + comparison.output);
-        Measured m{where + comparison.what, 0, comparison.limit};
+        Measured m{comparison.what, entry, 0, comparison.limit};
         for (size_t i = 0; i < comparison.reference.size(); i++) {
             const auto &found = results[i][static_cast<size_t>(output)], &reference = comparison.reference[i];
             if (found.size() < reference.size() ||
                 reference.size() % outputs[static_cast<size_t>(output)].width || reference.empty()) {
-                return Status::check(where + comparison.what + ": the model gives " +
-                                     std::to_string(found.size()) + " numbers, the reference has " +
-                                     std::to_string(reference.size()));
+                return Status::check(m.what() + ": the model gives " + std::to_string(found.size()) +
+                                     " numbers, the reference has " + std::to_string(reference.size()));
             }
             m.error = std::max(m.error, distance(found, reference, comparison.leading) /
                                             (comparison.peak > 0 ? comparison.peak : 1));
@@ -76,7 +76,7 @@ Status run_whole(const Trial &trial, const cli::Model &model, std::vector<Measur
         LW_ASSIGN(Rows rows, runner.run(sequence));
         results.push_back(std::move(rows));
     }
-    return compare(trial, results, model.run_outputs, false, "", measured);
+    return compare(trial, results, model.run_outputs, "", measured);
 }
 
 // One state in the hands of one stream, or of several of different entries that take turns: what one has saved
@@ -133,7 +133,7 @@ Status run_stream(const Trial &trial, const cli::Model &model, const std::vector
         LW_TRY(relay.now().finish(keep));
         results.push_back(std::move(rows));
     }
-    return compare(trial, results, model.stream_outputs, true, "stream@" + name + " ", measured);
+    return compare(trial, results, model.stream_outputs, name, measured);
 }
 
 } // namespace

@@ -33,9 +33,11 @@ struct Settings {
 
 // Largest error of one comparison, over all sequences.
 struct Measured {
-    std::string what; // "y", "stream@7 y", "stream@all y"
+    std::string reference; // "y"
+    std::string entry;     // empty: a whole run; "7": a stream of that block; "all": of all in turns
     double error = 0, limit = 0;
     bool ok() const { return error <= limit; } // false for NaN
+    std::string what() const { return entry.empty() ? reference : "stream@" + entry + " " + reference; }
 };
 
 // Compiles, runs whole and as a stream: by each block alone, and by all of them in turns on one state;

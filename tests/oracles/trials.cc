@@ -102,11 +102,15 @@ Expected<Trial> kernel_trial(const Case &c, json config, const std::string &what
     return trial;
 }
 
-Expected<Fixture> read_fixture(const std::string &json_path) {
+Expected<json> read_description(const std::string &json_path) {
     std::ifstream file(json_path);
     std::stringstream text;
     if (!(text << file.rdbuf())) return Status::input(json_path + ": cannot be read");
-    const json description = json::parse(text.str(), nullptr, false);
+    return json::parse(text.str(), nullptr, false);
+}
+
+Expected<Fixture> read_fixture(const std::string &json_path) {
+    LW_ASSIGN(const json description, read_description(json_path));
     if (!description.is_object() || !description.contains("config"))
         return Status::input("expected a JSON object with \"operator\" and \"config\"");
     LW_ASSIGN(auto tensors, package::read_safetensors(
@@ -136,6 +140,13 @@ Expected<std::vector<Trial>> read_trials(const std::string &json_path) try {
 } catch (
     const std::exception &error) { // configurations are read with at(): a missing key is the fixture's fault
     return Status::input(std::string("the fixture cannot be read: ") + error.what());
+}
+
+std::string kind_of(const std::string &json_path) {
+    const auto description = read_description(json_path);
+    if (!description || !description->is_object()) return "";
+    const auto kind = description->find("operator");
+    return kind != description->end() && kind->is_string() ? kind->get<std::string>() : "";
 }
 
 } // namespace longwave::oracles

@@ -6,5 +6,7 @@
 namespace longwave::oracles {
 
 Expected<std::vector<Trial>> read_trials(const std::string &json_path);
+// The operator that a fixture names; empty where it cannot be read.
+std::string kind_of(const std::string &json_path);
 
 } // namespace longwave::oracles

@@ -15,22 +15,6 @@ namespace {
 
 const std::vector<uint32_t> blocks = {16, 1, 2, 4, 8, 24, 48, 32, 96};
 
-struct Owned {
-    explicit Owned(const lw_model *model, uint32_t entry, uint32_t queue = 0) {
-        lw_stream_options options{};
-        options.struct_size = sizeof options;
-        options.entry = entry;
-        options.queue = queue;
-        const lw_status status = lw_stream_create(model, &options, &stream);
-        INFO(lw_last_error());
-        REQUIRE(status == LW_OK);
-    }
-    ~Owned() { lw_stream_destroy(stream); }
-    Owned(const Owned &) = delete;
-    operator lw_stream *() const { return stream; }
-    lw_stream *stream = nullptr;
-};
-
 // What a stream of the default entry gives for x, and the number of values a row has.
 struct Expected {
     Rows rows;
@@ -73,7 +57,7 @@ std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::ve
     std::mt19937 random(seed);
     Expected expected(model, x);
     std::map<uint32_t, uint64_t> last;
-    auto stream = std::make_unique<Owned>(model, random() % entries);
+    auto stream = std::make_unique<Stream>(model, LW_F32, 0, random() % entries);
     bool dropped = false;
     const auto pull = [&] {
         auto before = last;
@@ -92,7 +76,7 @@ std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::ve
             break;
         }
         case 1: { // into another entry, by bytes
-            auto other = std::make_unique<Owned>(model, random() % entries, 400);
+            auto other = std::make_unique<Stream>(model, LW_F32, 400, random() % entries);
             const std::vector<uint8_t> bytes = save(*stream);
             REQUIRE(lw_stream_load(*other, bytes.data(), bytes.size()) == LW_OK);
             CHECK(save(*other) == bytes);
@@ -100,7 +84,7 @@ std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::ve
             break;
         }
         case 2: { // by copy, over a stream that has been elsewhere
-            auto other = std::make_unique<Owned>(model, random() % entries, 400);
+            auto other = std::make_unique<Stream>(model, LW_F32, 400, random() % entries);
             const std::vector<float> noise_before = noise(random() % 100, seed);
             REQUIRE(lw_stream_prefill(*other, noise_before.data(), noise_before.size()) == LW_OK);
             REQUIRE(lw_stream_copy(*other, *stream) == LW_OK);
@@ -128,16 +112,9 @@ StreamState head_of(const std::vector<uint8_t> &bytes) {
 }
 
 std::vector<uint8_t> after(const lw_model *model, uint32_t entry, const std::vector<float> &x) {
-    Owned stream(model, entry, 1000);
+    Stream stream(model, LW_F32, 1000, entry);
     push(stream, x.data(), x.size(), [] { FAIL("the queue is long enough"); });
     return save(stream);
-}
-
-lw_stream_stats stats_of(const lw_stream *stream) {
-    lw_stream_stats stats{};
-    stats.struct_size = sizeof stats;
-    REQUIRE(lw_stream_get_stats(stream, &stats) == LW_OK);
-    return stats;
 }
 
 } // namespace
@@ -148,7 +125,7 @@ TEST_CASE("family: every entry gives the rows of every other") {
         const std::vector<float> x = noise(1003);
         Expected expected(model, x);
         for (uint32_t e = 0; e < blocks.size(); ++e) {
-            Owned stream(model, e);
+            Stream stream(model, LW_F32, 0, e);
             std::map<uint32_t, uint64_t> last;
             push(stream, x.data(), x.size(), [&] { expected.pull(stream, &last); });
             REQUIRE(lw_stream_finish(stream) == LW_OK);
@@ -184,7 +161,7 @@ TEST_CASE("family: a step of a cache that fires within a longer period is replay
     const std::vector<float> x(2000);
     std::mt19937 random(4);
     for (int round = 0; round < 100; ++round) {
-        auto stream = std::make_unique<Owned>(model, random() % 5);
+        auto stream = std::make_unique<Stream>(model, LW_F32, 0, random() % 5);
         uint64_t next = 0;
         for (size_t done = 0; done < x.size();) {
             const size_t n = std::min<size_t>(random() % 90, x.size() - done);
@@ -198,7 +175,7 @@ TEST_CASE("family: a step of a cache that fires within a longer period is replay
             }
             if (random() % 3) continue;
             const std::vector<uint8_t> bytes = save(*stream);
-            stream = std::make_unique<Owned>(model, random() % 5);
+            stream = std::make_unique<Stream>(model, LW_F32, 0, random() % 5);
             REQUIRE(lw_stream_load(*stream, bytes.data(), bytes.size()) == LW_OK);
         }
         CHECK(next == 2000 / 48);
@@ -213,7 +190,7 @@ TEST_CASE(
     for (uint32_t e = 0; e < blocks.size(); ++e) {
         std::vector<uint8_t> expected;
         for (const size_t cut : {400, 1, 3, 50}) {
-            Owned stream(model, e, 2000);
+            Stream stream(model, LW_F32, 2000, e);
             REQUIRE(lw_stream_load(stream, bytes.data(), bytes.size()) == LW_OK);
             for (size_t done = 0; done < x.size(); done += cut)
                 push(stream, x.data() + done, std::min(cut, x.size() - done),
@@ -231,7 +208,7 @@ TEST_CASE("family: input that waits in a saved state is run by whoever loads it"
     CHECK(head_of(bytes).pending == 95);
     Expected expected(model, x);
     for (uint32_t e = 0; e < blocks.size(); ++e) {
-        Owned stream(model, e, 600);
+        Stream stream(model, LW_F32, 600, e);
         REQUIRE(lw_stream_load(stream, bytes.data(), bytes.size()) == LW_OK);
         CHECK(save(stream) == bytes); // nothing runs in load
         std::map<uint32_t, uint64_t> last;
@@ -248,7 +225,7 @@ TEST_CASE("family: a queue that fills up while a loaded stream catches up loses 
     const std::vector<float> x = noise(500, 2);
     Expected expected(model, x);
     const std::vector<uint8_t> bytes = after(model, 8, {x.begin(), x.begin() + 190});
-    Owned stream(model, 6, 1); // made as long as the largest block of all entries needs
+    Stream stream(model, LW_F32, 1, 6); // made as long as the largest block of all entries needs
     std::map<uint32_t, uint64_t> last;
     REQUIRE(lw_stream_load(stream, bytes.data(), bytes.size()) == LW_OK);
     push(stream, x.data() + 190, 310, [&] { expected.pull(stream, &last); });
@@ -264,7 +241,7 @@ TEST_CASE("family: prefill ends with the own entry and keeps the rows of its las
     for (uint32_t e = 0; e < blocks.size(); ++e)
         for (const size_t before : {0, 1, 7, 50})
             for (const size_t n : {1, 5, 47, 48, 200, 900}) {
-                Owned stream(model, e, 1000);
+                Stream stream(model, LW_F32, 1000, e);
                 const std::vector<uint8_t> start =
                     after(model, 1, {x.begin(), x.begin() + static_cast<long>(before)});
                 REQUIRE(lw_stream_load(stream, start.data(), start.size()) == LW_OK);
@@ -305,7 +282,7 @@ TEST_CASE("family: caches are filled by load, copy and prefill, and never by pus
     const Model model(draft);
     std::vector<float> x(200, 2000);
     for (uint32_t e : {0u, 2u, 3u}) {
-        Owned stream(model, e, 1000), other(model, e, 1000), small(model, 1, 1000);
+        Stream stream(model, LW_F32, 1000, e), other(model, LW_F32, 1000, e), small(model, LW_F32, 1000, 1);
         push(stream, x.data(), x.size(), [] { FAIL("the queue is long enough"); });
         const std::vector<uint8_t> bytes = save(stream);
         CHECK(lw_stream_copy(other, stream) == LW_OK); // the same entry: its cache is copied
@@ -318,7 +295,7 @@ TEST_CASE("family: caches are filled by load, copy and prefill, and never by pus
         REQUIRE(lw_stream_reset(other) == LW_OK);
         CHECK(lw_stream_push(other, x.data(), 100, &taken) == LW_OK);
     }
-    Owned stream(model, 0);
+    Stream stream(model);
     // Two blocks of its own: at tick 0 nothing lies behind.
     CHECK(lw_stream_prefill(stream, x.data(), 8) == LW_OK);
     CHECK(lw_stream_prefill(stream, x.data(), 100) == LW_DEVICE);

@@ -244,16 +244,7 @@ TEST_CASE("memory: verification asks for its golden vectors and what runs them t
     std::vector<float> values = x;
     values.resize(64 + 64);
     draft.segments.push_back({fb::SegmentKind::golden, as_bytes(values)});
-    auto golden = std::make_unique<fb::GoldenT>();
-    golden->entry = 2;
-    golden->error_limit = 1e-5f;
-    auto in = std::make_unique<fb::GoldenTensorT>(), out = std::make_unique<fb::GoldenTensorT>();
-    in->rows = out->rows = 64;
-    in->width = out->width = 1;
-    out->offset = 256;
-    golden->inputs.push_back(std::move(in));
-    golden->outputs.push_back(std::move(out));
-    draft.plan.golden.push_back(std::move(golden));
+    add_golden(draft, 2, 64, 1e-5f);
     const std::vector<uint8_t> bytes = draft.bytes();
     const Model open(bytes);
     const lw_model_info info = info_of(open);

@@ -252,16 +252,7 @@ TEST_CASE("verify: golden vectors pass, and a wrong one is a failed check with i
         values.insert(values.end(), rows.at(0).begin(), rows.at(0).end());
         values.back() += last;
         draft.segments.push_back({fb::SegmentKind::golden, as_bytes(values)});
-        auto golden = std::make_unique<fb::GoldenT>();
-        golden->entry = entry;
-        golden->error_limit = limit;
-        auto in = std::make_unique<fb::GoldenTensorT>(), out = std::make_unique<fb::GoldenTensorT>();
-        in->rows = out->rows = 24;
-        in->width = out->width = 1;
-        out->offset = 96;
-        golden->inputs.push_back(std::move(in));
-        golden->outputs.push_back(std::move(out));
-        draft.plan.golden.push_back(std::move(golden));
+        add_golden(draft, entry, 24, limit);
         return draft;
     };
     double worst = -1;

@@ -110,38 +110,41 @@ struct Text {
     std::vector<uint8_t> saved;
 };
 
-struct FamilyStreams {
-    explicit FamilyStreams(const lw_model *model) {
-        for (uint32_t i = 0; i < 4; ++i) {
-            lw_stream_options options{};
-            options.struct_size = sizeof options;
-            options.queue = 300;
-            options.entry = i;
-            REQUIRE(lw_stream_create(model, &options, &streams[i]) == LW_OK);
-        }
+// What they work on.
+struct Subjects {
+    Subjects() {
+        REQUIRE(lw_spotter_create(words, nullptr, &spotter) == LW_OK);
+        for (size_t i = 0; i < 4; ++i) streams[i] = family_streams[i];
     }
-    ~FamilyStreams() {
-        for (lw_stream *stream : streams) lw_stream_destroy(stream);
+    ~Subjects() { lw_spotter_destroy(spotter); }
+    Subjects(const Subjects &) = delete;
+    long work_on_all() {
+        return work(stream, other, spotter, x.data(), x.size(), saved.data(), saved.size());
     }
+    long work_on_family() {
+        return work_of_family(streams, 4, x.data(), x.size(), saved.data(), saved.size());
+    }
+
+    const Model model{audio_model()}, words{spotter_model()},
+        family{blocks_model({{4, 1, 16, 48}, {4, 16, 48}})};
+    Stream stream{model}, other{model},
+        family_streams[4] = {Stream(family, LW_F32, 300, 0), Stream(family, LW_F32, 300, 1),
+                             Stream(family, LW_F32, 300, 2), Stream(family, LW_F32, 300, 3)};
     lw_stream *streams[4] = {};
+    lw_spotter *spotter = nullptr;
+    const std::vector<float> x = noise(64);
+    std::vector<uint8_t> saved = std::vector<uint8_t>(1 << 16);
 };
 
 } // namespace
 
 TEST_CASE("real time: no allocation, no lock") {
-    const Model model(audio_model()), words(spotter_model());
-    Stream stream(model), other(model);
-    lw_spotter *spotter = nullptr;
-    REQUIRE(lw_spotter_create(words, nullptr, &spotter) == LW_OK);
-    const std::vector<float> x = noise(64);
-    std::vector<uint8_t> saved(1 << 16);
-    const Model family(blocks_model({{4, 1, 16, 48}, {4, 16, 48}}));
-    FamilyStreams streams(family);
+    Subjects subjects;
     long seen, entries, allocations, releases, locks;
     {
         faults::Scope scope;
-        entries = work_of_family(streams.streams, 4, x.data(), x.size(), saved.data(), saved.size());
-        seen = work(stream, other, spotter, x.data(), x.size(), saved.data(), saved.size());
+        entries = subjects.work_on_family();
+        seen = subjects.work_on_all();
         allocations = scope.count(faults::allocate);
         releases = scope.count(faults::release);
         locks = scope.count(faults::lock);
@@ -151,31 +154,19 @@ TEST_CASE("real time: no allocation, no lock") {
     CHECK(allocations == 0);
     CHECK(releases == 0);
     CHECK(locks == 0);
-    lw_spotter_destroy(spotter);
 }
 
 TEST_CASE("real time: no system call") {
-    const Model model(audio_model()), words(spotter_model());
-    Stream stream(model), other(model);
-    lw_spotter *spotter = nullptr;
-    REQUIRE(lw_spotter_create(words, nullptr, &spotter) == LW_OK);
-    const std::vector<float> x = noise(64);
-    std::vector<uint8_t> saved(1 << 16);
-    const Model family(blocks_model({{4, 1, 16, 48}, {4, 16, 48}}));
-    FamilyStreams streams(family);
-    const Verdict entries = without_system_calls([&] {
-        return work_of_family(streams.streams, 4, x.data(), x.size(), saved.data(), saved.size()) > 0;
-    });
+    Subjects subjects;
+    const Verdict entries = without_system_calls([&] { return subjects.work_on_family() > 0; });
     CHECK((entries == Verdict::obeyed || entries == Verdict::cannot_tell));
-    const Verdict verdict = without_system_calls(
-        [&] { return work(stream, other, spotter, x.data(), x.size(), saved.data(), saved.size()) > 0; });
+    const Verdict verdict = without_system_calls([&] { return subjects.work_on_all() > 0; });
     if (verdict == Verdict::cannot_tell)
         MESSAGE("SKIPPED: this system does not let a process forbid itself system calls");
     else CHECK(verdict == Verdict::obeyed); // else killed by the first call it made
     // That the guard bites: the same process, one system call.
     const Verdict guilty = without_system_calls([] { return syscall(SYS_getpid) > 0; });
     CHECK((guilty == Verdict::killed || guilty == Verdict::cannot_tell));
-    lw_spotter_destroy(spotter);
 }
 
 TEST_CASE("real time: text is written without allocation, lock or system call") {

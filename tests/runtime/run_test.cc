@@ -161,11 +161,15 @@ TEST_CASE("run: a sequence shorter than an op can take is refused with the layer
     CHECK(status(draft, 8) == LW_OK);
     CHECK(status(draft, 6) == LW_OK);
     CHECK(status(draft, 5) == LW_TOO_SHORT);
-    CHECK(std::string(lw_last_error()) == "5 rows; block.0.orchid takes at least 6");
+    CHECK(std::string(lw_last_error()) ==
+          "5 rows; block.0.orchid reads the whole sequence and takes at least 6: compile with --length 5");
     draft.plan.entries[1]->least = 8;
     CHECK(status(draft, 7) == LW_TOO_SHORT);
-    CHECK(std::string(lw_last_error()) == "7 rows; block.0.orchid takes 8");
+    CHECK(std::string(lw_last_error()) ==
+          "7 rows; block.0.orchid reads the whole sequence and takes only 8: compile with --length 7");
     CHECK(status(draft, 9) == LW_TOO_LONG);
+    CHECK(std::string(lw_last_error()) ==
+          "9 rows; block.0.orchid reads the whole sequence and takes only 8: compile with --length 9");
     // An entry of a capacity that it does not fill is passed over for one that it does.
     auto small = std::make_unique<fb::EntryT>(*draft.plan.entries[1]);
     small->block = small->least = small->inputs[0]->rows = small->outputs[0]->rows = 2;

@@ -6,17 +6,6 @@
 
 using namespace longwave::test;
 
-namespace {
-
-lw_stream_stats stats_of(const lw_stream *stream) {
-    lw_stream_stats stats{};
-    stats.struct_size = sizeof stats;
-    REQUIRE(lw_stream_get_stats(stream, &stats) == LW_OK);
-    return stats;
-}
-
-} // namespace
-
 TEST_CASE("values: 16-bit samples are what their floats are") {
     const Model model(audio_model());
     std::vector<int16_t> x(100);

@@ -16,11 +16,12 @@ Model::Model(const std::vector<uint8_t> &bytes) {
 }
 Model::~Model() { lw_model_close(model_); }
 
-Stream::Stream(const lw_model *model, lw_format format, uint32_t queue) {
+Stream::Stream(const lw_model *model, lw_format format, uint32_t queue, uint32_t entry) {
     lw_stream_options options{};
     options.struct_size = sizeof options;
     options.format = format;
     options.queue = queue;
+    options.entry = entry;
     const lw_status status = lw_stream_create(model, &options, &stream_);
     INFO(lw_last_error());
     REQUIRE(status == LW_OK);
@@ -108,6 +109,13 @@ std::vector<uint8_t> save(const lw_stream *stream) {
     std::vector<uint8_t> bytes(n);
     REQUIRE(lw_stream_save(stream, bytes.data(), bytes.size(), &n) == LW_OK);
     return bytes;
+}
+
+lw_stream_stats stats_of(const lw_stream *stream) {
+    lw_stream_stats stats{};
+    stats.struct_size = sizeof stats;
+    REQUIRE(lw_stream_get_stats(stream, &stats) == LW_OK);
+    return stats;
 }
 
 } // namespace longwave::test

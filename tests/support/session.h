@@ -21,7 +21,7 @@ private:
 
 class Stream {
 public:
-    explicit Stream(const lw_model *model, lw_format format = LW_F32, uint32_t queue = 0);
+    explicit Stream(const lw_model *model, lw_format format = LW_F32, uint32_t queue = 0, uint32_t entry = 0);
     ~Stream();
     Stream(const Stream &) = delete;
     operator lw_stream *() const { return stream_; }
@@ -43,5 +43,6 @@ Rows run(const lw_model *model, const std::vector<float> &x, size_t length = 0);
 
 std::vector<float> noise(size_t n, uint32_t seed = 1);
 std::vector<uint8_t> save(const lw_stream *stream);
+lw_stream_stats stats_of(const lw_stream *stream);
 
 } // namespace longwave::test

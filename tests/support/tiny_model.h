@@ -78,6 +78,10 @@ void add_kernel(Draft &draft, TestKernel which, std::string spec, std::vector<fb
 void add_field(Draft &draft, std::string layer, std::string name, fb::StateKind kind,
                std::vector<uint32_t> dims, fb::Elem elem = fb::Elem::f32);
 
+// A golden vector of run or stream: `rows` of one input and one output, both one float wide, one behind the
+// other from the beginning of the golden segment.
+void add_golden(Draft &draft, uint16_t entry, uint32_t rows, float error_limit);
+
 using Bindings = std::vector<std::unique_ptr<fb::BindingT>>;
 std::unique_ptr<fb::Place> place(fb::Space space, uint64_t offset, uint32_t slots = 1,
                                  uint64_t slot_bytes = 0, uint32_t slot_add = 0, uint64_t tile_bytes = 0);

@@ -43,6 +43,19 @@ void set_weights(Draft &draft, const std::vector<float> &values) {
     draft.plan.weights_bytes = values.size() * 4;
 }
 
+void add_golden(Draft &draft, uint16_t entry, uint32_t rows, float error_limit) {
+    auto golden = std::make_unique<fb::GoldenT>();
+    golden->entry = entry;
+    golden->error_limit = error_limit;
+    auto in = std::make_unique<fb::GoldenTensorT>(), out = std::make_unique<fb::GoldenTensorT>();
+    in->rows = out->rows = rows;
+    in->width = out->width = 1;
+    out->offset = rows * sizeof(float);
+    golden->inputs.push_back(std::move(in));
+    golden->outputs.push_back(std::move(out));
+    draft.plan.golden.push_back(std::move(golden));
+}
+
 void add_input(Draft &draft, std::string name, fb::InputKind kind, uint32_t rate_or_vocabulary) {
     auto input = std::make_unique<fb::InputT>();
     input->name = std::move(name);

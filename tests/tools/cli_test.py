@@ -113,12 +113,35 @@ class GoodPaths(Cli):
         path.write_bytes(wav(noise(1)))
         return path
 
-    def test_eval_counts(self):
+    def clips(self):
+        """Three clips for each of the three labels, of 0.5, 0.9 and 1.3 seconds."""
         folder = self.scratch / "clips"
-        for label in ("yes", "no", "_silence_"):
+        for number, label in enumerate(("yes", "no", "_silence_")):
             (folder / label).mkdir(parents=True)
             for i in range(3):
-                (folder / label / f"{i}.wav").write_bytes(wav(noise(0.5 + 0.4 * i, seed=i)))
+                (folder / label / f"{i}.wav").write_bytes(wav(noise(0.5 + 0.4 * i, seed=3 * number + i, loudness=300 * 4 ** i)))
+        return folder
+
+    def test_eval_waits_for_rows_that_are_late(self):
+        """Over a window that holds all that the model remembers on both sides of its middle, eval finds what it finds without delay."""
+        folder, late = self.clips(), self.scratch / "late.lw"
+        compiled = self.run_cli("compile", self.package, "-o", late, "--target", "host", "--window", "32000", "--hop", "1600", "--json")
+        self.assertEqual(compiled.returncode, OK, compiled.stderr)
+        self.assertEqual(json.loads(compiled.stdout)["entries"][-1]["delay"], 15200)
+        for flags in ([], ["--isolated"]):
+            arguments = ["--clips", folder, "--negatives", self.speech, "--predictions", *flags]
+            found, expected = (json.loads(self.run_cli("eval", artifact, *arguments).stdout) for artifact in (late, self.artifact))
+            for key in ("accuracy", "confusion", "clips", "word_clips", "false_rejects", "wrong_word_events", "events_on_other_clips", "false_accepts"):
+                self.assertEqual(found[key], expected[key], key)
+            self.assertEqual(len(found["predictions"]), 9)
+            for clip, prediction in expected["predictions"].items():
+                for a, b in zip(found["predictions"][clip]["outputs"], prediction["outputs"], strict=True):
+                    self.assertAlmostEqual(a, b, delta=1e-5 * max(map(abs, prediction["outputs"])))
+        late.unlink()
+        shutil.rmtree(folder)
+
+    def test_eval_counts(self):
+        folder = self.clips()
         result = self.run_cli("eval", self.artifact, "--clips", folder, "--negatives", folder / "yes", self.speech)
         self.assertEqual(result.returncode, OK, result.stderr)
         json_lines = result.stdout.splitlines()

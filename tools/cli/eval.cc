@@ -9,6 +9,7 @@
 #include "tools/cli/spotter.h"
 #include "tools/cli/statistics.h"
 #include "tools/cli/text.h"
+#include "tools/cli/window_proof.h"
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -95,31 +96,17 @@ public:
                 "the model's first output has " + std::to_string(model_.stream_outputs[0].width) +
                 " values a row, not one for each of its " + std::to_string(model_.labels.size()) + " labels");
         const size_t labels = model_.labels.size();
-        const size_t length = model_.info.has_run ? model_.info.run_capacity : rate();
         std::vector<std::vector<uint64_t>> confusion(labels, std::vector<uint64_t>(labels));
         ordered_json predictions = ordered_json::object();
-        LW_TRY(stream_.reset());
-        Progress progress;
-        for (size_t i = 0; i < clips.size(); i++) {
-            progress.show(i, clips.size(), "accuracy");
-            LW_ASSIGN(std::vector<float> samples, read(clips[i].path));
-            samples.resize(length);
-            if (flags_.isolated) LW_TRY(stream_.reset());
-            std::vector<float> last;
-            LW_TRY(stream_.push(samples.data(), length, [&](const StreamRow &row) {
-                if (row.index == 0) last.assign(row.data, row.data + row.width);
-            }));
-            if (last.empty())
-                return Status::input(clips[i].path + ": the model gave no output for a clip of " +
-                                     std::to_string(length) + " samples");
+        LW_TRY(decide(clips, [&](const Clip &clip, const StreamRow &row) {
             const auto decided =
-                static_cast<size_t>(std::max_element(last.begin(), last.end()) - last.begin());
-            confusion[clips[i].label][decided]++;
+                static_cast<size_t>(std::max_element(row.data, row.data + row.width) - row.data);
+            confusion[clip.label][decided]++;
             if (flags_.predictions)
-                predictions[clips[i].path] = {{"label", model_.labels[clips[i].label]},
-                                              {"predicted", model_.labels[decided]},
-                                              {"outputs", last}};
-        }
+                predictions[clip.path] = {{"label", model_.labels[clip.label]},
+                                          {"predicted", model_.labels[decided]},
+                                          {"outputs", std::vector<float>(row.data, row.data + row.width)}};
+        }));
         uint64_t right = 0, all = 0, right_words = 0, all_words = 0;
         ordered_json recall;
         for (size_t i = 0; i < labels; i++) {
@@ -148,7 +135,7 @@ public:
 
     // Events over the clips, each followed by quiet: how many words are missed.
     Status rejects(const std::vector<Clip> &clips, Spotter &spotter, ordered_json &json) {
-        const std::vector<float> quiet(static_cast<size_t>(flags_.quiet_ms * rate() / 1000));
+        const std::vector<float> quiet(static_cast<size_t>(flags_.quiet_ms * rate() / 1000) + delay());
         uint64_t words = 0, missed = 0, wrong = 0, on_others = 0;
         LW_TRY(spotter.reset());
         Progress progress;
@@ -184,17 +171,21 @@ public:
         double seconds = 0;
         LW_TRY(spotter.reset());
         Progress progress;
-        for (size_t i = 0; i < files.size(); i++) {
-            progress.show(i, files.size(), "negatives");
-            LW_ASSIGN(const std::vector<float> samples, read(files[i]));
-            LW_TRY(spotter.push(samples.data(), samples.size(), [&](const lw_event &e) {
-                events.push_back({{"word", e.word},
-                                  {"score", e.score},
-                                  {"t", spotter.seconds(e.tick)},
-                                  {"file", fs::path(files[i]).filename().string()}});
-            }));
+        size_t now = 0;
+        const auto event = [&](const lw_event &e) {
+            events.push_back({{"word", e.word},
+                              {"score", e.score},
+                              {"t", spotter.seconds(e.tick)},
+                              {"file", fs::path(files[now]).filename().string()}});
+        };
+        for (; now < files.size(); now++) {
+            progress.show(now, files.size(), "negatives");
+            LW_ASSIGN(const std::vector<float> samples, read(files[now]));
+            LW_TRY(spotter.push(samples.data(), samples.size(), event));
             seconds += static_cast<double>(samples.size()) / rate();
         }
+        now = files.size() - 1;
+        LW_TRY(spotter.finish(event));
         const double hours = seconds / 3600;
         const auto [low, high] = count_interval(events.size());
         json["false_accepts"] = events.size();
@@ -206,6 +197,40 @@ public:
     }
 
 private:
+    // The first output's row at the end of each clip. Of an output that is late it comes with the clip behind
+    // it, or when the stream is finished.
+    template <class Decided> Status decide(const std::vector<Clip> &clips, const Decided &decided) {
+        const lw_output_info &output = model_.stream_outputs.at(0);
+        // A sliding window's run entry is as long as the window, which says nothing of clips.
+        const bool whole_clips = model_.info.has_run && !window_of(model_);
+        const size_t length = whole_clips ? model_.info.run_capacity : static_cast<size_t>(rate());
+        const auto rows_of = [&](size_t n) { return rows_after(output, n * length); }; // of the first n clips
+        size_t first = 0, next = 0; // the clip that the stream began with, and whose row is awaited
+        const auto take = [&](const StreamRow &row) {
+            if (row.index != 0 || next == clips.size() || row.row + 1 != rows_of(next + 1 - first)) return;
+            decided(clips[next++], row);
+        };
+        LW_TRY(stream_.reset());
+        Progress progress;
+        for (size_t i = 0; i < clips.size(); i++) {
+            progress.show(i, clips.size(), "accuracy");
+            LW_ASSIGN(std::vector<float> samples, read(clips[i].path));
+            if (rows_of(i + 1 - first) == rows_of(i - first))
+                return Status::input(clips[i].path + ": the model gave no output for a clip of " +
+                                     std::to_string(length) + " samples");
+            samples.resize(length);
+            LW_TRY(stream_.push(samples.data(), length, take));
+            if (!flags_.isolated && i + 1 < clips.size()) continue;
+            LW_TRY(stream_.finish(take));
+            LW_TRY(stream_.reset());
+            first = i + 1;
+        }
+        if (next != clips.size())
+            return Status::internal("the stream ended before the row of " + clips[next].path);
+        return {};
+    }
+    // What an event may come late by, in samples.
+    size_t delay() const { return model_.info.stream_delay; }
     double rate() const { return model_.audio()->sample_rate; }
     static ordered_json share(uint64_t hits, uint64_t n) {
         return n ? ordered_json(static_cast<double>(hits) / static_cast<double>(n)) : ordered_json();
@@ -295,10 +320,12 @@ Command add_eval(CommandLine &program) {
     flags->audio.add(*app, false);
     add_decision_flags(*app, flags->decision);
     app->footer("accuracy: every clip is cut or filled with zeros to one second (or the capacity of the run "
-                "entry), and\n"
-                "  decided by the largest value of the first output's row at its end. All clips go through "
-                "one stream\n"
-                "  without reset, in the order of their sorted paths shuffled by --seed.\n"
+                "entry, where no\n"
+                "  window slides), and decided by the largest value of the first output's row at its end, "
+                "however late that\n"
+                "  row comes. All clips go through one stream without reset, in the order of their sorted "
+                "paths shuffled by\n"
+                "  --seed.\n"
                 "false_reject_rate: words without an event of their own in the clip or the silence after it "
                 "(events as\n"
                 "  `listen` gives them).\n"

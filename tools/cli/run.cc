@@ -128,7 +128,7 @@ Status run(const RunFlags &flags) {
     LW_TRY(check_outputs(flags));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
-    if (!flags.stream && in.rows > model.info.run_capacity)
+    if (!flags.stream && model.info.has_stream && in.rows > model.info.run_capacity)
         return Status::input(format("the input has %zu rows, the artifact's whole-sequence entry takes at "
                                     "most %u; compile with a larger --length, or pass "
                                     "--stream",

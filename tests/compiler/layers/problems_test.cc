@@ -8,6 +8,9 @@
 using namespace longwave;
 using namespace longwave::tests;
 
+#define OTHER_OPTIONS                                                                                        \
+    "; set the options that the weights were trained with, or name another tensor with \"keys\""
+
 namespace {
 
 std::string failure(const std::string &input, const std::string &layers, Weights weights = {}) {
@@ -39,7 +42,8 @@ TEST_CASE("lower: one run lists every missing weight, wrong shape and unsupporte
         "layers[0] (encoder): tensor \"encoder.weight\": expected shape [8, 4], found [4, 8]; transpose it\n"
         "layers[0] (encoder): tensor \"encoder.bias\": expected shape [8], found no such tensor; did you "
         "mean \"encoder.biass\"?\n"
-        "layers[1].norm (block/norm): tensor \"block.norm.running_mean\": expected shape [8], found [7]\n"
+        "layers[1].norm (block/norm): tensor \"block.norm.running_mean\": expected shape [8], found "
+        "[7]" OTHER_OPTIONS "\n"
         "layers[1].layers[0].mode (block/conv): expected a published parameterisation, found \"hankel\"; it "
         "is not supported: no "
         "published configuration uses it\n"
@@ -65,14 +69,18 @@ TEST_CASE("lower: every tensor of an sgconv layer is checked") {
     CHECK(failure("features 4",
                   R"([{"type": "sgconv", "name": "c", "kernel_dim": 2, "l_max": 8, "postact": "glu"}])",
                   weights_of(shapes)) ==
-          "layers[0] (c): tensor \"c.kernel_list.1\": expected shape [1, 4, 2], found [1, 4, 3]\n"
-          "layers[0] (c): tensor \"c.multiplier\": expected shape [1, 4, 1], found [4, 1]\n"
-          "layers[0] (c): tensor \"c.kernel_norm_initialized\": expected shape [] (a scalar), found [2]\n"
-          "layers[0] (c): tensor \"c.kernel_norm\": expected shape [1, 4, 1], found [1, 3, 1]\n"
-          "layers[0] (c): tensor \"c.D\": expected shape [1, 4], found [4]\n"
+          "layers[0] (c): tensor \"c.kernel_list.1\": expected shape [1, 4, 2], found [1, 4, 3]" OTHER_OPTIONS
+          "\n"
+          "layers[0] (c): tensor \"c.multiplier\": expected shape [1, 4, 1], found [4, 1]" OTHER_OPTIONS "\n"
+          "layers[0] (c): tensor \"c.kernel_norm_initialized\": expected shape [] (a scalar), found "
+          "[2]" OTHER_OPTIONS "\n"
+          "layers[0] (c): tensor \"c.kernel_norm\": expected shape [1, 4, 1], found [1, 3, 1]" OTHER_OPTIONS
+          "\n"
+          "layers[0] (c): tensor \"c.D\": expected shape [1, 4], found [4]" OTHER_OPTIONS "\n"
           "layers[0] (c): tensor \"c.output_linear.0.weight\": expected shape [8, 4], found no such tensor; "
           "did you mean \"c.output_linear.weight\"?\n"
-          "layers[0] (c): tensor \"c.output_linear.0.bias\": expected shape [8], found no such tensor");
+          "layers[0] (c): tensor \"c.output_linear.0.bias\": expected shape [8], found no such "
+          "tensor" OTHER_OPTIONS);
 }
 
 TEST_CASE("lower: the number of scales must be that of the weights") {
@@ -126,7 +134,7 @@ TEST_CASE("lower: modes and resolutions that mean nothing are refused") {
               .find("layers[0].num_scales (c): expected 1 or more scales and at most 268435456 taps, found 3 "
                     "scales of kernel_dim 2") == 0);
     CHECK(with(R"("mode": "cat_randn_learnable")") ==
-          "layers[0] (c): tensor \"c.decay\": expected shape [4], found no such tensor");
+          "layers[0] (c): tensor \"c.decay\": expected shape [4], found no such tensor" OTHER_OPTIONS);
     CHECK(with(R"("mode": "sum_randn_nearest")").empty());
 }
 

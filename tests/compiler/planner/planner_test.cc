@@ -1,22 +1,16 @@
 // Planning one entry: paces, rings, memory, and which algorithm a convolution gets.
-#include "compiler/ir/text.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/passes/plan_memory.h"
 #include "compiler/planner/convolution/costs.h"
 #include "compiler/planner/stream_family.h"
+#include "tests/compiler/ir/graphs.h"
 #include <doctest/doctest.h>
 
 using namespace longwave;
 using namespace longwave::compiler;
+using ir::graph_of;
 
 namespace {
-
-ir::Graph graph(const std::string &text) {
-    auto parsed = ir::parse(text);
-    INFO(parsed.status().message());
-    REQUIRE(parsed);
-    return *parsed;
-}
 
 // 16 channels at the input's rate, a causal convolution of 8 taps, its mean.
 const char *small = R"(graph "small"
@@ -63,10 +57,11 @@ struct Problem {
 };
 
 Expected<Choice> choose_for(const Problem &problem, const std::string &force = "") {
-    const auto g = graph("graph \"one\"\n%0 = input \"x\" features : f32[64] @1/1\n%1 = const \"k\" : [" +
-                         std::string(problem.two_sided ? "2" : "1") + ",64," + std::to_string(problem.taps) +
-                         "]\n%2 = const \"D\" : [1,64]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
-                         (problem.two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
+    const auto g =
+        graph_of("graph \"one\"\n%0 = input \"x\" features : f32[64] @1/1\n%1 = const \"k\" : [" +
+                 std::string(problem.two_sided ? "2" : "1") + ",64," + std::to_string(problem.taps) +
+                 "]\n%2 = const \"D\" : [1,64]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
+                 (problem.two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
     return choose({.graph = g,
                    .node = g.nodes[0],
                    .rows = problem.rows,
@@ -114,7 +109,7 @@ namespace {
 // A stream of a kernel of 9 scales of 64 weights: 16384 taps.
 Expected<Choice> choose_for_scales(uint32_t channels, uint32_t rows, const std::string &force = "") {
     const std::string c = std::to_string(channels);
-    const auto g = graph(
+    const auto g = graph_of(
         "graph \"one\"\n%0 = input \"x\" features : f32[" + c + "] @1/1\n%1 = const \"w\" : [9,1," + c +
         ",64]\n%2 = expand_scales(%1) {nearest=0, init_scale=0, taps=16384}\n" + "%3 = const \"D\" : [1," +
         c + "]\n%4 = long_conv(%0, %2, %3) {channels=1, two_sided=0} ; layer conv\noutput \"y\" %4\n");
@@ -144,7 +139,7 @@ TEST_CASE("convolution: dyadic is refused where a kernel is given tap by tap, or
 }
 
 TEST_CASE("stream plan: a convolution's input is a ring of its history and one block") {
-    auto g = make_streaming(graph(small));
+    auto g = make_streaming(graph_of(small));
     REQUIRE(g);
     Storage storage;
     auto family = plan_streams(*g, {4}, "direct", storage);
@@ -167,7 +162,7 @@ TEST_CASE("stream plan: a convolution's input is a ring of its history and one b
 }
 
 TEST_CASE("run plan: the same convolution reads behind zero rows, tile by tile") {
-    auto g = graph(small);
+    auto g = graph_of(small);
     auto plan = plan_run(g, 200, "direct");
     INFO(plan.status().message());
     REQUIRE(plan);
@@ -185,10 +180,10 @@ TEST_CASE("run plan: the same convolution reads behind zero rows, tile by tile")
 TEST_CASE("run plan: copies of one channel are the lanes of a row, filled up with kernels of zeros") {
     for (const bool two_sided : {false, true}) {
         const std::string rows = two_sided ? "4" : "2";
-        auto g = graph("graph \"copies\"\n%0 = input \"x\" features : f32[1] @1/1\n%1 = const \"k\" : [" +
-                       rows + ",1,8]\n%2 = const \"D\" : [2,1]\n" +
-                       "%3 = long_conv(%0, %1, %2) {channels=2, two_sided=" + (two_sided ? "1" : "0") +
-                       "} ; layer conv\noutput \"y\" %3\n");
+        auto g = graph_of("graph \"copies\"\n%0 = input \"x\" features : f32[1] @1/1\n%1 = const \"k\" : [" +
+                          rows + ",1,8]\n%2 = const \"D\" : [2,1]\n" +
+                          "%3 = long_conv(%0, %1, %2) {channels=2, two_sided=" + (two_sided ? "1" : "0") +
+                          "} ; layer conv\noutput \"y\" %3\n");
         CHECK(g.type(3).dims == std::vector<uint32_t>{2});
         auto plan = plan_run(g, 64, two_sided ? "right_angle" : "direct");
         INFO(plan.status().message());
@@ -205,7 +200,7 @@ TEST_CASE("run plan: behind a convolution with padding lanes, what makes somethi
         std::string text = small;
         text.replace(text.find("gelu"), 4, op);
         for (size_t at; (at = text.find("16")) != std::string::npos;) text.replace(at, 2, channels);
-        auto g = graph(text);
+        auto g = graph_of(text);
         auto plan = plan_run(g, 64, "right_angle");
         REQUIRE(plan);
         return plan->steps.back().spec;
@@ -213,6 +208,19 @@ TEST_CASE("run plan: behind a convolution with padding lanes, what makes somethi
     CHECK(plan_with("tanh", "20").find("long_conv_right_angle") != std::string::npos);
     CHECK(plan_with("sigmoid", "20").find("pointwise") != std::string::npos);
     CHECK(plan_with("sigmoid", "32").find("long_conv_right_angle") != std::string::npos);
+}
+
+TEST_CASE("run plan: a value added to itself is read twice") {
+    const auto g = graph_of(R"(graph "twice"
+%0 = input "x" features : f32[16] @1/1
+%1 = add(%0, %0) ; layer sum
+output "y" %1
+)");
+    const auto plan = plan_run(g, 8, "");
+    REQUIRE_MESSAGE(plan, plan.status().message());
+    REQUIRE(plan->steps.size() == 1);
+    REQUIRE(plan->steps[0].args.size() == 3); // value, operand, result
+    CHECK(std::get<Place>(plan->steps[0].args[0]).buffer == std::get<Place>(plan->steps[0].args[1]).buffer);
 }
 
 TEST_CASE("memory: buffers alive in the same step never overlap") {
@@ -236,7 +244,7 @@ TEST_CASE("memory: buffers alive in the same step never overlap") {
 }
 
 TEST_CASE("stream: a two-sided convolution is refused by layer and reason") {
-    auto g = graph(R"(graph "two"
+    auto g = graph_of(R"(graph "two"
 %0 = input "x" features : f32[16] @1/1
 %1 = const "k" : [2,16,8]
 %2 = const "D" : [1,16]
@@ -251,7 +259,7 @@ output "y" %3
 
 TEST_CASE(
     "streams of several blocks: one record, rings that hold the longest look-back and the largest block") {
-    auto g = make_streaming(graph(small));
+    auto g = make_streaming(graph_of(small));
     REQUIRE(g);
     Storage storage;
     auto family = plan_streams(*g, {1, 4, 12}, "direct", storage);
@@ -271,7 +279,7 @@ TEST_CASE(
 TEST_CASE("streams of several blocks: spectra are a cache of their entry, made again from the history") {
     std::string text = small;
     text.replace(text.find("16,8]"), 5, "16,64]");
-    auto g = make_streaming(graph(text));
+    auto g = make_streaming(graph_of(text));
     REQUIRE(g);
     Storage storage;
     auto alone = plan_streams(*g, {16}, "partitioned", storage);
@@ -294,7 +302,7 @@ TEST_CASE("streams of several blocks: spectra are a cache of their entry, made a
 }
 
 TEST_CASE("streams of several blocks: each is a multiple of the smallest and cuts no hop") {
-    auto g = make_streaming(graph(small));
+    auto g = make_streaming(graph_of(small));
     REQUIRE(g);
     CHECK(check_blocks(*g, {1, 64, 320}));
     const Status uneven = check_blocks(*g, {64, 160});
@@ -305,7 +313,7 @@ TEST_CASE("streams of several blocks: each is a multiple of the smallest and cut
 }
 
 TEST_CASE("a delay reaches the port in input ticks, behind a stride as well") {
-    auto g = graph(R"(graph "late"
+    auto g = graph_of(R"(graph "late"
 %0 = input "x" features : f32[16] @1/1 causal delay=6
 %1 = const "w" : [16,16,2,1]
 %2 = conv2d(%0, %1) {stride_t=2, stride_f=1, groups=1, bias=0, frequency=0} ; layer conv
@@ -322,7 +330,7 @@ TEST_CASE("run plan: the last chunk of a recurrence reaches beyond the end, and 
           "is as long") {
     for (const uint32_t capacity : {1, 2, 17, 37, 100, 129, 200}) {
         CAPTURE(capacity);
-        auto g = graph(R"(graph "attention"
+        auto g = graph_of(R"(graph "attention"
 %0 = input "x" features : f32[32] @1/1
 %1 = const "w" : [32,32]
 %2 = linear(%0, %1) {bias=0} ; layer q

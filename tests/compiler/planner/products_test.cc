@@ -1,19 +1,13 @@
 // Products in plans: which kernel computes them, and where their weights lie.
-#include "compiler/ir/text.h"
 #include "compiler/planner/stream_family.h"
+#include "tests/compiler/ir/graphs.h"
 #include <doctest/doctest.h>
 
 using namespace longwave;
 using namespace longwave::compiler;
+using ir::graph_of;
 
 namespace {
-
-ir::Graph graph(const std::string &text) {
-    auto parsed = ir::parse(text);
-    INFO(parsed.status().message());
-    REQUIRE(parsed);
-    return *parsed;
-}
 
 // Of a whole run of so many rows.
 EntryPlan plan_run(const ir::Graph &g, uint32_t rows, Storage &storage) {
@@ -41,7 +35,7 @@ const Step &step_of(const EntryPlan &plan, const std::string &kernel) {
 } // namespace
 
 TEST_CASE("products: runs of any number of rows read the same weights, which are stored once") {
-    const auto g = graph(R"(graph "product"
+    const auto g = graph_of(R"(graph "product"
 %0 = input "x" features : f32[20] @1/1
 %1 = const "w" : [40,20]
 %2 = const "b" : [40]
@@ -71,6 +65,6 @@ output "y" %2
         std::string text = convolution;
         text.replace(text.find("TAPS"), 4, taps);
         Storage storage;
-        CHECK(step_of(plan_run(graph(text), 100, storage), kernel).tiles == 1);
+        CHECK(step_of(plan_run(graph_of(text), 100, storage), kernel).tiles == 1);
     }
 }

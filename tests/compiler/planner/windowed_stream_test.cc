@@ -1,22 +1,16 @@
 // The plan of a run as a stream over a sliding window: its steps, ring and ports, and which windows fit.
-#include "compiler/ir/text.h"
 #include "compiler/planner/entry_planner.h"
 #include "compiler/planner/windowed_stream.h"
+#include "tests/compiler/ir/graphs.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <tuple>
 
 using namespace longwave;
 using namespace longwave::compiler;
+using ir::graph_of;
 
 namespace {
-
-ir::Graph graph(const std::string &text) {
-    auto parsed = ir::parse(text);
-    INFO(parsed.status().message());
-    REQUIRE(parsed);
-    return *parsed;
-}
 
 // A convolution that looks ahead, and its mean, which asks a run for its length.
 const char *two_sided = R"(graph "two"
@@ -42,7 +36,7 @@ bool asks_for_length(const Step &step) {
 TEST_CASE(
     "windowed stream: a ring of the last ticks is copied in order, then the run's steps follow, of full "
     "length") {
-    const auto g = graph(two_sided);
+    const auto g = graph_of(two_sided);
     Storage storage;
     StateRecord record;
     EntryPlanner planner(g, {.block = 48}, storage, record);
@@ -95,13 +89,13 @@ TEST_CASE("windowed stream: rows in the middle, and an odd one more of the past"
 }
 
 TEST_CASE("windowed stream: what does not fit is refused in one line") {
-    const auto g = graph(two_sided), slow = graph(R"(graph "slow"
+    const auto g = graph_of(two_sided), slow = graph_of(R"(graph "slow"
 %0 = input "a" audio rate=16000 : f32[1] @1/1
 %1 = const "w" : [400]
 %2 = frame(%0, %1) {window=400, hop=160} ; layer frames
 output "y" %2
 )"),
-               pair = graph(R"(graph "pair"
+               pair = graph_of(R"(graph "pair"
 %0 = input "x" features : f32[16] @1/1
 %1 = input "z" features : f32[16] @1/1
 %2 = add(%0, %1) ; layer sum

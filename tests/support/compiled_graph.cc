@@ -1,0 +1,54 @@
+#include "tests/support/compiled_graph.h"
+#include "compiler/emit/code.h"
+#include "compiler/emit/emit.h"
+#include "compiler/emit/identity.h"
+#include "compiler/passes/pack_outputs.h"
+#include "compiler/passes/plan_memory.h"
+#include "compiler/planner/stream_family.h"
+#include "compiler/tuning.h"
+
+namespace longwave::test {
+
+Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t rows,
+                                             const compiler::Options &options) {
+    using namespace compiler;
+    LW_ASSIGN(const ir::Graph graph, pack_outputs(given));
+    std::vector<targets::Target> targets;
+    for (const std::string &name : options.targets) targets.push_back(*targets::find(name));
+    LW_ASSIGN(const Tuning tuning, parse_tuning("", "", targets));
+
+    Storage storage;
+    StateRecord record;
+    EntryPlanner planner(graph, {.block = rows, .costs = &tuning.costs()}, storage, record);
+    LW_TRY(planner.survey());
+    LW_ASSIGN(EntryPlan run, planner.plan({}));
+    std::vector<EntryPlan> entries = {std::move(run)};
+    if (EntryPlan &prepare = storage.prepare(); !prepare.steps.empty()) {
+        measure_lifetimes(prepare);
+        entries.insert(entries.begin(), prepare);
+    }
+    for (EntryPlan &entry : entries) plan_memory(entry);
+
+    const std::vector<std::string> specs = unique_specs(entries);
+    LW_ASSIGN(Code code, compile_code(specs, entries, targets, tuning, options));
+    package::Package package;
+    package.name = graph.name;
+    for (const ir::GraphInput &input : graph.inputs)
+        package.inputs.push_back({.name = input.name,
+                                  .kind = package::Input::Kind::features,
+                                  .width = graph.type(input.value).width()});
+    return emit({package,
+                 std::move(storage),
+                 record,
+                 entries,
+                 specs,
+                 code.signatures,
+                 std::move(code.targets),
+                 {},
+                 {},
+                 "{}",
+                 "[]",
+                 identity_of(graph)});
+}
+
+} // namespace longwave::test

@@ -1,0 +1,83 @@
+#include "tests/support/compiled_model.h"
+#include "tools/cli/artifact_file.h"
+#include <cstdlib>
+#include <cstring>
+#include <doctest/doctest.h>
+
+namespace longwave::test {
+
+compiler::Options options_here() {
+    const std::string build = std::getenv("LONGWAVE_BUILD"); // ctest sets it
+    compiler::Options options;
+    options.targets = {cli::host_target()};
+    options.kgen = build + "/longwave-kgen";
+    options.cache = build + "/tests/kernels";
+    return options;
+}
+
+Expected<compiler::Compiled> compiled(const std::string &model_json, Tensors weights,
+                                      const compiler::Options &options) {
+    LW_ASSIGN(package::Package package, package::parse(model_json, std::move(weights)));
+    return compiler::compile(std::move(package), options);
+}
+
+cli::Model opened(const Expected<compiler::Compiled> &compiled) {
+    REQUIRE_MESSAGE(compiled, compiled.status().message());
+    auto model = cli::Model::open(compiled->artifact);
+    REQUIRE_MESSAGE(model, model.status().message());
+    return *std::move(model);
+}
+
+cli::Sequence sequence_of(std::vector<float> x, size_t width) {
+    cli::Sequence sequence;
+    sequence.rows = x.size() / width;
+    sequence.floats.push_back(std::move(x));
+    sequence.ids.resize(1);
+    return sequence;
+}
+
+Outputs outputs_of_run(const cli::Model &model, const cli::Sequence &in) {
+    auto runner = cli::Runner::create(model);
+    REQUIRE_MESSAGE(runner, runner.status().message());
+    auto out = runner->run(in);
+    REQUIRE_MESSAGE(out, out.status().message());
+    return *std::move(out);
+}
+
+cli::OnRow into(Outputs &rows) {
+    return [&rows](const cli::StreamRow &row) {
+        rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width);
+    };
+}
+
+std::vector<float> streamed(const cli::Model &model, const float *x, size_t ticks, uint32_t entry,
+                            size_t first) {
+    auto stream = cli::Stream::create(model, LW_F32, entry);
+    REQUIRE_MESSAGE(stream, stream.status().message());
+    std::vector<float> found;
+    const cli::OnRow keep = [&](const cli::StreamRow &row) {
+        if (row.index == 0 && row.row >= first) found.insert(found.end(), row.data, row.data + row.width);
+    };
+    REQUIRE(stream->push(x, ticks, keep));
+    REQUIRE(stream->finish(keep));
+    return found;
+}
+
+bool same_bits(const std::vector<float> &a, const std::vector<float> &b) {
+    return a.size() == b.size() && !a.empty() &&
+           std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+uint64_t carried_bytes(const cli::Model &model) {
+    uint64_t bytes = 0;
+    const auto *fields = reinterpret_cast<const uint8_t *>(model.info.state_fields);
+    for (uint32_t i = 0; i < model.info.n_state_fields; i++) {
+        const auto &field =
+            *reinterpret_cast<const lw_state_field *>(fields + i * model.info.state_fields->struct_size);
+        CHECK(field.kind != LW_STATE_COPY);
+        if (field.kind == LW_STATE_CARRY) bytes += field.bytes;
+    }
+    return bytes;
+}
+
+} // namespace longwave::test
