@@ -11,7 +11,7 @@ namespace longwave::runtime {
 struct Piece {
     const char *text = nullptr;
     uint64_t number;
-    Piece(const char *t) : text(t ? t : "") {}
+    Piece(const char *t) : text(t ? t : "") {} // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
     Piece(uint64_t n) : number(n) {}
     Piece(uint32_t n) : number(n) {}
 };

@@ -140,7 +140,7 @@ class Generate(Cli):
         # The first place whose four bytes are text that a shell can hand over.
         at = next(i for i in range(20, 290) if 0 not in whole[i:i + 4] and whole.find(whole[i:i + 4]) == i)
         stop = whole[at:at + 4]
-        result = self.generate(self.model, "-p", "abc", "-n", 300, "--stop", b"not there", "--stop", stop, *SAMPLING)
+        result = self.generate("--stop", b"not there", "--stop", stop, self.model, "-p", "abc", "-n", 300, *SAMPLING)
         self.assertEqual(result, whole[:at])
         tokens, end = self.lines(self.model, "-p", "abc", "-n", 300, "--stop", stop, *SAMPLING)
         self.assertEqual((end["reason"], len(tokens)), ("stop", at + 4))
@@ -151,7 +151,7 @@ class Generate(Cli):
         self.assertEqual(self.generate(self.model, "--state-in", state, "-n", 300, "--stop", stop, *SAMPLING), b"")
 
     def test_a_bias_and_a_seed_change_the_text(self):
-        only = self.generate(self.model, "-p", "abc", "-n", 20, "--logit-bias", "120:1e6")
+        only = self.generate("--logit-bias", "120:1e6", self.model, "-p", "abc", "-n", 20)  # the model is no second bias
         self.assertEqual(only, b"x" * 20)
         text = self.generate(self.model, "-p", "abc", "-n", 100, *SAMPLING)
         self.assertEqual(self.generate(self.model, "-p", "abc", "-n", 100, *SAMPLING), text)

@@ -29,6 +29,11 @@ Option *Option::delimiter(char separator) {
     return this;
 }
 
+Option *Option::single() {
+    option_->allow_extra_args(false);
+    return this;
+}
+
 Option *Option::size() {
     option_->transform(CLI::AsSizeValue(false));
     return this;

@@ -38,6 +38,7 @@ public:
     Option *required();
     Option *check(const Check &check);
     Option *delimiter(char separator); // a list in one argument
+    Option *single();                  // a list of which each flag gives one: what follows is no part of it
     Option *size();                    // a number of bytes, also as 500K, 64M or 2G
     Option *excludes(const Option *other);
     Option *capture_default_str();                // the value so far is the default that --help shows

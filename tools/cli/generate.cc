@@ -185,7 +185,7 @@ Command add_generate(CommandLine &program) {
     Option *prompt = app->add_option("-p,--prompt", flags->prompt, "TEXT, @FILE, or - for standard input");
     app->add_option("-n,--tokens", flags->tokens, "At most so many tokens; 0 only reads the prompt")
         ->capture_default_str();
-    app->add_option("--stop", flags->stops, "Ends before this text; may be given several times");
+    app->add_option("--stop", flags->stops, "Ends before this text; may be given several times")->single();
     flags->sampling.add(*app);
     app->add_option("--state-in", flags->state_in,
                     "Goes on from a saved state, before the prompt if there is one");

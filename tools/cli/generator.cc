@@ -49,7 +49,8 @@ void SamplingFlags::add(CommandLine &app) {
     app.add_option("--repetition-window", repetition_window, "How many tokens back that looks")
         ->check(range(1, 1 << 20))
         ->capture_default_str();
-    app.add_option("--logit-bias", biases, "ID:VALUE, added to the logit of an id; once for each id");
+    app.add_option("--logit-bias", biases, "ID:VALUE, added to the logit of an id; once for each id")
+        ->single();
     app.add_option("--seed", seed, "Another seed, other draws; the same seed, the same text")
         ->capture_default_str();
 }
