@@ -24,6 +24,7 @@ namespace {
 struct BenchFlags {
     ModelFlags model;
     std::optional<float> given_seconds;
+    std::optional<uint32_t> ticks; // to stream, instead
     unsigned repeats = 20, threads = 1;
     bool json = false, planner = false;
     double seconds() const { return given_seconds.value_or(10); }
@@ -88,6 +89,7 @@ Expected<double> open_to_first_output(const BenchFlags &flags, const Sequence &i
 }
 
 size_t ticks_of(const BenchFlags &flags, const Model &model, size_t block) {
+    if (flags.ticks) return (*flags.ticks + block - 1) / block * block;
     const double rate = model.inputs[0].sample_rate;
     return std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds() * rate) : 20000) /
            block * block;
@@ -113,8 +115,9 @@ Expected<ordered_json> bench_stream(const BenchFlags &flags, const Model &model,
     const Sequence in = made_up(model, ticks, 3);
     LW_ASSIGN(Stream stream, Stream::create(model, LW_F32, entry));
     const auto nothing = [](const StreamRow &) {};
+    // warm; of slow models not longer than what is measured
     for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block)
-        LW_TRY(stream.push(tick(model, in, at), block, nothing)); // warm
+        LW_TRY(stream.push(tick(model, in, at), block, nothing));
     std::vector<double> blocks;
     double total = 0;
     rusage before = {}, after = {};
@@ -244,6 +247,9 @@ Command add_bench(CommandLine &program) {
     app->add_option("--seconds", flags->given_seconds,
                     "Audio to stream (default: 10); with --planner the time for each entry (default: 2)")
         ->check(range(0.1, 36000.0));
+    app->add_option("--ticks", flags->ticks,
+                    "Input ticks to stream (default: --seconds of audio, or 20000 of anything else)")
+        ->check(range(1, 1 << 28));
     app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")
         ->check(range(1, 10000))
         ->capture_default_str();

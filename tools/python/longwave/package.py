@@ -30,7 +30,11 @@ _PARAMETERS = {
     "conv2d": ["weight", "bias"],
     "conv1d": ["weight", "bias"],
     "linear": ["weight", "bias"],
+    "patch_embedding": ["weight", "bias"],
     "embedding": ["weight"],
+    "adaptive_embedding": [f"embeddings.#.{part}.weight" for part in (0, 1)],
+    "adaptive_softmax": [f"head.{name}_proj.{part}" for name in ("word", "class") for part in ("weight", "bias")]
+                        + ["tail.#.0.weight", "tail.#.2.weight", "tail.#.2.bias"],
     "batch_norm": ["weight", "bias", "running_mean", "running_var"],
     "layer_norm": ["weight", "bias"],
     "transposed_layer_norm": ["m", "s"],

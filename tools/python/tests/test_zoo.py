@@ -27,6 +27,11 @@ SMALL = {
     "chela-text": {"length": 64, "width": 8, "depth": 1, "ffn_width": 12, "kernel_dim": 4},
     "chela-sc10": {"length": 512, "width": 8, "depth": 1, "value_width": 16, "ffn_width": 12, "kernel_dim": 8},
     "chela-enwik8": {"length": 64, "width": 8, "depth": 1, "ffn_width": 12, "taps": 32},
+    "chela-scifar": {"length": 64, "width": 8, "depth": 1, "ffn_width": 12, "kernel_dim": 4},
+    "chela-wikitext103": {"length": 64, "width": 16, "depth": 1, "ffn_width": 12, "taps": 16, "vocabulary": 60, "cutoffs": (20, 37)},
+    "orchid-bert-base": {"length": 12, "width": 16, "depth": 1, "mlp": 32, "vocabulary": 30, "filter_order": 8},
+    "orchid-vit-cifar": {"length": 20, "width": 16, "depth": 1, "mlp": 32, "filter_order": 8, "emb_dim": 5},
+    "lightnet-t": {"length": 12, "shape": (3, 4), "width": 12, "depth": 1, "heads": 2, "hidden": 24, "gate_rank": 4, "patch": 2, "modes": 3},
     "lightnet-wikitext103": {"width": 16, "depth": 1, "heads": 2, "hidden": 24, "gate_rank": 4, "vocabulary": 30, "modes": 3},
 }
 
@@ -74,17 +79,27 @@ def test_a_small_model_of_each_host_is_written_whole(name, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_small_model_of_each_host_compiles(name, tmp_path) -> None:
+def test_a_small_model_of_each_host_gives_in_the_engine_what_it_gives_in_pytorch(name, tmp_path) -> None:
+    torch = pytest.importorskip("torch")
+    from longwave.zoo.engine import Engine, made_up
+    from longwave.zoo.fast import fastest
+    from longwave.zoo.peers import peer
     if not LONGWAVE.exists():
         pytest.skip(f"needs {LONGWAVE}")
-    model = build(find(name), **SMALL[name])
-    write(model, name, tmp_path, model.tensors.random(seed=1))
-    stream = "--stream" if model.streams else "--no-stream"
-    length = str(SMALL[name].get("length", 64))
-    done = subprocess.run([LONGWAVE, "compile", tmp_path, "-o", tmp_path / "small.lw", "--target", "host", "--length", length, stream, "--quiet"],
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "not read" not in done.stdout + done.stderr
+    row, length = find(name), SMALL[name].get("length", 64)
+    model, engine = build(row, **SMALL[name]), Engine(LONGWAVE)
+    write(model, name, tmp_path / "model", model.tensors.random(seed=1))
+    compiled = engine.compile(tmp_path / "model", tmp_path / "small.lw", length, model.streams)
+    assert compiled.stream_proved == model.streams
+    inputs = made_up(model, length, seed=3)
+    found = engine.run(tmp_path / "small.lw", model, inputs, tmp_path)
+    net = peer(row, {key: torch.from_numpy(values) for key, values in read(tmp_path / "model")[1].items()}, **SMALL[name])
+    with torch.inference_mode():
+        given = [torch.from_numpy(x)[None] for x in inputs.values()]
+        wanted = net.double()(*(x if x.dtype == torch.int64 else x.double() for x in given))[0].numpy()
+        assert np.abs(found.reshape(wanted.shape) - wanted).max() <= 3e-6 * np.abs(wanted).max()
+        quick = fastest(net.float(), length)(*given)[0].double().numpy()
+        assert np.abs(quick - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
 def test_a_checkpoint_gives_its_weights_or_says_what_is_wrong(tmp_path) -> None:
