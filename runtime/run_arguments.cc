@@ -11,14 +11,18 @@ lw_status unfitting(const lw_model &model, uint64_t ticks) {
     const uint32_t capacity = largest_run(model)->block();
     if (ticks > capacity)
         return fail(LW_TOO_LONG, {ticks, " rows; the artifact was compiled for at most ", capacity});
+    const fb::Entry *below = nullptr, *above = nullptr; // the nearest capacities
     for (const fb::Entry *entry : *model.plan().entries()) {
-        if (entry->kind() != fb::EntryKind::run || entry->block() < ticks) continue;
-        const char *layer = entry->fixed() ? entry->fixed()->c_str() : "a layer";
-        return fail(LW_TOO_SHORT,
-                    {ticks, " rows; ", layer,
-                     entry->least() == entry->block() ? " takes " : " takes at least ", entry->least()});
+        if (entry->kind() != fb::EntryKind::run) continue;
+        const bool large = entry->block() >= ticks;
+        const fb::Entry *&nearest = large ? above : below;
+        if (!nearest || (entry->block() < nearest->block()) == large) nearest = entry;
     }
-    return LW_TOO_SHORT;
+    const char *layer = above->fixed() ? above->fixed()->c_str() : "a layer";
+    const char *takes = above->least() == above->block() ? " takes " : " takes at least ";
+    if (!below) return fail(LW_TOO_SHORT, {ticks, " rows; ", layer, takes, above->least()});
+    const char *join = below->least() == below->block() ? " or " : " or at most ";
+    return fail(LW_TOO_SHORT, {ticks, " rows; ", layer, takes, above->least(), join, below->block()});
 }
 
 lw_status check_inputs(const lw_model &model, const Inputs &in) {

@@ -16,6 +16,7 @@ Status status_of(lw_status status, const std::string &what) {
     case LW_BAD_STATE:
     case LW_BAD_TOKEN:
     case LW_TOO_LONG:
+    case LW_TOO_SHORT:
     case LW_UNSIGNED_CODE:
     case LW_IO: return Status::input(std::move(text));
     case LW_NO_VARIANT:

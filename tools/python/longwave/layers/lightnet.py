@@ -156,6 +156,7 @@ class LightNetAttention(nn.Module):
     def __init__(self, config: LightNetConfig) -> None:
         super().__init__()
         self.config, names = config, NAMES[config.library]
+        self.chunk = 16  # rows at a time where it is causal: a matter of speed
         for name, out in (("q", config.keys), ("k", config.keys), ("v", config.values)):
             setattr(self, f"{name}_proj", nn.Linear(config.width, out, bias=config.bias))
             if config.short_conv:
@@ -181,7 +182,7 @@ class LightNetAttention(nn.Module):
         q = F.silu(self._projected("q", x)) * config.scale
         k, v = self._projected("k", x), self._projected("v", x)
         theta = theta if config.lrpe else None
-        o = causal_attention(q, k, v, config.initial_sum, mask, theta) if config.causal else global_attention(q, k, v, theta)
+        o = causal_attention(q, k, v, config.initial_sum, mask, theta, self.chunk) if config.causal else global_attention(q, k, v, theta)
         o, norm = o.flatten(-2), getattr(self, names.norm)
         if config.gate is None:
             return self.o_proj(norm(o))

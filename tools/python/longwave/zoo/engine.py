@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import threading
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,14 +47,26 @@ class Engine:
 
     def __call__(self, *arguments: object) -> Done:
         command = [str(self.program), *map(str, arguments)]
-        begin = time.perf_counter()
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            out, err = _read(process)
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise EngineError(f"{' '.join(command[:3])}: {err.strip() or process.returncode}")
-        return Done(out, time.perf_counter() - begin, 1024 * usage.ru_maxrss)
+        begin, peak = time.perf_counter(), 0
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, subprocess.Popen(command, stdout=out, stderr=err) as process:
+            while process.poll() is None:
+                peak = max(peak, self._peak_bytes(process.pid))
+                time.sleep(0.002 if time.perf_counter() - begin < 1 else 0.02)
+            seconds = time.perf_counter() - begin
+            out.seek(0), err.seek(0)
+            if process.returncode:
+                raise EngineError(f"{' '.join(command[:3])}: {err.read().strip() or process.returncode}")
+            return Done(out.read(), seconds, peak)
+
+    def _peak_bytes(self, process: int) -> int:
+        """The high-water mark of its memory so far (what wait4 tells includes that of this process, which it was forked from)."""
+        try:
+            if not os.path.samefile(f"/proc/{process}/exe", self.program):
+                return 0  # not yet
+            with open(f"/proc/{process}/status", encoding="utf-8") as status:
+                return next((1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM")), 0)
+        except OSError:
+            return 0  # gone
 
     def compile(self, package: Path, artifact: Path, length: int, streams: bool) -> Compiled:
         """For this machine, whole sequences of `length`, and a stream where no layer looks ahead."""
@@ -78,17 +90,6 @@ class Engine:
 
     def bench(self, artifact: Path, repeats: int, ticks: int) -> dict[str, Any]:
         return json.loads(self("bench", artifact, "--memory", MEMORY, "--repeats", repeats, "--ticks", ticks, "--json").out)
-
-
-def _read(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Both pipes to their ends, without waiting for the process: its memory is known to whoever waits for it."""
-    assert process.stdout and process.stderr
-    errors: list[str] = []
-    reader = threading.Thread(target=lambda: errors.append(process.stderr.read()))
-    reader.start()
-    out = process.stdout.read()
-    reader.join()
-    return out, "".join(errors)
 
 
 def made_up(model: Model, length: int, seed: int) -> dict[str, np.ndarray]:

@@ -1,6 +1,7 @@
 """What does not depend on the input, computed once: kernels and their spectra, positions' sums.  The outputs stay those of the modules."""
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import torch
@@ -67,6 +68,25 @@ def _sums(layer: ExponentialSums, length: int) -> None:
         return
     convolution = circular(layer.kernel(0, length), None, length)
     layer.forward = lambda x: convolution(x.transpose(1, 2)).transpose(1, 2)
+
+
+def choose_chunk(net: nn.Module, given: list[Tensor], sizes: tuple[int, ...] = (16, 32, 64, 128, 256)) -> int | None:
+    """Rows at a time with which causal attention is quickest here; None: there is none."""
+    blocks = [module for module in net.modules() if hasattr(module, "chunk") and module.config.causal]
+    if not blocks:
+        return None
+
+    def seconds(size: int) -> float:
+        for block in blocks:
+            block.chunk = size
+        begin = time.perf_counter()
+        net(*given)
+        return time.perf_counter() - begin
+    seconds(sizes[0])  # warm
+    best = min(sizes, key=seconds)
+    for block in blocks:
+        block.chunk = best
+    return best
 
 
 def fastest(net: nn.Module, length: int) -> nn.Module:

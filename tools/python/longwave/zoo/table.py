@@ -87,13 +87,16 @@ def beside_torch(cost: Cost, row: Row, engine: Engine, artifact: Path, folder: P
     import torch
     from safetensors.torch import load_file
 
-    from .fast import fastest
+    from .fast import choose_chunk, fastest
     from .peers import peer
 
     torch.set_num_threads(1)
     with torch.inference_mode():
         net = fastest(peer(row, load_file(folder / "model" / "weights.safetensors")), row.length)
         given = [torch.from_numpy(values)[None] for values in inputs.values()]
+        chunk = choose_chunk(net, given)
+        if chunk is not None:
+            cost.settings += f", PyTorch's attention {chunk} rows at a time"
         wanted = net(*given)[0].numpy()
         cost.difference = float(np.abs(found.reshape(wanted.shape) - wanted).max() / np.abs(wanted).max())
         if not cost.difference <= LIMIT:
