@@ -13,7 +13,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Row:
-    """`options`: what the builder of `family` takes; `length`: of a whole sequence, in input ticks."""
+    """`options`: what the builder of `family` takes; `length`: of a whole sequence, in input ticks; `block`: ticks of a stream call where it is not the
+    least possible one."""
     name: str
     family: str
     task: str
@@ -23,12 +24,17 @@ class Row:
     paper: str | None = None
     recount: str | None = None
     why: str = ""
+    block: int | None = None
+
+
+_AUDIO_BLOCK = 160  # 10 ms
 
 
 def _sgconv(name: str, task: str, length: int, width: int, depth: int, kernel_dim: int, scales: int, classes: int, paper: str | None, recount: str,
             source: str = "[P1] A.1; official configurations", **options: Any) -> Row:
     return Row(name, "sgconv", task, length, source,
-               {"width": width, "depth": depth, "kernel_dim": kernel_dim, "num_scales": scales, "classes": classes} | options, paper, recount)
+               {"width": width, "depth": depth, "kernel_dim": kernel_dim, "num_scales": scales, "classes": classes} | options, paper, recount,
+               block=_AUDIO_BLOCK if "sample_rate" in options else None)
 
 
 def _chela(name: str, task: str, length: int, depth: int, width: int, ffn: int, classes: int, paper: str | None = None, why: str = "", **options: Any) -> Row:
@@ -63,14 +69,14 @@ _CHELA = (
     _chela("chela-scifar", "sCIFAR", 1024, 8, 160, 320, 10, why=_TWO_SIDED + "; three colours a pixel", inputs=3, kernel_dim=32),
     Row("chela-sc10", "chela", "Speech Commands, 10 words, raw", 16000, "[P2] Tab. 2 and 7; widths of MEGA big",
         {"depth": 6, "width": 72, "value_width": 144, "ffn_width": 144, "classes": 10, "causal": True, "kernel_dim": 32, "sample_rate": 16000, "labels": _SC10},
-        "493 K", "493.9 K", "Tab. 7 has d = 60, whose count is another: 72, e = 144 make the printed one"),
+        "493 K", "493.9 K", "Tab. 7 has d = 60, whose count is another: 72, e = 144 make the printed one", block=_AUDIO_BLOCK),
     Row("chela-enwik8", "chela", "enwik8", 4096, "[P2] Tab. 5 and 8",
         {"depth": 12, "width": 512, "ffn_width": 1024, "causal": True, "norm": "layer", "taps": 4096, "vocabulary": 205, "head": "steps", "classes": 205},
         "48 M", None, "long kernels of 4,096 explicit taps: with them both language models have the printed counts"),
     Row("chela-wikitext103", "chela", "WikiText-103", 4096, "[P2] Tab. 4 and 8",
         {"depth": 16, "width": 1024, "ffn_width": 1536, "causal": True, "norm": "layer", "taps": 4096, "vocabulary": 267735, "cutoffs": (20000, 60000),
          "head": "last"}, "258 M", None,
-        "long kernels of 4,096 explicit taps; input and output embeddings are not tied: tied ones have 214 M"),
+        "long kernels of 4,096 explicit taps; input and output embeddings are not tied: tied ones have 214 M", block=64),
 )
 
 _VIT = {"host": "vit", "short_conv": 5, "transform": "dctxd-o", "blocks": 4}

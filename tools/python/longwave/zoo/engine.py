@@ -68,9 +68,10 @@ class Engine:
         except OSError:
             return 0  # gone
 
-    def compile(self, package: Path, artifact: Path, length: int, streams: bool) -> Compiled:
+    def compile(self, package: Path, artifact: Path, length: int, streams: bool, block: int | None = None) -> Compiled:
         """For this machine, whole sequences of `length`, and a stream where no layer looks ahead."""
-        done = self("compile", package, "-o", artifact, "--target", "host", "--length", length, "--stream" if streams else "--no-stream", "--quiet", "--json")
+        way = ["--stream", *(["--block", block] if block else [])] if streams else ["--no-stream"]
+        done = self("compile", package, "-o", artifact, "--target", "host", "--length", length, *way, "--quiet", "--json")
         report = json.loads(done.out)
         proofs = report["proof"]["variants"]
         return Compiled(done.seconds, done.peak_bytes, artifact.stat().st_size, bool(proofs) and report["proof"]["holds"], report)

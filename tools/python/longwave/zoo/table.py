@@ -62,7 +62,7 @@ def measure(row: Row, engine: Engine, folder: Path, rounds: int, repeats: int, t
     folder.mkdir(parents=True, exist_ok=True)
     write(model, row.name, folder / "model", model.tensors.random(seed))
     artifact = folder / f"{row.name}.lw"
-    compiled = engine.compile(folder / "model", artifact, row.length, model.streams)
+    compiled = engine.compile(folder / "model", artifact, row.length, model.streams, row.block)
     inputs = made_up(model, row.length, seed=3)
     whole = engine.run_process(artifact, inputs, folder, model.outputs[0]["name"])
     found = np.load(folder / "output.npy")
