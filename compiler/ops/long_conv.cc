@@ -9,6 +9,7 @@
 #include "compiler/ops/sums.h"
 #include "compiler/ops/transforms.h"
 #include <bit>
+#include <cmath>
 
 namespace longwave::compiler::convolution {
 #define LW_ALGORITHM(name) extern const ir::Algorithm name;
@@ -57,21 +58,35 @@ std::vector<double> summed(const std::vector<double> &x, const std::vector<doubl
     return y;
 }
 
+double length_of(const std::vector<double> &x) {
+    double sum = 0;
+    for (double value : x) sum += value * value;
+    return std::sqrt(sum);
+}
+
 // The same by transforms on a circle of at least twice the rows, lags below 0 at its end: within 1e-14 of the
-// peak, for sequences whose sums would take minutes.
+// peak, for sequences whose sums would take minutes. Rows are the real part, taps of the same size the
+// imaginary one: their spectra are the symmetric halves of one.
 std::vector<double> transformed(const std::vector<double> &x, const std::vector<double> &k0,
                                 const std::vector<double> &k1) {
+    using namespace std::complex_literals;
     const size_t rows = x.size(), circle = std::bit_ceil(2 * rows);
-    std::vector<std::complex<double>> kernel(circle), values(x.begin(), x.end());
-    for (size_t j = 0; j < std::min(k0.size(), rows); ++j) kernel[j] = k0[j];
-    for (size_t j = 0; j < k1.size() && j + 1 < rows; ++j) kernel[circle - 1 - j] = k1[j];
-    values.resize(circle);
-    kernel = fourier_sums(kernel, -1);
-    values = fourier_sums(values, -1);
-    for (size_t i = 0; i < circle; ++i) values[i] *= kernel[i];
-    values = fourier_sums(values, 1);
+    const double taps = std::hypot(length_of(k0), length_of(k1)), size = length_of(x);
+    if (taps == 0 || size == 0) return std::vector<double>(rows);
+    const double scale = size / taps;
+    std::vector<std::complex<double>> both(x.begin(), x.end());
+    both.resize(circle);
+    for (size_t j = 0; j < std::min(k0.size(), rows); ++j) both[j] += 1i * (scale * k0[j]);
+    for (size_t j = 0; j < k1.size() && j + 1 < rows; ++j) both[circle - 1 - j] += 1i * (scale * k1[j]);
+    both = fourier_sums(both, -1);
+    std::vector<std::complex<double>> product(circle);
+    for (size_t f = 0; f < circle; ++f) {
+        const auto here = both[f], mirrored = std::conj(both[(circle - f) % circle]);
+        product[f] = (here + mirrored) * (here - mirrored) / 4i;
+    }
+    product = fourier_sums(product, 1);
     std::vector<double> y(rows);
-    for (size_t t = 0; t < rows; ++t) y[t] = values[t].real() / static_cast<double>(circle);
+    for (size_t t = 0; t < rows; ++t) y[t] = product[t].real() / (scale * static_cast<double>(circle));
     return y;
 }
 

@@ -1,4 +1,6 @@
-"""What stands in `model.json` of a model package (formats/package/README.md): entries of "layers" and the text of the file."""
+"""What stands in `model.json` of a model package (formats/package/README.md): entries of "layers" and the
+text of the file."""
+
 from __future__ import annotations
 
 import json
@@ -22,10 +24,23 @@ def residual(name: str, norm: Layer | None, inner: list[Layer], prenorm: bool = 
     return {"type": "residual", "name": name, "prenorm": prenorm, "norm": norm, "layers": inner}
 
 
-def document(name: str, inputs: list[dict[str, Any]], layers: list[Layer], outputs: list[dict[str, str]], labels: list[str] | None = None,
-             decision: dict[str, Any] | None = None) -> dict[str, Any]:
+def document(
+    name: str,
+    inputs: list[dict[str, Any]],
+    layers: list[Layer],
+    outputs: list[dict[str, str]],
+    labels: list[str] | None = None,
+    decision: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """The whole of model.json."""
-    whole: dict[str, Any] = {"format": "longwave-model", "version": 1, "name": name, "inputs": inputs, "layers": layers, "outputs": outputs}
+    whole: dict[str, Any] = {
+        "format": "longwave-model",
+        "version": 1,
+        "name": name,
+        "inputs": inputs,
+        "layers": layers,
+        "outputs": outputs,
+    }
     if labels:
         whole["labels"] = labels
     if decision is not None:

@@ -1,4 +1,6 @@
-"""Adaptive embeddings and softmax: against PyTorch's own two-level softmax, and against one table and one projection a word."""
+"""Adaptive embeddings and softmax: against PyTorch's own two-level softmax, and against one table and one
+projection a word."""
+
 from __future__ import annotations
 
 import sys

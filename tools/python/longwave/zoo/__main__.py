@@ -1,4 +1,5 @@
 """python -m longwave.zoo list | write NAME FOLDER | table [NAME ...]"""
+
 from __future__ import annotations
 
 import argparse
@@ -22,7 +23,10 @@ def list_rows() -> bool:
         parameters = build(row).tensors.parameters
         agree = agree and fits(row, parameters)
         note = "" if fits(row, parameters) else "  DIFFERS"
-        print(f"{row.name:22}{row.task:34}{row.length:>7}{parameters:>13,}  {row.paper or '-':>8}  {row.recount or '-':>9}  {row.source}{note}")
+        print(
+            f"{row.name:22}{row.task:34}{row.length:>7}{parameters:>13,}  {row.paper or '-':>8}  "
+            f"{row.recount or '-':>9}  {row.source}{note}"
+        )
         if row.why:
             print(f"{'':22}{row.why}")
     return agree
@@ -30,7 +34,9 @@ def list_rows() -> bool:
 
 def write_package(name: str, folder: Path, seed: int, checkpoint: Path | None) -> None:
     model = build(find(name))
-    values = model.tensors.random(seed) if checkpoint is None else model.tensors.of(read_checkpoint(checkpoint))
+    values = (
+        model.tensors.random(seed) if checkpoint is None else model.tensors.of(read_checkpoint(checkpoint))
+    )
     write(model, name, folder, values)
 
 
@@ -44,7 +50,9 @@ def print_table(names: list[str], options: argparse.Namespace) -> bool:
         for row in rows:
             folder = Path(options.folder or scratch) / row.name
             try:
-                cost = measure(row, engine, folder, options.rounds, options.repeats, options.ticks, not options.no_torch)
+                cost = measure(
+                    row, engine, folder, options.rounds, options.repeats, options.ticks, not options.no_torch
+                )
                 print(as_json(cost) if options.json else text(cost), flush=True)
             except (ValueError, EngineError) as error:
                 failed.append(row.name)
@@ -57,17 +65,36 @@ def print_table(names: list[str], options: argparse.Namespace) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m longwave.zoo", description="Model packages of the published configurations.")
+    parser = argparse.ArgumentParser(
+        prog="python -m longwave.zoo", description="Model packages of the published configurations."
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("list", help="names, tasks, lengths, parameters beside the published ones; exit code 1 where they differ")
+    verbs.add_parser(
+        "list",
+        help="names, tasks, lengths, parameters beside the published ones; exit code 1 where they differ",
+    )
     writing = verbs.add_parser("write", help="write one as a model package")
     writing.add_argument("name")
     writing.add_argument("folder", type=Path)
     writing.add_argument("--seed", type=int, default=0, help="of the random weights (default: 0)")
-    writing.add_argument("--checkpoint", type=Path, help="take the weights of this state dict instead: .safetensors, or a file of torch.save")
+    writing.add_argument(
+        "--checkpoint",
+        type=Path,
+        help="take the weights of this state dict instead: .safetensors, or a file of torch.save",
+    )
     table = verbs.add_parser("table", help="compile, run and measure them; exit code 1 where one fails")
-    table.add_argument("names", nargs="*", metavar="NAME", help="default: all, of which the largest take minutes and gigabytes")
-    table.add_argument("--longwave", type=Path, default=Path(__file__).resolve().parents[4] / "build/longwave", help="the program (default: build/longwave)")
+    table.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="default: all, of which the largest take minutes and gigabytes",
+    )
+    table.add_argument(
+        "--longwave",
+        type=Path,
+        default=Path(__file__).resolve().parents[4] / "build/longwave",
+        help="the program (default: build/longwave)",
+    )
     table.add_argument("--folder", type=Path, help="keep packages and artifacts there (default: nowhere)")
     table.add_argument("--rounds", type=int, default=3, help="in turns with PyTorch (default: 3)")
     table.add_argument("--repeats", type=int, default=3, help="whole runs in a round (default: 3)")

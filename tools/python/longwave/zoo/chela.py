@@ -1,4 +1,5 @@
 """CHELA classifiers and language models, under the keys of longwave/layers/chela.py."""
+
 from __future__ import annotations
 
 import math
@@ -17,11 +18,29 @@ def branch_sizes(length: int) -> tuple[int, int]:
     return 3, 2 * math.floor(math.log10(length)) + 1
 
 
-def model(length: int, depth: int, width: int, ffn_width: int, classes: int | None = None, causal: bool = False, value_width: int | None = None, kernel_dim: int = 0,
-          taps: int = 0, norm: str = "batch", prenorm: bool = True, inputs: int = 1, vocabulary: int | None = None, cutoffs: Sequence[int] = (),
-          sample_rate: int | None = None, head: str = "mean", towers: bool = False, labels: Sequence[str] = ()) -> Model:
-    """`kernel_dim`: of a multi-scale long kernel; `taps`: length of an explicit one.  `cutoffs`: adaptive embeddings and log-probabilities instead of
-    plain ones.  `head`: "mean" or "last" of the positions, or "steps": all of them."""
+def model(
+    length: int,
+    depth: int,
+    width: int,
+    ffn_width: int,
+    classes: int | None = None,
+    causal: bool = False,
+    value_width: int | None = None,
+    kernel_dim: int = 0,
+    taps: int = 0,
+    norm: str = "batch",
+    prenorm: bool = True,
+    inputs: int = 1,
+    vocabulary: int | None = None,
+    cutoffs: Sequence[int] = (),
+    sample_rate: int | None = None,
+    head: str = "mean",
+    towers: bool = False,
+    labels: Sequence[str] = (),
+) -> Model:
+    """`kernel_dim`: of a multi-scale long kernel; `taps`: length of an explicit one.  `cutoffs`: adaptive
+    embeddings and log-probabilities instead of plain ones.  `head`: "mean" or "last" of the positions, or
+    "steps": all of them."""
     tensors, value_width = Tensors(), value_width or width
     _embedding(tensors, width, inputs, vocabulary, cutoffs)
     for n in range(depth):
@@ -36,20 +55,38 @@ def model(length: int, depth: int, width: int, ffn_width: int, classes: int | No
     else:
         tensors.linear("classifier.0.0", classes or 0, width)
 
-    block = {"causal": causal, "short_branches": [{"kind": "conv1d", "kernel": size, "bias": False} for size in branch_sizes(length)],
-             "norm": norm, "prenorm": prenorm, "ffn_width": ffn_width}
+    block = {
+        "causal": causal,
+        "short_branches": [
+            {"kind": "conv1d", "kernel": size, "bias": False} for size in branch_sizes(length)
+        ],
+        "norm": norm,
+        "prenorm": prenorm,
+        "ffn_width": ffn_width,
+    }
     block |= {"long": "sgconv", "kernel_dim": kernel_dim, "l_max": length} if kernel_dim else {"long": "taps"}
     block |= {"value_width": value_width, "h_proj": True} if value_width != width else {}
 
     def body(prefix: str) -> list[Layer]:
         if cutoffs:
-            first = layer("adaptive_embedding", f"{prefix}embed_tokens", "embed_tokens", width=width, vocabulary=vocabulary,
-                          cutoffs=",".join(map(str, cutoffs)), factor=TAIL_FACTOR)
+            first = layer(
+                "adaptive_embedding",
+                f"{prefix}embed_tokens",
+                "embed_tokens",
+                width=width,
+                vocabulary=vocabulary,
+                cutoffs=",".join(map(str, cutoffs)),
+                factor=TAIL_FACTOR,
+            )
         elif vocabulary is not None:
-            first = layer("embedding", f"{prefix}embed_tokens", "embed_tokens", vocabulary=vocabulary, width=width)
+            first = layer(
+                "embedding", f"{prefix}embed_tokens", "embed_tokens", vocabulary=vocabulary, width=width
+            )
         else:
             first = layer("linear", f"{prefix}embed_tokens", "embed_tokens", out_features=width)
-        layers = [first] + [layer("chela", f"{prefix}layers.{n}", f"layers.{n}", **block) for n in range(depth)]
+        layers = [first] + [
+            layer("chela", f"{prefix}layers.{n}", f"layers.{n}", **block) for n in range(depth)
+        ]
         if prenorm:
             layers.append(layer(f"{norm}_norm", f"{prefix}final_norm", "final_norm"))
         return layers + ([layer(head, f"{prefix}pooled")] if head != "steps" else [])
@@ -60,20 +97,37 @@ def model(length: int, depth: int, width: int, ffn_width: int, classes: int | No
         layers += pair_head("pooled", "second.pooled", width, classes, "classifier")
     elif cutoffs:
         output = "log_probabilities"
-        layers.append(layer("adaptive_softmax", output, "adaptive_softmax", vocabulary=vocabulary, cutoffs=",".join(map(str, cutoffs)), factor=TAIL_FACTOR))
+        layers.append(
+            layer(
+                "adaptive_softmax",
+                output,
+                "adaptive_softmax",
+                vocabulary=vocabulary,
+                cutoffs=",".join(map(str, cutoffs)),
+                factor=TAIL_FACTOR,
+            )
+        )
     else:
         layers.append(layer("linear", output, "classifier.0.0", out_features=classes))
-    return Model([sequence_input(name, vocabulary, sample_rate, inputs) for name in names], layers, [{"name": output, "from": output}], tensors, causal,
-                 list(labels))
+    return Model(
+        [sequence_input(name, vocabulary, sample_rate, inputs) for name in names],
+        layers,
+        [{"name": output, "from": output}],
+        tensors,
+        causal,
+        list(labels),
+    )
 
 
-def _embedding(tensors: Tensors, width: int, inputs: int, vocabulary: int | None, cutoffs: Sequence[int]) -> None:
+def _embedding(
+    tensors: Tensors, width: int, inputs: int, vocabulary: int | None, cutoffs: Sequence[int]
+) -> None:
     if vocabulary is None:
         return tensors.linear("embed_tokens", width, inputs)
     if not cutoffs:
-        return tensors.add("embed_tokens.weight", (vocabulary, width), normal(width ** -0.5))
+        return tensors.add("embed_tokens.weight", (vocabulary, width), normal(width**-0.5))
     for i, (size, rank) in enumerate(clusters(width, vocabulary, cutoffs)):
-        tensors.add(f"embed_tokens.embeddings.{i}.0.weight", (size, rank), normal(rank ** -0.5))
+        tensors.add(f"embed_tokens.embeddings.{i}.0.weight", (size, rank), normal(rank**-0.5))
         tensors.linear(f"embed_tokens.embeddings.{i}.1", width, rank, bias=False)
     return None
 
@@ -81,7 +135,7 @@ def _embedding(tensors: Tensors, width: int, inputs: int, vocabulary: int | None
 def clusters(width: int, vocabulary: int, cutoffs: Sequence[int]) -> list[tuple[int, int]]:
     """(words, width of their rows) of each cluster."""
     edges = [0, *cutoffs, vocabulary]
-    return [(end - start, width // TAIL_FACTOR ** i) for i, (start, end) in enumerate(zip(edges, edges[1:]))]
+    return [(end - start, width // TAIL_FACTOR**i) for i, (start, end) in enumerate(zip(edges, edges[1:]))]
 
 
 def _adaptive_softmax(tensors: Tensors, width: int, vocabulary: int | None, cutoffs: Sequence[int]) -> None:
@@ -93,17 +147,29 @@ def _adaptive_softmax(tensors: Tensors, width: int, vocabulary: int | None, cuto
         tensors.linear(f"adaptive_softmax.tail.{i}.2", size, rank, bias=False)
 
 
-def _block(tensors: Tensors, prefix: str, length: int, width: int, value_width: int, ffn_width: int, causal: bool, kernel_dim: int, taps: int,
-           norm: str) -> None:
+def _block(
+    tensors: Tensors,
+    prefix: str,
+    length: int,
+    width: int,
+    value_width: int,
+    ffn_width: int,
+    causal: bool,
+    kernel_dim: int,
+    taps: int,
+    norm: str,
+) -> None:
     tensors.norm(norm, f"{prefix}.norm", width)
     for i, size in enumerate(branch_sizes(length)):
         tensors.depthwise(f"{prefix}.short.{i}.conv", width, size, bias=False)
     if kernel_dim:
         scales = 1 + math.ceil(math.log2(length / kernel_dim))
-        multi_scale(tensors, f"{prefix}.long", width, kernel_dim, scales, 1 if causal else 2, "cat_randn", (2.0, 2.0))
+        multi_scale(
+            tensors, f"{prefix}.long", width, kernel_dim, scales, 1 if causal else 2, "cat_randn", (2.0, 2.0)
+        )
     else:
         for name in ("k0",) if causal else ("k0", "k1"):
-            tensors.add(f"{prefix}.long.{name}", (width, taps), normal(taps ** -0.5))
+            tensors.add(f"{prefix}.long.{name}", (width, taps), normal(taps**-0.5))
     tensors.add(f"{prefix}.gamma", (2, width), normal(0.1, 1.0))
     tensors.add(f"{prefix}.beta", (2, width), constant(0.0))
     tensors.linear(f"{prefix}.v_proj", value_width, width)

@@ -1,4 +1,6 @@
-"""From a row to its layers and tensors.  A family is one function here; hosts of other layers are added beside it."""
+"""From a row to its layers and tensors.  A family is one function here; hosts of other layers are added
+beside it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -12,11 +14,17 @@ from . import chela, lightnet, orchid, sgconv
 from .configurations import Row
 from .model import Model
 
-FAMILIES: dict[str, Callable[..., Model]] = {"sgconv": sgconv.model, "chela": chela.model, "orchid": orchid.model, "lightnet": lightnet.model}
+FAMILIES: dict[str, Callable[..., Model]] = {
+    "sgconv": sgconv.model,
+    "chela": chela.model,
+    "orchid": orchid.model,
+    "lightnet": lightnet.model,
+}
 
 
 def build(row: Row, **changes: Any) -> Model:
-    """The model of a row; `changes`: options that differ, for small ones of the same kind ("length": that of its sequences)."""
+    """The model of a row; `changes`: options that differ, for small ones of the same kind ("length": that of
+    its sequences)."""
     length = changes.pop("length", row.length)
     return FAMILIES[row.family](length=length, **(dict(row.options) | changes))
 

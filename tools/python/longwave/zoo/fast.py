@@ -1,4 +1,6 @@
-"""What does not depend on the input, computed once: kernels and their spectra, positions' sums.  The outputs stay those of the modules."""
+"""What does not depend on the input, computed once: kernels and their spectra, positions' sums.  The outputs
+stay those of the modules."""
+
 from __future__ import annotations
 
 import time
@@ -14,7 +16,8 @@ from ..layers.sgconv import GConv
 
 
 def good_length(least: int) -> int:
-    """The smallest even product of 2, 3 and 5 that is not below: lengths that real transforms are quick with."""
+    """The smallest even product of 2, 3 and 5 that is not below: lengths that real transforms are quick
+    with."""
     n = least + least % 2
     while True:
         rest = n
@@ -27,13 +30,14 @@ def good_length(least: int) -> int:
 
 
 def circular(k0: Tensor, k1: Tensor | None, length: int) -> Callable[[Tensor], Tensor]:
-    """(..., L) -> (..., L) through one spectrum: lags 0, 1, ... of k0, and -1, -2, ... of k1 at the end of the circle."""
+    """(..., L) -> (..., L) through one spectrum: lags 0, 1, ... of k0, and -1, -2, ... of k1 at the end of
+    the circle."""
     n = good_length(2 * length)
     kernel = k0.new_zeros(*k0.shape[:-1], n)
-    kernel[..., :min(k0.shape[-1], length)] = k0[..., :length]
+    kernel[..., : min(k0.shape[-1], length)] = k0[..., :length]
     if k1 is not None:
-        back = k1[..., :length - 1]
-        kernel[..., n - back.shape[-1]:] = back.flip(-1)
+        back = k1[..., : length - 1]
+        kernel[..., n - back.shape[-1] :] = back.flip(-1)
     spectrum = torch.fft.rfft(kernel)
     return lambda u: torch.fft.irfft(torch.fft.rfft(u, n=n) * spectrum, n=n)[..., :length]
 
@@ -53,6 +57,7 @@ def _taps(layer: LongTaps, length: int) -> None:
         u = x.transpose(1, 2)
         y = convolution(u) if direct is None else convolution(u) + direct * u
         return y.transpose(1, 2)
+
     layer.forward = forward
 
 
@@ -70,7 +75,9 @@ def _sums(layer: ExponentialSums, length: int) -> None:
     layer.forward = lambda x: convolution(x.transpose(1, 2)).transpose(1, 2)
 
 
-def choose_chunk(net: nn.Module, given: list[Tensor], sizes: tuple[int, ...] = (16, 32, 64, 128, 256)) -> int | None:
+def choose_chunk(
+    net: nn.Module, given: list[Tensor], sizes: tuple[int, ...] = (16, 32, 64, 128, 256)
+) -> int | None:
     """Rows at a time with which causal attention is quickest here; None: there is none."""
     blocks = [module for module in net.modules() if hasattr(module, "chunk") and module.config.causal]
     if not blocks:
@@ -82,6 +89,7 @@ def choose_chunk(net: nn.Module, given: list[Tensor], sizes: tuple[int, ...] = (
         begin = time.perf_counter()
         net(*given)
         return time.perf_counter() - begin
+
     seconds(sizes[0])  # warm
     best = min(sizes, key=seconds)
     for block in blocks:

@@ -1,4 +1,5 @@
 """A model as a list of layers and the tensors that they read."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,7 +12,9 @@ from .tensors import Tensors
 
 @dataclass
 class Model:
-    """What model.json says, and the shapes and initialisers of the weights.  `streams`: no layer looks ahead."""
+    """What model.json says, and the shapes and initialisers of the weights.  `streams`: no layer looks
+    ahead."""
+
     inputs: list[dict[str, Any]]
     layers: list[Layer]
     outputs: list[dict[str, str]]
@@ -30,7 +33,8 @@ def sequence_input(name: str, vocabulary: int | None, sample_rate: int | None, w
 
 
 def side_by_side(names: Sequence[str], tower: Any) -> list[Layer]:
-    """The same layers for each input: `tower(prefix)` gives the list with names that start with `prefix`; the first reads the input of that number."""
+    """The same layers for each input: `tower(prefix)` gives the list with names that start with `prefix`; the
+    first reads the input of that number."""
     layers: list[Layer] = []
     for number, name in enumerate(names):
         chain = tower("" if number == 0 else f"{name}.")
@@ -42,6 +46,9 @@ def side_by_side(names: Sequence[str], tower: Any) -> list[Layer]:
 
 def pair_head(first: str, second: str, hidden: int, classes: int, prefix: str) -> list[Layer]:
     """[u, v, u - v, u * v] -> Linear -> GELU -> Linear, the retrieval head of s4 with `nli`."""
-    return [layer("pair_features", "pair", inputs=[first, second]),
-            layer("linear", "pair.hidden", f"{prefix}.0", out_features=hidden), layer("gelu", "pair.gelu"),
-            layer("linear", "logits", f"{prefix}.2", out_features=classes)]
+    return [
+        layer("pair_features", "pair", inputs=[first, second]),
+        layer("linear", "pair.hidden", f"{prefix}.0", out_features=hidden),
+        layer("gelu", "pair.gelu"),
+        layer("linear", "logits", f"{prefix}.2", out_features=classes),
+    ]

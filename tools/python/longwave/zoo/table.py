@@ -1,7 +1,10 @@
-"""What each configuration costs: counted, written, compiled, run whole at its published length, streamed where no layer looks ahead, beside PyTorch.
+"""What each configuration costs: counted, written, compiled, run whole at its published length, streamed
+where no layer looks ahead, beside PyTorch.
 
-A row fails where its count is not the known one, where the engine refuses it, or where its outputs are not PyTorch's.
+A row fails where its count is not the known one, where the engine refuses it, or where its outputs are not
+PyTorch's.
 """
+
 from __future__ import annotations
 
 import json
@@ -24,6 +27,7 @@ LIMIT = 2e-4  # of the outputs' peak: float32 in both, summed in other orders th
 @dataclass
 class Cost:
     """A measured row.  Times in ms, memory in bytes; `ratio` is ours / PyTorch's; None: not measured."""
+
     name: str
     parameters: int
     length: int
@@ -39,21 +43,38 @@ class Cost:
     settings: str = ""
 
 
-HEAD = ("| configuration | parameters | length | compile, s | artifact, MB | whole, ms | peak memory, MB | stream, µs a tick | state, MB "
-        "| PyTorch, ms | ours / PyTorch | difference |\n" + "|---" * 12 + "|")
+HEAD = (
+    "| configuration | parameters | length | compile, s | artifact, MB | whole, ms | peak memory, MB "
+    "| stream, µs a tick | state, MB "
+    "| PyTorch, ms | ours / PyTorch | difference |\n" + "|---" * 12 + "|"
+)
 
 
 def text(cost: Cost) -> str:
     """A line of the table."""
+
     def number(value: float | None, form: str, scale: float = 1.0) -> str:
         return "-" if value is None else format(value / scale, form)
 
-    return (f"| `{cost.name}` | {cost.parameters:,} | {cost.length:,} | {cost.compile_s:.1f} | {cost.artifact_bytes / 1e6:.1f} | {cost.whole_ms:.4g} "
-            f"| {cost.peak_bytes / 1e6:.0f} | {number(cost.stream_us, '.4g')} | {number(cost.state_bytes, '.3g', 1e6)} "
-            f"| {number(cost.torch_ms, '.4g')} | {number(cost.ratio, '.2f')} | {number(cost.difference, '.1e')} |")
+    return (
+        f"| `{cost.name}` | {cost.parameters:,} | {cost.length:,} | {cost.compile_s:.1f} "
+        f"| {cost.artifact_bytes / 1e6:.1f} | {cost.whole_ms:.4g} "
+        f"| {cost.peak_bytes / 1e6:.0f} | {number(cost.stream_us, '.4g')} "
+        f"| {number(cost.state_bytes, '.3g', 1e6)} "
+        f"| {number(cost.torch_ms, '.4g')} | {number(cost.ratio, '.2f')} | {number(cost.difference, '.1e')} |"
+    )
 
 
-def measure(row: Row, engine: Engine, folder: Path, rounds: int, repeats: int, ticks: int, with_torch: bool, seed: int = 0) -> Cost:
+def measure(
+    row: Row,
+    engine: Engine,
+    folder: Path,
+    rounds: int,
+    repeats: int,
+    ticks: int,
+    with_torch: bool,
+    seed: int = 0,
+) -> Cost:
     """Files of the row stay in `folder`."""
     model = build(row)
     parameters = model.tensors.parameters
@@ -69,8 +90,16 @@ def measure(row: Row, engine: Engine, folder: Path, rounds: int, repeats: int, t
     if not np.isfinite(found).all():
         raise ValueError(f"{row.name}: the outputs are not finite")
     bench = engine.bench(artifact, repeats, ticks)
-    cost = Cost(row.name, parameters, row.length, compiled.seconds, compiled.artifact_bytes, bench["run"]["median_ms"], whole.peak_bytes,
-                settings=f"{bench['machine']['cpu']}, load {bench['machine']['load']:.1f}, code {bench['variant']}")
+    cost = Cost(
+        row.name,
+        parameters,
+        row.length,
+        compiled.seconds,
+        compiled.artifact_bytes,
+        bench["run"]["median_ms"],
+        whole.peak_bytes,
+        settings=f"{bench['machine']['cpu']}, load {bench['machine']['load']:.1f}, code {bench['variant']}",
+    )
     if model.streams:
         if not compiled.stream_proved:
             raise ValueError(f"{row.name}: its stream was not proved equal to the whole")
@@ -81,9 +110,19 @@ def measure(row: Row, engine: Engine, folder: Path, rounds: int, repeats: int, t
     return cost
 
 
-def beside_torch(cost: Cost, row: Row, engine: Engine, artifact: Path, folder: Path, inputs: Mapping[str, np.ndarray], found: np.ndarray, rounds: int,
-                 repeats: int) -> None:
-    """Both in turns, so that a slow spell of the machine meets both; one thread each, PyTorch in inference mode with everything constant computed once."""
+def beside_torch(
+    cost: Cost,
+    row: Row,
+    engine: Engine,
+    artifact: Path,
+    folder: Path,
+    inputs: Mapping[str, np.ndarray],
+    found: np.ndarray,
+    rounds: int,
+    repeats: int,
+) -> None:
+    """Both in turns, so that a slow spell of the machine meets both; one thread each, PyTorch in inference
+    mode with everything constant computed once."""
     import torch
     from safetensors.torch import load_file
 
@@ -100,7 +139,10 @@ def beside_torch(cost: Cost, row: Row, engine: Engine, artifact: Path, folder: P
         wanted = net(*given)[0].numpy()
         cost.difference = float(np.abs(found.reshape(wanted.shape) - wanted).max() / np.abs(wanted).max())
         if not cost.difference <= LIMIT:
-            raise ValueError(f"{row.name}: its outputs are {cost.difference:.1e} of their peak from PyTorch's; the limit is {LIMIT:.0e}")
+            raise ValueError(
+                f"{row.name}: its outputs are {cost.difference:.1e} of their peak from PyTorch's; "
+                f"the limit is {LIMIT:.0e}"
+            )
         ours, theirs = [], []
         for _ in range(rounds):
             ours.append(whole_ms(engine, artifact, repeats))

@@ -1,8 +1,11 @@
-"""Tensors of a model before there are any: shapes and initialisers by key, counted and written without holding the whole.
+"""Tensors of a model before there are any: shapes and initialisers by key, counted and written without
+holding the whole.
 
-Initialisers are those of the layers' papers (PyTorch's defaults where these say nothing), with norms whose statistics are not those of an untrained network,
-so that nothing cancels out.  Every tensor has a random generator of its own, seeded with its key: the order of writing changes nothing.
+Initialisers are those of the layers' papers (PyTorch's defaults where these say nothing), with norms whose
+statistics are not those of an untrained network, so that nothing cancels out.  Every tensor has a random
+generator of its own, seeded with its key: the order of writing changes nothing.
 """
+
 from __future__ import annotations
 
 import json
@@ -23,6 +26,7 @@ Values = Callable[[np.random.Generator, Shape], np.ndarray]
 @dataclass(frozen=True)
 class Tensor:
     """`trained`: it counts as parameters; buffers and names that repeat another tensor do not."""
+
     shape: Shape
     values: Values
     trained: bool = True
@@ -72,13 +76,13 @@ class Tensors(dict[str, Tensor]):
         self._product(prefix, (channels, 1, size), size, channels, bias)
 
     def _product(self, prefix: str, shape: Shape, fan_in: int, outputs: int, bias: bool) -> None:
-        bound = fan_in ** -0.5
+        bound = fan_in**-0.5
         self.add(f"{prefix}.weight", shape, uniform(-bound, bound))
         if bias:
             self.add(f"{prefix}.bias", (outputs,), uniform(-bound, bound))
 
     def norm(self, kind: str, prefix: str, width: int) -> None:
-        """"batch", "layer", "rms" or "scale"."""
+        """ "batch", "layer", "rms" or "scale"."""
         if kind == "scale":
             return self.add(f"{prefix}.scalar", (1,), normal(0.1, 1.0))
         self.add(f"{prefix}.weight", (width,), normal(0.1, 1.0))
@@ -97,11 +101,18 @@ class Tensors(dict[str, Tensor]):
             yield key, np.ascontiguousarray(values, np.float32).reshape(tensor.shape)
 
     def of(self, state: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
-        """Values of a state dict, which must have each with its shape.  More of them are fine: counters, heads of training."""
-        wrong = [f"{key}: expected shape {list(tensor.shape)}, found {list(state[key].shape) if key in state else 'no such tensor'}"
-                 for key, tensor in self.items() if key not in state or tuple(state[key].shape) != tensor.shape]
+        """Values of a state dict, which must have each with its shape.  More of them are fine: counters,
+        heads of training."""
+        wrong = [
+            f"{key}: expected shape {list(tensor.shape)}, found "
+            f"{list(state[key].shape) if key in state else 'no such tensor'}"
+            for key, tensor in self.items()
+            if key not in state or tuple(state[key].shape) != tensor.shape
+        ]
         if wrong:
-            raise ValueError("\n".join(wrong[:20] + ([f"and {len(wrong) - 20} more"] if len(wrong) > 20 else [])))
+            raise ValueError(
+                "\n".join(wrong[:20] + ([f"and {len(wrong) - 20} more"] if len(wrong) > 20 else []))
+            )
         for key in self:
             yield key, np.ascontiguousarray(state[key], np.float32).reshape(self[key].shape)
 
@@ -109,7 +120,11 @@ class Tensors(dict[str, Tensor]):
         """A safetensors file, tensor by tensor; a file that was not finished does not stay."""
         header, offset = {}, 0
         for key, tensor in self.items():
-            header[key] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, offset + 4 * tensor.size]}
+            header[key] = {
+                "dtype": "F32",
+                "shape": list(tensor.shape),
+                "data_offsets": [offset, offset + 4 * tensor.size],
+            }
             offset += 4 * tensor.size
         text = json.dumps(header, separators=(",", ":")).encode()
         text += b" " * (-len(text) % 8)
@@ -127,10 +142,13 @@ class Tensors(dict[str, Tensor]):
 
 
 def read_checkpoint(path: Path) -> Mapping[str, np.ndarray]:
-    """Tensors by key: of a safetensors file, or of what torch.save wrote (the "state_dict" in it, where there is one)."""
+    """Tensors by key: of a safetensors file, or of what torch.save wrote (the "state_dict" in it, where there
+    is one)."""
     if path.suffix == ".safetensors":
         from safetensors.numpy import load_file
+
         return load_file(path)
     import torch
+
     state = torch.load(path, map_location="cpu", weights_only=True)
     return {key: value.float().numpy() for key, value in state.get("state_dict", state).items()}
