@@ -126,7 +126,8 @@ _IMAGE_SOURCE = "[P4] Tab. 12"
 _LIGHTNET = (
     Row("lightnet-wikitext103", "lightnet", "WikiText-103", 512, "[P4] Tab. 13", {"host": "language",
         "width": 512, "depth": 6, "heads": 8, "hidden": 1365,
-        "gate_rank": 64, "vocabulary": 50265, "modes": 64}, "45.07 M", "45.08 M"),
+        "gate_rank": 64, "vocabulary": 50265, "modes": 64}, "45.07 M", "45.08 M",
+        block=16),
     Row("lightnet-t", "lightnet", "ImageNet, patches of 16 x 16", 196, _IMAGE_SOURCE, _IMAGE | {"width": 192,
         "heads": 6, "hidden": 512}, "6.0 M", "6.000 M"),
     Row("lightnet-s", "lightnet", "ImageNet, patches of 16 x 16", 196, _IMAGE_SOURCE, _IMAGE | {"width": 384,
