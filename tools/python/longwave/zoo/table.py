@@ -58,12 +58,15 @@ def text(cost: Cost) -> str:
     def number(value: float | None, form: str, scale: float = 1.0) -> str:
         return "-" if value is None else format(value / scale, form)
 
+    def figure(value: float | None) -> str:
+        return number(value, ",.0f" if value is not None and value >= 1000 else ".4g")
+
     return (
         f"| `{cost.name}` | {cost.parameters:,} | {cost.length:,} | {cost.compile_s:.1f} "
-        f"| {cost.artifact_bytes / 1e6:.1f} | {cost.whole_ms:.4g} "
-        f"| {cost.peak_bytes / 1e6:.0f} | {number(cost.stream_us, '.4g')} "
+        f"| {cost.artifact_bytes / 1e6:.1f} | {figure(cost.whole_ms)} "
+        f"| {cost.peak_bytes / 1e6:.0f} | {figure(cost.stream_us)} "
         f"| {number(cost.state_bytes, '.3g', 1e6)} "
-        f"| {number(cost.torch_ms, '.4g')} | {number(cost.ratio, '.2f')} | {number(cost.difference, '.1e')} |"
+        f"| {figure(cost.torch_ms)} | {number(cost.ratio, '.2f')} | {number(cost.difference, '.1e')} |"
     )
 
 
