@@ -125,6 +125,23 @@ Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
     return passes.run("merge_chains", [&] { return merge_chains(graph); });
 }
 
+constexpr size_t most_lengths = 64;
+
+Status check_lengths(const Options &options) {
+    std::vector<uint32_t> all = options.further_lengths;
+    if (all.empty()) return Status::ok();
+    all.push_back(options.length);
+    std::sort(all.begin(), all.end());
+    const auto twice = std::adjacent_find(all.begin(), all.end());
+    if (all.front() == 0) return Status::usage("--length: several lengths, of which one is 0");
+    if (twice != all.end()) return Status::usage(fmt::format("--length: {} is given twice", *twice));
+    if (all.size() > most_lengths)
+        return Status::usage(fmt::format("--length: at most {} lengths, found {}", most_lengths, all.size()));
+    if (!options.whole)
+        return Status::usage("--length has several lengths of whole sequences, and --no-whole wants none");
+    return Status::ok();
+}
+
 Status check_window_options(const Options &options) {
     if (!options.window && !options.hop) return Status::ok();
     if (!options.window || !options.hop)
@@ -144,7 +161,7 @@ struct Plans {
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 
-// The plan of whole sequences, and where a window is asked for, the same plan as a stream.
+// The plan of whole sequences up to `capacity`, and where a window is asked for, the same plan as a stream.
 Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const Tuning &tuning,
                 const Options &options) {
     EntryPlanner planner(graph,
@@ -152,6 +169,7 @@ Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const T
                          plans.storage, plans.record);
     LW_TRY(planner.survey());
     LW_ASSIGN(auto entry, planner.plan({}));
+    entry.one_of_several = !options.further_lengths.empty();
     std::vector<EntryPlan> entries;
     if (options.window) entries.push_back(windowed_stream(entry, graph, options.hop, plans.record));
     if (options.whole) entries.insert(entries.begin(), std::move(entry));
@@ -181,6 +199,7 @@ Expected<Plans> plan_entries(Passes &passes, const ir::Graph &graph, const ir::G
                              uint32_t capacity, const Tuning &tuning, const Options &options) {
     Plans plans;
     if (options.whole || options.window) LW_TRY(plan_run(plans, graph, capacity, tuning, options));
+    for (uint32_t further : options.further_lengths) LW_TRY(plan_run(plans, graph, further, tuning, options));
     if (stream) LW_TRY(plan_streams(plans, *stream, tuning, options));
     if (EntryPlan &prepare = plans.storage.prepare(); !prepare.steps.empty()) {
         measure_lifetimes(prepare);
@@ -216,6 +235,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     auto start = Clock::now();
     LW_TRY(check_algorithm_name(options.convolution));
     LW_TRY(check_window_options(options));
+    LW_TRY(check_lengths(options));
     LW_ASSIGN(auto targets, find_targets(options.targets));
     LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets));
     LW_ASSIGN(const auto format, find_weights(options.weights));

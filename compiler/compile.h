@@ -30,10 +30,13 @@ struct Options {
     uint32_t window = 0, hop = 0;
     uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, or the longest
                          // l_max; none: see whole
-    bool whole = true;   // also compile the run entry
-    std::string kgen;    // path of longwave-kgen
-    std::string cache;   // kernel cache folder; empty: the user's cache folder
-    unsigned jobs = 0;   // processes and threads at a time; 0: number of processors
+    // Capacities of further run entries: a sequence goes through the one of least capacity that takes it. For
+    // layers that take one length alone, and where short sequences should not pay for long ones.
+    std::vector<uint32_t> further_lengths;
+    bool whole = true;               // also compile the run entries
+    std::string kgen;                // path of longwave-kgen
+    std::string cache;               // kernel cache folder; empty: the user's cache folder
+    unsigned jobs = 0;               // processes and threads at a time; 0: number of processors
     std::string weights = "float32"; // of products: float32, bf16 or int8 (schedules/weight_formats.h)
     // force one algorithm by name where its op has several; empty: the planner chooses
     std::string convolution;

@@ -8,21 +8,25 @@ namespace {
 
 // Why there is none.
 lw_status unfitting(const lw_model &model, uint64_t ticks) {
-    const fb::Entry *entry = largest_run(model);
-    const bool too_long = ticks > entry->block();
-    if (too_long && entry->least() == 0)
-        return fail(LW_TOO_LONG, {ticks, " rows; the artifact was compiled for at most ", entry->block(),
+    const fb::Entry *below = nullptr, *above = nullptr; // the nearest capacities
+    for (const fb::Entry *entry : *model.plan().entries()) {
+        if (entry->kind() != fb::EntryKind::run) continue;
+        const bool large = entry->block() >= ticks;
+        const fb::Entry *&nearest = large ? above : below;
+        if (!nearest || (entry->block() < nearest->block()) == large) nearest = entry;
+    }
+    const fb::Entry &entry = above ? *above : *below;
+    if (!above && entry.least() == 0)
+        return fail(LW_TOO_LONG, {ticks, " rows; the artifact was compiled for at most ", entry.block(),
                                   ": compile with --length ", ticks});
-    const auto fits_but_for_its_least = [&](const fb::Entry *e) {
-        return e->kind() == fb::EntryKind::run && e->block() >= ticks;
-    };
-    if (!too_long)
-        for (const fb::Entry *e : *model.plan().entries())
-            if (fits_but_for_its_least(e)) entry = e;
-    const char *layer = entry->fixed() ? entry->fixed()->c_str() : "a layer";
-    return fail(too_long ? LW_TOO_LONG : LW_TOO_SHORT,
-                {ticks, " rows; ", layer, " reads the whole sequence and takes ",
-                 entry->least() == entry->block() ? "only " : "at least ", entry->least(),
+    const char *layer = entry.fixed() ? entry.fixed()->c_str() : "a layer";
+    const char *only = entry.least() == entry.block() ? "only " : "at least ";
+    if (above && below)
+        return fail(LW_TOO_SHORT, {ticks, " rows; ", layer, " reads the whole sequence and takes ", only,
+                                   entry.least(), below->least() == below->block() ? " or " : " or at most ",
+                                   below->block(), ": compile with --length ", ticks});
+    return fail(above ? LW_TOO_SHORT : LW_TOO_LONG,
+                {ticks, " rows; ", layer, " reads the whole sequence and takes ", only, entry.least(),
                  ": compile with --length ", ticks});
 }
 

@@ -6,18 +6,21 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-// Values are P(heads·dv) lanes, cut into tiles. Where 16 divides dv, a tile belongs to one head and keys and
-// queries are scalars to its lanes; where not, each lane looks up its head.
+// Values are P(heads·dv) lanes, cut into tiles. Where 16 divides dv, or 8 does and there is no padding, a tile
+// belongs to one head and keys and queries are scalars to its lanes; where not, each lane looks up its head,
+// which takes ten times as long.
 static void build_linear_attention_whole(KernelBuilder &k) {
     const int heads = k.params.integer("heads", 1, 1 << 12), dk = k.params.integer("dk", 1, 1 << 12),
               dv = k.params.integer("dv", 1, 1 << 12), rows = k.params.integer("rows", 1, 1 << 24);
-    const bool one_head = heads == 1 || dv % 16 == 0;
+    const bool whole_vectors = dv % 16 == 0 || (dv % 8 == 0 && dv <= 64 && heads * dv % 16 == 0),
+               one_head = heads == 1 || whole_vectors;
     const int width = static_cast<int>(pad(static_cast<uint32_t>(heads * dv))),
               sharing = one_head && heads > 1 ? dv : width, // lanes with one key
         tile = width == 1          ? 1
                : sharing % 64 == 0 ? 64
                : sharing % 32 == 0 ? 32
-                                   : 16,
+               : sharing % 16 == 0 ? 16
+                                   : dv,
               groups = one_head ? heads : 1, tiles = width / tile / groups,
               vec = dividing_vector(tile, k.target.vector_lanes);
     k.no_epilogue();

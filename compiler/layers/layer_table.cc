@@ -11,6 +11,7 @@ std::span<const LayerDef> all_layers() {
         {"flatten", lower_flatten},
         {"linear", lower_linear},
         {"attention", lower_attention},
+        {"patch_embedding", lower_patch_embedding},
         {"linear_attention", lower_linear_attention},
         {"lightnet_attention", lower_lightnet_attention},
         {"lrpe", lower_lrpe},
@@ -28,8 +29,11 @@ std::span<const LayerDef> all_layers() {
         {"sigmoid", lower_activation},
         {"tanh", lower_activation},
         {"softmax", lower_activation},
+        {"log_softmax", lower_activation},
         {"glu", lower_glu},
         {"embedding", lower_embedding},
+        {"adaptive_embedding", lower_adaptive_embedding},
+        {"adaptive_softmax", lower_adaptive_softmax},
         {"sgconv", lower_sgconv},
         {"short_long", lower_short_long},
         {"chela", lower_chela},
@@ -42,6 +46,7 @@ std::span<const LayerDef> all_layers() {
         {"last", lower_pooling},
         {"first", lower_pooling},
         {"sum", lower_pooling},
+        {"add", lower_add},
         {"pair_features", lower_pair_features},
     };
     return table;

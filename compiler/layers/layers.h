@@ -7,6 +7,14 @@ namespace longwave::compiler::layers {
 // The input of a layer that is built as a part of another.
 inline std::span<const Flow> one(const Flow &x) { return {&x, 1}; }
 
+// What every layer that reads ids checks and does: the ids of its input lie in its `vocabulary`; its rows are
+// multiplied by its `scale`.
+void check_vocabulary(Lowering &lowering, const Layer &layer, Flow input);
+Expected<Flow> scaled(Lowering &lowering, const Layer &layer, Flow x);
+
+Expected<Flow> lower_adaptive_embedding(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_adaptive_softmax(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_add(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_activation(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_attention(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_branches(Lowering &, const Layer &, std::span<const Flow>);
@@ -28,6 +36,7 @@ Expected<Flow> lower_mean_window(Lowering &, const Layer &, std::span<const Flow
 Expected<Flow> lower_norm(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_orchid(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_pair_features(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_patch_embedding(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_pooling(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_residual(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_sgconv(Lowering &, const Layer &, std::span<const Flow>);

@@ -1,4 +1,5 @@
-// embedding: row `id` of a table. Ids are range-checked where they enter.
+// embedding: row `id` of a table, or row id − first where the table holds a part of the vocabulary: other ids
+// have rows of zeros. Ids are range-checked where they enter.
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
@@ -7,8 +8,11 @@
 namespace longwave::ir {
 namespace {
 
-Expected<Type> infer(const Node &, std::span<const Type> in) {
+constexpr uint32_t most_ids = 1 << 24;
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::count(in, 2));
+    if (node.has("first")) LW_TRY(rules::integer(node, "first", 0, most_ids).status());
     if (in[0].elem != Elem::i32) return Status::input("expected token ids, found float32 rows");
     if (in[0].dims != std::vector<uint32_t>{1})
         return Status::input("expected one id a row, found " + rules::text(in[0].dims));
@@ -19,10 +23,14 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
     return type;
 }
 
-void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    const auto size = static_cast<int64_t>(in[1]->data.size() / out.width);
+    const int64_t first = node.has("first") ? node.integer("first") : 0;
     for (size_t t = 0; t < out.rows; ++t) {
-        const auto id = static_cast<size_t>(*in[0]->row(t));
-        std::copy_n(in[1]->data.begin() + static_cast<ptrdiff_t>(id * out.width), out.width, out.row(t));
+        const auto id = static_cast<int64_t>(*in[0]->row(t)) - first;
+        if (id < 0 || id >= size) continue;
+        std::copy_n(in[1]->data.begin() + static_cast<ptrdiff_t>(id * static_cast<int64_t>(out.width)),
+                    out.width, out.row(t));
     }
 }
 
@@ -36,6 +44,7 @@ Status kernel(KernelCall &call) {
     call.kernel("embedding");
     call.param("vocabulary", dims[0]);
     call.param("width", dims[1]);
+    if (call.node.has("first")) call.param("first", call.node.integer("first"));
     call.param("rows", call.rows());
     call.read_rows(0);
     call.weight("weight", table);
@@ -47,7 +56,7 @@ Status kernel(KernelCall &call) {
 
 const OpDef op_embedding{
     .name = "embedding",
-    .attributes = {},
+    .attributes = {{"first", AttributeDef::Kind::integer, false}},
     .infer = infer,
     .stream = row_by_row,
     .kernel = kernel,

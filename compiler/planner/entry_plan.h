@@ -38,6 +38,7 @@ struct EntryPlan {
     uint32_t window = 0;         // stream: ticks that every block looks at again; 0: its own
     uint32_t least = 0;          // run: fewest ticks; 0: any
     std::string fixed;           // the layer that asks for `least`
+    bool one_of_several = false; // run: there are others, of other capacities
     std::vector<Buffer> buffers; // its own arena and caches
     std::vector<Step> steps;
     std::vector<Step> rebuild; // stream: the caches from the state
@@ -46,7 +47,7 @@ struct EntryPlan {
     uint64_t arena_bytes = 0, cache_bytes = 0;
     uint32_t period = 1;
 
-    // "prepare", "run", "stream 160"
+    // "prepare", "run", "run 128" where it is one of several, "stream 160"
     std::string name() const;
 };
 

@@ -31,7 +31,7 @@ Status in_layer(const ir::Node &node, const Status &status) {
 std::string EntryPlan::name() const {
     static const char *const names[] = {"prepare", "run", "stream"};
     const std::string text = names[static_cast<int>(kind)];
-    return kind == Kind::stream ? fmt::format("{} {}", text, block) : text;
+    return kind == Kind::stream || one_of_several ? fmt::format("{} {}", text, block) : text;
 }
 
 uint32_t tile_rows(uint32_t rows) { return rows <= 128 ? rows : 64; }

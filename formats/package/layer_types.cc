@@ -9,6 +9,9 @@ constexpr size_t max_indexed = 64; // scales, branches
 
 const std::vector<ParameterType> weight_and_bias = {{"weight"}, {"bias", {"bias"}}};
 
+AttributeType scale() { return {"scale", AttributeKind::number, false, "1", 1e-6, 1e6}; }
+AttributeType cutoffs() { return {"cutoffs", AttributeKind::text}; } // "20000,60000"
+
 LayerType sgconv_type() {
     return {"sgconv",
             {size("kernel_dim"),
@@ -76,7 +79,11 @@ std::vector<LayerType> make_layer_types() {
         {"linear",
          {size("out_features"),
           flag("bias", "true"),
-          {"weights", AttributeKind::text, false, "null", 0, 0, {"null", "float32", "bf16", "int8"}}},
+          {"weights", AttributeKind::text, false, "null", 0, 0, {"null", "float32", "bf16", "int8"}},
+          count_or("blocks", "0", 4096)},
+         weight_and_bias},
+        {"patch_embedding",
+         {size("out_features"), {"patch", AttributeKind::pair}, flag("bias", "true")},
          weight_and_bias},
         {"attention",
          {size_or("heads", "1"),
@@ -120,8 +127,22 @@ std::vector<LayerType> make_layer_types() {
         {"sigmoid", {}, {}},
         {"tanh", {}, {}},
         {"softmax", {}, {}},
+        {"log_softmax", {}, {}},
         {"glu", {}, {}},
-        {"embedding", {size("vocabulary"), size("width")}, {weight}},
+        {"embedding", {size("vocabulary"), size("width"), scale()}, {weight}},
+        {"adaptive_embedding",
+         {size("vocabulary"), size("width"), cutoffs(), size_or("factor", "4"), scale()},
+         {{"embeddings.#.0.weight"}, {"embeddings.#.1.weight"}}},
+        {"adaptive_softmax",
+         {size("vocabulary"), cutoffs(), size_or("factor", "4"), flag("bias", "false"),
+          flag("tied_projections", "false")},
+         {{"head.word_proj.weight"},
+          {"head.word_proj.bias", {"bias"}},
+          {"head.class_proj.weight"},
+          {"head.class_proj.bias", {"bias"}},
+          {"tail.#.0.weight"},
+          {"tail.#.2.weight"},
+          {"tail.#.2.bias", {"bias"}}}},
         sgconv_type(),
         {"branches",
          {{"branches", AttributeKind::branches}, flag("causal", "true")},
@@ -137,6 +158,7 @@ std::vector<LayerType> make_layer_types() {
         {"last", {}, {}},
         {"first", {}, {}},
         {"sum", {}, {}},
+        {"add", {}, {}, false, true},
         {"pair_features", {}, {}, false, true},
     };
 }

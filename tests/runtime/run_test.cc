@@ -179,6 +179,13 @@ TEST_CASE("run: a sequence shorter than an op can take is refused with the layer
     CHECK(status(draft, 8) == LW_OK);
     CHECK(status(draft, 1) == LW_TOO_SHORT);
     CHECK(status(draft, 3) == LW_TOO_SHORT);
+    CHECK(std::string(lw_last_error()) ==
+          "3 rows; block.0.orchid reads the whole sequence and takes only 8 or 2: compile with --length 3");
+    draft.plan.entries.back()->least = 0;
+    CHECK(status(draft, 1) == LW_OK);
+    CHECK(status(draft, 3) == LW_TOO_SHORT);
+    CHECK(std::string(lw_last_error()) ==
+          "3 rows; block.0.orchid reads the whole sequence and takes only 8 or at most 2: compile with --length 3");
 }
 
 TEST_CASE("run: struct_size of tensors is read, and says how far the next one lies") {

@@ -70,6 +70,47 @@ Case softmax(int channels, int rows) {
             }};
 }
 
+// Logits up to ±20. `tails`: sizes, each with a class.
+Case log_softmax(int words, std::vector<int> tails, int rows) {
+    std::string params = fmt::format(R"("words":{},"rows":{})", words, rows);
+    for (size_t n = 0; n < tails.size(); ++n) params += fmt::format(R"(,"tail_{}":{})", n, tails[n]);
+    return {spec("log_softmax", params), [=](Kernel &k) {
+                const auto wide = [&](const std::string &name, int size) {
+                    Tensor &x = k[name];
+                    x.for_each(
+                        [&](const std::vector<int> &at) { x.set(at, at[0] < size ? 20 * x.get(at) : 1e9); });
+                };
+                wide("words", words);
+                const int classes = static_cast<int>(tails.size());
+                if (classes) wide("classes", classes);
+                for (int n = 0; n < classes; ++n)
+                    wide("tail_" + std::to_string(n), tails[static_cast<size_t>(n)]);
+                const auto sum = [&](const std::string &name, int size, int r) {
+                    double all = 0;
+                    for (int c = 0; c < size; ++c) all += std::exp(k[name].get({c, r}));
+                    return all;
+                };
+                compare(
+                    k, "log_probabilities",
+                    [&](const std::vector<int> &at) {
+                        const int r = at[1];
+                        const double head =
+                            std::log(sum("words", words, r) + (classes ? sum("classes", classes, r) : 0));
+                        if (at[0] < words) return k["words"].get(at) - head;
+                        int c = at[0] - words;
+                        for (int n = 0; n < classes; c -= tails[static_cast<size_t>(n++)]) {
+                            const std::string tail = "tail_" + std::to_string(n);
+                            const int size = tails[static_cast<size_t>(n)];
+                            if (c < size)
+                                return k[tail].get({c, r}) - std::log(sum(tail, size, r)) +
+                                       k["classes"].get({n, r}) - head;
+                        }
+                        return 0.0;
+                    },
+                    limit(1, 60));
+            }};
+}
+
 } // namespace
 
 TEST_CASE("pointwise: activations keep float32 accuracy, and padding lanes stay zero") {
@@ -131,6 +172,25 @@ TEST_CASE("norm: a row of equal values does not divide by zero") {
 
 TEST_CASE("softmax: over the valid lanes, padding is zero") {
     run_everywhere({softmax(12, 1), softmax(16, 2), softmax(97, 5), softmax(1, 2)});
+}
+
+TEST_CASE("log_softmax: one row, or a head with tails; what the padding holds does not count") {
+    run_everywhere({log_softmax(12, {}, 1), log_softmax(97, {}, 3), log_softmax(5, {3}, 2),
+                    log_softmax(20, {16, 33}, 5), log_softmax(1, {1, 2, 40}, 2)});
+}
+
+TEST_CASE("embedding: a part of the vocabulary, zeros for the other ids") {
+    run_everywhere({{spec("embedding", R"("vocabulary":10,"width":20,"first":30,"rows":5)"), [](Kernel &k) {
+                         const int ids[] = {0, 30, 39, 40, 29};
+                         for (int r = 0; r < 5; r++) k["ids"].set({r}, ids[r]);
+                         compare(
+                             k, "y",
+                             [&](const std::vector<int> &at) {
+                                 const int id = ids[at[1]] - 30;
+                                 return id >= 0 && id < 10 ? k["table"].get({at[0], id}) : 0.0;
+                             },
+                             0);
+                     }}});
 }
 
 TEST_CASE("embedding: rows of the table") {

@@ -106,7 +106,9 @@ TEST_CASE("linear_attention_whole: every row sees the rows before the length, an
     run_everywhere({linear_attention_whole(1, 16, 16, 100, 100), linear_attention_whole(2, 32, 64, 70, 51),
                     linear_attention_whole(1, 12, 12, 200, 199), linear_attention_whole(3, 5, 7, 33, 20),
                     linear_attention_whole(1, 1, 1, 5, 3), linear_attention_whole(4, 20, 80, 130, 130),
-                    linear_attention_whole(1, 64, 208, 65, 64), linear_attention_whole(17, 3, 1, 9, 9)});
+                    linear_attention_whole(1, 64, 208, 65, 64), linear_attention_whole(17, 3, 1, 9, 9),
+                    linear_attention_whole(4, 48, 24, 50, 47), linear_attention_whole(2, 6, 8, 20, 20),
+                    linear_attention_whole(6, 10, 40, 33, 30)});
 }
 
 TEST_CASE("norm: each group of a row has its own mean and square") {

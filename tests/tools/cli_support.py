@@ -62,6 +62,39 @@ def model(name="tiny", bidirectional=False):
     return description, weights
 
 
+def orchid(l_max, width=4, order=4):
+    """One Orchid operator on rows of features, then the mean."""
+    rng = random.Random(2)
+    weights = {}
+
+    def add(key, *shape, scale=0.5):
+        weights[key] = (list(shape), [rng.gauss(0, scale) for _ in range(math.prod(shape))])
+
+    for name, outputs in (("in_linear", 3 * width), ("out_linear", width)):
+        add(f"mix.{name}.weight", outputs, width)
+        add(f"mix.{name}.bias", outputs)
+    add("mix.conv1d_short.weight", 3 * width, 1, 3)
+    add("mix.conv1d_short.bias", 3 * width)
+    for name in ("fixed_conv", "fixed_conv_res"):
+        add(f"mix.{name}.bias", width)
+        add(f"mix.{name}.pos_emb.z", 1, l_max, 3)
+        weights[f"mix.{name}.pos_emb.t"] = ([1, l_max, 1], [t / (l_max - 1) for t in range(l_max)])
+        for i, inputs in ((0, 3), (2, order), (4, order)):
+            add(f"mix.{name}.implicit_filter.{i}.weight", order, inputs)
+            add(f"mix.{name}.implicit_filter.{i}.bias", order)
+            weights[f"mix.{name}.implicit_filter.{i + 1}.freq"] = ([1, order], [10.0] * order)
+        add(f"mix.{name}.implicit_filter.6.weight", width, order)
+        add(f"mix.{name}.modulation.deltas", 1, 1, width)
+    for name, features in (("nn_model", width), ("nn_model2", 2 * width)):
+        stem = f"mix.conv_kernel_nn.{name}"
+        add(f"{stem}.conv1d_ls.0.weight", features, 1, 3)
+        for key in ("conv1d_ls.0.bias", "norm_ls.0.norm_conv_kernel.weight", "norm_ls.0.norm_conv_kernel.bias"):
+            add(f"{stem}.{key}", features)
+    return {"format": "longwave-model", "version": 1, "name": "orchid", "inputs": [{"name": "x", "kind": "features", "width": width}],
+            "layers": [{"type": "orchid", "name": "mix", "l_max": l_max, "filter_order": order}, {"type": "mean", "name": "mean"}],
+            "outputs": [{"name": "y", "from": "mean"}]}, weights
+
+
 def wav(samples, rate=RATE, channels=1, size=None):
     data = array.array("h", samples).tobytes()
     size = len(data) if size is None else size

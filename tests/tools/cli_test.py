@@ -9,7 +9,7 @@ import array
 import json
 import shutil
 
-from cli_support import BAD_INPUT, CHECK_FAILED, Cli, OK, USAGE, main, model, noise, npy, wav
+from cli_support import BAD_INPUT, CHECK_FAILED, Cli, OK, USAGE, main, model, noise, npy, orchid, wav
 
 
 class GoodPaths(Cli):
@@ -178,6 +178,39 @@ class GoodPaths(Cli):
         self.refused(USAGE, ["later", "lower"], "compile", self.package, "-o", self.scratch / "x.lw", "--dump-after", "later")
         self.assertEqual(self.run_cli("--help").returncode, OK)
         self.assertEqual(self.run_cli("listen", "--help").returncode, OK)
+
+    def compiled(self, package, name, *flags):
+        out = self.scratch / f"{name}.lw"
+        result = self.run_cli("compile", package, "-o", out, "--target", "host", "--json", *flags)
+        self.assertEqual(result.returncode, OK, result.stderr)
+        return out, json.loads(result.stdout)
+
+    def first(self, artifact, given):
+        result = self.run_cli("run", artifact, "--input", given, "--json")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        return next(iter(json.loads(result.stdout).values()))["data"]
+
+    def test_layers_of_one_length_run_at_each_length_that_was_asked_for(self):
+        package = self.write_package("lengths", *orchid(20))
+        both, report = self.compiled(package, "both", "--lengths", "12,20")
+        runs = [entry for entry in report["entries"] if entry["kind"] == "run"]
+        self.assertEqual([(entry["name"], entry["capacity"], entry["fixed_by"]) for entry in runs], [("run 12", 12, "mix"), ("run 20", 20, "mix")])
+        for length in (12, 20):
+            alone, _ = self.compiled(package, f"only{length}", "--length", length)
+            self.assertEqual(self.first(both, f"x={length}x4"), self.first(alone, f"x={length}x4"))
+        self.assertEqual(self.run_cli("verify", both).returncode, OK)
+        self.refused(BAD_INPUT, ["16 rows", "mix reads the whole sequence and takes only 20 or 12: compile with --length 16"], "run", both, "--input", "x=16x4")
+        self.refused(BAD_INPUT, ["21 rows"], "run", both, "--input", "x=21x4")
+        self.refused(USAGE, ["--length", "12 is given twice"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host", "--lengths", "12,20,12")
+        self.refused(USAGE, ["--length", "--no-whole"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--lengths", "1600,16000", "--no-whole")
+
+    def test_short_sequences_go_through_the_shortest_entry_that_takes_them(self):
+        several, report = self.compiled(self.package, "several", "--lengths", "16000,1600", "--stream")
+        self.assertEqual([entry["capacity"] for entry in report["entries"] if entry["kind"] == "run"], [16000, 1600])
+        alone, _ = self.compiled(self.package, "alone", "--length", "1600")
+        for rows in (1600, 800):
+            self.assertEqual(self.first(several, f"audio={rows}"), self.first(alone, f"audio={rows}"))
+        self.assertEqual(self.first(several, "audio=3200"), self.first(self.artifact, "audio=3200"))
 
     def test_a_model_that_looks_ahead_does_not_stream(self):
         package = self.write_package("ahead", *model("ahead", bidirectional=True))

@@ -27,8 +27,8 @@ namespace {
 struct CompileFlags {
     std::string package, output, targets, convolution, tuning, weights = "float32", dump_after, cache, kgen,
                                                                sign;
-    std::vector<uint32_t> blocks;
-    uint32_t length = 0, window = 0, hop = 0;
+    std::vector<uint32_t> blocks, lengths;
+    uint32_t window = 0, hop = 0;
     unsigned jobs = 0, walks = 20;
     bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false,
          quiet = false;
@@ -47,7 +47,10 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
                      : flags.no_stream ? compiler::StreamMode::none
                                        : compiler::StreamMode::if_possible;
     options.blocks = flags.blocks;
-    options.length = flags.length;
+    if (!flags.lengths.empty()) {
+        options.length = flags.lengths[0];
+        options.further_lengths.assign(flags.lengths.begin() + 1, flags.lengths.end());
+    }
     options.window = flags.window;
     options.hop = flags.hop;
     options.whole = !flags.no_whole;
@@ -239,8 +242,11 @@ Command add_compile(CommandLine &program) {
         ->delimiter(',')
         ->check(range(1, 1 << 20));
     app->add_option(
-           "--length", flags->length,
-           "Longest whole sequence in input ticks (default: one second of audio, or the longest kernel)")
+           "--length,--lengths", flags->lengths,
+           "Longest whole sequence in input ticks (default: one second of audio, or the longest kernel); "
+           "several separated by commas: one run entry each, a sequence goes through the shortest that takes "
+           "it. Layers that take one length alone, such as orchid, run at these lengths and no other")
+        ->delimiter(',')
         ->check(range(1, 1 << 24));
     app->add_option(
            "--window", flags->window,

@@ -1,6 +1,7 @@
 // long_conv: lags, edges and the two-sided convention.
 #include "compiler/ops/op.h"
 #include "tests/compiler/ir/graphs.h"
+#include <array>
 
 using namespace longwave::ir;
 
@@ -76,6 +77,24 @@ TEST_CASE("long_conv: equals the sum of its definition on random numbers") {
                 expected.push_back(y);
             }
     check_close(run(graph, rows_of(heads, u)).data, expected);
+}
+
+TEST_CASE("long_conv: thousands of rows and taps give the same sums, whole and cut kernels alike") {
+    for (const auto &[rows, taps, sides] :
+         {std::array<size_t, 3>{4096, 4096, 2}, std::array<size_t, 3>{4100, 6000, 2},
+          std::array<size_t, 3>{9000, 1000, 1}}) {
+        const auto k = random_numbers(sides * taps, 1), u = random_numbers(rows, 3);
+        const Graph graph = convolution("[" + std::to_string(sides) + ",1," + std::to_string(taps) + "]", 1,
+                                        static_cast<int>(sides) - 1, 1, k, {0.5});
+        const Array y = run(graph, rows_of(1, u));
+        for (size_t t : {size_t{0}, size_t{1}, rows / 3, rows - 2, rows - 1}) {
+            double expected = 0.5 * u[t];
+            for (size_t j = 0; j < taps && j <= t; ++j) expected += k[j] * u[t - j];
+            for (size_t j = 0; sides == 2 && j < taps && t + 1 + j < rows; ++j)
+                expected += k[taps + j] * u[t + 1 + j];
+            CHECK(y.data[t] == doctest::Approx(expected).epsilon(1e-11));
+        }
+    }
 }
 
 TEST_CASE("long_conv: two-sided, rows before the end do not see what lies behind it") {

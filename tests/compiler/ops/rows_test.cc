@@ -60,6 +60,56 @@ TEST_CASE("softmax: proportions of exponentials") {
     check_close(apply("softmax", "[3]", {0, std::log(2.0), std::log(5.0)}).data, {0.125, 0.25, 0.625});
 }
 
+TEST_CASE("log_softmax: logarithms of the proportions, however small") {
+    check_close(apply("log_softmax", "[3]", {0, std::log(2.0), std::log(5.0)}).data,
+                {-std::log(8.0), -std::log(4.0), std::log(0.625)});
+    check_close(apply("log_softmax", "[3]", {0, -1000, 0}).data,
+                {-std::log(2.0), -1000 - std::log(2.0), -std::log(2.0)});
+}
+
+TEST_CASE("log_softmax: a tail's words share the probability of its class") {
+    const Graph graph = graph_of(R"(
+        %x = input "x" features : f32[5] @1/1
+        %a = const "a" : [1,5]
+        %b = const "b" : [1,5]
+        %c = const "c" : [3,5]
+        %words = linear(%x, %a) {bias=0}
+        %classes = linear(%x, %b) {bias=0}
+        %tail = linear(%x, %c) {bias=0}
+        %y = log_softmax(%words, %classes, %tail)
+        output "y" %y)",
+                                 {{"a", {1, 0, 0, 0, 0}},
+                                  {"b", {0, 1, 0, 0, 0}},
+                                  {"c", {0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1}}});
+    // the head: 1/4 and 3/4; the tail: 1/10, 2/10, 7/10
+    const Array y = run(graph, rows_of(5, {0, std::log(3.0), 0, std::log(2.0), std::log(7.0)}));
+    check_close(y.data, {std::log(0.25), std::log(0.075), std::log(0.15), std::log(0.525)});
+    double all = 0;
+    for (double value : y.data) all += std::exp(value);
+    CHECK(all == doctest::Approx(1).epsilon(1e-14));
+}
+
+TEST_CASE("log_softmax: a class for each tail, and rows of one rate") {
+    const std::string head = "%x = input \"x\" features : f32[2] @1/1\n";
+    for (const auto &[body, words] :
+         {std::pair("%y = log_softmax(%x, %x)", "words, classes and 1 to 7 tails, found 2 inputs"),
+          std::pair("%y = log_softmax(%x, %x, %x)", "a class for each of 1 tails, found 2")}) {
+        const auto graph = parse(head + body + "\noutput \"y\" %y", {});
+        REQUIRE_FALSE(graph);
+        CHECK_MESSAGE(graph.status().message().find(words) != std::string::npos, graph.status().message());
+    }
+}
+
+TEST_CASE("embedding: a table of a part of the vocabulary has zeros for the other ids") {
+    const Graph graph = graph_of(R"(
+        %x = input "x" tokens vocabulary=6 : i32[1] @1/1
+        %t = const "t" : [2,2]
+        %y = embedding(%x, %t) {first=3}
+        output "y" %y)",
+                                 {{"t", {1, 2, 3, 4}}});
+    check_close(run(graph, rows_of(1, {2, 3, 4, 5})).data, {0, 0, 1, 2, 3, 4, 0, 0});
+}
+
 TEST_CASE("add, mul: element by element, a value with itself too") {
     const Graph graph = graph_of(R"(
         %x = input "x" features : f32[2] @1/1

@@ -98,7 +98,7 @@ TEST_CASE("package: a good model is read into structs") {
     const auto &head = package->layers[2];
     CHECK(head.key("weight") == "decoder.weight");
     CHECK(head.key("bias") == "decoder.b");
-    CHECK(head.attributes == json{{"out_features", 2}, {"bias", true}, {"weights", nullptr}});
+    CHECK(head.attributes == json{{"out_features", 2}, {"bias", true}, {"blocks", 0}, {"weights", nullptr}});
     REQUIRE(package->outputs.size() == 3);
     CHECK(package->outputs[2].from == "block/conv");
     CHECK(package->labels == std::vector<std::string>{"yes", "no"});
@@ -192,7 +192,7 @@ TEST_CASE("package: unknown keys are errors with the nearest known one") {
                "mean \"labels\"?");
     refused_at("/layers/0/out_feature", 8,
                "layers[0].out_feature: expected one of the keys type, name, input, prefix, keys, "
-               "out_features, bias, weights, found an unknown key; did you "
+               "out_features, bias, weights, blocks, found an unknown key; did you "
                "mean \"out_features\"?");
     refused_at("/layers/1/layers/0/kernle_dim", 8,
                "layers[1].layers[0].kernle_dim: expected one of the keys type, name, input, prefix, keys, "

@@ -85,7 +85,7 @@ TEST_CASE("the layer table: README.md lists the same attributes with the same de
             CHECK_MESSAGE(shown.starts_with(expected), shown);
         }
         if (type.name == "residual") known.insert({"norm", "layers"});
-        if (type.name == "pair_features") known.insert("inputs");
+        if (type.two_inputs) known.insert("inputs");
         for (const auto &word : code_words(text)) {
             bool identifier = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == word.npos;
             if (identifier) CHECK_MESSAGE(known.count(word), word);

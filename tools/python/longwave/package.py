@@ -15,7 +15,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-Layer = dict[str, Any]
+from .model_json import Layer, document, layer, pretty, residual
+
+__all__ = ["Layer", "Package", "layer", "model_json", "read", "residual", "tensor_keys", "write"]
 
 _BRANCH = ["conv.weight", "conv.bias", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"]
 _SHORT_LONG = [f"short.#.{name}" for name in _BRANCH] + [
@@ -28,7 +30,11 @@ _PARAMETERS = {
     "conv2d": ["weight", "bias"],
     "conv1d": ["weight", "bias"],
     "linear": ["weight", "bias"],
+    "patch_embedding": ["weight", "bias"],
     "embedding": ["weight"],
+    "adaptive_embedding": [f"embeddings.#.{part}.weight" for part in (0, 1)],
+    "adaptive_softmax": [f"head.{name}_proj.{part}" for name in ("word", "class") for part in ("weight", "bias")]
+                        + ["tail.#.0.weight", "tail.#.2.weight", "tail.#.2.bias"],
     "batch_norm": ["weight", "bias", "running_mean", "running_var"],
     "layer_norm": ["weight", "bias"],
     "transposed_layer_norm": ["m", "s"],
@@ -62,21 +68,6 @@ _PARAMETERS = {
               + [f"conv_kernel_nn.nn_model{name}.*" for name in ("", "2", "_k", "_q", "_frq")],
     "m2_mlp": ["gated_layers.weight", "wo.weight", "wo.bias", "layernorm.weight", "layernorm.bias"],
 }
-
-
-def layer(kind: str, name: str, prefix: str | None = None, **attributes: Any) -> Layer:
-    """One layer; `prefix` only where the tensors are not named after the layer."""
-    entry: Layer = {"type": kind, "name": name}
-    if prefix is not None and prefix != name:
-        entry["prefix"] = prefix
-    return entry | attributes
-
-
-def residual(name: str, norm: Layer | None, inner: list[Layer], prenorm: bool = True) -> Layer:
-    """x + f(norm(x)), or norm(x + f(x)) when not `prenorm`."""
-    if norm is not None:
-        norm = {key: value for key, value in norm.items() if key != "name"}
-    return {"type": "residual", "name": name, "prenorm": prenorm, "norm": norm, "layers": inner}
 
 
 @dataclass
@@ -115,13 +106,7 @@ def tensor_keys(layers: Iterable[Layer], available: Iterable[str]) -> list[str]:
 
 
 def model_json(package: Package) -> dict[str, Any]:
-    document: dict[str, Any] = {"format": "longwave-model", "version": 1, "name": package.name,
-                                "inputs": package.inputs, "layers": package.layers, "outputs": package.outputs}
-    if package.labels:
-        document["labels"] = package.labels
-    if package.decision is not None:
-        document["decision"] = package.decision
-    return document
+    return document(package.name, package.inputs, package.layers, package.outputs, package.labels, package.decision)
 
 
 def write(package: Package, folder: Path) -> None:
@@ -134,21 +119,9 @@ def write(package: Package, folder: Path) -> None:
             raise ValueError(f"{key}: not finite")
     save_file(tensors, folder / "weights.safetensors")
     (folder / "weights.safetensors").chmod(0o644)
-    (folder / "model.json").write_text(_pretty(model_json(package)) + "\n")
+    (folder / "model.json").write_text(pretty(model_json(package)) + "\n")
 
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """model.json as a dictionary, and the weights by key."""
     return json.loads((folder / "model.json").read_text()), load_file(folder / "weights.safetensors")
-
-
-def _pretty(value: Any, indent: str = "") -> str:
-    """JSON with one line per innermost object, so that a list of layers reads as a list."""
-    flat = json.dumps(value)
-    if not isinstance(value, (dict, list)) or not value or len(indent + flat) <= 160:
-        return flat
-    deeper = indent + "  "
-    if isinstance(value, dict):
-        rows = [f"{deeper}{json.dumps(key)}: {_pretty(item, deeper)}" for key, item in value.items()]
-        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
-    return "[\n" + ",\n".join(deeper + _pretty(item, deeper) for item in value) + f"\n{indent}]"

@@ -186,6 +186,7 @@ class ChelaBlock(nn.Module):
     def __init__(self, config: ChelaConfig) -> None:
         super().__init__()
         self.config = config
+        self.chunk = 64  # rows at a time where it is causal: a matter of speed
         d, e = config.width, config.value_width or config.width
         if e != d and not config.h_proj:
             raise ValueError(f"value_width {e} differs from width {d}: set h_proj")
@@ -212,7 +213,7 @@ class ChelaBlock(nn.Module):
         normed = self.norm(x) if config.prenorm else x
         z = self.short_long(normed)
         q, k = (self.gamma[i] * z + self.beta[i] for i in range(2))
-        a = linear_attention(q, k, F.silu(self.v_proj(normed)), config.heads, config.causal)
+        a = linear_attention(q, k, F.silu(self.v_proj(normed)), config.heads, config.causal, self.chunk)
         m = self.att_norm(a) * F.silu(self.g_proj(z))
         if config.h_proj:
             m = self.h_proj(m)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..package import Layer, Package, layer, residual
+from .sgconv import causal_convolution
 
 _NOTHING = -1e30  # a key that weighs nothing; finite, so that differences of two of them are
 
@@ -83,11 +85,28 @@ def cosine_rates(width: int, base: float = 10000.0) -> Tensor:
     return torch.tensor([[base ** (-2 * i / width) for i in range(width)]], dtype=torch.float32)
 
 
-def turned(x: Tensor, theta: Tensor, first: int = 0) -> Tensor:
+class Phases(NamedTuple):
+    """Angles (T, d) of every position, where a position is not just a number: those of an image."""
+    angles: Tensor
+
+
+def image_phases(width: int, shape: tuple[int, ...], base: float = 10000.0) -> Phases:
+    """Of an image whose lines come one after the other (MD-LRPE): feature i turns along axis i // ceil(width / axes), and the axes share their rates."""
+    shared = -(-width // len(shape))
+    rates = cosine_rates(shared, base)[0].double()
+    along = torch.stack(torch.meshgrid(*(torch.arange(size, dtype=torch.float64) for size in shape), indexing="ij"), -1).flatten(0, -2)
+    feature = torch.arange(width)
+    return Phases(along[:, feature // shared] * rates[feature % shared])
+
+
+def turned(x: Tensor, theta: Tensor | Phases, first: int = 0) -> Tensor:
     """(B, T, H, d) -> (B, T, H, 2d): [x cos(t theta) | x sin(t theta)], t from `first`; phases in float64, where a float32 t*theta
     would lose the angle after a few thousand positions."""
-    positions = torch.arange(first, first + x.shape[1], dtype=torch.float64, device=x.device)
-    phase = (positions[:, None, None] * theta.double()) % (2 * math.pi)
+    if isinstance(theta, Phases):
+        phase = theta.angles[first:first + x.shape[1], None] % (2 * math.pi)
+    else:
+        positions = torch.arange(first, first + x.shape[1], dtype=torch.float64, device=x.device)
+        phase = (positions[:, None, None] * theta.double()) % (2 * math.pi)
     return torch.cat([x * phase.cos().to(x.dtype), x * phase.sin().to(x.dtype)], dim=-1)
 
 
@@ -137,6 +156,7 @@ class LightNetAttention(nn.Module):
     def __init__(self, config: LightNetConfig) -> None:
         super().__init__()
         self.config, names = config, NAMES[config.library]
+        self.chunk = 16  # rows at a time where it is causal: a matter of speed
         for name, out in (("q", config.keys), ("k", config.keys), ("v", config.values)):
             setattr(self, f"{name}_proj", nn.Linear(config.width, out, bias=config.bias))
             if config.short_conv:
@@ -162,7 +182,7 @@ class LightNetAttention(nn.Module):
         q = F.silu(self._projected("q", x)) * config.scale
         k, v = self._projected("k", x), self._projected("v", x)
         theta = theta if config.lrpe else None
-        o = causal_attention(q, k, v, config.initial_sum, mask, theta) if config.causal else global_attention(q, k, v, theta)
+        o = causal_attention(q, k, v, config.initial_sum, mask, theta, self.chunk) if config.causal else global_attention(q, k, v, theta)
         o, norm = o.flatten(-2), getattr(self, names.norm)
         if config.gate is None:
             return self.o_proj(norm(o))
@@ -203,6 +223,34 @@ class Tpe(nn.Module):
             state = decay * state + values[:, t]
             rows.append(state)
         return self.o_proj(self.norm((gain[:, None] * torch.stack(rows, 1)).flatten(-2)))
+
+
+class ExponentialSums(nn.Module):
+    """TPE and MD-TPE as the paper has them: along each axis sum_r c_r sum_{m<=n} lambda_r^(n-m) x_m, the axes added; (B, T, width) in and out.
+    Without `shape` there is one axis, the sequence; parameters `lambda` and `c` are (axes, width, modes)."""
+
+    def __init__(self, width: int, modes: int, shape: tuple[int, ...] = ()) -> None:
+        super().__init__()
+        self.shape, size = shape, (max(1, len(shape)), width, modes)
+        self.register_parameter("lambda", nn.Parameter(torch.rand(size)))
+        self.c = nn.Parameter(torch.randn(size) * modes ** -0.5)
+
+    def kernel(self, axis: int, length: int) -> Tensor:
+        """(width, length): what position 0 adds to those behind it."""
+        powers = torch.arange(length, device=self.c.device)
+        return (self.c[axis, :, :, None] * getattr(self, "lambda")[axis, :, :, None] ** powers).sum(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.shape:
+            return causal_convolution(x.transpose(1, 2), self.kernel(0, x.shape[1])).transpose(1, 2)
+        image = x.unflatten(1, self.shape)
+        total = torch.zeros_like(image)
+        for axis, size in enumerate(self.shape):
+            line = torch.arange(size, device=x.device)
+            lag = line[:, None] - line[None]
+            taps = self.kernel(axis, size)[:, lag.clamp(min=0)] * (lag >= 0)  # (width, n, m)
+            total = total + torch.einsum("cnm,b...mc->b...nc", taps, image.movedim(1 + axis, -2)).movedim(-2, 1 + axis)
+        return total.flatten(1, -2)
 
 
 class LightNetModel(nn.Module):

@@ -7,6 +7,7 @@ where @ is a product of transforms of the whole sequence: nothing here is causal
 """
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -38,12 +39,18 @@ def _dct_scale(like: Tensor) -> Tensor:
 
 
 def _dct_matrix(length: int, orthonormal: bool, like: Tensor) -> Tensor:
+    return _dct_matrix_of(length, orthonormal, like.dtype, like.device)
+
+
+@lru_cache(maxsize=8)
+@torch.inference_mode(False)
+def _dct_matrix_of(length: int, orthonormal: bool, dtype: torch.dtype, device: torch.device) -> Tensor:
     t, k = torch.arange(length, dtype=torch.float64), torch.arange(length, dtype=torch.float64)[:, None]
     matrix = 2 * torch.cos(torch.pi * k * (2 * t + 1) / (2 * length))
     if orthonormal:
         matrix = matrix / (2 * length) ** 0.5
         matrix[0] /= 2 ** 0.5
-    return matrix.to(like.device, like.dtype)
+    return matrix.to(device, dtype)
 
 
 def transform(x: Tensor, mode: str, size: int | None = None) -> Tensor:

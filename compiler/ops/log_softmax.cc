@@ -1,0 +1,82 @@
+// log_softmax: logarithms of a row's proportions of exponentials. With classes and tails behind it (adaptive
+// softmax: Grave et al. 2017) a two-level one: the head is words and classes side by side, class i stands for
+// the words of tail i, which come behind those of the head with the log-probability of their class added.
+#include "compiler/ops/kernel_call.h"
+#include "compiler/ops/rules.h"
+#include "schedules/kernel.h"
+#include <algorithm>
+#include <cmath>
+
+namespace longwave::ir {
+namespace {
+
+constexpr size_t most_tails = 7;
+
+Expected<Type> infer(const Node &, std::span<const Type> in) {
+    if (in.size() == 2 || in.empty() || in.size() > 2 + most_tails)
+        return Status::input(fmt::format(
+            "expected one row, or words, classes and 1 to {} tails, found {} inputs", most_tails, in.size()));
+    uint64_t words = 0;
+    for (size_t i = 0; i < in.size(); ++i) {
+        LW_TRY(rules::real(in[i]));
+        LW_TRY(rules::rank(in[i], 1));
+        if (in[i].clock.num != in[0].clock.num || in[i].clock.den != in[0].clock.den)
+            return Status::input("expected rows of one rate");
+        if (i != 1) words += in[i].dims[0];
+    }
+    if (in.size() > 2 && in[1].dims[0] != in.size() - 2)
+        return Status::input(
+            fmt::format("expected a class for each of {} tails, found {}", in.size() - 2, in[1].dims[0]));
+    Type type = in[0];
+    for (const Type &other : in) type.causal = type.causal && other.causal;
+    LW_ASSIGN(const uint32_t width, rules::elements({words}, "the words"));
+    type.dims = {width};
+    return type;
+}
+
+double log_sum(const double *x, size_t n, const double *more = nullptr, size_t others = 0) {
+    double top = *std::max_element(x, x + n), sum = 0;
+    for (size_t i = 0; i < others; ++i) top = std::max(top, more[i]);
+    for (size_t i = 0; i < n; ++i) sum += std::exp(x[i] - top);
+    for (size_t i = 0; i < others; ++i) sum += std::exp(more[i] - top);
+    return top + std::log(sum);
+}
+
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    for (size_t t = 0; t < out.rows; ++t) {
+        const double *head = in[0]->row(t), *classes = in.size() > 1 ? in[1]->row(t) : nullptr;
+        const double whole = log_sum(head, in[0]->width, classes, in.size() > 1 ? in[1]->width : 0);
+        double *y = out.row(t);
+        for (size_t i = 0; i < in[0]->width; ++i) *y++ = head[i] - whole;
+        for (size_t tail = 2; tail < in.size(); ++tail) {
+            const double *x = in[tail]->row(t), own = log_sum(x, in[tail]->width);
+            for (size_t i = 0; i < in[tail]->width; ++i) *y++ = x[i] - own + classes[tail - 2] - whole;
+        }
+    }
+}
+
+Status kernel(KernelCall &call) {
+    LW_TRY(rules::plain_channels(call));
+    const size_t inputs = call.node.inputs.size();
+    call.kernel("log_softmax");
+    call.param("words", call.type(0).width());
+    for (size_t i = 2; i < inputs; ++i) call.param("tail_" + std::to_string(i - 2), call.type(i).width());
+    call.param("rows", call.rows());
+    for (size_t i = 0; i < inputs; ++i) call.read_rows(i);
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_log_softmax{
+    .name = "log_softmax",
+    .attributes = {},
+    .infer = infer,
+    .stream = row_by_row,
+    .plain_result = true,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,103 @@
+// log_softmax over a row, or over a head of words and classes and a tail for each class.
+#include "schedules/elementary.h"
+#include "schedules/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+constexpr int most_tails = 7, most_words = 1 << 24;
+
+// Rows of `count` words and, for each row, the logarithm of the sum of their exponentials with the largest
+// taken out first. Lanes run side by side and are folded at the end; only those below `count` take part. Sums
+// are float64: a vocabulary has hundreds of thousands of them.
+struct WordRow {
+    int count, width;
+    ImageParam x;
+    Func peaks, peak, sums, sum, log_sum;
+
+    WordRow(KernelBuilder &k, const std::string &name, int words, int rows)
+        : count(words), width(static_cast<int>(pad(words))), x(k.input(name, dense({width, rows}))),
+          peaks(name + "_peaks"), peak(name + "_peak"), sums(name + "_sums"), sum(name + "_sum"),
+          log_sum(name + "_log_sum") {}
+
+    // `classes` join the row; null: there are none.
+    void define(int vec, const WordRow *classes) {
+        Var l("l"), r("r");
+        RDom i(0, width / vec, "i"), f(0, vec, "f"), j(0, width / vec, "j"), g(0, vec, "g");
+        const float lowest = -3.0e38f;
+        const auto valid = [&](const Expr &lane) {
+            return count == width ? Internal::const_true() : Expr(lane < count);
+        };
+        peaks(l, r) = lowest;
+        peaks(l, r) = max(peaks(l, r), select(valid(i * vec + l), x(i * vec + l, r), lowest));
+        peak(r) = lowest;
+        peak(r) = max(peak(r), peaks(f, r));
+        Expr top = peak(r);
+        for (int n = 0; classes && n < classes->count; ++n) top = max(top, classes->x(n, r));
+        sums(l, r) = cast<double>(0);
+        sums(l, r) +=
+            cast<double>(select(valid(j * vec + l), exp(max(x(j * vec + l, r) - top, -87.0f)), 0.0f));
+        sum(r) = cast<double>(0);
+        sum(r) += sums(g, r);
+        Expr all = cast<float>(sum(r));
+        for (int n = 0; classes && n < classes->count; ++n) all += exp(max(classes->x(n, r) - top, -87.0f));
+        log_sum(r) = top + logarithm(all);
+
+        log_sum.compute_root();
+        for (Func f : {peaks, sums}) {
+            f.compute_at(log_sum, r).vectorize(l);
+            f.update().reorder(l, f.rvars()[0]).vectorize(l);
+        }
+        for (Func fold : {peak, sum}) fold.compute_at(log_sum, r).update().unroll(fold.rvars()[0]);
+    }
+};
+
+} // namespace
+
+static void build_log_softmax(KernelBuilder &k) {
+    const int words = k.params.integer("words", 1, most_words), rows = k.params.integer("rows", 1, 1 << 20);
+    std::vector<int> sizes;
+    for (int n = 0; n < most_tails; ++n) {
+        const int size = k.params.integer_or("tail_" + std::to_string(n), 0, 1, most_words);
+        if (size) sizes.push_back(size);
+    }
+    k.no_epilogue();
+    const int vec = k.target.vector_lanes;
+    std::vector<WordRow> groups;
+    groups.emplace_back(k, "words", words, rows);
+    if (!sizes.empty()) groups.emplace_back(k, "classes", static_cast<int>(sizes.size()), rows);
+    for (size_t n = 0; n < sizes.size(); ++n)
+        groups.emplace_back(k, "tail_" + std::to_string(n), sizes[n], rows);
+
+    // THE ALGORITHM
+    int all = words;
+    for (int size : sizes) all += size;
+    const int width = static_cast<int>(pad(all));
+    Var c("c"), r("r");
+    Func y("log_probabilities");
+    y(c, r) = 0.0f; // what the padding has
+    int first = 0, updates = 0;
+    for (size_t n = 0; n < groups.size(); ++n) {
+        if (n == 1) continue; // the classes, part of the head
+        WordRow &group = groups[n];
+        group.define(dividing_vector(group.width, vec), n == 0 && groups.size() > 1 ? &groups[1] : nullptr);
+        RDom w(0, group.count, "w");
+        Expr shift = group.log_sum(r);
+        if (n > 1) shift -= groups[1].x(static_cast<int>(n) - 2, r) - groups[0].log_sum(r);
+        y(first + w, r) = group.x(w, r) - shift;
+        store(group.log_sum, int64_t{4} * rows);
+        y.update(updates++).vectorize(w, vec);
+        first += group.count;
+    }
+
+    // THE SCHEDULE
+    y.vectorize(c, dividing_vector(width, vec));
+    k.output(y, dense({width, rows}));
+}
+
+static const Kernel log_softmax{"log_softmax", build_log_softmax};
+
+} // namespace longwave::schedules

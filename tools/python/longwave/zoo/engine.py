@@ -1,0 +1,142 @@
+"""The command line of the engine from Python: compile, run, measure, each in a process of its own whose
+memory is watched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .model import Model
+
+MEMORY = "64G"  # limit of what an artifact may take; the machine's own is what counts here
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished process: what it printed, seconds by the clock, and the most memory that it had at once
+    (bytes)."""
+
+    out: str
+    seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    seconds: float
+    peak_bytes: int
+    artifact_bytes: int
+    stream_proved: bool  # there is a stream, and it equalled the whole on random input, cut in random ways
+    report: Mapping[str, Any]
+
+
+class EngineError(RuntimeError):
+    """A command that failed, with what it said."""
+
+
+class Engine:
+    def __init__(self, program: Path) -> None:
+        if not program.exists():
+            raise EngineError(
+                f"{program}: there is no such program: build the engine, or name it with --longwave"
+            )
+        self.program = program
+
+    def __call__(self, *arguments: object) -> Done:
+        command = [str(self.program), *map(str, arguments)]
+        begin, peak = time.perf_counter(), 0
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, subprocess.Popen(
+            command, stdout=out, stderr=err
+        ) as process:
+            while process.poll() is None:
+                peak = max(peak, self._peak_bytes(process.pid))
+                time.sleep(0.002 if time.perf_counter() - begin < 1 else 0.02)
+            seconds = time.perf_counter() - begin
+            out.seek(0), err.seek(0)
+            if process.returncode:
+                raise EngineError(f"{' '.join(command[:3])}: {err.read().strip() or process.returncode}")
+            return Done(out.read(), seconds, peak)
+
+    def _peak_bytes(self, process: int) -> int:
+        """The high-water mark of its memory so far (what wait4 tells includes that of this process, which it
+        was forked from)."""
+        try:
+            if not os.path.samefile(f"/proc/{process}/exe", self.program):
+                return 0  # not yet
+            with open(f"/proc/{process}/status", encoding="utf-8") as status:
+                return next((1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM")), 0)
+        except OSError:
+            return 0  # gone
+
+    def compile(
+        self, package: Path, artifact: Path, length: int, streams: bool, block: int | None = None
+    ) -> Compiled:
+        """For this machine, whole sequences of `length`, and a stream where no layer looks ahead."""
+        way = ["--stream", *(["--block", block] if block else [])] if streams else ["--no-stream"]
+        done = self(
+            "compile",
+            package,
+            "-o",
+            artifact,
+            "--target",
+            "host",
+            "--length",
+            length,
+            *way,
+            "--quiet",
+            "--json",
+        )
+        report = json.loads(done.out)
+        proofs = report["proof"]["variants"]
+        return Compiled(
+            done.seconds,
+            done.peak_bytes,
+            artifact.stat().st_size,
+            bool(proofs) and report["proof"]["holds"],
+            report,
+        )
+
+    def run(
+        self, artifact: Path, model: Model, inputs: Mapping[str, np.ndarray], scratch: Path
+    ) -> np.ndarray:
+        """The first output of a whole sequence."""
+        output = model.outputs[0]["name"]
+        self.run_process(artifact, inputs, scratch, output)
+        return np.load(scratch / "output.npy")
+
+    def run_process(
+        self, artifact: Path, inputs: Mapping[str, np.ndarray], scratch: Path, output: str
+    ) -> Done:
+        given: list[str] = []
+        for name, values in inputs.items():
+            np.save(scratch / f"{name}.npy", values)
+            given += ["-i", f"{name}=@{scratch / name}.npy"]
+        return self("run", artifact, "--memory", MEMORY, *given, "-o", f"{output}={scratch / 'output.npy'}")
+
+    def bench(self, artifact: Path, repeats: int, ticks: int) -> dict[str, Any]:
+        return json.loads(
+            self("bench", artifact, "--memory", MEMORY, "--repeats", repeats, "--ticks", ticks, "--json").out
+        )
+
+
+def made_up(model: Model, length: int, seed: int) -> dict[str, np.ndarray]:
+    """Random values for each input of a model: ids, samples of a quiet noise, or rows of numbers."""
+    random, inputs = np.random.default_rng(seed), {}
+    for entry in model.inputs:
+        if entry["kind"] == "tokens":
+            inputs[entry["name"]] = random.integers(0, entry["vocabulary"], length)
+        else:
+            scale = 0.1 if entry["kind"] == "audio" else 1.0
+            inputs[entry["name"]] = (scale * random.standard_normal((length, entry.get("width", 1)))).astype(
+                np.float32
+            )
+    return inputs

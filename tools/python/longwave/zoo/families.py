@@ -1,0 +1,37 @@
+"""From a row to its layers and tensors.  A family is one function here; hosts of other layers are added
+beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..model_json import document, pretty
+from . import chela, lightnet, orchid, sgconv
+from .configurations import Row
+from .model import Model
+
+FAMILIES: dict[str, Callable[..., Model]] = {
+    "sgconv": sgconv.model,
+    "chela": chela.model,
+    "orchid": orchid.model,
+    "lightnet": lightnet.model,
+}
+
+
+def build(row: Row, **changes: Any) -> Model:
+    """The model of a row; `changes`: options that differ, for small ones of the same kind ("length": that of
+    its sequences)."""
+    length = changes.pop("length", row.length)
+    return FAMILIES[row.family](length=length, **(dict(row.options) | changes))
+
+
+def write(model: Model, name: str, folder: Path, values: Iterator[tuple[str, np.ndarray]]) -> None:
+    """Both files of a model package."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model.tensors.write(folder / "weights.safetensors", values)
+    text = pretty(document(name, model.inputs, model.layers, model.outputs, model.labels))
+    (folder / "model.json").write_text(text + "\n", encoding="utf-8")

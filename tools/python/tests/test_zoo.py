@@ -1,0 +1,196 @@
+"""The published configurations: their counts, and small models of each family written, and compiled where the
+engine is built."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tools/python"))
+from longwave.zoo import ROWS, build, find  # noqa: E402
+from longwave.zoo.__main__ import main  # noqa: E402
+from longwave.zoo.configurations import fits, known_count  # noqa: E402
+from longwave.zoo.families import write  # noqa: E402
+
+LONGWAVE = Path(os.environ.get("LONGWAVE_BUILD") or ROOT / "build") / "longwave"
+
+# one small model of each kind of host, with options of its row changed
+SMALL = {
+    "sgconv-listops": {"length": 64, "width": 8, "depth": 2, "num_scales": 7},
+    "sgconv-retrieval": {"length": 64, "width": 8, "depth": 1, "num_scales": 7},
+    "sgconv-sc10": {"length": 512, "width": 8, "depth": 1, "num_scales": 5},
+    "chela-text": {"length": 64, "width": 8, "depth": 1, "ffn_width": 12, "kernel_dim": 4},
+    "chela-sc10": {
+        "length": 512,
+        "width": 8,
+        "depth": 1,
+        "value_width": 16,
+        "ffn_width": 12,
+        "kernel_dim": 8,
+    },
+    "chela-enwik8": {"length": 64, "width": 8, "depth": 1, "ffn_width": 12, "taps": 32},
+    "chela-scifar": {"length": 64, "width": 8, "depth": 1, "ffn_width": 12, "kernel_dim": 4},
+    "chela-wikitext103": {
+        "length": 64,
+        "width": 16,
+        "depth": 1,
+        "ffn_width": 12,
+        "taps": 16,
+        "vocabulary": 60,
+        "cutoffs": (20, 37),
+    },
+    "orchid-bert-base": {
+        "length": 12,
+        "width": 16,
+        "depth": 1,
+        "mlp": 32,
+        "vocabulary": 30,
+        "filter_order": 8,
+    },
+    "orchid-vit-cifar": {"length": 20, "width": 16, "depth": 1, "mlp": 32, "filter_order": 8, "emb_dim": 5},
+    "lightnet-t": {
+        "length": 12,
+        "shape": (3, 4),
+        "width": 12,
+        "depth": 1,
+        "heads": 2,
+        "hidden": 24,
+        "gate_rank": 4,
+        "patch": 2,
+        "modes": 3,
+    },
+    "lightnet-wikitext103": {
+        "width": 16,
+        "depth": 1,
+        "heads": 2,
+        "hidden": 24,
+        "gate_rank": 4,
+        "vocabulary": 30,
+        "modes": 3,
+    },
+}
+
+
+def read(folder: Path) -> tuple[dict, dict[str, np.ndarray]]:
+    from safetensors.numpy import load_file
+
+    return json.loads((folder / "model.json").read_text()), load_file(folder / "weights.safetensors")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_row_has_the_known_count_or_says_why_not(row) -> None:
+    parameters = build(row).tensors.parameters
+    assert fits(row, parameters), f"{parameters} parameters, known: {row.recount or row.paper}"
+    assert row.recount or row.paper or row.why
+
+
+def test_known_counts_are_read_with_the_precision_they_have() -> None:
+    assert known_count("4.35 M") == pytest.approx((4.35e6, 5e3))
+    assert known_count("836 490") == (836490.0, 0.5)
+    assert not fits(find("sgconv-image"), 4_349_961) and not fits(find("orchid-bert-large"), 253_740_000)
+
+
+def test_counts_of_chela_follow_from_its_equations() -> None:
+    """Eq. 8-15, norms and short branches, for the rows whose paper prints none."""
+    for name in ("chela-listops", "chela-image", "chela-pathx"):
+        row = find(name)
+        d, ffn, depth, kernel_dim = (
+            row.options[key] for key in ("width", "ffn_width", "depth", "kernel_dim")
+        )
+        scales = 1 + int(np.ceil(np.log2(row.length / kernel_dim)))
+        norms, shorts, longs = 4 * d, (3 + 2 * int(np.log10(row.length)) + 1) * d, 2 * d * kernel_dim * scales
+        block = norms + shorts + longs + 4 * d + 3 * (d * d + d) + 2 * d * ffn + ffn + d
+        embedding = row.options["vocabulary"] * d if "vocabulary" in row.options else 2 * d
+        head = (
+            d * row.options["classes"]
+            + row.options["classes"]
+            + (2 * d if row.options.get("prenorm", True) else 0)
+        )
+        assert build(row).tensors.parameters == depth * block + embedding + head, name
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_model_of_each_host_is_written_whole(name, tmp_path) -> None:
+    model = build(find(name), **SMALL[name])
+    write(model, name, tmp_path, model.tensors.random(seed=1))
+    document, weights = read(tmp_path)
+    assert document["name"] == name and {key: value.shape for key, value in weights.items()} == {
+        key: t.shape for key, t in model.tensors.items()
+    }
+    again = dict(model.tensors.random(seed=1))
+    assert all(np.array_equal(weights[key], again[key]) for key in weights)
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_model_of_each_host_gives_in_the_engine_what_it_gives_in_pytorch(name, tmp_path) -> None:
+    torch = pytest.importorskip("torch")
+    from longwave.zoo.engine import Engine, made_up
+    from longwave.zoo.fast import fastest
+    from longwave.zoo.peers import peer
+
+    if not LONGWAVE.exists():
+        pytest.skip(f"needs {LONGWAVE}")
+    row, length = find(name), SMALL[name].get("length", 64)
+    model, engine = build(row, **SMALL[name]), Engine(LONGWAVE)
+    write(model, name, tmp_path / "model", model.tensors.random(seed=1))
+    compiled = engine.compile(tmp_path / "model", tmp_path / "small.lw", length, model.streams)
+    assert compiled.stream_proved == model.streams
+    inputs = made_up(model, length, seed=3)
+    found = engine.run(tmp_path / "small.lw", model, inputs, tmp_path)
+    net = peer(
+        row,
+        {key: torch.from_numpy(values) for key, values in read(tmp_path / "model")[1].items()},
+        **SMALL[name],
+    )
+    with torch.inference_mode():
+        given = [torch.from_numpy(x)[None] for x in inputs.values()]
+        wanted = net.double()(*(x if x.dtype == torch.int64 else x.double() for x in given))[0].numpy()
+        assert np.abs(found.reshape(wanted.shape) - wanted).max() <= 3e-6 * np.abs(wanted).max()
+        quick = fastest(net.float(), length)(*given)[0].double().numpy()
+        assert np.abs(quick - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+def test_a_checkpoint_gives_its_weights_or_says_what_is_wrong(tmp_path) -> None:
+    from safetensors.numpy import save_file
+
+    model = build(find("sgconv-listops"), **SMALL["sgconv-listops"])
+    state = dict(model.tensors.random(seed=2))
+    state["model.layers.0.norm.norm.num_batches_tracked"] = np.zeros((), np.float32)
+    assert all(np.array_equal(values, state[key]) for key, values in model.tensors.of(state))
+    del state["encoder.0.weight"]
+    state["decoder.0.output_transform.bias"] = np.zeros(3, np.float32)
+    save_file(state, tmp_path / "state.safetensors")
+    with pytest.raises(ValueError) as wrong:
+        write(model, "small", tmp_path / "model", model.tensors.of(state))
+    assert str(wrong.value) == (
+        "encoder.0.weight: expected shape [18, 8], found no such tensor\n"
+        "decoder.0.output_transform.bias: expected shape [10], found [3]"
+    )
+    assert not (tmp_path / "model" / "weights.safetensors").exists()
+
+
+def test_unknown_names_and_broken_files_are_one_line(tmp_path, capsys) -> None:
+    assert main(["write", "listops", str(tmp_path)]) == 3
+    assert (
+        capsys.readouterr().err
+        == "listops: no such configuration; did you mean sgconv-listops or chela-listops?\n"
+    )
+    assert (
+        main(["write", "sgconv-listops", str(tmp_path), "--checkpoint", str(tmp_path / "none.safetensors")])
+        == 3
+    )
+    assert "none.safetensors" in capsys.readouterr().err
+
+
+def test_the_list_agrees_with_the_papers(capsys) -> None:
+    assert main(["list"]) == 0
+    printed = capsys.readouterr().out
+    assert all(row.name in printed for row in ROWS) and "DIFFERS" not in printed
