@@ -38,6 +38,10 @@ inline constexpr uint32_t clears = 4;
 inline constexpr uint64_t work = 4;
 } // namespace cap
 
+// Before the entry of a kernel in its image: the bytes of scratch it was compiled to need, a little-endian
+// 64-bit number.
+inline constexpr uint32_t need_bytes = 8;
+
 inline Broken broken(uint8_t rule, const char *text, uint64_t a = 0, uint64_t b = 0) {
     return {rule, text, a, b, false};
 }

@@ -142,6 +142,27 @@ TEST_CASE("guard: mutants of a compiled artifact that pass the rules touch nothi
     try_mutants(bytes, known, mutants ? static_cast<uint32_t>(atoi(mutants)) : 1000, "compiled artifact");
 }
 
+TEST_CASE("guard: a compiled artifact that gives its kernels less scratch than they need is refused") {
+    const std::vector<uint8_t> bytes = compiled_artifact();
+    if (bytes.empty()) return;
+    uint32_t changed = 0;
+    const std::vector<uint8_t> starved = test::rewrite(bytes, [&](fb::PlanT &plan) {
+        for (auto &variant : plan.variants)
+            for (uint64_t &scratch : variant->scratch)
+                if (scratch > 64) scratch = 64, ++changed;
+    });
+    CHECK(changed > 0);
+    CHECK(Verified(starved).broken.rule == 11);
+    const auto least = [&](uint64_t less) { // by as little as can be said
+        return test::rewrite(bytes, [&](fb::PlanT &plan) {
+            for (uint64_t &scratch : plan.variants[0]->scratch)
+                if (scratch > 0) return void(scratch -= less);
+        });
+    };
+    CHECK(Verified(least(0)).broken.rule == 0);
+    CHECK(Verified(least(1)).broken.rule == 11);
+}
+
 TEST_CASE("guard: no scalar leads a compiled kernel outside its argument, whatever it is changed to") {
     const std::vector<uint8_t> bytes = compiled_artifact();
     if (bytes.empty()) return;

@@ -28,7 +28,7 @@ void KnownCode::learn(const std::vector<uint8_t> &bytes) {
     must(kernels_.empty() || artifact::equal_hash(code, code_), "known artifacts share their code");
     memcpy(code_, code, sizeof code_);
     for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
-        kernels_[plan.kernels()->Get(k)->abi()] = {variant->entry()->Get(k), variant->scratch()->Get(k)};
+        kernels_[plan.kernels()->Get(k)->abi()] = variant->entry()->Get(k);
 }
 
 bool KnownCode::may_run(const artifact::View &view) const {
@@ -40,9 +40,7 @@ bool KnownCode::may_run(const artifact::View &view) const {
         return false;
     for (uint32_t k = 0; k < plan.kernels()->size(); ++k) {
         const auto found = kernels_.find(plan.kernels()->Get(k)->abi());
-        if (found == kernels_.end() || found->second.entry != variant->entry()->Get(k) ||
-            found->second.scratch > variant->scratch()->Get(k))
-            return false;
+        if (found == kernels_.end() || found->second != variant->entry()->Get(k)) return false;
     }
     return true;
 }

@@ -1,7 +1,6 @@
 // Which artifacts a test may run: only those whose machine code is one it knows, entered where that one's
-// kernels begin, each with the argument list it was written for and the scratch it was compiled to need. A
-// mutated plan around untouched code is then the only thing that is tried, and V12 the only thing that keeps
-// it in bounds. What an artifact says of its code is as good as the code: its signature stands for both.
+// kernels begin, each with the argument list it was written for. A mutated plan around untouched code is then
+// the only thing that is tried, and V12 the only thing that keeps it in bounds.
 #pragma once
 #include "formats/artifact/hash.h"
 #include "formats/artifact/view.h"
@@ -19,11 +18,7 @@ public:
 
 private:
     uint8_t code_[artifact::hash_bytes] = {};
-    struct Kernel {
-        uint32_t entry;
-        uint64_t scratch; // bytes
-    };
-    std::map<uint64_t, Kernel> kernels_; // by ABI hash
+    std::map<uint64_t, uint32_t> kernels_; // ABI hash -> where it begins
 };
 
 // That of the test kernels (tests/support/kernels.c). Without the kernel that follows indices in its input
