@@ -33,6 +33,10 @@ inline constexpr uint64_t looks = 1ull << 26;
 inline constexpr uint32_t delay = 1u << 20;
 // What zero steps clear in a block, in times everything the entry has.
 inline constexpr uint32_t clears = 4;
+// What steps move in a block, in times the memory of their entry, and once more for so many ticks of the
+// block; for each step, whatever the memory; and what a call counts at least, for it takes time without any.
+inline constexpr uint32_t walks = 32, ticks_a_walk = 8;
+inline constexpr uint64_t step_moves = 4096, call = 1024;
 // Units of V10 for each byte of the plan. Real plans need a thirtieth of one: a call takes hundreds of bytes
 // to say what it touches, and touches a few pieces.
 inline constexpr uint64_t work = 4;
@@ -72,5 +76,6 @@ Broken v12_calls(const Subject &); // rules_calls.cc, and its ports in rules_por
 Broken v12_ports(const Subject &, const fb::Entry &);
 Broken v10_lifetimes(const Subject &);     // rules_lifetimes.cc
 Broken v14_single_writes(const Subject &); // rules_overlap.cc
+Broken v14_traffic(const Subject &);       // rules_traffic.cc
 
 } // namespace longwave::artifact
