@@ -37,6 +37,8 @@ inline constexpr uint32_t clears = 4;
 // block; for each step, whatever the memory; and what a call counts at least, for it takes time without any.
 inline constexpr uint32_t walks = 32, ticks_a_walk = 8;
 inline constexpr uint64_t step_moves = 4096, call = 1024;
+// Prepare: in times weights and derived space.
+inline constexpr uint32_t prepare_walks = 16;
 // Units of V10 for each byte of the plan. Real plans need a thirtieth of one: a call takes hundreds of bytes
 // to say what it touches, and touches a few pieces.
 inline constexpr uint64_t work = 4;

@@ -1,6 +1,6 @@
 // V14, second half: what the steps of a block move, in bytes. What a kernel computes is its own affair, but
-// how often it is called over how much memory is the plan's, and a plan of few bytes must not make a block
-// take seconds.
+// how often it is called over how much memory is the plan's, and a plan of few bytes must not make a block,
+// or opening, take seconds.
 #include "formats/artifact/rules.h"
 #include "formats/artifact/spans.h"
 #include <algorithm>
@@ -25,9 +25,11 @@ uint64_t call_bytes(const fb::Kernel &kernel) {
 
 using Steps = flatbuffers::Vector<flatbuffers::Offset<fb::Step>>;
 
-// Everything the steps of a list may touch.
+// Everything the steps of a list may touch. Prepare works for what it leaves behind: its arena does not
+// count.
 uint64_t memory_of(const fb::Plan &plan, const fb::Entry &entry) {
     uint64_t bytes = plan.weights_bytes() + plan.derived_bytes(); // V7: each at most 2^40
+    if (entry.kind() == fb::EntryKind::prepare) return bytes;
     if (entry.kind() == fb::EntryKind::stream) bytes += plan.state_bytes();
     return bytes + entry.cache_bytes() + entry.arena_bytes();
 }
@@ -42,7 +44,9 @@ Broken traffic_of(const fb::Plan &plan, const fb::Entry &entry, const Steps *ste
         if (!checked::mul(bytes, step.tiles(), &bytes) || !checked::add(moved, bytes, &moved))
             return broken(14, "bytes that steps move overflow: step", i);
     }
-    const uint64_t walks = cap::walks + entry.block() / cap::ticks_a_walk;
+    const uint64_t walks = entry.kind() == fb::EntryKind::prepare
+                               ? cap::prepare_walks
+                               : cap::walks + entry.block() / cap::ticks_a_walk;
     const uint64_t limit = memory_of(plan, entry) * walks // V6, V7: at most 2^43 and 2^21 + 32
                            + cap::step_moves * count(steps);
     if (moved > limit)
@@ -54,11 +58,9 @@ Broken traffic_of(const fb::Plan &plan, const fb::Entry &entry, const Steps *ste
 } // namespace
 
 Broken v14_traffic(const Subject &s) {
-    for (const fb::Entry *entry : *s.plan->entries()) {
-        if (entry->kind() == fb::EntryKind::prepare) continue;
+    for (const fb::Entry *entry : *s.plan->entries())
         for (const Steps *steps : {entry->steps(), entry->rebuild()})
             if (Broken b = traffic_of(*s.plan, *entry, steps)) return b;
-    }
     return {};
 }
 

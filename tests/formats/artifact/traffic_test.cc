@@ -36,6 +36,14 @@ Draft copying_stream(size_t calls, uint32_t block = 4) {
 
 artifact::Broken verdict(const Draft &draft) { return check(draft.bytes(), uint64_t{1} << 32); }
 
+// Prepare of the audio model with one more step, after its own.
+Draft preparing(std::unique_ptr<fb::StepT> last, uint64_t arena) {
+    Draft draft = audio_model();
+    entry(draft, prepare).arena_bytes = arena;
+    entry(draft, prepare).steps.push_back(std::move(last));
+    return draft;
+}
+
 } // namespace
 
 TEST_CASE("traffic: a small file whose block walks over its memory hundreds of times is refused") {
@@ -89,4 +97,33 @@ TEST_CASE("traffic: a rebuild moves no more for each block that it runs again th
     CHECK(check(draft.bytes()).rule == 0);
     draft.plan.kernels[k_copy]->args[0]->dims = {fb::Dim(1 << 24, 0), fb::Dim(1, 8)};
     CHECK(check(draft.bytes()).rule == 0); // a stride of 0: one element, over and over
+}
+
+TEST_CASE("traffic: prepare moves what it needs to write its tables, and its arena is not among them") {
+    SUBCASE("calls that fill the arena again and again") {
+        Draft draft = preparing(call("fill", 8, bindings(at(Space::weights, 0), at(Space::arena, 0))), bytes);
+        draft.plan.kernels.resize(5);
+        draft.plan.variants[0]->entry.resize(5);
+        draft.plan.variants[0]->scratch.resize(5);
+        add_kernel(draft, scale, "fill",
+                   {arg(fb::ArgKind::input, fb::Elem::f32, {{1, 1}}),
+                    arg(fb::ArgKind::output, fb::Elem::f32, {{many, 1}})});
+        entry(draft, prepare).steps.back()->kernel = 5;
+        CHECK(verdict(draft).rule == 14);
+    }
+    SUBCASE("clears of it") {
+        CHECK(verdict(preparing(zero("clear", Space::arena, 0, bytes), bytes)).rule == 14);
+        CHECK(verdict(preparing(zero("clear", Space::arena, 0, 4096), bytes)).rule == 0);
+    }
+    SUBCASE("tiles that compute one thing often") {
+        const auto often = [](uint32_t tiles) {
+            Draft draft = preparing(
+                call("again", k_square, bindings(at(Space::weights, 0), at(Space::arena, 0, 1, 0, 0, 36))),
+                64 * (1 << 15));
+            entry(draft, prepare).steps.back()->tiles = tiles;
+            return check(draft.bytes()).rule;
+        };
+        CHECK(often(4) == 0);
+        CHECK(often(1 << 15) == 14); // 1.2 MB of outputs that nobody reads, 32768 calls
+    }
 }
