@@ -90,22 +90,20 @@ Expected<Code> compile_code(const std::vector<std::string> &specs, const std::ve
         for (auto &arg : signature.args)
             arg.alignment = arg.kind == schedules::ArgKind::scalar ? 0 : alignment_of(arg);
     LW_TRY(check_steps(specs, entries, code.signatures));
-    std::vector<std::string> symbols;
-    symbols.reserve(specs.size());
-    for (const auto &spec : specs)
-        symbols.push_back(kernel_symbol(spec) + "_argv"); // Halide's `int f(void **args)` form
     for (size_t t = 0; t < targets.size(); t++) {
         TargetCode linked{.target = targets[t]};
-        std::vector<const std::vector<uint8_t> *> objects;
+        std::vector<LinkedKernel> to_link;
         for (size_t i = 0; i < specs.size(); i++) {
             const CompiledKernel &kernel = kernels[t * specs.size() + i];
             if (!same_arguments(kernel.signature, kernels[i].signature))
                 return Status::internal(fmt::format("kernel {} has another argument list on {} than on {}",
                                                     specs[i], targets[t].name, targets[0].name));
-            objects.push_back(&kernel.object);
             linked.scratch.push_back((kernel.signature.scratch_bytes + 63) / 64 * 64);
+            to_link.push_back({&kernel.object,
+                               kernel_symbol(specs[i]) + "_argv", // Halide's `int f(void **args)`
+                               linked.scratch.back()});
         }
-        LW_ASSIGN(auto image, link_image(objects, symbols, targets[t]));
+        LW_ASSIGN(auto image, link_image(to_link, targets[t]));
         linked.image = std::move(image.bytes);
         linked.entries = std::move(image.entries);
         code.targets.push_back(std::move(linked));

@@ -31,7 +31,7 @@ class LinkedFile {
 public:
     explicit LinkedFile(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
 
-    Expected<CodeImage> image(const std::vector<std::string> &symbols) {
+    Expected<CodeImage> image(const std::vector<LinkedKernel> &kernels) {
         if (bytes_.size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes_.data(), ELFMAG, SELFMAG) != 0)
             return Status::internal("the linker's output is not an ELF file");
         header_ = read<Elf64_Ehdr>(0);
@@ -48,10 +48,16 @@ public:
         }
         // Constants end here; the tables behind them serve dynamic loaders only.
         image.bytes.resize((end_of_constants_ + 63) / 64 * 64);
-        for (const auto &symbol : symbols) {
-            auto found = symbols_.find(symbol);
+        for (const LinkedKernel &kernel : kernels) {
+            auto found = symbols_.find(kernel.symbol);
             if (found == symbols_.end() || found->second >= end_of_constants_)
-                return Status::internal(fmt::format("the linked image lacks {}", symbol));
+                return Status::internal(fmt::format("the linked image lacks {}", kernel.symbol));
+            uint64_t need = 0;
+            if (found->second >= sizeof need)
+                std::memcpy(&need, image.bytes.data() + found->second - sizeof need, sizeof need);
+            if (found->second < sizeof need || need != kernel.scratch_bytes)
+                return Status::internal(
+                    fmt::format("the linked image lacks what {} needs before it", kernel.symbol));
             image.entries.push_back(static_cast<uint32_t>(found->second));
         }
         return image;
@@ -106,18 +112,31 @@ private:
     std::string undefined_;
 };
 
+// The linker script: every kernel right behind the 8 bytes that say what it needs. Entries are aligned to 16
+// bytes, as compilers align functions.
+std::string image_script(const std::vector<LinkedKernel> &kernels) {
+    std::string script(reinterpret_cast<const char *>(longwave_image_script),
+                       reinterpret_cast<const char *>(longwave_image_script_end)),
+        entries;
+    for (const LinkedKernel &kernel : kernels)
+        entries +=
+            fmt::format("\n    . = ALIGN(16) + 8; QUAD({}) *(.text.{})", kernel.scratch_bytes, kernel.symbol);
+    const std::string mark = "@kernels@ *(.text";
+    script.replace(script.find(mark), mark.find(' '), entries);
+    return script;
+}
+
 } // namespace
 
-Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &objects,
-                               const std::vector<std::string> &symbols, const targets::Target &target) {
+Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const targets::Target &target) {
     LW_ASSIGN(auto folder, TemporaryFolder::create());
     auto file = [&](const std::string &name) { return (folder.path() / name).string(); };
     const auto put = [&](const std::string &name, const uint8_t *bytes, size_t size) {
         const Status written = write(file(name), bytes, size);
         return written ? written : folder.explained(written);
     };
-    LW_TRY(put("image.ld", longwave_image_script,
-               static_cast<size_t>(longwave_image_script_end - longwave_image_script)));
+    const std::string script = image_script(kernels);
+    LW_TRY(put("image.ld", reinterpret_cast<const uint8_t *>(script.data()), script.size()));
     LW_TRY(put("shim.o", longwave_scratch_shim,
                static_cast<size_t>(longwave_scratch_shim_end - longwave_scratch_shim)));
     std::vector<std::string> command = {"ld.lld",
@@ -133,14 +152,10 @@ Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &
                                         file("image.ld"),
                                         "--entry",
                                         "0"};
-    for (const auto &symbol : symbols) {
-        command.push_back("-u");
-        command.push_back(symbol);
-    }
-    for (size_t i = 0; i < objects.size(); i++) {
+    for (size_t i = 0; i < kernels.size(); i++) {
         const std::string object = fmt::format("{}.o", i);
-        LW_TRY(put(object, objects[i]->data(), objects[i]->size()));
-        command.push_back(file(object));
+        LW_TRY(put(object, kernels[i].object->data(), kernels[i].object->size()));
+        command.insert(command.end(), {"-u", kernels[i].symbol, file(object)});
     }
     command.insert(command.end(), {file("shim.o"), "-o", file("image.elf")});
     LW_ASSIGN(auto run, run_process(command));
@@ -148,7 +163,7 @@ Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &
         return folder.explained(
             Status::device(fmt::format("ld.lld ended with {}: {}", run.exit_code, run.output)));
     LW_ASSIGN(auto bytes, read_bytes(file("image.elf")));
-    return LinkedFile(std::move(bytes)).image(symbols);
+    return LinkedFile(std::move(bytes)).image(kernels);
 }
 
 } // namespace longwave::compiler

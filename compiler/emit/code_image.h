@@ -9,15 +9,21 @@
 
 namespace longwave::compiler {
 
-struct CodeImage {
-    std::vector<uint8_t> bytes;    // laid out by virtual address; page-aligned base, 64-byte multiple
-    std::vector<uint32_t> entries; // offset of each symbol, in the order given
+// One function of the image.
+struct LinkedKernel {
+    const std::vector<uint8_t> *object; // defines `symbol` with the form `int f(void **args)`
+    std::string symbol;
+    uint64_t scratch_bytes; // what it needs: stands in the 8 bytes before its entry, where rule V11 reads it
 };
 
-// objects[i] defines symbols[i] with the form `int f(void **args)`. Errors: Fault::device when ld.lld is
-// missing or fails (with its message), Fault::internal when the result has relocations, undefined symbols or
-// writable data.
-Expected<CodeImage> link_image(const std::vector<const std::vector<uint8_t> *> &objects,
-                               const std::vector<std::string> &symbols, const targets::Target &target);
+struct CodeImage {
+    std::vector<uint8_t> bytes;    // laid out by virtual address; page-aligned base, 64-byte multiple
+    std::vector<uint32_t> entries; // offset of each kernel, in the order given
+};
+
+// Each object has a section of its own for each function, as kgen writes them. Errors: Fault::device when
+// ld.lld is missing or fails (with its message), Fault::internal when the result has relocations, undefined
+// symbols or writable data, or lacks a kernel or its need.
+Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const targets::Target &target);
 
 } // namespace longwave::compiler

@@ -33,10 +33,20 @@ inline constexpr uint64_t looks = 1ull << 26;
 inline constexpr uint32_t delay = 1u << 20;
 // What zero steps clear in a block, in times everything the entry has.
 inline constexpr uint32_t clears = 4;
+// What steps move in a block, in times the memory of their entry, and once more for so many ticks of the
+// block; for each step, whatever the memory; and what a call counts at least, for it takes time without any.
+inline constexpr uint32_t walks = 32, ticks_a_walk = 8;
+inline constexpr uint64_t step_moves = 4096, call = 1024;
+// Prepare: in times weights and derived space.
+inline constexpr uint32_t prepare_walks = 16;
 // Units of V10 for each byte of the plan. Real plans need a thirtieth of one: a call takes hundreds of bytes
 // to say what it touches, and touches a few pieces.
 inline constexpr uint64_t work = 4;
 } // namespace cap
+
+// Before the entry of a kernel in its image: the bytes of scratch it was compiled to need, a little-endian
+// 64-bit number.
+inline constexpr uint32_t need_bytes = 8;
 
 inline Broken broken(uint8_t rule, const char *text, uint64_t a = 0, uint64_t b = 0) {
     return {rule, text, a, b, false};
@@ -68,5 +78,6 @@ Broken v12_calls(const Subject &); // rules_calls.cc, and its ports in rules_por
 Broken v12_ports(const Subject &, const fb::Entry &);
 Broken v10_lifetimes(const Subject &);     // rules_lifetimes.cc
 Broken v14_single_writes(const Subject &); // rules_overlap.cc
+Broken v14_traffic(const Subject &);       // rules_traffic.cc
 
 } // namespace longwave::artifact

@@ -139,7 +139,7 @@ Broken v9_ranges(const Subject &s) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
         const uint64_t code = plan.segments()->Get(variant.segment())->size();
         for (uint32_t k = 0; k < variant.entry()->size(); ++k)
-            if (variant.entry()->Get(k) >= code)
+            if (variant.entry()->Get(k) >= code || variant.entry()->Get(k) < need_bytes)
                 return broken(9, "a kernel starts outside its code: variant, kernel", v, k);
     }
     uint64_t golden = 0;

@@ -3,6 +3,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/rules.h"
 #include "formats/artifact/text.h"
+#include <cstring>
 
 namespace longwave::artifact {
 
@@ -146,6 +147,20 @@ Broken v13_indices(const Subject &s) {
 
 // ---- V11 ----
 
+// A kernel takes the scratch it was compiled to take and asks nobody: what the plan gives has to be enough.
+static Broken scratch_rule(const Subject &s, const fb::CodeVariant &variant, uint32_t v) {
+    if (!s.request.file) return {}; // verify_front: the writer's own
+    const uint8_t *image = s.request.file + s.plan->segments()->Get(variant.segment())->offset();
+    for (uint32_t k = 0; k < variant.entry()->size(); ++k) {
+        uint64_t need;
+        memcpy(&need, image + variant.entry()->Get(k) - need_bytes, sizeof need); // V9: inside
+        if (need > variant.scratch()->Get(k))
+            return broken(11, "a kernel's code needs more scratch than the plan gives: variant, kernel", v,
+                          k);
+    }
+    return {};
+}
+
 Broken v11_kernels(const Subject &s) {
     const fb::Plan &plan = *s.plan;
     const uint32_t kernels = plan.kernels()->size();
@@ -160,6 +175,7 @@ Broken v11_kernels(const Subject &s) {
         if (variant.scratch()->size() != kernels)
             return broken(11, "scratch sizes of a code variant: found, expected", variant.scratch()->size(),
                           kernels);
+        if (Broken b = scratch_rule(s, variant, v)) return b;
     }
     return {};
 }

@@ -1,10 +1,12 @@
 // Mutants of sound plans, hashes renewed, that the verifier lets through: they run between guard pages, and
 // touch nothing they may not.
+#include "formats/artifact/geometry.h"
 #include "formats/artifact/verify.h"
 #include "tests/fuzz/guarded.h"
 #include "tests/fuzz/known_code.h"
 #include "tests/fuzz/plan_mutator.h"
 #include "tests/fuzz/reach.h"
+#include "tests/support/broken.h"
 #include "tests/support/tiny_model.h"
 #include <cstdlib>
 #include <cstring>
@@ -121,14 +123,71 @@ TEST_CASE("guard: mutants of the tiny models that pass the rules touch nothing o
 
 // Compiled code: LONGWAVE_GUARD_ARTIFACT names an artifact without token inputs, LONGWAVE_GUARD_MUTANTS how
 // many to try.
-TEST_CASE("guard: mutants of a compiled artifact that pass the rules touch nothing outside their spaces") {
-    const char *path = getenv("LONGWAVE_GUARD_ARTIFACT"), *mutants = getenv("LONGWAVE_GUARD_MUTANTS");
-    if (!path) return;
+static std::vector<uint8_t> compiled_artifact() {
+    const char *path = getenv("LONGWAVE_GUARD_ARTIFACT");
+    if (!path) return {};
     std::ifstream file(path, std::ios::binary);
     const std::vector<char> read{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     const std::vector<uint8_t> bytes(read.begin(), read.end());
-    REQUIRE(!Verified(bytes).broken);
+    REQUIRE_MESSAGE(!Verified(bytes).broken, path);
+    return bytes;
+}
+
+TEST_CASE("guard: mutants of a compiled artifact that pass the rules touch nothing outside their spaces") {
+    const std::vector<uint8_t> bytes = compiled_artifact();
+    if (bytes.empty()) return;
+    const char *mutants = getenv("LONGWAVE_GUARD_MUTANTS");
     fuzz::KnownCode known;
     known.learn(bytes);
-    try_mutants(bytes, known, mutants ? static_cast<uint32_t>(atoi(mutants)) : 1000, path);
+    try_mutants(bytes, known, mutants ? static_cast<uint32_t>(atoi(mutants)) : 1000, "compiled artifact");
+}
+
+TEST_CASE("guard: a compiled artifact that gives its kernels less scratch than they need is refused") {
+    const std::vector<uint8_t> bytes = compiled_artifact();
+    if (bytes.empty()) return;
+    uint32_t changed = 0;
+    const std::vector<uint8_t> starved = test::rewrite(bytes, [&](fb::PlanT &plan) {
+        for (auto &variant : plan.variants)
+            for (uint64_t &scratch : variant->scratch)
+                if (scratch > 64) scratch = 64, ++changed;
+    });
+    CHECK(changed > 0);
+    CHECK(Verified(starved).broken.rule == 11);
+    const auto least = [&](uint64_t less) { // by as little as can be said
+        return test::rewrite(bytes, [&](fb::PlanT &plan) {
+            for (uint64_t &scratch : plan.variants[0]->scratch)
+                if (scratch > 0) return void(scratch -= less);
+        });
+    };
+    CHECK(Verified(least(0)).broken.rule == 0);
+    CHECK(Verified(least(1)).broken.rule == 11);
+}
+
+TEST_CASE("guard: no scalar leads a compiled kernel outside its argument, whatever it is changed to") {
+    const std::vector<uint8_t> bytes = compiled_artifact();
+    if (bytes.empty()) return;
+    fuzz::KnownCode known;
+    known.learn(bytes);
+    Counts counts;
+    const Verified file(bytes);
+    const auto &entries = *file.view.plan().entries();
+    for (uint32_t e = 0; e < entries.size(); ++e)
+        for (uint32_t s = 0; s < entries.Get(e)->steps()->size(); ++s)
+            for (uint32_t a = 0; a < artifact::count(entries.Get(e)->steps()->Get(s)->args()); ++a) {
+                const fb::Scalar *scalar = entries.Get(e)->steps()->Get(s)->args()->Get(a)->scalar();
+                if (!scalar) continue;
+                const int32_t value = scalar->value();
+                for (const int32_t other : {value - 80, value - 1, value + 1, value + 80, -1, 1 << 24})
+                    run(test::rewrite(bytes,
+                                      [&](fb::PlanT &plan) {
+                                          auto &changed = *plan.entries[e]->steps[s]->args[a]->scalar;
+                                          changed = fb::Scalar(changed.kind(), other, changed.mul(),
+                                                               changed.tile_mul(), changed.modulus(),
+                                                               changed.add());
+                                      }),
+                        known, 0, counts);
+            }
+    MESSAGE(counts.tried, " tried, ", counts.sound, " sound, ", counts.ran / 2, " ran");
+    CHECK(counts.tried >= 6);
+    CHECK(counts.sound < counts.tried / 2);
 }

@@ -162,6 +162,40 @@ TEST_CASE(
     CHECK(refused(draft));
 }
 
+TEST_CASE("memory: of a megabyte that is opened at all, opening takes at most 64 times its bytes") {
+    // A table derived in tiles of 64 bytes, as long as it may be: `tiles` is the most that is accepted.
+    const auto bytes_with = [](uint32_t tiles) {
+        Draft draft = audio_model();
+        draft.plan.report = std::string(1 << 20, ' ');
+        draft.plan.derived_bytes = uint64_t{tiles} * 64;
+        draft.plan.entries[0]->steps[0]->tiles = tiles;
+        draft.plan.entries[0]->steps[0]->args[1] = at(longwave::fb::Space::derived, 0, 1, 0, 0, 64);
+        return draft.bytes();
+    };
+    const auto open = [](const std::vector<uint8_t> &bytes, uint64_t *most) {
+        Meter meter;
+        const lw_open_options options = options_for(meter, 0);
+        lw_model *model = nullptr;
+        const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), &options, &model);
+        CHECK((status == LW_OK || status == LW_NO_MEMORY));
+        *most = meter.most + (model ? info_of(model).memory_bytes - meter.now : 0); // and code, mapped
+        lw_model_close(model);
+        return status == LW_OK;
+    };
+    uint32_t accepted = 1, refused = 1 << 20;
+    uint64_t most = 0, none = 0;
+    while (refused - accepted > 1) {
+        const uint32_t tiles = (accepted + refused) / 2;
+        (open(bytes_with(tiles), &most) ? accepted : refused) = tiles;
+    }
+    CHECK(!open(bytes_with(refused), &none));
+    const std::vector<uint8_t> largest = bytes_with(accepted);
+    CHECK(open(largest, &most));
+    CHECK(none < 2 * largest.size()); // a refusal takes no more than the file and its check
+    CHECK(most <= 64 * largest.size());
+    CHECK(most > 60 * largest.size()); // else something else was refused, and nothing tried
+}
+
 TEST_CASE("memory: a file is not read before its size has been held against the limit") {
     std::vector<uint8_t> bytes = audio_model().bytes();
     const uint64_t size = uint64_t{3} << 30;

@@ -141,19 +141,17 @@ Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs
                                            const targets::Target &target, const std::string &kgen,
                                            const LoadOptions &load) {
     std::vector<compiler::KernelRequest> requests;
-    std::vector<std::string> symbols;
-    for (const std::string &spec : specs) {
-        requests.push_back({spec, target.name});
-        symbols.push_back(compiler::kernel_symbol(spec) + "_argv");
-    }
+    for (const std::string &spec : specs) requests.push_back({spec, target.name});
     compiler::KernelCacheOptions options;
     options.kgen = kgen;
     options.structures = load.structures;
     options.folder = load.cache;
     LW_ASSIGN(auto compiled, compiler::compile_kernels(requests, options));
-    std::vector<const std::vector<uint8_t> *> objects;
-    for (const auto &kernel : compiled) objects.push_back(&kernel.object);
-    LW_ASSIGN(auto image, compiler::link_image(objects, symbols, target));
+    std::vector<compiler::LinkedKernel> to_link;
+    for (size_t i = 0; i < specs.size(); i++)
+        to_link.push_back({&compiled[i].object, compiler::kernel_symbol(specs[i]) + "_argv",
+                           compiled[i].signature.scratch_bytes});
+    LW_ASSIGN(auto image, compiler::link_image(to_link, target));
 
     const size_t size = image.bytes.size();
     void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -175,6 +175,20 @@ TEST_CASE("cost: blocks in which nothing fires cost nothing: a period is that of
         CHECK(cost.broken.rule == 0);
         CHECK(cost.per_byte() < 1);
     }
+    SUBCASE("thousands of steps of that period, and nothing between their firings") {
+        for (const bool at_once : {true, false}) {
+            Draft draft = audio_model();
+            fb::EntryT &idle = entry(draft, stream);
+            idle.steps.pop_back();
+            idle.outputs.pop_back();
+            idle.period = idle.steps[0]->period = 1 << 20;
+            repeat(idle.steps, 0, 4500);
+            for (uint32_t i = 0; i < idle.steps.size() && !at_once; ++i) idle.steps[i]->phase = i * 233;
+            const Cost cost = cost_of(draft, "slow steps");
+            CHECK(cost.broken.rule == 0);
+            CHECK(cost.per_byte() < 1);
+        }
+    }
     SUBCASE("a period outside a stream") {
         Draft draft = audio_model();
         entry(draft, run).period = 1 << 20;

@@ -1,0 +1,88 @@
+// Whose states a model takes, from the package on: what it computes counts, though weights and layout of the
+// state are equal; how it was compiled does not.
+#include "compiler/compile.h"
+#include "formats/artifact/header.h"
+#include "formats/artifact/schema.h"
+#include "formats/package/package.h"
+#include "tools/cli/artifact_file.h"
+#include "tools/cli/model.h"
+#include <cstdlib>
+#include <cstring>
+#include <doctest/doctest.h>
+
+using namespace longwave;
+
+namespace {
+
+// A linear layer, `activation`, another linear layer, and a mean over its last four rows, which the stream
+// remembers. Whole sequences of up to `length` rows.
+std::vector<uint8_t> compiled(const std::string &activation, uint32_t length) {
+    const std::string json = R"({"format": "longwave-model", "version": 1, "name": "short",
+        "inputs": [{"name": "x", "kind": "features", "width": 4}],
+        "layers": [{"type": "linear", "name": "a", "out_features": 8, "bias": false},
+                   {"type": ")" +
+                             activation + R"(", "name": "activation"},
+                   {"type": "linear", "name": "b", "out_features": 4, "bias": false},
+                   {"type": "mean_window", "name": "mean", "frames": 4}],
+        "outputs": [{"name": "y", "from": "mean"}]})";
+    std::map<std::string, package::Tensor> tensors;
+    std::vector<float> w(8 * 4);
+    for (size_t i = 0; i < w.size(); i++) w[i] = static_cast<float>(i) / 16 - 1;
+    tensors["a.weight"] = {{8, 4}, w};
+    tensors["b.weight"] = {{4, 8}, w};
+    const auto package = package::parse(json, std::move(tensors));
+    REQUIRE_MESSAGE(package, package.status().message());
+    compiler::Options options;
+    options.targets = {cli::host_target()};
+    options.stream = compiler::StreamMode::required;
+    options.length = length;
+    options.kgen = std::string(std::getenv("LONGWAVE_BUILD")) + "/longwave-kgen";
+    options.cache = std::string(std::getenv("LONGWAVE_BUILD")) + "/tests/kernels";
+    const auto result = compiler::compile(*package, options);
+    REQUIRE_MESSAGE(result, result.status().message());
+    return result->artifact;
+}
+
+const fb::Plan &plan_of(const std::vector<uint8_t> &artifact) {
+    return *fb::GetPlan(artifact.data() + artifact::header_bytes);
+}
+std::vector<uint8_t> bytes_of(const flatbuffers::Vector<uint8_t> *hash) {
+    return {hash->begin(), hash->end()};
+}
+std::vector<uint8_t> weights_of(const std::vector<uint8_t> &artifact) {
+    for (const fb::Segment *segment : *plan_of(artifact).segments())
+        if (segment->kind() == fb::SegmentKind::weights) return bytes_of(segment->hash());
+    return {};
+}
+
+// What loading a state of `from` into a stream of `to` says.
+lw_status moved(const std::vector<uint8_t> &from, const std::vector<uint8_t> &to) {
+    const cli::Model a = *cli::Model::open(from), b = *cli::Model::open(to);
+    const cli::Stream source = *cli::Stream::create(a), target = *cli::Stream::create(b);
+    const float row[] = {1, -2, 3, -4};
+    REQUIRE(lw_stream_push(source.get(), row, 1, nullptr) == LW_OK);
+    size_t bytes = 0;
+    REQUIRE(lw_stream_save(source.get(), nullptr, 0, &bytes) == LW_OK);
+    std::vector<uint8_t> saved(bytes);
+    REQUIRE(lw_stream_save(source.get(), saved.data(), saved.size(), &bytes) == LW_OK);
+    return lw_stream_load(target.get(), saved.data(), bytes);
+}
+
+} // namespace
+
+TEST_CASE("state identity: a model that computes something else over equal weights and an equal layout takes "
+          "no state of this one") {
+    const auto relu = compiled("relu", 32), tanh = compiled("tanh", 32);
+    REQUIRE(!weights_of(relu).empty());
+    REQUIRE(weights_of(relu) == weights_of(tanh)); // nothing else tells them apart
+    REQUIRE(bytes_of(plan_of(relu).layout()) == bytes_of(plan_of(tanh).layout()));
+    REQUIRE(plan_of(relu).state_bytes() == plan_of(tanh).state_bytes());
+    CHECK(moved(relu, tanh) == LW_BAD_STATE);
+    CHECK(moved(tanh, relu) == LW_BAD_STATE);
+}
+
+TEST_CASE("state identity: the same model takes it, compiled again or for other lengths") {
+    const auto one = compiled("relu", 32);
+    CHECK(moved(one, compiled("relu", 32)) == LW_OK);
+    CHECK(moved(one, compiled("relu", 64)) == LW_OK);
+}
