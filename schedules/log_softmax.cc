@@ -47,9 +47,9 @@ struct WordRow {
         log_sum(r) = top + logarithm(all);
 
         log_sum.compute_root();
-        for (Func f : {peaks, sums}) {
-            f.compute_at(log_sum, r).vectorize(l);
-            f.update().reorder(l, f.rvars()[0]).vectorize(l);
+        for (Func stage : {peaks, sums}) {
+            stage.compute_at(log_sum, r).vectorize(l);
+            stage.update().reorder(l, stage.rvars()[0]).vectorize(l);
         }
         for (Func fold : {peak, sum}) fold.compute_at(log_sum, r).update().unroll(fold.rvars()[0]);
     }

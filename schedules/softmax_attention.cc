@@ -57,9 +57,11 @@ private:
         const Expr flag = kv_(present_, key_row(n)) > 0.5f;
         return window_ ? flag && lag(n) >= 0 && lag(n) < window_ : flag && n < span_;
     }
-    void scores_over_queries(Func &score, Func dot, Func query, Func turned);
-    void scores_over_features(Func &score, Func dot, Func query, Func turned);
     Func query(const std::string &name, const ImageParam &bias);
+    void scores_over_queries(const Func &query, const Func &turned);
+    void scores_over_features(const Func &query, const Func &turned);
+    void weigh();
+    void average();
 
     KernelBuilder &k_;
     const int heads_, dk_, dv_, rows_, window_, ring_;
@@ -70,7 +72,8 @@ private:
     Expr position_;
     Var b_{"b"}, d_{"d"}, n_{"n"}, h_{"h"}, l_{"l"}, c_{"c"}, r_row_{"r"}, tile_{"tile"}, g_{"g"};
     Var outer_{"outer"}, inner_{"inner"};
-    Func z_{"z"};
+    Func dot_{"dot"}, score_{"score"}, peaks_{"peaks"}, peak_{"peak"}, weight_{"weight"}, totals_{"totals"},
+        total_{"total"}, part_{"part"}, sum_{"sum"}, z_{"z"}, y_{"y"};
 };
 
 // Queries of a tile with a bias, scaled; lanes over queries want them side by side.
@@ -87,28 +90,28 @@ Func SoftmaxAttention::query(const std::string &name, const ImageParam &bias) {
 }
 
 // A register tile of 8 keys: each key is read once for all queries, as a scalar.
-void SoftmaxAttention::scores_over_queries(Func &score, Func dot, Func query, Func turned) {
+void SoftmaxAttention::scores_over_queries(const Func &query, const Func &turned) {
     RDom d(0, dk_, "d");
-    dot(b_, n_, h_, tile_) = 0.0f;
-    dot(b_, n_, h_, tile_) += query(b_, d, h_, tile_) * kv_(h_ * dk_ + d, key_row(n_));
+    dot_(b_, n_, h_, tile_) = 0.0f;
+    dot_(b_, n_, h_, tile_) += query(b_, d, h_, tile_) * kv_(h_ * dk_ + d, key_row(n_));
     if (relative_) {
         const Expr first = max((window_ - 1) - n_, -attention_margin);
-        dot(b_, n_, h_, tile_) += turned(b_, d, h_, tile_) * r_(first + b_ + attention_margin, d, h_);
+        dot_(b_, n_, h_, tile_) += turned(b_, d, h_, tile_) * r_(first + b_ + attention_margin, d, h_);
     }
-    score(b_, n_, h_, tile_) = select(there(n_), dot(b_, n_, h_, tile_), nothing);
-    score.split(n_, outer_, inner_, 8)
+    score_(b_, n_, h_, tile_) = select(there(n_), dot_(b_, n_, h_, tile_), nothing);
+    score_.split(n_, outer_, inner_, 8)
         .reorder(b_, inner_, outer_)
         .vectorize(b_, vec_)
         .unroll(b_)
         .unroll(inner_);
-    dot.compute_at(score, outer_).bound_extent(b_, queries_).bound_extent(n_, 8);
-    dot.vectorize(b_, vec_).unroll(b_).unroll(n_);
+    dot_.compute_at(score_, outer_).bound_extent(b_, queries_).bound_extent(n_, 8);
+    dot_.vectorize(b_, vec_).unroll(b_).unroll(n_);
     for (int update = 0; update < (relative_ ? 2 : 1); update++)
-        dot.update(update).reorder(b_, n_, d).vectorize(b_, vec_).unroll(b_).unroll(n_);
+        dot_.update(update).reorder(b_, n_, d).vectorize(b_, vec_).unroll(b_).unroll(n_);
 }
 
 // One query: lanes are its features, and each score is a sum across them.
-void SoftmaxAttention::scores_over_features(Func &score, Func dot, Func query, Func turned) {
+void SoftmaxAttention::scores_over_features(const Func &query, const Func &turned) {
     RDom i(0, dk_ / vec_, "i"), lane(0, vec_, "lane");
     Func part("part");
     const Expr at = i * vec_ + l_;
@@ -117,101 +120,96 @@ void SoftmaxAttention::scores_over_features(Func &score, Func dot, Func query, F
     if (relative_)
         product += turned(0, at, h_, tile_) * r_(at, h_, max((window_ - 1) - min(n_, span_ - 1), 0));
     part(l_, n_, h_, tile_) += product;
-    dot(b_, n_, h_, tile_) = 0.0f;
-    dot(b_, n_, h_, tile_) += part(lane, n_, h_, tile_);
-    score(b_, n_, h_, tile_) = select(there(n_), dot(b_, n_, h_, tile_), nothing);
-    score.split(n_, outer_, inner_, 8).unroll(inner_);
-    dot.compute_at(score, outer_).bound_extent(n_, 8).unroll(n_);
-    dot.update().reorder(lane, b_, n_).atomic().vectorize(lane).unroll(n_);
-    part.compute_at(score, outer_).bound_extent(l_, vec_).bound_extent(n_, 8).vectorize(l_).unroll(n_);
+    dot_(b_, n_, h_, tile_) = 0.0f;
+    dot_(b_, n_, h_, tile_) += part(lane, n_, h_, tile_);
+    score_(b_, n_, h_, tile_) = select(there(n_), dot_(b_, n_, h_, tile_), nothing);
+    score_.split(n_, outer_, inner_, 8).unroll(inner_);
+    dot_.compute_at(score_, outer_).bound_extent(n_, 8).unroll(n_);
+    dot_.update().reorder(lane, b_, n_).atomic().vectorize(lane).unroll(n_);
+    part.compute_at(score_, outer_).bound_extent(l_, vec_).bound_extent(n_, 8).vectorize(l_).unroll(n_);
     part.update().reorder(l_, n_, i).vectorize(l_).unroll(n_);
 }
 
-void SoftmaxAttention::build() {
-    Func score("score"), dot("dot"), peaks("peaks"), peak("peak"), weight("weight"), totals("totals"),
-        total("total"), part("part"), sum("sum"), y("y");
-
-    // THE ALGORITHM
-    // 1. Scores, and the largest of them: of keys n mod 8 first, so that one query has lanes as well.
+// Weights before they are divided by their sum: scores, the largest of them taken out. Largest ones and sums
+// are taken of keys n mod 8 first, so that one query has lanes as well.
+void SoftmaxAttention::weigh() {
     const Func content = query("query", content_),
                turned = relative_ ? query("turned", position_bias_) : Func();
-    if (over_queries_) scores_over_queries(score, dot, content, turned);
-    else scores_over_features(score, dot, content, turned);
+    if (over_queries_) scores_over_queries(content, turned);
+    else scores_over_features(content, turned);
     RDom all(0, padded_ / 8, "all"), eight(0, 8, "eight");
-    peaks(b_, n_, h_, tile_) = nothing;
-    peaks(b_, n_, h_, tile_) = max(peaks(b_, n_, h_, tile_), score(b_, all * 8 + n_, h_, tile_));
-    peak(b_, h_, tile_) = nothing;
-    peak(b_, h_, tile_) = max(peak(b_, h_, tile_), peaks(b_, eight, h_, tile_));
-    const Expr s = score(b_, n_, h_, tile_);
-    weight(b_, n_, h_, tile_) = select(s > nothing / 2, exp(s - peak(b_, h_, tile_)), 0.0f);
-    totals(b_, n_, h_, tile_) = 0.0f;
-    totals(b_, n_, h_, tile_) += weight(b_, all * 8 + n_, h_, tile_);
-    total(b_, h_, tile_) = 0.0f;
-    total(b_, h_, tile_) += totals(b_, eight, h_, tile_);
+    peaks_(b_, n_, h_, tile_) = nothing;
+    peaks_(b_, n_, h_, tile_) = max(peaks_(b_, n_, h_, tile_), score_(b_, all * 8 + n_, h_, tile_));
+    peak_(b_, h_, tile_) = nothing;
+    peak_(b_, h_, tile_) = max(peak_(b_, h_, tile_), peaks_(b_, eight, h_, tile_));
+    const Expr score = score_(b_, n_, h_, tile_);
+    weight_(b_, n_, h_, tile_) = select(score > nothing / 2, exp(score - peak_(b_, h_, tile_)), 0.0f);
+    totals_(b_, n_, h_, tile_) = 0.0f;
+    totals_(b_, n_, h_, tile_) += weight_(b_, all * 8 + n_, h_, tile_);
+    total_(b_, h_, tile_) = 0.0f;
+    total_(b_, h_, tile_) += totals_(b_, eight, h_, tile_);
 
-    // 2. Values, in sums of a chunk each: float32 keeps its accuracy over a long window.
+    for (Func f : {score_, weight_}) {
+        f.compute_at(z_, h_).bound_extent(b_, queries_).bound_extent(n_, padded_);
+        store(f, int64_t{4} * queries_ * padded_);
+    }
+    for (Func f : {peaks_, totals_}) {
+        f.compute_at(z_, h_).bound_extent(b_, queries_).bound_extent(n_, 8);
+        store(f, int64_t{4} * queries_ * 8);
+    }
+    for (Func f : {peak_, total_}) f.compute_at(z_, h_).bound_extent(b_, queries_);
+    const Var &wide = over_queries_ ? b_ : n_;
+    const int vec = over_queries_ ? vec_ : std::min(8, k_.target.vector_lanes);
+    weight_.vectorize(wide, vec);
+    for (Func f : {peaks_, totals_}) {
+        f.vectorize(wide, vec);
+        f.update().reorder(b_, n_, all).vectorize(wide, vec).unroll(b_).unroll(n_);
+    }
+    if (!over_queries_) return;
+    for (Func f : {peak_, total_}) {
+        f.vectorize(b_, vec);
+        f.update().reorder(b_, eight).vectorize(b_, vec);
+    }
+}
+
+// In sums of a chunk of keys each: float32 keeps its accuracy over a long window.
+void SoftmaxAttention::average() {
     RDom in(0, chunk_, "in"), chunks(0, (padded_ + chunk_ - 1) / chunk_, "chunks");
-    const Expr key = g_ * chunk_ + in, inside = min(key, padded_ - 1);
-    const Expr w = weight(b_, inside, h_, tile_);
-    part(b_, d_, g_, h_, tile_) = 0.0f;
-    part(b_, d_, g_, h_, tile_) += (padded_ % chunk_ ? select(key < padded_, w, 0.0f) : w) *
-                                   kv_(heads_ * dk_ + h_ * dv_ + d_, key_row(inside));
-    sum(b_, d_, h_, tile_) = 0.0f;
-    sum(b_, d_, h_, tile_) += part(b_, d_, chunks, h_, tile_);
-    z_(b_, d_, h_, tile_) = sum(b_, d_, h_, tile_) / max(total(b_, h_, tile_), 1e-30f);
+    const Expr key = g_ * chunk_ + in, inside = min(key, padded_ - 1), w = weight_(b_, inside, h_, tile_);
+    part_(b_, d_, g_, h_, tile_) = 0.0f;
+    part_(b_, d_, g_, h_, tile_) += (padded_ % chunk_ ? select(key < padded_, w, 0.0f) : w) *
+                                    kv_(heads_ * dk_ + h_ * dv_ + d_, key_row(inside));
+    sum_(b_, d_, h_, tile_) = 0.0f;
+    sum_(b_, d_, h_, tile_) += part_(b_, d_, chunks, h_, tile_);
+    z_(b_, d_, h_, tile_) = sum_(b_, d_, h_, tile_) / max(total_(b_, h_, tile_), 1e-30f);
+
+    Var dout("dout"), din("din");
+    const Var &wide = over_queries_ ? b_ : d_;
+    const int vec = over_queries_ ? vec_ : dividing_vector(dv_, k_.target.vector_lanes),
+              block = over_queries_ ? divisor_at_most(dv_, 8) : vec * divisor_at_most(dv_ / vec, 8);
+    z_.bound_extent(b_, queries_).bound_extent(d_, dv_).bound_extent(h_, heads_);
+    z_.split(d_, dout, din, block).reorder(b_, din, dout, h_);
+    z_.vectorize(over_queries_ ? b_ : din, vec).unroll(b_).unroll(din);
+    store(z_, int64_t{4} * queries_ * heads_ * dv_);
+    sum_.compute_at(z_, dout).bound_extent(b_, queries_).bound_extent(d_, block);
+    sum_.vectorize(wide, vec).unroll(b_).unroll(d_);
+    sum_.update().reorder(b_, d_, chunks).vectorize(wide, vec).unroll(b_).unroll(d_);
+    part_.compute_at(sum_, chunks).bound_extent(b_, queries_).bound_extent(d_, block);
+    part_.vectorize(wide, vec).unroll(b_).unroll(d_);
+    part_.update().reorder(b_, d_, in).vectorize(wide, vec).unroll(b_).unroll(d_);
+}
+
+void SoftmaxAttention::build() {
+    weigh();
+    average();
     const int width = heads_ * dv_, padded = physical(width);
     const Expr lane = padded == width ? Expr(c_) : min(c_, width - 1);
     const Expr value = z_(r_row_ % queries_, lane % dv_, lane / dv_, r_row_ / queries_);
-    y(c_, r_row_) = padded == width ? value : select(c_ < width, value, 0.0f);
-
-    // THE SCHEDULE
-    Var ri("ri"), dout("dout"), din("din");
-    y.split(r_row_, tile_, ri, queries_).reorder(c_, ri, tile_).vectorize(c_, dividing_vector(padded, vec_));
-    const int vec = over_queries_ ? vec_ : dividing_vector(dv_, k_.target.vector_lanes);
-    const int block = over_queries_ ? divisor_at_most(dv_, 8) : vec * divisor_at_most(dv_ / vec, 8);
-    z_.compute_at(y, tile_).bound_extent(b_, queries_).bound_extent(d_, dv_).bound_extent(h_, heads_);
-    z_.split(d_, dout, din, block).reorder(b_, din, dout, h_);
-    store(z_, int64_t{4} * queries_ * width);
-    for (const Func &f : {score, weight}) {
-        Func(f).compute_at(z_, h_).bound_extent(b_, queries_).bound_extent(n_, padded_);
-        store(f, int64_t{4} * queries_ * padded_);
-    }
-    for (const Func &f : {peaks, totals}) {
-        Func(f).compute_at(z_, h_).bound_extent(b_, queries_).bound_extent(n_, 8);
-        store(f, int64_t{4} * queries_ * 8);
-    }
-    for (Func f : {peak, total}) f.compute_at(z_, h_).bound_extent(b_, queries_);
-    sum.compute_at(z_, dout).bound_extent(b_, queries_).bound_extent(d_, block);
-    part.compute_at(sum, chunks).bound_extent(b_, queries_).bound_extent(d_, block);
-    const int keys = std::min(8, k_.target.vector_lanes);
-    if (over_queries_) {
-        z_.vectorize(b_, vec_).unroll(b_).unroll(din);
-        weight.vectorize(b_, vec_);
-        for (Func f : {peaks, totals}) {
-            f.vectorize(b_, vec_);
-            f.update().reorder(b_, n_, all).vectorize(b_, vec_).unroll(b_).unroll(n_);
-        }
-        for (Func f : {peak, total}) {
-            f.vectorize(b_, vec_);
-            f.update().reorder(b_, eight).vectorize(b_, vec_);
-        }
-        sum.vectorize(b_, vec_).unroll(b_).unroll(d_);
-        sum.update().reorder(b_, d_, chunks).vectorize(b_, vec_).unroll(b_).unroll(d_);
-        part.vectorize(b_, vec_).unroll(b_).unroll(d_);
-        part.update().reorder(b_, d_, in).vectorize(b_, vec_).unroll(b_).unroll(d_);
-    } else {
-        z_.vectorize(din, vec).unroll(din);
-        weight.vectorize(n_, keys);
-        for (Func f : {peaks, totals}) {
-            f.vectorize(n_, keys);
-            f.update().reorder(n_, all).vectorize(n_, keys).unroll(n_);
-        }
-        sum.vectorize(d_, vec).unroll(d_);
-        sum.update().reorder(d_, chunks).vectorize(d_, vec).unroll(d_);
-        part.vectorize(d_, vec).unroll(d_);
-        part.update().reorder(d_, in).vectorize(d_, vec).unroll(d_);
-    }
-    k_.output(y, dense({padded, rows_}));
+    y_(c_, r_row_) = padded == width ? value : select(c_ < width, value, 0.0f);
+    Var ri("ri");
+    y_.split(r_row_, tile_, ri, queries_).reorder(c_, ri, tile_).vectorize(c_, dividing_vector(padded, vec_));
+    z_.compute_at(y_, tile_);
+    k_.output(y_, dense({padded, rows_}));
 }
 
 void build_softmax_attention(KernelBuilder &k) { SoftmaxAttention(k).build(); }

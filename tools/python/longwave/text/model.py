@@ -154,7 +154,8 @@ def tpe_window(tpe: Tpe, x: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
 
 def lightnet_attention(layer: LightNetAttention, x: Tensor, near: Tensor, z0: Tensor, mean: Tensor) -> tuple[Tensor, State]:
     """`z0` (B, H, dk) and `mean` C (B, H, dk, dv) before the window.  Within it C_t is the plain sum of e^{k - m} v
-    over e^{z_t - m}, m the largest key of the window; keys of one channel must stay within 80 of each other there."""
+    over e^{z_t - m}, m the largest key of the window; keys more than 35 below it weigh as much as those 35 below,
+    for the gradient of the quotient needs 1 / totals^2 in float32."""
     config = layer.config
     projected = torch.cat([layer.q_proj(x), layer.k_proj(x), layer.v_proj(x)], -1)
     kernels = torch.cat([getattr(layer, f"{name}_conv1d").weight[:, 0] for name in "qkv"])
@@ -162,7 +163,7 @@ def lightnet_attention(layer: LightNetAttention, x: Tensor, near: Tensor, z0: Te
     q, k, v = (split(part, config.heads) for part in mixed.split([config.keys, config.keys, config.values], -1))
     q = F.silu(q) * config.scale
     highest = torch.maximum(k.amax(2), z0)
-    weights = (k - highest[:, :, None]).exp()
+    weights = (k - highest[:, :, None]).clamp(min=-35).exp()
     start = (z0 - highest).exp()
     totals = weights.cumsum(2) + start[:, :, None]  # S_t / e^m
     out, sums = attention(q / totals, weights, v, start[..., None] * mean)
