@@ -14,7 +14,7 @@ target_compile_options(longwave_runs_once INTERFACE $<$<AND:$<CONFIG:RelWithDebI
 add_library(longwave_small INTERFACE)
 target_compile_options(longwave_small INTERFACE
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -ffunction-sections -fdata-sections
-  -fno-asynchronous-unwind-tables $<$<NOT:$<CONFIG:Debug>>:-Os>
+  -fno-asynchronous-unwind-tables $<$<NOT:$<CONFIG:Debug>>:-Oz>
   -ftls-model=initial-exec) # the one thread-local buffer is there from the start: reaching it never allocates
 # gcc 12 takes the buffers of its own std::string and std::vector for copies onto themselves, overflows and uninitialised reads, more so under sanitizers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
