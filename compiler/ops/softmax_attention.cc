@@ -92,7 +92,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             for (size_t row = first; row < end; ++row)
                 for (size_t i = 0; i < s.dv; ++i)
                     out.row(t)[h * s.dv + i] +=
-                        weights[row - first] / total * in[0]->row(row)[s.heads * s.dk + h * s.dv + i];
+                        weights[row - first] / total * in[0]->row(row)[size_t{s.heads} * s.dk + h * s.dv + i];
         }
 }
 
