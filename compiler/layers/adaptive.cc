@@ -55,10 +55,8 @@ Expected<std::vector<Cluster>> clusters(const Lowering &lowering, const Layer &l
 
 std::string numbered(const char *stem, size_t i, const char *rest) { return stem + std::to_string(i) + rest; }
 
-Expected<Flow> product(Lowering &lowering, const Layer &layer, Flow x, std::vector<ir::ValueId> operands) {
-    operands.insert(operands.begin(), x.value);
-    return lowering.node(layer, "linear", operands, {{"bias", int64_t{operands.size() == 3}}},
-                         Form::features);
+Expected<Flow> product(Lowering &lowering, const Layer &layer, Flow x, ir::ValueId matrix) {
+    return lowering.node(layer, "linear", {x.value, matrix}, {{"bias", int64_t{0}}}, Form::features);
 }
 
 class Softmax {
@@ -66,24 +64,22 @@ public:
     Softmax(Lowering &lowering, const Layer &layer, uint32_t width)
         : lowering_(lowering), layer_(layer), width_(width) {}
 
-    // Logits of so many words or classes from features of a width.
-    Expected<Flow> logits(const std::string &name, Flow x, uint32_t count, uint32_t features) {
-        std::vector<ir::ValueId> operands = {lowering_.weight(layer_, name + ".weight", {count, features})};
-        if (flag(layer_, "bias")) operands.push_back(lowering_.weight(layer_, name + ".bias", {count}));
-        return product(lowering_, layer_, x, std::move(operands));
+    // Logits of so many words or classes.
+    Expected<Flow> logits(const std::string &name, Flow x, uint32_t count) {
+        return lowering_.product(layer_, name, x, count, flag(layer_, "bias"));
     }
     // Features of a tail; tied: the embedding's own projection, the other way round.
     Expected<Flow> narrowed(size_t tail, Flow x, uint32_t features) {
-        const std::string name = numbered("tail.", tail, ".0.weight");
         if (!flag(layer_, "tied_projections"))
-            return product(lowering_, layer_, x, {lowering_.weight(layer_, name, {features, width_})});
+            return lowering_.product(layer_, numbered("tail.", tail, ".0"), x, features, false);
+        const std::string name = numbered("tail.", tail, ".0.weight");
         const std::vector<double> stored = lowering_.numbers(layer_, name, {width_, features});
         std::vector<float> turned(stored.size());
         for (size_t i = 0; i < stored.size(); ++i)
             turned[i % features * width_ + i / features] = static_cast<float>(stored[i]);
         return product(lowering_, layer_, x,
-                       {lowering_.constant(layer_.key(name) + ".transposed", {features, width_},
-                                           SharedArray<float>(std::move(turned)))});
+                       lowering_.constant(layer_.key(name) + ".transposed", {features, width_},
+                                          SharedArray<float>(std::move(turned))));
     }
 
 private:
@@ -113,7 +109,7 @@ Expected<Flow> lower_adaptive_embedding(Lowering &lowering, const Layer &layer,
     for (size_t i = 0; i < all.size(); ++i) {
         LW_ASSIGN(Flow row, lowering.node(layer, "embedding", {inputs[0].value, tables[i]},
                                           {{"first", int64_t{all[i].first}}}, Form::features));
-        LW_ASSIGN(row, product(lowering, layer, row, {projections[i]}));
+        LW_ASSIGN(row, product(lowering, layer, row, projections[i]));
         if (i == 0) {
             sum = row;
             continue;
@@ -127,13 +123,13 @@ Expected<Flow> lower_adaptive_softmax(Lowering &lowering, const Layer &layer, st
     LW_ASSIGN(const uint32_t width, feature_width(lowering, layer, inputs[0]));
     LW_ASSIGN(const std::vector<Cluster> all, clusters(lowering, layer, width));
     Softmax softmax(lowering, layer, width);
-    LW_ASSIGN(const Flow words, softmax.logits("head.word_proj", inputs[0], all[0].size, width));
+    LW_ASSIGN(const Flow words, softmax.logits("head.word_proj", inputs[0], all[0].size));
     LW_ASSIGN(const Flow classes,
-              softmax.logits("head.class_proj", inputs[0], static_cast<uint32_t>(all.size() - 1), width));
+              softmax.logits("head.class_proj", inputs[0], static_cast<uint32_t>(all.size() - 1)));
     std::vector<ir::ValueId> rows = {words.value, classes.value};
     for (size_t i = 1; i < all.size(); ++i) {
         LW_ASSIGN(Flow tail, softmax.narrowed(i - 1, inputs[0], all[i].width));
-        LW_ASSIGN(tail, softmax.logits(numbered("tail.", i - 1, ".2"), tail, all[i].size, all[i].width));
+        LW_ASSIGN(tail, softmax.logits(numbered("tail.", i - 1, ".2"), tail, all[i].size));
         rows.push_back(tail.value);
     }
     return lowering.node(layer, "log_softmax", std::move(rows), {}, Form::features);

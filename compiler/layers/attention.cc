@@ -11,12 +11,12 @@ class Attention {
 public:
     Attention(Lowering &to, const Layer &layer, std::span<const Flow> inputs)
         : to_(to), layer_(layer), x_(inputs[0]), in_(to.width(inputs[0])), heads_(integer(layer, "heads")),
-          width_(given("head_width") ? heads_ * integer(layer, "head_width") : in_),
-          window_(given("window") ? integer(layer, "window") : 0), bias_(flag(layer, "bias")) {}
+          width_(given(layer_, "head_width") ? heads_ * integer(layer, "head_width") : in_),
+          window_(given(layer_, "window") ? integer(layer, "window") : 0), bias_(flag(layer, "bias")) {}
 
     Expected<Flow> lower() {
         LW_TRY(check());
-        LW_ASSIGN(Flow q, linear("q_proj", x_, in_, width_, bias_));
+        LW_ASSIGN(Flow q, to_.product(layer_, "q_proj", x_, width_, bias_));
         LW_ASSIGN(Flow kv, keys_and_values());
         if (flag(layer_, "rotary")) {
             LW_ASSIGN(q, turned(q));
@@ -35,13 +35,11 @@ public:
                                           {"causal", int64_t{flag(layer_, "causal")}}},
                                          Form::features));
         if (!flag(layer_, "output_projection")) return o;
-        return linear("o_proj", o, width_, in_, given("output_bias") ? flag(layer_, "output_bias") : bias_);
+        return to_.product(layer_, "o_proj", o, in_,
+                           given(layer_, "output_bias") ? flag(layer_, "output_bias") : bias_);
     }
 
 private:
-    bool given(const char *name) const {
-        return layer_.attributes.contains(name) && !layer_.attributes.at(name).is_null();
-    }
     Status check() const {
         if (width_ % heads_)
             return to_.failure(layer_, "heads", "a divisor of the " + std::to_string(width_) + " features",
@@ -60,12 +58,6 @@ private:
         if (relative && in_ % 2)
             return to_.failure(layer_, "relative", "an even number of features", std::to_string(in_));
         return Status::ok();
-    }
-
-    Expected<Flow> linear(const std::string &name, Flow x, uint32_t from, uint32_t out, bool bias) {
-        std::vector<ir::ValueId> operands = {x.value, to_.weight(layer_, name + ".weight", {out, from})};
-        if (bias) operands.push_back(to_.weight(layer_, name + ".bias", {out}));
-        return to_.node(layer_, "linear", std::move(operands), {{"bias", int64_t{bias}}}, Form::features);
     }
 
     // [keys | values | 1] in one product: the last row of weights is zero, its bias 1.

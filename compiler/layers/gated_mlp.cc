@@ -6,17 +6,12 @@ namespace longwave::compiler::layers {
 Expected<Flow> lower_gated_mlp(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
     const uint32_t in = lowering.width(inputs[0]), hidden = integer(layer, "hidden");
     const bool bias = flag(layer, "bias");
-    const auto project = [&](const std::string &name, ir::ValueId x, uint32_t from, uint32_t to) {
-        std::vector<ir::ValueId> operands = {x, lowering.weight(layer, name + ".weight", {to, from})};
-        if (bias) operands.push_back(lowering.weight(layer, name + ".bias", {to}));
-        return lowering.node(layer, "linear", std::move(operands), {{"bias", int64_t{bias}}}, Form::features);
-    };
-    LW_ASSIGN(Flow gate, project("w1", inputs[0].value, in, hidden));
+    LW_ASSIGN(Flow gate, lowering.product(layer, "w1", inputs[0], hidden, bias));
     const std::string activation = layer.attributes.at("activation");
     LW_ASSIGN(gate, lowering.node(layer, activation, {gate.value}, {}, Form::features));
-    LW_ASSIGN(const Flow value, project("w2", inputs[0].value, in, hidden));
+    LW_ASSIGN(const Flow value, lowering.product(layer, "w2", inputs[0], hidden, bias));
     LW_ASSIGN(const Flow product, lowering.node(layer, "mul", {value.value, gate.value}, {}, Form::features));
-    return project("w3", product.value, hidden, in);
+    return lowering.product(layer, "w3", product, in, bias);
 }
 
 } // namespace longwave::compiler::layers

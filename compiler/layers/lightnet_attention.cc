@@ -8,10 +8,6 @@
 namespace longwave::compiler::layers {
 namespace {
 
-bool given(const Layer &layer, const char *name) {
-    return layer.attributes.contains(name) && !layer.attributes.at(name).is_null();
-}
-
 class LightNet {
 public:
     LightNet(Lowering &to, const Layer &layer, std::span<const Flow> inputs)
@@ -29,23 +25,18 @@ public:
         LW_ASSIGN(o, gated(o));
         if (!flag(layer_, "output_projection")) return o;
         const bool bias = flag(layer_, given(layer_, "output_bias") ? "output_bias" : "bias");
-        return linear("o_proj", o, values_, in_, bias);
+        return to_.product(layer_, "o_proj", o, in_, bias);
     }
 
 private:
-    Expected<Flow> linear(const std::string &name, Flow x, uint32_t from, uint32_t out, bool bias) {
-        std::vector<ir::ValueId> operands = {x.value, to_.weight(layer_, name + ".weight", {out, from})};
-        if (bias) operands.push_back(to_.weight(layer_, name + ".bias", {out}));
-        return to_.node(layer_, "linear", std::move(operands), {{"bias", int64_t{bias}}}, Form::features);
-    }
-
     Expected<Flow> apply(const std::string &op, Flow x) {
         return op == "identity" ? Expected<Flow>(x) : to_.node(layer_, op, {x.value}, {}, Form::features);
     }
 
     // A projection and, with `short_conv`, its causal depthwise convolution.
     Expected<Flow> projected(const std::string &which, uint32_t width) {
-        LW_ASSIGN(const Flow x, linear(which + "_proj", inputs_[0], in_, width, flag(layer_, "bias")));
+        LW_ASSIGN(const Flow x,
+                  to_.product(layer_, which + "_proj", inputs_[0], width, flag(layer_, "bias")));
         if (!given(layer_, "short_conv")) return x;
         const uint32_t taps = integer(layer_, "short_conv");
         const bool bias = flag(layer_, "conv_bias");
@@ -120,10 +111,10 @@ private:
         Flow g = inputs_[0];
         if (given(layer_, "gate_rank")) {
             const uint32_t rank = integer(layer_, "gate_rank");
-            LW_ASSIGN(g, linear("output_gate.0", g, in_, rank, bias));
-            LW_ASSIGN(g, linear("output_gate.1", g, rank, values_, bias));
+            LW_ASSIGN(g, to_.product(layer_, "output_gate.0", g, rank, bias));
+            LW_ASSIGN(g, to_.product(layer_, "output_gate.1", g, values_, bias));
         } else {
-            LW_ASSIGN(g, linear("output_gate", g, in_, values_, bias));
+            LW_ASSIGN(g, to_.product(layer_, "output_gate", g, values_, bias));
         }
         return apply(layer_.attributes.at("gate_activation"), g);
     }

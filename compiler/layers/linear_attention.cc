@@ -8,18 +8,13 @@ Expected<Flow> lower_linear_attention(Lowering &lowering, const Layer &layer, st
     const uint32_t in = lowering.width(inputs[0]), heads = integer(layer, "heads");
     const bool bias = flag(layer, "bias");
     const auto width = [&](const char *attribute) {
-        return layer.attributes.contains(attribute) ? integer(layer, attribute) : in;
+        return given(layer, attribute) ? integer(layer, attribute) : in;
     };
     const uint32_t key_width = width("key_width"), value_width = width("value_width");
     std::vector<ir::ValueId> projected;
     for (const auto &[name, out] :
          {std::pair("q_proj", key_width), std::pair("k_proj", key_width), std::pair("v_proj", value_width)}) {
-        const std::string prefix = name;
-        std::vector<ir::ValueId> operands = {inputs[0].value,
-                                             lowering.weight(layer, prefix + ".weight", {out, in})};
-        if (bias) operands.push_back(lowering.weight(layer, prefix + ".bias", {out}));
-        LW_ASSIGN(const Flow flow, lowering.node(layer, "linear", std::move(operands),
-                                                 {{"bias", int64_t{bias}}}, Form::features));
+        LW_ASSIGN(const Flow flow, lowering.product(layer, name, inputs[0], out, bias));
         projected.push_back(flow.value);
     }
     for (const auto &[name, out] : {std::pair("key_width", key_width), std::pair("value_width", value_width)})

@@ -105,6 +105,13 @@ std::vector<double> Lowering::numbers(const Layer &layer, const std::string &par
     return tensor ? std::vector<double>(tensor->data.begin(), tensor->data.end()) : std::vector<double>();
 }
 
+Expected<Flow> Lowering::product(const Layer &layer, const std::string &name, Flow x, uint32_t out,
+                                 bool bias) {
+    std::vector<ir::ValueId> operands = {x.value, weight(layer, name + ".weight", {out, width(x)})};
+    if (bias) operands.push_back(weight(layer, name + ".bias", {out}));
+    return node(layer, "linear", std::move(operands), {{"bias", int64_t{bias}}}, Form::features);
+}
+
 void Lowering::problem(const Layer &layer, const std::string &attribute, const std::string &expected,
                        const std::string &found, const std::string &way_out) {
     problems_.add(place(layer, attribute), expected, found, way_out);

@@ -51,6 +51,8 @@ public:
                                 const std::vector<std::vector<uint32_t>> &stored = {});
     const package::Tensor *find(const Layer &layer,
                                 const std::string &parameter) const; // null when the package has none
+    // x times the matrix `name`.weight (out, width of x) and, with `bias`, plus `name`.bias (out).
+    Expected<Flow> product(const Layer &layer, const std::string &name, Flow x, uint32_t out, bool bias);
 
     // ---- what is wrong
     // `attribute` may be empty. The line starts with the JSON path.
@@ -86,6 +88,9 @@ inline uint32_t integer(const Layer &layer, const char *name) {
 }
 inline double number(const Layer &layer, const char *name) { return layer.attributes.at(name).get<double>(); }
 inline bool flag(const Layer &layer, const char *name) { return layer.attributes.at(name).get<bool>(); }
+inline bool given(const Layer &layer, const char *name) { // an option without a default, or with null as one
+    return layer.attributes.contains(name) && !layer.attributes.at(name).is_null();
+}
 
 // A part of a layer that is built like a layer of type `type`: its parameters are those of `layer` that start
 // with `name.`, its address is `layer`'s with the name behind it.

@@ -96,10 +96,7 @@ Expected<Flow> lower_orchid(Lowering &lowering, const Layer &layer, std::span<co
         LW_ASSIGN(const Flow residual, op.convolved(x, "fixed_conv_res", nullptr));
         LW_ASSIGN(y, lowering.node(layer, "add", {residual.value, y.value}, {}, Form::features));
     }
-    return lowering.node(layer, "linear",
-                         {y.value, lowering.weight(layer, "out_linear.weight", {width, width}),
-                          lowering.weight(layer, "out_linear.bias", {width})},
-                         {{"bias", int64_t{1}}}, Form::features);
+    return lowering.product(layer, "out_linear", y, width, true);
 }
 
 } // namespace longwave::compiler::layers

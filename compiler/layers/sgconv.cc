@@ -53,12 +53,8 @@ Expected<Flow> lower_sgconv(Lowering &lowering, const Layer &layer, std::span<co
     }
     const bool activated = !layer.attributes.at("postact").is_null(),
                gated = layer.attributes.at("postact") == "glu";
-    const std::string projection = activated ? "output_linear.0." : "output_linear.";
-    const uint32_t out = gated ? 2 * heads : heads;
-    const ir::ValueId weight = lowering.weight(layer, projection + "weight", {out, copies * heads}),
-                      bias = lowering.weight(layer, projection + "bias", {out});
-    LW_ASSIGN(
-        y, lowering.node(layer, "linear", {y.value, weight, bias}, {{"bias", int64_t{1}}}, Form::features));
+    LW_ASSIGN(y, lowering.product(layer, activated ? "output_linear.0" : "output_linear", y,
+                                  gated ? 2 * heads : heads, true));
     return activated ? activation(lowering, layer, "postact", y) : Expected<Flow>(y);
 }
 

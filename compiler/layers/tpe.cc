@@ -32,9 +32,7 @@ Expected<Flow> along_axis(Lowering &lowering, const Layer &layer, Flow x, const 
     LW_ASSIGN(y, lowering.node(layer, "rms_norm",
                                {y.value, lowering.weight(layer, prefix + "norm.weight", {width})},
                                {{"eps", number(layer, "norm_eps")}}, Form::features));
-    return lowering.node(layer, "linear",
-                         {y.value, lowering.weight(layer, prefix + "o_proj.weight", {width, width})},
-                         {{"bias", int64_t{0}}}, Form::features);
+    return lowering.product(layer, prefix + "o_proj", y, width, false);
 }
 
 Expected<Flow> sum(Lowering &lowering, const Layer &layer, const std::vector<Flow> &parts) {
