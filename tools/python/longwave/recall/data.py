@@ -6,8 +6,6 @@ drawn with repetition from the first half of the vocabulary, and each sequence h
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
@@ -25,9 +23,3 @@ def batch(size: int, length: int, vocabulary: int, generator: torch.Generator) -
     ids = torch.cat([torch.stack([keys, values], -1).flatten(1), separator, asked], 1)
     return ids, dictionary.gather(1, asked)[:, 0]
 
-
-def batches(size: int, length: int, vocabulary: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Without end; the same for the same seed."""
-    generator = torch.Generator().manual_seed(seed)
-    while True:
-        yield batch(size, length, vocabulary, generator)
