@@ -1,5 +1,7 @@
 // bench_attention: LightNet's core over a whole sequence, as a plan calls it: the weights of all rows in one
-// call, then the matrix in chunks or row by row (preparing a call, a few tenths of a µs, is in). One JSON object a line; pins itself to the processor it is on.
+// call, then the matrix in chunks or row by row (preparing a call, a few tenths of a µs, is in). With --softmax
+// softmax attention without a window instead, 64 queries a call. One JSON object a line; pins itself to the
+// processor it is on.
 #include "tests/bench/machine.h"
 #include "tests/schedules/kernel_call.h"
 #include "tools/cli/command_line.h"
@@ -16,6 +18,7 @@ namespace {
 struct Options {
     std::vector<std::string> sizes = {"8x64", "16x64"}; // heads x width of a head
     uint32_t rows = 4096, rounds = 7;
+    std::string softmax; // "causal" or "two-sided"
 };
 
 // Rows of one argument, on a line of the cache.
@@ -89,6 +92,35 @@ Status bench(const Options &options, uint32_t heads, uint32_t width, const targe
     return Status::ok();
 }
 
+// Rows of keys, of values, and 1: each is there.
+Status bench_softmax(const Options &options, uint32_t heads, uint32_t width, const targets::Target &target) {
+    const uint32_t all = heads * width, of_call = std::min(options.rows, 64u),
+                   kv_width = schedules::pad(2 * all + 1);
+    const bool causal = options.softmax == "causal";
+    LW_ASSIGN(
+        std::vector<test::Kernel> kernels,
+        test::load_kernels(
+            {fmt::format(
+                R"({{"kernel":"softmax_attention","params":{{"heads":{},"dk":{},"dv":{},"rows":{},"ring":{},{}}}}})",
+                heads, width, width, of_call, options.rows,
+                causal ? fmt::format(R"("window":{},"whole":1)", options.rows) : R"("window":0)")},
+            target, test::find_kgen()));
+    Rows q(options.rows, all, 1), kv(options.rows, kv_width, 2), y(options.rows, all, 3);
+    for (uint32_t t = 0; t < options.rows; t++) reinterpret_cast<float *>(kv.at(t))[2 * all] = 1;
+    const auto took = measure(options, [&] {
+        for (uint32_t t = 0; t < options.rows; t += of_call) {
+            if (causal) kernels[0].scalar("position") = static_cast<int>(t);
+            kernels[0].prepare({{"kv", kv.at(0)}, {"q", q.at(t)}, {"y", y.at(t)}});
+            kernels[0].call_prepared();
+        }
+    });
+    fmt::print("{{\"softmax\":\"{}\",\"heads\":{},\"width\":{},\"rows\":{},\"whole_us\":{:.2f},\"whole_least_"
+               "us\":{:.2f}}}\n",
+               options.softmax, heads, width, options.rows, took.first, took.second);
+    std::fflush(stdout);
+    return Status::ok();
+}
+
 } // namespace
 } // namespace longwave::bench
 
@@ -96,8 +128,8 @@ int main(int argc, char **argv) {
     using namespace longwave;
     bench::Options options;
     cli::CommandLine program(
-        "LightNet's core over a whole sequence, one pinned thread; µs a row, medians; one "
-        "JSON object a line",
+        "LightNet's core or softmax attention over a whole sequence, one pinned thread; µs a row, medians; "
+        "one JSON object a line",
         "bench_attention");
     program.add_option("--sizes", options.sizes, "Heads x width of a head")
         ->delimiter(',')
@@ -105,6 +137,8 @@ int main(int argc, char **argv) {
     program.add_option("--rows", options.rows, "Of the sequence: a multiple of 16")
         ->check(cli::range(16, 1 << 20))
         ->capture_default_str();
+    program.add_option("--softmax", options.softmax, "Softmax attention: causal or two-sided")
+        ->check(cli::one_of({"causal", "two-sided"}));
     program.add_option("--rounds", options.rounds, "Times each is measured")
         ->check(cli::range(1, 1000))
         ->capture_default_str();
@@ -115,10 +149,13 @@ int main(int argc, char **argv) {
         if (test::host_runs(target)) best = &target;
     for (const std::string &size : options.sizes) {
         unsigned heads = 0, width = 0;
-        if (options.rows % 16 || std::sscanf(size.c_str(), "%ux%u", &heads, &width) != 2 ||
-            heads * width == 0)
-            return std::fprintf(stderr, "error: expected sizes such as 8x64 and rows in chunks of 16\n"), 2;
-        const Status status = bench::bench(options, heads, width, *best);
+        if (options.rows % (options.softmax.empty() ? 16 : std::min(options.rows, 64u)) ||
+            std::sscanf(size.c_str(), "%ux%u", &heads, &width) != 2 || heads * width == 0)
+            return std::fprintf(
+                       stderr, "error: expected sizes such as 8x64 and rows in chunks of 16 (softmax: 64)\n"),
+                   2;
+        const Status status = options.softmax.empty() ? bench::bench(options, heads, width, *best)
+                                                      : bench::bench_softmax(options, heads, width, *best);
         if (!status) return std::fprintf(stderr, "error: %s\n", status.message().c_str()), 4;
     }
     return 0;
