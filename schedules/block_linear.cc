@@ -1,4 +1,5 @@
-// block_linear: a block-diagonal matrix times each row: block j makes its outputs of its own inputs.
+// block_linear: a block-diagonal matrix times each row: block j makes its outputs of its own inputs. For narrow
+// blocks; those of whole panels are products (linear.cc).
 #include "schedules/registry.h"
 #include <numeric>
 

@@ -73,7 +73,7 @@ inline constexpr uint32_t pad(uint32_t channels) {
 
 // Whether lanes of softmax_attention are queries, in tiles of 8 and more, rather than the features of one; then
 // its table of lags has so many zeros before and behind them, at least a tile of queries.
-inline constexpr bool attention_over_queries(uint32_t rows) { return rows % 8 == 0; }
+inline constexpr bool attention_over_queries(uint32_t rows) { return rows >= 8; }
 inline constexpr int attention_margin = 32;
 
 } // namespace longwave::schedules

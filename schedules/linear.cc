@@ -1,5 +1,6 @@
-// linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates. Weights
-// that are stored in fewer bytes than a float32 are widened in registers, or once for many rows.
+// linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates; with blocks
+// a block-diagonal matrix, whose blocks lie one behind another. Weights that are stored in fewer bytes than a
+// float32 are widened in registers, or once for many rows.
 #include "schedules/elementary.h"
 #include "schedules/linear_tiles.h"
 #include "schedules/panels.h"
@@ -13,6 +14,7 @@ namespace {
 
 struct Product {
     int in, out, rows, in_row, halves;
+    int blocks, first; // of the diagonal: block j reads the inputs from first + j·in on
     bool has_bias;
     Panels panels;
     ImageParam x, w, scale, bias;
@@ -22,7 +24,10 @@ struct Product {
     // Inputs that have a weight: whole words of them.
     int inputs() const { return static_cast<int>(panels.words()) * of_word(); }
     // Those behind the last have weights of zero: it stands for them.
-    Expr input(const Expr &i, const Expr &row) const { return x(inputs() == in ? i : min(i, in - 1), row); }
+    Expr input(const Expr &i, const Expr &row, const Expr &block) const {
+        const Expr inside = inputs() == in ? i : min(i, in - 1);
+        return x(blocks == 1 ? inside + first : first + block * in + inside, row);
+    }
 
     // The weight at a place of a word. int8 is left in the upper bits, 2^24 times what it stands for: a mask
     // takes no longer than the shift that would bring it down with its sign.
@@ -58,7 +63,7 @@ void build_single(KernelBuilder &k, const Product &p, const Shape &y_shape) {
     Func sum("sum"), total("total"), y("y");
     sum(q, h, r) = 0.0f;
     const Expr word = i.y * vec + q;
-    sum(q, h, r) += p.weight(0, word, i.x, h) * p.input(i.x * words + word, r);
+    sum(q, h, r) += p.weight(0, word, i.x, h) * p.input(i.x * words + word, r, 0);
     total(h, r) = p.start(0, h);
     total(h, r) += sum(part, h, r);
     const auto result = [&](int half) { return p.finished(total(half, r), 0, half); };
@@ -92,12 +97,13 @@ public:
     Walk(const KernelBuilder &k, const Product &product, const LinearTiles &tiles,
          const LinearTiles::Group &group, int number)
         : p_(product), tiles_(tiles), group_(group), id_(std::to_string(number)), number_(number),
-          slice_(panel_width / tiles.slices), tiles_count_(group.count * tiles.slices),
+          slice_(panel_width / tiles.slices), tiles_count_(group.count * product.blocks * tiles.slices),
+          of_block_(static_cast<int>(product.panels.count()) / product.blocks),
           vec_(std::min(k.target.vector_lanes, panel_width)),
           length_(p_.inputs() / tiles.chunks / tiles.parts),
           unrolled_(tiles.granule *
                     divisor_at_most(length_ / tiles.granule, std::max(1, tiles.unrolled / tiles.granule))),
-          fetches_(tiles.fetch && group.count > 1), n_(0, length_, "n" + id_), sum_("sum" + id_),
+          fetches_(tiles.fetch && tiles_count_ > 1), n_(0, length_, "n" + id_), sum_("sum" + id_),
           total_("total" + id_), fetch_("fetch" + id_), widened_("widened" + id_) {}
 
     void add_to(Func &y, const KernelBuilder::Epilogue &epilogue) {
@@ -123,8 +129,15 @@ private:
     static constexpr int panel_width = static_cast<int>(lanes);
 
     // ---- THE ALGORITHM ----
+    // No tile reaches into the next block of a block-diagonal matrix.
+    Expr block(const Expr &tile) const {
+        return p_.blocks == 1 ? Expr(0) : tile / (tiles_.slices * group_.count);
+    }
     Expr panel(const Expr &tile, const Expr &of_tile) const {
-        return group_.first + tile / tiles_.slices * group_.panels + of_tile;
+        const Expr of_group = tile / tiles_.slices;
+        return group_.first + of_tile +
+               (p_.blocks == 1 ? of_group * group_.panels
+                               : block(tile) * of_block_ + of_group % group_.count * group_.panels);
     }
     // Where the lanes of a tile begin in each of its panels.
     Expr slice(const Expr &tile) const {
@@ -152,7 +165,7 @@ private:
             none = clamp(fetch_(n_ / unrolled_, t, chunk, g, b), 0, 1);
         }
         sum_(c, j, h, q, i, t, chunk, g, b) = 0.0f;
-        sum_(c, j, h, q, i, t, chunk, g, b) += w * p_.input(first + of_chunk + none, row(b, t, i));
+        sum_(c, j, h, q, i, t, chunk, g, b) += w * p_.input(first + of_chunk + none, row(b, t, i), block(g));
     }
 
     // The weights that come next, chunk after chunk of a tile's panels, spread over the tiles of rows: each
@@ -270,7 +283,7 @@ private:
     const LinearTiles &tiles_;
     const LinearTiles::Group group_;
     const std::string id_;
-    const int number_, slice_, tiles_count_, vec_, length_, unrolled_;
+    const int number_, slice_, tiles_count_, of_block_, vec_, length_, unrolled_;
     const bool fetches_;
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of a
     // block of rows, g: tile of panels, b: block of rows, m: input of a chunk.
@@ -292,15 +305,20 @@ static void build_linear(KernelBuilder &k) {
     Product p{};
     p.in = k.params.integer("in", 1, 1 << 20), p.out = k.params.integer("out", 1, 1 << 20);
     p.rows = k.params.integer("rows", 1, 1 << 20);
-    p.in_row = k.params.integer_or("in_row", p.in, p.in, 1 << 24);
     p.has_bias = k.params.flag_or("bias", false);
     p.halves = k.params.flag_or("glu", false) ? 2 : 1;
+    p.blocks = k.params.integer_or("blocks", 1, 1, p.out),
+    p.first = k.params.integer_or("first", 0, 0, 1 << 24);
+    const int inputs = p.first + p.blocks * p.in;
+    k.params.require(p.blocks == 1 || p.out % (p.blocks * static_cast<int>(lanes)) == 0,
+                     "'out' must be whole panels of 16 for each of the 'blocks'");
     p.panels = {static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), static_cast<uint32_t>(p.halves),
                 format_of(k.params)};
+    p.in_row = k.params.integer_or("in_row", inputs, inputs, 1 << 24);
     const bool narrow = p.panels.format != WeightFormat::float32;
     const Shape y_shape = dense({p.width(), p.rows});
     const int of_panel = static_cast<int>(p.panels.width());
-    p.x = k.input("x", {{static_cast<uint32_t>(p.in), 1}, {static_cast<uint32_t>(p.rows), p.in_row}});
+    p.x = k.input("x", {{extent(inputs), 1}, {extent(p.rows), p.in_row}});
     p.w = k.weight("w",
                    {{p.panels.width(), 1},
                     {p.panels.words(), of_panel},
@@ -310,7 +328,7 @@ static void build_linear(KernelBuilder &k) {
     if (p.has_bias) p.bias = k.weight("bias", dense({p.halves * p.width()}));
     if (p.out == 1) return build_single(k, p, y_shape);
 
-    const LinearTiles tiles = linear_tiles(k.target, p.panels, p.rows);
+    const LinearTiles tiles = linear_tiles(k.target, p.panels, p.rows, p.blocks);
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, p.out);
     Var o("o"), r("r");
     Func y("y");

@@ -107,11 +107,14 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, WeightFo
 
 } // namespace
 
-LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, int rows) {
+LinearTiles linear_tiles(const targets::Target &target, const Panels &all, int rows, int diagonal) {
+    Panels panels = all;
+    panels.out /= static_cast<uint32_t>(diagonal);
     const int64_t row_bytes = int64_t{4} * panels.in,
-                  bytes = int64_t{4} * panels.words() * lanes * panels.count() * panels.halves;
+                  of_block = int64_t{4} * panels.words() * lanes * panels.count() * panels.halves,
+                  bytes = of_block * diagonal;
     const bool widen = pays_to_widen(panels.format, rows), narrow = panels.format != WeightFormat::float32;
-    LinearTiles tiles = choose(target, panels, widen ? WeightFormat::float32 : panels.format, rows, bytes);
+    LinearTiles tiles = choose(target, panels, widen ? WeightFormat::float32 : panels.format, rows, of_block);
     tiles.widen = widen;
     tiles.granule = std::max(1, static_cast<int>(panels.of_word()) / tiles.parts);
     tiles.chunks = 1;

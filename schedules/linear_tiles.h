@@ -26,6 +26,7 @@ struct LinearTiles {
     std::vector<Group> groups;
 };
 
-LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, int rows);
+// `diagonal`: blocks of a block-diagonal matrix, each with as many panels; the groups are those of one.
+LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, int rows, int diagonal = 1);
 
 } // namespace longwave::schedules

@@ -2,7 +2,8 @@
 // block first + j.
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/rules.h"
-#include "schedules/kernel.h"
+#include "schedules/panels.h"
+#include <numeric>
 
 namespace longwave::ir {
 namespace {
@@ -38,26 +39,50 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         }
 }
 
+// Blocks of whole panels are products of their own, one behind another in one kernel.
+void in_panels(KernelCall &call, const std::vector<uint32_t> &w) {
+    const uint32_t out = w[0] * w[1];
+    schedules::PackedPanels packed({w[2], out});
+    std::vector<uint32_t> inputs(w[2]);
+    std::iota(inputs.begin(), inputs.end(), 0u);
+    for (uint32_t o = 0; o < out; ++o)
+        packed.set(o, 0, call.constant(1).copy(size_t{o} * w[2], w[2]), inputs);
+    call.kernel("linear");
+    call.param("in", w[2]);
+    call.param("blocks", w[0]);
+    call.param("first", call.node.integer("first") * w[2]);
+    call.param("in_row", call.type(0).row());
+    call.param("out", out);
+    call.weight("weight", Packed::of(Elem::f32, {static_cast<uint32_t>(packed.words.size())}, packed.words));
+}
+
 // Weights [in of a block][outputs of all].
-Status kernel(KernelCall &call) {
-    const std::vector<uint32_t> &w = call.type(1).dims;
+void side_by_side(KernelCall &call, const std::vector<uint32_t> &w) {
     const uint32_t out = w[0] * w[1], row = schedules::pad(out);
-    std::vector<float> weights(size_t{w[2]} * row, 0.f), bias(row, 0.f);
-    for (uint32_t o = 0; o < out; ++o) {
+    std::vector<float> weights(size_t{w[2]} * row, 0.f);
+    for (uint32_t o = 0; o < out; ++o)
         for (uint32_t i = 0; i < w[2]; ++i)
             weights[size_t{i} * row + o] = static_cast<float>(call.constant(1)[size_t{o} * w[2] + i]);
-        if (call.node.integer("bias")) bias[o] = static_cast<float>(call.constant(2)[o]);
-    }
     call.kernel("block_linear");
     call.param("in", call.type(0).dims[0]);
     call.param("out", out);
     call.param("in_block", w[2]);
     call.param("out_block", w[1]);
     call.param("first", call.node.integer("first") * w[2]);
-    call.param("rows", call.rows());
-    call.read_rows(0);
     call.weight("weight", weights);
-    call.weight("bias", bias);
+}
+
+Status kernel(KernelCall &call) {
+    const std::vector<uint32_t> &w = call.type(1).dims;
+    const uint32_t out = w[0] * w[1];
+    const bool bias = call.node.integer("bias") != 0, panels = w[1] % schedules::lanes == 0;
+    std::vector<float> values(schedules::pad(out), 0.f);
+    for (uint32_t o = 0; bias && o < out; ++o) values[o] = static_cast<float>(call.constant(2)[o]);
+    panels ? in_panels(call, w) : side_by_side(call, w);
+    call.param("rows", call.rows());
+    if (panels && bias) call.param("bias", int64_t{1});
+    call.read_rows(0);
+    if (bias || !panels) call.weight("bias", values);
     call.write();
     return Status::ok();
 }

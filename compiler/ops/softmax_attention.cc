@@ -103,10 +103,16 @@ uint32_t window_of(const Situation &situation) {
     return situation.streaming ? window : std::min(window ? window : situation.rows, situation.rows);
 }
 
+// A whole sequence in sight: keys are the rows from its first on, without zeros before them.
+bool whole(const Situation &situation) {
+    return !situation.streaming && situation.node.integer("causal") &&
+           window_of(situation) == situation.rows && schedules::attention_over_queries(situation.rows);
+}
+
 // ns an output element and key, of Sapphire Rapids: a product with the key, and one with the value.
 Estimate estimate(const Situation &situation) { return {.cost = 0.1 * window_of(situation)}; }
 Reach reach(const Situation &situation, const Figures &) {
-    return {.history = situation.node.integer("causal") ? window_of(situation) - 1 : 0};
+    return {.history = situation.node.integer("causal") && !whole(situation) ? window_of(situation) - 1 : 0};
 }
 
 // As the kernel reads them: lags side by side for each feature where its lanes are queries.
@@ -132,11 +138,15 @@ Status plan(KernelCall &call) {
     call.param("dv", int64_t{s.dv});
     call.param("rows", int64_t{rows});
     call.param("window", int64_t{window});
-    if (s.causal) {
+    if (s.causal && !whole(call.situation)) {
         call.read_ring(0);
     } else {
         call.param("ring", int64_t{call.rows_of_input(0)});
         call.read_all(0);
+    }
+    if (whole(call.situation)) {
+        call.param("whole", int64_t{1});
+        call.scalar({.kind = Scalar::Kind::slot, .tile_mul = static_cast<int32_t>(rows)});
     }
     call.read_rows(1);
     if (s.relative) {

@@ -34,7 +34,13 @@ std::string EntryPlan::name() const {
     return kind == Kind::stream || one_of_several ? fmt::format("{} {}", text, block) : text;
 }
 
-uint32_t tile_rows(uint32_t rows) { return rows <= 128 ? rows : 64; }
+uint32_t tile_rows(uint32_t rows) {
+    if (rows <= 128) return rows;
+    uint32_t best = 64;
+    for (uint32_t tile = best + 1; tile <= 128; tile++)
+        if (round_up(rows, tile) < round_up(rows, best)) best = tile;
+    return best;
+}
 
 EntryPlanner::EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record)
     : graph_(graph), options_(std::move(options)), storage_(storage), record_(record) {

@@ -105,7 +105,8 @@ private:
 // Sets Buffer::first and last, and the period of the plan.
 void measure_lifetimes(EntryPlan &plan);
 
-// Rows of one call of a whole run: all when they are few, else a tile that stays in the first cache.
+// Rows of one call of a whole run: all when they are few, else 64 to 128, the number that leaves the fewest rows
+// over in the last call.
 uint32_t tile_rows(uint32_t rows);
 
 } // namespace longwave::compiler

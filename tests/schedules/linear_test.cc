@@ -96,6 +96,33 @@ TEST_CASE("linear: lanes between the rows are not read") {
                     linear({250, 64, 50, false, true, 256})});
 }
 
+TEST_CASE("linear: a block-diagonal matrix, whose blocks read one another's neighbours") {
+    struct Diagonal {
+        int in, out, rows, blocks, first;
+    };
+    std::vector<Case> cases;
+    for (const Diagonal p :
+         {Diagonal{24, 64, 5, 4, 0}, Diagonal{96, 3 * 176, 50, 3, 40}, Diagonal{17, 32, 1, 2, 3},
+          Diagonal{384, 2 * 384, 13, 2, 0}, Diagonal{600, 2 * 48, 97, 2, 7}})
+        cases.push_back(
+            {spec("linear", fmt::format(R"("in":{},"out":{},"rows":{},"blocks":{},"first":{},"bias":1)", p.in,
+                                        p.out, p.rows, p.blocks, p.first)),
+             [=](Kernel &k) {
+                 const Linear one{p.in, p.out, p.rows};
+                 compare(
+                     k, "y",
+                     [&](const std::vector<int> &at) {
+                         const int begin = p.first + at[0] / (p.out / p.blocks) * p.in;
+                         double sum = k["bias"].get({at[0]});
+                         for (int i = 0; i < p.in; i++)
+                             sum += k["w"].get(weight_at(one, at[0], 0, i)) * k["x"].get({begin + i, at[1]});
+                         return sum;
+                     },
+                     limit(p.in));
+             }});
+    run_everywhere(cases);
+}
+
 TEST_CASE("linear: the epilogue's operands are those of the row and of the element, in order") {
     const std::string epilogue = R"({"op":"affine"},{"op":"add"},{"op":"mul"})";
     std::vector<Case> cases;

@@ -8,7 +8,7 @@ namespace {
 
 struct Shape {
     int heads, dk, dv, rows, window, ring, position;
-    bool relative;
+    bool relative, whole = false; // whole: `position` is the first row of a sequence that fills the ring
 };
 
 class Definition {
@@ -17,8 +17,11 @@ public:
 
     double operator()(int lane, int row) {
         if (lane >= s_.heads * s_.dv) return 0;
-        const int h = lane / s_.dv, first = s_.window ? row - (s_.window - 1) : 0,
-                  last = s_.window ? row : s_.ring - 1;
+        const int h = lane / s_.dv,
+                  first = s_.whole    ? std::max(-s_.position, row - (s_.window - 1))
+                          : s_.window ? row - (s_.window - 1)
+                                      : 0,
+                  last = s_.window ? std::min(row, s_.ring - 1 - s_.position * s_.whole) : s_.ring - 1;
         if (h != head_ || row != row_) weigh(h, row, first, last);
         double sum = 0;
         for (int n = first; n <= last; n++)
@@ -81,7 +84,8 @@ Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
     return {spec("softmax_attention",
                  fmt::format(R"("heads":{},"dk":{},"dv":{},"rows":{},"window":{},"ring":{}{})", shape.heads,
                              shape.dk, shape.dv, shape.rows, shape.window, shape.ring,
-                             shape.relative ? R"(,"relative":1)" : "")),
+                             shape.relative ? R"(,"relative":1)" : "") +
+                     (shape.whole ? R"(,"whole":1)" : "")),
             [=](Kernel &k) {
                 Shape s = shape;
                 Tensor &kv = k["kv"];
@@ -91,7 +95,8 @@ Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
                 });
                 for (const Keys &keys : kinds) {
                     kv.for_each([&](const std::vector<int> &at) {
-                        const int age = s.window ? (at[1] - s.position + 2 * s.ring) % s.ring : at[1];
+                        const int age =
+                            s.window && !s.whole ? (at[1] - s.position + 2 * s.ring) % s.ring : at[1];
                         const bool there = !(keys.absent && age % keys.absent == 0) && age >= keys.begin;
                         if (at[0] == flag) kv.set(at, there);
                     });
@@ -100,7 +105,7 @@ Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
                     // A weight is as exact as its score: |score| units in the last place, and a sum.
                     compare(
                         k, "y", [&](const std::vector<int> &at) { return expected(at[0], at[1]); }, 2e-6);
-                    s.position = 0;
+                    s.position = s.whole ? s.ring - s.rows : 0;
                 }
             }};
 }
@@ -109,7 +114,7 @@ Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
 
 TEST_CASE("softmax_attention: a window of keys in a ring, for any number of queries") {
     std::vector<Case> cases;
-    for (const int rows : {1, 3, 8, 20, 24, 64})
+    for (const int rows : {1, 3, 8, 50, 64})
         for (const int window : {1, 2, 13, 70}) {
             const int ring = 3 * rows + window - 1;
             cases.push_back(attention({2, 16, 16, rows, window, ring, 2 * rows, false}, {{}, {3}}));
@@ -127,6 +132,18 @@ TEST_CASE("softmax_attention: over a whole sequence, whose end may come early") 
     run_everywhere({attention({2, 16, 16, 64, 0, 100, 0, false}), attention({2, 16, 16, 7, 0, 7, 0, false}),
                     attention({1, 32, 32, 16, 0, 700, 0, false}, {{}, {0, 300}}), // several chunks of keys
                     attention({2, 8, 8, 8, 0, 16, 0, false}, {{2}, {1}})}); // nothing to attend to: zeros
+}
+
+TEST_CASE("softmax_attention: up to each row of a whole sequence") {
+    std::vector<Case> cases;
+    for (const bool relative : {false, true})
+        for (const int rows : {8, 33, 64})
+            for (const int ring : {64, 333}) // 64 rows from position 21 on: some behind the end
+                cases.push_back(
+                    attention({2, 16, 16, rows, ring, ring, ring / 3, relative, true}, {{}, {5}, {0, 50}}));
+    cases.push_back(attention({3, 20, 7, 66, 500, 500, 440, false, true}));
+    cases.push_back(attention({1, 16, 16, 16, 9000, 9000, 8000, false, true})); // no part of it in the frame
+    run_everywhere(cases);
 }
 
 TEST_CASE("softmax_attention: lags have a say of their own") {

@@ -1,6 +1,7 @@
-// bench_attention: the causal core of LightNet or CHELA over a whole sequence, as a plan calls it: for LightNet the
-// weights of all rows in one call, then the matrix in chunks or row by row (preparing a call, a few tenths of a µs,
-// is in). One JSON object a line; pins itself to the processor it is on.
+// bench_attention: the core of an attention layer over a whole sequence, as a plan calls it (preparing a call, a few
+// tenths of a µs, is in). LightNet: the weights of all rows in one call, then the matrix in chunks or row by row;
+// CHELA: the matrix alone; softmax attention without a window: 64 queries a call. One JSON object a line; pins
+// itself to the processor it is on.
 #include "tests/bench/machine.h"
 #include "tests/schedules/kernel_call.h"
 #include "tools/cli/command_line.h"
@@ -94,6 +95,35 @@ Status bench(const Options &options, uint32_t heads, uint32_t width, const targe
     return Status::ok();
 }
 
+// Rows of keys, of values, and 1: each is there.
+Status bench_softmax(const Options &options, uint32_t heads, uint32_t width, const targets::Target &target) {
+    const uint32_t all = heads * width, of_call = std::min(options.rows, 64u),
+                   kv_width = schedules::pad(2 * all + 1);
+    const bool causal = options.core == "softmax-causal";
+    LW_ASSIGN(
+        std::vector<test::Kernel> kernels,
+        test::load_kernels(
+            {fmt::format(
+                R"({{"kernel":"softmax_attention","params":{{"heads":{},"dk":{},"dv":{},"rows":{},"ring":{},{}}}}})",
+                heads, width, width, of_call, options.rows,
+                causal ? fmt::format(R"("window":{},"whole":1)", options.rows) : R"("window":0)")},
+            target, test::find_kgen()));
+    Rows q(options.rows, all, 1), kv(options.rows, kv_width, 2), y(options.rows, all, 3);
+    for (uint32_t t = 0; t < options.rows; t++) reinterpret_cast<float *>(kv.at(t))[2 * all] = 1;
+    const auto took = measure(options, [&] {
+        for (uint32_t t = 0; t < options.rows; t += of_call) {
+            if (causal) kernels[0].scalar("position") = static_cast<int>(t);
+            kernels[0].prepare({{"kv", kv.at(0)}, {"q", q.at(t)}, {"y", y.at(t)}});
+            kernels[0].call_prepared();
+        }
+    });
+    fmt::print("{{\"core\":\"{}\",\"heads\":{},\"width\":{},\"rows\":{},\"whole_us\":{:.2f},\"whole_least_"
+               "us\":{:.2f}}}\n",
+               options.core, heads, width, options.rows, took.first, took.second);
+    std::fflush(stdout);
+    return Status::ok();
+}
+
 } // namespace
 } // namespace longwave::bench
 
@@ -105,7 +135,7 @@ int main(int argc, char **argv) {
         "JSON object a line",
         "bench_attention");
     program.add_option("--core", options.core, "Whose")
-        ->check(cli::one_of({"lightnet", "chela"}))
+        ->check(cli::one_of({"lightnet", "chela", "softmax", "softmax-causal"}))
         ->capture_default_str();
     program.add_option("--sizes", options.sizes, "Heads x width of a head")
         ->delimiter(',')
@@ -117,16 +147,20 @@ int main(int argc, char **argv) {
         ->check(cli::range(1, 1000))
         ->capture_default_str();
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
+    const bool softmax = options.core.starts_with("softmax");
     bench::pin_to_this_processor();
     const targets::Target *best = nullptr;
     for (const targets::Target &target : targets::all())
         if (test::host_runs(target)) best = &target;
     for (const std::string &size : options.sizes) {
         unsigned heads = 0, width = 0;
-        if (options.rows % 16 || std::sscanf(size.c_str(), "%ux%u", &heads, &width) != 2 ||
-            heads * width == 0)
-            return std::fprintf(stderr, "error: expected sizes such as 8x64 and rows in chunks of 16\n"), 2;
-        const Status status = bench::bench(options, heads, width, *best);
+        if (options.rows % (softmax ? std::min(options.rows, 64u) : 16) ||
+            std::sscanf(size.c_str(), "%ux%u", &heads, &width) != 2 || heads * width == 0)
+            return std::fprintf(
+                       stderr, "error: expected sizes such as 8x64 and rows in chunks of 16 (softmax: 64)\n"),
+                   2;
+        const Status status = softmax ? bench::bench_softmax(options, heads, width, *best)
+                                      : bench::bench(options, heads, width, *best);
         if (!status) return std::fprintf(stderr, "error: %s\n", status.message().c_str()), 4;
     }
     return 0;

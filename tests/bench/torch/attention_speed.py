@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The causal core of LightNet or CHELA over a whole sequence, engine against PyTorch, one thread each, 512 and 1,024 wide.
+"""The core of an attention layer over a whole sequence, engine against PyTorch, one thread each, 512 and 1,024 wide.
 
-    attention_speed.py --bench build/bench_attention [--core lightnet|chela] [--rows 4096] [--rounds 3]
+    attention_speed.py --bench build/bench_attention [--core lightnet|chela|softmax|softmax-causal] [--rows 4096] [--rounds 3]
 
-PyTorch runs the chunked form of tools/python/longwave/layers/{lightnet,chela}.py (LightNet: the safe one, every exponent at most 0, as the engine's) in the
-best of several chunk lengths, in inference mode. Rounds alternate, so that a slow spell of the machine meets both; times are medians, in µs a row.
+LightNet and CHELA: PyTorch runs the chunked form of tools/python/longwave/layers/{lightnet,chela}.py (LightNet: the safe one, every exponent at most 0, as
+the engine's) in the best of several chunk lengths; softmax attention without a window: its fused one (torch.nn.functional.scaled_dot_product_attention).
+In inference mode. Rounds alternate, so that a slow spell of the machine meets both; times are medians, in µs a row.
 """
 import argparse
+import functools
 import json
 import pathlib
 import statistics
@@ -37,6 +39,24 @@ def torch_us(core, heads, width, rows, chunk):
     return (time.perf_counter() - begin) / rows * 1e6
 
 
+def fused_us(heads, width, rows, causal):
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, rows, heads, width).transpose(1, 2) for _ in range(3))
+    begin = time.perf_counter()
+    torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    return (time.perf_counter() - begin) / rows * 1e6
+
+
+def peer_of(core, heads, width, rows):
+    """(name, µs a row)."""
+    if core.startswith("softmax"):
+        return "scaled_dot_product_attention", functools.partial(fused_us, heads, width, rows, core.endswith("causal"))
+    torch_us(core, heads, width, 256, 16)  # warm
+    tried = {chunk: torch_us(core, heads, width, min(rows, 1024), chunk) for chunk in CHUNKS[core]}
+    best = min(tried, key=tried.get)
+    return f"chunks of {best}", functools.partial(torch_us, core, heads, width, rows, best)
+
+
 def engine_us(bench, core, heads, width, rows):
     out = subprocess.run([bench, "--core", core, "--sizes", f"{heads}x{width}", "--rows", str(rows)], check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(out)["whole_us"]
@@ -45,22 +65,21 @@ def engine_us(bench, core, heads, width, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", required=True)
-    parser.add_argument("--core", choices=CHUNKS, default="lightnet")
+    parser.add_argument("--core", choices=[*CHUNKS, "softmax", "softmax-causal"], default="lightnet")
     parser.add_argument("--rows", type=int, default=4096)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.set_num_threads(1)
     with torch.inference_mode():
         for heads, width in ((8, 64), (16, 64)):
-            torch_us(options.core, heads, width, 256, 16)  # warm
-            tried = {chunk: torch_us(options.core, heads, width, min(options.rows, 1024), chunk) for chunk in CHUNKS[options.core]}
-            best = min(tried, key=tried.get)
+            name, peer = peer_of(options.core, heads, width, options.rows)
+            peer()
             ours, theirs = [], []
             for _ in range(options.rounds):
                 ours.append(engine_us(options.bench, options.core, heads, width, options.rows))
-                theirs.append(torch_us(options.core, heads, width, options.rows, best))
+                theirs.append(statistics.median(peer() for _ in range(3)))
             print(json.dumps({"core": options.core, "heads": heads, "width": width, "rows": options.rows, "ours_us": round(statistics.median(ours), 2),
-                              "peer": f"torch {torch.__version__}, chunks of {best}", "peer_us": round(statistics.median(theirs), 1),
+                              "peer": f"torch {torch.__version__}, {name}", "peer_us": round(statistics.median(theirs), 1),
                               "ratio": round(statistics.median(o / t for o, t in zip(ours, theirs)), 4)}), flush=True)
 
 

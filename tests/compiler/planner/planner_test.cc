@@ -2,6 +2,8 @@
 #include "compiler/passes/make_streaming.h"
 #include "compiler/passes/plan_memory.h"
 #include "compiler/planner/convolution/costs.h"
+#include "compiler/planner/entry_planner.h"
+#include "compiler/planner/rounding.h"
 #include "compiler/planner/stream_family.h"
 #include "tests/compiler/ir/graphs.h"
 #include <doctest/doctest.h>
@@ -165,18 +167,26 @@ TEST_CASE("stream plan: a convolution's input is a ring of its history and one b
 
 TEST_CASE("run plan: the same convolution reads behind zero rows, tile by tile") {
     auto g = graph_of(small);
-    auto plan = plan_run(g, 200, "direct");
+    auto plan = plan_run(g, 211, "direct");
     INFO(plan.status().message());
     REQUIRE(plan);
     REQUIRE(plan->steps.size() == 3);
     CHECK(plan->steps[0].kind == Step::Kind::zero);
     CHECK(plan->steps[0].bytes == 7 * 16 * 4);
-    CHECK(plan->steps[1].kind == Step::Kind::zero); // the last tile reads 56 rows behind the 200th
-    CHECK(plan->steps[1].bytes == 56 * 16 * 4);
-    CHECK(plan->steps[2].tiles == 4); // 64 rows a tile
+    CHECK(plan->steps[1].kind == Step::Kind::zero); // the last tile reads a row behind the 211th
+    CHECK(plan->steps[1].bytes == 1 * 16 * 4);
+    CHECK(plan->steps[2].tiles == 2); // 106 rows a tile
     const auto &position = std::get<Scalar>(plan->steps[2].args[2]);
     CHECK(position.value == 7);
-    CHECK(position.tile_mul == 64);
+    CHECK(position.tile_mul == 106);
+}
+
+TEST_CASE("run plan: tiles of 64 to 128 rows leave as few rows over as they can") {
+    for (const auto &[rows, tile] :
+         {std::pair(7u, 7u), {128u, 128u}, {196u, 98u}, {512u, 64u}, {4000u, 80u}, {16000u, 64u}})
+        CHECK(tile_rows(rows) == tile);
+    for (uint32_t rows = 129; rows < 3000; rows++)
+        CHECK(round_up(rows, tile_rows(rows)) - rows <= rows / 50 + 1);
 }
 
 TEST_CASE("run plan: copies of one channel are the lanes of a row, filled up with kernels of zeros") {
