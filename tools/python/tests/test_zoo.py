@@ -75,6 +75,37 @@ SMALL = {
         "vocabulary": 30,
         "modes": 3,
     },
+    "sgconv-wikitext16": {
+        "length": 128,
+        "pattern": "AC",
+        "width": 16,
+        "heads": 2,
+        "hidden": 24,
+        "memory": 20,
+        "vocabulary": 60,
+        "cutoffs": (20, 37),
+        "kernel_dim": 4,
+    },
+    "sgconv-wikitext18": {
+        "length": 128,
+        "pattern": "CA",
+        "width": 16,
+        "heads": 2,
+        "hidden": 24,
+        "memory": 20,
+        "vocabulary": 60,
+        "cutoffs": (20, 37),
+        "kernel_dim": 4,
+    },
+    "sgconv-bert": {
+        "length": 64,
+        "pattern": "AC",
+        "width": 16,
+        "heads": 2,
+        "hidden": 24,
+        "vocabulary": 60,
+        "kernel_dim": 4,
+    },
 }
 
 
