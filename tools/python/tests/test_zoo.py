@@ -147,6 +147,24 @@ def test_counts_of_chela_follow_from_its_equations() -> None:
         assert build(row).tensors.parameters == depth * block + embedding + head, name
 
 
+def test_the_hosts_of_the_hybrids_have_their_own_counts_where_every_layer_is_attention() -> None:
+    """BERT-base with its masked-word head as in its published checkpoint; Transformer-XL from its published code:
+    tables, projections of narrow clusters, two biases of positions, and a layer of five square products, an MLP and
+    two norms."""
+    assert build(find("sgconv-bert"), pattern="A" * 12).tensors.parameters == 109_514_298
+    for name, depth in (("sgconv-wikitext16", 16), ("sgconv-wikitext18", 18)):
+        options = find(name).options
+        d, ffn, factor = options["width"], options["hidden"], options["factor"]
+        edges = [0, *options["cutoffs"], options["vocabulary"]]
+        ranks = [d // factor**i for i in range(4)]
+        tables = sum((end - first) * rank for first, end, rank in zip(edges, edges[1:], ranks))
+        projections = d * d + d * sum(ranks) if factor > 1 else 0
+        head = options["vocabulary"] + 3 * (d + 1)
+        layer = 5 * d * d + 2 * d * ffn + ffn + d + 4 * d
+        count = build(find(name), pattern="A" * depth).tensors.parameters
+        assert count == tables + projections + head + 2 * d + depth * layer, name
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_a_small_model_of_each_host_is_written_whole(name, tmp_path) -> None:
     model = build(find(name), **SMALL[name])
