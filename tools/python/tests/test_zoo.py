@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,26 @@ def test_a_small_model_of_each_host_gives_in_the_engine_what_it_gives_in_pytorch
         assert np.abs(found.reshape(wanted.shape) - wanted).max() <= 3e-6 * np.abs(wanted).max()
         quick = fastest(net.float(), length)(*given)[0].double().numpy()
         assert np.abs(quick - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if find(name).exact])
+def test_a_hybrid_is_held_to_float64_and_its_stream_to_the_whole_run(name, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("torch")
+    from longwave.zoo import exact
+    from longwave.zoo.engine import Engine
+
+    if not LONGWAVE.exists():
+        pytest.skip(f"needs {LONGWAVE}")
+    options = dict(find(name).options) | SMALL[name]
+    row = replace(find(name), length=options.pop("length"), options=options)
+    model, engine = build(row), Engine(LONGWAVE)
+    write(model, name, tmp_path / "model", model.tensors.random(seed=1))
+    engine.compile(tmp_path / "model", tmp_path / "small.lw", row.length, model.streams, proof=False)
+    of_double, of_whole = exact.check(row, model, engine, tmp_path / "small.lw", tmp_path)
+    assert of_double <= 1e-5 and (of_whole is None) == (not model.streams) and (of_whole or 0) <= 1e-5
+    monkeypatch.setattr(exact, "LIMIT", of_double / 2)
+    with pytest.raises(ValueError, match="of the outputs' peak from PyTorch in float64; the limit is"):
+        exact.check(row, model, engine, tmp_path / "small.lw", tmp_path)
 
 
 def test_a_checkpoint_gives_its_weights_or_says_what_is_wrong(tmp_path) -> None:
