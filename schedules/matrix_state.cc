@@ -6,8 +6,8 @@ using namespace Halide;
 
 MatrixState::MatrixState(KernelBuilder &k, int rows_, const char *keys_name, int turns)
     : rows(rows_), heads(k.params.integer("heads", 1, 1 << 12)), dk(k.params.integer("dk", 1, 1 << 12)),
-      dv(k.params.integer("dv", 1, 1 << 12)), state_rows(turns * dk), one_head(heads == 1 || dv % 16 == 0),
-      width(static_cast<int>(pad(static_cast<uint32_t>(heads * dv)))), tile(tile_of(width, dv)),
+      dv(k.params.integer("dv", 1, 1 << 12)), state_rows(turns * dk), one_head(of_one_head(heads, dv)),
+      width(static_cast<int>(pad(static_cast<uint32_t>(heads * dv)))), tile(tile_of()),
       groups(one_head ? heads : 1), tiles(width / tile / groups), vec(std::min(k.target.vector_lanes, tile)),
       k_(k) {
     k.no_epilogue();

@@ -5,9 +5,9 @@
 
 namespace longwave::schedules {
 
-// Values are P(heads·dv) lanes, cut into tiles. Where 16 divides dv, a tile belongs to one head and its keys
-// are scalars to its lanes; where not, each lane looks up its head. The state S is [tile lanes, rows of S,
-// tiles], so that a pass over a tile reads memory as a stream.
+// Values are P(heads·dv) lanes, cut into tiles. Where 8 divides dv and 16 all values, a tile belongs to one
+// head and its keys are scalars to its lanes; where not, each lane looks up its head, which gathers. The
+// state S is [tile lanes, rows of S, tiles], so that a pass over a tile reads memory as a stream.
 class MatrixState {
 public:
     // Asks for `heads`, `dk` and `dv`; S has turns·dk rows a head. Declares q (as many rows), `keys` (dk of
@@ -44,8 +44,14 @@ public:
 
 private:
     KernelBuilder &k_;
-    static int tile_of(int width, int dv) {
-        return width == 1 ? 1 : dv % 64 == 0 ? 64 : dv % 32 == 0 ? 32 : 16;
+    static bool of_one_head(int heads, int dv) {
+        return heads == 1 || dv % 16 == 0 || (dv % 8 == 0 && heads * dv % 16 == 0);
+    }
+    int tile_of() const {
+        if (width == 1) return 1;
+        for (const int lanes : {64, 32, 16})
+            if (dv % lanes == 0) return lanes;
+        return one_head && heads > 1 ? 8 : 16;
     }
     Shape row_shape(const Dim &second) const {
         return {{extent(tile), 1}, second, {extent(tiles), tile}, {extent(groups), tiles * tile}};

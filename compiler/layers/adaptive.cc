@@ -123,9 +123,13 @@ Expected<Flow> lower_adaptive_softmax(Lowering &lowering, const Layer &layer, st
     LW_ASSIGN(const uint32_t width, feature_width(lowering, layer, inputs[0]));
     LW_ASSIGN(const std::vector<Cluster> all, clusters(lowering, layer, width));
     Softmax softmax(lowering, layer, width);
-    LW_ASSIGN(const Flow words, softmax.logits("head.word_proj", inputs[0], all[0].size));
+    Flow head = inputs[0];
+    if (flag(layer, "head_projection")) {
+        LW_ASSIGN(head, lowering.product(layer, "head.proj", inputs[0], width, false));
+    }
+    LW_ASSIGN(const Flow words, softmax.logits("head.word_proj", head, all[0].size));
     LW_ASSIGN(const Flow classes,
-              softmax.logits("head.class_proj", inputs[0], static_cast<uint32_t>(all.size() - 1)));
+              softmax.logits("head.class_proj", head, static_cast<uint32_t>(all.size() - 1)));
     std::vector<ir::ValueId> rows = {words.value, classes.value};
     for (size_t i = 1; i < all.size(); ++i) {
         LW_ASSIGN(Flow tail, softmax.narrowed(i - 1, inputs[0], all[i].width));

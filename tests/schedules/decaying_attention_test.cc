@@ -168,6 +168,8 @@ TEST_CASE("decaying_attention: steps and chunks in any order are the recurrence,
            {2, 32, 64, 1, {1, 16, 33}},
            {3, 8, 12, 1, {1, 2, 7}},
            {2, 24, 128, 2, {1, 8}},
+           {4, 40, 40, 1, {1, 16}},
+           {2, 12, 24, 2, {1, 5}},
            {3, 5, 7, 2, {1, 16}},
            {1, 5, 1, 1, {1, 13}}},
           700, {Keys::wide, Keys::constant});

@@ -262,7 +262,7 @@ Command add_bench(CommandLine &program) {
     CommandLine *app =
         program.add_subcommand("bench", "Speed and memory of an artifact; `bench conv`, `stream` and "
                                         "`linear` for kernels alone, `bench model` "
-                                        "and `block` beside PyTorch");
+                                        "and `block` beside PyTorch, `bench text` tokens a second");
     flags->model.add(*app);
     app->add_option(
            "--seconds", flags->given_seconds,
@@ -285,12 +285,15 @@ Command add_bench(CommandLine &program) {
         "stream: streams of them against zita-convolver and FFTW. longwave bench linear: our products "
         "against a BLAS. longwave bench model: known models beside PyTorch, and longwave bench block one "
         "layer "
-        "of them in batches (LONGWAVE_PYTHON: an interpreter that has it). All flags in --help of each.");
+        "of them in batches (LONGWAVE_PYTHON: an interpreter that has it). longwave bench text: tokens a "
+        "second "
+        "of language models beside PyTorch, memory and llama.cpp. All flags in --help of each.");
     return {app, [flags] { return bench(*flags); }};
 }
 
 bool is_bench_program(const std::string &name) {
-    return name == "conv" || name == "stream" || name == "linear" || name == "model" || name == "block";
+    return name == "conv" || name == "stream" || name == "linear" || name == "model" || name == "block" ||
+           name == "text";
 }
 
 // They use the kernel compiler and their peers, of which FFTW and zita-convolver are GPL: programs of their

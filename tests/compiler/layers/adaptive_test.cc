@@ -107,6 +107,27 @@ TEST_CASE("lower: adaptive_softmax gives log-probabilities that sum to one, a ta
     CHECK(tail == doctest::Approx(std::exp(logit("s.head.class_proj.weight", 1)) / head).epsilon(1e-12));
 }
 
+TEST_CASE("lower: a projection of the head is a product before its words and classes, not before the tails") {
+    Weights weights = counted(softmax_shapes), projected = weights;
+    std::vector<float> values(64);
+    for (size_t i = 0; i < 64; ++i) values[i] = static_cast<float>(i % 5) - 1.5f + (i % 9 == 0);
+    for (const auto &[key, count] :
+         {std::pair("s.head.word_proj.weight", 3u), std::pair("s.head.class_proj.weight", 2u)}) {
+        std::vector<float> product(8 * count);
+        for (uint32_t row = 0; row < count; ++row)
+            for (uint32_t c = 0; c < 8; ++c)
+                for (uint32_t i = 0; i < 8; ++i)
+                    product[row * 8 + c] += weights.at(key).data[row * 8 + i] * values[i * 8 + c];
+        weights.at(key) = {{count, 8}, std::move(product)};
+    }
+    projected["s.head.proj.weight"] = {{8, 8}, std::move(values)};
+    const std::vector<double> x = {1, -2, 3, 0.5, -1, 2, 0, 1};
+    const ir::Array a = run(graph_of("features 8", softmax + "}]", weights), 8, x),
+                    b = run(graph_of("features 8", softmax + R"(, "head_projection": true}])", projected), 8,
+                            x);
+    for (size_t i = 0; i < 10; ++i) CHECK(a.data[i] == doctest::Approx(b.data[i]).epsilon(1e-5));
+}
+
 TEST_CASE("lower: tied projections are the embedding's, the other way round") {
     Weights weights = counted(softmax_shapes), tied = weights;
     for (const auto &[key, rank] : {std::pair("s.tail.0.0.weight", 4u), std::pair("s.tail.1.0.weight", 2u)}) {

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,37 @@ SMALL = {
         "vocabulary": 30,
         "modes": 3,
     },
+    "sgconv-wikitext16": {
+        "length": 128,
+        "pattern": "AC",
+        "width": 16,
+        "heads": 2,
+        "hidden": 24,
+        "memory": 20,
+        "vocabulary": 60,
+        "cutoffs": (20, 37),
+        "kernel_dim": 4,
+    },
+    "sgconv-wikitext18": {
+        "length": 128,
+        "pattern": "CA",
+        "width": 16,
+        "heads": 2,
+        "hidden": 24,
+        "memory": 20,
+        "vocabulary": 60,
+        "cutoffs": (20, 37),
+        "kernel_dim": 4,
+    },
+    "sgconv-bert": {
+        "length": 64,
+        "pattern": "AC",
+        "width": 16,
+        "heads": 2,
+        "hidden": 24,
+        "vocabulary": 60,
+        "kernel_dim": 4,
+    },
 }
 
 
@@ -114,6 +146,24 @@ def test_counts_of_chela_follow_from_its_equations() -> None:
             + (2 * d if row.options.get("prenorm", True) else 0)
         )
         assert build(row).tensors.parameters == depth * block + embedding + head, name
+
+
+def test_the_hosts_of_the_hybrids_have_their_own_counts_where_every_layer_is_attention() -> None:
+    """BERT-base with its masked-word head as in its published checkpoint; Transformer-XL from its published code:
+    tables, projections of narrow clusters, two biases of positions, and a layer of five square products, an MLP and
+    two norms."""
+    assert build(find("sgconv-bert"), pattern="A" * 12).tensors.parameters == 109_514_298
+    for name, depth in (("sgconv-wikitext16", 16), ("sgconv-wikitext18", 18)):
+        options = find(name).options
+        d, ffn, factor = options["width"], options["hidden"], options["factor"]
+        edges = [0, *options["cutoffs"], options["vocabulary"]]
+        ranks = [d // factor**i for i in range(4)]
+        tables = sum((end - first) * rank for first, end, rank in zip(edges, edges[1:], ranks))
+        projections = d * d + d * sum(ranks) if factor > 1 else 0
+        head = options["vocabulary"] + 3 * (d + 1)
+        layer = 5 * d * d + 2 * d * ffn + ffn + d + 4 * d
+        count = build(find(name), pattern="A" * depth).tensors.parameters
+        assert count == tables + projections + head + 2 * d + depth * layer, name
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -156,6 +206,26 @@ def test_a_small_model_of_each_host_gives_in_the_engine_what_it_gives_in_pytorch
         assert np.abs(found.reshape(wanted.shape) - wanted).max() <= 3e-6 * np.abs(wanted).max()
         quick = fastest(net.float(), length)(*given)[0].double().numpy()
         assert np.abs(quick - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if find(name).exact])
+def test_a_hybrid_is_held_to_float64_and_its_stream_to_the_whole_run(name, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("torch")
+    from longwave.zoo import exact
+    from longwave.zoo.engine import Engine
+
+    if not LONGWAVE.exists():
+        pytest.skip(f"needs {LONGWAVE}")
+    options = dict(find(name).options) | SMALL[name]
+    row = replace(find(name), length=options.pop("length"), options=options)
+    model, engine = build(row), Engine(LONGWAVE)
+    write(model, name, tmp_path / "model", model.tensors.random(seed=1))
+    engine.compile(tmp_path / "model", tmp_path / "small.lw", row.length, model.streams, proof=False)
+    of_double, of_whole = exact.check(row, model, engine, tmp_path / "small.lw", tmp_path)
+    assert of_double <= 1e-5 and (of_whole is None) == (not model.streams) and (of_whole or 0) <= 1e-5
+    monkeypatch.setattr(exact, "LIMIT", of_double / 2)
+    with pytest.raises(ValueError, match="of the outputs' peak from PyTorch in float64; the limit is"):
+        exact.check(row, model, engine, tmp_path / "small.lw", tmp_path)
 
 
 def test_a_checkpoint_gives_its_weights_or_says_what_is_wrong(tmp_path) -> None:

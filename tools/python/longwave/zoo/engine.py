@@ -78,7 +78,13 @@ class Engine:
             return 0  # gone
 
     def compile(
-        self, package: Path, artifact: Path, length: int, streams: bool, block: int | None = None
+        self,
+        package: Path,
+        artifact: Path,
+        length: int,
+        streams: bool,
+        block: int | None = None,
+        proof: bool = True,
     ) -> Compiled:
         """For this machine, whole sequences of `length`, and a stream where no layer looks ahead."""
         way = ["--stream", *(["--block", block] if block else [])] if streams else ["--no-stream"]
@@ -92,6 +98,7 @@ class Engine:
             "--length",
             length,
             *way,
+            *([] if proof else ["--no-proof"]),
             "--quiet",
             "--json",
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..model_json import document, pretty
-from . import chela, lightnet, orchid, sgconv
+from . import chela, hybrid, lightnet, orchid, sgconv
 from .configurations import Row
 from .model import Model
 
@@ -19,6 +19,7 @@ FAMILIES: dict[str, Callable[..., Model]] = {
     "chela": chela.model,
     "orchid": orchid.model,
     "lightnet": lightnet.model,
+    "hybrid": hybrid.model,
 }
 
 

@@ -29,6 +29,7 @@ from ..layers.lightnet import (
 )
 from ..layers.orchid import BlockDiagonalLinear, M2Layer, OrchidOperator
 from ..layers.orchid import GatedMlp as M2Mlp
+from . import hybrid_peers
 from . import lightnet as lightnet_rows
 from .chela import TAIL_FACTOR, branch_sizes
 from .configurations import Row
@@ -326,6 +327,7 @@ def peer(row: Row, state: dict[str, Tensor], **changes: Any) -> nn.Module:
         "chela": Chela,
         "lightnet": LightNet,
         "orchid": OrchidVision if options.get("host") == "vit" else OrchidBert,
+        "hybrid": hybrid_peers.Bert if options.get("host") == "bert" else hybrid_peers.TransformerXl,
     }[row.family]
     if row.family != "lightnet":
         options["length"] = length

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from . import exact
 from .configurations import Row, fits
-from .engine import Engine, made_up
+from .engine import Engine
 from .families import build, write
 
 LIMIT = 2e-4  # of the outputs' peak: float32 in both, summed in other orders through up to 16 layers
@@ -88,8 +89,10 @@ def measure(
     folder.mkdir(parents=True, exist_ok=True)
     write(model, row.name, folder / "model", model.tensors.random(seed))
     artifact = folder / f"{row.name}.lw"
-    compiled = engine.compile(folder / "model", artifact, row.length, model.streams, row.block)
-    inputs = made_up(model, row.length, seed=3)
+    compiled = engine.compile(
+        folder / "model", artifact, row.length, model.streams, row.block, proof=not row.exact
+    )
+    inputs = exact.inputs_of(model, row.length, seed=3)
     whole = engine.run_process(artifact, inputs, folder, model.outputs[0]["name"])
     found = np.load(folder / "output.npy")
     if not np.isfinite(found).all():
@@ -106,10 +109,15 @@ def measure(
         settings=f"{bench['machine']['cpu']}, load {bench['machine']['load']:.1f}, code {bench['variant']}",
     )
     if model.streams:
-        if not compiled.stream_proved:
+        if not (compiled.stream_proved or row.exact):
             raise ValueError(f"{row.name}: its stream was not proved equal to the whole")
         cost.stream_us = bench["stream"]["ns_per_tick"] / 1e3
         cost.state_bytes = bench["stream"]["state_bytes"]
+    if row.exact:
+        of_double, of_whole = exact.check(row, model, engine, artifact, folder)
+        cost.settings += f", from float64 {of_double:.1e}" + (
+            "" if of_whole is None else f", stream from whole {of_whole:.1e}"
+        )
     if with_torch:
         beside_torch(cost, row, engine, artifact, folder, inputs, found, rounds, repeats)
     return cost

@@ -1,0 +1,155 @@
+"""Tokens per second of one stream and one thread: CHELA and LightNet of 12 layers, 512 and 1,024 wide, with weights in float32, bf16 and int8, beside PyTorch's best form of
+the same step, beside what the machine reads from memory, and beside a transformer of as many parameters in llama.cpp's CPU engine.
+
+    longwave bench text [--widths 512,1024] [--families chela,lightnet] [--llama PYTHON --contexts 128,4096,32768]
+
+Weights are random, from a seed. Artifacts stay in --folder, and are made once: --prepare makes them and stops, so that a quiet machine can be kept for the measuring alone.
+Each figure is the median of --rounds: in each, memory is read, every artifact writes --tokens greedy tokens, PyTorch writes as many. `read` is the median pass over as many
+bytes as the weights have; a step reads its state too, which is not counted. --llama: an interpreter that has gguf and xllamacpp.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+import torch_peer
+
+from longwave import package  # noqa: E402, torch_peer has put it on the path
+from longwave.text import model as text_model  # noqa: E402
+from longwave.text.export import as_package  # noqa: E402
+
+DEPTH, FORMATS = 12, ("float32", "bf16", "int8")
+# heads of 64; the MLP of CHELA as in its enwik8 row, LightNet's GLU of 8/3 in whole vectors, its gate's rank as in its WikiText row
+SIZES = {"chela": lambda width: {"hidden": 2 * width, "heads": width // 64},
+         "lightnet": lambda width: {"hidden": 8 * width // 3 // 64 * 64, "heads": width // 64, "gate_rank": 64}}
+
+
+def make(family, width):
+    torch.manual_seed(1)
+    return text_model.make(family, width=width, depth=DEPTH, **SIZES[family](width)).eval()
+
+
+class Ours:
+    """One family at one width: its package, an artifact for each format."""
+
+    def __init__(self, longwave, folder, family, width):
+        self.longwave, self.folder, self.family, self.width = longwave, folder, family, width
+        self.reports = {}
+
+    def artifact(self, weights):
+        return self.folder / f"{self.family}_{self.width}_{weights}.lw"
+
+    def prepare(self, model):
+        source = self.folder / f"{self.family}_{self.width}"
+        for weights in FORMATS:
+            report = self.artifact(weights).with_suffix(".json")
+            if not (self.artifact(weights).exists() and report.exists()):
+                package.write(as_package(model, source.name), source)
+                made = subprocess.run([self.longwave, "compile", source, "-o", self.artifact(weights), "--target", "host", "--blocks", "1,64", "--stream", "--no-whole",
+                                       "--weights", weights, "--no-proof", "--quiet", "--json"], check=True, stdout=subprocess.PIPE).stdout
+                report.write_bytes(made)
+            self.reports[weights] = json.loads(report.read_text())
+
+    def milliseconds(self, weights, tokens):
+        """Median time from token to token, behind a short prompt and eight tokens."""
+        out = subprocess.run([self.longwave, "generate", self.artifact(weights), "-p", "It was", "-n", str(tokens + 9), "--memory", "8G", "--json"],
+                             check=True, stdout=subprocess.PIPE).stdout
+        times = [line["seconds"] for line in map(json.loads, out.splitlines()) if line["type"] == "token"][8:]
+        return 1e3 * statistics.median(b - a for a, b in zip(times, times[1:]))
+
+
+def read_gb(program, megabytes):
+    return json.loads(subprocess.run([program, str(megabytes), "0.5"], check=True, stdout=subprocess.PIPE).stdout)["median"]
+
+
+def measure(ours, model, options):
+    """Prints a line a format."""
+    reader = pathlib.Path(options.longwave).with_name("bench_read")
+    parameters = sum(p.numel() for p in model.parameters())
+    forms = dict(torch_peer.forms(model, options.compiled))
+    best = min(forms, key=lambda name: torch_peer.milliseconds(forms[name], max(4, options.tokens // 4)))
+    megabytes = {weights: ours.reports[weights]["weights_bytes"] / 1e6 for weights in FORMATS}
+    times, read = {weights: [] for weights in FORMATS}, {weights: [] for weights in FORMATS}
+    peer, ratios = [], {weights: [] for weights in FORMATS}
+    for _ in range(options.rounds):
+        for weights in FORMATS:
+            read[weights].append(read_gb(reader, max(1, round(megabytes[weights]))))
+            times[weights].append(ours.milliseconds(weights, options.tokens))
+        peer.append(torch_peer.milliseconds(forms[best], options.tokens))
+        for weights in FORMATS:
+            ratios[weights].append(times["float32"][-1] / times[weights][-1])
+    for weights in FORMATS:
+        typical = statistics.median(times[weights])
+        reading = [megabytes[weights] / t / r for t, r in zip(times[weights], read[weights])]
+        line = {"what": "step", "family": ours.family, "width": ours.width, "parameters": parameters, "weights": weights, "weights_mb": round(megabytes[weights], 1),
+                "ms_per_token": typical, "tokens_per_second": 1e3 / typical, "gb_per_second": megabytes[weights] / typical, "read_gb_per_second": statistics.median(read[weights]),
+                "of_read": statistics.median(reading), "of_float32": statistics.median(ratios[weights])}
+        if weights == "float32":
+            line |= {"pytorch": best, "pytorch_ms": statistics.median(peer), "of_pytorch": statistics.median(p / t for p, t in zip(peer, times[weights]))}
+        show(line, options.json)
+    return parameters
+
+
+def show(line, as_json):
+    if as_json:
+        return print(json.dumps(line), flush=True)
+    text = (f"{line['family']:9}{line['width']:5} {line['weights']:8}{line['weights_mb']:7.1f} MB  {line['ms_per_token']:7.3f} ms  {line['tokens_per_second']:7.0f} tokens/s  "
+            f"{line['gb_per_second']:5.1f} of {line['read_gb_per_second']:5.1f} GB/s read ({100 * line['of_read']:.0f} %)  {line['of_float32']:.2f} x float32")
+    if "pytorch" in line:
+        text += f"  {line['of_pytorch']:.2f} x PyTorch ({line['pytorch']}, {line['pytorch_ms']:.2f} ms)"
+    print(text, flush=True)
+
+
+def llama(options, parameters, width, folder):
+    peer = pathlib.Path(__file__).with_name("llama_peer.py")
+    run = subprocess.run([options.llama, peer, str(parameters), str(width), folder, "--contexts", options.contexts, "--tokens", str(options.tokens)],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if run.returncode:
+        return print(f"llama.cpp: {run.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+    for text in run.stdout.splitlines():
+        line = json.loads(text)
+        print(text if options.json else f"llama.cpp {line['width']:4} float32, {line['parameters']:,} parameters, context {line['context']:6,}: {line['ms_per_token']:.3f} ms  "
+              f"{line['tokens_per_second']:.0f} tokens/s", flush=True)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, prog="longwave bench text", formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--longwave", required=True, help=argparse.SUPPRESS)  # the launcher gives it
+    parser.add_argument("--widths", default="512,1024")
+    parser.add_argument("--families", default="chela,lightnet")
+    parser.add_argument("--folder", type=pathlib.Path, help="of packages and artifacts (default: one that goes)")
+    parser.add_argument("--prepare", action="store_true", help="only make them")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=100)
+    parser.add_argument("--compiled", action="store_true", help="try torch.compile too: minutes, and a C++ compiler")
+    parser.add_argument("--llama", metavar="PYTHON", help="measure llama.cpp with this interpreter")
+    parser.add_argument("--contexts", default="128,4096", help="of llama.cpp; 32768 takes many minutes to fill (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or pathlib.Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not options.prepare:
+            print(f"machine   {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, PyTorch {torch.__version__}", file=sys.stderr)
+        for width in map(int, options.widths.split(",")):
+            for family in options.families.split(","):
+                model, ours = make(family, width), Ours(options.longwave, folder, family, width)
+                ours.prepare(model)
+                if options.prepare:
+                    continue
+                parameters = measure(ours, model, options)
+                if options.llama:
+                    llama(options, parameters, width, folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
