@@ -11,8 +11,8 @@ namespace {
 // Rows of floats, no row on a vector's boundary: kernels must not need it.
 class Lines {
 public:
-    Lines(int width, int rows)
-        : width(width), row_(padded(width)), values_(size_t(row_) * size_t(rows) + 1) {}
+    Lines(int lanes, int rows)
+        : width(lanes), row_(padded(lanes)), values_(size_t(row_) * size_t(rows) + 1) {}
     float &at(int row, int lane) { return values_[1 + size_t(row) * size_t(row_) + size_t(lane)]; }
     uint8_t *place(int row) { return reinterpret_cast<uint8_t *>(&at(row, 0)); }
     int lanes() const { return row_; }
