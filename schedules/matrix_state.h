@@ -49,8 +49,8 @@ private:
     }
     int tile_of() const {
         if (width == 1) return 1;
-        for (const int tile : {64, 32, 16})
-            if (dv % tile == 0) return tile;
+        for (const int size : {64, 32, 16})
+            if (dv % size == 0) return size;
         return one_head && heads > 1 ? 8 : 16;
     }
     Shape row_shape(const Dim &second) const {
