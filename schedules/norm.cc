@@ -139,7 +139,8 @@ void on_gpu(KernelBuilder &k) {
     // A few KiB hold the sums that threads have begun.
     int threads = std::min(64, power_of_two_above(size));
     while (threads > 1 && threads * n.groups > 1024) threads /= 2;
-    const int tile = std::max(1, std::min(power_of_two_above(n.rows), 64 / threads));
+    const int most = std::min(64 / threads, 1024 / (threads * n.groups)),
+              tile = std::max(1, std::min(power_of_two_above(n.rows), most));
 
     // THE ALGORITHM
     const float part = 1.0f / static_cast<float>(grouped ? size : n.count());
