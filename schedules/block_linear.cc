@@ -18,7 +18,7 @@ struct BlockLinear {
     Expr start(const Expr &output) const { return first + min(output / made, out / made - 1) * of_block; }
 };
 
-BlockLinear declare(KernelBuilder &k) {
+BlockLinear declare_block_linear(KernelBuilder &k) {
     const int in = k.params.integer("in", 1, 1 << 24), out = k.params.integer("out", 1, 1 << 20),
               rows = k.params.integer("rows", 1, 1 << 20);
     const int of_block = k.params.integer("in_block", 1, in), made = k.params.integer("out_block", 1, out),
@@ -33,8 +33,8 @@ BlockLinear declare(KernelBuilder &k) {
     return {out, rows, of_block, made, first, width, y_shape, x, w, bias};
 }
 
-void on_processor(KernelBuilder &k) {
-    const BlockLinear d = declare(k);
+void block_linear_on_processor(KernelBuilder &k) {
+    const BlockLinear d = declare_block_linear(k);
 
     // THE ALGORITHM
     const int vec = dividing_vector(d.width, k.target.vector_lanes);
@@ -60,8 +60,8 @@ void on_processor(KernelBuilder &k) {
 }
 
 // A thread for each output of a row.
-void on_gpu(KernelBuilder &k) {
-    const BlockLinear d = declare(k);
+void block_linear_on_gpu(KernelBuilder &k) {
+    const BlockLinear d = declare_block_linear(k);
     Var o("o"), r("r");
     RDom i(0, d.of_block, "i");
     Func sum("sum"), y("y");
@@ -73,7 +73,7 @@ void on_gpu(KernelBuilder &k) {
     k.output(y, d.shape);
 }
 
-const Kernel block_linear{"block_linear", on_processor, on_gpu};
+const Kernel block_linear{"block_linear", block_linear_on_processor, block_linear_on_gpu};
 
 } // namespace
 

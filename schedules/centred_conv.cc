@@ -18,7 +18,7 @@ struct CentredConv {
 };
 
 // THE ALGORITHM
-CentredConv define(KernelBuilder &k) {
+CentredConv define_centred_conv(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20),
               taps = k.params.integer("taps", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 24);
     const bool has_bias = k.params.flag_or("bias", false);
@@ -38,8 +38,8 @@ CentredConv define(KernelBuilder &k) {
 
 // A block of rows with its surroundings lies in a buffer of its own, so that the sums, of as many rows as
 // the registers hold, read it without looking at the edges.
-void on_processor(KernelBuilder &k) {
-    CentredConv d = define(k);
+void centred_conv_on_processor(KernelBuilder &k) {
+    CentredConv d = define_centred_conv(k);
     const int vec = dividing_vector(d.width, k.target.vector_lanes), down = std::min(d.rows, 8),
               block = std::min(d.rows / down, std::max(8, (d.taps + 7) / 8)) * down;
     Var co("co"), ci("ci"), ro("ro"), ri("ri"), rt("rt"), rr("rr");
@@ -59,14 +59,14 @@ void on_processor(KernelBuilder &k) {
 }
 
 // A thread for each sum; what its neighbours read as well comes from the caches.
-void on_gpu(KernelBuilder &k) {
-    CentredConv d = define(k);
+void centred_conv_on_gpu(KernelBuilder &k) {
+    CentredConv d = define_centred_conv(k);
     const Spread loops = spread(d.y, {d.c, d.r}, {d.width, d.rows});
     d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
     k.output(d.y, d.shape);
 }
 
-const Kernel centred_conv{"centred_conv", on_processor, on_gpu};
+const Kernel centred_conv{"centred_conv", centred_conv_on_processor, centred_conv_on_gpu};
 
 } // namespace
 

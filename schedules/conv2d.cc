@@ -19,7 +19,7 @@ struct Conv2d {
 };
 
 // THE ALGORITHM
-Conv2d define(KernelBuilder &k) {
+Conv2d define_conv2d(KernelBuilder &k) {
     Params &params = k.params;
     const int time = params.integer("time", 1, 4096), frequency = params.integer("frequency", 1, 4096);
     const int stride_t = params.integer_or("stride_t", 1, 1, 4096),
@@ -80,8 +80,8 @@ Conv2d define(KernelBuilder &k) {
 }
 
 // A register tile of channels by frequencies (or rows, when there is one frequency).
-void on_processor(KernelBuilder &k) {
-    Conv2d d = define(k);
+void conv2d_on_processor(KernelBuilder &k) {
+    Conv2d d = define_conv2d(k);
     const auto &[in_width, width, out_f, rows, used_f, height, padded, depthwise, shape, c, f, r, i, n, taps,
                  framed_, sum_, y_] = d;
     Func framed = framed_, sum = sum_, y = y_;
@@ -111,14 +111,14 @@ void on_processor(KernelBuilder &k) {
 }
 
 // A thread for each sum; what its neighbours read as well comes from the caches.
-void on_gpu(KernelBuilder &k) {
-    Conv2d d = define(k);
+void conv2d_on_gpu(KernelBuilder &k) {
+    Conv2d d = define_conv2d(k);
     const Spread loops = spread(d.y, {d.c, d.f, d.r}, {d.width, d.out_f, d.rows});
     d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
     k.output(d.y, d.shape);
 }
 
-const Kernel conv2d{"conv2d", on_processor, on_gpu};
+const Kernel conv2d{"conv2d", conv2d_on_processor, conv2d_on_gpu};
 
 } // namespace
 

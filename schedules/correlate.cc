@@ -27,7 +27,7 @@ struct Correlate {
 };
 
 // THE ALGORITHM
-Correlate define(KernelBuilder &k) {
+Correlate define_correlate(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20), parts = k.params.integer("parts", 1, 2),
               rows = k.params.integer("rows", 1, 1 << 23);
     const std::string sigma =
@@ -58,20 +58,20 @@ Correlate define(KernelBuilder &k) {
     return {width, parts, rows, shape, c, part, r, y};
 }
 
-void on_processor(KernelBuilder &k) {
-    Correlate d = define(k);
+void correlate_on_processor(KernelBuilder &k) {
+    Correlate d = define_correlate(k);
     d.y.bound(d.part, 0, d.parts).reorder(d.part, d.c, d.r).unroll(d.part);
     d.y.vectorize(d.c, dividing_vector(d.width, k.target.vector_lanes));
     k.output(d.y, d.shape);
 }
 
-void on_gpu(KernelBuilder &k) {
-    Correlate d = define(k);
+void correlate_on_gpu(KernelBuilder &k) {
+    Correlate d = define_correlate(k);
     spread(d.y, {d.c, d.part, d.r}, {d.width, d.parts, d.rows});
     k.output(d.y, d.shape);
 }
 
-const Kernel correlate{"correlate", on_processor, on_gpu};
+const Kernel correlate{"correlate", correlate_on_processor, correlate_on_gpu};
 
 } // namespace
 

@@ -17,7 +17,7 @@ struct Embedding {
 };
 
 // THE ALGORITHM
-Embedding define(KernelBuilder &k) {
+Embedding define_embedding(KernelBuilder &k) {
     const int vocabulary = k.params.integer("vocabulary", 1, 1 << 24),
               channels = k.params.integer("width", 1, 1 << 20);
     const int first = k.params.integer_or("first", -1, 0, 1 << 24); // -1: the table holds every id
@@ -32,19 +32,19 @@ Embedding define(KernelBuilder &k) {
     return e;
 }
 
-void on_processor(KernelBuilder &k) {
-    Embedding e = define(k);
+void embedding_on_processor(KernelBuilder &k) {
+    Embedding e = define_embedding(k);
     e.y.vectorize(e.c, dividing_vector(e.width, k.target.vector_lanes));
     k.output(e.y, e.shape);
 }
 
-void on_gpu(KernelBuilder &k) {
-    Embedding e = define(k);
+void embedding_on_gpu(KernelBuilder &k) {
+    Embedding e = define_embedding(k);
     spread(e.y, {e.c, e.r}, {e.width, e.rows});
     k.output(e.y, e.shape);
 }
 
-const Kernel embedding{"embedding", on_processor, on_gpu};
+const Kernel embedding{"embedding", embedding_on_processor, embedding_on_gpu};
 
 } // namespace
 

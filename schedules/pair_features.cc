@@ -15,7 +15,7 @@ struct PairFeatures {
 };
 
 // THE ALGORITHM
-PairFeatures define(KernelBuilder &k) {
+PairFeatures define_pair_features(KernelBuilder &k) {
     PairFeatures p{.width = static_cast<int>(pad(k.params.integer("channels", 1, 1 << 20)))};
     k.no_epilogue();
     ImageParam u = k.input("u", dense({p.width})), v = k.input("v", dense({p.width}));
@@ -24,19 +24,19 @@ PairFeatures define(KernelBuilder &k) {
     return p;
 }
 
-void on_processor(KernelBuilder &k) {
-    PairFeatures p = define(k);
+void pair_features_on_processor(KernelBuilder &k) {
+    PairFeatures p = define_pair_features(k);
     p.y.vectorize(p.c, dividing_vector(p.width, k.target.vector_lanes)).bound(p.part, 0, 4).unroll(p.part);
     k.output(p.y, dense({p.width, 4}));
 }
 
-void on_gpu(KernelBuilder &k) {
-    PairFeatures p = define(k);
+void pair_features_on_gpu(KernelBuilder &k) {
+    PairFeatures p = define_pair_features(k);
     spread(p.y, {p.c, p.part}, {p.width, 4});
     k.output(p.y, dense({p.width, 4}));
 }
 
-const Kernel pair_features{"pair_features", on_processor, on_gpu};
+const Kernel pair_features{"pair_features", pair_features_on_processor, pair_features_on_gpu};
 
 } // namespace
 

@@ -19,7 +19,7 @@ struct Pointwise {
 };
 
 // THE ALGORITHM
-Pointwise define(KernelBuilder &k) {
+Pointwise define_pointwise(KernelBuilder &k) {
     const int width = k.params.integer("width", 1, 1 << 24), rows = k.params.integer("rows", 1, 1 << 20);
     const int channels = k.params.integer_or("channels", width, 1, 1 << 24),
               group = channels == width ? width : static_cast<int>(pad(channels));
@@ -33,8 +33,8 @@ Pointwise define(KernelBuilder &k) {
     return p;
 }
 
-void on_processor(KernelBuilder &k) {
-    Pointwise p = define(k);
+void pointwise_on_processor(KernelBuilder &k) {
+    Pointwise p = define_pointwise(k);
     const int vec = k.target.vector_lanes;
     if (p.group >= vec) {
         p.y.vectorize(p.i, vec, p.group % vec ? TailStrategy::ShiftInwards : TailStrategy::Auto);
@@ -45,8 +45,8 @@ void on_processor(KernelBuilder &k) {
     k.output(p.y, p.shape);
 }
 
-void on_gpu(KernelBuilder &k) {
-    Pointwise p = define(k);
+void pointwise_on_gpu(KernelBuilder &k) {
+    Pointwise p = define_pointwise(k);
     std::vector<VarOrRVar> dims;
     std::vector<int> extents;
     for (const Var &var : p.vars()) dims.emplace_back(var);
@@ -55,7 +55,7 @@ void on_gpu(KernelBuilder &k) {
     k.output(p.y, p.shape);
 }
 
-const Kernel pointwise{"pointwise", on_processor, on_gpu};
+const Kernel pointwise{"pointwise", pointwise_on_processor, pointwise_on_gpu};
 
 } // namespace
 
