@@ -134,7 +134,8 @@ std::string VulkanDevice::State::choose_device() {
 std::string VulkanDevice::State::create_device() {
     VkPhysicalDeviceFeatures offered, wanted{};
     GetPhysicalDeviceFeatures(physical, &offered);
-    float64 = wanted.shaderFloat64 = offered.shaderFloat64;
+    wanted.shaderFloat64 = offered.shaderFloat64;
+    float64 = offered.shaderFloat64 == VK_TRUE;
     const float priority = 1;
     VkDeviceQueueCreateInfo queues{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
     queues.queueFamilyIndex = family, queues.queueCount = 1, queues.pQueuePriorities = &priority;
