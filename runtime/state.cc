@@ -45,9 +45,9 @@ void clear(lw_stream &stream) {
 }
 
 lw_status not_open(const lw_stream &stream) {
-    return fail(LW_WRONG_STATE, {stream.state->life == Life::finished
-                                     ? "the stream is finished: reset, copy or load it first"
-                                     : "a kernel failed before: reset, copy or load the stream first"});
+    if (stream.state->life == Life::finished)
+        return fail(LW_WRONG_STATE, "the stream is finished: reset, copy or load it first");
+    return fail(LW_WRONG_STATE, "a kernel failed before: reset, copy or load the stream first");
 }
 
 } // namespace longwave::runtime
@@ -163,8 +163,9 @@ static const char *rows_fault(const lw_stream &stream, const StreamState &saved,
             run.width != stream.own->entry->outputs()->Get(run.output)->width() || run.reserved != 0 ||
             run.row > most || run.rows == 0 || run.rows > saved.rows - rows)
             return "a waiting row fits no output";
-        if (static_cast<size_t>(end - from) / value_bytes(run) < run.rows) return "too short";
-        from += run.rows * value_bytes(run);
+        const uint64_t bytes = run.rows * value_bytes(run); // no more than the queue holds
+        if (static_cast<size_t>(end - from) < bytes) return "too short";
+        from += bytes;
         rows += run.rows;
     }
     if (rows != saved.rows) return "a waiting row fits no output";
