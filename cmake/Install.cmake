@@ -16,6 +16,11 @@ install(TARGETS longwave longwave_static EXPORT longwave-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(LONGWAVE_VULKAN)
+  install(TARGETS longwave_vulkan EXPORT longwave-targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 install(DIRECTORY runtime/include/longwave DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(EXPORT longwave-targets NAMESPACE longwave:: DESTINATION ${package_config} COMPONENT development)
 configure_package_config_file(cmake/longwave-config.cmake.in ${PROJECT_BINARY_DIR}/generated/longwave-config.cmake
