@@ -53,8 +53,15 @@ ImageParam KernelBuilder::weight(const std::string &name, const Shape &shape, Ty
 
 Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
     params.require(high >= 0 && multiple >= 1 && high % multiple == 0, "scalar '" + name + "' has no value");
-    scalars_.push_back({Param<int>(name), high, multiple});
-    const Expr value = clamp(scalars_.back().param, 0, high);
+    const int index = static_cast<int>(scalars_.size());
+    scalars_.push_back({name, Param<int>(name), high, multiple});
+    Expr given = scalars_.back().param;
+    if (target.kind == targets::Kind::gpu) {
+        if (!scalars_buffer_) scalars_buffer_.emplace(Int(32), 1, scalars_buffer);
+        scalars_buffer_->dim(0).set_bounds(0, index + 1).set_stride(1);
+        given = (*scalars_buffer_)(index);
+    }
+    const Expr value = clamp(given, 0, high);
     return multiple == 1 ? value : value / multiple * multiple;
 }
 
@@ -139,8 +146,18 @@ void KernelBuilder::finish() const {
 std::vector<Argument> KernelBuilder::arguments() const {
     std::vector<Argument> list;
     for (const ImageParam &buffer : buffers_) list.push_back(buffer);
-    for (const Scalar &scalar : scalars_) list.push_back(scalar.param);
+    if (scalars_buffer_) list.push_back(*scalars_buffer_);
+    else
+        for (const Scalar &scalar : scalars_) list.push_back(scalar.param);
     return list;
+}
+
+std::vector<std::string> KernelBuilder::argument_names() const {
+    std::vector<std::string> names;
+    for (const ImageParam &buffer : buffers_) names.push_back(buffer.name());
+    names.insert(names.end(), scalars_.size(), "");
+    for (const OutputBuffer &output : output_buffers_) names.push_back(output.buffer.name());
+    return names;
 }
 
 int dividing_vector(int extent, int limit) {

@@ -6,6 +6,7 @@
 #include "targets/target.h"
 #include <Halide.h>
 #include <functional>
+#include <optional>
 
 namespace longwave::schedules {
 
@@ -23,13 +24,16 @@ public:
     const targets::Target &target;
     // of transforms, instead of the built-in ones (long_conv_transform.h); null: built-in
     nlohmann::json structures;
+    // Of a gpu: sums carry what they lose, so no driver may rearrange them (gpu/spirv.h).
+    bool exact_sums = false;
 
     Halide::ImageParam input(const std::string &name, const Shape &shape,
                              Halide::Type type = Halide::Float(32));
     Halide::ImageParam weight(const std::string &name, const Shape &shape,
                               Halide::Type type = Halide::Float(32));
     // An int32 that the kernel accepts from 0 to `high` in steps of `multiple`. The expression is clamped to
-    // that, so that an index made of it stays inside.
+    // that, so that an index made of it stays inside. On a gpu all scalars lie in one int32 buffer, in order: Halide
+    // computes with parameters outside of the kernel, and passes on what it found by no name.
     Halide::Expr scalar(const std::string &name, int high, int multiple = 1);
 
     // Declares the operands of the epilogue chain and returns the function that applies it to the value at
@@ -68,9 +72,13 @@ public:
     void finish() const;
     Halide::Pipeline pipeline() const { return Halide::Pipeline(outputs_); }
     std::vector<Halide::Argument> arguments() const;
+    // Halide's names of the arguments in call order: "" for a scalar.
+    std::vector<std::string> argument_names() const;
+    static constexpr const char *scalars_buffer = "scalars";
     const std::vector<Halide::ImageParam> &buffers() const { return buffers_; }
     struct Scalar {
-        Halide::Param<int> param;
+        std::string name;
+        Halide::Param<int> param; // of a processor
         int high, multiple;
     };
     const std::vector<Scalar> &scalars() const { return scalars_; }
@@ -89,6 +97,7 @@ private:
     const nlohmann::json &spec_;
     std::vector<Halide::ImageParam> inputs_, weights_, operands_;
     std::vector<Scalar> scalars_;
+    std::optional<Halide::ImageParam> scalars_buffer_;
     std::vector<Halide::Func> outputs_;
     std::vector<OutputBuffer> output_buffers_;
     mutable std::vector<Halide::ImageParam> buffers_;

@@ -1,5 +1,7 @@
-// longwave-kgen: one kernel specification in, one object file and its signature out. One process per kernel,
+// longwave-kgen: one kernel specification in, one object file or SPIR-V module and its signature out. One process per kernel,
 // because names and therefore bytes of Halide's output depend on what the same process compiled before.
+#include "schedules/gpu/dispatch.h"
+#include "schedules/gpu/divisions.h"
 #include "schedules/lowered.h"
 #include "schedules/registry.h"
 #include <cstdio>
@@ -16,8 +18,8 @@ struct Options {
 
 int usage(const std::string &problem) {
     std::cerr << "longwave-kgen: " << problem
-              << "\nusage: longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o [--statement "
-                 "OUT.stmt] [--structures FILE.json]\n";
+              << "\nusage: longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o|OUT.spv "
+                 "[--statement OUT.stmt] [--structures FILE.json]\n";
     return 2;
 }
 
@@ -38,22 +40,70 @@ std::string parse(int argc, char **argv, Options &options) {
     }
     if (options.spec.empty() || options.target.empty() || options.out.empty())
         return "--spec, --target and -o are needed";
-    if (options.out.size() < 3 || options.out.substr(options.out.size() - 2) != ".o")
-        return "the output must be named *.o";
+    const std::string suffix = targets::find_gpu(options.target) ? ".spv" : ".o";
+    if (options.out.size() <= suffix.size() || !options.out.ends_with(suffix))
+        return "the output must be named *" + suffix;
     return {};
+}
+
+const targets::Target &find_target(const std::string &name) {
+    if (const targets::Target *target = targets::find(name)) return *target;
+    if (const targets::Target *target = targets::find_gpu(name)) return *target;
+    throw schedules::SpecError("unknown target '" + name + "'");
+}
+
+schedules::BuildFunction find_schedule(const std::string &name, const targets::Target &target) {
+    if (const schedules::BuildFunction build = schedules::find_kernel(name, target.kind)) return build;
+    const bool gpu = target.kind == targets::Kind::gpu;
+    if (schedules::find_kernel(name, gpu ? targets::Kind::processor : targets::Kind::gpu))
+        throw schedules::SpecError("kernel '" + name + "' has no schedule for a " +
+                                   (gpu ? "gpu: leave target " + target.name + " out" : "processor"));
+    throw schedules::SpecError("unknown kernel '" + name + "'");
+}
+
+void write(const std::string &path, const char *bytes, size_t size) {
+    std::ofstream file(path, std::ios::binary);
+    file.write(bytes, static_cast<std::streamsize>(size));
+    if (!file.flush()) throw schedules::SpecError("cannot write " + path);
+}
+
+// An object file for a processor. Returns the signature.
+std::string compile_object(const std::string &name, const schedules::KernelBuilder &builder,
+                           const Options &options) {
+    const Halide::Module module = schedules::with_unaligned_arguments(builder.pipeline().compile_to_module(
+        builder.arguments(), options.symbol, Halide::Target(builder.target.halide),
+        Halide::LinkageType::ExternalPlusArgv));
+    const uint64_t scratch = schedules::scratch_bytes(name, module);
+    std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, options.out}};
+    if (!options.statement.empty()) files[Halide::OutputFileType::stmt] = options.statement;
+    module.compile(files);
+    return schedules::signature_json(builder, scratch);
+}
+
+// A SPIR-V module for a gpu. Returns the signature and how it is dispatched.
+std::string compile_module(const std::string &name, const schedules::KernelBuilder &builder,
+                           const Options &options) {
+    Halide::Pipeline pipeline = builder.pipeline();
+    schedules::NarrowDivisions divisions;
+    pipeline.add_custom_lowering_pass(&divisions, {});
+    const Halide::Module module = pipeline.compile_to_module(builder.arguments(), options.symbol,
+                                                             Halide::Target(schedules::gpu_target(builder)),
+                                                             Halide::LinkageType::ExternalPlusArgv);
+    if (!options.statement.empty()) module.compile({{Halide::OutputFileType::stmt, options.statement}});
+    const schedules::GpuKernel kernel = schedules::gpu_kernel(name, builder, module);
+    write(options.out, reinterpret_cast<const char *>(kernel.module.data()), kernel.module.size() * 4);
+    return kernel.signature;
 }
 
 void compile(const Options &options) {
     const nlohmann::json spec = nlohmann::json::parse(options.spec);
-    const targets::Target *target = targets::find(options.target);
-    if (!target) throw schedules::SpecError("unknown target '" + options.target + "'");
+    const targets::Target &target = find_target(options.target);
     if (!spec.is_object() || !spec.contains("kernel") || !spec.at("kernel").is_string())
         throw schedules::SpecError("a specification is an object with a text 'kernel'");
     const std::string name = spec.at("kernel");
-    const schedules::BuildFunction build = schedules::find_kernel(name);
-    if (!build) throw schedules::SpecError("unknown kernel '" + name + "'");
+    const schedules::BuildFunction build = find_schedule(name, target);
 
-    schedules::KernelBuilder builder(name, spec, *target);
+    schedules::KernelBuilder builder(name, spec, target);
     if (!options.structures.empty()) { // for measuring other values than schedules/long_conv/ has
         std::ifstream file(options.structures);
         builder.structures = nlohmann::json::parse(file);
@@ -61,17 +111,10 @@ void compile(const Options &options) {
     build(builder);
     builder.finish();
 
-    const Halide::Module module = schedules::with_unaligned_arguments(builder.pipeline().compile_to_module(
-        builder.arguments(), options.symbol, Halide::Target(target->halide),
-        Halide::LinkageType::ExternalPlusArgv));
-    const uint64_t scratch = schedules::scratch_bytes(name, module);
-    std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, options.out}};
-    if (!options.statement.empty()) files[Halide::OutputFileType::stmt] = options.statement;
-    module.compile(files);
-
-    std::ofstream json(options.out.substr(0, options.out.size() - 2) + ".json");
-    json << schedules::signature_json(builder, scratch) << '\n';
-    if (!json.flush()) throw schedules::SpecError("cannot write the signature beside " + options.out);
+    const bool gpu = target.kind == targets::Kind::gpu;
+    const std::string signature =
+        (gpu ? compile_module(name, builder, options) : compile_object(name, builder, options)) + "\n";
+    write(options.out.substr(0, options.out.rfind('.')) + ".json", signature.data(), signature.size());
 }
 
 } // namespace

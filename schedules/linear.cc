@@ -1,8 +1,8 @@
 // linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates. Weights
 // that are stored in fewer bytes than a float32 are widened in registers, or once for many rows.
 #include "schedules/elementary.h"
+#include "schedules/linear_product.h"
 #include "schedules/linear_tiles.h"
-#include "schedules/panels.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -10,42 +10,6 @@ namespace longwave::schedules {
 using namespace Halide;
 
 namespace {
-
-struct Product {
-    int in, out, rows, in_row, halves;
-    bool has_bias;
-    Panels panels;
-    ImageParam x, w, scale, bias;
-
-    int width() const { return static_cast<int>(pad(out)); }
-    int of_word() const { return static_cast<int>(panels.of_word()); }
-    // Inputs that have a weight: whole words of them.
-    int inputs() const { return static_cast<int>(panels.words()) * of_word(); }
-    // Those behind the last have weights of zero: it stands for them.
-    Expr input(const Expr &i, const Expr &row) const { return x(inputs() == in ? i : min(i, in - 1), row); }
-
-    // The weight at a place of a word. int8 is left in the upper bits, 2^24 times what it stands for: a mask
-    // takes no longer than the shift that would bring it down with its sign.
-    Expr weight(const Expr &o, const Expr &word, const Expr &place, const Expr &panel) const {
-        if (panels.format == WeightFormat::float32) return w(o, word, panel);
-        const int bits = 32 / of_word();
-        const Expr top = reinterpret<uint32_t>(w(o, word, panel)) << cast<uint32_t>(32 - bits - bits * place),
-                   alone = top & cast<uint32_t>(Expr(bits == 16 ? 0xffff0000u : 0xff000000u));
-        return bits == 16 ? reinterpret<float>(alone) : cast<float>(reinterpret<int32_t>(alone));
-    }
-    // What sums begin with, and what becomes of them.
-    Expr start(const Expr &o, const Expr &half) const {
-        return has_bias && !scaled() ? Expr(bias(o + half * width())) : Expr(0.0f);
-    }
-    Expr finished(const Expr &sum, const Expr &o, const Expr &half) const {
-        if (!scaled()) return sum;
-        const Expr at = o + half * width(), value = sum * 0x1p-24f * scale(at);
-        return has_bias ? value + bias(at) : value;
-    }
-
-private:
-    bool scaled() const { return panels.format == WeightFormat::int8; }
-};
 
 // One output: the lanes run along the input instead.
 void build_single(KernelBuilder &k, const Product &p, const Shape &y_shape) {
@@ -280,34 +244,11 @@ private:
     Func sum_, total_, fetch_, widened_;
 };
 
-WeightFormat format_of(Params &params) {
-    std::vector<std::string> names;
-    for (const WeightFormat format : weight_formats) names.push_back(name_of(format));
-    return *find_weight_format(params.choice_or("weights", name_of(WeightFormat::float32), names));
-}
-
 } // namespace
 
 static void build_linear(KernelBuilder &k) {
-    Product p{};
-    p.in = k.params.integer("in", 1, 1 << 20), p.out = k.params.integer("out", 1, 1 << 20);
-    p.rows = k.params.integer("rows", 1, 1 << 20);
-    p.in_row = k.params.integer_or("in_row", p.in, p.in, 1 << 24);
-    p.has_bias = k.params.flag_or("bias", false);
-    p.halves = k.params.flag_or("glu", false) ? 2 : 1;
-    p.panels = {static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), static_cast<uint32_t>(p.halves),
-                format_of(k.params)};
-    const bool narrow = p.panels.format != WeightFormat::float32;
-    const Shape y_shape = dense({p.width(), p.rows});
-    const int of_panel = static_cast<int>(p.panels.width());
-    p.x = k.input("x", {{static_cast<uint32_t>(p.in), 1}, {static_cast<uint32_t>(p.rows), p.in_row}});
-    p.w = k.weight("w",
-                   {{p.panels.width(), 1},
-                    {p.panels.words(), of_panel},
-                    {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}},
-                   narrow ? Int(32) : Float(32));
-    if (p.panels.format == WeightFormat::int8) p.scale = k.weight("scale", dense({p.halves * p.width()}));
-    if (p.has_bias) p.bias = k.weight("bias", dense({p.halves * p.width()}));
+    const Product p = declare_product(k);
+    const Shape y_shape = p.y_shape();
     if (p.out == 1) return build_single(k, p, y_shape);
 
     const LinearTiles tiles = linear_tiles(k.target, p.panels, p.rows);

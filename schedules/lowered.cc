@@ -112,7 +112,7 @@ std::string signature_json(const KernelBuilder &builder, uint64_t scratch) {
     nlohmann::json args = nlohmann::json::array();
     for (const ImageParam &buffer : builder.buffers()) args.push_back(input(buffer));
     for (const KernelBuilder::Scalar &scalar : builder.scalars())
-        args.push_back({{"name", scalar.param.name()},
+        args.push_back({{"name", scalar.name},
                         {"kind", "scalar"},
                         {"elem", "i32"},
                         {"dims", nlohmann::json::array()},

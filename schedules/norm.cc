@@ -1,25 +1,58 @@
 // norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the valid
 // lanes of each row, or of each of its groups.
+#include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-// The same over each of several equal parts of a row. A part need not be whole vectors: its sums run over the
-// widest vector that divides it.
-static void build_grouped_norm(KernelBuilder &k, int groups) {
-    const std::string kind = k.params.choice("kind", {"layer", "rms"});
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 20);
-    k.params.require(k.params.integer_or("copies", 1, 1, 64) == 1 && channels % groups == 0,
+namespace {
+
+struct Norm {
+    std::string kind;
+    int groups, channels, copies, rows, width;
+    float eps;
+    bool scalars, centred;
+    Shape shape;
+    ImageParam x, scale, shift;
+
+    int padded() const { return width / copies; } // lanes of a copy
+    int count() const { return channels * copies; }
+    Expr valid(const Expr &lane) const {
+        return channels == padded() ? Expr(Internal::const_true()) : lane % padded() < channels;
+    }
+    // `centre`: the value less the mean, where there is one.
+    Expr finished(const Expr &centre, const Expr &factor, const Expr &c) const {
+        if (scalars) return select(valid(c), (centre + scale(0)) * (shift(0) * factor), 0.0f);
+        const Expr scaled = centre * factor * scale(c);
+        return centred ? scaled + shift(c) : scaled;
+    }
+};
+
+Norm declare(KernelBuilder &k) {
+    Norm n{};
+    n.groups = k.params.integer_or("groups", 1, 1, 1 << 12);
+    n.kind = n.groups > 1 ? k.params.choice("kind", {"layer", "rms"})
+                          : k.params.choice("kind", {"layer", "transposed", "rms"});
+    n.channels = k.params.integer("channels", 1, 1 << 20), n.copies = k.params.integer_or("copies", 1, 1, 64);
+    n.rows = k.params.integer("rows", 1, 1 << 20);
+    n.eps = static_cast<float>(k.params.real("eps", 0, 1e30));
+    k.params.require(n.groups == 1 || (n.copies == 1 && n.channels % n.groups == 0),
                      "'groups' must divide 'channels' of one copy");
-    const float eps = static_cast<float>(k.params.real("eps", 0, 1e30));
-    const int width = static_cast<int>(pad(channels)), size = channels / groups;
-    const Shape shape = dense({width, rows});
-    ImageParam x = k.input("x", shape), weight = k.weight("weight", dense({width})), bias;
-    const bool centred = kind == "layer";
-    if (centred) bias = k.weight("bias", dense({width}));
+    n.width = static_cast<int>(pad(n.channels)) * n.copies;
+    n.shape = dense({n.width, n.rows});
+    n.scalars = n.kind == "transposed", n.centred = n.kind != "rms";
+    n.x = k.input("x", n.shape);
+    n.scale = k.weight(n.scalars ? "m" : "weight", dense({n.scalars ? 1 : n.width}));
+    if (n.centred) n.shift = k.weight(n.scalars ? "s" : "bias", dense({n.scalars ? 1 : n.width}));
+    return n;
+}
+
+// Over each of several equal parts of a row. A part need not be whole vectors: its sums run over the
+// widest vector that divides it.
+void grouped_on_processor(KernelBuilder &k, const Norm &n) {
+    const int size = n.channels / n.groups;
 
     // THE ALGORITHM
     const int vec = dividing_vector(size, k.target.vector_lanes);
@@ -28,95 +61,124 @@ static void build_grouped_norm(KernelBuilder &k, int groups) {
     RDom i(0, size / vec, "i"), f(0, vec, "f"), i2(0, size / vec, "i2"), f2(0, vec, "f2");
     Func sums("sums"), mean("mean"), squares("squares"), square("square"), factor("factor"), y("y");
     sums(l, g, r) = 0.0f;
-    sums(l, g, r) += x(g * size + i * vec + l, r);
+    sums(l, g, r) += n.x(g * size + i * vec + l, r);
     mean(g, r) = 0.0f;
     mean(g, r) += sums(f, g, r) * part;
     auto centre = [&](const Expr &lane, const Expr &group) {
-        return centred ? x(lane, r) - mean(group, r) : Expr(x(lane, r));
+        return n.centred ? n.x(lane, r) - mean(group, r) : Expr(n.x(lane, r));
     };
     const Expr term = centre(g * size + i2 * vec + l, g);
     squares(l, g, r) = 0.0f;
     squares(l, g, r) += term * term;
     square(g, r) = 0.0f;
     square(g, r) += squares(f2, g, r);
-    factor(g, r) = 1.0f / sqrt(max(square(g, r) * part + eps, 1e-30f));
-    const Expr group = min(c / size, groups - 1); // padding lanes have a weight of zero
-    const Expr value = centre(c, group) * factor(group, r) * weight(c);
-    y(c, r) = k.epilogue(centred ? value + bias(c) : value, {c, r}, shape, channels);
+    factor(g, r) = 1.0f / sqrt(max(square(g, r) * part + n.eps, 1e-30f));
+    const Expr group = min(c / size, n.groups - 1); // padding lanes have a weight of zero
+    y(c, r) = k.epilogue(n.finished(centre(c, group), factor(group, r), c), {c, r}, n.shape, n.channels);
 
     // THE SCHEDULE
-    y.vectorize(c, dividing_vector(width, vec));
+    y.vectorize(c, dividing_vector(n.width, vec));
     for (Func partial : {sums, squares}) {
-        if (partial.name() == sums.name() && !centred) continue;
+        if (partial.name() == sums.name() && !n.centred) continue;
         partial.compute_at(factor, g).vectorize(l);
         partial.update().reorder(l, partial.rvars()[0]).vectorize(l);
     }
-    factor.compute_at(y, r).bound_extent(g, groups);
+    factor.compute_at(y, r).bound_extent(g, n.groups);
     square.compute_at(factor, g).update().unroll(f2);
-    if (centred) {
-        mean.compute_at(y, r).bound_extent(g, groups);
+    if (n.centred) {
+        mean.compute_at(y, r).bound_extent(g, n.groups);
         sums.compute_at(mean, g);
     }
-    store(factor, int64_t{4} * groups);
-    if (centred) store(mean, int64_t{4} * groups);
-    k.output(y, shape);
+    store(factor, int64_t{4} * n.groups);
+    if (n.centred) store(mean, int64_t{4} * n.groups);
+    k.output(y, n.shape);
 }
 
-static void build_norm(KernelBuilder &k) {
-    if (const int groups = k.params.integer_or("groups", 1, 1, 1 << 12); groups > 1)
-        return build_grouped_norm(k, groups);
-    const std::string kind = k.params.choice("kind", {"layer", "transposed", "rms"});
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              copies = k.params.integer_or("copies", 1, 1, 64);
-    const int rows = k.params.integer("rows", 1, 1 << 20);
-    const float eps = static_cast<float>(k.params.real("eps", 0, 1e30));
-    const int group = static_cast<int>(pad(channels)), width = group * copies;
-    const Shape shape = dense({width, rows});
-    ImageParam x = k.input("x", shape);
-    const bool scalars = kind == "transposed", centred = kind != "rms";
-    ImageParam scale = k.weight(scalars ? "m" : "weight", dense({scalars ? 1 : width})), shift;
-    if (centred) shift = k.weight(scalars ? "s" : "bias", dense({scalars ? 1 : width}));
+void on_processor(KernelBuilder &k) {
+    const Norm n = declare(k);
+    if (n.groups > 1) return grouped_on_processor(k, n);
 
     // THE ALGORITHM
     // Sums run in parallel chains. Padding lanes are zero in x: they only matter once the mean is subtracted.
-    const int vec = dividing_vector(group, k.target.vector_lanes), count = channels * copies;
+    const int vec = dividing_vector(n.padded(), k.target.vector_lanes);
+    const float part = 1.0f / static_cast<float>(n.count());
     Var c("c"), r("r"), l("l");
-    RDom i(0, width / vec, "i"), f(0, vec, "f"), i2(0, width / vec, "i2"), f2(0, vec, "f2");
-    auto valid = [&](const Expr &lane) {
-        return channels == group ? Expr(Internal::const_true()) : lane % group < channels;
-    };
-    Func sums("sums"), mean("mean"), squares("squares"), factor("factor"), y("y");
+    RDom i(0, n.width / vec, "i"), f(0, vec, "f"), i2(0, n.width / vec, "i2"), f2(0, vec, "f2");
+    Func sums("sums"), mean("mean"), squares("squares"), square("square"), factor("factor"), y("y");
     sums(l, r) = 0.0f;
-    sums(l, r) += x(i * vec + l, r);
+    sums(l, r) += n.x(i * vec + l, r);
     mean(r) = 0.0f;
-    mean(r) += sums(f, r) * (1.0f / static_cast<float>(count));
-    auto centre = [&](const Expr &lane) { return centred ? x(lane, r) - mean(r) : Expr(x(lane, r)); };
+    mean(r) += sums(f, r) * part;
+    auto centre = [&](const Expr &lane) { return n.centred ? n.x(lane, r) - mean(r) : Expr(n.x(lane, r)); };
     Expr term = centre(i2 * vec + l);
     squares(l, r) = 0.0f;
-    squares(l, r) += centred ? select(valid(i2 * vec + l), term * term, 0.0f) : term * term;
-    Func square("square");
+    squares(l, r) += n.centred ? select(n.valid(i2 * vec + l), term * term, 0.0f) : term * term;
     square(r) = 0.0f;
     square(r) += squares(f2, r);
-    factor(r) = 1.0f / sqrt(max(square(r) * (1.0f / static_cast<float>(count)) + eps, 1e-30f));
-    Expr value;
-    if (kind == "layer") value = centre(c) * factor(r) * scale(c) + shift(c);
-    if (kind == "rms") value = x(c, r) * factor(r) * scale(c);
-    if (kind == "transposed") value = select(valid(c), (centre(c) + scale(0)) * (shift(0) * factor(r)), 0.0f);
-    y(c, r) = k.epilogue(value, {c, r}, shape, channels);
+    factor(r) = 1.0f / sqrt(max(square(r) * part + n.eps, 1e-30f));
+    y(c, r) = k.epilogue(n.finished(centre(c), factor(r), c), {c, r}, n.shape, n.channels);
 
     // THE SCHEDULE
     y.vectorize(c, vec);
     for (Func partial : {sums, squares}) {
-        if (partial.name() == sums.name() && !centred) continue;
+        if (partial.name() == sums.name() && !n.centred) continue;
         partial.compute_at(y, r).vectorize(l);
         partial.update().reorder(l, partial.rvars()[0]).vectorize(l);
     }
     factor.compute_at(y, r);
     square.compute_at(y, r).update().unroll(f2);
-    if (centred) mean.compute_at(y, r).update().unroll(f);
-    k.output(y, shape);
+    if (n.centred) mean.compute_at(y, r).update().unroll(f);
+    k.output(y, n.shape);
 }
 
-static const Kernel norm{"norm", build_norm};
+// A workgroup for each tile of rows: the sums of each row, or of each of its groups, through shared memory.
+void on_gpu(KernelBuilder &k) {
+    const Norm n = declare(k);
+    const bool grouped = n.groups > 1;
+    const int size = grouped ? n.channels / n.groups : n.width;
+    // A few KiB hold the sums that threads have begun.
+    int threads = std::min(64, power_of_two_above(size));
+    while (threads > 1 && threads * n.groups > 1024) threads /= 2;
+    const int tile = std::max(1, std::min(power_of_two_above(n.rows), 64 / threads));
+
+    // THE ALGORITHM
+    const float part = 1.0f / static_cast<float>(grouped ? size : n.count());
+    Var c("c"), r("r"), g("g");
+    Func y("y");
+    const auto lane_of = [&](const Expr &lane, const std::vector<Expr> &at) {
+        return at[0] * size + lane; // at: group, row
+    };
+    const Fold sum =
+        Fold::sum("sum", {g, r}, size, threads, [&](const Expr &lane, const std::vector<Expr> &at) {
+            return Expr(n.x(lane_of(lane, at), min(at[1], n.rows - 1)));
+        });
+    const auto centre = [&](const Expr &lane, const Expr &group, const Expr &row) {
+        const Expr value = n.x(lane, min(row, n.rows - 1));
+        return n.centred ? value - sum({group, row}) * part : value;
+    };
+    Fold squares =
+        Fold::sum("squares", {g, r}, size, threads, [&](const Expr &lane, const std::vector<Expr> &at) {
+            const Expr i = lane_of(lane, at), term = centre(i, at[0], at[1]);
+            return n.centred && !grouped ? select(n.valid(i), term * term, 0.0f) : term * term;
+        });
+    const Expr group = grouped ? min(c / size, n.groups - 1) : Expr(0);
+    const Expr factor = 1.0f / sqrt(max(squares({group, r}) * part + n.eps, 1e-30f));
+    y(c, r) = k.epilogue(n.finished(centre(c, group, r), factor, c), {c, r}, n.shape, n.channels);
+
+    // THE SCHEDULE
+    Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
+    y.split(r, block, row, tile, TailStrategy::GuardWithIf)
+        .split(c, of_lane, lane, threads, TailStrategy::GuardWithIf)
+        .reorder(of_lane, lane, row, block)
+        .gpu_blocks(block)
+        .gpu_threads(lane, row);
+    squares.compute_at(y, block, {n.groups}, tile);
+    if (n.centred) Fold(sum).compute_at(y, block, {n.groups}, tile);
+    k.output(y, n.shape);
+}
+
+const Kernel norm{"norm", on_processor, on_gpu};
+
+} // namespace
 
 } // namespace longwave::schedules

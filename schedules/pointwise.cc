@@ -1,36 +1,62 @@
 // pointwise: an epilogue chain alone, on values that no other kernel could finish.
+#include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_pointwise(KernelBuilder &k) {
+namespace {
+
+struct Pointwise {
+    int group, rows;
+    bool grouped; // several padded groups of channels in a row
+    Shape shape;
+    Var i{"i"}, g{"g"}, r{"r"};
+    Func y{"y"};
+
+    std::vector<Var> vars() const { return grouped ? std::vector<Var>{i, g, r} : std::vector<Var>{i, r}; }
+};
+
+// THE ALGORITHM
+Pointwise define(KernelBuilder &k) {
     const int width = k.params.integer("width", 1, 1 << 24), rows = k.params.integer("rows", 1, 1 << 20);
     const int channels = k.params.integer_or("channels", width, 1, 1 << 24),
               group = channels == width ? width : static_cast<int>(pad(channels));
     k.params.require(width % group == 0, "'width' must be a multiple of the padded 'channels'");
-    const bool grouped = group != width;
-    const Shape shape = grouped ? dense({group, width / group, rows}) : dense({width, rows});
-    ImageParam x = k.input("x", shape);
-
-    // THE ALGORITHM
-    Var i("i"), g("g"), r("r");
-    const std::vector<Var> vars = grouped ? std::vector<Var>{i, g, r} : std::vector<Var>{i, r};
+    Pointwise p{.group = group, .rows = rows, .grouped = group != width, .shape = {}};
+    p.shape = p.grouped ? dense({group, width / group, rows}) : dense({width, rows});
+    ImageParam x = k.input("x", p.shape);
+    const std::vector<Var> vars = p.vars();
     const std::vector<Expr> at(vars.begin(), vars.end());
-    Func y("y");
-    y(vars) = k.epilogue(x(at), at, shape, channels);
-
-    // THE SCHEDULE
-    const int vec = k.target.vector_lanes;
-    if (group >= vec) {
-        y.vectorize(i, vec, group % vec ? TailStrategy::ShiftInwards : TailStrategy::Auto);
-    } else if (group == 1 && !grouped && rows >= vec) {
-        y.reorder(r, i).vectorize(r, vec, TailStrategy::ShiftInwards); // one value a row: rows are contiguous
-    }
-    k.output(y, shape);
+    p.y(vars) = k.epilogue(x(at), at, p.shape, channels);
+    return p;
 }
 
-static const Kernel pointwise{"pointwise", build_pointwise};
+void on_processor(KernelBuilder &k) {
+    Pointwise p = define(k);
+    const int vec = k.target.vector_lanes;
+    if (p.group >= vec) {
+        p.y.vectorize(p.i, vec, p.group % vec ? TailStrategy::ShiftInwards : TailStrategy::Auto);
+    } else if (p.group == 1 && !p.grouped && p.rows >= vec) {
+        // one value a row: rows are contiguous
+        p.y.reorder(p.r, p.i).vectorize(p.r, vec, TailStrategy::ShiftInwards);
+    }
+    k.output(p.y, p.shape);
+}
+
+void on_gpu(KernelBuilder &k) {
+    Pointwise p = define(k);
+    std::vector<VarOrRVar> dims;
+    std::vector<int> extents;
+    for (const Var &var : p.vars()) dims.emplace_back(var);
+    for (const Dim &dim : p.shape) extents.push_back(static_cast<int>(dim.extent));
+    spread(p.y, dims, extents);
+    k.output(p.y, p.shape);
+}
+
+const Kernel pointwise{"pointwise", on_processor, on_gpu};
+
+} // namespace
 
 } // namespace longwave::schedules

@@ -11,11 +11,22 @@ const std::vector<Target> &all() {
     return targets;
 }
 
-const Target *find(std::string_view name) {
-    for (const Target &target : all())
+const std::vector<Target> &gpus() {
+    static const std::vector<Target> targets = {
+        vulkan_16k(),
+        vulkan_32k(),
+    };
+    return targets;
+}
+
+static const Target *find_in(const std::vector<Target> &targets, std::string_view name) {
+    for (const Target &target : targets)
         if (target.name == name) return &target;
     return nullptr;
 }
+
+const Target *find(std::string_view name) { return find_in(all(), name); }
+const Target *find_gpu(std::string_view name) { return find_in(gpus(), name); }
 
 std::vector<Target> for_machine(uint16_t elf_machine) {
     std::vector<Target> found;

@@ -7,8 +7,11 @@
 
 namespace longwave::targets {
 
+enum class Kind { processor, gpu };
+
 struct Target {
-    std::string name;     // "x86-64-v3": what users write and artifacts say
+    std::string name; // "x86-64-v3": what users write and artifacts say
+    Kind kind = Kind::processor;
     std::string halide;   // Halide target string of its kernels
     int vector_lanes = 4; // float32 lanes of one natural vector
     int vector_registers = 16;
@@ -17,18 +20,32 @@ struct Target {
     uint64_t features = 0;    // CPU features its code needs (formats/artifact/features.h)
     uint16_t elf_machine = 0; // e_machine of its objects
     std::string emulation;    // ld.lld -m
+
+    // Of a gpu, instead of the five above. A kernel may need less; a device must offer this much.
+    int shared_bytes = 0; // memory that a workgroup shares (maxComputeSharedMemorySize)
+    int threads = 0;      // of a workgroup (maxComputeWorkGroupInvocations, and the size along x and y)
+    int group_count = 0;  // workgroups along each dimension of a dispatch (maxComputeWorkGroupCount)
+    int group_depth = 0;  // threads of a workgroup along z
+    int buffers = 0;      // storage buffers that one kernel is bound to (maxPerStageDescriptorStorageBuffers)
 };
 
 // What every kernel is compiled with: nothing of Halide's runtime, no checks inside (the runtime checks every
 // argument against the signature at open).
 inline const std::string kernel_options = "-no_runtime-no_asserts-no_bounds_query-user_context";
 
+// Of a gpu: host code is made only to read from it what a dispatch is.
+inline const std::string vulkan_options = "x86-64-linux-sse41-vulkan" + kernel_options;
+
 Target x86_64_v2();
 Target x86_64_v3();
 Target x86_64_v4();
+Target vulkan_16k();
+Target vulkan_32k();
 
-const std::vector<Target> &all();
-const Target *find(std::string_view name); // null: no such target
+const std::vector<Target> &all();          // processors
+const Target *find(std::string_view name); // of a processor; null: no such target
+const std::vector<Target> &gpus();
+const Target *find_gpu(std::string_view name);
 std::vector<Target> for_machine(uint16_t elf_machine);
 
 } // namespace longwave::targets

@@ -14,6 +14,7 @@ using Reference = std::function<double(const std::vector<int> &at)>;
 struct Case {
     std::string spec;
     std::function<void(Kernel &)> check;
+    bool gpu_only = false; // there is no schedule for a processor
 };
 
 inline std::string spec(const std::string &kernel, const std::string &params,
@@ -45,8 +46,14 @@ inline void compare(Kernel &kernel, const std::string &output, const Reference &
     CHECK(error <= tolerance);
 }
 
-// Every case on every x86 level that this machine runs, each level through one image.
+// The gpu that $LONGWAVE_KERNELS_ON names, "vulkan-32k"; null: kernels run on this processor.
+const targets::Target *gpu_under_test();
+// Every case on the gpu; those whose kernel has no schedule for one are left out.
+void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu);
+
+// Every case on every x86 level that this machine runs, each level through one image; or on the gpu.
 inline void run_everywhere(const std::vector<Case> &cases) {
+    if (const targets::Target *gpu = gpu_under_test()) return run_on_gpu(cases, *gpu);
     std::vector<std::string> specs;
     for (const Case &one : cases) specs.push_back(one.spec);
     for (const targets::Target &target : targets::all()) {

@@ -17,3 +17,14 @@ TEST_CASE("targets: those of one architecture leave out those of every other") {
     CHECK(targets::for_machine(artifact::machine_x86_64).size() == 3);
     CHECK(targets::for_machine(0).empty()); // a machine that is none of ours
 }
+
+TEST_CASE("targets: a gpu has what a workgroup may use, and is found apart from processors") {
+    for (const targets::Target &target : targets::gpus()) {
+        CHECK(target.kind == targets::Kind::gpu);
+        CHECK(target.shared_bytes >= 16384);
+        CHECK(target.threads == 256);
+        CHECK(targets::find_gpu(target.name) == &target);
+        CHECK(targets::find(target.name) == nullptr);
+    }
+    CHECK(targets::find_gpu("x86-64-v2") == nullptr);
+}

@@ -84,7 +84,7 @@ struct Kernel::Call {
 };
 
 Kernel::Kernel(std::shared_ptr<void> image, Entry entry, schedules::Signature signature)
-    : image_(std::move(image)), entry_(entry), signature_(std::move(signature)) {
+    : image_(std::move(image)), entry_(std::move(entry)), signature_(std::move(signature)) {
     for (const schedules::KernelArg &arg : signature_.args) {
         if (arg.kind == schedules::ArgKind::scalar) scalars_[arg.name] = 0;
         else tensors_[arg.name] = Tensor(arg);
@@ -162,8 +162,9 @@ Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs
         return Status::device("the code image cannot be made executable");
     std::vector<Kernel> kernels;
     for (size_t i = 0; i < specs.size(); i++)
-        kernels.emplace_back(owner, reinterpret_cast<Entry>(static_cast<char *>(memory) + image.entries[i]),
-                             compiled[i].signature);
+        kernels.emplace_back(
+            owner, reinterpret_cast<int (*)(void **)>(static_cast<char *>(memory) + image.entries[i]),
+            compiled[i].signature);
     return kernels;
 }
 

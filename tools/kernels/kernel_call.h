@@ -35,7 +35,7 @@ private:
     std::shared_ptr<std::vector<uint8_t>> memory_;
 };
 
-using Entry = int (*)(void **);
+using Entry = std::function<int(void **)>;
 
 // An image made executable; unmapped with the last kernel that uses it.
 class Kernel {

@@ -1,0 +1,20 @@
+// Vulkan 1.1 with 32 KiB of shared memory: all but a few small graphics processors, and software devices.
+#include "targets/target.h"
+
+namespace longwave::targets {
+
+Target vulkan_32k() {
+    return {
+        .name = "vulkan-32k",
+        .kind = Kind::gpu,
+        .halide = vulkan_options,
+        .vector_lanes = 1,
+        .shared_bytes = 32 << 10,
+        .threads = 256,
+        .group_count = 65535,
+        .group_depth = 64,
+        .buffers = 16,
+    };
+}
+
+} // namespace longwave::targets
