@@ -33,7 +33,7 @@ Pointwise define(KernelBuilder &k) {
     return p;
 }
 
-void on_processor(KernelBuilder &k) {
+void pointwise_on_processor(KernelBuilder &k) {
     Pointwise p = define(k);
     const int vec = k.target.vector_lanes;
     if (p.group >= vec) {
@@ -45,7 +45,7 @@ void on_processor(KernelBuilder &k) {
     k.output(p.y, p.shape);
 }
 
-void on_gpu(KernelBuilder &k) {
+void pointwise_on_gpu(KernelBuilder &k) {
     Pointwise p = define(k);
     std::vector<VarOrRVar> dims;
     std::vector<int> extents;
@@ -55,7 +55,7 @@ void on_gpu(KernelBuilder &k) {
     k.output(p.y, p.shape);
 }
 
-const Kernel pointwise{"pointwise", on_processor, on_gpu};
+const Kernel pointwise{"pointwise", pointwise_on_processor, pointwise_on_gpu};
 
 } // namespace
 
