@@ -1,5 +1,7 @@
 // long_conv_forward, long_conv_product, long_conv_inverse: parts of one large partition's work for a tile of
 // channels, short enough to take turns over the blocks of a stream. In one piece it is long_conv_partitioned.
+// Products may also be computed for several blocks ahead, a slice of positions at a time: long_conv_product_ahead,
+// then long_conv_product_rest in each of these blocks.
 #include "schedules/long_conv_transform.h"
 #include "schedules/registry.h"
 #include "schedules/spectra_product.h"
@@ -73,30 +75,80 @@ static void build_long_conv_forward(KernelBuilder &k) {
     k.output(out, {{extent(t.tile), 1}, {2, t.tile}, {extent(t.length), 2 * t.tile * partitions}});
 }
 
-// Some positions of Σ_q X_{t−q}·K_q.
+namespace {
+
+// A slice of positions of all partitions' spectra.
+struct Slice : Tile {
+    int positions, partitions, vec;
+    explicit Slice(KernelBuilder &k)
+        : Tile(k), positions(k.params.integer("positions", 1, 1 << 20)),
+          partitions(k.params.integer("partitions", 1, 1 << 16)), vec(std::min(tile, k.target.vector_lanes)) {
+        k.params.require(positions <= length, "'positions' must be within 'length'");
+    }
+    SpectraProduct product(KernelBuilder &k) const {
+        const int partition_stride = 2 * tile, position_stride = partition_stride * partitions;
+        Shape shape = {{extent(tile), 1},
+                       {2, tile},
+                       {extent(partitions), partition_stride},
+                       {extent(positions), position_stride}};
+        ImageParam past = k.input("past", shape);
+        shape.push_back({extent(copies), position_stride * length});
+        ImageParam spectrum = k.weight("spectrum", shape);
+        return {past, spectrum, k.scalar("slot", partitions - 1), tile, positions, partitions, vec};
+    }
+    Shape rows() const { // of products
+        return {
+            {extent(tile), 1}, {2, tile}, {extent(positions), 2 * tile}, {extent(copies), 2 * tile * length}};
+    }
+    // Lane, part, position, copy.
+    void bound(Func z) const {
+        const std::vector<Var> at = z.args();
+        z.bound(at[0], 0, tile).bound(at[2], 0, positions).bound(at[3], 0, copies);
+    }
+};
+
+} // namespace
+
+// Some positions of z = Σ_q X_{t−q}·K_q.
 static void build_long_conv_product(KernelBuilder &k) {
-    const Tile t(k);
-    const int positions = k.params.integer("positions", 1, 1 << 20),
-              partitions = k.params.integer("partitions", 1, 1 << 16),
-              vec = std::min(t.tile, k.target.vector_lanes);
-    k.params.require(positions <= t.length, "'positions' must be within 'length'");
-    const int part_stride = t.tile, partition_stride = 2 * t.tile,
-              position_stride = partition_stride * partitions;
-    Shape slice = {{extent(t.tile), 1},
-                   {2, part_stride},
-                   {extent(partitions), partition_stride},
-                   {extent(positions), position_stride}};
-    ImageParam past = k.input("past", slice);
-    slice.push_back({extent(t.copies), position_stride * t.length});
-    ImageParam spectrum = k.weight("spectrum", slice);
-    const Expr slot = k.scalar("slot", partitions - 1);
-    Func z = product_of_spectra({past, spectrum, slot, t.tile, positions, partitions, vec});
-    const std::vector<Var> of = z.args(); // lane, part, position, copy
-    z.bound(of[0], 0, t.tile).bound(of[2], 0, positions).bound(of[3], 0, t.copies);
-    k.output(z, {{extent(t.tile), 1},
-                 {2, t.tile},
-                 {extent(positions), 2 * t.tile},
-                 {extent(t.copies), 2 * t.tile * t.length}});
+    const Slice s(k);
+    Func z = product_of_spectra(s.product(k));
+    s.bound(z);
+    k.output(z, s.rows());
+}
+
+// And of the next blocks', without the terms of spectra that are not there yet: next[g − 1] of the g-th.
+static void build_long_conv_product_ahead(KernelBuilder &k) {
+    const Slice s(k);
+    const int blocks = k.params.integer("blocks", 2, 8);
+    k.params.require(s.partitions > blocks, "'partitions' must be more than 'blocks'");
+    Func z = product_of_spectra_ahead(s.product(k), blocks);
+    s.bound(z);
+    std::vector<KernelBuilder::Output> outputs = {{"z", s.rows()}};
+    for (int g = 1; g < blocks; g++) outputs.push_back({"next_" + std::to_string(g), s.rows()});
+    k.outputs(z, outputs);
+}
+
+// Those terms, of the `terms` newest spectra, added to what was computed ahead.
+static void build_long_conv_product_rest(KernelBuilder &k) {
+    const Slice s(k);
+    const int terms = k.params.integer("terms", 1, 7);
+    k.params.require(s.partitions >= terms, "'partitions' must be at least 'terms'");
+    ImageParam before = k.input("before", s.rows());
+    const SpectraProduct product = s.product(k);
+    Var v("v"), part("part"), p("p"), m("m");
+    Expr re = before(v, 0, p, m), im = before(v, 1, p, m);
+    for (int q = 0; q < terms; q++) {
+        const Expr at = wrapped(product.slot - q, s.partitions);
+        const Complex term = Complex{product.past(v, 0, at, p), product.past(v, 1, at, p)} *
+                             Complex{product.spectrum(v, 0, q, p, m), product.spectrum(v, 1, q, p, m)};
+        re += term.re, im += term.im;
+    }
+    Func z("z");
+    z(v, part, p, m) = select(part == 0, re, im);
+    z.bound(part, 0, 2).reorder(v, part, p, m).vectorize(v, s.vec).unroll(v).unroll(part);
+    s.bound(z);
+    k.output(z, s.rows());
 }
 
 static void build_long_conv_inverse(KernelBuilder &k) {
@@ -138,6 +190,8 @@ static void build_long_conv_inverse(KernelBuilder &k) {
 
 static const Kernel long_conv_forward{"long_conv_forward", build_long_conv_forward};
 static const Kernel long_conv_product{"long_conv_product", build_long_conv_product};
+static const Kernel long_conv_product_ahead{"long_conv_product_ahead", build_long_conv_product_ahead};
+static const Kernel long_conv_product_rest{"long_conv_product_rest", build_long_conv_product_rest};
 static const Kernel long_conv_inverse{"long_conv_inverse", build_long_conv_inverse};
 
 } // namespace longwave::schedules

@@ -15,4 +15,8 @@ struct SpectraProduct {
 // `newest`: X_t, where it is not in the ring yet.
 Halide::Func product_of_spectra(const SpectraProduct &p, const Halide::Func &newest = {});
 
+// The same for this block and, as far as the spectra are there, for the next ones: element g of the tuple is
+// Σ_{q≥g} X_{t+g−q}·K_q, g < blocks. What they need together is read once.
+Halide::Func product_of_spectra_ahead(const SpectraProduct &p, int blocks);
+
 } // namespace longwave::schedules

@@ -2,6 +2,7 @@
 #include "compiler/emit/golden_windows.h"
 #include "compiler/ir/text.h"
 #include "compiler/ops/reference.h"
+#include "formats/artifact/precision.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -40,7 +41,7 @@ double distance(const ir::Array &exact, const ir::Array &other) {
 
 } // namespace
 
-double Precision::limit() const { return std::max(2e-5, 8 * rounding); }
+double Precision::limit() const { return artifact::golden_limit(rounding); }
 
 uint64_t GoldenVectors::append(const void *bytes, size_t size) {
     bytes_.resize((bytes_.size() + 63) / 64 * 64);

@@ -12,13 +12,9 @@
 
 namespace longwave::compiler {
 
-// How far from float64 an artifact may be, relative to the peak of an output.
+// How far from float64 an artifact may be, relative to the peak of an output (formats/artifact/precision.h).
 struct Precision {
-    // What rounding every value between ops to float32 does to an output, sums still in float64: no float32
-    // engine can be better, and models that amplify errors (deep, without norms) amplify these.
     double rounding = 0;
-    // A float32 engine rounds its sums as well: measured 2 to 4 times as much as `rounding`; 8 times are
-    // allowed, and 2e-5 at least, which is four times what shallow models need.
     double limit() const;
 };
 

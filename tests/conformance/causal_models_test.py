@@ -18,7 +18,8 @@ import time
 import families
 import sc10_package
 
-LIMIT = 1e-5  # of every family, for entries against each other and against the whole (the proof's own, too)
+LIMIT = 1e-5  # of every family, for entries against each other and against the whole
+AMPLIFIED = 16.01  # times what rounding values between ops does: only deep and narrow models of random weights need it (formats/artifact/precision.h)
 
 sgconv, chela, lightnet = families.sgconv, families.chela, families.lightnet
 tpe, sums = families.tpe_layer, families.exponential_sums_layer
@@ -59,6 +60,7 @@ LARGE = {
     "chela_24_layers": (lambda: chela(width=8, depth=24, taps=50, gate_bias=-4.0, ffn=False), ()),
     "chela_2048_channels": (lambda: chela(width=2048, depth=1, taps=50, heads=32, ffn=False), ("--length", "130")),
     "lightnet_24_layers": (lambda: lightnet(width=32, depth=24, heads=2), ()),
+    "lightnet_24_layers_of_8": (lambda: lightnet(width=8, depth=24, heads=2), ()),
     "lightnet_2048_channels": (lambda: lightnet(width=2048, depth=1, heads=32, gate=None, glu=False), ("--length", "130")),
 }
 
@@ -74,12 +76,13 @@ def check(longwave, folder, name, package, flags):
     report = json.loads(done.stdout)
     proofs, (walk,) = report["proof"]["variants"], report["proof"]["walks"]
     assert [proof["block"] for proof in proofs] == [1, 7, 64], proofs
+    limit = max(LIMIT, AMPLIFIED * report["precision"]["rounding"])
     for proof in proofs:
         assert proof["cuts"] == 20 and proof["bit_equal"] is True, (name, proof)
-        assert proof["rows"] >= 1 and proof["largest_error"] <= LIMIT, (name, proof)
+        assert proof["rows"] >= 1 and proof["largest_error"] <= limit, (name, proof)
     assert walk["walks"] == 20 and walk["same_bits"] is True, (name, walk)
     assert walk["switches"] >= 3, (name, walk)
-    assert walk["largest_error"] <= LIMIT, (name, walk)
+    assert walk["largest_error"] <= limit, (name, walk)
     print(f"{name:24} within {max(proof['largest_error'] for proof in proofs):.1e} of the whole; {walk['switches']:4} changes of entry within "
           f"{walk['largest_error']:.1e}; {report['build']['kernels_compiled']} kernels of {report['kernels']} compiled, {time.monotonic() - start:.0f} s", flush=True)
 

@@ -164,6 +164,16 @@ TEST_CASE("many channels: pieces of large partitions equal the convolution, what
     check({40, 3000, {32}, "nonuniform"});
 }
 
+TEST_CASE("very short blocks: two levels of large partitions, both of whose products are computed ahead") {
+    const Shape shape{16, 8000, {8, 32}, "nonuniform"};
+    const auto report = nlohmann::json::parse(Subject(shape).report);
+    const auto &figures = report["layers"][0]["algorithms"][0];
+    CHECK(figures["middle_length"] > 8);
+    CHECK(figures["middle_ahead"] > 1);
+    CHECK(figures["tail_ahead"] > 1);
+    check(shape);
+}
+
 TEST_CASE("the pieces of large partitions are spread: no block is predicted far above the mean") {
     for (uint32_t channels : {1u, 2u, 7u, 16u, 48u}) {
         const Subject s({channels, 4096, {64}, "nonuniform"});

@@ -220,6 +220,8 @@ Status bench_planner(const BenchFlags &flags) {
     if (!flags.model.variant.empty()) arguments.insert(arguments.end(), {"--variant", flags.model.variant});
     if (flags.given_seconds)
         arguments.insert(arguments.end(), {"--seconds", std::to_string(*flags.given_seconds)});
+    if (flags.model.memory)
+        arguments.insert(arguments.end(), {"--memory", std::to_string(flags.model.memory)});
     if (flags.json) arguments.emplace_back("--json");
     std::vector<char *> argv;
     argv.reserve(arguments.size() + 1);

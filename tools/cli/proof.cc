@@ -1,4 +1,5 @@
 #include "tools/cli/proof.h"
+#include "formats/artifact/precision.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
 #include "tools/cli/window_proof.h"
@@ -88,10 +89,7 @@ Status compare(const Model &model, const Rows &streamed, const Rows &whole, Proo
 
 } // namespace
 
-double stream_limit(const Model &model) {
-    const double golden = model.info.error_limit;
-    return golden > 2.001e-5 ? golden : 1e-5; // 2e-5: no model gets less
-}
+double stream_limit(const Model &model) { return artifact::stream_limit(double{model.info.error_limit}); }
 
 Expected<Proof> prove_stream(const Model &model, unsigned cuts, uint32_t entry) {
     Proof proof;

@@ -28,8 +28,7 @@ struct Proof {
     bool holds() const { return bit_equal && largest_error <= limit; }
 };
 
-// What float32 arithmetic in two orders may differ by, relative to the peak of an output: 1e-5 (measured on
-// the models here: at most 2e-6); where the model amplifies rounding errors, what its golden vectors may.
+// What float32 arithmetic in two orders may differ by (formats/artifact/precision.h).
 double stream_limit(const Model &model);
 
 Expected<Proof> prove_stream(const Model &model, unsigned cuts = 20, uint32_t entry = 0);

@@ -104,9 +104,23 @@ struct LargeRows {
 void call_lanes(KernelCall &call, const Shape &shape, const Partitions &partitions,
                 const std::optional<LargeRows> &large);
 
-// A block of the large partitions' work in pieces, in order: `u` is its input, `rows` where its results go.
-std::vector<Job> tile_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, const Place &u,
-                           const Place &rows, uint32_t blocks);
+// Products of spectra may be computed for several large blocks at a time, in each of them for another part of
+// the positions (long_conv_passes.cc), so that spectra are read that many times less often. What they cost then,
+// of what they cost one by one; measured.
+constexpr double products_ahead_share(uint32_t rounds) {
+    return rounds == 1 ? 1 : rounds == 2 ? 0.6 : rounds == 4 ? 0.45 : 0.38;
+}
+
+// A large block: its input, where its results go, how many blocks of the stream it has, and how its memory is
+// called.
+struct LargeBlock {
+    Place u, rows;
+    uint32_t blocks = 0;
+    std::string prefix;
+};
+// The work of one in pieces, in order; products of `ahead` large blocks at a time.
+std::vector<Job> tile_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, uint32_t ahead,
+                           const LargeBlock &block);
 std::vector<Job> lane_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, const Place &u,
                            const LargeRows &rows);
 

@@ -54,7 +54,7 @@ void add_forward(const Pieces &w, uint32_t channel, const Place &u, std::vector<
         const bool out = last == w.levels;
         step.args.emplace_back(out ? newest : w.half(half, false));
         step.args.emplace_back(out ? moved(newest, row_bytes(w.p)) : w.half(half, true));
-        jobs.push_back({std::move(step)});
+        jobs.push_back({{std::move(step)}});
     }
 }
 
@@ -74,7 +74,7 @@ void add_products(const Pieces &w, uint32_t channel, uint32_t copy, std::vector<
                    w.partition_cost * w.p.count / slices);
         step.args = {moved(past, at), moved(spectrum, at), newest_slot(w.p), moved(w.half(0, false), at),
                      moved(w.half(0, true), at)};
-        jobs.push_back({std::move(step), false});
+        jobs.push_back({{std::move(step)}, false});
     }
 }
 
@@ -95,7 +95,7 @@ void add_inverse(const Pieces &w, uint32_t channel, uint32_t copy, const Place &
                                           : w.half(half + 1, false));
         step.args.emplace_back(first == 0 ? moved(w.places.tail_out, signal * row_bytes(w.p))
                                           : w.half(half + 1, true));
-        jobs.push_back({std::move(step)});
+        jobs.push_back({{std::move(step)}});
         last = first;
     }
 }

@@ -11,11 +11,11 @@ std::vector<uint32_t> fill(const std::vector<Job> &jobs, const std::vector<doubl
     size_t block = 0;
     double sum = load[0];
     for (const Job &job : jobs) {
-        while (sum + job.step.cost > most) {
+        while (sum + job.cost() > most) {
             if (++block == load.size()) return {};
             sum = load[block];
         }
-        sum += job.step.cost;
+        sum += job.cost();
         turns.push_back(static_cast<uint32_t>(block));
     }
     return turns;
@@ -45,11 +45,27 @@ bool add_tile(Step &step, const Step &next) {
     return true;
 }
 
+// All steps of the job, or none.
+bool add_tiles(std::vector<Step> &steps, const Job &next) {
+    if (steps.size() != next.steps.size()) return false;
+    std::vector<Step> wider = steps;
+    for (size_t i = 0; i < steps.size(); i++)
+        if (!add_tile(wider[i], next.steps[i])) return false;
+    steps = std::move(wider);
+    return true;
+}
+
 } // namespace
+
+double Job::cost() const {
+    double sum = 0;
+    for (const Step &step : steps) sum += step.cost;
+    return sum;
+}
 
 std::vector<uint32_t> cut_into_turns(const std::vector<Job> &jobs, const std::vector<double> &load) {
     double low = 0, high = *std::max_element(load.begin(), load.end());
-    for (const Job &job : jobs) high += job.step.cost;
+    for (const Job &job : jobs) high += job.cost();
     for (int halving = 0; halving < 50; halving++) {
         const double middle = (low + high) / 2;
         (fill(jobs, load, middle).empty() ? low : high) = middle;
@@ -60,12 +76,14 @@ std::vector<uint32_t> cut_into_turns(const std::vector<Job> &jobs, const std::ve
 void take_turns(ir::KernelCall &call, const std::vector<Job> &jobs, uint32_t blocks, uint32_t replay) {
     const std::vector<uint32_t> turns = cut_into_turns(jobs, call.load(blocks));
     for (size_t first = 0, next = 0; first < jobs.size(); first = next) {
-        Step step = jobs[first].step;
-        step.period = blocks;
-        step.phase = turns[first];
+        std::vector<Step> steps = jobs[first].steps;
         for (next = first + 1; next < jobs.size() && turns[next] == turns[first]; next++)
-            if (jobs[first].alone || jobs[next].alone || !add_tile(step, jobs[next].step)) break;
-        call.also(std::move(step), replay);
+            if (jobs[first].alone || jobs[next].alone || !add_tiles(steps, jobs[next])) break;
+        for (Step &step : steps) {
+            step.period = blocks;
+            step.phase = turns[first];
+            call.also(std::move(step), replay);
+        }
     }
 }
 

@@ -6,10 +6,11 @@
 
 namespace longwave::compiler::convolution {
 
-// One kernel call with places of its own; its predicted cost is in the step.
+// Kernel calls that run one after another, with places of their own; their predicted costs are in the steps.
 struct Job {
-    Step step;
-    bool alone = true; // false: neighbours of the same kernel may be tiles of one step, in any order
+    std::vector<Step> steps;
+    bool alone = true; // false: neighbours of the same kernels may be tiles of the same steps, in any order
+    double cost() const;
 };
 
 // In which of so many blocks each job runs, in order: the cut of the list whose dearest block is cheapest on

@@ -1,5 +1,6 @@
-// bench_attention: LightNet's core over a whole sequence, as a plan calls it: the weights of all rows in one
-// call, then the matrix in chunks or row by row (preparing a call, a few tenths of a µs, is in). One JSON object a line; pins itself to the processor it is on.
+// bench_attention: the causal core of LightNet or CHELA over a whole sequence, as a plan calls it: for LightNet the
+// weights of all rows in one call, then the matrix in chunks or row by row (preparing a call, a few tenths of a µs,
+// is in). One JSON object a line; pins itself to the processor it is on.
 #include "tests/bench/machine.h"
 #include "tests/schedules/kernel_call.h"
 #include "tools/cli/command_line.h"
@@ -14,6 +15,7 @@ namespace longwave::bench {
 namespace {
 
 struct Options {
+    std::string core = "lightnet";
     std::vector<std::string> sizes = {"8x64", "16x64"}; // heads x width of a head
     uint32_t rows = 4096, rounds = 7;
 };
@@ -54,24 +56,26 @@ std::pair<double, double> measure(const Options &options, const std::function<vo
 Status bench(const Options &options, uint32_t heads, uint32_t width, const targets::Target &target) {
     const uint32_t all = heads * width, chunk = 16;
     const std::string head = fmt::format(R"("heads":{},"dk":{},"dv":{})", heads, width, width);
-    LW_ASSIGN(
-        std::vector<test::Kernel> kernels,
-        test::load_kernels(
-            {fmt::format(R"({{"kernel":"running_softmax","params":{{"channels":{},"rows":{}}}}})", all,
-                         options.rows),
-             fmt::format(R"({{"kernel":"decaying_attention_chunk","params":{{{},"rows":{}}}}})", head, chunk),
-             fmt::format(R"({{"kernel":"decaying_attention_step","params":{{{}}}}})", head)},
-            target, test::find_kgen()));
+    const bool decays = options.core == "lightnet";
+    const std::string core = decays ? "decaying_attention" : "linear_attention", key = decays ? "w" : "k";
+    LW_ASSIGN(std::vector<test::Kernel> kernels,
+              test::load_kernels(
+                  {fmt::format(R"({{"kernel":"running_softmax","params":{{"channels":{},"rows":{}}}}})", all,
+                               options.rows),
+                   fmt::format(R"({{"kernel":"{}_chunk","params":{{{},"rows":{}}}}})", core, head, chunk),
+                   fmt::format(R"({{"kernel":"{}_step","params":{{{}}}}})", core, head)},
+                  target, test::find_kgen()));
     Rows q(options.rows, all, 1), k(options.rows, all, 2), v(options.rows, all, 3), w(options.rows, all, 4),
         o(options.rows, all, 5);
     kernels[0].prepare({{"k", k.at(0)}, {"w", w.at(0)}});
-    const auto weights = measure(options, [&] { kernels[0].call_prepared(); });
+    std::pair<double, double> weights{0, 0};
+    if (decays) weights = measure(options, [&] { kernels[0].call_prepared(); });
     Rows scratch(1, 1 << 18, 6);
     const auto over = [&](test::Kernel &kernel, uint32_t rows) {
         return measure(options, [&] {
             for (uint32_t t = 0; t < options.rows; t += rows) {
                 kernel.prepare({{"q", q.at(t)},
-                                {"w", w.at(t)},
+                                {key, w.at(t)},
                                 {"v", v.at(t)},
                                 {"o", o.at(t)},
                                 {"scratch", scratch.at(0)}});
@@ -80,10 +84,11 @@ Status bench(const Options &options, uint32_t heads, uint32_t width, const targe
         });
     };
     const auto chunks = over(kernels[1], chunk), steps = over(kernels[2], 1);
-    fmt::print("{{\"heads\":{},\"width\":{},\"rows\":{},\"weights_us\":{:.2f},\"chunk_us\":{:.2f},\"step_"
+    fmt::print("{{\"core\":\"{}\",\"heads\":{},\"width\":{},\"rows\":{},\"weights_us\":{:.2f},\"chunk_us\":{:"
+               ".2f},\"step_"
                "us\":{:.2f},"
                "\"whole_us\":{:.2f},\"whole_least_us\":{:.2f}}}\n",
-               heads, width, options.rows, weights.first, chunks.first, steps.first,
+               options.core, heads, width, options.rows, weights.first, chunks.first, steps.first,
                weights.first + chunks.first, weights.second + chunks.second);
     std::fflush(stdout);
     return Status::ok();
@@ -96,9 +101,12 @@ int main(int argc, char **argv) {
     using namespace longwave;
     bench::Options options;
     cli::CommandLine program(
-        "LightNet's core over a whole sequence, one pinned thread; µs a row, medians; one "
+        "The core of an attention layer over a whole sequence, one pinned thread; µs a row, medians; one "
         "JSON object a line",
         "bench_attention");
+    program.add_option("--core", options.core, "Whose")
+        ->check(cli::one_of({"lightnet", "chela"}))
+        ->capture_default_str();
     program.add_option("--sizes", options.sizes, "Heads x width of a head")
         ->delimiter(',')
         ->capture_default_str();

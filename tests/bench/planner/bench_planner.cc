@@ -250,6 +250,7 @@ Expected<PlannerResult> bench_planner(const PlannerOptions &options) {
     lw_open_options open = {};
     open.struct_size = sizeof open;
     open.allow_unsigned_code = 1;
+    open.memory_limit = options.memory;
     if (!options.variant.empty()) open.variant = options.variant.c_str();
     lw_model *made = nullptr;
     const lw_status status = lw_model_open(options.path.c_str(), &open, &made);

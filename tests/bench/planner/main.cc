@@ -15,6 +15,9 @@ int main(int argc, char **argv) {
                              "longwave bench --planner");
     program.add_option("artifact", options.path, "Artifact file (.lw)")->required();
     program.add_option("--variant", options.variant, "Code variant (default: the best this processor runs)");
+    program
+        .add_option("--memory", options.memory, "Memory it may take (default: 64 MiB or 64 times the file)")
+        ->size();
     program.add_option("--seconds", options.seconds, "For each entry")
         ->check(cli::range(0.01, 3600.0))
         ->capture_default_str();

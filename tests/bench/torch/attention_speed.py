@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""LightNet's core over a whole sequence, engine against PyTorch, one thread each, 512 and 1,024 wide.
+"""The causal core of LightNet or CHELA over a whole sequence, engine against PyTorch, one thread each, 512 and 1,024 wide.
 
-    attention_speed.py --bench build/bench_attention [--rows 4096] [--rounds 3]
+    attention_speed.py --bench build/bench_attention [--core lightnet|chela] [--rows 4096] [--rounds 3]
 
-PyTorch runs the safe chunked form of tools/python/longwave/layers/lightnet.py (every exponent at most 0, as the engine's) in the best of several chunk
-lengths, in inference mode. Rounds alternate, so that a slow spell of the machine meets both; times are medians, in µs a row.
+PyTorch runs the chunked form of tools/python/longwave/layers/{lightnet,chela}.py (LightNet: the safe one, every exponent at most 0, as the engine's) in the
+best of several chunk lengths, in inference mode. Rounds alternate, so that a slow spell of the machine meets both; times are medians, in µs a row.
 """
 import argparse
 import json
@@ -19,39 +19,47 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools/python"))
 
-from longwave.layers.lightnet import causal_attention  # noqa: E402
+from longwave.layers import chela, lightnet  # noqa: E402
+
+CHUNKS = {"lightnet": (4, 8, 16, 32), "chela": (16, 32, 64, 128, 256)}
 
 
-def torch_us(heads, width, rows, chunk):
+def torch_us(core, heads, width, rows, chunk):
     torch.manual_seed(0)
     q, k, v = (torch.randn(1, rows, heads, width) for _ in range(3))
+    if core == "chela":
+        q, k, v = (z.flatten(2) for z in (q, k, v))
     begin = time.perf_counter()
-    causal_attention(q, k, v, chunk=chunk)
+    if core == "chela":
+        chela.linear_attention(q, k, v, heads, causal=True, chunk=chunk)
+    else:
+        lightnet.causal_attention(q, k, v, chunk=chunk)
     return (time.perf_counter() - begin) / rows * 1e6
 
 
-def engine_us(bench, heads, width, rows):
-    out = subprocess.run([bench, "--sizes", f"{heads}x{width}", "--rows", str(rows)], check=True, stdout=subprocess.PIPE, text=True).stdout
+def engine_us(bench, core, heads, width, rows):
+    out = subprocess.run([bench, "--core", core, "--sizes", f"{heads}x{width}", "--rows", str(rows)], check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(out)["whole_us"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", required=True)
+    parser.add_argument("--core", choices=CHUNKS, default="lightnet")
     parser.add_argument("--rows", type=int, default=4096)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.set_num_threads(1)
     with torch.inference_mode():
         for heads, width in ((8, 64), (16, 64)):
-            chunks = (4, 8, 16, 32)
-            tried = {chunk: torch_us(heads, width, min(options.rows, 1024), chunk) for chunk in chunks}
+            torch_us(options.core, heads, width, 256, 16)  # warm
+            tried = {chunk: torch_us(options.core, heads, width, min(options.rows, 1024), chunk) for chunk in CHUNKS[options.core]}
             best = min(tried, key=tried.get)
             ours, theirs = [], []
             for _ in range(options.rounds):
-                ours.append(engine_us(options.bench, heads, width, options.rows))
-                theirs.append(torch_us(heads, width, options.rows, best))
-            print(json.dumps({"heads": heads, "width": width, "rows": options.rows, "ours_us": round(statistics.median(ours), 2),
+                ours.append(engine_us(options.bench, options.core, heads, width, options.rows))
+                theirs.append(torch_us(options.core, heads, width, options.rows, best))
+            print(json.dumps({"core": options.core, "heads": heads, "width": width, "rows": options.rows, "ours_us": round(statistics.median(ours), 2),
                               "peer": f"torch {torch.__version__}, chunks of {best}", "peer_us": round(statistics.median(theirs), 1),
                               "ratio": round(statistics.median(o / t for o, t in zip(ours, theirs)), 4)}), flush=True)
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Models beside PyTorch: kws12, the keyword model, a whole second and a block of 20 ms; sc10, SGConv at the size published for SC10, a whole second.
+"""Models beside PyTorch: kws12, the keyword model, a whole second and a block of 20 ms; sc10, SGConv at the size published for SC10, a whole second; stack256,
+512, 1024 and 2048, four SGConv layers of that width with gated linear units, a sequence of 1,024.
 
-    longwave bench model [MODEL…] --against pytorch [--threads N] [--json]
+    longwave bench model [MODEL…] --against pytorch [--threads N] [--weights bf16] [--json]
 
 PyTorch is made as fast as eager mode goes: inference mode, spectra of the long kernels computed once, real transforms of a length that factors well, and
 the number of threads with which it is fastest. Times are medians in turns; p99 is of all calls. PyTorch has no streaming form of the model: for a block
@@ -16,13 +17,14 @@ import torch
 from side_by_side import ROOT, Longwave, arguments, best_threads, cache_spectra, environment, p99, tell, times_ms
 
 import sc10_package
+from longwave import package
 from longwave.kws.labels import CLASSES
 from longwave.kws.losses import READ
 from longwave.kws.model import KwsConfig, KwsNet
 from longwave.layers.backbone import SgconvBackbone
 from safetensors.torch import load_file
 
-RATE, BLOCK = 16000, 320
+RATE, BLOCK, STACK_TICKS = 16000, 320, 1024
 
 
 class Sc10(torch.nn.Module):
@@ -62,26 +64,61 @@ def sc10(scratch, frames):
     return folder, net, lambda y: y[0]
 
 
-MODELS = {"kws12": kws12, "sc10": sc10}
+class Stack(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.model = SgconvBackbone(width, 4, kernel_dim=32, l_max=STACK_TICKS, mode="cat_randn", postact="glu")
+
+    def forward(self, rows):
+        return self.model(rows).mean(1)
 
 
-def samples_of(ticks):
-    return torch.randn(1, ticks, generator=torch.Generator().manual_seed(1)) * 0.1
+def stack(width):
+    def made(scratch, frames):
+        torch.manual_seed(width)
+        net, folder = Stack(width).eval(), scratch / f"stack{width}"
+        layers = [package.residual(f"model.layers.{n}", package.layer("batch_norm", "norm", f"model.layers.{n}.norm.norm"),
+                                   [package.layer("sgconv", f"model.layers.{n}.layer", kernel_dim=32, l_max=STACK_TICKS, mode="cat_randn", postact="glu")])
+                  for n in range(4)]
+        layers += [package.layer("batch_norm", "norm", "model.norm.norm"), package.layer("mean", "mean")]
+        for layer in net.modules():
+            if hasattr(layer, "freeze_norm"):
+                layer.freeze_norm()
+        package.write(package.Package(folder.name, [{"name": "rows", "kind": "features", "width": width}], layers, [{"name": "y", "from": "mean"}],
+                                      weights=net.state_dict()), folder)
+        cache_spectra(net, STACK_TICKS)
+        return folder, net, lambda y: y[0]
+    return made
 
 
-def whole_second(name, longwave, options, scratch):
-    package, forward, last_row = MODELS[name](scratch, RATE // 320)
-    artifact, samples = scratch / f"{name}.lw", samples_of(RATE)
-    longwave("compile", package, "-o", artifact, "--target", "host", "--length", RATE, "--no-stream", "--quiet")
+WIDTHS = {f"stack{width}": width for width in (256, 512, 1024, 2048)}
+MODELS = {"kws12": kws12, "sc10": sc10, **{name: stack(width) for name, width in WIDTHS.items()}}
+
+
+def input_of(name, ticks):
+    """(name of the input, numbers): audio (1, ticks), rows (1, ticks, width)."""
+    generator = torch.Generator().manual_seed(1)
+    if name in WIDTHS:
+        return "rows", torch.randn(1, ticks, WIDTHS[name], generator=generator)
+    return "audio", torch.randn(1, ticks, generator=generator) * 0.1
+
+
+def whole(name, longwave, options, scratch):
+    ticks = STACK_TICKS if name in WIDTHS else RATE
+    package_folder, forward, last_row = MODELS[name](scratch, RATE // 320)
+    artifact, (input_name, samples) = scratch / f"{name}.lw", input_of(name, ticks)
+    weights = ["--weights", options.weights] if options.weights else []
+    longwave("compile", package_folder, "-o", artifact, "--target", "host", "--length", ticks, "--no-stream", "--quiet", *weights)
     np.save(scratch / "samples.npy", samples[0].numpy())
     wanted = last_row(forward(samples)).numpy()
-    found = longwave.first_output(artifact, scratch / "samples.npy", "audio").reshape(-1)[-wanted.size:]
-    threads = best_threads(lambda: forward(samples))
+    found = longwave.first_output(artifact, scratch / "samples.npy", input_name).reshape(-1)[-wanted.size:]
+    threads = best_threads(lambda: forward(samples), options.threads if name in WIDTHS else None)
     ours, theirs = [], []
     for _ in range(options.rounds):
-        ours.append(longwave.run_ms(artifact, options.threads, 50))
+        ours.append(longwave.run_ms(artifact, options.threads, 50 if ticks == RATE else 10))
         theirs.append(times_ms(lambda: forward(samples)))
-    return {"what": "model", "model": name, "piece": "whole second", "threads": options.threads, "ours_ms": statistics.median(ours),
+    return {"what": "model", "model": name, "piece": "whole second" if ticks == RATE else f"sequence of {ticks}", "threads": options.threads,
+            "weights": options.weights or "float32", "ours_ms": statistics.median(ours),
             "peer": "torch", "peer_threads": threads, "peer_ms": statistics.median(map(statistics.median, theirs)), "peer_p99_ms": p99(sum(theirs, [])),
             "ratio": statistics.median(o / statistics.median(t) for o, t in zip(ours, theirs)),
             "difference": float(np.abs(wanted - found).max() / np.abs(wanted).max())}
@@ -89,7 +126,7 @@ def whole_second(name, longwave, options, scratch):
 
 def one_block(name, longwave, options, scratch):
     package, forward, _ = MODELS[name](scratch, 1)
-    artifact, samples = scratch / f"{name}-stream.lw", samples_of(BLOCK)
+    artifact, (_, samples) = scratch / f"{name}-stream.lw", input_of(name, BLOCK)
     longwave("compile", package, "-o", artifact, "--target", "host", "--stream", "--blocks", BLOCK, "--no-whole", "--quiet")
     threads = best_threads(lambda: forward(samples))
     ours, theirs = [], []
@@ -104,8 +141,9 @@ def one_block(name, longwave, options, scratch):
 
 def main():
     parser = arguments(__doc__, "model")
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="kws12, sc10 (default: kws12)")
-    parser.add_argument("--threads", type=int, default=1, help="of our whole runs (default: 1)")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"{', '.join(MODELS)} (default: kws12)")
+    parser.add_argument("--threads", type=int, default=1, help="of our whole runs, and at most of PyTorch's of a stack (default: 1)")
+    parser.add_argument("--weights", choices=["bf16", "int8"], help="storage of our products' weights (default: float32)")
     options = parser.parse_args()
     for name in options.models:
         if name not in MODELS:
@@ -115,7 +153,7 @@ def main():
         scratch = pathlib.Path(folder)
         tell(environment(longwave), options.json)
         for name in options.models or ["kws12"]:
-            tell(whole_second(name, longwave, options, scratch), options.json)
+            tell(whole(name, longwave, options, scratch), options.json)
             if name == "kws12":
                 tell(one_block(name, longwave, options, scratch), options.json)
 

@@ -84,13 +84,13 @@ def p99(times):
     return sorted(times)[min(len(times) - 1, int(0.99 * len(times)))]
 
 
-def best_threads(call):
-    """The number of threads with which PyTorch is fastest here, of 1 … all processors; it stays set."""
+def best_threads(call, most=None):
+    """The number of threads with which PyTorch is fastest here, of 1 … `most` (default: all processors); it stays set."""
     def tried(threads):
         torch.set_num_threads(threads)
         return statistics.median(times_ms(call, least=3, seconds=0.1))
 
-    best = min(sorted({1, 2, processors()} & set(range(1, processors() + 1))), key=tried)
+    best = min(sorted({1, 2, processors()} & set(range(1, (most or processors()) + 1))), key=tried)
     torch.set_num_threads(best)
     return best
 

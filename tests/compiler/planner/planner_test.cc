@@ -84,10 +84,12 @@ TEST_CASE("convolution: the planner prefers direct for few taps and transforms f
     CHECK(blocks->figures.at("partitions") == 4);
     const auto longest = choose_for({16000, 160, true});
     REQUIRE(name_of(longest) == "nonuniform");
-    const uint32_t tail = longest->figures.at("tail_length");
-    CHECK(longest->figures.at("partitions") * 160 ==
-          2 * tail); // the tail begins where its first result is needed
-    CHECK(2 * tail + longest->figures.at("tail_partitions") * tail >= 16000);
+    // Each level begins where its first result is needed, and ends where the next one begins.
+    const auto &figures = longest->figures;
+    const uint32_t tail = figures.at("tail_length"), middle = figures.at("middle_length");
+    CHECK(figures.at("partitions") * 160 == 2 * (middle ? middle : tail));
+    if (middle) CHECK((2 + figures.at("middle_partitions")) * middle == 2 * tail);
+    CHECK(2 * tail + figures.at("tail_partitions") * tail >= 16000);
     CHECK(name_of(choose_for({64, 1, true})) == "direct"); // one row a block has no transform
     CHECK_FALSE(choose_for({4096, 4096})->runner_up.empty());
 }

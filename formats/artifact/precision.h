@@ -1,0 +1,24 @@
+// How far apart float32 computations of a model may be, relative to the peak of an output. `rounding` is what
+// rounding every value between ops to float32 does to it, sums still in float64: no float32 engine can be better,
+// and models that amplify errors (deep, without norms) amplify these.
+#pragma once
+#include <algorithm>
+
+namespace longwave::artifact {
+
+// From float64, where rounding is nothing: four times what shallow models need.
+constexpr double shallow_golden_limit = 2e-5;
+// Of two orders of computation from each other: five times what was measured on the models here.
+constexpr double shallow_stream_limit = 1e-5;
+
+// The error_limit of golden vectors. An engine rounds its sums as well: measured 2 to 4 times as much as
+// `rounding`; 8 times are allowed.
+inline double golden_limit(double rounding) { return shallow_golden_limit + 8 * rounding; }
+
+// Of a stream from the whole, where the error_limit is this: each of the two may be as far off as the amplified
+// part allows.
+inline double stream_limit(double error_limit) {
+    return shallow_stream_limit + 2 * std::max(0.0, error_limit - shallow_golden_limit);
+}
+
+} // namespace longwave::artifact
