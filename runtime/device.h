@@ -62,6 +62,8 @@ inline uint64_t offset_of(const fb::Place &place, uint64_t firing) {
            (place.slots() > 1 ? (firing + place.slot_add()) % place.slots() : 0) * place.slot_bytes();
 }
 
+inline bool of_processor(const fb::Entry &entry) { return entry.device() == fb::DeviceKind::cpu; }
+
 // For messages.
 inline const char *name_of(const fb::Step *step) {
     return step->name() ? step->name()->c_str() : "unnamed step";

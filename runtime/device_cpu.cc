@@ -39,12 +39,6 @@ namespace {
 
 using artifact::count;
 
-lw_status kernel_failed(const Call &call) {
-    return fail(LW_DEVICE, {"a kernel failed: ", name_of(call.plan)});
-}
-
-bool of_processor(const fb::Entry &entry) { return entry.device() == fb::DeviceKind::cpu; }
-
 // ---- layouts: each function is called once with measuring parts and once with real ones -------------------
 
 void lay_out_model(const fb::Plan &plan, const Function *functions, Parts &parts, DeviceModel *model) {
@@ -347,20 +341,8 @@ lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Ex
                      [&](const Call &call, bool before) { watch.tell(watch.context, *call.plan, before); });
 }
 
-const Device cpu_device = {fb::DeviceKind::cpu,
-                           needs,
-                           open,
-                           close,
-                           derived,
-                           session_bytes,
-                           begin,
-                           end,
-                           clear,
-                           copy,
-                           write,
-                           read,
-                           put,
-                           run,
-                           rebuild};
+constexpr fb::DeviceKind kind = fb::DeviceKind::cpu;
+const Device cpu_device = {kind,  needs, open,  close, derived, session_bytes, begin,  end,
+                           clear, copy,  write, read,  put,     run,           rebuild};
 
 } // namespace longwave::runtime

@@ -248,7 +248,13 @@ std::string targets(const ReportValue &report) {
     std::string out = "targets  ";
     for (const ReportValue &target : list)
         out += " " + target["name"].text() + " (" + bytes_text(target["code_bytes"].count()) + " of code)";
-    return out + format(" · %g kernels each\n", report["kernels"].number());
+    out += format(" · %g kernels each\n", report["kernels"].number());
+    if (!report.has("gpu")) return out;
+    const ReportValue gpu = report["gpu"];
+    return out + "gpu       " + gpu["name"].text() +
+           format(": whole sequences, %g kernels (", gpu["kernels"].number()) +
+           bytes_text(gpu["bytes"].count()) +
+           " of SPIR-V); not proved here: `longwave verify --device vulkan`\n";
 }
 
 } // namespace

@@ -52,7 +52,7 @@ typedef enum lw_status {
     LW_NO_STREAM = 14,        /* the artifact has no stream entry (or no run entry) */
     LW_TOO_LONG = 15,         /* more rows than the capacity of the run entry */
     LW_TOO_SHORT = 16,        /* fewer rows than a layer can take; the detail names it */
-    LW_BAD_ARTIFACT = 20,     /* rule V1-V20 broken; the detail names rule and byte */
+    LW_BAD_ARTIFACT = 20,     /* rule V1-V21 broken; the detail names rule and byte */
     LW_BAD_VERSION = 21,      /* made by a newer format */
     LW_UNSIGNED_CODE = 22,    /* code without signature and allow_unsigned_code not set */
     LW_NO_VARIANT = 23,       /* no code variant for this processor; the detail lists those present */
