@@ -76,7 +76,7 @@ public:
             tensor(name + ".kernel_list." + std::to_string(scale), {sides, channels, 16}, 0.3f);
         tensor(name + ".kernel_norm", {sides, channels, 1}, 0, 2);
         weights_[name + ".kernel_norm_initialized"] = {{}, {1.0f}};
-        tensor(name + ".multiplier", {sides, channels, 1}, 0, 2);
+        tensor(name + ".multiplier", {1, channels, 1}, 0, 2);
         tensor(name + ".D", {1, channels}, 0.3f);
         tensor(name + ".output_linear.0.weight", {2 * channels, channels},
                1 / std::sqrt(static_cast<float>(channels)));

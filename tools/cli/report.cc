@@ -93,7 +93,9 @@ std::string layer_words(const ReportValue &layer) {
     for (const ReportValue &op : layer["ops"].list()) {
         const std::string name = op.text();
         auto choices = layer["algorithms"].list();
-        std::erase_if(choices, [&](const ReportValue &choice) { return choice["op"].text() != name; });
+        std::erase_if(choices, [&](const ReportValue &choice) { // and those of a GPU, which has few
+            return choice["op"].text() != name || choice["entry"].text().find(" on ") != std::string::npos;
+        });
         words += (words.empty() ? "" : " · ") + (choices.empty() ? name : algorithm_words(name, choices));
     }
     return words;
