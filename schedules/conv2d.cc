@@ -1,12 +1,25 @@
 // conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise and depthwise; a
 // 1-D convolution has one frequency.
+#include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_conv2d(KernelBuilder &k) {
+namespace {
+
+struct Conv2d {
+    int in_width, width, out_f, rows, used_f, height; // `height`: rows that the taps touch
+    bool padded, depthwise;
+    Shape shape;
+    Var c, f, r, i, n;
+    RDom taps;
+    Func framed, sum, y;
+};
+
+// THE ALGORITHM
+Conv2d define_conv2d(KernelBuilder &k) {
     Params &params = k.params;
     const int time = params.integer("time", 1, 4096), frequency = params.integer("frequency", 1, 4096);
     const int stride_t = params.integer_or("stride_t", 1, 1, 4096),
@@ -40,7 +53,6 @@ static void build_conv2d(KernelBuilder &k) {
     if (has_bias) bias = k.weight("bias", dense({width}));
     Expr position = k.scalar("position", ring - rows * stride_t);
 
-    // THE ALGORITHM
     Var c("c"), f("f"), r("r"), i("i"), n("n");
     const bool padded = pad_f > 0 || used_f > in_f;
     // Rows count from the first new one, history is negative.
@@ -62,8 +74,17 @@ static void build_conv2d(KernelBuilder &k) {
     else sum(c, f, r) += w(c, taps.x, taps.y, taps.z) * input(taps.x, taps.y, taps.z);
     y(c, f, r) = k.epilogue(sum(c, f, r), {c, f, r}, y_shape, out_c);
 
-    // THE SCHEDULE
-    // A register tile of channels by frequencies (or rows, when there is one frequency).
+    const int height = reach + (rows - 1) * stride_t + 1;
+    return {in_width, width, out_f, rows, used_f, height, padded, depthwise, y_shape,
+            c,        f,     r,     i,    n,      taps,   framed, sum,       y};
+}
+
+// A register tile of channels by frequencies (or rows, when there is one frequency).
+void conv2d_on_processor(KernelBuilder &k) {
+    Conv2d d = define_conv2d(k);
+    const auto &[in_width, width, out_f, rows, used_f, height, padded, depthwise, shape, c, f, r, i, n, taps,
+                 framed_, sum_, y_] = d;
+    Func framed = framed_, sum = sum_, y = y_;
     const int vec = dividing_vector(width, k.target.vector_lanes),
               sums = k.target.vector_registers == 32 ? 16 : 8;
     const int vectors = divisor_at_most(width / vec, sums / 4), across = sums / vectors;
@@ -80,15 +101,25 @@ static void build_conv2d(KernelBuilder &k) {
     if (!depthwise) order.push_back(taps.z);
     sum.update().reorder(order).vectorize(c, vec).unroll(c).unroll(f).unroll(r);
     if (padded) {
-        const int height = reach + (rows - 1) * stride_t + 1, vector = k.target.vector_lanes;
+        const int vector = k.target.vector_lanes;
         framed.compute_root().bound_extent(i, in_width).bound_extent(f, used_f).bound_extent(n, height);
         if (in_width > 1) framed.vectorize(i, vector);
         else if (used_f >= vector) framed.vectorize(f, vector, TailStrategy::ShiftInwards);
         store(framed, int64_t{4} * in_width * used_f * height);
     }
-    k.output(y, y_shape);
+    k.output(y, shape);
 }
 
-static const Kernel conv2d{"conv2d", build_conv2d};
+// A thread for each sum; what its neighbours read as well comes from the caches.
+void conv2d_on_gpu(KernelBuilder &k) {
+    Conv2d d = define_conv2d(k);
+    const Spread loops = spread(d.y, {d.c, d.f, d.r}, {d.width, d.out_f, d.rows});
+    d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
+    k.output(d.y, d.shape);
+}
+
+const Kernel conv2d{"conv2d", conv2d_on_processor, conv2d_on_gpu};
+
+} // namespace
 
 } // namespace longwave::schedules

@@ -1,6 +1,7 @@
 // correlate: conj(k)·σ(q) of two spectra, σ on real and imaginary parts or on the magnitude.
 #include "schedules/butterfly.h"
 #include "schedules/elementary.h"
+#include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -16,18 +17,27 @@ static Expr activated(const std::string &name, const Expr &x) {
     return x;
 }
 
-static void build_correlate(KernelBuilder &k) {
+namespace {
+
+struct Correlate {
+    int width, parts, rows;
+    Shape shape;
+    Var c, part, r;
+    Func y;
+};
+
+// THE ALGORITHM
+Correlate define_correlate(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20), parts = k.params.integer("parts", 1, 2),
               rows = k.params.integer("rows", 1, 1 << 23);
     const std::string sigma =
         k.params.choice("activation", {"id", "gelu", "relu", "sigmoid", "silu", "tanh"});
     const bool magnitude = k.params.flag_or("magnitude", false);
     k.no_epilogue();
-    const int width = static_cast<int>(pad(channels)), vec = dividing_vector(width, k.target.vector_lanes);
+    const int width = static_cast<int>(pad(channels));
     const Shape shape = dense({width, parts, rows});
     ImageParam key = k.input("k", shape), query = k.input("q", shape);
 
-    // THE ALGORITHM
     Var c("c"), part("part"), r("r");
     Func y("y");
     const auto read = [&](const ImageParam &from) {
@@ -45,11 +55,24 @@ static void build_correlate(KernelBuilder &k) {
     const Complex product = times_conjugate(q, read(key));
     y(c, part, r) = parts == 2 ? select(part == 0, product.re, product.im) : product.re;
 
-    // THE SCHEDULE
-    y.bound(part, 0, parts).reorder(part, c, r).vectorize(c, vec).unroll(part);
-    k.output(y, shape);
+    return {width, parts, rows, shape, c, part, r, y};
 }
 
-static const Kernel correlate{"correlate", build_correlate};
+void correlate_on_processor(KernelBuilder &k) {
+    Correlate d = define_correlate(k);
+    d.y.bound(d.part, 0, d.parts).reorder(d.part, d.c, d.r).unroll(d.part);
+    d.y.vectorize(d.c, dividing_vector(d.width, k.target.vector_lanes));
+    k.output(d.y, d.shape);
+}
+
+void correlate_on_gpu(KernelBuilder &k) {
+    Correlate d = define_correlate(k);
+    spread(d.y, {d.c, d.part, d.r}, {d.width, d.parts, d.rows});
+    k.output(d.y, d.shape);
+}
+
+const Kernel correlate{"correlate", correlate_on_processor, correlate_on_gpu};
+
+} // namespace
 
 } // namespace longwave::schedules

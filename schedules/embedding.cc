@@ -1,33 +1,51 @@
 // embedding: rows of a table. The caller has checked that every id is inside the vocabulary; of a table that
 // holds the ids from `first` on, the others have rows of zeros.
+#include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_embedding(KernelBuilder &k) {
+namespace {
+
+struct Embedding {
+    int width, rows;
+    Shape shape;
+    Var c{"c"}, r{"r"};
+    Func y{"y"};
+};
+
+// THE ALGORITHM
+Embedding define_embedding(KernelBuilder &k) {
     const int vocabulary = k.params.integer("vocabulary", 1, 1 << 24),
               channels = k.params.integer("width", 1, 1 << 20);
     const int first = k.params.integer_or("first", -1, 0, 1 << 24); // -1: the table holds every id
     const int rows = k.params.integer("rows", 1, 1 << 20), width = static_cast<int>(pad(channels));
-    const Shape y_shape = dense({width, rows});
+    Embedding e{.width = width, .rows = rows, .shape = dense({width, rows})};
     ImageParam ids = k.input("ids", dense({rows}), Int(32));
     ImageParam table = k.weight("table", dense({width, vocabulary}));
-
-    // THE ALGORITHM
-    Var c("c"), r("r");
-    Func y("y");
-    const Expr id = first < 0 ? Expr(ids(r)) : ids(r) - first;
-    Expr value = table(c, clamp(id, 0, vocabulary - 1));
+    const Expr id = first < 0 ? Expr(ids(e.r)) : ids(e.r) - first;
+    Expr value = table(e.c, clamp(id, 0, vocabulary - 1));
     if (first >= 0) value = select(id >= 0 && id < vocabulary, value, 0.0f);
-    y(c, r) = k.epilogue(value, {c, r}, y_shape, channels);
-
-    // THE SCHEDULE
-    y.vectorize(c, dividing_vector(width, k.target.vector_lanes));
-    k.output(y, y_shape);
+    e.y(e.c, e.r) = k.epilogue(value, {e.c, e.r}, e.shape, channels);
+    return e;
 }
 
-static const Kernel embedding{"embedding", build_embedding};
+void embedding_on_processor(KernelBuilder &k) {
+    Embedding e = define_embedding(k);
+    e.y.vectorize(e.c, dividing_vector(e.width, k.target.vector_lanes));
+    k.output(e.y, e.shape);
+}
+
+void embedding_on_gpu(KernelBuilder &k) {
+    Embedding e = define_embedding(k);
+    spread(e.y, {e.c, e.r}, {e.width, e.rows});
+    k.output(e.y, e.shape);
+}
+
+const Kernel embedding{"embedding", embedding_on_processor, embedding_on_gpu};
+
+} // namespace
 
 } // namespace longwave::schedules

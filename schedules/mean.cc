@@ -1,5 +1,6 @@
 // Means over time: of a whole sequence (mean_run), of everything so far (mean_stream), of the last rows
 // (mean_window).
+#include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -38,6 +39,49 @@ static void build_mean_run(KernelBuilder &k) {
     if (mode == "mean" || mode == "sum") {
         sum.compute_at(y, co).vectorize(c, vec).unroll(c);
         sum.update().reorder(c, sum.rvars()[0]).vectorize(c, vec).unroll(c);
+    }
+    k.output(y, y_shape);
+}
+
+// A workgroup for 16 channels: 16 threads each take every sixteenth row, in sums that carry what they lose.
+static void build_mean_run_on_gpu(KernelBuilder &k) {
+    constexpr int slices = 16;
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              rows = k.params.integer("rows", 1, 1 << 24);
+    const std::string mode = k.params.choice("mode", {"mean", "sum", "last", "first"});
+    const int width = static_cast<int>(pad(channels)), tile = std::min(width, 16);
+    const bool adds = mode == "mean" || mode == "sum";
+    const Shape y_shape = dense({width, 1});
+    ImageParam x = k.input("x", dense({width, rows}));
+    Expr length = k.scalar("length", rows);
+
+    // THE ALGORITHM
+    Var c("c"), r("r"), s("s");
+    RDom t(0, (rows + slices - 1) / slices, "t"), all(0, slices, "all");
+    Func own("own"), begun("begun"), sum("sum"), y("y");
+    own(s, c) = Tuple(0.0f, 0.0f);
+    const Expr row = t * slices + s, term = select(row < length, x(c, min(row, rows - 1)), 0.0f),
+               high = own(s, c)[0], next = high + term, part = next - high;
+    own(s, c) = Tuple(next, own(s, c)[1] + ((high - (next - part)) + (term - part)));
+    begun(s, c) = own(s, c)[0] + own(s, c)[1];
+    sum(c) = 0.0f;
+    sum(c) += begun(all, c);
+    Expr value = select(length > 0, x(c, mode == "last" ? max(length - 1, 0) : Expr(0)), 0.0f);
+    if (adds) value = mode == "mean" ? sum(c) / cast<float>(max(length, 1)) : Expr(sum(c));
+    y(c, r) = k.epilogue(value, {c, r}, y_shape, channels);
+
+    // THE SCHEDULE
+    k.exact_sums = true;
+    Var block("block"), lane("lane");
+    y.split(c, block, lane, tile).reorder(lane, r, block).gpu_blocks(block).gpu_threads(lane);
+    if (adds) {
+        begun.compute_at(y, block)
+            .store_in(MemoryType::GPUShared)
+            .bound_extent(s, slices)
+            .bound_extent(c, tile);
+        begun.reorder(c, s).gpu_threads(c, s);
+        own.compute_at(begun, c).store_in(MemoryType::Register);
+        sum.compute_at(y, lane).store_in(MemoryType::Register);
     }
     k.output(y, y_shape);
 }
@@ -106,7 +150,7 @@ static void build_mean_window(KernelBuilder &k) {
     k.in_place(count, dense({1}));
 }
 
-static const Kernel mean_run{"mean_run", build_mean_run};
+static const Kernel mean_run{"mean_run", build_mean_run, build_mean_run_on_gpu};
 static const Kernel mean_stream{"mean_stream", build_mean_stream};
 static const Kernel mean_window{"mean_window", build_mean_window};
 

@@ -30,7 +30,7 @@ struct Norm {
     }
 };
 
-Norm declare(KernelBuilder &k) {
+Norm declare_norm(KernelBuilder &k) {
     Norm n{};
     n.groups = k.params.integer_or("groups", 1, 1, 1 << 12);
     n.kind = n.groups > 1 ? k.params.choice("kind", {"layer", "rms"})
@@ -51,7 +51,7 @@ Norm declare(KernelBuilder &k) {
 
 // Over each of several equal parts of a row. A part need not be whole vectors: its sums run over the
 // widest vector that divides it.
-void grouped_on_processor(KernelBuilder &k, const Norm &n) {
+void grouped_norm_on_processor(KernelBuilder &k, const Norm &n) {
     const int size = n.channels / n.groups;
 
     // THE ALGORITHM
@@ -94,9 +94,9 @@ void grouped_on_processor(KernelBuilder &k, const Norm &n) {
     k.output(y, n.shape);
 }
 
-void on_processor(KernelBuilder &k) {
-    const Norm n = declare(k);
-    if (n.groups > 1) return grouped_on_processor(k, n);
+void norm_on_processor(KernelBuilder &k) {
+    const Norm n = declare_norm(k);
+    if (n.groups > 1) return grouped_norm_on_processor(k, n);
 
     // THE ALGORITHM
     // Sums run in parallel chains. Padding lanes are zero in x: they only matter once the mean is subtracted.
@@ -132,14 +132,15 @@ void on_processor(KernelBuilder &k) {
 }
 
 // A workgroup for each tile of rows: the sums of each row, or of each of its groups, through shared memory.
-void on_gpu(KernelBuilder &k) {
-    const Norm n = declare(k);
+void norm_on_gpu(KernelBuilder &k) {
+    const Norm n = declare_norm(k);
     const bool grouped = n.groups > 1;
     const int size = grouped ? n.channels / n.groups : n.width;
     // A few KiB hold the sums that threads have begun.
     int threads = std::min(64, power_of_two_above(size));
     while (threads > 1 && threads * n.groups > 1024) threads /= 2;
-    const int tile = std::max(1, std::min(power_of_two_above(n.rows), 64 / threads));
+    const int most = std::min(64 / threads, 1024 / (threads * n.groups)),
+              tile = std::max(1, std::min(power_of_two_above(n.rows), most));
 
     // THE ALGORITHM
     const float part = 1.0f / static_cast<float>(grouped ? size : n.count());
@@ -177,7 +178,7 @@ void on_gpu(KernelBuilder &k) {
     k.output(y, n.shape);
 }
 
-const Kernel norm{"norm", on_processor, on_gpu};
+const Kernel norm{"norm", norm_on_processor, norm_on_gpu};
 
 } // namespace
 

@@ -19,7 +19,7 @@ struct Pointwise {
 };
 
 // THE ALGORITHM
-Pointwise define(KernelBuilder &k) {
+Pointwise define_pointwise(KernelBuilder &k) {
     const int width = k.params.integer("width", 1, 1 << 24), rows = k.params.integer("rows", 1, 1 << 20);
     const int channels = k.params.integer_or("channels", width, 1, 1 << 24),
               group = channels == width ? width : static_cast<int>(pad(channels));
@@ -34,7 +34,7 @@ Pointwise define(KernelBuilder &k) {
 }
 
 void pointwise_on_processor(KernelBuilder &k) {
-    Pointwise p = define(k);
+    Pointwise p = define_pointwise(k);
     const int vec = k.target.vector_lanes;
     if (p.group >= vec) {
         p.y.vectorize(p.i, vec, p.group % vec ? TailStrategy::ShiftInwards : TailStrategy::Auto);
@@ -46,7 +46,7 @@ void pointwise_on_processor(KernelBuilder &k) {
 }
 
 void pointwise_on_gpu(KernelBuilder &k) {
-    Pointwise p = define(k);
+    Pointwise p = define_pointwise(k);
     std::vector<VarOrRVar> dims;
     std::vector<int> extents;
     for (const Var &var : p.vars()) dims.emplace_back(var);

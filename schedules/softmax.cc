@@ -1,4 +1,5 @@
 // softmax over the channels of each row.
+#include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -45,6 +46,41 @@ static void build_softmax(KernelBuilder &k) {
     k.output(y, shape);
 }
 
-static const Kernel softmax{"softmax", build_softmax};
+// A workgroup for each tile of rows, their lanes over its threads.
+static void build_softmax_on_gpu(KernelBuilder &k) {
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              rows = k.params.integer("rows", 1, 1 << 20);
+    const int width = static_cast<int>(pad(channels)), threads = std::min(64, power_of_two_above(width)),
+              tile = std::min(power_of_two_above(rows), 64 / threads);
+    const Shape shape = dense({width, rows});
+    ImageParam x = k.input("x", shape);
+
+    // THE ALGORITHM
+    Var c("c"), r("r"), one("one");
+    const auto value = [&](const Expr &lane, const Expr &row) { return x(lane, min(row, rows - 1)); };
+    Fold peak =
+        Fold::largest("peak", {one, r}, channels, threads,
+                      [&](const Expr &lane, const std::vector<Expr> &at) { return value(lane, at[1]); });
+    const auto power = [&](const Expr &lane, const Expr &row) {
+        return exp(max(value(lane, row) - peak({0, row}), -87.0f));
+    };
+    Fold sum = Fold::sum("sum", {one, r}, channels, threads,
+                         [&](const Expr &lane, const std::vector<Expr> &at) { return power(lane, at[1]); });
+    Func y("y");
+    y(c, r) = k.epilogue(select(c < channels, power(c, r) / sum({0, r}), 0.0f), {c, r}, shape, channels);
+
+    // THE SCHEDULE
+    Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
+    y.split(r, block, row, tile, TailStrategy::GuardWithIf)
+        .split(c, of_lane, lane, threads, TailStrategy::GuardWithIf)
+        .reorder(of_lane, lane, row, block)
+        .gpu_blocks(block)
+        .gpu_threads(lane, row);
+    peak.compute_at(y, block, {1}, tile);
+    sum.compute_at(y, block, {1}, tile);
+    k.output(y, shape);
+}
+
+static const Kernel softmax{"softmax", build_softmax, build_softmax_on_gpu};
 
 } // namespace longwave::schedules

@@ -11,7 +11,7 @@ using namespace Halide;
 
 namespace {
 
-constexpr int panel_width = static_cast<int>(lanes);
+constexpr int panel_lanes = static_cast<int>(lanes);
 
 // One output: the weights lie along the input, and so do the threads.
 void one_output(KernelBuilder &k, const Product &p) {
@@ -57,22 +57,22 @@ void few_rows(KernelBuilder &k, const Product &p) {
     own(h, r, c, s, panel) = 0.0f;
     own(h, r, c, s, panel) += whole ? term : select(i < inputs, term, 0.0f);
     begun(h, r, c, s, panel) = own(h, r, c, s, panel);
-    sum(h, r, c, panel) = p.start(panel * panel_width + c, h);
+    sum(h, r, c, panel) = p.start(panel * panel_lanes + c, h);
     sum(h, r, c, panel) += begun(h, r, c, all, panel);
     const auto result = [&](int half) {
-        return p.finished(sum(half, r, o % panel_width, o / panel_width), o, half);
+        return p.finished(sum(half, r, o % panel_lanes, o / panel_lanes), o, half);
     };
     y(o, r) = k.epilogue(p.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), {o, r}, shape, p.out);
 
     // THE SCHEDULE
     Var block("block"), lane("lane");
-    y.split(o, block, lane, panel_width).reorder(lane, r, block).gpu_blocks(block).gpu_threads(lane, r);
+    y.split(o, block, lane, panel_lanes).reorder(lane, r, block).gpu_blocks(block).gpu_threads(lane, r);
     sum.compute_at(y, lane).store_in(MemoryType::Register).bound_extent(h, p.halves).unroll(h);
     sum.update().reorder(h, all).unroll(h);
     begun.compute_at(y, block).store_in(MemoryType::GPUShared);
     begun.bound_extent(h, p.halves)
         .bound_extent(r, p.rows)
-        .bound_extent(c, panel_width)
+        .bound_extent(c, panel_lanes)
         .bound_extent(s, slices);
     begun.reorder(h, r, c, s).unroll(h).unroll(r).gpu_threads(c, s);
     own.compute_at(begun, c).store_in(MemoryType::Register);
@@ -84,9 +84,9 @@ void few_rows(KernelBuilder &k, const Product &p) {
 // Tiles of outputs by rows. A chunk of the inputs is staged in shared memory, a thread adds 4 by 4 products of it in
 // registers, and sums stay in shared memory from chunk to chunk (Halide has no registers that outlive a barrier).
 // Each staged float is used by a whole edge of the tile: with 32 by 64 a product costs 0.19 bytes of global reads.
-class Tiles {
+class StagedTiles {
 public:
-    Tiles(KernelBuilder &k, const Product &p)
+    StagedTiles(KernelBuilder &k, const Product &p)
         : k_(k), p_(p), small_(k.target.shared_bytes < 32 << 10), width_(std::min(32, p.width())),
           rows_(small_ || p.rows <= 32 ? 32 : 64), chunk_(p.halves == 2 ? 16 : 32) {}
 
@@ -98,8 +98,8 @@ public:
         // Behind the last input the weights of the last stand for any: the inputs are zero.
         inputs_(r_, m_) = select(m_ < p_.in, p_.x(min(m_, p_.in - 1), min(r_, p_.rows - 1)), 0.0f);
         const Expr last = min(m_, p_.inputs() - 1);
-        weights_(o_, m_, h_) = p_.weight(o_ % panel_width, last / p_.of_word(), last % p_.of_word(),
-                                         min(o_ / panel_width, panels - 1) * p_.halves + h_);
+        weights_(o_, m_, h_) = p_.weight(o_ % panel_lanes, last / p_.of_word(), last % p_.of_word(),
+                                         min(o_ / panel_lanes, panels - 1) * p_.halves + h_);
         part_(h_, o_, r_, u_) = 0.0f;
         part_(h_, o_, r_, u_) += inputs_(r_, u_ * chunk_ + i) * weights_(o_, u_ * chunk_ + i, h_);
         sum_(h_, o_, r_) = 0.0f;
@@ -167,14 +167,14 @@ private:
     Func inputs_{"inputs"}, weights_{"weights"}, part_{"part"}, sum_{"sum"};
 };
 
-void on_gpu(KernelBuilder &k) {
+void linear_on_gpu(KernelBuilder &k) {
     const Product p = declare_product(k);
     if (p.out == 1) return one_output(k, p);
     if (p.rows * p.halves <= 8) return few_rows(k, p);
-    Tiles(k, p).build();
+    StagedTiles(k, p).build();
 }
 
-const GpuSchedule linear{"linear", on_gpu};
+const GpuSchedule linear_of_gpu{"linear", linear_on_gpu};
 
 } // namespace
 

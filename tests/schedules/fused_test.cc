@@ -125,7 +125,6 @@ Case fused(const Shape &s, const std::string &epilogue = "",
                         }
                 const double error = std::sqrt(difference / size);
                 INFO("relative L2 error ", error);
-                if (std::getenv("LONGWAVE_SHOW")) fmt::print("length {}: {:.2g}\n", s.length, error);
                 CHECK(error <= 5e-7);
             },
             true};

@@ -20,15 +20,16 @@ class Devices(Cli):
         self.assertEqual(json.loads(lines[0])["device"], "cpu")
         return [json.loads(line) for line in lines[1:]]
 
-    def package_of_products(self):
+    def package_of_products(self, name="products", last=None):
         rng = random.Random(3)
         normal = lambda n: [rng.gauss(0, 0.3) for _ in range(n)]
-        folder = self.scratch / "products"
+        folder = self.scratch / name
         folder.mkdir()
         (folder / "model.json").write_text(json.dumps({
             "format": "longwave-model", "version": 1, "name": "products", "inputs": [{"name": "x", "kind": "features", "width": 6}],
-            "layers": [{"type": "linear", "name": "one", "out_features": 20}, {"type": "gelu", "name": "act"}, {"type": "linear", "name": "two", "out_features": 3}],
-            "outputs": [{"name": "y", "from": "two"}]}), encoding="utf-8")
+            "layers": [{"type": "linear", "name": "one", "out_features": 20}, {"type": "gelu", "name": "act"}, {"type": "linear", "name": "two", "out_features": 3}]
+                      + ([{"type": last, "name": "last"}] if last else []),
+            "outputs": [{"name": "y", "from": "last" if last else "two"}]}), encoding="utf-8")
         (folder / "weights.safetensors").write_bytes(safetensors({
             "one.weight": ([20, 6], normal(120)), "one.bias": ([20], normal(20)), "two.weight": ([3, 20], normal(60)), "two.bias": ([3], normal(3))}))
         return folder
@@ -42,8 +43,8 @@ class Devices(Cli):
         self.refused(USAGE, ["--device tpu", "cpu"], "run", self.artifact, "--input", "audio=1600", "--device", "tpu")
         self.refused(USAGE, ["--stream", "processor"], "run", self.artifact, "--input", "audio=1600", "--stream", "--device", "vulkan")
         self.refused(USAGE, ["vulkan-16k", "vulkan-32k"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "vulkan-16k,vulkan-32k")
-        # The keyword model has layers that no GPU runs: each is named.
-        self.refused(BAD_INPUT, ["vulkan-32k", "window", "--target"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host,vulkan-32k", lines=0)
+        package = self.package_of_products("scores", "log_softmax")
+        self.refused(BAD_INPUT, ["vulkan-32k", "layer last", "--target"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host,vulkan-32k", lines=0)
         self.assertFalse((self.scratch / "x.lw").exists())
         if not self.gpus():
             self.skipTest("no Vulkan device (Debian: libvulkan1, mesa-vulkan-drivers)")
