@@ -1,5 +1,5 @@
 # What `cmake --install` and `cpack -G DEB` make, in three parts that can be installed apart:
-#   runtime       liblongwave.so: what a device needs
+#   runtime       liblongwave.so: what a device needs; liblongwave-vulkan.so, where it was built: what a GPU needs beside it
 #   development   headers, liblongwave.a, find_package(longwave), pkg-config
 #   tools         longwave, longwave-kgen beside it, and libHalide.so in a folder of its own under the library folder: that
 #                 library comes from a Python wheel, is found by no search path and fits exactly this longwave-kgen
@@ -16,6 +16,12 @@ install(TARGETS longwave longwave_static EXPORT longwave-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(LONGWAVE_VULKAN)
+  set_target_properties(longwave_vulkan PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS longwave_vulkan EXPORT longwave-targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 install(DIRECTORY runtime/include/longwave DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(EXPORT longwave-targets NAMESPACE longwave:: DESTINATION ${package_config} COMPONENT development)
 configure_package_config_file(cmake/longwave-config.cmake.in ${PROJECT_BINARY_DIR}/generated/longwave-config.cmake

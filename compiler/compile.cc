@@ -3,6 +3,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/emit/golden.h"
 #include "compiler/emit/identity.h"
+#include "compiler/emit/modules.h"
 #include "compiler/emit/report.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
@@ -20,8 +21,8 @@
 #include "compiler/passes/store_weights.h"
 #include "compiler/planner/stream_family.h"
 #include "compiler/planner/windowed_stream.h"
+#include "compiler/targets.h"
 #include "compiler/tuning.h"
-#include "formats/artifact/features.h"
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
@@ -91,23 +92,6 @@ uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
     return longest ? longest : 1024;
 }
 
-Expected<std::vector<targets::Target>> find_targets(const std::vector<std::string> &names) {
-    std::vector<targets::Target> found;
-    if (names.empty()) found = targets::for_machine(artifact::host().machine);
-    if (names.empty() && found.empty())
-        return Status::usage("none of the targets is of this machine's architecture: name one (--target)");
-    for (const auto &name : names) {
-        const auto *target = targets::find(name);
-        if (!target) {
-            std::string known;
-            for (const auto &t : targets::all()) known += (known.empty() ? "" : ", ") + t.name;
-            return Status::usage(fmt::format("unknown target \"{}\": expected {}", name, known));
-        }
-        found.push_back(*target);
-    }
-    return found;
-}
-
 Expected<schedules::WeightFormat> find_weights(const std::string &name) {
     const auto format = schedules::find_weight_format(name);
     if (!format)
@@ -161,6 +145,20 @@ struct Plans {
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 
+// The plan of whole sequences for a GPU, beside that for processors.
+Status plan_on_gpu(Plans &plans, const ir::Graph &graph, uint32_t capacity, const targets::Target &gpu,
+                   const Tuning &tuning, const Options &options) {
+    EntryPlanner planner(graph, {.block = capacity, .costs = &tuning.costs(), .gpu = &gpu}, plans.storage,
+                         plans.record);
+    LW_TRY(planner.survey());
+    LW_ASSIGN(auto entry, planner.plan({}));
+    entry.one_of_several = !options.further_lengths.empty();
+    for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(entry.name(), report);
+    plans.entries.push_back(std::move(entry));
+    plans.graphs.push_back(&graph);
+    return Status::ok();
+}
+
 // The plan of whole sequences up to `capacity`, and where a window is asked for, the same plan as a stream.
 Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const Tuning &tuning,
                 const Options &options) {
@@ -196,10 +194,16 @@ Status plan_streams(Plans &plans, const ir::Graph &stream, const Tuning &tuning,
 
 // `stream`: null when there is none.
 Expected<Plans> plan_entries(Passes &passes, const ir::Graph &graph, const ir::Graph *stream,
-                             uint32_t capacity, const Tuning &tuning, const Options &options) {
+                             uint32_t capacity, const targets::Target *gpu, const Tuning &tuning,
+                             const Options &options) {
     Plans plans;
     if (options.whole || options.window) LW_TRY(plan_run(plans, graph, capacity, tuning, options));
     for (uint32_t further : options.further_lengths) LW_TRY(plan_run(plans, graph, further, tuning, options));
+    if (gpu) {
+        LW_TRY(plan_on_gpu(plans, graph, capacity, *gpu, tuning, options));
+        for (uint32_t further : options.further_lengths)
+            LW_TRY(plan_on_gpu(plans, graph, further, *gpu, tuning, options));
+    }
     if (stream) LW_TRY(plan_streams(plans, *stream, tuning, options));
     if (EntryPlan &prepare = plans.storage.prepare(); !prepare.steps.empty()) {
         measure_lifetimes(prepare);
@@ -221,6 +225,15 @@ Expected<std::vector<double>> add_vectors(GoldenVectors &golden, const Plans &pl
     std::vector<double> changes;
     for (size_t i = 0; i < plans.entries.size(); i++) {
         if (!plans.graphs[i]) continue;
+        if (plans.entries[i].gpu) { // the same vector as that of the processors
+            const auto same =
+                std::find_if(plans.entries.begin(), plans.entries.end(), [&](const auto &entry) {
+                    return !entry.gpu && entry.kind == EntryPlan::Kind::run &&
+                           entry.block == plans.entries[i].block;
+                });
+            golden.again(static_cast<uint16_t>(same - plans.entries.begin()), static_cast<uint16_t>(i));
+            continue;
+        }
         LW_TRY(golden.add(*plans.graphs[i], plans.entries[i], static_cast<uint16_t>(i)));
         if (!rounded || !changes.empty()) continue;
         LW_ASSIGN(const ir::Graph same, whole ? exact : make_streaming(exact));
@@ -236,8 +249,11 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     LW_TRY(check_algorithm_name(options.convolution));
     LW_TRY(check_window_options(options));
     LW_TRY(check_lengths(options));
-    LW_ASSIGN(auto targets, find_targets(options.targets));
-    LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets));
+    LW_ASSIGN(const Targets targets, find_targets(options.targets));
+    if (targets.gpu && !options.whole)
+        return Status::usage(
+            fmt::format("target {} runs whole sequences, and --no-whole wants none", targets.gpu->name));
+    LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets.processors));
     LW_ASSIGN(const auto format, find_weights(options.weights));
     Passes passes(options);
 
@@ -272,15 +288,19 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     }
 
     LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
-        return plan_entries(passes, graph, streams ? &stream : nullptr, capacity, tuning, options);
+        return plan_entries(passes, graph, streams ? &stream : nullptr, capacity, targets.gpu, tuning,
+                            options);
     }));
     const auto &entries = plans.entries;
 
     // ---- kernels and golden vectors ----
-    auto specs = unique_specs(entries);
+    const auto specs = unique_specs(entries);
     LW_ASSIGN(auto code, passes.timed("compile_code", [&] {
-        return compile_code(specs, entries, targets, tuning, options);
+        return compile_code(specs, entries, targets.processors, tuning, options);
     }));
+    if (targets.gpu)
+        LW_TRY(passes.timed("compile_modules",
+                            [&] { return compile_modules(specs, entries, *targets.gpu, options, code); }));
     GoldenVectors golden(ir::workers_for(options.jobs));
     LW_ASSIGN(const auto changes, passes.timed("golden_vectors", [&] {
         return add_vectors(golden, plans, exact, !stored.empty(), options.whole || options.window);
@@ -288,18 +308,21 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     exact = {};
 
     // ---- bytes ----
-    auto report =
-        make_report({package, graph, entries, plans.algorithms, plans.storage, plans.record, code.signatures,
-                     specs, code.targets, golden.precision(), specs.size(), no_stream, stored, changes});
+    auto report = make_report({package, graph, entries, plans.algorithms, plans.storage, plans.record,
+                               code.signatures, specs.all, code.targets, golden.precision(), specs.processors,
+                               no_stream, stored, changes});
     if (!tuning.made.empty()) report["tuning"] = tuning.made;
+    if (targets.gpu)
+        report["gpu"] = {
+            {"name", targets.gpu->name}, {"kernels", code.gpu_kernels}, {"bytes", code.modules.size()}};
     const auto certificates = make_certificates(graph).dump();
     const auto identity = identity_of(graph);
     graph = stream = {}; // all of their weights are packed
     Compiled result;
     LW_ASSIGN(result.artifact, passes.timed("emit", [&] {
-        return emit({package, std::move(plans.storage), plans.record, entries, specs, code.signatures,
-                     std::move(code.targets), golden.take_vectors(), golden.take_bytes(), report.dump(),
-                     certificates, identity});
+        return emit({package, std::move(plans.storage), plans.record, entries, specs.all, code.signatures,
+                     std::move(code.targets), std::move(code.modules), golden.take_vectors(),
+                     golden.take_bytes(), report.dump(), certificates, identity});
     }));
     // Times and cache hits differ from run to run: they are told, and kept out of the artifact.
     report["build"] = {{"seconds", seconds_since(start)},

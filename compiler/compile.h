@@ -20,7 +20,8 @@ enum class StreamMode {
 inline constexpr char window_field[] = "window";
 
 struct Options {
-    // "x86-64-v3", ...; empty: all that targets/ lists for this host's architecture
+    // "x86-64-v3", ...; of processors none: all that targets/ lists for this host's architecture. Of a GPU at most
+    // one ("vulkan-32k"), for whole sequences: every layer has to run on it, or Fault::input names those that do not
     std::vector<std::string> targets;
     StreamMode stream = StreamMode::if_possible;
     std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;

@@ -72,16 +72,16 @@ bool room_for_block(const lw_stream &stream, const StreamEntry &entry) {
     return rows <= room;
 }
 
-lw_status failed_kernel(lw_stream &stream, const fb::Step *step) {
-    stream.state->life = Life::failed;
-    return fail(LW_DEVICE, {"a kernel failed: ", name_of(step)});
+lw_status failed_if(lw_stream &stream, lw_status status) {
+    if (status != LW_OK) stream.state->life = Life::failed;
+    return status;
 }
 
 lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
     StreamState &state = *stream.state;
     const uint64_t block = state.done / entry.block;
-    const fb::Step *failed = stream.device().run(*stream.session, entry.index, block, Extent{}, nullptr);
-    if (failed) return failed_kernel(stream, failed);
+    const lw_status status = stream.device().run(*stream.session, entry.index, block, Extent{}, nullptr);
+    if (failed_if(stream, status)) return status;
     for (uint32_t i = 0; i < outputs(stream); ++i) {
         const Rows &rows = entry.rows[i];
         if (!rows.fires(block)) continue;

@@ -17,8 +17,7 @@ uint64_t &cache_tick(lw_stream &stream, const StreamEntry &entry) {
 }
 
 bool replay(lw_stream &stream, const StreamEntry &entry, uint32_t step, uint64_t firing) {
-    const fb::Step *failed = stream.device().rebuild(*stream.session, entry.index, step, firing);
-    return !failed || failed_kernel(stream, failed) == LW_OK;
+    return failed_if(stream, stream.device().rebuild(*stream.session, entry.index, step, firing)) == LW_OK;
 }
 
 uint32_t rebuild_steps(const StreamEntry &entry) {

@@ -17,12 +17,16 @@ class Crew;
 struct DeviceModel; // of a device; opaque outside of it
 struct Session;     // likewise: state, caches and arena of one stream or runner
 
+struct Device;
+
 // What a device makes a model of; it must outlive the model.
 struct ModelSource {
     const artifact::View *view = nullptr;
     const fb::CodeVariant *variant = nullptr; // of `functions`; null only without kernels
     const Function *functions = nullptr;      // one a kernel
     const lw_allocator *allocator = nullptr;
+    const lw_device *device = nullptr; // that was asked for; null: the processor
+    const Device *processor = nullptr; // what may prepare the model for another
 };
 
 // Bytes that open takes from the allocator: for as long as the model lives, and while it is prepared.
@@ -58,17 +62,24 @@ inline uint64_t offset_of(const fb::Place &place, uint64_t firing) {
            (place.slots() > 1 ? (firing + place.slot_add()) % place.slots() : 0) * place.slot_bytes();
 }
 
+inline bool of_processor(const fb::Entry &entry) { return entry.device() == fb::DeviceKind::cpu; }
+
 // For messages.
 inline const char *name_of(const fb::Step *step) {
     return step->name() ? step->name()->c_str() : "unnamed step";
 }
 
+// Failures leave a detail for lw_last_error.
 struct Device {
+    fb::DeviceKind kind; // the entries it runs
+
     // ---- models
     ModelNeeds (*needs)(const ModelSource &source);
     // Builds programs and derived space, and runs `prepare`. Nothing is left behind by a failure.
     lw_status (*open)(const ModelSource &source, DeviceModel **out);
     void (*close)(DeviceModel *model);
+    // Null where it does not lie in this process.
+    const uint8_t *(*derived)(const DeviceModel &model);
 
     // ---- sessions: the entries of one kind over one state (stream) or none (run)
     uint64_t (*session_bytes)(const ModelSource &source, fb::EntryKind kind, uint32_t workers);
@@ -88,12 +99,18 @@ struct Device {
     uint64_t (*put)(Session &session, const Area &area, uint64_t stride, const Samples &samples);
 
     // ---- work
-    // Every step of the entry that fires in `block` (0 for runs). Null, or the step whose kernel failed. `crew`:
-    // threads that may help, as many as the session has workers; null: none.
-    const fb::Step *(*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
-                           Crew *crew);
-    // One firing of one of the entry's rebuild steps; the same.
-    const fb::Step *(*rebuild)(Session &session, uint32_t entry, uint32_t step, uint64_t firing);
+    // Every step of the entry that fires in `block` (0 for runs). `crew`: threads that may help, as many as the
+    // session has workers; null: none.
+    lw_status (*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew);
+    // One firing of one of the entry's rebuild steps.
+    lw_status (*rebuild)(Session &session, uint32_t entry, uint32_t step, uint64_t firing);
 };
 
 } // namespace longwave::runtime
+
+// What a library that adds a device hands out; its own data lie behind it.
+struct lw_device {
+    static constexpr uint64_t seam = 1; // raised with every change to what is above
+    uint64_t version;
+    const longwave::runtime::Device *calls;
+};

@@ -61,7 +61,8 @@ void lay_out_model(const fb::Plan &plan, const Function *functions, Parts &parts
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
         Program measuring;
-        (steps ? new (steps + e) Program{} : &measuring)->build(entry.steps(), kernel_table, parts);
+        (steps ? new (steps + e) Program{} : &measuring)
+            ->build(of_processor(entry) ? entry.steps() : nullptr, kernel_table, parts);
         (rebuild ? new (rebuild + e) Program{} : &measuring)->build(entry.rebuild(), kernel_table, parts);
     }
     if (!model) return;
@@ -83,7 +84,7 @@ struct Shared {
 
     Shared(const ModelSource &source, fb::EntryKind kind) {
         for (const fb::Entry *entry : *source.view->plan().entries()) {
-            if (entry->kind() != kind) continue;
+            if (entry->kind() != kind || !of_processor(*entry)) continue;
             raise(arena, entry->arena_bytes());
             raise(scratch, scratch_needed(entry->steps(), source.variant));
             raise(scratch, scratch_needed(entry->rebuild(), source.variant));
@@ -143,7 +144,7 @@ uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t
     const auto &entries = *source.view->plan().entries();
     for (uint32_t e = 0; e < entries.size(); ++e) {
         const fb::Entry &entry = *entries.Get(e);
-        if (entry.kind() != kind) continue;
+        if (entry.kind() != kind || !of_processor(entry)) continue;
         const Spaces spaces = model ? spaces_of(*session, e) : Spaces{};
         Frame frame;
         for (uint32_t w = 0; w < workers; ++w) {
@@ -181,7 +182,7 @@ lw_status begin(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, 
 
 void end(Session *) {} // its memory is the caller's
 
-const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew);
+lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew);
 
 // Runs the prepare entry into the derived space; its arena and frame live no longer than this.
 lw_status prepare(const DeviceModel &model) {
@@ -195,8 +196,7 @@ lw_status prepare(const DeviceModel &model) {
     Session *session = nullptr;
     lw_status status = begin(model, fb::EntryKind::prepare, 1, block.data, &session);
     if (status == LW_OK) {
-        if (const fb::Step *failed = run(*session, index, 0, Extent{}, nullptr))
-            status = fail(LW_DEVICE, {"a kernel failed while preparing: ", name_of(failed)});
+        status = run(*session, index, 0, Extent{}, nullptr);
         end(session);
     }
     block.release(*model.source.allocator);
@@ -291,8 +291,8 @@ struct Tiles {
 };
 
 // `watch(call, before)` around every step that fires: no code where nobody watches.
-template <class Watch> const fb::Step *run_steps(Session &session, uint32_t entry, uint64_t block,
-                                                 const Extent &extent, Crew *crew, const Watch &watch) {
+template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uint64_t block,
+                                           const Extent &extent, Crew *crew, const Watch &watch) {
     const FlushDenormals mode;
     const Program &program = session.model->steps[entry];
     Frame &frame = session.workers[0].frames[entry];
@@ -307,39 +307,42 @@ template <class Watch> const fb::Step *run_steps(Session &session, uint32_t entr
         watch(call, true);
         if (alone || call.tiles == 1 || call.ordered) {
             for (uint32_t tile = 0; tile < call.tiles; ++tile)
-                if (!program.run(call, frame, firing, tile, extent)) return call.plan;
+                if (!program.run(call, frame, firing, tile, extent)) return kernel_failed(call);
         } else {
             Tiles tiles{&session, &program, &call, &extent, entry, firing};
             crew->run(Tiles::work, &tiles);
-            if (tiles.failed) return call.plan;
+            if (tiles.failed) return kernel_failed(call);
         }
         watch(call, false);
     }
-    return nullptr;
+    return LW_OK;
 }
 
-const fb::Step *run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew) {
+lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew) {
     return run_steps(session, entry, block, extent, crew, [](const Call &, bool) {});
 }
 
-const fb::Step *rebuild(Session &session, uint32_t entry, uint32_t step, uint64_t firing) {
+lw_status rebuild(Session &session, uint32_t entry, uint32_t step, uint64_t firing) {
     const FlushDenormals mode;
     const Program &program = session.model->rebuild[entry];
     for (uint32_t tile = 0; tile < program[step].tiles; ++tile)
         if (!program.run(program[step], session.rebuild[entry], firing, tile, Extent{}))
-            return program[step].plan;
-    return nullptr;
+            return kernel_failed(program[step]);
+    return LW_OK;
 }
+
+const uint8_t *derived(const DeviceModel &model) { return model.derived.data; }
 
 } // namespace
 
-const fb::Step *run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
-                            Crew *crew, const StepWatch &watch) {
+lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew,
+                      const StepWatch &watch) {
     return run_steps(session, entry, block, extent, crew,
                      [&](const Call &call, bool before) { watch.tell(watch.context, *call.plan, before); });
 }
 
-const Device cpu_device = {needs, open,  close, session_bytes, begin, end,    clear,
-                           copy,  write, read,  put,           run,   rebuild};
+constexpr fb::DeviceKind kind = fb::DeviceKind::cpu;
+const Device cpu_device = {kind,  needs, open,  close, derived, session_bytes, begin,  end,
+                           clear, copy,  write, read,  put,     run,           rebuild};
 
 } // namespace longwave::runtime

@@ -128,6 +128,7 @@ lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
     const fb::Golden &golden = *model.plan().golden()->Get(index);
     if (count(golden.outputs()) == 0) return LW_OK;
     const fb::Entry &entry = *model.plan().entries()->Get(golden.entry());
+    if (entry.device() != model.device->kind) return LW_OK; // of another device
     const bool stream = entry.kind() == fb::EntryKind::stream;
     Check check(model);
     uint8_t *outputs[256];

@@ -127,10 +127,10 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
     for (uint32_t g = 0; g < count(plan.golden()); ++g)
         if (const float limit = plan.golden()->Get(g)->error_limit(); limit > now.error_limit)
             now.error_limit = limit;
-    if (const fb::Entry *run = model->view.run()) {
+    if (const fb::Entry *run = largest_run(*model)) {
         now.has_run = 1;
         now.run_outputs = run->outputs()->size();
-        now.run_capacity = largest_run(*model)->block();
+        now.run_capacity = run->block();
         now.run_memory_bytes = runner_bytes(*model);
     }
     if (model->streams.size() > 0) {
@@ -180,11 +180,11 @@ static lw_status output_info(const fb::Entry *entry, uint32_t index, lw_output_i
 }
 
 lw_status lw_model_run_output(const lw_model *model, uint32_t index, lw_output_info *info) {
-    return model ? output_info(model->view.run(), index, info) : fail(LW_INVALID_ARGUMENT, "model is NULL");
+    return model ? output_info(largest_run(*model), index, info) : fail(LW_INVALID_ARGUMENT, "model is NULL");
 }
 
 lw_status lw_model_stream_output(const lw_model *model, uint32_t index, lw_output_info *info) {
-    return model ? output_info(model->view.stream(), index, info)
+    return model ? output_info(model->asked ? nullptr : model->view.stream(), index, info)
                  : fail(LW_INVALID_ARGUMENT, "model is NULL");
 }
 

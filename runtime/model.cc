@@ -13,13 +13,20 @@
 using namespace longwave;
 using namespace longwave::runtime;
 
+ModelSource lw_model::source() const {
+    return {&view, variant, code.functions(), &allocator, asked, &cpu_device};
+}
+
 namespace longwave::runtime {
+
+bool runs(const lw_model &model, const fb::Entry &entry) {
+    return entry.kind() == fb::EntryKind::run && entry.device() == model.device->kind;
+}
 
 const fb::Entry *largest_run(const lw_model &model) {
     const fb::Entry *largest = nullptr;
     for (const fb::Entry *entry : *model.plan().entries())
-        if (entry->kind() == fb::EntryKind::run && (!largest || entry->block() > largest->block()))
-            largest = entry;
+        if (runs(model, *entry) && (!largest || entry->block() > largest->block())) largest = entry;
     return largest;
 }
 
@@ -132,8 +139,10 @@ void identify(lw_model &model) {
 }
 
 Function *lay_out_tables(lw_model &model, Parts &parts) {
-    Function *functions = parts.take<Function>(model.plan().kernels()->size());
-    model.streams.build(model.plan(), parts);
+    const uint32_t kernels = model.plan().kernels()->size();
+    Function *functions = parts.take<Function>(kernels);
+    if (functions) memset(functions, 0, kernels * sizeof(Function)); // those of a GPU alone stay so
+    if (!model.asked) model.streams.build(model.plan(), parts);
     build_infos(model, parts);
     return functions;
 }
@@ -141,7 +150,7 @@ Function *lay_out_tables(lw_model &model, Parts &parts) {
 // What is left must do for a stream or, where there is none, a run.
 lw_status check_use(const lw_model &model) {
     if (model.streams.size() == 0)
-        return model.view.run() ? model.budget.allows("a run", runner_bytes(model)) : LW_OK;
+        return largest_run(model) ? model.budget.allows("a run", runner_bytes(model)) : LW_OK;
     size_t size, alignment;
     if (lw_status status = lw_stream_size(&model, nullptr, &size, &alignment)) return status;
     return model.budget.allows("a stream", size);
@@ -174,6 +183,8 @@ struct Opening {
 lw_status begin(const lw_open_options *options, uint64_t file_bytes, Opening *opening) {
     if (!read_options(options, &opening->options))
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_open_options is not set");
+    if (opening->options.device && opening->options.device->version != lw_device::seam)
+        return fail(LW_INVALID_ARGUMENT, "lw_open_options.device is of another version of the library");
     const lw_allocator &allocator =
         opening->options.allocator ? *opening->options.allocator : standard_allocator;
     if (!allocator.allocate || !allocator.release)
@@ -189,6 +200,8 @@ lw_status begin(const lw_open_options *options, uint64_t file_bytes, Opening *op
     opening->model->budget = budget;
     opening->model->artifact_bytes = file_bytes;
     opening->model->device = &cpu_device;
+    const lw_device *device = opening->model->asked = opening->options.device;
+    if (device) opening->model->device = device->calls;
     return LW_OK;
 }
 

@@ -18,7 +18,8 @@ struct lw_model {
     longwave::artifact::View view;
     const longwave::fb::CodeVariant *variant = nullptr; // null only when there are no kernels
     longwave::runtime::Code code;
-    longwave::runtime::Block tables; // functions of the code, stream entries, what lw_model_info points to
+    longwave::runtime::Block tables;  // functions of the code, stream entries, what lw_model_info points to
+    const lw_device *asked = nullptr; // lw_open_options.device
     const longwave::runtime::Device *device = nullptr;
     longwave::runtime::DeviceModel *on_device = nullptr;
     longwave::runtime::StreamEntries streams;
@@ -28,7 +29,7 @@ struct lw_model {
     uint8_t identity[32] = {}; // what a saved state depends on: computation, weights and layout
 
     const longwave::fb::Plan &plan() const { return view.plan(); }
-    longwave::runtime::ModelSource source() const { return {&view, variant, code.functions(), &allocator}; }
+    longwave::runtime::ModelSource source() const;
 };
 
 namespace longwave::runtime {
@@ -36,7 +37,9 @@ namespace longwave::runtime {
 // Bytes of a runner without more threads.
 uint64_t runner_bytes(const lw_model &model);
 
-// The largest run entry: what lw_model_info calls the capacity. Null when there is none.
+// Whether it is a run entry of the model's device.
+bool runs(const lw_model &model, const fb::Entry &entry);
+// The largest of those: what lw_model_info calls the capacity. Null when there is none.
 const fb::Entry *largest_run(const lw_model &model);
 
 // info.cc: what lw_model_info points to, laid out in `parts` (which may only measure).

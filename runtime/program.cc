@@ -1,5 +1,6 @@
 #include "runtime/program.h"
 #include "formats/artifact/geometry.h"
+#include "runtime/scalars.h"
 #include <cstring>
 
 namespace longwave::runtime {
@@ -56,27 +57,8 @@ private:
     }
 };
 
-int32_t evaluate(const fb::Scalar &scalar, uint64_t firing, uint32_t tile, const Extent &extent) {
-    switch (scalar.kind()) {
-    case fb::ScalarKind::constant: break;
-    case fb::ScalarKind::slot: {
-        const int64_t slot = static_cast<int64_t>((firing + scalar.add()) % scalar.modulus());
-        return static_cast<int32_t>(slot * scalar.mul() + scalar.value() + int64_t{tile} * scalar.tile_mul());
-    }
-    case fb::ScalarKind::length: {
-        const uint64_t ticks = extent.lengths[scalar.add()];
-        const int64_t rows =
-            static_cast<int64_t>(ticks * static_cast<uint64_t>(scalar.mul()) / scalar.modulus()) -
-            int64_t{tile} * scalar.tile_mul();
-        return rows < 0 ? 0 : rows > scalar.value() ? scalar.value() : static_cast<int32_t>(rows);
-    }
-    }
-    return scalar.value();
-}
-
 void clear_tail(const fb::Step &step, uint8_t *at, const Extent &extent) {
-    uint64_t from = extent.rows * step.mul() / step.den();
-    if (from > step.rows()) from = step.rows();
+    const uint64_t from = first_cleared_row(step, extent.rows);
     memset(at + from * step.row_bytes(), 0, (step.rows() - from) * uint64_t{step.row_bytes()});
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/code.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"
+#include "runtime/status.h"
 #include <cstddef>
 #include <cstdint>
 
@@ -128,6 +129,11 @@ private:
     Scratch *scratch_ = nullptr;
     void *user_context_ = nullptr; // kernels get its address too: a frame stays where it was built
 };
+
+// What a call whose kernel failed is to the caller.
+inline lw_status kernel_failed(const Call &call) {
+    return fail(LW_DEVICE, {"a kernel failed: ", name_of(call.plan)});
+}
 
 // The most scratch any kernel of these steps needs in this code variant.
 uint64_t scratch_needed(const Steps *steps, const fb::CodeVariant *variant);

@@ -10,7 +10,7 @@ namespace {
 lw_status unfitting(const lw_model &model, uint64_t ticks) {
     const fb::Entry *below = nullptr, *above = nullptr; // the nearest capacities
     for (const fb::Entry *entry : *model.plan().entries()) {
-        if (entry->kind() != fb::EntryKind::run) continue;
+        if (!runs(model, *entry)) continue;
         const bool large = entry->block() >= ticks;
         const fb::Entry *&nearest = large ? above : below;
         if (!nearest || (entry->block() < nearest->block()) == large) nearest = entry;
@@ -73,7 +73,7 @@ Run fitting(const lw_model &model, uint64_t ticks) {
     const auto &entries = *model.plan().entries();
     for (uint32_t e = 0; e < entries.size(); ++e) {
         const fb::Entry &entry = *entries.Get(e);
-        if (entry.kind() != fb::EntryKind::run || entry.block() < ticks || entry.least() > ticks) continue;
+        if (!runs(model, entry) || entry.block() < ticks || entry.least() > ticks) continue;
         if (!best.entry || entry.block() < best.entry->block()) best = {&entry, e};
     }
     return best;

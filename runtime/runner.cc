@@ -112,16 +112,15 @@ void get_outputs(const lw_runner &runner, const Seat &seat, const Run &run, uint
     }
 }
 
-// One sequence from its inputs to its outputs. Null, or the step that failed.
-const fb::Step *pass(const lw_runner &runner, const Seat &seat, const Run &run, const Inputs &in,
-                     const Outputs &out, Crew *crew) {
+// One sequence from its inputs to its outputs.
+lw_status pass(const lw_runner &runner, const Seat &seat, const Run &run, const Inputs &in,
+               const Outputs &out, Crew *crew) {
     const uint64_t ticks = in[0].rows;
     put_inputs(runner, seat, run, in);
     const Extent extent{ticks, seat.lengths};
-    if (const fb::Step *failed = runner.model->device->run(*seat.session, run.index, 0, extent, crew))
-        return failed;
-    get_outputs(runner, seat, run, ticks, out);
-    return nullptr;
+    const lw_status status = runner.model->device->run(*seat.session, run.index, 0, extent, crew);
+    if (status == LW_OK) get_outputs(runner, seat, run, ticks, out);
+    return status;
 }
 
 // Sequences, taken by whoever is free: no bit of one depends on where it was computed.
@@ -133,7 +132,9 @@ struct Batch {
     lw_tensor *out;
     size_t n_out;
     std::atomic<size_t> next{0};
-    std::atomic<const fb::Step *> failed{nullptr};
+    std::atomic<lw_status> failed{LW_OK};
+    std::atomic<bool> told{false};
+    char reason[256]; // of the first failure: its detail was kept in another thread
 
     Inputs inputs(size_t sequence) const { return {&Inputs(in, sequences * n_in)[sequence * n_in], n_in}; }
     Outputs outputs(size_t sequence) const {
@@ -148,9 +149,11 @@ struct Batch {
             if (sequence >= batch.sequences || batch.failed.load(std::memory_order_relaxed)) return;
             const Inputs in = batch.inputs(sequence);
             const Run run = fitting(*batch.runner->model, in[0].rows);
-            if (const fb::Step *failed = pass(*batch.runner, batch.runner->seats[worker], run, in,
-                                              batch.outputs(sequence), nullptr))
-                batch.failed = failed;
+            const lw_status status =
+                pass(*batch.runner, batch.runner->seats[worker], run, in, batch.outputs(sequence), nullptr);
+            if (status == LW_OK || batch.told.exchange(true)) continue;
+            strncpy(batch.reason, lw_last_error(), sizeof batch.reason - 1);
+            batch.failed = status;
         }
     }
 };
@@ -164,7 +167,7 @@ lw_status read(const lw_model *model, const lw_run_options *given, lw_run_option
         return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", Crew::most});
     if (options->threads == 0) options->threads = 1;
     if (options->sequences == 0) options->sequences = 1;
-    if (!model->view.run())
+    if (!largest_run(*model))
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without whole sequences"});
     for (const fb::Input *input : *model->plan().inputs())
         if (input->kind() != fb::InputKind::tokens && !format_fits(options->format, input->kind()))
@@ -226,9 +229,7 @@ lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor 
     const Outputs outputs(out, n_out);
     Run run;
     if (lw_status status = check(*runner->model, inputs, outputs, &run)) return status;
-    if (const fb::Step *failed = pass(*runner, runner->seats[0], run, inputs, outputs, &runner->crew))
-        return fail(LW_DEVICE, {"a kernel failed: ", name_of(failed)});
-    return LW_OK;
+    return pass(*runner, runner->seats[0], run, inputs, outputs, &runner->crew);
 }
 
 lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in, size_t n_in, lw_tensor *out,
@@ -238,7 +239,7 @@ lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in,
     if (n_out > 0 && !out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     if (!Inputs(in, sequences * n_in).sized() || !Outputs(out, sequences * n_out).sized())
         return fail(LW_INVALID_ARGUMENT, "struct_size of a tensor is not set, or they differ");
-    Batch batch{runner, sequences, in, n_in, out, n_out};
+    Batch batch{runner, sequences, in, n_in, out, n_out, {}, {}, {}, {}};
     for (size_t s = 0; s < sequences; ++s) {
         Run run;
         const lw_status status = check(*runner->model, batch.inputs(s), batch.outputs(s), &run);
@@ -248,7 +249,6 @@ lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in,
         return fail(status, {"sequence ", uint64_t(s), ": ", reason});
     }
     runner->crew.run(Batch::work, &batch);
-    if (const fb::Step *failed = batch.failed.load())
-        return fail(LW_DEVICE, {"a kernel failed: ", name_of(failed)});
-    return LW_OK;
+    const lw_status failed = batch.failed;
+    return failed == LW_OK ? LW_OK : fail(failed, batch.reason);
 }

@@ -39,6 +39,7 @@ void keep_message(const char *message) { keep_message({Piece(message)}); }
 
 } // namespace longwave::runtime
 
+void lw_device_error(const char *detail) { longwave::runtime::keep_message(detail); }
 const char *lw_last_error(void) { return longwave::runtime::last_error; }
 
 #define LW_TEXT_(x) #x
@@ -69,6 +70,10 @@ const char *lw_status_text(lw_status status) {
     case LW_IO: return "file error";
     case LW_DEVICE: return "device error";
     case LW_NOT_FINITE: return "a logit is not finite";
+    case LW_NO_DEVICE: return "no such device";
+    case LW_UNSUPPORTED: return "not possible on this device";
+    case LW_DEVICE_LOST: return "device lost";
+    case LW_TIMEOUT: return "no answer in time";
     case LW_CHECK_FAILED: return "an output differs from its golden vector";
     }
     return "unknown status";

@@ -47,6 +47,8 @@ lw_status read(const lw_model *model, const lw_stream_options *given, Request *r
     if (!read_options(given, &options))
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_stream_options is not set");
     if (!known_format(options.format)) return fail(LW_INVALID_ARGUMENT, "lw_stream_options: unknown format");
+    if (model->asked)
+        return fail(LW_UNSUPPORTED, "streams do not run on a device yet: open the model for the processor");
     if (model->streams.size() == 0)
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream"});
     if (options.entry >= model->streams.size())

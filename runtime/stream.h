@@ -88,6 +88,6 @@ lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep);
 lw_status run_zeros(lw_stream &stream);
 // Behind which tick every valid row of a finished stream is out.
 uint64_t last_tick(const lw_stream &stream);
-lw_status failed_kernel(lw_stream &stream, const fb::Step *step);
+lw_status failed_if(lw_stream &stream, lw_status status); // not LW_OK: the stream has failed; the same
 
 } // namespace longwave::runtime

@@ -26,6 +26,15 @@ uint16_t alignment_of(const schedules::KernelArg &arg) {
     return arg.elem == Elem::f32 && !arg.dims.empty() && arg.dims[0].extent > 1 ? 64 : 0;
 }
 
+} // namespace
+
+void align_arguments(schedules::Signature &signature) {
+    for (auto &arg : signature.args)
+        arg.alignment = arg.kind == schedules::ArgKind::scalar ? 0 : alignment_of(arg);
+}
+
+namespace {
+
 // Plan and kernel must agree on the arguments of a step.
 Status check_step(const Step &step, const schedules::Signature &signature) {
     const auto &args = signature.args;
@@ -46,14 +55,17 @@ Status check_step(const Step &step, const schedules::Signature &signature) {
     return Status::ok();
 }
 
+} // namespace
+
 Status check_steps(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
-                   const std::vector<schedules::Signature> &signatures) {
+                   const std::vector<schedules::Signature> &signatures, bool gpu) {
     std::map<std::string, size_t> index;
     for (size_t i = 0; i < specs.size(); i++) index[specs[i]] = i;
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
-                if (step.kind == Step::Kind::call) LW_TRY(check_step(step, signatures[index[step.spec]]));
+                if (step.kind == Step::Kind::call && (entry.gpu != nullptr) == gpu)
+                    LW_TRY(check_step(step, signatures[index[step.spec]]));
     return Status::ok();
 }
 
@@ -66,12 +78,12 @@ bool same_arguments(const schedules::Signature &a, const schedules::Signature &b
         });
 }
 
-} // namespace
-
-Expected<Code> compile_code(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
+Expected<Code> compile_code(const Specs &all, const std::vector<EntryPlan> &entries,
                             const std::vector<targets::Target> &targets, const Tuning &tuning,
                             const Options &options) {
     LW_TRY(check_extents(entries));
+    const std::vector<std::string> specs(all.all.begin(),
+                                         all.all.begin() + static_cast<ptrdiff_t>(all.processors));
     std::vector<KernelRequest> requests;
     for (const auto &target : targets)
         for (const auto &spec : specs) requests.push_back({spec, target.name});
@@ -86,10 +98,8 @@ Expected<Code> compile_code(const std::vector<std::string> &specs, const std::ve
 
     for (const auto &kernel : kernels) (kernel.cached ? code.cached : code.compiled)++;
     for (size_t i = 0; i < specs.size(); i++) code.signatures.push_back(kernels[i].signature);
-    for (auto &signature : code.signatures)
-        for (auto &arg : signature.args)
-            arg.alignment = arg.kind == schedules::ArgKind::scalar ? 0 : alignment_of(arg);
-    LW_TRY(check_steps(specs, entries, code.signatures));
+    for (auto &signature : code.signatures) align_arguments(signature);
+    LW_TRY(check_steps(specs, entries, code.signatures, false));
     for (size_t t = 0; t < targets.size(); t++) {
         TargetCode linked{.target = targets[t]};
         std::vector<LinkedKernel> to_link;

@@ -47,6 +47,8 @@ public:
             plan_.variants.push_back(std::move(variant));
             segments.push_back({fb::SegmentKind::code, std::move(code.image)});
         }
+        if (!parts_.modules.empty())
+            segments.push_back({fb::SegmentKind::modules, std::move(parts_.modules)});
         if (!parts_.golden_bytes.empty())
             segments.push_back({fb::SegmentKind::golden, std::move(parts_.golden_bytes)});
         return artifact::write(std::move(plan_), std::move(segments));
@@ -142,6 +144,7 @@ private:
         t->block = entry.block;
         t->least = entry.least;
         t->fixed = entry.fixed;
+        t->device = entry.gpu ? fb::DeviceKind::gpu : fb::DeviceKind::cpu;
         t->arena_bytes = entry.arena_bytes;
         t->cache_bytes = entry.cache_bytes;
         t->period = entry.period;
@@ -205,13 +208,16 @@ private:
 
 Expected<std::vector<uint8_t>> emit(Parts parts) { return Emitter(std::move(parts)).run(); }
 
-std::vector<std::string> unique_specs(const std::vector<EntryPlan> &entries) {
-    std::set<std::string> specs;
+Specs unique_specs(const std::vector<EntryPlan> &entries) {
+    std::set<std::string> processors, gpu;
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
-                if (step.kind == Step::Kind::call) specs.insert(step.spec);
-    return {specs.begin(), specs.end()};
+                if (step.kind == Step::Kind::call) (entry.gpu ? gpu : processors).insert(step.spec);
+    Specs specs{{processors.begin(), processors.end()}, processors.size()};
+    for (const auto &spec : gpu)
+        if (!processors.contains(spec)) specs.all.push_back(spec);
+    return specs;
 }
 
 } // namespace longwave::compiler

@@ -29,7 +29,8 @@ struct Parts {
     const std::vector<EntryPlan> &entries;               // prepare (when it has steps), run, streams
     const std::vector<std::string> &specs;               // unique kernel specifications
     const std::vector<schedules::Signature> &signatures; // the same order
-    std::vector<TargetCode> code;
+    std::vector<TargetCode> code; // of the kernels that processors call, the first of them
+    std::vector<uint8_t> modules; // what a GPU runs, a segment as it is (modules.h); empty: nothing
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
     std::string report, certificates;
@@ -39,7 +40,11 @@ struct Parts {
 // Equal parts give equal bytes.
 Expected<std::vector<uint8_t>> emit(Parts parts);
 
-// The specifications of all steps, sorted, each once.
-std::vector<std::string> unique_specs(const std::vector<EntryPlan> &entries);
+// The specifications of all steps, each once: sorted, those that only a GPU calls behind all others.
+struct Specs {
+    std::vector<std::string> all;
+    size_t processors = 0; // how many of them processors call
+};
+Specs unique_specs(const std::vector<EntryPlan> &entries);
 
 } // namespace longwave::compiler

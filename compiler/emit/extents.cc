@@ -8,10 +8,10 @@ namespace {
 
 // The largest number a kernel is specified by: rows, rings, lengths.
 uint64_t largest_parameter(const std::string &spec) {
-    const auto json = nlohmann::json::parse(spec, nullptr, false);
-    const auto params = json.is_object() ? json.find("params") : json.end();
+    const auto parsed = nlohmann::json::parse(spec, nullptr, false);
+    const auto params = parsed.is_object() ? parsed.find("params") : parsed.end();
     uint64_t largest = 0;
-    if (params == json.end()) return largest;
+    if (params == parsed.end()) return largest;
     for (const auto &value : *params)
         if (value.is_number_unsigned()) largest = std::max(largest, value.get<uint64_t>());
     return largest;

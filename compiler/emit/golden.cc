@@ -136,4 +136,12 @@ Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_
     return Status::ok();
 }
 
+void GoldenVectors::again(uint16_t of, uint16_t entry) {
+    const auto added = std::find_if(vectors_.begin(), vectors_.end(),
+                                    [&](const fb::GoldenT &golden) { return golden.entry == of; });
+    fb::GoldenT golden = *added;
+    golden.entry = entry;
+    vectors_.push_back(std::move(golden));
+}
+
 } // namespace longwave::compiler

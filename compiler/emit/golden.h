@@ -27,6 +27,9 @@ public:
     // Errors (Fault::input): a model that float32 cannot compute.
     Status add(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry);
 
+    // The vector of another entry with the same inputs and outputs, which has been added, for this one as well.
+    void again(uint16_t of, uint16_t entry);
+
     // How far each output of `exact`, which has the inputs and outputs of the graph added last, is from that
     // graph's on the same input, relative to its peak; in float64.
     Expected<std::vector<double>> changes_from(const ir::Graph &exact) const;

@@ -6,6 +6,7 @@
 #include "compiler/emit/temporary_folder.h"
 #include "compiler/ops/parts.h"
 #include "compiler/version.h"
+#include "targets/target.h"
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
@@ -57,6 +58,7 @@ public:
         }
         KernelCompiler compiler(kgen.string(), std::move(versions), std::move(scratch),
                                 !options.structures.empty());
+        compiler.keep_refused_ = options.keep_refused;
         if (auto folder = KernelCacheFolder::open(options.folder))
             compiler.cache_.emplace(*std::move(folder));
         else if (options.no_cache) options.no_cache(folder.status().message());
@@ -66,10 +68,13 @@ public:
     Expected<CompiledKernel> get(const KernelRequest &request, size_t number) const {
         const KernelKey key{request.spec, request.target, versions_};
         if (auto kernel = cached(key)) return *std::move(kernel);
-        LW_ASSIGN(KernelText text, compile(request, number));
+        std::string refused;
+        auto compiled = compile(request, number, refused);
+        if (keep_refused_ && !refused.empty()) return CompiledKernel{.refused = std::move(refused)};
+        LW_ASSIGN(KernelText text, std::move(compiled));
         LW_ASSIGN(auto signature, parse_signature(text.signature));
         if (cache_) cache_->write(file_name(key), pack_entry(key, text));
-        return CompiledKernel{std::move(text.object), std::move(signature)};
+        return CompiledKernel{std::move(text.object), std::move(signature), false, std::move(text.signature)};
     }
 
 private:
@@ -83,11 +88,14 @@ private:
         if (!text) return std::nullopt;
         auto signature = parse_signature(text->signature);
         if (!signature) return std::nullopt;
-        return CompiledKernel{std::move(text->object), *std::move(signature), true};
+        return CompiledKernel{std::move(text->object), *std::move(signature), true,
+                              std::move(text->signature)};
     }
 
-    Expected<KernelText> compile(const KernelRequest &request, size_t number) const {
-        const fs::path object = scratch_.path() / fmt::format("{}.o", number);
+    // `refused`: what the program said of a specification that it does not take.
+    Expected<KernelText> compile(const KernelRequest &request, size_t number, std::string &refused) const {
+        const char *kind = targets::find_gpu(request.target) ? "spv" : "o";
+        const fs::path object = scratch_.path() / fmt::format("{}.{}", number, kind);
         const fs::path signature = scratch_.path() / fmt::format("{}.json", number);
         std::vector<std::string> arguments = {kgen_,
                                               "--spec",
@@ -103,6 +111,8 @@ private:
         LW_ASSIGN(auto run, run_process(arguments));
         if (run.exit_code != 0) {
             if (run.output.empty()) run.output = fmt::format("{} ended with {}", kgen_, run.exit_code);
+            const std::string_view output = run.output;
+            refused = output.substr(0, output.find_last_not_of('\n') + 1);
             return scratch_.explained(
                 Status::internal(fmt::format("{} ({} on {})", run.output, request.spec, request.target)));
         }
@@ -115,6 +125,7 @@ private:
     std::string kgen_, versions_;
     TemporaryFolder scratch_;
     bool structures_; // others than the shipped, in the folder
+    bool keep_refused_ = false;
     std::optional<KernelCacheFolder> cache_;
 };
 

@@ -10,6 +10,9 @@
 namespace longwave::compiler::costs {
 class Tables; // compiler/planner/convolution/costs.h
 }
+namespace longwave::targets {
+struct Target; // targets/target.h
+}
 
 namespace longwave::ir {
 
@@ -27,6 +30,7 @@ struct Situation {
         1; // nodes of this op in the graph: what all of them walk over decides which cache it is in
     uint32_t before = 0;                            // of these, how many stand before this one
     const compiler::costs::Tables *costs = nullptr; // what estimates rest on; never null in the planner
+    const targets::Target *gpu = nullptr;           // planned for this one; null: for processors
 
     const Type &type(size_t input) const { return graph.type(node.inputs[input]); }
 };
@@ -56,7 +60,8 @@ struct Reach {
 
 struct Algorithm {
     const char *name;
-    enum class Where { everywhere, whole_sequences, streams } where = Where::everywhere;
+    // All but `gpu` are for processors.
+    enum class Where { everywhere, whole_sequences, streams, gpu } where = Where::everywhere;
     Estimate (*estimate)(const Situation &situation);
     Reach (*reach)(const Situation &situation,
                    const Figures &figures) = nullptr; // null: as the op's stream rule says

@@ -1,4 +1,5 @@
 #include "compiler/planner/choose.h"
+#include "targets/target.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -8,11 +9,11 @@ namespace {
 
 using Where = ir::Algorithm::Where;
 
-// Why an algorithm is of no use for whole sequences, or for streams; empty when it is.
-std::string elsewhere(const ir::Algorithm &algorithm, bool streaming) {
-    if (streaming && algorithm.where == Where::whole_sequences) return "it computes whole sequences";
-    if (!streaming && algorithm.where == Where::streams) return "it is a streaming form";
-    return {};
+// Whether an algorithm is for other places: whole sequences, streams, processors or a GPU.
+bool elsewhere(const ir::Algorithm &algorithm, const ir::Situation &situation) {
+    if ((algorithm.where == Where::gpu) != (situation.gpu != nullptr)) return true;
+    return situation.streaming ? algorithm.where == Where::whole_sequences
+                               : algorithm.where == Where::streams;
 }
 
 struct Candidate {
@@ -26,9 +27,8 @@ Expected<Choice> choose(const ir::Situation &situation, const std::string &force
     std::vector<Candidate> candidates;
     std::string reasons;
     for (const ir::Algorithm *algorithm : situation.node.op->algorithms) {
-        const std::string other = elsewhere(*algorithm, situation.streaming);
         const bool forced = force == algorithm->name;
-        if (!other.empty()) continue;
+        if (elsewhere(*algorithm, situation)) continue;
         ir::Estimate estimate = algorithm->estimate(situation);
         if (forced && !estimate.refused.empty())
             return Status::usage(fmt::format("--convolution {} does not apply: {}", force, estimate.refused));
@@ -40,7 +40,11 @@ Expected<Choice> choose(const ir::Situation &situation, const std::string &force
     }
     if (candidates.empty())
         return Status::input(
-            fmt::format("no algorithm computes this {} ({})", situation.node.op->name, reasons));
+            situation.gpu
+                ? fmt::format("no algorithm computes this {} on {} ({}): leave that target out",
+                              situation.node.op->name, situation.gpu->name,
+                              reasons.empty() ? "there is none for a GPU" : reasons)
+                : fmt::format("no algorithm computes this {} ({})", situation.node.op->name, reasons));
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
         return a.estimate.cost < b.estimate.cost;
     });

@@ -31,21 +31,16 @@ Status in_layer(const ir::Node &node, const Status &status) {
 std::string EntryPlan::name() const {
     static const char *const names[] = {"prepare", "run", "stream"};
     const std::string text = names[static_cast<int>(kind)];
-    return kind == Kind::stream || one_of_several ? fmt::format("{} {}", text, block) : text;
-}
-
-uint32_t tile_rows(uint32_t rows) {
-    if (rows <= 128) return rows;
-    uint32_t best = 64;
-    for (uint32_t tile = best + 1; tile <= 128; tile++)
-        if (round_up(rows, tile) < round_up(rows, best)) best = tile;
-    return best;
+    const std::string sized =
+        kind == Kind::stream || one_of_several ? fmt::format("{} {}", text, block) : text;
+    return gpu ? fmt::format("{} on {}", sized, gpu->name) : sized;
 }
 
 EntryPlanner::EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record)
     : graph_(graph), options_(std::move(options)), storage_(storage), record_(record) {
     plan_.kind = options_.kind;
     plan_.block = options_.block;
+    plan_.gpu = options_.gpu;
 }
 
 // ---- facts
@@ -113,7 +108,8 @@ Status EntryPlanner::choose_algorithms() {
                                .streaming = streaming(),
                                .shared = options_.shared,
                                .before = alike[node.op]++,
-                               .costs = options_.costs});
+                               .costs = options_.costs,
+                               .gpu = options_.gpu});
         const uint32_t twin = in_layers[{node.layer, node.op}]++;
         suffixes_.push_back(twin ? fmt::format(" {}", twin + 1) : "");
     }
@@ -147,7 +143,7 @@ void EntryPlanner::demand(const Region &region) {
     }
     // The last tile of a run may reach beyond the end, in everything that it reads row by row and in what it
     // writes.
-    const uint32_t whole = std::max(round_up(rows, tile_rows(rows)), round_up(rows, reach.multiple));
+    const uint32_t whole = std::max(round_up(rows, rows_of_call(rows)), round_up(rows, reach.multiple));
     const bool pooled = graph_.type(anchor.output).clock.timeless();
     d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride);
     if (region.view) {
@@ -199,8 +195,10 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         }
         s.ring = s.rows;
         if (!streaming()) {
-            s.history = d.history;
-            s.ring = round_up(s.history + std::max(round_up(s.rows, tile_rows(s.rows)), d.rows), d.granule);
+            // A GPU's buffers begin at multiples of 64 bytes.
+            s.history = options_.gpu ? round_up(d.history, 64 / std::gcd(64u, s.row_bytes)) : d.history;
+            s.ring =
+                round_up(s.history + std::max(round_up(s.rows, rows_of_call(s.rows)), d.rows), d.granule);
         }
         s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes);
     };

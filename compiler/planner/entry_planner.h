@@ -8,6 +8,7 @@
 #include "compiler/planner/choose.h"
 #include "compiler/planner/convolution/costs.h"
 #include "compiler/planner/entry_plan.h"
+#include "compiler/planner/rounding.h"
 #include "compiler/planner/state_record.h"
 #include "compiler/planner/storage.h"
 
@@ -52,6 +53,7 @@ public:
         bool shared = false;     // a stream entry beside others
         std::string convolution; // algorithm to force, or empty
         const costs::Tables *costs = &costs::shipped();
+        const targets::Target *gpu = nullptr; // a run on this one: every call takes all rows, as one dispatch
     };
     EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
 
@@ -79,6 +81,8 @@ private:
     Pace pace(ir::ValueId value) const;
     const Stored &stored(ir::ValueId value) const { return stored_[value]; }
     BufferId buffer(std::string name, Space space, uint64_t bytes);
+    // Of a whole run. On a GPU a call is a dispatch, and what stays in a cache is not a plan's business.
+    uint32_t rows_of_call(uint32_t rows) const { return options_.gpu ? rows : tile_rows(rows); }
     bool streaming() const { return options_.kind == EntryPlan::Kind::stream; }
     const ir::Node &reader(const Region &region) const; // the anchor, or the view that it reads through
     ir::Reach reach_of(const Region &region) const;
@@ -104,9 +108,5 @@ private:
 
 // Sets Buffer::first and last, and the period of the plan.
 void measure_lifetimes(EntryPlan &plan);
-
-// Rows of one call of a whole run: all when they are few, else 64 to 128, the number that leaves the fewest rows
-// over in the last call.
-uint32_t tile_rows(uint32_t rows);
 
 } // namespace longwave::compiler

@@ -19,7 +19,7 @@ PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
     : KernelCall(planner.situations_[region.anchor]), planner_(planner), region_(region) {
     spec_["params"] = nlohmann::json::object();
     all_rows_ = planner.rows_of(region.output);
-    rows_ = situation.streaming ? all_rows_ : tile_rows(all_rows_);
+    rows_ = situation.streaming ? all_rows_ : planner.rows_of_call(all_rows_);
     tiles_ = (all_rows_ + rows_ - 1) / rows_;
 }
 

@@ -115,7 +115,8 @@ Broken v8_segments(const Subject &s) {
         switch (segment.kind()) {
         case fb::SegmentKind::weights: ++weights; break;
         case fb::SegmentKind::golden: ++golden; break;
-        case fb::SegmentKind::code: break;
+        case fb::SegmentKind::code:
+        case fb::SegmentKind::modules: break;
         default:
             return broken(8, "unknown segment kind: segment, kind", i, static_cast<uint64_t>(segment.kind()));
         }

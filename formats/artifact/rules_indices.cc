@@ -36,6 +36,8 @@ static Broken indices_of_steps(const fb::Plan &plan, const fb::Entry &entry, con
 static Broken indices_of_entry(const fb::Plan &plan, const fb::Entry &entry, uint32_t e) {
     if (entry.kind() > fb::EntryKind::MAX)
         return broken(13, "unknown kind of entry: entry, kind", e, static_cast<uint64_t>(entry.kind()));
+    if (entry.device() > (entry.kind() == fb::EntryKind::run ? fb::DeviceKind::MAX : fb::DeviceKind::cpu))
+        return broken(13, "device of an entry: entry, device", e, static_cast<uint64_t>(entry.device()));
     for (uint32_t i = 0; i < count(entry.inputs()); ++i) {
         const fb::InputPort &port = *entry.inputs()->Get(i);
         if (port.input() >= plan.inputs()->size())
@@ -161,13 +163,28 @@ static Broken scratch_rule(const Subject &s, const fb::CodeVariant &variant, uin
     return {};
 }
 
+// Where an entry is a GPU's, kernels that it alone calls come last and have no code.
+static uint32_t kernels_with_code(const fb::Plan &plan) {
+    uint32_t called = 0;
+    bool all = true;
+    for (const fb::Entry *entry : *plan.entries()) {
+        if (entry->device() != fb::DeviceKind::cpu) all = false;
+        else
+            for (const auto *steps : {entry->steps(), entry->rebuild()})
+                for (uint32_t i = 0; i < count(steps); ++i)
+                    if (steps->Get(i)->kind() == fb::StepKind::call && steps->Get(i)->kernel() >= called)
+                        called = steps->Get(i)->kernel() + uint32_t{1};
+    }
+    return all ? plan.kernels()->size() : called;
+}
+
 Broken v11_kernels(const Subject &s) {
     const fb::Plan &plan = *s.plan;
-    const uint32_t kernels = plan.kernels()->size();
-    for (uint32_t k = 0; k < kernels; ++k)
+    for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
         if (plan.kernels()->Get(k)->abi() != kernel_abi(*plan.kernels()->Get(k)))
             return broken(11, "the ABI hash is not that of the argument list: kernel, hash", k,
                           plan.kernels()->Get(k)->abi());
+    const uint32_t kernels = kernels_with_code(plan);
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
         if (variant.entry()->size() != kernels)

@@ -3,6 +3,7 @@
 #include "formats/artifact/hash.h"
 #include "formats/artifact/header.h"
 #include "formats/artifact/layout.h"
+#include "formats/artifact/modules.h"
 #include "formats/artifact/verify.h"
 #include "formats/base/checked.h"
 #include <cstring>
@@ -43,6 +44,15 @@ Status fill_in_segments(fb::PlanT &plan, const std::vector<SegmentData> &segment
     return {};
 }
 
+// The least minor version whose readers know everything that the plan says.
+uint16_t minor_of(const fb::PlanT &plan) {
+    for (const auto &segment : plan.segments)
+        if (segment->kind == fb::SegmentKind::modules) return 1;
+    for (const auto &entry : plan.entries)
+        if (entry->device != fb::DeviceKind::cpu) return 1;
+    return 0;
+}
+
 void renew_root(std::vector<uint8_t> &front) {
     Header header;
     memcpy(&header, front.data(), sizeof header);
@@ -75,7 +85,7 @@ Expected<std::vector<uint8_t>> make_front(fb::PlanT plan, const std::vector<Segm
     Header header{};
     memcpy(header.magic, magic, sizeof magic);
     header.major = format_major;
-    header.minor = format_minor;
+    header.minor = minor_of(plan);
     header.header_bytes = header_bytes;
     header.total_bytes = end;
     header.plan_offset = header_bytes;
@@ -143,9 +153,22 @@ std::vector<uint8_t> Pieces::join() && {
     return bytes;
 }
 
+static Broken check_pieces(const Pieces &pieces) {
+    if (const Broken broken = verify_front(pieces.front.data(), pieces.front.size(), pieces.size()))
+        return broken;
+    const fb::Plan &plan = *fb::GetPlan(pieces.front.data() + header_bytes);
+    for (const SegmentData &segment : pieces.segments) {
+        if (segment.kind != fb::SegmentKind::modules) continue;
+        ModulesView modules;
+        if (const Broken broken = open_modules(plan, {segment.bytes.data(), segment.bytes.size()}, &modules))
+            return broken;
+    }
+    return {};
+}
+
 Expected<Pieces> assemble(fb::PlanT plan, std::vector<SegmentData> segments) {
     LW_ASSIGN(Pieces pieces, assemble_unchecked(std::move(plan), std::move(segments)));
-    if (const Broken broken = verify_front(pieces.front.data(), pieces.front.size(), pieces.size()))
+    if (const Broken broken = check_pieces(pieces))
         return Status::internal("artifact: rule V" + std::to_string(broken.rule) + ": " + broken.text + " " +
                                 std::to_string(broken.a) + ", " + std::to_string(broken.b));
     return pieces;

@@ -4,6 +4,8 @@
 // with the statuses its interface names. Every input is tried as it is and with its hashes renewed
 // (plan_mutator.h): hashes keep accidents out, not people. Machine code is run only where known_code.h allows
 // it; mutated code never is.
+#include "formats/artifact/modules.h"
+#include "formats/artifact/modules_generated.h"
 #include "formats/artifact/verify.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
@@ -123,6 +125,28 @@ void open(const std::vector<uint8_t> &bytes) {
     must(counter.held == 0, "everything taken is given back");
 }
 
+// What a GPU runs: sound or a refusal by its rule, and sound modules lie in their segment to the last word.
+void modules(const artifact::View &view) {
+    for (uint32_t i = 0; i < view.plan().segments()->size(); ++i) {
+        if (view.plan().segments()->Get(i)->kind() != fb::SegmentKind::modules) continue;
+        const artifact::Bytes segment = view.segment(i);
+        artifact::ModulesView opened;
+        const artifact::Broken broken = artifact::open_modules(view.plan(), segment, &opened);
+        must(bool(broken) != bool(opened), "modules are given exactly when nothing is broken");
+        if (broken) {
+            must(broken.rule == 21 && *broken.text, "a refusal names its rule");
+            continue;
+        }
+        for (const fb::Module *module : *opened.manifest().modules()) {
+            const artifact::Bytes code = opened.code(*module);
+            must(code.data >= segment.data && code.data + code.size <= segment.data + segment.size,
+                 "a module lies in its segment");
+            must(module->bindings()->size() == view.plan().kernels()->Get(module->kernel())->args()->size(),
+                 "each argument has a descriptor");
+        }
+    }
+}
+
 void try_bytes(const std::vector<uint8_t> &bytes) {
     const auto copy = aligned_copy(bytes);
     artifact::Request request;
@@ -136,6 +160,7 @@ void try_bytes(const std::vector<uint8_t> &bytes) {
     const char *outside = fuzz::reaches_outside(view);
     if (outside) std::fprintf(stderr, "%s\n", outside);
     must(!outside, "what is verified stays inside its spaces");
+    modules(view);
     if (fuzz::test_kernels().may_run(view)) open(bytes);
 }
 

@@ -6,6 +6,7 @@
 #include "formats/package/layer_types.h"
 #include "longwave/longwave.h"
 #include "tests/fuzz/text_seeds.h"
+#include "tests/support/tiny_gpu.h"
 #include "tests/support/tiny_model.h"
 #include <filesystem>
 #include <fstream>
@@ -60,6 +61,7 @@ void artifacts() {
     const std::pair<const char *, test::Draft> drafts[] = {
         {"audio", test::audio_model()},
         {"family", test::family_model()},
+        {"gpu", test::gpu_model()},
         {"tokens", test::token_model()},
         {"spotter", test::spotter_model()},
         {"failing", test::failing_model()},

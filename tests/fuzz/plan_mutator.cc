@@ -4,6 +4,7 @@
 #include "formats/artifact/hash.h"
 #include "formats/artifact/header.h"
 #include "formats/artifact/layout.h"
+#include "formats/artifact/modules_generated.h"
 #include "formats/artifact/write.h"
 #include <cstring>
 #include <functional>
@@ -80,7 +81,8 @@ void collect(std::vector<std::unique_ptr<fb::StepT>> &steps, Parts &parts) {
 }
 
 void collect(fb::EntryT &entry, Parts &parts) {
-    parts.add(entry.kind, entry.block, entry.least, entry.arena_bytes, entry.cache_bytes, entry.period);
+    parts.add(entry.device, entry.kind, entry.block, entry.least, entry.arena_bytes, entry.cache_bytes,
+              entry.period);
     parts.list(entry.inputs);
     parts.list(entry.outputs);
     collect(entry.steps, parts);
@@ -111,6 +113,65 @@ void collect(fb::DecisionT &d, Parts &parts) {
     parts.list(d.thresholds);
     for (auto &label : d.ignore) parts.number(label);
     for (auto &threshold : d.thresholds) parts.add(threshold->label, threshold->value);
+}
+
+void change(const Number &number, const std::vector<Number> &all, Random &random) {
+    uint64_t value = 0;
+    memcpy(&value, number.at, number.bytes);
+    switch (random() % 9) {
+    case 0: value = 0; break;
+    case 1: value = 1; break;
+    case 2: value = ~uint64_t{0} >> random() % 64; break;
+    case 3: value += 1; break;
+    case 4: value -= 1; break;
+    case 5: value <<= 1 + random() % 4; break;
+    case 6: value >>= 1; break;
+    case 7: value += 64 * (random() % 5) - 128; break;
+    case 8: { // a number that stands elsewhere
+        const Number &other = all[random() % all.size()];
+        value = 0;
+        memcpy(&value, other.at, other.bytes);
+    }
+    }
+    memcpy(number.at, &value, number.bytes);
+}
+
+void collect(fb::ModulesT &manifest, Parts &parts) {
+    parts.add(manifest.shared_bytes, manifest.threads, manifest.features);
+    parts.list(manifest.modules);
+    for (auto &module : manifest.modules) {
+        parts.add(module->kernel, module->offset, module->size, module->shared_bytes);
+        parts.list(module->bindings);
+        for (auto &binding : module->bindings) parts.number(binding);
+        if (module->grid) parts.words(*module->grid);
+        if (module->local) parts.words(*module->local);
+    }
+}
+
+// The manifest at the head of a segment of modules, changed in a few places where it can be read. What lies behind
+// stays where it is as long as the new manifest is no longer.
+void mutate_modules(std::vector<uint8_t> &segment, Random &random) {
+    uint64_t size = 0;
+    if (segment.size() < 8) return;
+    memcpy(&size, segment.data(), 8);
+    if (size < 32 || !checked::inside(8, size, segment.size())) return;
+    flatbuffers::Verifier verifier(segment.data() + 8, size, 8, 10'000);
+    if (!fb::VerifyModulesBuffer(verifier)) return;
+    fb::ModulesT manifest;
+    fb::GetModules(segment.data() + 8)->UnPackTo(&manifest);
+    Parts parts;
+    collect(manifest, parts);
+    if (random() % 3 == 0) parts.lists[random() % parts.lists.size()](random);
+    else
+        for (uint32_t n = 1 + random() % 3; n > 0; --n)
+            change(parts.numbers[random() % parts.numbers.size()], parts.numbers, random);
+    flatbuffers::FlatBufferBuilder builder;
+    builder.ForceDefaults(true);
+    builder.Finish(fb::Modules::Pack(builder, &manifest), fb::ModulesIdentifier());
+    const uint64_t fresh = builder.GetSize();
+    if (fresh > size) segment.insert(segment.begin() + 8, fresh - size, 0);
+    memcpy(segment.data(), &fresh, 8);
+    memcpy(segment.data() + 8, builder.GetBufferPointer(), fresh);
 }
 
 Parts collect(fb::PlanT &plan) {
@@ -149,27 +210,6 @@ Parts collect(fb::PlanT &plan) {
     }
     if (plan.decision) collect(*plan.decision, parts);
     return parts;
-}
-
-void change(const Number &number, const std::vector<Number> &all, Random &random) {
-    uint64_t value = 0;
-    memcpy(&value, number.at, number.bytes);
-    switch (random() % 9) {
-    case 0: value = 0; break;
-    case 1: value = 1; break;
-    case 2: value = ~uint64_t{0} >> random() % 64; break;
-    case 3: value += 1; break;
-    case 4: value -= 1; break;
-    case 5: value <<= 1 + random() % 4; break;
-    case 6: value >>= 1; break;
-    case 7: value += 64 * (random() % 5) - 128; break;
-    case 8: { // a number that stands elsewhere
-        const Number &other = all[random() % all.size()];
-        value = 0;
-        memcpy(&value, other.at, other.bytes);
-    }
-    }
-    memcpy(number.at, &value, number.bytes);
 }
 
 } // namespace
@@ -211,6 +251,9 @@ std::vector<uint8_t> mutated_plan(const std::vector<uint8_t> &bytes, uint32_t se
     fb::PlanT plan;
     in_file->UnPackTo(&plan);
     Random random(seed);
+    for (auto &segment : segments)
+        if (segment.kind == fb::SegmentKind::modules && random() % 2 == 0)
+            mutate_modules(segment.bytes, random);
     Parts parts = collect(plan);
     if (random() % 3 == 0 && !parts.lists.empty())
         parts.lists[random() % parts.lists.size()](random); // the numbers found before may be gone now

@@ -3,8 +3,10 @@
 #include "tests/oracles/outcome.h"
 #include "tests/oracles/trials.h"
 #include "tools/cli/command_line.h"
+#include "tools/cli/device.h"
 #include "tools/cli/json_line.h"
 #include "tools/cli/kgen.h"
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -12,17 +14,32 @@ namespace longwave::oracles {
 namespace {
 
 Outcome measure(const std::string &path, const Settings &settings) {
-    Outcome outcome{std::filesystem::path(path).stem().string(), kind_of(path), settings.blocks, {}, {}};
+    Outcome outcome{std::filesystem::path(path).stem().string(), kind_of(path), settings.blocks, {}, {}, {}};
     const auto compare_all = [&]() -> Status {
         LW_ASSIGN(const std::vector<Trial> trials, read_trials(path));
         for (const Trial &trial : trials) {
-            LW_ASSIGN(const auto measured, run(trial, settings));
-            outcome.measured.insert(outcome.measured.end(), measured.begin(), measured.end());
+            std::string not_there;
+            const auto measured = run(trial, settings, &not_there);
+            if (!not_there.empty()) {
+                outcome.not_there = not_there;
+                continue;
+            }
+            if (!measured) return measured.status();
+            outcome.measured.insert(outcome.measured.end(), measured->begin(), measured->end());
         }
+        if (!outcome.not_there.empty()) return Status();
         return outcome.measured.empty() ? Status::check("nothing was compared") : Status();
     };
     outcome.status = compare_all();
     return outcome;
+}
+
+// The device, and the target with most shared memory that it runs.
+Status open_device(const std::string &name, Settings &settings) {
+    LW_ASSIGN(settings.device, cli::open_device(name));
+    if (!settings.device) return {};
+    LW_ASSIGN(settings.gpu_target, cli::target_of(settings.device.get()));
+    return {};
 }
 
 } // namespace
@@ -34,6 +51,7 @@ int main(int argc, char **argv) {
     std::string folder;
     std::vector<std::string> patterns;
     oracles::Settings settings;
+    std::string device = "cpu";
     bool verbose = false, json = false;
     program.add_option("folder", folder, "Fixtures: NAME.json with NAME.safetensors")->required();
     program.add_option("pattern", patterns, "Names to take: shell patterns or parts of names (default: all)");
@@ -44,6 +62,7 @@ int main(int argc, char **argv) {
     program.add_option("--cache", settings.cache, "Folder of compiled kernels");
     program.add_option("--kgen", settings.kgen,
                        "The kernel compiler (default: longwave-kgen beside this program)");
+    cli::add_device_flag(program, device);
     program.add_flag("-v,--verbose", verbose, "Every comparison on its own line");
     program.add_flag("--json", json, "One JSON object a case; the closing line goes to stderr");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
@@ -55,20 +74,31 @@ int main(int argc, char **argv) {
         }
         settings.kgen = *kgen;
     }
+    const Status opened = oracles::open_device(device, settings);
+    if (!opened) {
+        std::fprintf(stderr, "error: %s\n", opened.message().c_str());
+        return 4;
+    }
     const auto fixtures = oracles::find_fixtures(folder, patterns);
     if (!fixtures) {
         std::fprintf(stderr, "error: %s\n", fixtures.status().message().c_str());
         return 3;
     }
-    size_t passed = 0, failed = 0;
+    size_t passed = 0, failed = 0, not_there = 0;
     for (const std::string &path : *fixtures) {
         const oracles::Outcome outcome = oracles::measure(path, settings);
-        (outcome.passed() ? passed : failed)++;
+        const bool wrong = !outcome.status || std::any_of(outcome.measured.begin(), outcome.measured.end(),
+                                                          [](const auto &m) { return !m.ok(); });
+        (outcome.passed() ? passed : !wrong && !outcome.not_there.empty() ? not_there : failed)++;
         const std::string line =
             json ? cli::json_line(oracles::to_json(outcome)) + "\n" : oracles::to_text(outcome, verbose);
         std::fputs(line.c_str(), stdout);
         std::fflush(stdout);
     }
-    std::fprintf(json ? stderr : stdout, "%zu passed, %zu failed\n", passed, failed);
+    std::fprintf(json ? stderr : stdout, "%zu passed, %zu failed", passed, failed);
+    if (settings.device)
+        std::fprintf(json ? stderr : stdout, ", %zu not on %s", not_there,
+                     cli::name_of(settings.device.get()).c_str());
+    std::fprintf(json ? stderr : stdout, "\n");
     return failed ? 1 : 0;
 }

@@ -7,7 +7,7 @@
 namespace longwave::oracles {
 
 bool Outcome::passed() const {
-    return status && !measured.empty() &&
+    return status && not_there.empty() && !measured.empty() &&
            std::all_of(measured.begin(), measured.end(), [](const Measured &m) { return m.ok(); });
 }
 
@@ -19,6 +19,12 @@ const Measured *Outcome::worst() const {
 }
 
 std::string to_text(const Outcome &outcome, bool verbose) {
+    if (!outcome.not_there.empty()) {
+        std::string text = cli::format("%-44s %-34s error -        limit -      not on the device: %s\n",
+                                       outcome.name.c_str(), "-",
+                                       outcome.not_there.substr(0, outcome.not_there.find('\n')).c_str());
+        return verbose ? text + outcome.not_there + "\n" : text;
+    }
     if (!outcome.status) {
         const std::string &message = outcome.status.message();
         std::string text =
@@ -47,6 +53,7 @@ std::string to_text(const Outcome &outcome, bool verbose) {
 nlohmann::ordered_json to_json(const Outcome &outcome) {
     using nlohmann::ordered_json;
     ordered_json json = {{"name", outcome.name}, {"kind", outcome.kind}, {"passed", outcome.passed()}};
+    if (!outcome.not_there.empty()) json["not_on_device"] = outcome.not_there;
     if (!outcome.status) json["failure"] = outcome.status.message();
     json["references"] = ordered_json::array();
     std::set<std::string> streamed;

@@ -10,8 +10,9 @@ struct Outcome {
     std::vector<uint32_t> blocks;
     Status status; // of reading, compiling or running it; then nothing was measured, or not all
     std::vector<Measured> measured;
+    std::string not_there{}; // why it, or a part of it, does not run on the device that was asked for
 
-    bool passed() const;
+    bool passed() const; // all of it ran and is right
     // The one closest to its limit, or furthest beyond it; null without measurements.
     const Measured *worst() const;
 };

@@ -55,18 +55,32 @@ Status compare(const Trial &trial, const std::vector<Rows> &results,
 }
 
 // `streams`: with an entry for each block.
-Expected<cli::Model> build(const Trial &trial, const Settings &settings, bool streams) {
+Expected<compiler::Compiled> compile(const Trial &trial, const Settings &settings, bool streams,
+                                     bool device) {
     LW_ASSIGN(const package::Package package, package::parse(trial.model_json, trial.weights));
     compiler::Options options;
     options.targets = {cli::host_target()};
+    if (device) options.targets.push_back(settings.gpu_target);
     options.stream = streams ? compiler::StreamMode::required : compiler::StreamMode::none;
     if (streams) options.blocks = settings.blocks;
     options.length = trial.length;
     options.kgen = settings.kgen;
     options.cache = settings.cache;
     options.convolution = settings.convolution;
-    LW_ASSIGN(const compiler::Compiled compiled, compiler::compile(package, options));
-    return cli::Model::open(compiled.artifact);
+    return compiler::compile(package, options);
+}
+
+// `not_there`: what a device cannot run is compiled once more for the processor alone, so that nothing else passes
+// for that.
+Expected<cli::Model> build(const Trial &trial, const Settings &settings, bool streams,
+                           std::string *not_there) {
+    const auto made = compile(trial, settings, streams, settings.device != nullptr);
+    if (made)
+        return settings.device ? cli::Model::open(made->artifact, settings.device)
+                               : cli::Model::open(made->artifact);
+    if (settings.device && made.status().fault() == Fault::input && compile(trial, settings, streams, false))
+        *not_there = made.status().message();
+    return made.status();
 }
 
 Status run_whole(const Trial &trial, const cli::Model &model, std::vector<Measured> &measured) {
@@ -138,15 +152,19 @@ Status run_stream(const Trial &trial, const cli::Model &model, const std::vector
 
 } // namespace
 
-Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings) {
+Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings, std::string *not_there) {
     std::vector<Measured> measured;
     const auto some = [&](bool Comparison::*kind) {
         return std::any_of(trial.comparisons.begin(), trial.comparisons.end(),
                            [&](const Comparison &c) { return c.*kind; });
     };
-    const bool streams = trial.streams && some(&Comparison::stream);
-    if (!streams && !some(&Comparison::whole)) return measured;
-    LW_ASSIGN(const cli::Model model, build(trial, settings, streams));
+    const bool streams = trial.streams && some(&Comparison::stream) && !settings.device;
+    if (!streams && !some(&Comparison::whole)) {
+        if (settings.device)
+            *not_there = "it is compared as a stream alone, and streams run on the processor";
+        return measured;
+    }
+    LW_ASSIGN(const cli::Model model, build(trial, settings, streams, not_there));
     if (some(&Comparison::whole)) LW_TRY(run_whole(trial, model, measured));
     if (!streams) return measured;
     std::vector<uint32_t> entries;

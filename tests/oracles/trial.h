@@ -29,6 +29,8 @@ struct Trial {
 struct Settings {
     std::vector<uint32_t> blocks = {1, 7, 64}; // of one artifact: they advance one state
     std::string cache, kgen, convolution;
+    std::shared_ptr<lw_device> device; // whole runs alone, on this one; null: the processor
+    std::string gpu_target;            // of the device
 };
 
 // Largest error of one comparison, over all sequences.
@@ -41,7 +43,8 @@ struct Measured {
 };
 
 // Compiles, runs whole and as a stream: by each block alone, and by all of them in turns on one state;
-// compares.
-Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings);
+// compares. `not_there` says why the trial does not run on the device, when it does on the processor; then nothing
+// was measured, and nothing failed.
+Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings, std::string *not_there);
 
 } // namespace longwave::oracles

@@ -29,7 +29,7 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
     }
     for (EntryPlan &entry : entries) plan_memory(entry);
 
-    const std::vector<std::string> specs = unique_specs(entries);
+    const Specs specs = unique_specs(entries);
     LW_ASSIGN(Code code, compile_code(specs, entries, targets, tuning, options));
     package::Package package;
     package.name = graph.name;
@@ -41,9 +41,10 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
                  std::move(storage),
                  record,
                  entries,
-                 specs,
+                 specs.all,
                  code.signatures,
                  std::move(code.targets),
+                 {},
                  {},
                  {},
                  "{}",

@@ -10,6 +10,12 @@
 
 namespace longwave::cli {
 
+static Status unsound(const std::string &path, const artifact::Broken &broken) {
+    return Status::input(path + ": not a sound artifact: rule V" + std::to_string(broken.rule) + ": " +
+                         broken.text + " (" + std::to_string(broken.a) + ", " + std::to_string(broken.b) +
+                         "); copy it again, or compile it again");
+}
+
 Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
     const int opened = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); // a pipe must not make us wait
     std::unique_ptr<FILE, int (*)(FILE *)> file(opened < 0 ? nullptr : fdopen(opened, "rb"),
@@ -33,11 +39,21 @@ Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
     request.size = result.size_;
     if (const artifact::Broken broken = artifact::verify(request, &result.view_)) {
         if (broken.no_memory) return Status::device(path + ": not enough memory to check the artifact");
-        return Status::input(path + ": not a sound artifact: rule V" + std::to_string(broken.rule) + ": " +
-                             broken.text + " (" + std::to_string(broken.a) + ", " + std::to_string(broken.b) +
-                             "); copy it again, or compile it again");
+        return unsound(path, broken);
     }
+    result.path_ = path;
     return result;
+}
+
+Expected<std::vector<artifact::ModulesView>> ArtifactFile::modules() const {
+    std::vector<artifact::ModulesView> all;
+    for (uint32_t i = 0; i < plan().segments()->size(); i++) {
+        if (plan().segments()->Get(i)->kind() != fb::SegmentKind::modules) continue;
+        all.emplace_back();
+        if (const artifact::Broken broken = artifact::open_modules(plan(), view_.segment(i), &all.back()))
+            return unsound(path_, broken);
+    }
+    return all;
 }
 
 bool runs_here(const fb::CodeVariant &variant) {

@@ -21,6 +21,7 @@ Command add_bench(CommandLine &program);
 Command add_generate(CommandLine &program);
 Command add_score(CommandLine &program);
 Command add_tune(CommandLine &program);
+Command add_devices(CommandLine &program);
 // `longwave bench conv ...`, `stream`, `linear`, `model` or `block`: becomes that program; returns only when it cannot be
 // started. Its flags are its own.
 bool is_bench_program(const std::string &name);

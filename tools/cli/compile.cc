@@ -233,8 +233,10 @@ Command add_compile(CommandLine &program) {
     app->add_option("package", flags->package, "Folder with model.json and weights.safetensors")->required();
     app->add_option("-o,--output", flags->output,
                     "Artifact to write; - for stdout (default: <model name>.lw)");
-    app->add_option("--target", flags->targets,
-                    "x86-64-v2,x86-64-v3,x86-64-v4 or host (default: all levels of this architecture)");
+    app->add_option(
+        "--target", flags->targets,
+        "x86-64-v2,x86-64-v3,x86-64-v4 or host (default: all levels of this architecture); beside them "
+        "vulkan-16k or vulkan-32k: whole sequences on a GPU with as much shared memory");
     app->add_option("--blocks,--block", flags->blocks,
                     "Input ticks a stream call, several separated by commas: one stream entry each, which "
                     "share one state; the first is the "

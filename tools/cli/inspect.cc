@@ -1,4 +1,5 @@
 // longwave inspect: what an artifact holds. Works for artifacts of any machine: it reads, it does not run.
+#include "formats/artifact/modules_generated.h"
 #include "formats/base/elem.h"
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
@@ -35,6 +36,7 @@ template <class T> uint32_t size_of(const flatbuffers::Vector<T> *vector) {
 
 ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) {
     ordered_json json = {{"kind", kind_name(entry.kind())},
+                         {"device", entry.device() == fb::DeviceKind::gpu ? "gpu" : "cpu"},
                          {"block", entry.block()},
                          {"steps", size_of(entry.steps())},
                          {"rebuild_steps", size_of(entry.rebuild())},
@@ -90,6 +92,24 @@ ordered_json state_of(const fb::Plan &plan) {
     return list;
 }
 
+// What a GPU runs, target by target.
+Expected<ordered_json> modules_of(const ArtifactFile &file) {
+    LW_ASSIGN(const std::vector<artifact::ModulesView> all, file.modules());
+    ordered_json list = ordered_json::array();
+    for (const artifact::ModulesView &modules : all) {
+        uint64_t shared = 0, bytes = 0;
+        for (const auto *module : *modules.manifest().modules()) {
+            shared = std::max<uint64_t>(shared, module->shared_bytes());
+            bytes += module->size();
+        }
+        list.push_back({{"target", modules.manifest().target()->str()},
+                        {"modules", modules.manifest().modules()->size()},
+                        {"bytes", bytes},
+                        {"shared_bytes", shared}});
+    }
+    return list;
+}
+
 Expected<ordered_json> describe(const ArtifactFile &file, const std::string &path, bool steps) {
     const fb::Plan &plan = file.plan();
     const artifact::Header &header = file.view().header();
@@ -112,6 +132,8 @@ Expected<ordered_json> describe(const ArtifactFile &file, const std::string &pat
         json["variants"].push_back({{"target", text_of(variant->target())},
                                     {"code_bytes", file.view().segment(variant->segment()).size},
                                     {"runs_here", runs_here(*variant)}});
+    LW_ASSIGN(const ordered_json modules, modules_of(file));
+    if (!modules.empty()) json["modules"] = modules;
     json["kernels"] = size_of(plan.kernels());
     json["weights_bytes"] = plan.weights_bytes();
     json["derived_bytes"] = plan.derived_bytes();
@@ -162,9 +184,14 @@ void print(const ordered_json &json, const std::string &report) {
         std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
                     bytes_text(variant["code_bytes"]).c_str(), json["kernels"].get<unsigned>(),
                     variant["runs_here"].get<bool>() ? "" : " (not on this processor)");
+    for (const auto &target : json.value("modules", ordered_json::array()))
+        std::printf("modules   %s: %s of SPIR-V, %u kernels, at most %s shared\n",
+                    target["target"].get<std::string>().c_str(), bytes_text(target["bytes"]).c_str(),
+                    target["modules"].get<unsigned>(), bytes_text(target["shared_bytes"]).c_str());
     for (const auto &entry : json["entries"]) {
         const std::string kind = entry["kind"];
-        std::printf("%-9s %u steps", kind.c_str(), entry["steps"].get<unsigned>());
+        std::printf("%-9s %u steps%s", kind.c_str(), entry["steps"].get<unsigned>(),
+                    entry["device"] == "gpu" ? " on a GPU" : "");
         if (kind == "run") std::printf(", up to %u ticks", entry["block"].get<unsigned>());
         if (kind == "stream")
             std::printf(", block %u, delay %u ticks, caches %s a stream", entry["block"].get<unsigned>(),

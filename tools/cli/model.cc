@@ -1,4 +1,5 @@
 #include "tools/cli/model.h"
+#include "tools/cli/device.h"
 #include "tools/cli/signature.h"
 
 namespace longwave::cli {
@@ -22,6 +23,10 @@ Status status_of(lw_status status, const std::string &what) {
     case LW_IO: return Status::input(std::move(text));
     case LW_NO_VARIANT:
     case LW_NO_MEMORY:
+    case LW_NO_DEVICE:
+    case LW_UNSUPPORTED:
+    case LW_DEVICE_LOST:
+    case LW_TIMEOUT:
     case LW_DEVICE: return Status::device(std::move(text));
     default: return Status::internal(std::move(text));
     }
@@ -56,13 +61,24 @@ Expected<Model> Model::open(const ModelFlags &flags) {
         options.check_signature = signed_by;
         options.signature_context = &key;
     }
+    LW_ASSIGN(const std::shared_ptr<lw_device> device, open_device(flags.device));
+    options.device = device.get();
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
     if (status == LW_UNSIGNED_CODE)
         return Status::input(flags.path + ": is not signed by the key that --require-key names; get it from "
                                           "where that key belongs, or compile it again with --sign");
     LW_TRY(status_of(status, flags.path));
-    return describe(model);
+    return describe(model, device);
+}
+
+Expected<Model> Model::open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device) {
+    lw_open_options options = open_options("");
+    options.memory_limit = UINT64_MAX; // this program has made it
+    options.device = device.get();
+    lw_model *model = nullptr;
+    LW_TRY(status_of(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model), "the artifact"));
+    return describe(model, std::move(device));
 }
 
 Expected<Model> Model::open(const std::vector<uint8_t> &bytes, const std::string &variant) {
@@ -73,9 +89,11 @@ Expected<Model> Model::open(const std::vector<uint8_t> &bytes, const std::string
     return describe(model);
 }
 
-Expected<Model> Model::describe(lw_model *model) {
+Expected<Model> Model::describe(lw_model *model, std::shared_ptr<lw_device> device) {
     Model result;
-    result.handle = std::shared_ptr<lw_model>(model, lw_model_close);
+    result.handle =
+        std::shared_ptr<lw_model>(model, [device](lw_model *closing) { lw_model_close(closing); });
+    result.device = std::move(device);
     result.info.struct_size = sizeof result.info;
     LW_TRY(status_of(lw_model_get_info(model, &result.info), "model"));
     for (uint32_t i = 0; i < result.info.inputs; i++) {

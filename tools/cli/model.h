@@ -15,10 +15,11 @@ Status status_of(lw_status status, const std::string &what);
 
 // What is opened, and how: the flags of every verb that runs an artifact.
 struct ModelFlags {
-    std::string path, variant; // variant empty: the best for this processor
-    uint64_t memory = 0;       // bytes it may take; 0: the library's default, relative to the file
-    std::string require_key;   // hexadecimal public key; empty: the command line allows unsigned code, for
-                               // whoever runs it has chosen the file
+    std::string path, variant;  // variant empty: the best for this processor
+    uint64_t memory = 0;        // bytes it may take; 0: the library's default, relative to the file
+    std::string require_key;    // hexadecimal public key; empty: the command line allows unsigned code, for
+                                // whoever runs it has chosen the file
+    std::string device = "cpu"; // device.h; only of verbs that have the flag
 
     void add(CommandLine &app);
 };
@@ -27,8 +28,10 @@ struct ModelFlags {
 struct Model {
     static Expected<Model> open(const ModelFlags &flags);
     static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant = "");
+    static Expected<Model> open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device);
 
     std::shared_ptr<lw_model> handle;
+    std::shared_ptr<lw_device> device; // null: the processor
     lw_model_info info = {};
     std::vector<lw_input_info> inputs;
     std::vector<lw_output_info> run_outputs, stream_outputs;
@@ -38,7 +41,8 @@ struct Model {
     int stream_output(const std::string &name) const; // -1: there is none
     const lw_entry_info &entry(uint32_t index) const; // of the stream entries
 private:
-    static Expected<Model> describe(lw_model *model);
+    // The device stays for as long as the model does; null: the processor.
+    static Expected<Model> describe(lw_model *model, std::shared_ptr<lw_device> device = nullptr);
 };
 
 // One row of a stream's output.

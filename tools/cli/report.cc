@@ -93,7 +93,9 @@ std::string layer_words(const ReportValue &layer) {
     for (const ReportValue &op : layer["ops"].list()) {
         const std::string name = op.text();
         auto choices = layer["algorithms"].list();
-        std::erase_if(choices, [&](const ReportValue &choice) { return choice["op"].text() != name; });
+        std::erase_if(choices, [&](const ReportValue &choice) { // and those of a GPU, which has few
+            return choice["op"].text() != name || choice["entry"].text().find(" on ") != std::string::npos;
+        });
         words += (words.empty() ? "" : " · ") + (choices.empty() ? name : algorithm_words(name, choices));
     }
     return words;
@@ -248,7 +250,13 @@ std::string targets(const ReportValue &report) {
     std::string out = "targets  ";
     for (const ReportValue &target : list)
         out += " " + target["name"].text() + " (" + bytes_text(target["code_bytes"].count()) + " of code)";
-    return out + format(" · %g kernels each\n", report["kernels"].number());
+    out += format(" · %g kernels each\n", report["kernels"].number());
+    if (!report.has("gpu")) return out;
+    const ReportValue gpu = report["gpu"];
+    return out + "gpu       " + gpu["name"].text() +
+           format(": whole sequences, %g kernels (", gpu["kernels"].number()) +
+           bytes_text(gpu["bytes"].count()) +
+           " of SPIR-V); not proved here: `longwave verify --device vulkan`\n";
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // longwave run: one whole sequence, or the same through the stream.
 #include "tools/cli/command.h"
+#include "tools/cli/device.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/json_line.h"
 #include "tools/cli/model.h"
@@ -126,6 +127,9 @@ Status check_outputs(const RunFlags &flags) {
 
 Status run(const RunFlags &flags) {
     LW_TRY(check_outputs(flags));
+    if (flags.stream && flags.model.device != "cpu")
+        return Status::usage("--stream --device " + flags.model.device +
+                             ": streams run on the processor; leave one of the two out");
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
     if (!flags.stream && model.info.has_stream && in.rows > model.info.run_capacity)
@@ -180,6 +184,7 @@ Command add_run(CommandLine &program) {
                     "output=@file.npy to compare with; exit code 1 when it differs by more than --limit");
     app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")
         ->capture_default_str();
+    add_device_flag(*app, flags->model.device);
     app->add_option("-o,--output", flags->outputs, "output=file.npy to write");
     app->add_option("--length", flags->length, "Valid rows, for models that pool over them (default: all)");
     app->add_option("--threads", flags->threads,

@@ -1,6 +1,7 @@
 // longwave verify: the artifact's rules, then its golden vectors on every code variant this machine can run.
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/device.h"
 #include "tools/cli/json_line.h"
 #include "tools/cli/model.h"
 #include "tools/cli/proof.h"
@@ -17,11 +18,34 @@ struct VerifyFlags {
     bool json = false, stream = false;
 };
 
+// The golden vectors of the entries that were planned for the device.
+Status verify_on_device(const VerifyFlags &flags) {
+    if (flags.stream)
+        return Status::usage("--stream --device " + flags.model.device +
+                             ": streams run on the processor; leave one of the two out");
+    LW_ASSIGN(const Model model, Model::open(flags.model));
+    double worst = 0;
+    const Status golden = status_of(lw_model_verify(model.handle.get(), &worst), flags.model.device);
+    if (!golden && golden.fault() != Fault::check) return golden;
+    if (flags.json)
+        std::printf("%s\n", json_line({{"model", model.info.name},
+                                       {"device", name_of(model.device.get())},
+                                       {"ok", static_cast<bool>(golden)},
+                                       {"worst_of_limit", worst}})
+                                .c_str());
+    else
+        std::printf("%s   golden vectors within %.2f of their limits%s\n",
+                    name_of(model.device.get()).c_str(), worst, golden ? "" : " -- FAILED");
+    return golden;
+}
+
 Status verify(const VerifyFlags &flags) {
+    if (flags.model.device != "cpu") return verify_on_device(flags);
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     const auto &plan = file.plan();
+    LW_ASSIGN(const auto modules, file.modules());
     if (!flags.json)
-        std::printf("rules     V1-V20 hold · %s · %s\n", plan.name()->c_str(),
+        std::printf("rules     V1-V%u hold · %s · %s\n", modules.empty() ? 20u : 21u, plan.name()->c_str(),
                     bytes_text(file.size()).c_str());
     ordered_json variants = ordered_json::array();
     unsigned checked = 0;
@@ -81,6 +105,7 @@ Command add_verify(CommandLine &program) {
     CommandLine *app =
         program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
     flags->model.add(*app);
+    add_device_flag(*app, flags->model.device);
     app->add_flag("--stream", flags->stream, "Also prove stream = whole on random input");
     app->add_flag("--json", flags->json, "One JSON object");
     return {app, [flags] { return verify(*flags); }};

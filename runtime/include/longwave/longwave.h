@@ -52,7 +52,7 @@ typedef enum lw_status {
     LW_NO_STREAM = 14,        /* the artifact has no stream entry (or no run entry) */
     LW_TOO_LONG = 15,         /* more rows than the capacity of the run entry */
     LW_TOO_SHORT = 16,        /* fewer rows than a layer can take; the detail names it */
-    LW_BAD_ARTIFACT = 20,     /* rule V1-V20 broken; the detail names rule and byte */
+    LW_BAD_ARTIFACT = 20,     /* rule V1-V21 broken; the detail names rule and byte */
     LW_BAD_VERSION = 21,      /* made by a newer format */
     LW_UNSIGNED_CODE = 22,    /* code without signature and allow_unsigned_code not set */
     LW_NO_VARIANT = 23,       /* no code variant for this processor; the detail lists those present */
@@ -62,9 +62,15 @@ typedef enum lw_status {
     LW_IO = 31,
     LW_DEVICE = 32,      /* a kernel failed, or code may not be executed */
     LW_NOT_FINITE = 33,  /* generator: a logit is NaN or infinite */
+    LW_NO_DEVICE = 34,   /* no such device here, or nothing to reach one with */
+    LW_UNSUPPORTED = 35, /* the device lacks a limit or feature that the model needs, or cannot do this */
+    LW_DEVICE_LOST = 36, /* the device is gone: close what was made on it */
+    LW_TIMEOUT = 37,     /* the device did not answer in time; as LW_DEVICE_LOST */
     LW_CHECK_FAILED = 40 /* verify: an output differs from its golden vector by more than the limit */
 } lw_status;
 
+/* For libraries that add devices: keeps the detail of their failure for lw_last_error. NULL: none. */
+LW_API void lw_device_error(const char *detail);
 /* Static text of a status. Never NULL. Any thread. */
 LW_API const char *lw_status_text(lw_status status);
 /* Detail of the last failed call of this thread: which file, rule, byte, layer. Never NULL; valid until the
@@ -75,6 +81,9 @@ LW_API const char *lw_version(void);
 
 /* ---- model --------------------------------------------------------------------------------------------- */
 typedef struct lw_model lw_model;
+
+/* What computes in place of the processor: made by a library of its own (longwave/vulkan.h). */
+typedef struct lw_device lw_device;
 
 typedef struct lw_allocator {
     void *(*allocate)(void *context, size_t size, size_t alignment); /* may return NULL */
@@ -98,6 +107,10 @@ typedef struct lw_open_options {
      * signature counts for nothing and the artifact is treated as unsigned. */
     int (*check_signature)(void *context, const uint8_t *key, const uint8_t *root, const uint8_t *signature);
     void *signature_context;
+    /* NULL: the processor. Else what runs the entries that the artifact has for it: whole sequences. It must
+     * outlive the model. LW_UNSUPPORTED: the artifact has nothing for it, or it lacks what that needs. Code is
+     * needed and trusted as without one, for the processor prepares the model. */
+    const lw_device *device;
 } lw_open_options;
 
 /* Regular files only: a pipe or device is LW_IO at once. */

@@ -47,8 +47,8 @@ private:
 
 Watch watched;
 
-const fb::Step *run_timed(runtime::Session &session, uint32_t entry, uint64_t block,
-                          const runtime::Extent &extent, runtime::Crew *crew) {
+lw_status run_timed(runtime::Session &session, uint32_t entry, uint64_t block, const runtime::Extent &extent,
+                    runtime::Crew *crew) {
     return run_watched(session, entry, block, extent, crew, {Watch::tell, &watched});
 }
 

@@ -111,7 +111,7 @@ const Case container[] = {
     {"two golden segments", 8, [](Draft &d) { golden(d), d.segments.push_back(d.segments.back()); }},
     {"unknown segment kind", 8,
      [](Draft &d) {
-         d.segments.push_back({static_cast<fb::SegmentKind>(3), {1}});
+         d.segments.push_back({static_cast<fb::SegmentKind>(4), {1}});
      }},
     {"kernel starts behind its code", 9,
      [](Draft &d) { d.plan.variants[0]->entry[0] = static_cast<uint32_t>(d.segments[code].bytes.size()); }},

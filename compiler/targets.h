@@ -1,0 +1,18 @@
+// The targets that a compile was asked for, by name.
+#pragma once
+#include "formats/base/expected.h"
+#include "targets/target.h"
+#include <string>
+#include <vector>
+
+namespace longwave::compiler {
+
+struct Targets {
+    std::vector<targets::Target> processors;
+    const targets::Target *gpu = nullptr; // beside them; null: none was asked for
+};
+
+// Errors: Fault::usage for names that are none, two of a GPU, or a machine that none of the targets is for.
+Expected<Targets> find_targets(const std::vector<std::string> &names);
+
+} // namespace longwave::compiler

@@ -1,0 +1,183 @@
+#include "formats/artifact/modules.h"
+#include "formats/artifact/geometry.h"
+#include "formats/artifact/modules_schema.h"
+#include "formats/artifact/rules.h"
+#include <cstring>
+
+namespace longwave::artifact {
+namespace {
+
+// What Vulkan asks of every device, or no device gives more of: beyond these a number is no program's.
+constexpr uint32_t most_groups = 65535, most_threads = 1024, most_shared = 1u << 20, most_bindings = 64;
+constexpr uint32_t least_module = 20; // bytes of SPIR-V's header
+constexpr uint32_t spirv_magic = 0x07230203, newest_spirv = 0x00010600;
+
+Broken printable(const flatbuffers::String &name, const char *what, uint32_t m) {
+    if (name.size() == 0 || name.size() > cap::name) return broken(21, what, m, name.size());
+    for (const char c : name)
+        if (c <= ' ' || c > '~') return broken(21, what, m, uint8_t(c));
+    return {};
+}
+
+bool within(const fb::Extent3 &extent, uint32_t most) {
+    return extent.x() >= 1 && extent.x() <= most && extent.y() >= 1 && extent.y() <= most &&
+           extent.z() >= 1 && extent.z() <= most;
+}
+
+Broken shape_rule(const fb::Modules &all, const fb::Module &module, uint32_t m) {
+    if (!within(*module.grid(), most_groups)) return broken(21, "workgroups of a module: module", m);
+    if (!within(*module.local(), most_threads))
+        return broken(21, "threads of a module's workgroup: module", m);
+    const uint64_t threads = uint64_t{module.local()->x()} * module.local()->y() * module.local()->z();
+    if (threads > all.threads())
+        return broken(21, "threads of a module's workgroup, more than its target has: module, threads", m,
+                      threads);
+    if (module.shared_bytes() > all.shared_bytes())
+        return broken(21, "shared bytes of a module, more than its target has: module, bytes", m,
+                      module.shared_bytes());
+    return {};
+}
+
+// Each buffer has a descriptor of its own, all scalars one, and there are no others.
+Broken bindings_rule(const fb::Kernel &kernel, const fb::Module &module, uint32_t m) {
+    const auto &bindings = *module.bindings();
+    if (bindings.size() != kernel.args()->size())
+        return broken(21, "descriptors of a module: module, found", m, bindings.size());
+    uint64_t taken = 0;
+    uint32_t scalars = most_bindings, different = 0;
+    for (uint32_t a = 0; a < bindings.size(); ++a) {
+        const uint32_t binding = bindings.Get(a);
+        const bool scalar = kernel.args()->Get(a)->kind() == fb::ArgKind::scalar;
+        if (binding == unbound) continue;
+        if (binding >= most_bindings) return broken(21, "descriptor of an argument: module, argument", m, a);
+        if (scalar && binding == scalars) continue;
+        if ((taken >> binding & 1) || (scalar && scalars != most_bindings))
+            return broken(21, "descriptor of an argument is another's: module, argument", m, a);
+        if (scalar) scalars = binding;
+        taken |= uint64_t{1} << binding;
+        ++different;
+    }
+    if (different == 0) return broken(21, "a module has no descriptor: module", m);
+    if (different < most_bindings && taken != (uint64_t{1} << different) - 1)
+        return broken(21, "descriptors of a module leave one out: module, descriptors", m, different);
+    return {};
+}
+
+Broken code_rule(const Bytes &segment, const fb::Module &module, uint32_t m) {
+    if (module.offset() % 4 != 0 || module.size() % 4 != 0 || module.size() < least_module ||
+        !checked::inside(module.offset(), module.size(), segment.size))
+        return broken(21, "a module lies outside its segment: module, offset", m, module.offset());
+    uint32_t words[2];
+    memcpy(words, segment.data + module.offset(), sizeof words);
+    if (words[0] != spirv_magic) return broken(21, "a module is not SPIR-V: module, first word", m, words[0]);
+    if (words[1] < 0x00010000 || words[1] > newest_spirv || (words[1] & 0xff) != 0)
+        return broken(21, "SPIR-V of another version: module, version", m, words[1]);
+    return {};
+}
+
+Broken module_rule(const fb::Plan &plan, const fb::Modules &all, const Bytes &segment, uint32_t m) {
+    const fb::Module &module = *all.modules()->Get(m);
+    if (module.kernel() >= plan.kernels()->size())
+        return broken(21, "a module names no kernel: module, kernel", m, module.kernel());
+    if (m > 0 && module.kernel() <= all.modules()->Get(m - 1)->kernel())
+        return broken(21, "modules are not in the order of their kernels: module, kernel", m,
+                      module.kernel());
+    if (Broken b = printable(*module.entry(), "name of a module's entry: module, byte", m)) return b;
+    if (Broken b = shape_rule(all, module, m)) return b;
+    if (Broken b = bindings_rule(*plan.kernels()->Get(module.kernel()), module, m)) return b;
+    return code_rule(segment, module, m);
+}
+
+// Descriptors begin at multiples of 64; a dispatch is all of a call; fills are made of words.
+Broken step_rule(const ModulesView &view, const fb::Step &step, uint32_t e, uint32_t i) {
+    if (step.kind() == fb::StepKind::call && !view.of_kernel(step.kernel()))
+        return broken(21, "a kernel of a GPU entry has no module: entry, step", e, i);
+    if (step.kind() == fb::StepKind::call && step.tiles() != 1)
+        return broken(21, "a step of a GPU entry is one dispatch, without tiles: entry, step", e, i);
+    const uint64_t unit = step.kind() == fb::StepKind::call ? segment_alignment : 4;
+    for (uint32_t a = 0; a < count(step.args()); ++a) {
+        const fb::Place *place = step.args()->Get(a)->place();
+        if (place && (place->offset() % unit != 0 || place->slot_bytes() % unit != 0))
+            return broken(21, "a place of a GPU entry is not aligned: entry, step", e, i);
+    }
+    if (step.kind() != fb::StepKind::call && (step.bytes() % 4 != 0 || step.row_bytes() % 4 != 0))
+        return broken(21, "a GPU clears whole words: entry, step", e, i);
+    return {};
+}
+
+// Rows of ports are copied by the word.
+Broken port_rule(const fb::Place &place, uint32_t row_bytes, uint32_t e) {
+    if (place.offset() % 4 != 0 || place.slot_bytes() % 4 != 0 || row_bytes % 4 != 0)
+        return broken(21, "a port of a GPU entry is not aligned: entry", e);
+    if (place.space() != fb::Space::arena)
+        return broken(21, "a port of a GPU entry does not lie in its arena: entry", e);
+    return {};
+}
+
+Broken entries_rule(const fb::Plan &plan, const ModulesView &view) {
+    for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
+        const fb::Entry &entry = *plan.entries()->Get(e);
+        if (entry.device() != fb::DeviceKind::gpu) continue;
+        if (entry.arena_bytes() % 4 != 0) return broken(21, "arena of a GPU entry: entry", e);
+        for (uint32_t i = 0; i < count(entry.steps()); ++i)
+            if (Broken b = step_rule(view, *entry.steps()->Get(i), e, i)) return b;
+        for (uint32_t i = 0; i < count(entry.inputs()); ++i)
+            if (Broken b =
+                    port_rule(*entry.inputs()->Get(i)->place(), entry.inputs()->Get(i)->row_bytes(), e))
+                return b;
+        for (uint32_t i = 0; i < count(entry.outputs()); ++i)
+            if (Broken b =
+                    port_rule(*entry.outputs()->Get(i)->place(), entry.outputs()->Get(i)->row_bytes(), e))
+                return b;
+    }
+    return {};
+}
+
+// The manifest at the head of the segment, as a flatbuffer.
+Broken read_manifest(const Bytes &segment, const fb::Modules **out) {
+    uint64_t size = 0;
+    if (segment.size >= 8) memcpy(&size, segment.data, 8);
+    if (size < 32 || !checked::inside(8, size, segment.size))
+        return broken(21, "size of the modules' manifest: bytes, segment", size, segment.size);
+    flatbuffers::Verifier::Options options;
+    options.max_depth = 8;
+    options.max_tables = static_cast<flatbuffers::uoffset_t>(size / 16 + 64);
+    options.check_nested_flatbuffers = false;
+    flatbuffers::Verifier verifier(segment.data + 8, size, options);
+    if (!fb::VerifyModulesBuffer(verifier))
+        return broken(21, "the modules' manifest is not a well-formed flatbuffer: bytes", size);
+    *out = fb::GetModules(segment.data + 8);
+    return {};
+}
+
+} // namespace
+
+const fb::Module *ModulesView::of_kernel(uint32_t kernel) const {
+    for (const fb::Module *module : *modules_->modules())
+        if (module->kernel() == kernel) return module;
+    return nullptr;
+}
+
+Bytes ModulesView::code(const fb::Module &module) const {
+    return {segment_.data + module.offset(), module.size()};
+}
+
+Broken open_modules(const fb::Plan &plan, const Bytes &segment, ModulesView *out) {
+    ModulesView opened;
+    opened.segment_ = segment;
+    if (Broken b = read_manifest(segment, &opened.modules_)) return b;
+    const fb::Modules &all = *opened.modules_;
+    if (Broken b = printable(*all.target(), "target of the modules: -, byte", 0)) return b;
+    if ((all.features() & ~known_gpu_features) != 0)
+        return broken(21, "the modules need a feature this version does not know: features", all.features());
+    if (all.threads() < 1 || all.threads() > most_threads || all.shared_bytes() > most_shared)
+        return broken(21, "limits of the modules' target: threads, shared bytes", all.threads(),
+                      all.shared_bytes());
+    for (uint32_t m = 0; m < all.modules()->size(); ++m)
+        if (Broken b = module_rule(plan, all, segment, m)) return b;
+    if (Broken b = entries_rule(plan, opened)) return b;
+    *out = opened;
+    return {};
+}
+
+} // namespace longwave::artifact

@@ -1,0 +1,35 @@
+// The kernels of a model as pipelines, one each.
+#pragma once
+#include "formats/artifact/modules.h"
+#include "formats/artifact/modules_schema.h"
+#include "runtime/memory.h"
+#include "runtime/vulkan/gpu.h"
+
+namespace longwave::runtime::vulkan {
+
+struct Pipeline {
+    const fb::Module *module = nullptr; // null: no entry of a GPU calls the kernel
+    VkDescriptorSetLayout set = VK_NULL_HANDLE;
+    VkPipelineLayout layout = VK_NULL_HANDLE;
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    uint32_t buffers = 0; // descriptors of its set
+};
+
+// Of every kernel of the plan. The table lies in the model's memory.
+class Pipelines {
+public:
+    // Measuring and real parts, as everywhere.
+    void lay_out(const fb::Plan &plan, Parts &parts);
+    lw_status create(const Gpu &gpu, const artifact::ModulesView &modules, const fb::Plan &plan);
+    void destroy(const Gpu &gpu);
+    const Pipeline &operator[](uint32_t kernel) const { return table_[kernel]; }
+
+private:
+    Pipeline *table_ = nullptr;
+    uint32_t n_ = 0;
+};
+
+// LW_UNSUPPORTED with the limit when the device cannot run what the manifest says.
+lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Plan &plan);
+
+} // namespace longwave::runtime::vulkan

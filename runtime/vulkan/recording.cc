@@ -1,0 +1,164 @@
+// An entry as a command buffer: inputs in, one dispatch a call, outputs out.
+#include "formats/artifact/geometry.h"
+#include "runtime/scalars.h"
+#include "runtime/vulkan/failure.h"
+#include "runtime/vulkan/session.h"
+
+namespace longwave::runtime::vulkan {
+namespace {
+
+using artifact::count;
+
+// The bytes of one descriptor: what an argument spans.
+VkDescriptorBufferInfo descriptor(const RunSession &session, const Recording &recording, uint32_t step,
+                                  uint32_t argument) {
+    const fb::Step &of = *recording.entry->steps()->Get(step);
+    const fb::Kernel &kernel = *session.model->plan().kernels()->Get(of.kernel());
+    const fb::Place *place = of.args()->Get(argument)->place();
+    if (!place)
+        return {session.exchange.buffer, recording.scalars[step],
+                scalars_of(session.model->plan(), of) * sizeof(int32_t)};
+    uint64_t span = 0;
+    (void)artifact::span_bytes(*kernel.args()->Get(argument), &span); // V7
+    return {session.buffer_of(place->space()).buffer, offset_of(*place, 0), span};
+}
+
+lw_status create_pool(const Gpu &gpu, uint32_t sets, uint32_t buffers, VkDescriptorPool *pool) {
+    const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
+    VkDescriptorPoolCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+    info.maxSets = sets;
+    info.poolSizeCount = 1;
+    info.pPoolSizes = &size;
+    LW_VK(gpu.vk, vkCreateDescriptorPool, gpu.device, &info, nullptr, pool);
+    return LW_OK;
+}
+
+lw_status create_set(const RunSession &session, Recording &recording, uint32_t step) {
+    const Gpu &gpu = session.gpu();
+    const Pipeline &pipeline = session.model->pipelines[recording.entry->steps()->Get(step)->kernel()];
+    VkDescriptorSetAllocateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+    info.descriptorPool = recording.pool;
+    info.descriptorSetCount = 1;
+    info.pSetLayouts = &pipeline.set;
+    LW_VK(gpu.vk, vkAllocateDescriptorSets, gpu.device, &info, recording.sets + step);
+    VkDescriptorBufferInfo buffers[64]; // V21
+    VkWriteDescriptorSet writes[64];
+    for (uint32_t a = 0; a < pipeline.module->bindings()->size(); ++a) {
+        const uint32_t binding = pipeline.module->bindings()->Get(a);
+        if (binding == artifact::unbound) continue;
+        buffers[binding] = descriptor(session, recording, step, a);
+        writes[binding] = {};
+        writes[binding].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+        writes[binding].dstSet = recording.sets[step];
+        writes[binding].dstBinding = binding;
+        writes[binding].descriptorCount = 1;
+        writes[binding].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        writes[binding].pBufferInfo = buffers + binding;
+    }
+    gpu.vk.vkUpdateDescriptorSets(gpu.device, pipeline.buffers, writes, 0, nullptr);
+    return LW_OK;
+}
+
+void dispatch(const RunSession &session, const Recording &recording, uint32_t step) {
+    const Gpu &gpu = session.gpu();
+    const VkCommandBuffer commands = recording.commands.buffer;
+    const Pipeline &pipeline = session.model->pipelines[recording.entry->steps()->Get(step)->kernel()];
+    const fb::Extent3 &grid = *pipeline.module->grid();
+    gpu.vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
+    gpu.vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1,
+                                   recording.sets + step, 0, nullptr);
+    gpu.vk.vkCmdDispatch(commands, grid.x(), grid.y(), grid.z());
+}
+
+// Bytes that a step clears, and where. 0: none.
+uint64_t cleared(const fb::Step &step, uint64_t rows, uint64_t *offset) {
+    *offset = offset_of(*step.args()->Get(0)->place(), 0);
+    if (step.kind() == fb::StepKind::zero) return step.bytes();
+    const uint64_t from = first_cleared_row(step, rows);
+    *offset += from * step.row_bytes();
+    return (step.rows() - from) * step.row_bytes();
+}
+
+void copy_ports(const RunSession &session, const Recording &recording, bool outputs) {
+    const Gpu &gpu = session.gpu();
+    for (uint32_t i = 0; i < (outputs ? recording.n_outputs : recording.n_inputs); ++i) {
+        const Port &port = outputs ? recording.outputs[i] : recording.inputs[i];
+        const VkBuffer device = session.buffer_of(port.place->space()).buffer;
+        const VkBuffer host = session.exchange.buffer;
+        const uint64_t at = offset_of(*port.place, 0), room = recording.entry->arena_bytes() - at; // V12
+        const uint64_t bytes = port.bytes < room ? port.bytes : room; // the last row may end with its width
+        const VkBufferCopy copy =
+            outputs ? VkBufferCopy{at, port.offset, bytes} : VkBufferCopy{port.offset, at, bytes};
+        gpu.vk.vkCmdCopyBuffer(recording.commands.buffer, outputs ? device : host, outputs ? host : device, 1,
+                               &copy);
+    }
+}
+
+} // namespace
+
+uint32_t scalars_of(const fb::Plan &plan, const fb::Step &step) {
+    uint32_t n = 0;
+    if (step.kind() == fb::StepKind::call)
+        for (const fb::KernelArg *arg : *plan.kernels()->Get(step.kernel())->args())
+            n += arg->kind() == fb::ArgKind::scalar;
+    return n;
+}
+
+lw_status create_sets(const RunSession &session, Recording &recording) {
+    const auto &steps = *recording.entry->steps();
+    uint32_t sets = 0, buffers = 0;
+    for (const fb::Step *step : steps) {
+        if (step->kind() != fb::StepKind::call) continue;
+        ++sets;
+        buffers += session.model->pipelines[step->kernel()].buffers;
+    }
+    if (sets == 0) return LW_OK;
+    if (lw_status status = create_pool(session.gpu(), sets, buffers, &recording.pool)) return status;
+    for (uint32_t i = 0; i < steps.size(); ++i)
+        if (steps.Get(i)->kind() == fb::StepKind::call)
+            if (lw_status status = create_set(session, recording, i)) return status;
+    return LW_OK;
+}
+
+lw_status record(const RunSession &session, Recording &recording, uint64_t rows) {
+    const Gpu &gpu = session.gpu();
+    Commands &commands = recording.commands;
+    recording.dispatches = recording.fills = 0;
+    if (lw_status status = commands.begin(gpu, false)) return status;
+    // The run before may have left its outputs half copied.
+    barrier(gpu, commands.buffer);
+    copy_ports(session, recording, false);
+    for (uint32_t i = 0; i < recording.entry->steps()->size(); ++i) {
+        const fb::Step &step = *recording.entry->steps()->Get(i);
+        barrier(gpu, commands.buffer);
+        if (step.kind() == fb::StepKind::call) {
+            dispatch(session, recording, i);
+            ++recording.dispatches;
+            continue;
+        }
+        uint64_t at = 0;
+        const uint64_t bytes = cleared(step, rows, &at);
+        if (bytes == 0) continue;
+        gpu.vk.vkCmdFillBuffer(commands.buffer,
+                               session.buffer_of(step.args()->Get(0)->place()->space()).buffer, at, bytes, 0);
+        ++recording.fills;
+    }
+    barrier(gpu, commands.buffer);
+    copy_ports(session, recording, true);
+    barrier(gpu, commands.buffer, VK_ACCESS_HOST_READ_BIT);
+    return commands.end(gpu);
+}
+
+void put_scalars(const RunSession &session, const Recording &recording, const Extent &extent) {
+    for (uint32_t i = 0; i < recording.entry->steps()->size(); ++i) {
+        const fb::Step &step = *recording.entry->steps()->Get(i);
+        if (step.kind() != fb::StepKind::call) continue;
+        int32_t *to = reinterpret_cast<int32_t *>(session.exchange.data + recording.scalars[i]);
+        for (const fb::Binding *binding : *step.args())
+            if (binding->scalar()) *to++ = evaluate(*binding->scalar(), 0, 0, extent);
+    }
+}
+
+} // namespace longwave::runtime::vulkan

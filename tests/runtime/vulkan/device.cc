@@ -1,0 +1,59 @@
+#include "tests/runtime/vulkan/device.h"
+#include <cstdio>
+#include <cstdlib>
+
+namespace longwave::test {
+
+bool has_device() {
+    static const bool found = [] {
+        VulkanShim::no_barriers = std::getenv("LONGWAVE_TEST_NO_BARRIERS") != nullptr; // validation_test.py
+        size_t n = 0;
+        const lw_status status = lw_vulkan_devices(nullptr, nullptr, &n);
+        if ((status == LW_OK || status == LW_TOO_SMALL) && n > 0) return true;
+        std::printf("SKIPPED: no Vulkan device (Debian: libvulkan1, mesa-vulkan-drivers)\n");
+        std::fflush(stdout);
+        std::_Exit(77);
+    }();
+    return found;
+}
+
+Device::Device(const char *wanted) {
+    lw_vulkan_options options = through_shim();
+    options.device = wanted;
+    const lw_status status = lw_vulkan_open(&options, &device_);
+    INFO(lw_last_error());
+    REQUIRE(status == LW_OK);
+}
+
+lw_vulkan_stats Device::stats() const {
+    lw_vulkan_stats stats{};
+    stats.struct_size = sizeof stats;
+    CHECK(lw_vulkan_get_stats(device_, &stats) == LW_OK);
+    return stats;
+}
+
+lw_vulkan_options through_shim() {
+    lw_vulkan_options options{};
+    options.struct_size = sizeof options;
+    options.get_instance_proc_addr = VulkanShim::get_instance_proc_addr;
+    return options;
+}
+
+lw_open_options on(const lw_device *device) {
+    lw_open_options options{};
+    options.struct_size = sizeof options;
+    options.allow_unsigned_code = 1;
+    options.device = device;
+    return options;
+}
+
+lw_status run_audio(lw_runner *runner, const std::vector<float> &x, Results *results, size_t length) {
+    results->y.assign(x.size(), -1);
+    results->mean.assign(1, -1);
+    const lw_tensor in{sizeof(lw_tensor), const_cast<float *>(x.data()), x.size(), length};
+    lw_tensor out[2] = {{sizeof(lw_tensor), results->y.data(), results->y.size(), 0},
+                        {sizeof(lw_tensor), results->mean.data(), 1, 0}};
+    return lw_run(runner, &in, 1, out, 2);
+}
+
+} // namespace longwave::test

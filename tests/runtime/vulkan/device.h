@@ -1,0 +1,35 @@
+// A device, a model on it and a run of it, for tests whose subject lies elsewhere.
+#pragma once
+#include "tests/support/session.h"
+#include "tests/support/tiny_gpu.h"
+#include "tests/support/vulkan_shim.h"
+#include <doctest/doctest.h>
+#include <string>
+
+namespace longwave::test {
+
+// Whether this machine has a Vulkan device: else the test says so and does nothing.
+bool has_device();
+
+class Device {
+public:
+    explicit Device(const char *wanted = nullptr);
+    ~Device() { lw_vulkan_close(device_); }
+    Device(const Device &) = delete;
+    operator lw_device *() const { return device_; }
+    lw_vulkan_stats stats() const;
+
+private:
+    lw_device *device_ = nullptr;
+};
+
+lw_vulkan_options through_shim();
+lw_open_options on(const lw_device *device);
+
+// What each output of the run of audio_model and its like is.
+struct Results {
+    std::vector<float> y, mean;
+};
+lw_status run_audio(lw_runner *runner, const std::vector<float> &x, Results *results, size_t length = 0);
+
+} // namespace longwave::test

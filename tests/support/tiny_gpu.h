@@ -1,0 +1,21 @@
+// The audio model with its run a second time, planned for a GPU: derived taps, constant and length scalars, clears,
+// and a clear behind the end of a sequence.
+#pragma once
+#include "formats/artifact/modules_generated.h"
+#include "tests/support/tiny_model.h"
+
+namespace longwave::test {
+
+enum : size_t { gpu_run = 3 }; // entry of gpu_model, behind those of audio_model
+
+// The segment of a manifest whose modules' offsets count from its first module.
+std::vector<uint8_t> modules_segment(fb::ModulesT manifest, const std::vector<uint8_t> &code);
+
+// What gpu_model holds, for tests that break it.
+fb::ModulesT gpu_manifest();
+std::vector<uint8_t> gpu_code();
+
+Draft gpu_model();
+Draft gpu_model(const fb::ModulesT &manifest); // the segment is the last
+
+} // namespace longwave::test

@@ -1,0 +1,135 @@
+#include "tests/support/vulkan_shim.h"
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <type_traits>
+
+namespace longwave::test {
+namespace {
+
+std::atomic<uint64_t> count{0}, nth{0};
+std::atomic<int64_t> made{0};
+std::string name_failing, name_failed;
+VkResult result_failing = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+
+PFN_vkGetInstanceProcAddr real_lookup() {
+    static void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    return library ? reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"))
+                   : nullptr;
+}
+
+// Whether this call, which could fail, does. `lookup`: of an entry point, which is not the call itself.
+bool fails(const char *name, bool lookup = false) {
+    const bool hit = ++count == nth || (!lookup && name_failing == name);
+    if (hit) name_failed = name;
+    return hit;
+}
+
+bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
+
+// +1 for what makes an object, −1 for what gives one back. Sets and command buffers go with their pools.
+int64_t change(const char *name) {
+    if (begins(name, "vkCreate") || strcmp(name, "vkAllocateMemory") == 0) return 1;
+    return begins(name, "vkDestroy") || strcmp(name, "vkFreeMemory") == 0 ? -1 : 0;
+}
+
+// One wrapper for each entry point: `Which` tells them apart.
+template <int Which, class Function> struct Wrapper;
+template <int Which, class Result, class... Args> struct Wrapper<Which, Result(VKAPI_PTR *)(Args...)> {
+    static inline Result(VKAPI_PTR *real)(Args...) = nullptr;
+    static inline const char *name = "";
+
+    static VKAPI_ATTR Result VKAPI_CALL call(Args... args) {
+        if constexpr (std::is_same_v<Result, VkResult>) {
+            // What waits has to wait all the same: the work goes on, whatever is said of it.
+            const bool waits = strcmp(name, "vkWaitForFences") == 0;
+            if (fails(name)) {
+                if (waits) real(args...);
+                return result_failing;
+            }
+            const VkResult result = real(args...);
+            if (result >= 0) made += change(name);
+            return result;
+        } else if constexpr (std::is_void_v<Result>) {
+            if (VulkanShim::no_barriers && strcmp(name, "vkCmdPipelineBarrier") == 0) return;
+            made += change(name);
+            real(args...);
+            if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkGetPhysicalDeviceProperties>)
+                if (VulkanShim::properties) [](auto, auto *all) { VulkanShim::properties(all); }(args...);
+        } else {
+            return real(args...);
+        }
+    }
+};
+
+template <int Which, class Function> PFN_vkVoidFunction wrap(const char *name, PFN_vkVoidFunction real) {
+    using Wrap = Wrapper<Which, Function>;
+    Wrap::real = reinterpret_cast<Function>(real);
+    Wrap::name = name;
+    return reinterpret_cast<PFN_vkVoidFunction>(&Wrap::call);
+}
+
+PFN_vkGetDeviceProcAddr real_device_lookup = nullptr;
+PFN_vkVoidFunction VKAPI_CALL device_lookup(VkDevice device, const char *name);
+
+// The wrapper of an entry point by its name.
+PFN_vkVoidFunction wrapped(const char *name, PFN_vkVoidFunction real) {
+    if (!real || fails(name, true)) return nullptr;
+    if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
+        real_device_lookup = reinterpret_cast<PFN_vkGetDeviceProcAddr>(real);
+        return reinterpret_cast<PFN_vkVoidFunction>(&device_lookup);
+    }
+    enum Which : int {
+#define LW_VK_GLOBAL(f) which_##f,
+#define LW_VK_INSTANCE(f) which_##f,
+#define LW_VK_DEVICE(f) which_##f,
+#include "runtime/vulkan/entry_points.inc"
+    };
+#define LW_VK_GLOBAL(f)                                                                                      \
+    if (strcmp(name, #f) == 0) return wrap<which_##f, PFN_##f>(#f, real);
+#define LW_VK_INSTANCE(f) LW_VK_GLOBAL(f)
+#define LW_VK_DEVICE(f)                                                                                      \
+    if (strcmp(name, #f) == 0) return wrap<which_##f, PFN_##f>(#f, real);
+#include "runtime/vulkan/entry_points.inc"
+    return real;
+}
+
+PFN_vkVoidFunction VKAPI_CALL device_lookup(VkDevice device, const char *name) {
+    return wrapped(name, real_device_lookup(device, name));
+}
+
+} // namespace
+
+void (*VulkanShim::properties)(VkPhysicalDeviceProperties *) = nullptr;
+bool VulkanShim::no_barriers = false;
+
+bool VulkanShim::present() { return real_lookup() != nullptr; }
+
+void VulkanShim::fail(uint64_t call, VkResult result) {
+    reset();
+    nth = call;
+    result_failing = result;
+}
+
+void VulkanShim::fail_named(const std::string &name, VkResult result) {
+    reset();
+    name_failing = name;
+    result_failing = result;
+}
+
+void VulkanShim::reset() {
+    count = nth = 0;
+    name_failing.clear();
+    name_failed.clear();
+}
+
+uint64_t VulkanShim::calls() { return count; }
+bool VulkanShim::failed() { return !name_failed.empty(); }
+std::string VulkanShim::failed_name() { return name_failed; }
+int64_t VulkanShim::alive() { return made; }
+
+void (*VulkanShim::get_instance_proc_addr(void *instance, const char *name))(void) {
+    return wrapped(name, real_lookup()(static_cast<VkInstance>(instance), name));
+}
+
+} // namespace longwave::test
