@@ -29,7 +29,8 @@ public:
     explicit Parts(uint8_t *data) : data_(data) {}
     template <class T> T *take(uint64_t n) {
         T *part = data_ ? reinterpret_cast<T *>(data_ + used_) : nullptr;
-        used_ += to_line(n * sizeof(T));
+        used_ +=
+            to_line(n * sizeof(T)); // NOLINT(bugprone-sizeof-expression): some parts are tables of handles
         return part;
     }
     uint64_t used() const { return used_; }

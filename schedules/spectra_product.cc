@@ -54,6 +54,7 @@ Func product_of_spectra_ahead(const SpectraProduct &s, int blocks) {
         const int end = s.partitions - wanted + 1;
         RDom q(begin, end - begin, "q");
         std::vector<Expr> next;
+        next.reserve(static_cast<size_t>(2 * blocks));
         for (int g = 0; g < blocks; g++) {
             const Complex term = g < wanted ? product(q, g) : Complex{0.0f, 0.0f};
             next.push_back(sum(v, p, m)[2 * g] + term.re);
@@ -64,6 +65,7 @@ Func product_of_spectra_ahead(const SpectraProduct &s, int blocks) {
         begin = end;
     }
     std::vector<Expr> parts;
+    parts.reserve(static_cast<size_t>(blocks));
     for (int g = 0; g < blocks; g++)
         parts.push_back(select(part == 0, sum(v, p, m)[2 * g], sum(v, p, m)[2 * g + 1]));
     z(v, part, p, m) = Tuple(parts);

@@ -103,6 +103,7 @@ Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries
                        const Options &options, Code &code) {
     const std::vector<size_t> kernels = called_by_gpu(specs, entries);
     std::vector<KernelRequest> requests;
+    requests.reserve(kernels.size());
     for (const size_t k : kernels) requests.push_back({specs.all[k], gpu.name});
     LW_ASSIGN(const auto compiled, compile_kernels(requests, {.kgen = options.kgen,
                                                               .folder = options.cache,

@@ -21,7 +21,7 @@ lw_status EntryPoints::load(PFN_vkGetInstanceProcAddr given) {
     }
 #define LW_VK_GLOBAL(name)                                                                                   \
     name = reinterpret_cast<PFN_##name>(find_(nullptr, #name));                                              \
-    if (!name) return missing(#name);
+    if (!(name)) return missing(#name);
 #include "runtime/vulkan/entry_points.inc"
     return LW_OK;
 }
@@ -29,7 +29,7 @@ lw_status EntryPoints::load(PFN_vkGetInstanceProcAddr given) {
 lw_status EntryPoints::load_instance(VkInstance instance) {
 #define LW_VK_INSTANCE(name)                                                                                 \
     name = reinterpret_cast<PFN_##name>(find_(instance, #name));                                             \
-    if (!name) return missing(#name);
+    if (!(name)) return missing(#name);
 #include "runtime/vulkan/entry_points.inc"
     return LW_OK;
 }
@@ -37,7 +37,7 @@ lw_status EntryPoints::load_instance(VkInstance instance) {
 lw_status EntryPoints::load_device(VkDevice device) {
 #define LW_VK_DEVICE(name)                                                                                   \
     name = reinterpret_cast<PFN_##name>(vkGetDeviceProcAddr(device, #name));                                 \
-    if (!name) return missing(#name);
+    if (!(name)) return missing(#name);
 #include "runtime/vulkan/entry_points.inc"
     return LW_OK;
 }

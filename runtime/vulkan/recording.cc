@@ -7,8 +7,6 @@
 namespace longwave::runtime::vulkan {
 namespace {
 
-using artifact::count;
-
 // The bytes of one descriptor: what an argument spans.
 VkDescriptorBufferInfo descriptor(const RunSession &session, const Recording &recording, uint32_t step,
                                   uint32_t argument) {

@@ -136,18 +136,18 @@ private:
         part_.update().reorder(h_, o_, r_, i).unroll(h_).unroll(o_).unroll(r_);
         // Threads read along the inputs, as rows lie, and leave them along the rows, as they are used; a row of the
         // tile more than there are keeps their stores in different banks.
-        Var outer("outer"), inner("inner"), x("x"), y_("y");
+        Var outer("outer"), inner("inner"), x("x"), line("line");
         inputs_.compute_at(sum_, n)
             .store_in(MemoryType::GPUShared)
             .bound_extent(r_, rows_)
             .bound_extent(m_, chunk_);
         inputs_.bound_storage(r_, rows_).align_storage(r_, rows_ + 1);
-        inputs_.split(m_, outer, x, across).split(r_, y_, inner, down).reorder(inner, outer, x, y_);
-        inputs_.gpu_threads(x, y_);
+        inputs_.split(m_, outer, x, across).split(r_, line, inner, down).reorder(inner, outer, x, line);
+        inputs_.gpu_threads(x, line);
         weights_.compute_at(sum_, n).store_in(MemoryType::GPUShared).bound_extent(h_, p_.halves);
         weights_.bound_extent(o_, width_).bound_extent(m_, chunk_);
-        weights_.split(o_, outer, x, across).split(m_, inner, y_, std::min(rows_ / down, chunk_));
-        weights_.reorder(h_, outer, inner, x, y_).gpu_threads(x, y_);
+        weights_.split(o_, outer, x, across).split(m_, inner, line, std::min(rows_ / down, chunk_));
+        weights_.reorder(h_, outer, inner, x, line).gpu_threads(x, line);
     }
 
     void over_threads(Stage stage, const std::vector<RVar> &outside) {

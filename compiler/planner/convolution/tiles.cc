@@ -83,7 +83,7 @@ struct Slices {
     }
     // Sums [ahead − 1, copies, length, 2, T] for the rounds that come so much later, written now or `ago`.
     Place kept(uint32_t later, uint32_t ago) const {
-        const uint64_t plane = w.s.copies * w.p.length * position();
+        const uint64_t plane = uint64_t{w.s.copies} * w.p.length * position();
         return slice(moved(w.in_tile(w.kept, tile), (later - 1) * plane), position(), ago);
     }
     Job job() const {
