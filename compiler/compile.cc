@@ -145,31 +145,21 @@ struct Plans {
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 
-// The plan of whole sequences for a GPU, beside that for processors.
-Status plan_on_gpu(Plans &plans, const ir::Graph &graph, uint32_t capacity, const targets::Target &gpu,
-                   const Tuning &tuning, const Options &options) {
-    EntryPlanner planner(graph, {.block = capacity, .costs = &tuning.costs(), .gpu = &gpu}, plans.storage,
-                         plans.record);
-    LW_TRY(planner.survey());
-    LW_ASSIGN(auto entry, planner.plan({}));
-    entry.one_of_several = !options.further_lengths.empty();
-    for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(entry.name(), report);
-    plans.entries.push_back(std::move(entry));
-    plans.graphs.push_back(&graph);
-    return Status::ok();
-}
-
-// The plan of whole sequences up to `capacity`, and where a window is asked for, the same plan as a stream.
-Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const Tuning &tuning,
-                const Options &options) {
+// The plan of whole sequences up to `capacity` on processors, and where a window is asked for, the same plan as a
+// stream; or on a GPU, beside that.
+Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const targets::Target *gpu,
+                const Tuning &tuning, const Options &options) {
     EntryPlanner planner(graph,
-                         {.block = capacity, .convolution = options.convolution, .costs = &tuning.costs()},
+                         {.block = capacity,
+                          .convolution = gpu ? "" : options.convolution,
+                          .costs = &tuning.costs(),
+                          .gpu = gpu},
                          plans.storage, plans.record);
     LW_TRY(planner.survey());
     LW_ASSIGN(auto entry, planner.plan({}));
     entry.one_of_several = !options.further_lengths.empty();
     std::vector<EntryPlan> entries;
-    if (options.window) entries.push_back(windowed_stream(entry, graph, options.hop, plans.record));
+    if (options.window && !gpu) entries.push_back(windowed_stream(entry, graph, options.hop, plans.record));
     if (options.whole) entries.insert(entries.begin(), std::move(entry));
     for (EntryPlan &made : entries) {
         for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(made.name(), report);
@@ -197,13 +187,14 @@ Expected<Plans> plan_entries(Passes &passes, const ir::Graph &graph, const ir::G
                              uint32_t capacity, const targets::Target *gpu, const Tuning &tuning,
                              const Options &options) {
     Plans plans;
-    if (options.whole || options.window) LW_TRY(plan_run(plans, graph, capacity, tuning, options));
-    for (uint32_t further : options.further_lengths) LW_TRY(plan_run(plans, graph, further, tuning, options));
-    if (gpu) {
-        LW_TRY(plan_on_gpu(plans, graph, capacity, *gpu, tuning, options));
+    const auto plan_runs = [&](const targets::Target *on) -> Status {
+        if (options.whole || options.window) LW_TRY(plan_run(plans, graph, capacity, on, tuning, options));
         for (uint32_t further : options.further_lengths)
-            LW_TRY(plan_on_gpu(plans, graph, further, *gpu, tuning, options));
-    }
+            LW_TRY(plan_run(plans, graph, further, on, tuning, options));
+        return Status::ok();
+    };
+    LW_TRY(plan_runs(nullptr));
+    if (gpu) LW_TRY(plan_runs(gpu));
     if (stream) LW_TRY(plan_streams(plans, *stream, tuning, options));
     if (EntryPlan &prepare = plans.storage.prepare(); !prepare.steps.empty()) {
         measure_lifetimes(prepare);
