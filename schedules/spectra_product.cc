@@ -47,14 +47,14 @@ Func product_of_spectra_ahead(const SpectraProduct &s, int blocks) {
     // As many registers of sums as a target has to spare; their positions are under way together.
     const int share = divisor_at_most(s.positions, std::max(1, s.vec / (2 * blocks)));
     const auto schedule = [&](Stage stage) { stage.vectorize(v, s.vec).unroll(p); };
-    sum(v, p, m) = Tuple(std::vector<Expr>(static_cast<size_t>(2 * blocks), 0.0f));
+    sum(v, p, m) = Tuple(std::vector<Expr>(2 * static_cast<size_t>(blocks), 0.0f));
     schedule(sum);
     // First the partitions whose products all blocks want, then the others, each wanted by one block less.
     for (int wanted = blocks, begin = 0; wanted > 0; wanted--) {
         const int end = s.partitions - wanted + 1;
         RDom q(begin, end - begin, "q");
         std::vector<Expr> next;
-        next.reserve(static_cast<size_t>(2 * blocks));
+        next.reserve(2 * static_cast<size_t>(blocks));
         for (int g = 0; g < blocks; g++) {
             const Complex term = g < wanted ? product(q, g) : Complex{0.0f, 0.0f};
             next.push_back(sum(v, p, m)[2 * g] + term.re);
