@@ -15,7 +15,7 @@ lw_status unfitting(const lw_model &model, uint64_t ticks) {
         const fb::Entry *&nearest = large ? above : below;
         if (!nearest || (entry->block() < nearest->block()) == large) nearest = entry;
     }
-    const fb::Entry &entry = above ? *above : *below;
+    const fb::Entry &entry = above ? *above : *largest_run(model); // a runner has one
     if (!above && entry.least() == 0)
         return fail(LW_TOO_LONG, {ticks, " rows; the artifact was compiled for at most ", entry.block(),
                                   ": compile with --length ", ticks});
