@@ -100,7 +100,8 @@ LW_API void lw_generator_destroy(lw_generator *generator); /* NULL is fine; the 
 LW_API lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_t n);
 /* The next id, which the stream has read when this returns. Set out->struct_size first.
  * LW_END: a stop sequence is complete; another prompt goes on behind it. LW_WRONG_STATE: nothing was read so
- * far, or the newest logits leave out words that could be chosen (likely_only). LW_NOT_FINITE: a logit is NaN or infinite. LW_DEVICE: a kernel failed, the stream with it. */
+ * far, or the newest logits leave out words that could be chosen (likely_only). LW_NOT_FINITE: a logit is NaN
+ * or infinite. LW_DEVICE: a kernel failed, the stream with it. */
 LW_API lw_status lw_generator_next(lw_generator *generator, lw_token *out);
 
 /* The newest ids that next has given since the last prompt, oldest first: at most `capacity`, and at most as
