@@ -80,7 +80,10 @@ lw_status failed_if(lw_stream &stream, lw_status status) {
 lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
     StreamState &state = *stream.state;
     const uint64_t block = state.done / entry.block;
-    const lw_status status = stream.device().run(*stream.session, entry.index, block, Extent{}, nullptr);
+    const uint32_t margin = entry.margins ? stream.margin : 0;
+    const Extent extent{0, nullptr, margin};
+    const lw_status status = stream.device().run(*stream.session, entry.index, block, extent, nullptr);
+    state.margin = margin;
     if (failed_if(stream, status)) return status;
     for (uint32_t i = 0; i < outputs(stream); ++i) {
         const Rows &rows = entry.rows[i];

@@ -50,10 +50,11 @@ struct Samples {
     float limit; // values beyond ± this become 0 and are counted
 };
 
-// Lengths of a run, in input ticks.
+// Lengths of a run, in input ticks; of a stream, what its reader wants (fb::ScalarKind::margin).
 struct Extent {
     uint64_t rows = 0;
     const uint64_t *lengths = nullptr; // for each input
+    uint32_t margin = 0;               // 0: everything
 };
 
 // Where a place begins in firing f.
@@ -110,7 +111,7 @@ struct Device {
 
 // What a library that adds a device hands out; its own data lie behind it.
 struct lw_device {
-    static constexpr uint64_t seam = 1; // raised with every change to what is above
+    static constexpr uint64_t seam = 2; // raised with every change to what is above
     uint64_t version;
     const longwave::runtime::Device *calls;
 };

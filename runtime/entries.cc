@@ -4,6 +4,17 @@
 
 namespace longwave::runtime {
 
+static bool looks_at_margin(const fb::Entry &entry) {
+    for (uint32_t i = 0; i < artifact::count(entry.steps()); ++i) {
+        const fb::Step &step = *entry.steps()->Get(i);
+        for (uint32_t a = 0; a < artifact::count(step.args()); ++a) {
+            const fb::Scalar *scalar = step.args()->Get(a)->scalar();
+            if (scalar && scalar->kind() == fb::ScalarKind::margin) return true;
+        }
+    }
+    return false;
+}
+
 void StreamEntries::build(const fb::Plan &plan, Parts &parts) {
     n_ = 0;
     for (const fb::Entry *entry : *plan.entries()) n_ += entry->kind() == fb::EntryKind::stream;
@@ -16,6 +27,7 @@ void StreamEntries::build(const fb::Plan &plan, Parts &parts) {
         Rows *rows = parts.take<Rows>(outputs);
         if (!entries_) continue; // only measuring
         StreamEntry &stream = *new (entries_ + next++) StreamEntry{&entry, e, entry.block(), rows};
+        stream.margins = looks_at_margin(entry);
         for (uint32_t i = 0; i < outputs; ++i) {
             new (rows + i) Rows(*entry.outputs()->Get(i), entry.block());
             stream.rows_per_block += entry.outputs()->Get(i)->rows();

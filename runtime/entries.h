@@ -20,6 +20,7 @@ struct StreamEntry {
     uint64_t block = 0;
     Rows *rows = nullptr;        // of each output
     uint64_t rows_per_block = 0; // most rows a block brings, by the ports that could fire together
+    bool margins = false;        // some of its steps look at the margin
     bool cached() const { return entry->cache_bytes() > 0; }
 };
 

@@ -16,6 +16,7 @@ struct lw_generator {
     lw_stream *stream;
     uint64_t bytes;
     uint32_t output; // of the stream: the logits
+    uint32_t margin; // that its rows are made for
     uint32_t window; // ids in which repetitions are looked for
     bool log_probabilities;
     Sampler sampler;
@@ -186,6 +187,15 @@ void look_for_stops(const lw_generator &g, lw_token &token) {
 
 // ---- the stream ------------------------------------------------------------------------------------------
 
+// While it stands, blocks of the stream are run for what the generator can choose.
+struct Wanting {
+    explicit Wanting(lw_generator &g) : stream(*g.stream) { stream.margin = g.margin; }
+    ~Wanting() { stream.margin = 0; }
+    Wanting(const Wanting &) = delete;
+    Wanting &operator=(const Wanting &) = delete;
+    lw_stream &stream;
+};
+
 // The newest logits; ticks that a loaded state left pending are run first. Null: nothing was read so far.
 lw_status newest_logits(lw_stream &stream, uint32_t output, const float **logits) {
     StreamState &state = *stream.state;
@@ -228,6 +238,7 @@ lw_status lw_generator_create(lw_stream *stream, const lw_generator_options *opt
     generator->stream = stream;
     generator->bytes = lay_out(setup, block.data, generator);
     generator->output = setup.output;
+    generator->margin = setup.options.likely_only ? margin_of(setup.sampler) : 0;
     generator->window = setup.window;
     generator->log_probabilities = setup.options.log_probabilities != 0;
     generator->n_stops = static_cast<uint32_t>(setup.options.n_stops);
@@ -248,6 +259,7 @@ lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_
     if (n == 0) return fail(LW_INVALID_ARGUMENT, "the prompt is empty: give at least one id");
     const uint32_t vocabulary = input_of(*generator->stream).vocabulary();
     if (lw_status status = check_ids("place ", ids, n, vocabulary)) return status;
+    const Wanting wanting(*generator);
     if (lw_status status = lw_stream_prefill(generator->stream, ids, n)) return status;
     if (generator->room > 0) remember(*generator, ids, n);
     generator->first = generator->count;
@@ -261,8 +273,13 @@ lw_status lw_generator_next(lw_generator *generator, lw_token *out) {
     lw_token token{};
     look_for_stops(*generator, token);
     if (token.stop) return LW_END;
+    const Wanting wanting(*generator);
     const float *logits = nullptr;
     if (lw_status status = newest_logits(stream, generator->output, &logits)) return status;
+    if (!suffices(stream.state->margin, generator->margin))
+        return fail(LW_WRONG_STATE,
+                    "the newest logits leave out words that these options could choose: go on with "
+                    "the options they were made for, or read at least one id first");
     uint64_t bad;
     if (count_non_finite(reinterpret_cast<const uint8_t *>(logits), input_of(stream).vocabulary(), 1, 0,
                          &bad))

@@ -72,6 +72,17 @@ double logarithm(double x) {
     return static_cast<double>(k) * ln2_high + (f * sum + static_cast<double>(k) * ln2_low);
 }
 
+// Kernels compare logits, this the log-probabilities that they become: rounding may move those by some of their last
+// bits, 2^-10 and a millionth are far more. Top-k changes nothing: whatever min-p leaves is likelier than all it
+// rules out. Top-p does: it counts everything.
+uint32_t margin_of(const SamplerSettings &s) {
+    if (s.penalty != 1 || s.biases > 0 || s.log_probabilities) return 0;
+    if (s.temperature == 0) return 1;
+    if (!(s.min_p > 0) || s.top_p < 1) return 0;
+    const double nats = double{s.temperature} * logarithm(1 / double{s.min_p}) * (1 + 1e-6) + 0x1p-10;
+    return nats < 16000 ? static_cast<uint32_t>(nats * 65536) + 2 : 0;
+}
+
 void Sampler::build(const SamplerSettings &settings, Parts &parts) {
     settings_ = settings;
     const bool draws = settings.temperature > 0, weighs = draws || settings.log_probabilities;

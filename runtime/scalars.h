@@ -18,6 +18,9 @@ inline int32_t evaluate(const fb::Scalar &scalar, uint64_t firing, uint32_t tile
             int64_t{tile} * scalar.tile_mul();
         return rows < 0 ? 0 : rows > scalar.value() ? scalar.value() : static_cast<int32_t>(rows);
     }
+    case fb::ScalarKind::margin:
+        return extent.margin <= static_cast<uint32_t>(scalar.value()) ? static_cast<int32_t>(extent.margin)
+                                                                      : 0;
     }
     return scalar.value();
 }

@@ -144,6 +144,7 @@ static const char *counters_fault(const lw_stream &stream, const StreamState &sa
         saved.life == Life::finished && saved.pending == 0 && saved.ticks < saved.done;
     if (!whole && !beyond_the_end) return "counters contradict each other";
     if (saved.rows > stream.queue.capacity()) return "more rows wait than this stream's queue holds";
+    if (saved.margin > uint64_t{1} << 31) return "counters out of range";
     for (uint64_t reserved : saved.reserved)
         if (reserved != 0) return "reserved fields are set";
     return nullptr;

@@ -27,7 +27,8 @@ struct StreamState {
     uint64_t rows_dropped, non_finite, non_finite_outputs;
     uint64_t poisoned;   // bit i: the newest row of output i (63: or of a later one) was not finite
     uint32_t runs, rows; // in saved bytes: that wait behind the fields; in a stream the queue knows
-    uint64_t reserved[4];
+    uint64_t margin;     // the newest block was run for (fb::ScalarKind::margin); 0: for everything
+    uint64_t reserved[3];
 };
 static_assert(sizeof(StreamState) == 128);
 
@@ -42,6 +43,7 @@ struct lw_stream {
     uint64_t rows_per_block; // most rows one block can bring
     longwave::runtime::StreamState *state;
     uint64_t *cache_ticks; // of each stream entry: the tick its cache is made for, or `stale`
+    uint32_t margin;       // that blocks are run for; the generator's, while it runs some
     longwave::runtime::Queue queue;
     longwave::runtime::Session *session;
 

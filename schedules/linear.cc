@@ -1,6 +1,7 @@
 // linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates; with blocks
 // a block-diagonal matrix, whose blocks lie one behind another. Weights that are stored in fewer bytes than a
-// float32 are widened in registers, or once for many rows.
+// float32 are widened in registers, or once for many rows. With advice the row is computed where it is wanted, and
+// otherwise left as it is.
 #include "schedules/elementary.h"
 #include "schedules/linear_product.h"
 #include "schedules/linear_tiles.h"
@@ -74,7 +75,7 @@ public:
                 {0, tiles_.rows},
                 {0, tiles_.tiles},
                 {0, tiles_count_},
-                {0, tiles_.blocks}},
+                {0, p_.blocks_wanted(tiles_.blocks)}},
                "d" + id_);
         const std::vector<Expr> at = {panel(d[4], d[1]) * panel_width + slice(d[4]) + d[0],
                                       row(d[5], d[3], d[2])};

@@ -27,6 +27,13 @@ Product declare_product(KernelBuilder &k) {
     const bool narrow = p.panels.format != WeightFormat::float32;
     const int of_panel = static_cast<int>(p.panels.width());
     p.x = k.input("x", {{static_cast<uint32_t>(inputs), 1}, {static_cast<uint32_t>(p.rows), p.in_row}});
+    const int advice = k.params.integer_or("advice", 0, 1, 1 << 10);
+    p.wanted = advice ? k.params.integer("wanted", 0, advice - 1) : -1;
+    if (advice) {
+        k.params.require(p.rows == 1 && p.out > 1 && p.blocks == 1,
+                         "'advice' is for one row of several outputs of a whole matrix");
+        p.advice = k.input("advice", dense({static_cast<int>(pad(extent(advice))), 1}));
+    }
     p.w = k.weight("w",
                    {{p.panels.width(), 1},
                     {p.panels.words(), of_panel},

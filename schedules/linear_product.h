@@ -1,6 +1,7 @@
 // linear: what is multiplied, and by weights that lie how; what the schedules for processors and for graphics
 // processors share.
 #pragma once
+#include "schedules/advice.h"
 #include "schedules/kernel_builder.h"
 #include "schedules/panels.h"
 
@@ -12,6 +13,8 @@ struct Product {
     bool has_bias;
     Panels panels;
     Halide::ImageParam x, w, scale, bias;
+    int wanted; // one row: the value of `advice` that says whether anybody wants it; -1: somebody does
+    Halide::ImageParam advice;
 
     int width() const { return static_cast<int>(pad(out)); }
     int of_word() const { return static_cast<int>(panels.of_word()); }
@@ -44,6 +47,11 @@ struct Product {
         if (!scaled()) return sum;
         const Halide::Expr at = o + half * width(), value = sum * 0x1p-24f * scale(at);
         return has_bias ? value + bias(at) : value;
+    }
+
+    // Blocks of rows that are computed, out of so many.
+    Halide::Expr blocks_wanted(int all) const {
+        return wanted < 0 ? Halide::Expr(all) : turns_wanted(advice, wanted);
     }
 
     Shape y_shape() const { return dense({width(), rows}); }

@@ -1,4 +1,6 @@
-// log_softmax over a row, or over a head of words and classes and a tail for each class.
+// log_softmax over a row, or over a head of words and classes and a tail for each class. With advice a tail that is
+// not wanted is not read: its words are as unlikely as can be, `never`.
+#include "schedules/advice.h"
 #include "schedules/elementary.h"
 #include "schedules/registry.h"
 
@@ -9,6 +11,7 @@ using namespace Halide;
 namespace {
 
 constexpr int most_tails = 7, most_words = 1 << 24;
+constexpr float never = -1e30f; // as lw_logit_bias has it: finite, and below every logarithm
 
 // Rows of `count` words and, for each row, the logarithm of the sum of their exponentials with the largest
 // taken out first. Lanes run side by side and are folded at the end; only those below `count` take part. Sums
@@ -22,11 +25,14 @@ struct WordRow {
         : count(words), width(static_cast<int>(pad(words))), x(k.input(name, dense({width, rows}))),
           peaks(name + "_peaks"), peak(name + "_peak"), sums(name + "_sums"), sum(name + "_sum"),
           log_sum(name + "_log_sum") {}
+    Shape x_shape() const { return dense({width, 1}); } // of one row
 
-    // `classes` join the row; null: there are none.
-    void define(int vec, const WordRow *classes) {
+    // `classes` join the row; null: there are none. `times`: 0 where nobody wants the row, else 1.
+    void define(int vec, const WordRow *classes, const Expr &times) {
         Var l("l"), r("r");
-        RDom i(0, width / vec, "i"), f(0, vec, "f"), j(0, width / vec, "j"), g(0, vec, "g");
+        RDom all_of({{0, width / vec}, {0, times}}, "i"), f(0, vec, "f"),
+            again({{0, width / vec}, {0, times}}, "j"), g(0, vec, "g");
+        const RVar i = all_of.x, j = again.x;
         const float lowest = -3.0e38f;
         const auto valid = [&](const Expr &lane) {
             return count == width ? Internal::const_true() : Expr(lane < count);
@@ -49,7 +55,7 @@ struct WordRow {
         log_sum.compute_root();
         for (Func stage : {peaks, sums}) {
             stage.compute_at(log_sum, r).vectorize(l);
-            stage.update().reorder(l, stage.rvars()[0]).vectorize(l);
+            stage.update().reorder(l, stage.rvars()[0], stage.rvars()[1]).vectorize(l);
         }
         for (Func fold : {peak, sum}) fold.compute_at(log_sum, r).update().unroll(fold.rvars()[0]);
     }
@@ -72,24 +78,38 @@ static void build_log_softmax(KernelBuilder &k) {
     for (size_t n = 0; n < sizes.size(); ++n)
         groups.emplace_back(k, "tail_" + std::to_string(n), sizes[n], rows);
 
+    const bool advised = k.params.flag_or("advised", false);
+    k.params.require(!advised || (rows == 1 && !sizes.empty()), "'advised' is for one row with tails");
+    ImageParam advice;
+    if (advised) advice = k.input("advice", groups[1].x_shape());
+
     // THE ALGORITHM
     int all = words;
     for (int size : sizes) all += size;
     const int width = static_cast<int>(pad(all));
     Var c("c"), r("r");
     Func y("log_probabilities");
-    y(c, r) = 0.0f; // what the padding has
+    y(c, r) = advised ? select(c < all, never, 0.0f) : Expr(0.0f); // what the padding has
     int first = 0, updates = 0;
     for (size_t n = 0; n < groups.size(); ++n) {
         if (n == 1) continue; // the classes, part of the head
         WordRow &group = groups[n];
-        group.define(dividing_vector(group.width, vec), n == 0 && groups.size() > 1 ? &groups[1] : nullptr);
-        RDom w(0, group.count, "w");
-        Expr shift = group.log_sum(r);
-        if (n > 1) shift -= groups[1].x(static_cast<int>(n) - 2, r) - groups[0].log_sum(r);
-        y(first + w, r) = group.x(w, r) - shift;
+        const int tail = static_cast<int>(n) - 2;
+        const Expr times = advised && tail >= 0 ? turns_wanted(advice, tail) : Expr(1);
+        group.define(dividing_vector(group.width, vec), n == 0 && groups.size() > 1 ? &groups[1] : nullptr,
+                     times);
+        RDom w({{0, group.count}, {0, times}}, "w");
+        Expr value;
+        if (tail < 0) {
+            value = group.x(w.x, r) - group.log_sum(r);
+        } else {
+            const Expr of_class = groups[1].x(tail, r) - groups[0].log_sum(r);
+            value = group.x(w.x, r) - (group.log_sum(r) - of_class);
+            value = select(value > of_class, of_class, value); // by what was rounded; NaN stays
+        }
+        y(first + w.x, r) = value;
         store(group.log_sum, int64_t{4} * rows);
-        y.update(updates++).vectorize(w, vec);
+        y.update(updates++).reorder(w.x, r, w.y).vectorize(w.x, vec);
         first += group.count;
     }
 

@@ -1,6 +1,7 @@
 // linear: weight times the features of a row, plus a bias. Features are counted logically: (frequency,
-// channel) at f·C + c.
+// channel) at f·C + c. `wanted`: a further input says whether anybody reads the result (advice.h).
 #include "compiler/ir/builder.h"
+#include "compiler/ops/advice.h"
 #include "compiler/ops/kernel_call.h"
 #include "compiler/ops/parts.h"
 #include "compiler/ops/product.h"
@@ -14,12 +15,17 @@ namespace {
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t bias, rules::flag(node, "bias"));
     LW_TRY(weight_format(node).status());
-    LW_TRY(rules::count(in, 2 + bias));
+    LW_TRY(rules::count(in, 2 + bias + is_advised(node)));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::operand(in[1], "weight", {0, in[0].width()}));
     const uint32_t features = in[1].dims[0];
     if (bias) LW_TRY(rules::operand(in[2], "bias", {features}));
     Type type = in[0];
+    if (is_advised(node)) {
+        LW_TRY(rules::real(in.back()));
+        LW_TRY(rules::integer(node, wanted_attribute.name, 0, in.back().width() - 1).status());
+        type.causal = type.causal && in.back().causal;
+    }
     type.dims = {features};
     return type;
 }
@@ -52,13 +58,13 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     }
 }
 
-bool is_product(const Graph &, const Node &) { return true; }
+bool is_product(const Graph &graph, const Node &node) { return graph.constant(node.inputs[1]) != nullptr; }
 
 } // namespace
 
 const OpDef op_linear{
     .name = "linear",
-    .attributes = {{"bias", AttributeDef::Kind::integer}, stored_weights},
+    .attributes = {{"bias", AttributeDef::Kind::integer}, stored_weights, wanted_attribute},
     .infer = infer,
     .stream = row_by_row,
     .takes_gate = true,

@@ -1,7 +1,8 @@
 // log_softmax: logarithms of a row's proportions of exponentials. With classes and tails behind it (adaptive
 // softmax: Grave et al. 2017) a two-level one: the head is words and classes side by side, class i stands for
-// the words of tail i, which come behind those of the head with the log-probability of their class added.
-#include "compiler/ops/kernel_call.h"
+// the words of tail i, which come behind those of the head with the log-probability of their class added: none of
+// them is likelier than its class. `wanted` 1: a further input says which tails anybody wants (advice.h).
+#include "compiler/ops/advice.h"
 #include "compiler/ops/rules.h"
 #include "schedules/kernel.h"
 #include <algorithm>
@@ -12,7 +13,11 @@ namespace {
 
 constexpr size_t most_tails = 7;
 
-Expected<Type> infer(const Node &, std::span<const Type> in) {
+// Rows of words and classes, without the advice.
+size_t rows_among(const Node &node, size_t inputs) { return inputs - (is_advised(node) && inputs > 0); }
+
+Expected<Type> infer(const Node &node, std::span<const Type> all) {
+    const auto in = all.first(rows_among(node, all.size()));
     if (in.size() == 2 || in.empty() || in.size() > 2 + most_tails)
         return Status::input(fmt::format(
             "expected one row, or words, classes and 1 to {} tails, found {} inputs", most_tails, in.size()));
@@ -27,8 +32,13 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
     if (in.size() > 2 && in[1].dims[0] != in.size() - 2)
         return Status::input(
             fmt::format("expected a class for each of {} tails, found {}", in.size() - 2, in[1].dims[0]));
+    if (is_advised(node)) {
+        LW_TRY(rules::integer(node, wanted_attribute.name, 0, 0).status());
+        if (in.size() < 3 || all.back().width() != in[1].width())
+            return Status::input("expected advice for each tail");
+    }
     Type type = in[0];
-    for (const Type &other : in) type.causal = type.causal && other.causal;
+    for (const Type &other : all) type.causal = type.causal && other.causal;
     LW_ASSIGN(const uint32_t width, rules::elements({words}, "the words"));
     type.dims = {width};
     return type;
@@ -42,7 +52,8 @@ double log_sum(const double *x, size_t n, const double *more = nullptr, size_t o
     return top + std::log(sum);
 }
 
-void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> all, const ReferenceContext &, Array &out) {
+    const auto in = all.first(rows_among(node, all.size()));
     for (size_t t = 0; t < out.rows; ++t) {
         const double *head = in[0]->row(t), *classes = in.size() > 1 ? in[1]->row(t) : nullptr;
         const double whole = log_sum(head, in[0]->width, classes, in.size() > 1 ? in[1]->width : 0);
@@ -57,12 +68,14 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
 
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
-    const size_t inputs = call.node.inputs.size();
+    const size_t inputs = rows_among(call.node, call.node.inputs.size());
+    const bool advised = is_advised(call.node) && takes_advice(call.situation);
     call.kernel("log_softmax");
     call.param("words", call.type(0).width());
     for (size_t i = 2; i < inputs; ++i) call.param("tail_" + std::to_string(i - 2), call.type(i).width());
     call.param("rows", call.rows());
-    for (size_t i = 0; i < inputs; ++i) call.read_rows(i);
+    if (advised) call.param("advised", 1);
+    for (size_t i = 0; i < inputs + advised; ++i) call.read_rows(i);
     call.write();
     return Status::ok();
 }
@@ -71,7 +84,7 @@ Status kernel(KernelCall &call) {
 
 const OpDef op_log_softmax{
     .name = "log_softmax",
-    .attributes = {},
+    .attributes = {wanted_attribute},
     .infer = infer,
     .stream = row_by_row,
     .plain_result = true,

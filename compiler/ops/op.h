@@ -90,6 +90,9 @@ struct OpDef {
     bool reads_view = false;   // its kernel can do so
     bool prepared = false;     // computed when the model is opened, by steps that its reader adds
     bool plain_result = false; // its kernel applies nothing behind it
+    // Says what its readers may leave out; they ask for it where takes_advice() (advice.h) holds, and it is planned
+    // nowhere else.
+    bool advice = false;
     bool channel_tiles =
         false; // writes tiles of channels, so that what is fused behind it must not look across them
     // Names the kernel. Null: pointwise, part of another op's kernel, or one of several algorithms.

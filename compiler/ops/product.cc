@@ -1,4 +1,5 @@
 #include "compiler/ops/product.h"
+#include "compiler/ops/advice.h"
 #include "schedules/panels.h"
 #include <fmt/format.h>
 
@@ -42,7 +43,14 @@ Status product(KernelCall &call) {
     call.param("bias", bias);
     call.param("glu", call.gated());
     if (narrow) call.param("weights", schedules::name_of(format));
+    const size_t last = call.node.inputs.size() - 1;
+    const bool advised = is_advised(call.node) && takes_advice(call.situation) && out > 1;
+    if (advised) {
+        call.param("advice", call.type(last).width());
+        call.param("wanted", call.node.integer(wanted_attribute.name));
+    }
     call.read_rows(0);
+    if (advised) call.read_rows(last);
     call.weight("weight", Packed::of(narrow ? Elem::i32 : Elem::f32,
                                      {static_cast<uint32_t>(packed.words.size())}, packed.words));
     if (!packed.scales.empty()) call.weight("scale", packed.scales);

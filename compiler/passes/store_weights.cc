@@ -78,8 +78,7 @@ Expected<ir::Graph> store_weights(const ir::Graph &graph, WeightFormat format,
     ir::Rewriter rewriter(graph);
     return rewriter.run([&](ir::Rewriter &rewrite, const ir::Node &node) -> Expected<ir::ValueId> {
         const bool asks = node.has(ir::stored_weights.name);
-        const bool takes = node.op->rewrites.is_product && node.op->rewrites.is_product(graph, node) &&
-                           ir::constants_from(graph, node, 1);
+        const bool takes = node.op->rewrites.is_product && node.op->rewrites.is_product(graph, node);
         if (!takes || (!asks && format == WeightFormat::float32)) return rewrite.keep(node);
         LW_ASSIGN(const WeightFormat of_node, asks ? ir::weight_format(node) : format);
         ir::Attributes attributes = node.attributes;

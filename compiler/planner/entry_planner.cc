@@ -1,4 +1,5 @@
 #include "compiler/planner/entry_planner.h"
+#include "compiler/ops/advice.h"
 #include "compiler/ops/op.h"
 #include "compiler/planner/planned_call.h"
 #include "compiler/planner/rounding.h"
@@ -69,6 +70,10 @@ bool EntryPlanner::stores(ir::ValueId value) const {
     if (graph_.values[value].kind == ir::Value::Kind::input) return true;
     return std::any_of(regions_.begin(), regions_.end(),
                        [&](const Region &region) { return region.output == value; });
+}
+
+bool EntryPlanner::plans(const Region &region) const {
+    return !graph_.nodes[region.anchor].op->advice || takes_advice(situations_[region.anchor]);
 }
 
 const ir::Node &EntryPlanner::reader(const Region &region) const {
@@ -203,7 +208,8 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes);
     };
     for (const auto &input : graph_.inputs) store(input.value, "input " + input.name);
-    for (const Region &region : regions_) store(region.output, graph_.nodes[region.anchor].layer);
+    for (const Region &region : regions_)
+        if (plans(region)) store(region.output, graph_.nodes[region.anchor].layer);
 }
 
 Step EntryPlanner::clear(BufferId id, uint64_t offset, uint64_t bytes, const std::string &name) const {
@@ -312,7 +318,8 @@ Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
     if (!streaming())
         for (const auto &input : graph_.inputs)
             clear_around(input.value, stored_[input.value].rows, "input " + input.name);
-    for (const Region &region : regions_) LW_TRY(plan_region(region));
+    for (const Region &region : regions_)
+        if (plans(region)) LW_TRY(plan_region(region));
     plan_ports();
     measure_lifetimes(plan_);
     return std::move(plan_);

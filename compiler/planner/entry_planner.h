@@ -84,6 +84,7 @@ private:
     // Of a whole run. On a GPU a call is a dispatch, and what stays in a cache is not a plan's business.
     uint32_t rows_of_call(uint32_t rows) const { return options_.gpu ? rows : tile_rows(rows); }
     bool streaming() const { return options_.kind == EntryPlan::Kind::stream; }
+    bool plans(const Region &region) const;             // not where its advice is not taken
     const ir::Node &reader(const Region &region) const; // the anchor, or the view that it reads through
     ir::Reach reach_of(const Region &region) const;
     uint32_t stride_of(const Region &region) const; // rows of the first input for one output row

@@ -45,6 +45,11 @@ const char *scalar_fault(const Scene &scene, const fb::KernelArg &arg, const fb:
         if (arg.multiple() != 1) return "a length where the kernel takes multiples";
         values.multiples = true;
     }
+    if (scalar.kind() == fb::ScalarKind::margin) {
+        if (!scene.stream()) return "a margin outside a stream entry";
+        if (arg.multiple() != 1) return "a margin where the kernel takes multiples";
+        values = {scalar.value() < 0 ? Wide{-1} : Wide{0}, scalar.value(), true};
+    }
     if (values.low < 0 || values.high > arg.high()) return "scalar leaves the range its kernel accepts";
     return values.multiples ? nullptr : "scalar is no multiple of what its kernel accepts";
 }

@@ -44,8 +44,17 @@ Status fill_in_segments(fb::PlanT &plan, const std::vector<SegmentData> &segment
     return {};
 }
 
+bool has_margins(const fb::PlanT &plan) {
+    for (const auto &entry : plan.entries)
+        for (const auto &step : entry->steps)
+            for (const auto &arg : step->args)
+                if (arg->scalar && arg->scalar->kind() == fb::ScalarKind::margin) return true;
+    return false;
+}
+
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    if (has_margins(plan)) return 2;
     for (const auto &segment : plan.segments)
         if (segment->kind == fb::SegmentKind::modules) return 1;
     for (const auto &entry : plan.entries)

@@ -178,7 +178,8 @@ TEST_CASE("state: a bad saved state is refused and changes nothing") {
     for (auto counter : {&StreamState::runs, &StreamState::rows})
         for (uint32_t add : {1u, 0xffffffffu, 0x7fffffffu})
             CHECK(refused(with([&](StreamState &s) { s.*counter += add; })));
-    CHECK(refused(with([](StreamState &s) { s.reserved[3] = 1; })));
+    CHECK(refused(with([](StreamState &s) { s.reserved[2] = 1; })));
+    CHECK(refused(with([](StreamState &s) { s.margin = uint64_t{1} << 32; })));
     const size_t first_run = sizeof(StreamState) + record;
     const auto with_run = [&](auto change) {
         std::vector<uint8_t> bytes = good;

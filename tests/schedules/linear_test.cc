@@ -91,6 +91,28 @@ TEST_CASE("linear: weights larger than the caches are walked in blocks of rows, 
                     linear({4096, 40, 50, true, false}), linear({513, 320, 13, true, false})});
 }
 
+TEST_CASE("linear: with advice a row is that without, or stays as it was") {
+    const Linear p{40, 97, 1, true, false};
+    std::string advised = linear_spec(p, "");
+    advised.insert(advised.find("\"bias\""), "\"advice\":2,\"wanted\":1,");
+    const auto with = [&](float wanted) {
+        return Case{
+            advised, [=](Kernel &k) {
+                zero_padding_outputs(k, p);
+                k["advice"].set({0, 0}, 1 - wanted);
+                k["advice"].set({1, 0}, wanted);
+                std::vector<double> before;
+                for (int o = 0; o < p.out; o++) before.push_back(k["y"].get({o, 0}));
+                REQUIRE(k.call() == 0);
+                for (int o = 0; o < p.out; o++) {
+                    if (wanted == 0) CHECK(k["y"].get({o, 0}) == before[static_cast<size_t>(o)]);
+                    else CHECK(k["y"].get({o, 0}) == doctest::Approx(sum_of(k, p, o, 0, 0)).epsilon(1e-5));
+                }
+            }};
+    };
+    run_everywhere({with(0), with(1)});
+}
+
 TEST_CASE("linear: lanes between the rows are not read") {
     run_everywhere({linear({17, 20, 5, true, false, 32}), linear({3, 1, 4, true, false, 16}),
                     linear({250, 64, 50, false, true, 256})});

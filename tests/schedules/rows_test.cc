@@ -179,6 +179,58 @@ TEST_CASE("log_softmax: one row, or a head with tails; what the padding holds do
                     log_softmax(20, {16, 33}, 5), log_softmax(1, {1, 2, 40}, 2)});
 }
 
+TEST_CASE("log_softmax: with advice a tail is that without, or as unlikely as can be") {
+    const std::string params = R"("words":20,"rows":1,"tail_0":16,"tail_1":33)";
+    for (const auto &[first, second] : {std::pair(0.f, 1.f), std::pair(1.f, 0.f), std::pair(1.f, 1.f)}) {
+        std::vector<double> all;
+        const auto put = [](Kernel &k) {
+            for (const char *name : {"words", "classes", "tail_0", "tail_1"})
+                k[name].for_each(
+                    [&](const std::vector<int> &at) { k[name].set(at, std::sin(at[0] + name[5])); });
+            REQUIRE(k.call() == 0);
+        };
+        run_everywhere({{spec("log_softmax", params), [&](Kernel &k) {
+                             put(k);
+                             all.clear();
+                             for (int c = 0; c < 69; c++) all.push_back(k["log_probabilities"].get({c, 0}));
+                         }}});
+        run_everywhere(
+            {{spec("log_softmax", params + R"(,"advised":1)"), [&](Kernel &k) {
+                  k["advice"].set({0, 0}, first);
+                  k["advice"].set({1, 0}, second);
+                  put(k);
+                  for (int c = 0; c < 69; c++) {
+                      const bool left_out = c >= 20 && (c < 36 ? first : second) == 0;
+                      const double expected = left_out ? -1e30f : all[static_cast<size_t>(c)];
+                      CHECK(k["log_probabilities"].get({c, 0}) == doctest::Approx(expected).epsilon(1e-6));
+                  }
+              }}});
+    }
+}
+
+TEST_CASE("wanted_tails: a margin below the likeliest word, to its last unit; without a margin all") {
+    const auto margin = [](int scalar, float first, float second, float wanted_first, float wanted_second) {
+        return Case{spec("wanted_tails", R"("words":37,"classes":2)"), [=](Kernel &k) {
+                        k["words"].for_each([&](const std::vector<int> &at) {
+                            k["words"].set(at, at[0] < 37 ? -at[0] : 99.f);
+                        });
+                        k["words"].set({23, 0}, 4);
+                        k["classes"].for_each([&](const std::vector<int> &at) { k["classes"].set(at, 99); });
+                        k["classes"].set({0, 0}, first);
+                        k["classes"].set({1, 0}, second);
+                        k.scalar("margin") = scalar;
+                        REQUIRE(k.call() == 0);
+                        CHECK(k["wanted"].get({0, 0}) == wanted_first);
+                        CHECK(k["wanted"].get({1, 0}) == wanted_second);
+                        CHECK(k["wanted"].get({2, 0}) == 0); // padding
+                    }};
+    };
+    const float unit = 0x1p-16f, nan = std::nanf("");
+    run_everywhere({margin(0, -1e9f, 4, 1, 1), margin(1, 4, 4 - unit / 16, 1, 0), margin(1, 5, -3, 1, 0),
+                    margin(65537, 3, 3 - unit, 1, 0), margin(1 << 30, -16000, -17000, 1, 0),
+                    margin(1, nan, -INFINITY, 1, 1)});
+}
+
 TEST_CASE("embedding: a part of the vocabulary, zeros for the other ids") {
     run_everywhere({{spec("embedding", R"("vocabulary":10,"width":20,"first":30,"rows":5)"), [](Kernel &k) {
                          const int ids[] = {0, 30, 39, 40, 29};

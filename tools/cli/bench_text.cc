@@ -43,7 +43,7 @@ Expected<double> seconds_for_prompt(const Model &model, const std::string &path,
                                     const std::vector<int32_t> &ids) {
     std::vector<double> times;
     for (int i = 0; i < 3; i++) {
-        LW_ASSIGN(Generator generator, Generator::create(model, path, drawing(), 0, false));
+        LW_ASSIGN(Generator generator, Generator::create(model, path, drawing(), 0, false, false));
         const double start = now();
         LW_TRY(generator.prompt(ids));
         times.push_back(now() - start);
@@ -72,7 +72,7 @@ Expected<ordered_json> bench_text(const Model &model, const std::string &path, d
                          {"prompt_ms", 1e3 * in_blocks},
                          {"prompt_in_steps_ms", 1e3 * in_steps},
                          {"tokens", ordered_json::array()}};
-    LW_ASSIGN(Generator generator, Generator::create(model, path, drawing(), 0, false));
+    LW_ASSIGN(Generator generator, Generator::create(model, path, drawing(), 0, false, false));
     size_t behind = 0;
     for (const size_t position : {size_t{100}, size_t{10000}, size_t{1000000}}) {
         if (in_blocks / prompt_ids * static_cast<double>(position - behind) > seconds) break;

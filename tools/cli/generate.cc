@@ -147,7 +147,8 @@ Status generate(const GenerateFlags &flags, bool has_prompt) {
     LW_TRY(check(flags, has_prompt));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(Generator generator,
-              Generator::create(model, flags.model.path, flags.sampling, reach(flags), flags.json));
+              Generator::create(model, flags.model.path, flags.sampling, reach(flags), flags.json,
+                                flags.state_out.empty())); // a state is for whoever goes on, and however
     LW_ASSIGN(const auto tokens, tokens_of(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
     if (!flags.state_in.empty()) {
         LW_ASSIGN(const std::vector<uint8_t> state, read_bytes(flags.state_in, uint64_t{1} << 40));
@@ -197,6 +198,8 @@ Command add_generate(CommandLine &program) {
     app->footer("Examples: longwave generate text.lw -p 'It was' -n 500 --temperature 0.8 --seed 3 "
                 "--state-out it.state\n"
                 "          longwave generate text.lw --state-in it.state -n 500 --temperature 0.8 --seed 3\n"
+                "Adaptive softmax: greedily, and with --min-p, clusters of words that cannot be chosen are not "
+                "computed; all are\nwith --top-p, a penalty, biases, --json or --state-out.\n"
                 "There is no limit of context: prompts may be of any length, and a token costs the same "
                 "after a million "
                 "others.\n"

@@ -71,7 +71,7 @@ Expected<uint32_t> logits_of(const Model &model, const std::string &path) {
 }
 
 Expected<Generator> Generator::create(const Model &model, const std::string &path, const SamplingFlags &flags,
-                                      uint32_t recent, bool log_probabilities) {
+                                      uint32_t recent, bool log_probabilities, bool likely_only) {
     LW_TRY(logits_of(model, path).status());
     LW_ASSIGN(const uint32_t entry, single_steps(model, path));
     lw_generator_options options = {};
@@ -86,6 +86,7 @@ Expected<Generator> Generator::create(const Model &model, const std::string &pat
     options.repetition_window = flags.repetition_window;
     options.recent = recent;
     options.log_probabilities = log_probabilities;
+    options.likely_only = likely_only;
     std::vector<lw_logit_bias> biases;
     for (const std::string &text : flags.biases) {
         LW_ASSIGN(const lw_logit_bias bias, bias_of(text, model.inputs[0].vocabulary));

@@ -21,9 +21,10 @@ Expected<uint32_t> logits_of(const Model &model, const std::string &path);
 
 class Generator {
 public:
-    // `recent`: ids that recent() can tell. Fault::usage: no stream entry has block 1, or a flag is wrong.
+    // `recent`: ids that recent() can tell. `likely_only`: lw_generator_options has it. Fault::usage: no
+    // stream entry has block 1, or a flag is wrong.
     static Expected<Generator> create(const Model &model, const std::string &path, const SamplingFlags &flags,
-                                      uint32_t recent, bool log_probabilities);
+                                      uint32_t recent, bool log_probabilities, bool likely_only);
     Status prompt(const std::vector<int32_t> &ids);
     Expected<lw_token> next();
     std::vector<int32_t> recent() const; // that next() has given since the last prompt

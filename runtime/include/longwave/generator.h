@@ -63,6 +63,13 @@ typedef struct lw_generator_options {
     size_t n_biases; /* at most 2^20 */
     const lw_stop_sequence *stops;
     size_t n_stops; /* at most 65536 */
+    /* 1: what cannot be chosen need not be computed. Of an adaptive softmax, tails whose words these options rule
+     * out are then not read: those less likely than the likeliest word (temperature 0), or than min_p^temperature
+     * times it (min_p above 0). The same ids follow. Where any word could be chosen (no min_p; top_p below 1, a
+     * penalty, biases) or is counted (log_probabilities), all are computed as without it. Rows of the stream that
+     * the generator has made have -1e30 for words left out; it goes on with such a row, also a saved or copied one,
+     * only where these options allow it. */
+    int likely_only;
 } lw_generator_options;
 
 typedef struct lw_token {
@@ -93,7 +100,8 @@ LW_API void lw_generator_destroy(lw_generator *generator); /* NULL is fine; the 
 LW_API lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_t n);
 /* The next id, which the stream has read when this returns. Set out->struct_size first.
  * LW_END: a stop sequence is complete; another prompt goes on behind it. LW_WRONG_STATE: nothing was read so
- * far. LW_NOT_FINITE: a logit is NaN or infinite. LW_DEVICE: a kernel failed, the stream with it. */
+ * far, or the newest logits leave out words that could be chosen (likely_only). LW_NOT_FINITE: a logit is NaN
+ * or infinite. LW_DEVICE: a kernel failed, the stream with it. */
 LW_API lw_status lw_generator_next(lw_generator *generator, lw_token *out);
 
 /* The newest ids that next has given since the last prompt, oldest first: at most `capacity`, and at most as

@@ -106,15 +106,16 @@ Status run_whole(const lw_model *model, const lw_model_info &info, double second
 }
 
 Status run_stream(const lw_model *model, uint32_t entry, const lw_entry_info &about, double seconds) {
-    lw_stream_options options = {};
-    options.struct_size = sizeof options;
-    options.entry = entry;
-    lw_stream *made = nullptr;
-    if (lw_stream_create(model, &options, &made) != LW_OK) return failed();
-    const std::unique_ptr<lw_stream, Close> stream(made);
     lw_input_info input = {};
     input.struct_size = sizeof input;
     if (lw_model_input(model, 0, &input) != LW_OK) return failed();
+    lw_stream_options options = {};
+    options.struct_size = sizeof options;
+    options.entry = entry;
+    if (input.kind == LW_TOKENS) options.format = LW_I32;
+    lw_stream *made = nullptr;
+    if (lw_stream_create(model, &options, &made) != LW_OK) return failed();
+    const std::unique_ptr<lw_stream, Close> stream(made);
     constexpr size_t different = 16; // blocks
     const std::vector<float> values = made_up(input, different * about.block);
     const size_t tick = std::max(1u, input.width);

@@ -12,21 +12,20 @@ using namespace longwave;
 
 namespace {
 
-// The keyword model for this machine, in a file that goes with this.
-struct KeywordArtifact {
+// A model for this machine, in a file that goes with this.
+struct Artifact {
     std::string path = "/tmp/longwave-planner-XXXXXX";
     nlohmann::json report;
 
-    KeywordArtifact() {
-        auto package = package::read("examples/kws/model");
-        REQUIRE(package);
+    Artifact(Expected<package::Package> package, std::vector<uint32_t> blocks) {
+        REQUIRE_MESSAGE(package, package.status().message());
         compiler::Options options;
         for (const targets::Target &target : targets::all())
             if (test::host_runs(target)) options.targets = {target.name};
-        options.blocks = {320, 1600};
+        options.blocks = std::move(blocks);
         options.kgen = test::find_kgen();
         auto compiled = compiler::compile(*std::move(package), options);
-        REQUIRE(compiled);
+        REQUIRE_MESSAGE(compiled, compiled.status().message());
         report = nlohmann::json::parse(compiled->report);
         const int file = mkstemp(path.data());
         REQUIRE(file >= 0);
@@ -34,13 +33,14 @@ struct KeywordArtifact {
                 static_cast<ssize_t>(compiled->artifact.size()));
         close(file);
     }
-    ~KeywordArtifact() { unlink(path.c_str()); }
+    Artifact(const Artifact &) = delete;
+    ~Artifact() { unlink(path.c_str()); }
 };
 
 } // namespace
 
 TEST_CASE("bench --planner: every layer with kernels is there in every entry, with positive figures") {
-    const KeywordArtifact artifact;
+    const Artifact artifact(package::read("examples/kws/model"), {320, 1600});
     const auto result = bench::bench_planner({.path = artifact.path, .variant = "", .seconds = 0.05});
     REQUIRE(result);
     std::set<std::pair<std::string, std::string>> measured;
@@ -74,6 +74,24 @@ TEST_CASE("bench --planner: every layer with kernels is there in every entry, wi
     CHECK(choices >= 3); // a long convolution in each entry at least
     CHECK(bench::to_json(*result, "cpu")["layers"].size() == result->layers.size());
     CHECK(bench::to_text(*result, "cpu").find("predicted") != std::string::npos);
+}
+
+TEST_CASE("bench --planner: a model of token ids is measured in every entry") {
+    std::map<std::string, package::Tensor> weights;
+    weights["e.weight"] = {{7, 4}, std::vector<float>(28, 1)};
+    weights["l.weight"] = {{7, 4}, std::vector<float>(28, 1)};
+    const Artifact artifact(package::parse(R"({"format": "longwave-model", "version": 1, "name": "ids",
+        "inputs": [{"name": "x", "kind": "tokens", "vocabulary": 7}],
+        "layers": [{"type": "embedding", "name": "e", "vocabulary": 7, "width": 4},
+                   {"type": "linear", "name": "l", "out_features": 7, "bias": false}],
+        "outputs": [{"name": "y", "from": "l"}]})",
+                                           std::move(weights)),
+                            {1, 8});
+    const auto result = bench::bench_planner({.path = artifact.path, .variant = "", .seconds = 0.01});
+    REQUIRE_MESSAGE(result, result.status().message());
+    std::set<std::string> entries;
+    for (const bench::LayerCost &layer : result->layers) entries.insert(layer.entry);
+    CHECK(entries == std::set<std::string>{"run", "stream 1", "stream 8"});
 }
 
 TEST_CASE("bench --planner: what is no artifact is refused by its name") {

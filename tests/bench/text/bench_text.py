@@ -1,11 +1,12 @@
 """Tokens per second of one stream and one thread: CHELA and LightNet of 12 layers, 512 and 1,024 wide, with weights in float32, bf16 and int8, beside PyTorch's best form of
 the same step, beside what the machine reads from memory, and beside a transformer of as many parameters in llama.cpp's CPU engine.
 
-    longwave bench text [--widths 512,1024] [--families chela,lightnet] [--llama PYTHON --contexts 128,4096,32768]
+    longwave bench text [--widths 512,1024] [--families chela,lightnet] [--llama PYTHON [--contexts 128,4096,8192,32768] [--only-llama]]
 
 Weights are random, from a seed. Artifacts stay in --folder, and are made once: --prepare makes them and stops, so that a quiet machine can be kept for the measuring alone.
 Each figure is the median of --rounds: in each, memory is read, every artifact writes --tokens greedy tokens, PyTorch writes as many. `read` is the median pass over as many
-bytes as the weights have; a step reads its state too, which is not counted. --llama: an interpreter that has gguf and xllamacpp.
+bytes as the weights have; a step reads its state too, which is not counted. --llama: an interpreter that has gguf and xllamacpp; our float32 artifact writes as many tokens
+behind as many bytes, after llama.cpp is done. Of its time only reading takes several threads. --only-llama leaves the rest out; a context of 32,768 takes some ten minutes.
 """
 import argparse
 import json
@@ -56,9 +57,9 @@ class Ours:
                 report.write_bytes(made)
             self.reports[weights] = json.loads(report.read_text())
 
-    def milliseconds(self, weights, tokens):
-        """Median time from token to token, behind a short prompt and eight tokens."""
-        out = subprocess.run([self.longwave, "generate", self.artifact(weights), "-p", "It was", "-n", str(tokens + 9), "--memory", "8G", "--json"],
+    def milliseconds(self, weights, tokens, prompt="It was"):
+        """Median time from token to token, behind a prompt and eight tokens."""
+        out = subprocess.run([self.longwave, "generate", self.artifact(weights), "-p", prompt, "-n", str(tokens + 9), "--memory", "8G", "--json"],
                              check=True, stdout=subprocess.PIPE).stdout
         times = [line["seconds"] for line in map(json.loads, out.splitlines()) if line["type"] == "token"][8:]
         return 1e3 * statistics.median(b - a for a, b in zip(times, times[1:]))
@@ -68,10 +69,9 @@ def read_gb(program, megabytes):
     return json.loads(subprocess.run([program, str(megabytes), "0.5"], check=True, stdout=subprocess.PIPE).stdout)["median"]
 
 
-def measure(ours, model, options):
+def measure(ours, model, parameters, options):
     """Prints a line a format."""
     reader = pathlib.Path(options.longwave).with_name("bench_read")
-    parameters = sum(p.numel() for p in model.parameters())
     forms = dict(torch_peer.forms(model, options.compiled))
     best = min(forms, key=lambda name: torch_peer.milliseconds(forms[name], max(4, options.tokens // 4)))
     megabytes = {weights: ours.reports[weights]["weights_bytes"] / 1e6 for weights in FORMATS}
@@ -93,7 +93,6 @@ def measure(ours, model, options):
         if weights == "float32":
             line |= {"pytorch": best, "pytorch_ms": statistics.median(peer), "of_pytorch": statistics.median(p / t for p, t in zip(peer, times[weights]))}
         show(line, options.json)
-    return parameters
 
 
 def show(line, as_json):
@@ -106,17 +105,29 @@ def show(line, as_json):
     print(text, flush=True)
 
 
-def llama(options, parameters, width, folder):
+def llama(options, ours, parameters, folder):
+    """A line a context as llama.cpp reaches it, then ours behind as many bytes."""
     peer = pathlib.Path(__file__).with_name("llama_peer.py")
-    run = subprocess.run([options.llama, peer, str(parameters), str(width), folder, "--contexts", options.contexts, "--tokens", str(options.tokens)],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if run.returncode:
-        return print(f"llama.cpp: {run.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-    for text in run.stdout.splitlines():
-        line = json.loads(text)
-        print(text if options.json else f"llama.cpp {line['width']:4} float32, {line['parameters']:,} parameters, context {line['context']:6,}: {line['ms_per_token']:.3f} ms  "
-              f"{line['tokens_per_second']:.0f} tokens/s", flush=True)
-    return None
+    command = [options.llama, peer, str(parameters), str(ours.width), folder, "--contexts", options.contexts, "--tokens", str(options.tokens)]
+    theirs = []
+    with tempfile.TemporaryFile("w+") as log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as run:
+        for text in run.stdout:
+            line = json.loads(text)
+            theirs.append(line)
+            print(text.strip() if options.json else f"llama.cpp {line['width']:4} float32, {line['parameters']:,} parameters, context {line['context']:6,}: "
+                  f"{line['ms_per_token']:.3f} ms  {line['tokens_per_second']:.0f} tokens/s", flush=True)
+        if run.wait():
+            log.seek(0)
+            return print(f"llama.cpp: {([''] + log.read().strip().splitlines())[-1]}", file=sys.stderr) or False
+    prompt = folder / "context.txt"
+    for line in theirs:
+        prompt.write_bytes((b"It was the same word again and again. " * (line["context"] // 38 + 1))[:line["context"]])
+        mine = ours.milliseconds("float32", options.tokens, f"@{prompt}")
+        beside = {"what": "beside llama.cpp", "family": ours.family, "width": ours.width, "parameters": parameters, "context": line["context"], "ms_per_token": mine,
+                  "tokens_per_second": 1e3 / mine, "llama_ms": line["ms_per_token"], "of_llama": mine / line["ms_per_token"]}
+        print(json.dumps(beside) if options.json else f"{ours.family:9} {ours.width:4} float32, {parameters:,} parameters, context {line['context']:6,}: {mine:.3f} ms  "
+              f"{1e3 / mine:.0f} tokens/s  ours / llama.cpp {beside['of_llama']:.2f}", flush=True)
+    return True
 
 
 def main():
@@ -131,9 +142,13 @@ def main():
     parser.add_argument("--compiled", action="store_true", help="try torch.compile too: minutes, and a C++ compiler")
     parser.add_argument("--llama", metavar="PYTHON", help="measure llama.cpp with this interpreter")
     parser.add_argument("--contexts", default="128,4096", help="of llama.cpp; 32768 takes many minutes to fill (default: %(default)s)")
+    parser.add_argument("--only-llama", action="store_true", help="only llama.cpp and ours beside it")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
+    if options.only_llama and not options.llama:
+        parser.error("--only-llama: --llama says with which interpreter")
     torch.set_num_threads(1)
+    held = True
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or pathlib.Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
@@ -145,10 +160,12 @@ def main():
                 ours.prepare(model)
                 if options.prepare:
                     continue
-                parameters = measure(ours, model, options)
+                parameters = sum(p.numel() for p in model.parameters())
+                if not options.only_llama:
+                    measure(ours, model, parameters, options)
                 if options.llama:
-                    llama(options, parameters, width, folder)
-    return 0
+                    held = llama(options, ours, parameters, folder) and held
+    return 0 if held else 1
 
 
 if __name__ == "__main__":

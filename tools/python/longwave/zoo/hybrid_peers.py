@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 
 from ..layers.attention import AttentionConfig, SoftmaxAttention, sinusoids
 from ..layers.sgconv import GConv
-from .hybrid import clusters
+from .hybrid import BertSize, TransformerXlSize
 
 
 class WindowedAttention(SoftmaxAttention):
@@ -58,23 +57,10 @@ class _Stack(nn.Module):
 class TransformerXl(_Stack):
     """ids (B, T) -> rows (B, T, width); `log_probabilities`: of the words behind rows."""
 
-    def __init__(
-        self,
-        length: int,
-        pattern: str,
-        width: int,
-        heads: int,
-        hidden: int,
-        memory: int,
-        vocabulary: int,
-        cutoffs: Sequence[int],
-        factor: int,
-        kernel_dim: int,
-        **_: Any,
-    ) -> None:
+    def __init__(self, size: TransformerXlSize) -> None:
         super().__init__()
-        self.width, self.factor, self.activation = width, factor, F.relu
-        self.table = clusters(width, vocabulary, cutoffs, factor)
+        width, heads, factor = size.width, size.heads, size.factor
+        self.width, self.factor, self.activation, self.table = width, factor, F.relu, size.clusters
         self.embedding = nn.Module()
         self.embedding.embeddings = nn.ModuleList(
             nn.Sequential(
@@ -86,15 +72,15 @@ class TransformerXl(_Stack):
             self.identity = nn.Linear(width, width, bias=False)
         self.r_w_bias = nn.Parameter(torch.zeros(heads, width // heads))
         self.r_r_bias = nn.Parameter(torch.zeros(heads, width // heads))
-        config = AttentionConfig(width, heads, window=memory + 1, relative=True, bias=False)
+        config = AttentionConfig(width, heads, window=size.memory + 1, relative=True, bias=False)
         self.layers = nn.ModuleList()
-        for kind in pattern:
+        for kind in size.pattern:
             if kind == "A":
                 mixer: nn.Module = WindowedAttention(config)
                 mixer.r_w_bias, mixer.r_r_bias = self.r_w_bias, self.r_r_bias
             else:
-                mixer = GConv(width, length, kernel_dim, transposed=False)
-            self.layers.append(_layer(mixer, width, hidden, 1e-5))
+                mixer = GConv(width, size.length, size.kernel_dim, transposed=False)
+            self.layers.append(_layer(mixer, width, size.hidden, 1e-5))
         classes = nn.Linear(width, len(self.table) - 1)
         head: dict[str, nn.Module] = {"word_proj": nn.Module(), "class_proj": classes}
         head["word_proj"].bias = nn.Parameter(torch.zeros(self.table[0][0]))
@@ -144,40 +130,37 @@ class TransformerXl(_Stack):
 class Bert(_Stack):
     """ids, types, positions (B, T) each -> logits (B, T, vocabulary)."""
 
-    def __init__(
-        self,
-        length: int,
-        pattern: str,
-        width: int,
-        heads: int,
-        hidden: int,
-        vocabulary: int,
-        kernel_dim: int,
-        **_: Any,
-    ) -> None:
+    def __init__(self, size: BertSize) -> None:
         super().__init__()
+        width = size.width
         self.activation = F.gelu
-        self.words, self.types = nn.Embedding(vocabulary, width), nn.Embedding(2, width)
-        self.positions = nn.Embedding(length, width)
+        self.words, self.types = nn.Embedding(size.vocabulary, width), nn.Embedding(2, width)
+        self.positions = nn.Embedding(size.length, width)
         self.embedded = nn.ModuleDict({"norm": nn.LayerNorm(width, 1e-12)})
-        config = AttentionConfig(width, heads, causal=False)
+        config = AttentionConfig(width, size.heads, causal=False)
         self.layers = nn.ModuleList(
             _layer(
                 SoftmaxAttention(config)
                 if kind == "A"
-                else GConv(width, length, kernel_dim, bidirectional=True, transposed=False),
+                else GConv(width, size.length, size.kernel_dim, bidirectional=True, transposed=False),
                 width,
-                hidden,
+                size.hidden,
                 1e-12,
             )
-            for kind in pattern
+            for kind in size.pattern
         )
         self.transform = nn.Linear(width, width)
         self.transform.norm = nn.LayerNorm(width, 1e-12)
         self.logits = nn.Module()
-        self.logits.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.logits.bias = nn.Parameter(torch.zeros(size.vocabulary))
 
     def forward(self, ids: Tensor, types: Tensor, positions: Tensor) -> Tensor:
         x = self.embedded["norm"](self.words(ids) + self.types(types) + self.positions(positions))
         x = self.transform.norm(F.gelu(self.transform(self.body(x))))
         return F.linear(x, self.words.weight, self.logits.bias)
+
+
+def hybrid(host: str, **options: Any) -> nn.Module:
+    if host == "bert":
+        return Bert(BertSize(**options))
+    return TransformerXl(TransformerXlSize(**options))

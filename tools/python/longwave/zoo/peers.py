@@ -327,7 +327,7 @@ def peer(row: Row, state: dict[str, Tensor], **changes: Any) -> nn.Module:
         "chela": Chela,
         "lightnet": LightNet,
         "orchid": OrchidVision if options.get("host") == "vit" else OrchidBert,
-        "hybrid": hybrid_peers.Bert if options.get("host") == "bert" else hybrid_peers.TransformerXl,
+        "hybrid": hybrid_peers.hybrid,
     }[row.family]
     if row.family != "lightnet":
         options["length"] = length
