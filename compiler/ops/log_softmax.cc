@@ -44,24 +44,30 @@ Expected<Type> infer(const Node &node, std::span<const Type> all) {
     return type;
 }
 
-double log_sum(const double *x, size_t n, const double *more = nullptr, size_t others = 0) {
-    double top = *std::max_element(x, x + n), sum = 0;
-    for (size_t i = 0; i < others; ++i) top = std::max(top, more[i]);
-    for (size_t i = 0; i < n; ++i) sum += std::exp(x[i] - top);
-    for (size_t i = 0; i < others; ++i) sum += std::exp(more[i] - top);
+using Row = std::span<const double>;
+
+Row row(const Operand &x, size_t t) { return {x.row(t), x.width}; }
+
+double log_sum(Row x, Row more = {}) {
+    double top = x[0], sum = 0;
+    for (const Row part : {x, more})
+        for (const double value : part) top = std::max(top, value);
+    for (const Row part : {x, more})
+        for (const double value : part) sum += std::exp(value - top);
     return top + std::log(sum);
 }
 
 void reference(const Node &node, std::span<const Operand *const> all, const ReferenceContext &, Array &out) {
     const auto in = all.first(rows_among(node, all.size()));
     for (size_t t = 0; t < out.rows; ++t) {
-        const double *head = in[0]->row(t), *classes = in.size() > 1 ? in[1]->row(t) : nullptr;
-        const double whole = log_sum(head, in[0]->width, classes, in.size() > 1 ? in[1]->width : 0);
+        const Row head = row(*in[0], t), classes = in.size() > 1 ? row(*in[1], t) : Row();
+        const double whole = log_sum(head, classes);
         double *y = out.row(t);
-        for (size_t i = 0; i < in[0]->width; ++i) *y++ = head[i] - whole;
+        for (const double logit : head) *y++ = logit - whole;
         for (size_t tail = 2; tail < in.size(); ++tail) {
-            const double *x = in[tail]->row(t), own = log_sum(x, in[tail]->width);
-            for (size_t i = 0; i < in[tail]->width; ++i) *y++ = x[i] - own + classes[tail - 2] - whole;
+            const Row x = row(*in[tail], t);
+            const double shift = classes[tail - 2] - whole - log_sum(x);
+            for (const double logit : x) *y++ = logit + shift;
         }
     }
 }
