@@ -41,7 +41,7 @@ public:
 
         // THE ALGORITHM
         const int last = static_cast<int>(transform_.radices().size()) - 1;
-        for (Func *f : {&made_, &points_}) (*f)(c_, p_) = Tuple(undef<float>(), undef<float>());
+        for (Func *f : {&made_, &points_}) (*f)(c_, part_, p_) = undef<float>();
         for (int level = 0; adaptive_ && level <= last; level++) pass(made_, h_, level, Step::forward);
         for (int level = 0; level < last; level++) pass(points_, u_, level, Step::forward);
         pass(points_, u_, last, Step::middle);
@@ -49,7 +49,7 @@ public:
         // What lies `rows` further on comes round: in the real part as far as the transform reaches, then in the
         // imaginary one.
         Var t("t");
-        const auto point = [&](const Expr &at, int part) { return Expr(points_(c_, at)[part]); };
+        const auto point = [&](const Expr &at, int part) { return Expr(points_(c_, part, at)); };
         const Expr behind = t + rows_;
         Expr round = point(t, 1);
         if (rows_ < length_)
@@ -68,7 +68,7 @@ public:
             .gpu_threads(channel, line);
         for (Func *f : {&points_, &made_})
             if (adaptive_ || f == &points_)
-                f->compute_at(y, block).store_in(MemoryType::GPUShared).bound_extent(c_, wide_).bound_extent(p_, length_);
+                f->compute_at(y, block).store_in(MemoryType::GPUShared).bound_extent(c_, wide_).bound_extent(part_, 2).bound_extent(p_, length_);
         k_.output(y, y_shape);
     }
 
@@ -94,12 +94,13 @@ private:
             at.push_back(first + i * apart);
             x.push_back(level == 0 && step != Step::inverse
                             ? Complex{sample(from, at.back(), i * apart), Expr()}
-                            : Complex{f(c_, at.back())[0], f(c_, at.back())[1]});
+                            : Complex{f(c_, 0, at.back()), f(c_, 1, at.back())});
         }
         if (step != Step::inverse) transform_.forward(x, level, block);
         for (size_t i = 0; step == Step::middle && i < x.size(); i++) x[i] = x[i] * kernel(at[i]);
         if (step != Step::forward) transform_.inverse(x, level, block);
-        f(c_, scatter(at)) = Tuple(gather(real_parts(x)), gather(imaginary_parts(x)));
+        // Parts are a dimension, not a tuple: of a tuple Halide may store one element before the other has read it.
+        define_points(f, at, x);
         f.update(f.num_update_definitions() - 1)
             .allow_race_conditions()
             .reorder(d.x, c_, d.y)
@@ -115,7 +116,7 @@ private:
             return all_ ? fixed_(c_ % tile_, part, at, c_ / tile_) : fixed_(c_, part, at);
         };
         if (!adaptive_) return {still(0), still(1)};
-        return {still(0) + scale_ * made_(c_, at)[0], still(1) + scale_ * made_(c_, at)[1]};
+        return {still(0) + scale_ * made_(c_, 0, at), still(1) + scale_ * made_(c_, 1, at)};
     }
 
     KernelBuilder &k_;
@@ -126,7 +127,7 @@ private:
     int wide_ = 1; // channels of a workgroup
     RightAngle transform_;
     ImageParam u_, h_, fixed_, twiddles_;
-    Var c_{"c"}, p_{"p"};
+    Var c_{"c"}, part_{"part"}, p_{"p"};
     Func made_{"made"}, points_{"points"};
 };
 
