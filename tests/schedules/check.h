@@ -15,6 +15,7 @@ struct Case {
     std::string spec;
     std::function<void(Kernel &)> check;
     bool gpu_only = false; // there is no schedule for a processor
+    bool prepares = false; // what a gpu leaves to the processor: runs there
 };
 
 inline std::string spec(const std::string &kernel, const std::string &params,
@@ -66,6 +67,12 @@ inline void run_everywhere(const std::vector<Case> &cases) {
             cases[i].check((*kernels)[i]);
         }
     }
+}
+
+// Kernels that depend on how many rows there were: on a gpu another one moves that count on before them.
+inline std::string counts_param() { return gpu_under_test() ? R"(,"counts":0)" : ""; }
+inline void rows_before(Kernel &k, double before, int rows) {
+    k["count"].set({0}, gpu_under_test() ? before + rows : before);
 }
 
 // Sets lanes [valid, end) of every group of `group` lanes of dimension 0 to zero, as the compiler pads
