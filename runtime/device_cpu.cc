@@ -63,7 +63,8 @@ void lay_out_model(const fb::Plan &plan, const Function *functions, Parts &parts
         Program measuring;
         (steps ? new (steps + e) Program{} : &measuring)
             ->build(of_processor(entry) ? entry.steps() : nullptr, kernel_table, parts);
-        (rebuild ? new (rebuild + e) Program{} : &measuring)->build(entry.rebuild(), kernel_table, parts);
+        (rebuild ? new (rebuild + e) Program{} : &measuring)
+            ->build(of_processor(entry) ? entry.rebuild() : nullptr, kernel_table, parts);
     }
     if (!model) return;
     model->kernels = kernel_table;
@@ -107,7 +108,8 @@ void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t worker
     session->state = parts.take<uint8_t>(stream ? plan.state_bytes() : 0);
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
-        uint8_t *cache = parts.take<uint8_t>(entry.kind() == kind ? entry.cache_bytes() : 0);
+        uint8_t *cache =
+            parts.take<uint8_t>(entry.kind() == kind && of_processor(entry) ? entry.cache_bytes() : 0);
         if (session->caches) session->caches[e] = cache;
     }
     session->arena = parts.take<uint8_t>(shared.arena);
@@ -342,7 +344,7 @@ lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Ex
 }
 
 constexpr fb::DeviceKind kind = fb::DeviceKind::cpu;
-const Device cpu_device = {kind,  needs, open,  close, derived, session_bytes, begin,  end,
-                           clear, copy,  write, read,  put,     run,           rebuild};
+const Device cpu_device = {kind,  needs, open,  close, derived, session_bytes, begin,   end,
+                           clear, copy,  write, read,  put,     run,           rebuild, nullptr};
 
 } // namespace longwave::runtime

@@ -31,8 +31,11 @@ struct InputRing {
 
 class StreamEntries {
 public:
-    // Takes its memory from `parts`, which may only measure.
-    void build(const fb::Plan &plan, Parts &parts);
+    // Those of one kind of device. Takes its memory from `parts`, which may only measure.
+    void build(const fb::Plan &plan, fb::DeviceKind device, Parts &parts);
+    static bool has(const fb::Entry &entry, fb::DeviceKind device) {
+        return entry.kind() == fb::EntryKind::stream && entry.device() == device;
+    }
 
     uint32_t size() const { return n_; }
     const StreamEntry &operator[](uint32_t i) const { return entries_[i]; }

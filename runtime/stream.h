@@ -44,6 +44,10 @@ struct lw_stream {
     uint64_t *cache_ticks; // of each stream entry: the tick its cache is made for, or `stale`
     longwave::runtime::Queue queue;
     longwave::runtime::Session *session;
+    // On a device that runs blocks of many streams together: the streams of the device, and whether a block of this
+    // one was put down.
+    lw_stream *next;
+    bool begun;
 
     const longwave::runtime::Device &device() const { return *model->device; }
 };
@@ -84,6 +88,12 @@ enum class Keep { all, instead, newest };
 bool room_for_block(const lw_stream &stream, const StreamEntry &entry);
 // Runs one block of the entry, whose input is in the ring and whose cache is made for this tick.
 lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep);
+// The same for a block that push runs; with it those of other streams that wait on the device.
+lw_status run_waiting(lw_stream &stream, const StreamEntry &entry);
+// Whether blocks wait until several streams have theirs.
+inline bool runs_together(const lw_stream &stream) { return stream.device().settle != nullptr; }
+// How what was put down fared, and the functions of the session's memory; not LW_OK: the stream has failed.
+lw_status settle(const lw_stream &stream);
 // A finished stream: the rest of the block is zero.
 lw_status run_zeros(lw_stream &stream);
 // Behind which tick every valid row of a finished stream is out.

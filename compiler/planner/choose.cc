@@ -11,7 +11,10 @@ using Where = ir::Algorithm::Where;
 
 // Whether an algorithm is for other places: whole sequences, streams, processors or a GPU.
 bool elsewhere(const ir::Algorithm &algorithm, const ir::Situation &situation) {
-    if ((algorithm.where == Where::gpu) != (situation.gpu != nullptr)) return true;
+    // A stream on a GPU takes an algorithm for processors whose calls are one dispatch each, with state and caches of
+    // the same form.
+    const bool gpu_run = situation.gpu && !situation.streaming;
+    if ((algorithm.where == Where::gpu) != gpu_run) return true;
     return situation.streaming ? algorithm.where == Where::whole_sequences
                                : algorithm.where == Where::streams;
 }

@@ -46,6 +46,8 @@ Status fill_in_segments(fb::PlanT &plan, const std::vector<SegmentData> &segment
 
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    for (const auto &entry : plan.entries)
+        if (entry->device != fb::DeviceKind::cpu && entry->kind == fb::EntryKind::stream) return 2;
     for (const auto &segment : plan.segments)
         if (segment->kind == fb::SegmentKind::modules) return 1;
     for (const auto &entry : plan.entries)
