@@ -79,9 +79,9 @@ lw_status failed_if(lw_stream &stream, lw_status status) {
 
 namespace {
 
-lw_status begin_block(lw_stream &stream, const StreamEntry &entry) {
-    return failed_if(stream, stream.device().run(*stream.session, entry.index,
-                                                 stream.state->done / entry.block, Extent{}, nullptr));
+lw_status begin_block(const lw_stream &stream, const StreamEntry &entry) {
+    return stream.device().run(*stream.session, entry.index, stream.state->done / entry.block, Extent{},
+                               nullptr);
 }
 
 lw_status end_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
@@ -103,12 +103,11 @@ lw_status end_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
 } // namespace
 
 lw_status settle(const lw_stream &stream) {
-    if (!runs_together(stream)) return LW_OK;
     return failed_if(const_cast<lw_stream &>(stream), stream.device().settle(*stream.session));
 }
 
 lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
-    if (lw_status status = begin_block(stream, entry)) return status;
+    if (lw_status status = failed_if(stream, begin_block(stream, entry))) return status;
     return end_block(stream, entry, keep);
 }
 
@@ -144,24 +143,22 @@ using namespace longwave::runtime;
 
 // All streams put down a block each before the first of them is waited for.
 lw_status lw_device_flush(lw_device *device) {
-    if (!device) return fail(LW_INVALID_ARGUMENT, "device is NULL");
     lw_status first = LW_OK;
-    for (bool any = true; any;) {
+    for (bool any = device != nullptr; any;) {
         any = false;
         for (lw_stream *stream = device->streams; stream; stream = stream->next) {
             const StreamEntry &entry = next_entry(*stream);
-            stream->begun = false;
+            stream->begun = nullptr;
             if (stream->state->life != Life::open || stream->state->pending < entry.block ||
                 !room_for_block(*stream, entry))
                 continue;
-            const lw_status status = begin_block(*stream, entry);
-            if (first == LW_OK) first = status;
-            stream->begun = status == LW_OK;
-            any |= stream->begun;
+            (void)begin_block(*stream, entry); // device.h: settle tells
+            stream->begun = &entry;
+            any = true;
         }
         for (lw_stream *stream = device->streams; stream; stream = stream->next) {
             if (!stream->begun) continue;
-            const lw_status status = end_block(*stream, next_entry(*stream), Keep::all);
+            const lw_status status = end_block(*stream, *stream->begun, Keep::all);
             if (first == LW_OK) first = status;
         }
     }

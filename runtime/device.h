@@ -100,13 +100,12 @@ struct Device {
 
     // ---- work
     // Every step of the entry that fires in `block` (0 for runs). `crew`: threads that may help, as many as the
-    // session has workers; null: none. Of a stream, where there is `settle`: puts the block down to be run.
+    // session has workers; null: none. But for the processor, a stream's is put down, LW_OK, and run by settle.
     lw_status (*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew);
     // One firing of one of the entry's rebuild steps.
     lw_status (*rebuild)(Session &session, uint32_t entry, uint32_t step, uint64_t firing);
-    // Of streams, where blocks of many of them are run together; null where they are not, and every function has
-    // done its work when it returns. Runs the blocks that were put down, this session's and all others' of its model,
-    // and says how this one fared, the functions of its memory since the last time included.
+    // Of streams. Runs the blocks that were put down, this session's and all others' of its model, and says how this
+    // one fared, the functions of its memory since the last time included.
     lw_status (*settle)(Session &session);
 };
 

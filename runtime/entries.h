@@ -14,6 +14,9 @@
 
 namespace longwave::runtime {
 
+// Whether the entry is of that kind and for that kind of device.
+[[gnu::noinline]] bool planned_for(const fb::Entry &entry, fb::EntryKind kind, fb::DeviceKind device);
+
 struct StreamEntry {
     const fb::Entry *entry = nullptr;
     uint32_t index = 0; // in the plan
@@ -33,9 +36,6 @@ class StreamEntries {
 public:
     // Those of one kind of device. Takes its memory from `parts`, which may only measure.
     void build(const fb::Plan &plan, fb::DeviceKind device, Parts &parts);
-    static bool has(const fb::Entry &entry, fb::DeviceKind device) {
-        return entry.kind() == fb::EntryKind::stream && entry.device() == device;
-    }
 
     uint32_t size() const { return n_; }
     const StreamEntry &operator[](uint32_t i) const { return entries_[i]; }

@@ -80,7 +80,7 @@ void build_infos(lw_model &model, Parts &parts) {
     const uint32_t n_fields = count(plan.state());
     uint32_t n_streams = 0;
     for (const fb::Entry *entry : *plan.entries())
-        n_streams += StreamEntries::has(*entry, model.device->kind);
+        n_streams += planned_for(*entry, fb::EntryKind::stream, model.device->kind);
     lw_entry_info *entries = parts.take<lw_entry_info>(n_streams);
     lw_state_field *fields = parts.take<lw_state_field>(n_fields);
     if (!entries) return; // only measuring
@@ -88,7 +88,8 @@ void build_infos(lw_model &model, Parts &parts) {
     model.state_fields = fields;
     model.record_bytes = 0;
     for (const fb::Entry *entry : *plan.entries())
-        if (StreamEntries::has(*entry, model.device->kind)) *entries++ = info_of(plan, *entry);
+        if (planned_for(*entry, fb::EntryKind::stream, model.device->kind))
+            *entries++ = info_of(plan, *entry);
     for (uint32_t i = 0; i < n_fields; ++i) {
         const fb::StateField &field = *plan.state()->Get(i);
         const uint64_t bytes = bytes_of_field(field);

@@ -20,7 +20,7 @@ ModelSource lw_model::source() const {
 namespace longwave::runtime {
 
 bool runs(const lw_model &model, const fb::Entry &entry) {
-    return entry.kind() == fb::EntryKind::run && entry.device() == model.device->kind;
+    return planned_for(entry, fb::EntryKind::run, model.device->kind);
 }
 
 const fb::Entry *largest_run(const lw_model &model) {

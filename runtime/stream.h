@@ -44,10 +44,9 @@ struct lw_stream {
     uint64_t *cache_ticks; // of each stream entry: the tick its cache is made for, or `stale`
     longwave::runtime::Queue queue;
     longwave::runtime::Session *session;
-    // On a device that runs blocks of many streams together: the streams of the device, and whether a block of this
-    // one was put down.
+    // On a device: its other streams, and whose block was put down; null: none.
     lw_stream *next;
-    bool begun;
+    const longwave::runtime::StreamEntry *begun;
 
     const longwave::runtime::Device &device() const { return *model->device; }
 };
@@ -91,7 +90,7 @@ lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep);
 // The same for a block that push runs; with it those of other streams that wait on the device.
 lw_status run_waiting(lw_stream &stream, const StreamEntry &entry);
 // Whether blocks wait until several streams have theirs.
-inline bool runs_together(const lw_stream &stream) { return stream.device().settle != nullptr; }
+inline bool runs_together(const lw_stream &stream) { return stream.model->asked != nullptr; }
 // How what was put down fared, and the functions of the session's memory; not LW_OK: the stream has failed.
 lw_status settle(const lw_stream &stream);
 // A finished stream: the rest of the block is zero.

@@ -268,7 +268,7 @@ LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n
  * The first failure of a stream is returned; that stream has failed as in push, the others go on.
  * Threads: all streams of one device, and what is made from them, belong to one thread at a time together, for any of
  * them may run all. Their functions wait for the device and call the system. A device owns nothing of its streams:
- * destroy them before their model and the device. LW_INVALID_ARGUMENT: NULL. */
+ * destroy them before their model and the device. NULL is fine. */
 LW_API lw_status lw_device_flush(lw_device *device);
 /* The next row. LW_AGAIN: none waits. LW_END: finished and none will come. Set out->struct_size first. */
 LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);
