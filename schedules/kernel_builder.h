@@ -61,6 +61,8 @@ public:
         std::string name;
         Shape shape; // a dimension the element does not depend on has stride 0; never vectorise that one
         ArgKind kind = ArgKind::output;
+        // What the signature says of the same memory, where a Func has more dimensions than the argument.
+        Shape argument = {};
     };
     void output(const Halide::Func &f, const Shape &shape) { outputs(f, {{f.name(), shape}}); }
     void in_place(const Halide::Func &f, const Shape &shape) {

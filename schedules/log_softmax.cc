@@ -1,5 +1,6 @@
 // log_softmax over a row, or over a head of words and classes and a tail for each class.
 #include "schedules/elementary.h"
+#include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -57,14 +58,20 @@ struct WordRow {
 
 } // namespace
 
-static void build_log_softmax(KernelBuilder &k) {
-    const int words = k.params.integer("words", 1, most_words), rows = k.params.integer("rows", 1, 1 << 20);
+// Sizes of the tails.
+static std::vector<int> tails_of(KernelBuilder &k) {
     std::vector<int> sizes;
     for (int n = 0; n < most_tails; ++n) {
         const int size = k.params.integer_or("tail_" + std::to_string(n), 0, 1, most_words);
         if (size) sizes.push_back(size);
     }
     k.no_epilogue();
+    return sizes;
+}
+
+static void build_log_softmax(KernelBuilder &k) {
+    const int words = k.params.integer("words", 1, most_words), rows = k.params.integer("rows", 1, 1 << 20);
+    const std::vector<int> sizes = tails_of(k);
     const int vec = k.target.vector_lanes;
     std::vector<WordRow> groups;
     groups.emplace_back(k, "words", words, rows);
@@ -98,6 +105,92 @@ static void build_log_softmax(KernelBuilder &k) {
     k.output(y, dense({width, rows}));
 }
 
-static const Kernel log_softmax{"log_softmax", build_log_softmax};
+namespace {
+
+// The same for a workgroup: all of its threads over the words of a row.
+struct FoldedRow {
+    int count, threads;
+    ImageParam x;
+    Fold peak, sum;
+    Expr log_sum; // of row r
+
+    // `classes`: how many join the row, and their values at a row.
+    FoldedRow(KernelBuilder &k, const std::string &name, const ImageParam &words, int count_, const Var &one,
+              const Var &r, int classes, const std::function<Expr(int n, const Expr &row)> &of_class)
+        : count(count_), threads(std::min(k.target.threads, power_of_two_above(count_))), x(words),
+          peak(Fold::largest(name + "_peak", {one, r}, count, threads,
+                             [&](const Expr &lane, const std::vector<Expr> &at) { return Expr(x(lane, at[1])); })),
+          sum(Fold::exact_sum(k, name + "_sum", {one, r}, count, threads,
+                              [&](const Expr &lane, const std::vector<Expr> &at) {
+                                  return exp(max(x(lane, at[1]) - top(at[1], classes, of_class), -87.0f));
+                              })) {
+        const Expr highest = top(r, classes, of_class);
+        Expr all = sum({0, r});
+        for (int n = 0; n < classes; ++n) all += exp(max(of_class(n, r) - highest, -87.0f));
+        log_sum = highest + logarithm(all);
+    }
+
+private:
+    Expr top(const Expr &row, int classes, const std::function<Expr(int n, const Expr &row)> &of_class) const {
+        Expr value = peak({0, row});
+        for (int n = 0; n < classes; ++n) value = max(value, of_class(n, row));
+        return value;
+    }
+};
+
+} // namespace
+
+static void build_log_softmax_on_gpu(KernelBuilder &k) {
+    const int words = k.params.integer("words", 1, most_words), rows = k.params.integer("rows", 1, 1 << 20);
+    const std::vector<int> sizes = tails_of(k);
+    const int classes = static_cast<int>(sizes.size());
+    const auto argument = [&](const std::string &name, int count) {
+        return k.input(name, dense({static_cast<int>(pad(extent(count))), rows}));
+    };
+    const ImageParam head = argument("words", words);
+    ImageParam of_classes;
+    if (classes) of_classes = argument("classes", classes);
+    std::vector<ImageParam> tails;
+    for (int n = 0; n < classes; ++n)
+        tails.push_back(argument("tail_" + std::to_string(n), sizes[static_cast<size_t>(n)]));
+
+    // THE ALGORITHM
+    Var c("c"), r("r"), one("one");
+    const auto of_class = [&](int n, const Expr &row) { return Expr(of_classes(n, row)); };
+    std::vector<FoldedRow> groups;
+    groups.reserve(tails.size() + 1);
+    groups.emplace_back(k, "words", head, words, one, r, classes, of_class);
+    for (int n = 0; n < classes; ++n)
+        groups.emplace_back(k, "tail_" + std::to_string(n), tails[static_cast<size_t>(n)],
+                            sizes[static_cast<size_t>(n)], one, r, 0, of_class);
+    Expr value = 0.0f; // what the padding has
+    int first = words;
+    for (int size : sizes) first += size;
+    const int all = first, width = static_cast<int>(pad(extent(all)));
+    for (size_t n = groups.size(); n-- > 0;) {
+        first -= groups[n].count;
+        const Expr word = clamp(c - first, 0, groups[n].count - 1);
+        Expr shift = groups[n].log_sum;
+        if (n > 0) shift -= of_class(static_cast<int>(n) - 1, r) - groups[0].log_sum;
+        value = select(c >= first && c < first + groups[n].count, groups[n].x(word, r) - shift, value);
+    }
+    Func y("log_probabilities");
+    y(c, r) = value;
+
+    // THE SCHEDULE
+    Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
+    y.split(r, block, row, 1)
+        .split(c, of_lane, lane, std::min(k.target.threads, power_of_two_above(all)), TailStrategy::GuardWithIf)
+        .reorder(of_lane, lane, row, block)
+        .gpu_blocks(block)
+        .gpu_threads(lane, row);
+    for (FoldedRow &group : groups) {
+        group.peak.compute_at(y, block, {1}, 1);
+        group.sum.compute_at(y, block, {1}, 1);
+    }
+    k.output(y, dense({width, rows}));
+}
+
+static const Kernel log_softmax{"log_softmax", build_log_softmax, build_log_softmax_on_gpu};
 
 } // namespace longwave::schedules

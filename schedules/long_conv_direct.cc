@@ -1,4 +1,5 @@
 // long_conv_direct: causal convolution over a ring by its definition; the cheapest form of short kernels.
+#include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 
 namespace longwave::schedules {
@@ -37,7 +38,8 @@ public:
     }
 
     void build() {
-        if (rows_ >= 4) many_rows();
+        if (k_.target.kind == targets::Kind::gpu) over_threads();
+        else if (rows_ >= 4) many_rows();
         else few_rows();
         k_.output(y_, y_shape_);
     }
@@ -45,6 +47,7 @@ public:
 private:
     void many_rows();
     void few_rows();
+    void over_threads();
 
     KernelBuilder &k_;
     const int channels_, copies_, taps_, rows_, ring_, width_, vec_;
@@ -117,10 +120,44 @@ void Direct::few_rows() {
     sum_.update().reorder(c, p, m, r, i).vectorize(c, vec_).unroll(c).unroll(p);
 }
 
+// Many sums have a thread each. Few are cut into slices of the taps, 16 threads for a sum, 16 channels side by side.
+void Direct::over_threads() {
+    // THE ALGORITHM
+    const int slices = taps_ >= 32 && int64_t{width_} * copies_ * rows_ <= 1 << 16 ? 16 : 1, most = 256,
+              of_slice = (taps_ + slices - 1) / slices, parts = (of_slice + most - 1) / most;
+    Var s("s");
+    Func begun("begun");
+    RDom i(0, std::min(of_slice, most), "i"), q(0, parts, "q"), all(0, slices, "all");
+    const Expr lag = (g * most + i) * slices + s, inside = min(lag, taps_ - 1),
+               product = kernel_(c, m, inside) * u_(c, wrapped(position_ + r - inside, ring_));
+    sum_(c, s, m, r, g) = 0.0f;
+    sum_(c, s, m, r, g) += select(lag < taps_, product, 0.0f);
+    begun(c, s, m, r) = 0.0f;
+    begun(c, s, m, r) += sum_(c, s, m, r, q);
+    total_(c, m, r) = 0.0f;
+    total_(c, m, r) += begun(c, all, m, r);
+    y_(c, m, r) = k_.epilogue(slices > 1 ? total_(c, m, r) : begun(c, 0, m, r), {c, m, r}, y_shape_, channels_);
+
+    // THE SCHEDULE
+    if (slices == 1) {
+        const Spread loops = spread(y_, {c, m, r}, {width_, copies_, rows_});
+        begun.compute_at(y_, loops.thread.var).store_in(MemoryType::Register);
+        sum_.compute_at(begun, q).store_in(MemoryType::Register);
+        return;
+    }
+    const int tile = std::min(width_, 16);
+    y_.split(c, co, ci, tile).reorder(ci, co, m, r).gpu_blocks(co, m, r).gpu_threads(ci);
+    total_.compute_at(y_, ci).store_in(MemoryType::Register);
+    begun.in(total_).compute_at(y_, co).store_in(MemoryType::GPUShared);
+    begun.in(total_).bound_extent(s, slices).bound_extent(c, tile).reorder(c, s, m, r).gpu_threads(c, s);
+    begun.compute_at(begun.in(total_), c).store_in(MemoryType::Register);
+    sum_.compute_at(begun, q).store_in(MemoryType::Register);
+}
+
 void build_long_conv_direct(KernelBuilder &k) { Direct(k).build(); }
 
 } // namespace
 
-static const Kernel long_conv_direct{"long_conv_direct", build_long_conv_direct};
+static const Kernel long_conv_direct{"long_conv_direct", build_long_conv_direct, build_long_conv_direct};
 
 } // namespace longwave::schedules

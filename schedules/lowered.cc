@@ -80,7 +80,8 @@ nlohmann::json input(const ImageParam &buffer) {
 nlohmann::json output(const KernelBuilder::OutputBuffer &output) {
     nlohmann::json dims = nlohmann::json::array();
     const Parameter &constraints = output.buffer.parameter();
-    for (size_t i = 0; i < output.declared.shape.size(); i++)
+    for (const Dim &dim : output.declared.argument) dims.push_back({dim.extent, dim.stride});
+    for (size_t i = 0; i < output.declared.shape.size() && output.declared.argument.empty(); i++)
         dims.push_back({output.declared.shape[i].extent,
                         constant(constraints.stride_constraint(static_cast<int>(i)), output.declared.name)});
     const char *kind = output.declared.kind == ArgKind::inout ? "inout" : "output";

@@ -31,7 +31,7 @@ MatrixState::Sum MatrixState::plus(const Expr &row, const Expr &p) const {
 }
 
 void MatrixState::outputs(const Dim &o_rows) {
-    const Shape state = dense({tile, state_rows, tiles, groups});
+    const Shape state = state_shape();
     k_.outputs(
         y, {{"S_high", state, ArgKind::inout}, {"S_low", state, ArgKind::inout}, {"o", row_shape(o_rows)}});
 }

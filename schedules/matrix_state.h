@@ -41,6 +41,11 @@ public:
     Sum plus(const Halide::Expr &row, const Halide::Expr &p) const;
     // `o_rows`: extent and stride of o along dimension 1.
     void outputs(const Dim &o_rows);
+    // Of v and o.
+    Shape row_shape(const Dim &second) const {
+        return {{extent(tile), 1}, second, {extent(tiles), tile}, {extent(groups), tiles * tile}};
+    }
+    Shape state_shape() const { return dense({tile, state_rows, tiles, groups}); }
 
 private:
     KernelBuilder &k_;
@@ -52,9 +57,6 @@ private:
         for (const int size : {64, 32, 16})
             if (dv % size == 0) return size;
         return one_head && heads > 1 ? 8 : 16;
-    }
-    Shape row_shape(const Dim &second) const {
-        return {{extent(tile), 1}, second, {extent(tiles), tile}, {extent(groups), tiles * tile}};
     }
 };
 

@@ -2,6 +2,7 @@
 // (mean_window).
 #include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
+#include "schedules/row_count.h"
 
 namespace longwave::schedules {
 
@@ -86,72 +87,150 @@ static void build_mean_run_on_gpu(KernelBuilder &k) {
     k.output(y, y_shape);
 }
 
-static void build_mean_stream(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 20);
-    const bool mean = k.params.choice("mode", {"mean", "sum"}) == "mean";
-    const int width = static_cast<int>(pad(channels));
-    const Shape y_shape = dense({width, rows});
-    ImageParam x = k.input("x", dense({width, rows}));
+namespace {
+
+struct MeanStream {
+    int rows, width, channels;
+    bool mean;
+    Shape shape, sums;
+    ImageParam x;
+
+    explicit MeanStream(KernelBuilder &k)
+        : rows(0), width(0), channels(k.params.integer("channels", 1, 1 << 20)), mean(false) {
+        rows = k.params.integer("rows", 1, 1 << 20);
+        mean = k.params.choice("mode", {"mean", "sum"}) == "mean";
+        width = static_cast<int>(pad(extent(channels)));
+        shape = dense({width, rows});
+        sums = {{extent(width), 1}, {extent(rows), 0}};
+        x = k.input("x", shape);
+    }
+};
+
+// Both elements of y go along the rows together: y is written row by row, sums (which does not depend on r) is what is
+// there after each row.
+void mean_stream_on_processor(KernelBuilder &k) {
+    const MeanStream m(k);
+    RowCount count(k, m.rows);
 
     // THE ALGORITHM
-    // Both elements go along the rows together: y is written row by row, sums (which does not depend on r) is
-    // what is there after each row.
     Var c("c"), r("r"), co("co"), ci("ci");
-    Func count("count"), y("y");
-    count(r) = undef<double>();
-    count(0) += cast<double>(rows);
-    RDom t(0, rows, "t");
+    Func y("y");
+    RDom t(0, m.rows, "t");
     y(c, r) = Tuple(undef<float>(), undef<double>());
-    const Expr so_far = y(c, t)[1] + cast<double>(x(c, t)), row = count(0) + cast<double>(t + 1 - rows);
-    y(c, t) = Tuple(cast<float>(mean ? so_far / row : so_far), so_far);
+    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)), row = count.now() + cast<double>(t + 1 - m.rows);
+    y(c, t) = Tuple(cast<float>(m.mean ? so_far / row : so_far), so_far);
     // The epilogue by itself, on what is stored: its functions would hide the read of the sums from Halide.
-    if (k.has_epilogue()) y(c, r) = Tuple(k.epilogue(y(c, r)[0], {c, r}, y_shape, channels), undef<double>());
+    if (k.has_epilogue())
+        y(c, r) = Tuple(k.epilogue(y(c, r)[0], {c, r}, m.shape, m.channels), undef<double>());
 
     // THE SCHEDULE
-    const int vec = dividing_vector(width, k.target.vector_lanes);
+    const int vec = dividing_vector(m.width, k.target.vector_lanes);
     y.update(0).split(c, co, ci, vec).reorder(ci, t, co).vectorize(ci);
     if (k.has_epilogue()) y.update(1).vectorize(c, vec);
-    const Shape sums_shape = {{static_cast<uint32_t>(width), 1}, {static_cast<uint32_t>(rows), 0}};
-    k.outputs(y, {{"y", y_shape}, {"sums", sums_shape, ArgKind::inout}});
-    k.in_place(count, dense({1}));
+    k.outputs(y, {{"y", m.shape}, {"sums", m.sums, ArgKind::inout}});
+    count.output();
 }
 
-static void build_mean_window(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 20);
-    const int ring = k.params.integer("ring", 1, 1 << 24), frames = k.params.integer("frames", 1, 1 << 20);
-    k.params.require(ring >= rows + frames - 1, "'ring' must hold rows + frames - 1 rows");
-    const int width = static_cast<int>(pad(channels));
-    const Shape y_shape = dense({width, rows});
-    ImageParam x = k.input("x", dense({width, ring}));
-    Expr position = k.scalar("position", ring - rows);
+// A thread for each channel. One definition, or they would be two dispatches: a row is written before the sums that it
+// reads are.
+void mean_stream_on_gpu(KernelBuilder &k) {
+    const MeanStream m(k);
+    const RowCount count(k, m.rows);
 
     // THE ALGORITHM
-    // Rows from before the beginning are zero in the ring; only the divisor has to know how many there were.
-    Var c("c"), r("r"), i("i");
-    Func sum("sum"), y("y"), count("count");
-    RDom t(0, frames, "t");
-    count(i) = undef<double>();
-    count(0) += cast<double>(rows);
-    sum(c, r) = 0.0f;
-    sum(c, r) += x(c, wrapped(position + r - t, ring));
-    Expr divisor = cast<float>(min(cast<double>(frames), count(0) + cast<double>(r + 1 - rows)));
-    y(c, r) = k.epilogue(sum(c, r) / divisor, {c, r}, y_shape, channels);
+    Var c("c"), r("r");
+    Func y("y");
+    RDom t(0, m.rows, "t");
+    y(c, r) = Tuple(undef<float>(), undef<double>());
+    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)), row = count.now() + cast<double>(t + 1 - m.rows),
+               value = cast<float>(m.mean ? so_far / row : so_far);
+    y(c, t) = Tuple(k.epilogue(value, {c, t}, m.shape, m.channels), so_far);
 
     // THE SCHEDULE
-    const int vec = dividing_vector(width, k.target.vector_lanes);
-    const int block = vec * divisor_at_most(width / vec, 4);
+    Var block("block"), lane("lane");
+    y.update().split(c, block, lane, std::min(m.width, 64), TailStrategy::GuardWithIf);
+    y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
+    k.outputs(y, {{"y", m.shape}, {"sums", m.sums, ArgKind::inout}});
+}
+
+struct MeanWindow {
+    int channels, rows, ring, frames, width;
+    Shape shape;
+    ImageParam x;
+    Expr position;
+    Var c{"c"}, r{"r"};
+
+    explicit MeanWindow(KernelBuilder &k)
+        : channels(k.params.integer("channels", 1, 1 << 20)), rows(k.params.integer("rows", 1, 1 << 20)),
+          ring(k.params.integer("ring", 1, 1 << 24)), frames(k.params.integer("frames", 1, 1 << 20)),
+          width(static_cast<int>(pad(extent(channels)))), shape(dense({width, rows})) {
+        k.params.require(ring >= rows + frames - 1, "'ring' must hold rows + frames - 1 rows");
+        x = k.input("x", dense({width, ring}));
+        position = k.scalar("position", ring - rows);
+    }
+    // Rows from before the beginning are zero in the ring; only the divisor has to know how many there were.
+    Expr divisor(const RowCount &count) const {
+        return cast<float>(min(cast<double>(frames), count.now() + cast<double>(r + 1 - rows)));
+    }
+};
+
+void mean_window_on_processor(KernelBuilder &k) {
+    const MeanWindow m(k);
+    RowCount count(k, m.rows);
+
+    // THE ALGORITHM
+    const Var c = m.c, r = m.r;
+    Func sum("sum"), y("y");
+    RDom t(0, m.frames, "t");
+    sum(c, r) = 0.0f;
+    sum(c, r) += m.x(c, wrapped(m.position + r - t, m.ring));
+    y(c, r) = k.epilogue(sum(c, r) / m.divisor(count), {c, r}, m.shape, m.channels);
+
+    // THE SCHEDULE
+    const int vec = dividing_vector(m.width, k.target.vector_lanes);
+    const int block = vec * divisor_at_most(m.width / vec, 4);
     Var co("co"), ci("ci");
     y.split(c, co, ci, block).reorder(ci, co, r).vectorize(ci, vec).unroll(ci);
     sum.compute_at(y, co).vectorize(c, vec).unroll(c);
     sum.update().reorder(c, t).vectorize(c, vec).unroll(c);
-    k.output(y, y_shape);
-    k.in_place(count, dense({1}));
+    k.output(y, m.shape);
+    count.output();
 }
 
+// A workgroup for 16 channels of a row, 16 threads for each channel: each takes every sixteenth row of the window.
+void mean_window_on_gpu(KernelBuilder &k) {
+    constexpr int slices = 16;
+    const MeanWindow m(k);
+    const RowCount count(k, m.rows);
+    const int tile = std::min(m.width, 16);
+
+    // THE ALGORITHM
+    const Var c = m.c, r = m.r, s("s");
+    Func own("own"), begun("begun"), sum("sum"), y("y");
+    RDom t(0, (m.frames + slices - 1) / slices, "t"), all(0, slices, "all");
+    const Expr age = t * slices + s,
+               row = m.x(c, wrapped(m.position + r - min(age, m.frames - 1), m.ring));
+    own(c, s, r) = 0.0f;
+    own(c, s, r) += select(age < m.frames, row, 0.0f);
+    begun(c, s, r) = own(c, s, r);
+    sum(c, r) = 0.0f;
+    sum(c, r) += begun(c, all, r);
+    y(c, r) = k.epilogue(sum(c, r) / m.divisor(count), {c, r}, m.shape, m.channels);
+
+    // THE SCHEDULE
+    Var block("block"), lane("lane");
+    y.split(c, block, lane, tile).reorder(lane, block, r).gpu_blocks(block, r).gpu_threads(lane);
+    begun.compute_at(y, block).store_in(MemoryType::GPUShared).bound_extent(s, slices).bound_extent(c, tile);
+    begun.reorder(c, s).gpu_threads(c, s);
+    own.compute_at(begun, c).store_in(MemoryType::Register);
+    sum.compute_at(y, lane).store_in(MemoryType::Register);
+    k.output(y, m.shape);
+}
+
+} // namespace
+
 static const Kernel mean_run{"mean_run", build_mean_run, build_mean_run_on_gpu};
-static const Kernel mean_stream{"mean_stream", build_mean_stream};
-static const Kernel mean_window{"mean_window", build_mean_window};
+static const Kernel mean_stream{"mean_stream", mean_stream_on_processor, mean_stream_on_gpu};
+static const Kernel mean_window{"mean_window", mean_window_on_processor, mean_window_on_gpu};
 
 } // namespace longwave::schedules

@@ -7,15 +7,9 @@
 
 namespace longwave::schedules {
 
-// The rows before this call's, an in-out argument [1] that the call moves on by `rows`.
-inline Halide::Func row_counter(int rows) {
-    Halide::Func count("count");
-    count(Halide::Var()) = Halide::undef<double>();
-    count(0) += Halide::cast<double>(rows);
-    return count;
-}
-inline Halide::Expr row_number(const Halide::Func &count, const Halide::Expr &row, int rows) {
-    return Halide::cast<int64_t>(count(0)) + row - rows;
+// `now`: rows so far, this call's included (row_count.h).
+inline Halide::Expr row_number(const Halide::Expr &now, const Halide::Expr &row, int rows) {
+    return Halide::cast<int64_t>(now) + row - rows;
 }
 
 // position (uint64) times an angle in two int32 words, in 2^-32 turns: for turn_of.

@@ -1,6 +1,7 @@
 // running_softmax: how much the newest row weighs among all so far, w_t = e^{k_t} / S_t with S_t = S_0 +
 // Σ_{τ ≤ t} e^{k_τ}, for each channel. The state is z = log S in float64: log t would stand still in float32.
 #include "schedules/registry.h"
+#include "schedules/row_count.h"
 
 namespace longwave::schedules {
 
@@ -26,20 +27,20 @@ static void build_running_softmax(KernelBuilder &k) {
     const Shape shape = dense({width, rows});
     ImageParam x = k.input("k", shape), mask;
     if (masked) mask = k.input("mask", dense({1, rows}));
+    std::optional<RowCount> count;
+    if (!one) count.emplace(k, rows);
     k.no_epilogue();
 
     // THE ALGORITHM
     // Zeros are what a state begins with: for S_0 = 1 they are its logarithm, for S_0 = 0 the number of rows
     // so far says that there is none. Every exponent is at most 0; what is below -80 is nothing.
-    Var c("c"), r("r"), l("l");
-    Func count("count"), y("y");
+    Var c("c"), r("r");
+    Func y("y");
     RDom t(0, rows, "t");
-    count(l) = undef<double>();
-    count(0) += cast<double>(rows);
     y(c, r) = Tuple(undef<float>(), undef<double>());
     const Expr nothing = cast<double>(-1e30f), stored = y(c, t)[1];
     const Expr z =
-        one ? stored : select(count(0) + cast<double>(t - rows) < cast<double>(0.5f), nothing, stored);
+        one ? stored : select(count->now() + cast<double>(t - rows) < cast<double>(0.5f), nothing, stored);
     const Expr key = cast<double>(x(c, t)), difference = key - z, high = cast<float>(difference);
     const Expr size = min(high, -high);
     // Of a difference float32 keeps a part in 2^24 of itself: the rest goes in as a factor.
@@ -56,12 +57,19 @@ static void build_running_softmax(KernelBuilder &k) {
     y(c, t) = Tuple(weight, next);
 
     // THE SCHEDULE
-    y.update().reorder(c, t).vectorize(c, dividing_vector(width, k.target.vector_lanes));
+    // On a gpu a thread for each channel: each row takes up the one before.
+    if (k.target.kind == targets::Kind::gpu) {
+        Var block("block"), lane("lane");
+        y.update().split(c, block, lane, std::min(width, 64), TailStrategy::GuardWithIf);
+        y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
+    } else {
+        y.update().reorder(c, t).vectorize(c, dividing_vector(width, k.target.vector_lanes));
+    }
     const Shape state = {{extent(width), 1}, {extent(rows), 0}};
     k.outputs(y, {{"w", shape}, {"z", state, ArgKind::inout}});
-    if (!one) k.in_place(count, dense({1}));
+    if (count) count->output();
 }
 
-static const Kernel running_softmax{"running_softmax", build_running_softmax};
+static const Kernel running_softmax{"running_softmax", build_running_softmax, build_running_softmax};
 
 } // namespace longwave::schedules

@@ -13,6 +13,11 @@ namespace {
 
 constexpr int panel_lanes = static_cast<int>(lanes);
 
+// The block of the diagonal that a panel of outputs belongs to.
+Expr block_of(const Product &p, const Expr &panel) {
+    return p.blocks == 1 ? Expr(0) : panel / (p.out / p.blocks / panel_lanes);
+}
+
 // One output: the weights lie along the input, and so do the threads.
 void one_output(KernelBuilder &k, const Product &p) {
     const int words = static_cast<int>(p.panels.words()), threads = std::min(64, power_of_two_above(words)),
@@ -53,7 +58,7 @@ void few_rows(KernelBuilder &k, const Product &p) {
     const bool whole = inputs % slices == 0;
     const Expr i = n * slices + s, inside = whole ? i : min(i, inputs - 1);
     const Expr w = p.weight(c, inside / p.of_word(), inside % p.of_word(), panel * p.halves + h),
-               term = w * p.input(inside, r, 0);
+               term = w * p.input(inside, r, block_of(p, panel));
     own(h, r, c, s, panel) = 0.0f;
     own(h, r, c, s, panel) += whole ? term : select(i < inputs, term, 0.0f);
     begun(h, r, c, s, panel) = own(h, r, c, s, panel);
@@ -87,7 +92,8 @@ void few_rows(KernelBuilder &k, const Product &p) {
 class StagedTiles {
 public:
     StagedTiles(KernelBuilder &k, const Product &p)
-        : k_(k), p_(p), small_(k.target.shared_bytes < 32 << 10), width_(std::min(32, p.width())),
+        : k_(k), p_(p), small_(k.target.shared_bytes < 32 << 10),
+          width_(std::min(p.blocks > 1 && p.out / p.blocks % 32 ? panel_lanes : 32, p.width())),
           rows_(small_ || p.rows <= 32 ? 32 : 64), chunk_(p.halves == 2 ? 16 : 32) {}
 
     void build() {
@@ -96,12 +102,15 @@ public:
         const int chunks = (p_.inputs() + chunk_ - 1) / chunk_, panels = static_cast<int>(p_.panels.count());
         RDom i(0, chunk_, "i"), n(0, chunks, "n");
         // Behind the last input the weights of the last stand for any: the inputs are zero.
-        inputs_(r_, m_) = select(m_ < p_.in, p_.x(p_.first + min(m_, p_.in - 1), min(r_, p_.rows - 1)), 0.0f);
+        const Expr input = p_.first + b_ * p_.in + min(m_, p_.in - 1);
+        inputs_(r_, m_, b_) = select(m_ < p_.in, p_.x(input, min(r_, p_.rows - 1)), 0.0f);
         const Expr last = min(m_, p_.inputs() - 1);
         weights_(o_, m_, h_) = p_.weight(o_ % panel_lanes, last / p_.of_word(), last % p_.of_word(),
                                          min(o_ / panel_lanes, panels - 1) * p_.halves + h_);
         part_(h_, o_, r_, u_) = 0.0f;
-        part_(h_, o_, r_, u_) += inputs_(r_, u_ * chunk_ + i) * weights_(o_, u_ * chunk_ + i, h_);
+        // A tile's outputs are all of one block.
+        const Expr block = p_.blocks == 1 ? Expr(0) : o_ / width_ * width_ / (p_.out / p_.blocks);
+        part_(h_, o_, r_, u_) += inputs_(r_, u_ * chunk_ + i, block) * weights_(o_, u_ * chunk_ + i, h_);
         sum_(h_, o_, r_) = 0.0f;
         sum_(h_, o_, r_) += part_(h_, o_, r_, n);
         const auto result = [&](int half) {
@@ -140,9 +149,10 @@ private:
         inputs_.compute_at(sum_, n)
             .store_in(MemoryType::GPUShared)
             .bound_extent(r_, rows_)
-            .bound_extent(m_, chunk_);
+            .bound_extent(m_, chunk_)
+            .bound_extent(b_, 1);
         inputs_.bound_storage(r_, rows_).align_storage(r_, rows_ + 1);
-        inputs_.split(m_, outer, x, across).split(r_, line, inner, down).reorder(inner, outer, x, line);
+        inputs_.split(m_, outer, x, across).split(r_, line, inner, down).reorder(b_, inner, outer, x, line);
         inputs_.gpu_threads(x, line);
         weights_.compute_at(sum_, n).store_in(MemoryType::GPUShared).bound_extent(h_, p_.halves);
         weights_.bound_extent(o_, width_).bound_extent(m_, chunk_);
@@ -161,17 +171,14 @@ private:
     const Product &p_;
     const bool small_;
     const int width_, rows_, chunk_; // of a tile; inputs that are staged at once
-    // o: output, r: row, m: input, h: half, u: chunk
-    Var o_{"o"}, r_{"r"}, m_{"m"}, h_{"h"}, u_{"u"}, of_o_{"of_o"}, of_r_{"of_r"}, thread_o_{"thread_o"},
+    // o: output, r: row, m: input, h: half, u: chunk, b: block of the diagonal
+    Var o_{"o"}, r_{"r"}, m_{"m"}, h_{"h"}, u_{"u"}, b_{"b"}, of_o_{"of_o"}, of_r_{"of_r"}, thread_o_{"thread_o"},
         thread_r_{"thread_r"};
     Func inputs_{"inputs"}, weights_{"weights"}, part_{"part"}, sum_{"sum"};
 };
 
 void linear_on_gpu(KernelBuilder &k) {
     const Product p = declare_product(k);
-    if (p.blocks > 1)
-        throw SpecError("kernel 'linear' with 'blocks' has no schedule for a gpu: leave target " + k.target.name +
-                        " out");
     if (p.out == 1) return one_output(k, p);
     if (p.rows * p.halves <= 8) return few_rows(k, p);
     StagedTiles(k, p).build();

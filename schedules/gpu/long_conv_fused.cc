@@ -17,7 +17,7 @@ using namespace Halide;
 
 namespace {
 
-constexpr int sector_channels = 8, bytes_of_point = 8;
+constexpr int bytes_of_fused_point = 8;
 
 class Fused {
 public:
@@ -30,11 +30,11 @@ public:
         k.params.require(!right_angle_radices(static_cast<uint32_t>(length_)).empty(),
                          "'length' must be a product of 2, 3 and 5");
         k.params.require(rows_ <= length_, "'rows' must not exceed length");
-        k.params.require(int64_t{length_} * bytes_of_point <= k.target.shared_bytes,
-                         "'length' is at most " + std::to_string(k.target.shared_bytes / bytes_of_point) +
+        k.params.require(int64_t{length_} * bytes_of_fused_point <= k.target.shared_bytes,
+                         "'length' is at most " + std::to_string(k.target.shared_bytes / bytes_of_fused_point) +
                              " on " + k.target.name);
         wide_ = std::min(row_, sector_channels);
-        while (int64_t{wide_} * length_ * bytes_of_point > k.target.shared_bytes) wide_ /= 2;
+        while (int64_t{wide_} * length_ * bytes_of_fused_point > k.target.shared_bytes) wide_ /= 2;
     }
 
     void build() {

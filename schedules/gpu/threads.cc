@@ -45,7 +45,7 @@ Spread spread(Stage stage, const std::vector<VarOrRVar> &dims, const std::vector
 }
 
 Fold::Fold(const std::string &name, const std::vector<Var> &at, int extent, int threads, const Lane &value,
-           const Join &join, const Expr &nothing)
+           const Join &join, const Expr &nothing, bool exact)
     : at_(at), threads_(threads), groups_(std::min(threads, 8)), own_(name + "_own"),
       partial_(name + "_partial"), few_(name + "_few"), all_(name) {
     const std::vector<Expr> here(at.begin(), at.end());
@@ -60,9 +60,17 @@ Fold::Fold(const std::string &name, const std::vector<Var> &at, int extent, int 
     const Expr index = k * threads + u_;
     const bool whole = extent % threads == 0;
     const Expr one = value(whole ? index : min(index, extent - 1), here);
-    own_(lane) = nothing;
-    own_(lane) = join(own_(lane), whole ? one : select(index < extent, one, nothing));
-    partial_(lane) = own_(lane);
+    const Expr term = whole ? one : select(index < extent, one, nothing);
+    if (exact) {
+        own_(lane) = Tuple(0.0f, 0.0f);
+        const Expr high = own_(lane)[0], next = high + term, part = next - high;
+        own_(lane) = Tuple(next, own_(lane)[1] + ((high - (next - part)) + (term - part)));
+        partial_(lane) = own_(lane)[0] + own_(lane)[1];
+    } else {
+        own_(lane) = nothing;
+        own_(lane) = join(own_(lane), term);
+        partial_(lane) = own_(lane);
+    }
     const auto joined = [&](const Func &f, const std::function<Expr(int)> &at_k, int count) {
         Expr value_of = f(of(at_k(0)));
         for (int i = 1; i < count; i++) value_of = join(value_of, f(of(at_k(i))));
@@ -77,6 +85,12 @@ Fold::Fold(const std::string &name, const std::vector<Var> &at, int extent, int 
 Fold Fold::sum(const std::string &name, const std::vector<Var> &at, int extent, int threads,
                const Lane &value) {
     return {name, at, extent, threads, value, [](const Expr &a, const Expr &b) { return a + b; }, 0.0f};
+}
+
+Fold Fold::exact_sum(KernelBuilder &k, const std::string &name, const std::vector<Var> &at, int extent,
+                     int threads, const Lane &value) {
+    k.exact_sums = true;
+    return {name, at, extent, threads, value, [](const Expr &a, const Expr &b) { return a + b; }, 0.0f, true};
 }
 
 Fold Fold::largest(const std::string &name, const std::vector<Var> &at, int extent, int threads,

@@ -25,6 +25,10 @@ struct SpreadOptions {
 Spread spread(Halide::Stage stage, const std::vector<Halide::VarOrRVar> &dims,
               const std::vector<int> &extents, const SpreadOptions &options = {});
 
+// Rows have their channels innermost and memory is read in sectors of 32 bytes: so many channels of a workgroup use a
+// sector whole.
+inline constexpr int sector_channels = 8;
+
 int power_of_two_above(int n); // the smallest that is at least n
 
 // A sum, or another fold, over `extent` lanes by the `threads` of a workgroup: each over its own, apart by
@@ -35,9 +39,12 @@ public:
     using Join = std::function<Halide::Expr(const Halide::Expr &, const Halide::Expr &)>;
     // `at`: the dimensions apart from the lanes.
     Fold(const std::string &name, const std::vector<Halide::Var> &at, int extent, int threads,
-         const Lane &value, const Join &join, const Halide::Expr &nothing);
+         const Lane &value, const Join &join, const Halide::Expr &nothing, bool exact = false);
     static Fold sum(const std::string &name, const std::vector<Halide::Var> &at, int extent, int threads,
                     const Lane &value);
+    // Each thread's sum carries what it loses: for thousands of terms. Sets `k.exact_sums`.
+    static Fold exact_sum(KernelBuilder &k, const std::string &name, const std::vector<Halide::Var> &at,
+                          int extent, int threads, const Lane &value);
     static Fold largest(const std::string &name, const std::vector<Halide::Var> &at, int extent, int threads,
                         const Lane &value);
 

@@ -68,6 +68,12 @@ inline void run_everywhere(const std::vector<Case> &cases) {
     }
 }
 
+// Kernels that depend on how many rows there were: on a gpu another one moves that count on before them.
+inline std::string counts_param() { return gpu_under_test() ? R"(,"counts":0)" : ""; }
+inline void rows_before(Kernel &k, double before, int rows) {
+    k["count"].set({0}, gpu_under_test() ? before + rows : before);
+}
+
 // Sets lanes [valid, end) of every group of `group` lanes of dimension 0 to zero, as the compiler pads
 // weights and kernels pad rows.
 inline void zero_padding(Tensor &tensor, int valid, int group) {

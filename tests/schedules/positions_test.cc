@@ -18,7 +18,7 @@ void set_rates(Kernel &k, const std::function<double(int i, int h)> &theta) {
 // From each of the rows `firsts` on; `position` of feature i in a row.
 Case turned(int heads, int dk, const std::string &axes, const std::vector<double> &firsts,
             const std::function<double(double row, int i)> &position) {
-    return {spec("lrpe", fmt::format(R"("heads":{},"dk":{},"rows":30{})", heads, dk, axes)), [=](Kernel &k) {
+    return {spec("lrpe", fmt::format(R"("heads":{},"dk":{},"rows":30{})", heads, dk, axes) + counts_param()), [=](Kernel &k) {
                 const auto theta = [](int i, int h) {
                     return double{static_cast<float>(std::pow(10000.0, -2.0 * i / 9) / (1 + h))};
                 };
@@ -35,7 +35,7 @@ Case turned(int heads, int dk, const std::string &axes, const std::vector<double
                             static_cast<double>(std::fmod(phase, 6.283185307179586476925286766559L));
                         return k["x"].get({i, h, t}) * (part ? std::sin(angle) : std::cos(angle));
                     };
-                    k["count"].set({0}, first);
+                    rows_before(k, first, 30);
                     compare(
                         k, "y",
                         [&](const std::vector<int> &at) {
@@ -51,12 +51,13 @@ Case turned(int heads, int dk, const std::string &axes, const std::vector<double
 Case scan(int channels, int modes, int rows, int stride, int length, double first) {
     return {
         spec("exponential_scan", fmt::format(R"("channels":{},"modes":{},"rows":{},"stride":{},"length":{})",
-                                             channels, modes, rows, stride, length)),
+                                             channels, modes, rows, stride, length) +
+                                     (length ? counts_param() : "")),
         [=](Kernel &k) {
             zero_padding(k["x"], channels, padded(channels));
             for (const char *name : {"lambda", "c"}) zero_padding(k[name], channels, padded(channels));
             k["sums"].for_each([&](const std::vector<int> &at) { k["sums"].set(at, 0); });
-            if (length) k["count"].set({0}, first);
+            if (length) rows_before(k, first, rows);
             compare(
                 k, "y",
                 [&](const std::vector<int> &at) {
@@ -72,7 +73,8 @@ Case scan(int channels, int modes, int rows, int stride, int length, double firs
                     return total;
                 },
                 limit(2, 1));
-        }};
+        },
+        stride > 1 && rows > stride};
 }
 
 } // namespace
@@ -97,7 +99,8 @@ TEST_CASE(
         for (const int interleaved : {0, 1})
             cases.push_back(
                 {spec("rotary", fmt::format(R"("heads":{},"pairs":{},"width":{},"interleaved":{},"rows":9)",
-                                            heads, pairs, width, interleaved)),
+                                            heads, pairs, width, interleaved) +
+                                    counts_param()),
                  [=](Kernel &k) {
                      const auto theta = [](int p) {
                          return double{static_cast<float>(std::pow(10000.0, -p / 16.0))};
@@ -111,7 +114,7 @@ TEST_CASE(
                          k["turns_low"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns)));
                      });
                      for (const double first : {0.0, 1e9}) {
-                         k["count"].set({0}, first);
+                         rows_before(k, first, 9);
                          compare(
                              k, "y",
                              [&](const std::vector<int> &at) {
@@ -140,6 +143,11 @@ TEST_CASE(
 TEST_CASE("exponential_scan: a sequence, lines that begin anew, and lines side by side") {
     run_everywhere({scan(40, 3, 30, 1, 0, 0), scan(1, 2, 5, 1, 0, 0), scan(8, 16, 30, 1, 14, 0),
                     scan(8, 2, 30, 1, 14, 28), scan(24, 1, 7, 14, 9, 0), scan(5, 2, 13, 13, 10, 0)});
+}
+
+TEST_CASE("exponential_scan: an image of several lines in one call of a gpu") {
+    if (!gpu_under_test()) return;
+    run_everywhere({scan(24, 2, 65, 13, 4, 0), scan(5, 3, 40, 7, 9, 0)});
 }
 
 TEST_CASE("time_softmax: proportions over the rows before the end, nothing behind it") {

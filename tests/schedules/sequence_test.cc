@@ -28,9 +28,12 @@ struct Form {
     bool cosine;
     int length, rows, channels;
     int bins() const { return cosine ? length : length / 2 + 1; }
+    // A gpu takes all channels in one call, a processor a tile of them.
+    bool all() const { return gpu_under_test() && channels > 16; }
     std::string params() const {
         return fmt::format(R"("transform":"{}","length":{},"rows":{},"channels":{},"scale":0.25)",
-                           cosine ? "cosine" : "fourier", length, rows, channels);
+                           cosine ? "cosine" : "fourier", length, rows, channels) +
+               (all() ? R"(,"all":1)" : "");
     }
     void tables(Kernel &k, bool inverse) const {
         const auto n = static_cast<uint32_t>(length);
@@ -64,7 +67,8 @@ Case forward(const Form &form, bool magnitude) {
                         return magnitude ? std::norm(sum) : at[1] ? sum.imag() : sum.real();
                     },
                     4 * limit(form.length));
-            }};
+            },
+            form.all()};
 }
 
 // The product of u with fixed + h, where there is one, back in time.
@@ -75,8 +79,13 @@ Case inverse(const Form &form, bool product, int parts) {
                 form.tables(k, true);
                 const int whole = form.cosine ? 1 : 2;
                 const auto bin = [&](int lane, int b) {
-                    const auto read = [&](const char *name, int of) {
-                        return Bin(k[name].get({lane, 0, b}), of == 2 ? k[name].get({lane, 1, b}) : 0.0);
+                    const auto read = [&](const std::string &name, int of) {
+                        const auto part = [&](int which) {
+                            return form.all() && name == "fixed"
+                                       ? k[name].get({lane % 16, which, b, lane / 16})
+                                       : k[name].get({lane, which, b});
+                        };
+                        return Bin(part(0), of == 2 ? part(1) : 0.0);
                     };
                     const Bin made = parts ? read("h", parts) : Bin(0);
                     return product ? read("u", whole) * (read("fixed", whole) + made) : made;
@@ -99,15 +108,18 @@ Case inverse(const Form &form, bool product, int parts) {
                         return 0.25 * sum;
                     },
                     4 * limit(form.length));
-            }};
+            },
+            form.all()};
 }
 
 // The static spectrum is left zero but for a constant 1/length: the taps (1, 0, 0, …).
 Case circular(int rows, int channels, bool adaptive) {
     const auto length = static_cast<int>(schedules::right_angle_length(static_cast<uint32_t>(rows)));
+    const bool all = gpu_under_test() && channels > 16;
     return {
-        spec("circular_conv", fmt::format(R"("length":{},"rows":{},"channels":{},"adaptive":{},"scale":{})",
-                                          length, rows, channels, adaptive ? 1 : 0, 0.5 / length)),
+        spec("circular_conv", fmt::format(R"("length":{},"rows":{},"channels":{},"adaptive":{},"scale":{}{})",
+                                          length, rows, channels, adaptive ? 1 : 0, 0.5 / length,
+                                          all ? R"(,"all":1)" : "")),
         [=](Kernel &k) {
             const std::vector<double> table = schedules::right_angle_twiddles(static_cast<uint32_t>(length));
             set_all(k["twiddles"], table);
@@ -122,7 +134,8 @@ Case circular(int rows, int channels, bool adaptive) {
                     return sum;
                 },
                 4 * limit(rows));
-        }};
+        },
+        all};
 }
 
 Case grouped(const std::string &groups, int channels, int inputs, int outputs, int taps, int rows, int used) {

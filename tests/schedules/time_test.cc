@@ -34,10 +34,11 @@ Case mean_run(const std::string &mode, int channels, int rows, int length) {
 // Three blocks: what a block leaves in place, the next one takes up.
 Case mean_stream(const std::string &mode, int channels, int rows, const std::string &epilogue = "") {
     const std::string params = fmt::format(R"("mode":"{}","channels":{},"rows":{})", mode, channels, rows);
-    return {spec("mean_stream", params, epilogue), [=](Kernel &k) {
+    return {spec("mean_stream", params + counts_param(), epilogue), [=](Kernel &k) {
                 zero_padding(k["x"], channels, padded(channels));
                 std::vector<double> sums(padded(channels));
                 for (int block = 0; block < 3; block++) {
+                    rows_before(k, block * rows, rows);
                     std::vector<std::vector<double>> rows_of;
                     for (int r = 0; r < rows; r++) {
                         for (size_t c = 0; c < sums.size(); c++)
@@ -61,9 +62,10 @@ Case mean_stream(const std::string &mode, int channels, int rows, const std::str
 
 Case mean_window(int channels, int rows, int ring, int frames, int position, int before) {
     return {spec("mean_window", fmt::format(R"("channels":{},"rows":{},"ring":{},"frames":{})", channels,
-                                            rows, ring, frames)),
+                                            rows, ring, frames) +
+                                    counts_param()),
             [=](Kernel &k) {
-                k["count"].set({0}, before);
+                rows_before(k, before, rows);
                 k.scalar("position") = position;
                 compare(
                     k, "y",
@@ -167,7 +169,38 @@ Case frame_power(int window, int hop, int n_fft, int rows, int ring, const std::
             }};
 }
 
+Case count_rows(int rows) {
+    return {spec("count_rows", fmt::format(R"("rows":{})", rows)), [=](Kernel &k) {
+                k["count"].set({0}, 9007199254740000.0);
+                REQUIRE(k.call() == 0);
+                REQUIRE(k.call() == 0);
+                CHECK(k["count"].get({0}) == 9007199254740000.0 + 2 * rows);
+            }};
+}
+
+// What another kernel has counted.
+Case mean_window_counted(int channels, int rows, int frames, int now) {
+    return {spec("mean_window", fmt::format(R"("channels":{},"rows":{},"ring":{},"frames":{},"counts":0)", channels,
+                                            rows, rows + frames, frames)),
+            [=](Kernel &k) {
+                k["count"].set({0}, now);
+                k.scalar("position") = frames;
+                compare(
+                    k, "y",
+                    [&](const std::vector<int> &at) {
+                        double sum = 0;
+                        for (int i = 0; i < frames; i++) sum += k["x"].get({at[0], frames + at[1] - i});
+                        return sum / std::min(frames, now + at[1] + 1 - rows);
+                    },
+                    limit(frames, 1));
+            }};
+}
+
 } // namespace
+
+TEST_CASE("count_rows: moves a count on that other kernels only read") {
+    run_everywhere({count_rows(1), count_rows(160), mean_window_counted(20, 3, 7, 5), mean_window_counted(1, 2, 4, 90)});
+}
 
 TEST_CASE("mean_run: mean, sum, last and first of the valid rows; of none, zero") {
     run_everywhere({mean_run("mean", 97, 100, 73), mean_run("sum", 6, 5, 5), mean_run("last", 16, 33, 20),
