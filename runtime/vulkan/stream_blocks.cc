@@ -3,7 +3,6 @@
 // What differs from stream to stream, where its memory lies at its tick and its scalars, stands in the tables of the
 // calls. The commands of a submission are recorded anew each time: inputs and outputs lie elsewhere in every block.
 #include "runtime/scalars.h"
-#include "runtime/vulkan/failure.h"
 #include "runtime/vulkan/streams.h"
 
 namespace longwave::runtime::vulkan {
@@ -114,10 +113,8 @@ lw_status run(const Group &group) {
     const Gpu &gpu = group.model.gpu();
     const StreamFamily &family = group.model.streams;
     Commands &commands = group.pool.commands;
-    if (gpu.abandoned || !commands.idle(gpu))
-        return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+    if (lw_status status = begin_commands(gpu, commands)) return status;
     put_numbers(group);
-    if (lw_status status = commands.begin(gpu, true)) return status;
     barrier(gpu, commands.buffer); // the block before may have left its outputs half copied
     for (const StreamSession *s = group.first; s; s = s->next) record_input(*s, commands.buffer);
     uint64_t dispatches = 0;
@@ -161,8 +158,8 @@ lw_status rebuild_stream(StreamSession &session, uint32_t entry, uint32_t step, 
     if (session.status != LW_OK) return settle_stream(session);
     const uint32_t index =
         family.first_call[entry] + model.plan().entries()->Get(entry)->steps()->size() + step;
+    if (lw_status status = begin_commands(gpu, pool.commands)) return status;
     put_row(family, session, family.calls[index], firing, 0, table_of(pool, index));
-    if (lw_status status = pool.commands.begin(gpu, true)) return status;
     record_input(session, pool.commands.buffer);
     dispatch(pool, family, gpu, index, 1);
     barrier(gpu, pool.commands.buffer);

@@ -24,7 +24,7 @@ uint64_t address(const StreamSession &session, const Part &part, uint64_t offset
 template <class Record> lw_status transfer(StreamSession &session, const Record &record) {
     const Gpu &gpu = session.gpu();
     Commands &commands = session.pool->commands;
-    if (lw_status status = commands.begin(gpu, true)) return status;
+    if (lw_status status = begin_commands(gpu, commands)) return status;
     record_input(session, commands.buffer);
     barrier(gpu, commands.buffer);
     record(commands.buffer);
@@ -98,6 +98,12 @@ const uint8_t *find_output(const StreamSession &session, const Area &area) {
 }
 
 } // namespace
+
+lw_status begin_commands(const Gpu &gpu, Commands &commands) {
+    if (gpu.abandoned || !commands.idle(gpu))
+        return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+    return commands.begin(gpu, true);
+}
 
 uint64_t stream_bytes() { return to_line(sizeof(StreamSession)); }
 

@@ -69,6 +69,8 @@ void read_stream(StreamSession &session, const Area &area, uint64_t rows, uint64
 uint64_t put_stream(StreamSession &session, const Area &area, uint64_t stride, const Samples &samples);
 lw_status run_stream(StreamSession &session, uint32_t entry, uint64_t block);
 lw_status settle_stream(StreamSession &session);
+// Begins the pool's commands, when what they did before is done.
+lw_status begin_commands(const Gpu &gpu, Commands &commands);
 // The staged input into the state, in a command buffer that has begun.
 void record_input(const StreamSession &session, VkCommandBuffer commands);
 // Where a port's rows of this block lie in the exchange buffer.

@@ -233,16 +233,10 @@ uint64_t many(const Both &models, uint32_t n, uint32_t entry, uint32_t block) {
     return dispatches;
 }
 
-} // namespace
-
-TEST_CASE("vulkan streams: every stream entry gives what the processor's gives") {
-    compare_entries(convolutions(), {1, 7, 16, 64});
-}
-
-TEST_CASE("vulkan streams: long convolutions, too") { compare_entries(long_convolutions(), {1, 16, 64}); }
-
-TEST_CASE("vulkan streams: a state saved on one device goes on on the other, and has the same bytes there") {
-    const auto made = convolutions().compile(features, {16, 64});
+// From device to device every 40 ticks, within blocks, too.
+void compare_state(const Package &package) {
+    const auto made = package.compile(features, {16, 64});
+    REQUIRE_MESSAGE(made, made.status().message());
     const Both models(made);
     const std::vector<float> x = normal(160 * width, 1, 5);
     std::vector<float> expected, rows;
@@ -280,6 +274,22 @@ TEST_CASE("vulkan streams: a state saved on one device goes on on the other, and
     CHECK(saved(copy.get()) == saved(stream_of(models.cpu).get()));
 }
 
+} // namespace
+
+TEST_CASE("vulkan streams: every stream entry gives what the processor's gives") {
+    compare_entries(convolutions(), {1, 7, 16, 64});
+}
+
+TEST_CASE("vulkan streams: long convolutions, too") { compare_entries(long_convolutions(), {1, 16, 64}); }
+
+TEST_CASE("vulkan streams: a state saved on one device goes on on the other, and has the same bytes there") {
+    compare_state(convolutions());
+}
+
+TEST_CASE("vulkan streams: the same where spectra of past blocks are made again from the state") {
+    compare_state(long_convolutions());
+}
+
 TEST_CASE("vulkan streams: a finished stream, a prompt and odd pieces give the processor's rows") {
     const auto made = convolutions().compile(features, {16, 64});
     const Both models(made);
@@ -309,11 +319,15 @@ TEST_CASE("vulkan streams: many streams at ticks of their own have the bits of o
     CHECK(many(models, n, 1, 16) == one);
     MESSAGE(n, " streams: ", one, " dispatches a block");
     CHECK(many(models, 5, 0, 1) == many(models, 2, 0, 1));
+    const auto longer = long_convolutions().compile(features, {1, 16});
+    const Both long_models(longer);
+    CHECK(many(long_models, 9, 1, 16) == many(long_models, 1, 1, 16));
 }
 
 TEST_CASE("vulkan streams: a generator over a GPU's stream writes what it writes on the processor") {
     Package package;
-    package.layers.push_back({{"type", "embedding"}, {"name", "words"}, {"vocabulary", vocabulary}, {"width", 24}});
+    package.layers.push_back(
+        {{"type", "embedding"}, {"name", "words"}, {"vocabulary", vocabulary}, {"width", 24}});
     package.tensor("words.weight", {vocabulary, 24}, 1);
     package.conv1d("conv", 24, 24, 4);
     package.plain("gelu", "act");
