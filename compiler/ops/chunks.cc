@@ -41,6 +41,12 @@ Reach reach_chunk(const Situation &situation, const Figures &figures) {
     return {.multiple = situation.streaming ? 1 : figures.at("rows")};
 }
 
+Estimate estimate_scan(const Situation &) { return {.cost = 1}; }
+void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv) {
+    const uint32_t rows = call.all_rows();
+    plan_rows(call, rows == 1 ? step : chunk, rows, dk, dv);
+}
+
 void plan_chunk(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv) {
     plan_rows(call, kernel, call.figures().at("rows"), dk, dv);
 }

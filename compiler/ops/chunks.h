@@ -14,6 +14,10 @@ Estimate estimate_chunk(const Situation &situation, double each, double state);
 Reach reach_row(const Situation &situation, const Figures &figures);
 Reach reach_chunk(const Situation &situation, const Figures &figures);
 
+// On a GPU: all rows of a sequence or block in one dispatch.
+Estimate estimate_scan(const Situation &situation);
+void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv);
+
 // Heads, widths and rows of the call.
 void plan_chunk(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv);
 void plan_row(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv);

@@ -90,7 +90,7 @@ Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, u
 
 Status kernel(KernelCall &call) {
     const ChannelTiles tiles(call.type(0).dims[0]);
-    call.channel_tiles(tiles.count(), tiles.tile * sizeof(float));
+    tiles.plan(call);
     const uint32_t rows = call.rows(), length = schedules::right_angle_length(rows);
     const double scale = scale_of(SequenceTransform::of(call.node), rows);
     const bool adaptive = call.node.inputs.size() == 4;

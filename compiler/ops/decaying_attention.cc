@@ -78,11 +78,23 @@ Status plan_chunks(KernelCall &call) {
     return Status::ok();
 }
 
+Status plan_decaying_scan(KernelCall &call) {
+    plan_scan(call, "decaying_attention_step", "decaying_attention_chunk", per_head(call.node, call.type(1)),
+              per_head(call.node, call.type(2)));
+    arguments(call);
+    return Status::ok();
+}
+
 const Algorithm decaying_step{
     .name = "step", .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
 const Algorithm decaying_chunk{
     .name = "chunk", .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
-const Algorithm *const algorithms[] = {&decaying_step, &decaying_chunk};
+const Algorithm decaying_scan{.name = "scan",
+                     .where = Algorithm::Where::gpu,
+                     .estimate = estimate_scan,
+                     .reach = reach_row,
+                     .plan = plan_decaying_scan};
+const Algorithm *const algorithms[] = {&decaying_step, &decaying_chunk, &decaying_scan};
 
 } // namespace
 

@@ -70,7 +70,7 @@ Status kernel(KernelCall &call) {
     const uint32_t channels = call.type(0).dims[0], modes = call.type(1).dims[1];
     call.kernel("exponential_scan");
     uint32_t rows = call.all_rows();
-    if (axis.stride == 1) {
+    if (axis.stride == 1 || call.situation.gpu) {
         call.one_call();
     } else { // a call meets each of the lines that lie side by side at most once
         rows = std::min(rows, axis.stride);
@@ -87,7 +87,7 @@ Status kernel(KernelCall &call) {
     call.weight("c", packed(call.constant(2), channels, modes));
     call.write();
     call.carry("sums");
-    if (axis.length) call.carry("position");
+    if (axis.length) call.carry_count("position");
     return Status::ok();
 }
 

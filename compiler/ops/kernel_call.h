@@ -81,6 +81,9 @@ public:
     virtual void valid_rows(size_t input) = 0;
     // What the op's stream rule declares under this name: updated in place, zero at the start.
     virtual void carry(const std::string &name) = 0;
+    // The same for the number of rows so far, which every part of a call reads. On a GPU it is an input behind those
+    // before it, and a dispatch of its own moves it on before this call (kernels with the param `counts`).
+    virtual void carry_count(const std::string &name) = 0;
     virtual void input(Place place) = 0;
     virtual void weight(Place place) = 0;
     virtual void scalar(Scalar scalar) = 0;

@@ -62,10 +62,21 @@ Status plan_chunks(KernelCall &call) {
     return Status::ok();
 }
 
+Status plan_linear_scan(KernelCall &call) {
+    plan_scan(call, "linear_attention_step", "linear_attention_chunk", width_of(call.situation, 0), width_of(call.situation, 2));
+    arguments(call);
+    return Status::ok();
+}
+
 const Algorithm step{.name = "step", .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
 const Algorithm chunk{
     .name = "chunk", .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
-const Algorithm *const algorithms[] = {&step, &chunk};
+const Algorithm scan{.name = "scan",
+                     .where = Algorithm::Where::gpu,
+                     .estimate = estimate_scan,
+                     .reach = reach_row,
+                     .plan = plan_linear_scan};
+const Algorithm *const algorithms[] = {&step, &chunk, &scan};
 
 } // namespace
 

@@ -72,7 +72,7 @@ Status kernel(KernelCall &call) {
     for (const auto &[name, shift] : {std::pair("turns.high", 32u), std::pair("turns.low", 0u)})
         call.weight(name, Packed::of(Elem::i32, {heads, dk}, turn_words(call.constant(1), shift)));
     call.write();
-    call.carry("position");
+    call.carry_count("position");
     return Status::ok();
 }
 

@@ -38,7 +38,7 @@ Status kernel(KernelCall &call) {
     call.param("frames", call.node.integer("frames"));
     call.read_ring(0);
     call.write();
-    call.carry("count");
+    call.carry_count("count");
     return Status::ok();
 }
 

@@ -55,7 +55,7 @@ Status kernel(KernelCall &call) {
     call.weight("turns.high", Packed::of(Elem::i32, {pairs}, turn_words(call.constant(1), 32)));
     call.weight("turns.low", Packed::of(Elem::i32, {pairs}, turn_words(call.constant(1), 0)));
     call.write();
-    call.carry("position");
+    call.carry_count("position");
     return Status::ok();
 }
 

@@ -43,7 +43,7 @@ Status kernel(KernelCall &call) {
     call.read_rows(0);
     call.write();
     call.carry("sums");
-    call.carry("count");
+    call.carry_count("count");
     return Status::ok();
 }
 

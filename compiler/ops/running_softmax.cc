@@ -59,7 +59,7 @@ Status kernel(KernelCall &call) {
     if (masked) call.read_rows(1);
     call.write();
     call.carry("z");
-    if (!one) call.carry("count");
+    if (!one) call.carry_count("count");
     return Status::ok();
 }
 

@@ -54,7 +54,7 @@ Status kernel(KernelCall &call) {
     const uint32_t rows = call.rows_of_input(0), length = call.node.integer("doubled") ? 2 * rows : rows;
     const ChannelTiles tiles(call.type(0).dims[0]);
     call.kernel("sequence_transform");
-    call.channel_tiles(tiles.count(), tiles.tile * sizeof(float));
+    tiles.plan(call);
     transform_params(call, transform, length, false);
     call.param("channels", tiles.channels);
     call.param("rows", rows);

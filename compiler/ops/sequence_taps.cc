@@ -41,7 +41,7 @@ Status kernel(KernelCall &call) {
     const auto transform = SequenceTransform::of(call.node);
     const ChannelTiles tiles(call.type(0).dims.back());
     call.kernel("sequence_inverse");
-    call.channel_tiles(tiles.count(), tiles.tile * sizeof(float));
+    tiles.plan(call);
     transform_params(call, transform, 2 * call.rows(), true);
     call.param("channels", tiles.channels);
     call.param("rows", call.rows());

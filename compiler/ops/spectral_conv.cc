@@ -78,7 +78,7 @@ Packed packed(const KernelCall &call, const SequenceTransform &transform, const 
 Status kernel(KernelCall &call) {
     const auto transform = SequenceTransform::of(call.node);
     const ChannelTiles tiles(call.type(0).dims.back());
-    call.channel_tiles(tiles.count(), tiles.tile * sizeof(float));
+    tiles.plan(call);
     const uint32_t rows = call.rows();
     const bool adaptive = call.node.inputs.size() == 4;
     LW_TRY(check_taps(call.type(1).dims[1], rows));

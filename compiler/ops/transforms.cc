@@ -124,6 +124,12 @@ Values bins_of(const Operand &rows, uint32_t parts, size_t channel, size_t bins)
 ChannelTiles::ChannelTiles(uint32_t of)
     : channels(of), padded(schedules::pad(of)), tile(std::min(padded, schedules::lanes)) {}
 
+void ChannelTiles::plan(KernelCall &call) const {
+    if (!call.situation.gpu) return call.channel_tiles(count(), tile * sizeof(float));
+    call.one_call();
+    call.param("all", int64_t{1});
+}
+
 void transform_params(KernelCall &call, const SequenceTransform &transform, uint32_t length, bool inverse) {
     call.param("transform", std::string(transform.cosine ? "cosine" : "fourier"));
     call.param("length", length);

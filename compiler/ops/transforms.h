@@ -40,6 +40,8 @@ struct ChannelTiles {
     uint32_t channels, padded, tile;
     explicit ChannelTiles(uint32_t channels);
     uint32_t count() const { return padded / tile; }
+    // A tile a call; on a GPU all of them in one.
+    void plan(KernelCall &call) const;
 };
 
 // A kernel of at least so many taps. The message says how to compile.

@@ -150,12 +150,29 @@ Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<
                                       bytes_of(elem, dims))};
 }
 
-void PlannedCall::carry(const std::string &name) {
+Place PlannedCall::carried(const std::string &name) {
     std::vector<ir::Type> types;
     for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));
+    Place place;
     for (const ir::Carry &carry : node.op->stream(node, types).carries)
-        if (name == carry.name)
-            outputs_.push_back(own_memory(name, StateKind::carry, carry.elem, carry.dims));
+        if (name == carry.name) place = own_memory(name, StateKind::carry, carry.elem, carry.dims);
+    return place;
+}
+
+void PlannedCall::carry(const std::string &name) { outputs_.push_back(carried(name)); }
+
+void PlannedCall::carry_count(const std::string &name) {
+    if (!situation.gpu) return carry(name);
+    const Place count = carried(name);
+    Step moves_on{.kind = Step::Kind::call,
+                  .name = fmt::format("{} count_rows", node.layer),
+                  .layer = node.layer,
+                  .spec = ir::kernel_spec("count_rows", {{"rows", int64_t{all_rows_}}})};
+    fires(moves_on);
+    moves_on.args.emplace_back(count);
+    planner_.plan_.steps.push_back(std::move(moves_on));
+    param("counts", int64_t{0});
+    inputs_.push_back(count);
 }
 
 // ---- what is fused behind, and the steps
@@ -189,6 +206,14 @@ Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
     return Status::ok();
 }
 
+// When it fires.
+void PlannedCall::fires(Step &step) const {
+    if (!situation.streaming) return;
+    const Pace pace = planner_.pace(region_.output);
+    step.period = pace.period;
+    step.phase = pace.phase;
+}
+
 Step PlannedCall::step() const {
     Step step{.kind = Step::Kind::call,
               .name = fmt::format("{} {}", node.layer, spec_["kernel"].get<std::string>()),
@@ -197,11 +222,7 @@ Step PlannedCall::step() const {
     step.tiles = tiles_;
     step.ordered = ordered_ && tiles_ > 1;
     step.cost = cost_;
-    if (situation.streaming) {
-        const Pace pace = planner_.pace(region_.output);
-        step.period = pace.period;
-        step.phase = pace.phase;
-    }
+    fires(step);
     for (auto *places : {&inputs_, &weights_, &operands_})
         for (const Place &place : *places) step.args.emplace_back(place);
     for (const Scalar &scalar : scalars_) step.args.emplace_back(scalar);
@@ -234,7 +255,27 @@ Step PlannedCall::thrown_away(Step step) const {
 void PlannedCall::finish() {
     Step whole = step();
     if (situation.shared && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
-    planner_.plan_.steps.push_back(std::move(whole));
+    if (!situation.gpu || tiles_ == 1) {
+        planner_.plan_.steps.push_back(std::move(whole));
+        return;
+    }
+    for (uint32_t tile = 0; tile < tiles_; tile++) planner_.plan_.steps.push_back(step_of_tile(whole, tile));
+}
+
+// One of the calls of a whole run as a step of its own: on a GPU a step is one dispatch.
+Step PlannedCall::step_of_tile(Step step, uint32_t tile) const {
+    step.tiles = 1, step.ordered = false;
+    for (Argument &argument : step.args)
+        if (auto *place = std::get_if<Place>(&argument)) {
+            place->offset += tile * place->tile_bytes;
+            place->tile_bytes = 0;
+            place->slot_add = (place->slot_add + tile) % place->slots;
+        } else if (auto &scalar = std::get<Scalar>(argument); scalar.kind == Scalar::Kind::slot) {
+            scalar.value += static_cast<int32_t>(tile) * scalar.tile_mul;
+            scalar.tile_mul = 0;
+            scalar.add = (scalar.add + tile) % scalar.modulus;
+        }
+    return step;
 }
 
 void PlannedCall::also(Step step, uint32_t replay) {

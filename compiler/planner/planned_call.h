@@ -34,6 +34,7 @@ public:
     void write() override;
     void valid_rows(size_t input) override;
     void carry(const std::string &name) override;
+    void carry_count(const std::string &name) override;
     void input(Place place) override { inputs_.push_back(place); }
     void weight(Place place) override { weights_.push_back(place); }
     void scalar(Scalar scalar) override { scalars_.push_back(scalar); }
@@ -65,7 +66,10 @@ private:
     Place rows_place(ir::ValueId value) const;
     Place own_memory(const std::string &name, StateKind kind, Elem elem, const std::vector<uint32_t> &dims);
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }
+    Place carried(const std::string &name);
+    void fires(Step &step) const;
     Step step() const;
+    Step step_of_tile(Step step, uint32_t tile) const;
     Step thrown_away(Step step) const;
 
     EntryPlanner &planner_;

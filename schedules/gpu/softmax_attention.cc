@@ -1,9 +1,12 @@
 // softmax_attention on a gpu: a workgroup for each query and head. Its threads take keys side by side for scores, then
-// features by slices of the keys for their average; scores and weights of all keys in sight lie in shared memory.
+// features by slices of the keys for their average. Scores and weights of all keys in sight lie in shared memory where
+// that holds them; else scores are computed three times, for the largest, the sum and, a chunk of keys at a time, the
+// average.
 #include "schedules/softmax_attention.h"
 #include "schedules/gpu/threads.h"
 #include "schedules/registry.h"
 #include <cmath>
+#include <optional>
 
 namespace longwave::schedules {
 
@@ -11,7 +14,7 @@ using namespace Halide;
 
 namespace {
 
-constexpr int most_across = 64, slices = 4, bytes_of_key = 8;
+constexpr int most_across = 64, slices = 4, bytes_of_key = 8, keys_of_chunk = 1024;
 
 class AttentionOfQueries : SoftmaxAttention {
 public:
@@ -19,68 +22,113 @@ public:
         : SoftmaxAttention(k), keys_(in_ring() ? window_ : ring_),
           across_(std::min(power_of_two_above(dv_), most_across)) {
         // Beside the weights: sums that threads have begun.
-        const int room = (k.target.shared_bytes - 4 * slices * dv_ - 1024) / bytes_of_key;
-        k.params.require(keys_ <= room,
-                         "a query sees at most " + std::to_string(room) + " keys on " + k.target.name);
+        const int sums = 4 * slices * dv_ + 1024;
+        k.params.require(sums + 4 * keys_of_chunk <= k.target.shared_bytes, "'dv' is too large for " + k.target.name);
+        stored_ = keys_ <= (k.target.shared_bytes - sums) / bytes_of_key;
     }
 
     void build() {
-        // THE ALGORITHM
+        stored_ ? average_of_stored() : average_of_chunks();
         const int width = heads_ * dv_, padded = physical(width);
-        Var c("c"), t("t"), s("s");
-        Func dot("dot"), score("score"), weight("weight"), own("own"), begun("begun"), y("y");
-        RDom i(0, dk_, "i"), n(0, (keys_ + slices - 1) / slices, "n");
-        dot(n_, h_, t) = 0.0f;
-        dot(n_, h_, t) += product(i, n_, h_, t);
-        const Expr there = kv_(present_, row(n_, t)) > 0.5f, age = lag_of(n_, t);
-        score(n_, h_, t) =
-            select(whole_ ? there && age >= 0 && age < window_ : there, dot(n_, h_, t), nothing);
-        const int threads = std::min(most_across, power_of_two_above(keys_));
-        const auto at_key = [&](const Expr &lane, const std::vector<Expr> &at) {
-            return Expr(score(lane, at[0], at[1]));
-        };
-        Fold peak = Fold::largest("peak", {h_, t}, keys_, threads, at_key);
-        weight(n_, h_, t) = select(score(n_, h_, t) > nothing / 2, exp(score(n_, h_, t) - peak({h_, t})), 0.0f);
-        Fold total = Fold::sum("total", {h_, t}, keys_, threads,
-                               [&](const Expr &lane, const std::vector<Expr> &at) {
-                                   return Expr(weight(lane, at[0], at[1]));
-                               });
-        const Expr key = n * slices + s, inside = min(key, keys_ - 1);
-        own(d_, s, h_, t) = 0.0f;
-        own(d_, s, h_, t) += select(key < keys_, weight(inside, h_, t), 0.0f) * value(d_, inside, h_, t);
-        begun(d_, s, h_, t) = own(d_, s, h_, t);
-        Expr sum = begun(c % dv_, 0, c / dv_, t);
-        for (int slice = 1; slice < slices; slice++) sum += begun(c % dv_, slice, c / dv_, t);
-        const Expr average = sum / max(total({c / dv_, t}), 1e-30f);
-        y(c, t) = padded > width ? select(c < width, average, 0.0f) : average;
+        Var c("c");
+        Func y("y");
+        Expr sum = begun_(c % dv_, 0, c / dv_, t_);
+        for (int slice = 1; slice < slices; slice++) sum += begun_(c % dv_, slice, c / dv_, t_);
+        const Expr average = sum / max((*total_)({c / dv_, t_}), 1e-30f);
+        y(c, t_) = padded > width ? select(c < width, average, 0.0f) : average;
 
         // THE SCHEDULE
-        Var feature("feature"), beside("beside"), lane("lane"), of_lane("of_lane"), slice("slice");
+        Var feature("feature");
         y.split(c, h_, feature, dv_, TailStrategy::GuardWithIf)
-            .split(feature, of_lane, lane, across_, TailStrategy::GuardWithIf)
-            .reorder(of_lane, lane, h_, t)
-            .gpu_blocks(h_, t)
-            .gpu_threads(lane);
-        const auto shared = [&](Func f) {
-            f.compute_at(y, h_).store_in(MemoryType::GPUShared).bound_extent(n_, keys_);
-            f.split(n_, beside, lane, threads, TailStrategy::GuardWithIf)
-                .split(beside, of_lane, slice, slices, TailStrategy::GuardWithIf)
-                .reorder(of_lane, lane, slice)
-                .gpu_threads(lane, slice);
-        };
-        shared(score);
-        shared(weight);
-        dot.compute_at(score, of_lane).store_in(MemoryType::Register);
-        peak.compute_at(y, h_, {1}, 1);
-        total.compute_at(y, h_, {1}, 1);
-        begun.compute_at(y, h_).store_in(MemoryType::GPUShared).bound_extent(d_, dv_).bound_extent(s, slices);
-        begun.split(d_, of_lane, lane, across_, TailStrategy::GuardWithIf).reorder(of_lane, lane, s);
-        begun.gpu_threads(lane, s);
-        own.compute_at(begun, of_lane).store_in(MemoryType::Register);
+            .split(feature, of_lane_, lane_, across_, TailStrategy::GuardWithIf)
+            .reorder(of_lane_, lane_, h_, t_)
+            .gpu_blocks(h_, t_)
+            .gpu_threads(lane_);
+        peak_->compute_at(y, h_, {1}, 1);
+        total_->compute_at(y, h_, {1}, 1);
+        begun_.compute_at(y, h_).store_in(MemoryType::GPUShared).bound_extent(d_, dv_).bound_extent(s_, slices);
+        over_features(begun_);
+        if (stored_) {
+            for (Func *f : {&score_, &weight_}) over_keys(f->compute_at(y, h_), keys_);
+        } else {
+            RVar chunk = begun_.rvars()[0];
+            begun_.update()
+                .split(d_, of_lane_, lane_, across_, TailStrategy::GuardWithIf)
+                .reorder(of_lane_, lane_, s_, chunk)
+                .gpu_threads(lane_, s_);
+            over_keys(weight_.compute_at(begun_, chunk), keys_of_chunk);
+        }
+        dot_.compute_at(stored_ ? score_ : weight_, of_lane_).store_in(MemoryType::Register);
+        own_.compute_at(begun_, of_lane_).store_in(MemoryType::Register);
         k_.output(y, dense({padded, rows_}));
     }
 
 private:
+    // THE ALGORITHM
+    void average_of_stored() {
+        score_(n_, h_, t_) = score_of(dot_, n_, h_, t_);
+        peak_ = Fold::largest("peak", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
+            return Expr(score_(n, at[0], at[1]));
+        });
+        weight_(n_, h_, t_) = weight_of(score_(n_, h_, t_), h_, t_);
+        total_ = Fold::sum("total", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
+            return Expr(weight_(n, at[0], at[1]));
+        });
+        RDom n(0, (keys_ + slices - 1) / slices, "n");
+        const Expr key = n * slices + s_, inside = min(key, keys_ - 1);
+        own_(d_, s_, h_, t_) = 0.0f;
+        own_(d_, s_, h_, t_) += select(key < keys_, weight_(inside, h_, t_), 0.0f) * value(d_, inside, h_, t_);
+        begun_(d_, s_, h_, t_) = own_(d_, s_, h_, t_);
+    }
+    void average_of_chunks() {
+        Func for_peak("for_peak"), for_total("for_total");
+        peak_ = Fold::largest("peak", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
+            return score_of(for_peak, n, at[0], at[1]);
+        });
+        total_ = Fold::sum("total", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
+            return weight_of(score_of(for_total, n, at[0], at[1]), at[0], at[1]);
+        });
+        peak_->with_each(for_peak);
+        total_->with_each(for_total);
+        const Expr known = min(n_, keys_ - 1);
+        weight_(n_, h_, t_) =
+            select(n_ < keys_, weight_of(score_of(dot_, known, h_, t_), h_, t_), 0.0f);
+        Var g("g");
+        RDom n(0, keys_of_chunk / slices, "n"), chunk(0, (keys_ + keys_of_chunk - 1) / keys_of_chunk, "chunk");
+        const Expr key = g * keys_of_chunk + n * slices + s_;
+        own_(d_, s_, g, h_, t_) = 0.0f;
+        own_(d_, s_, g, h_, t_) += weight_(key, h_, t_) * value(d_, min(key, keys_ - 1), h_, t_);
+        begun_(d_, s_, h_, t_) = 0.0f;
+        begun_(d_, s_, h_, t_) += own_(d_, s_, chunk, h_, t_);
+    }
+    // `dot` is defined by its first use.
+    Expr score_of(Func &dot, const Expr &n, const Expr &h, const Expr &t) const {
+        if (!dot.defined()) {
+            RDom i(0, dk_, "i");
+            dot(n_, h_, t_) = 0.0f;
+            dot(n_, h_, t_) += product(i, n_, h_, t_);
+        }
+        const Expr there = kv_(present_, row(n, t)) > 0.5f, age = lag_of(n, t);
+        return select(whole_ ? there && age >= 0 && age < window_ : there, dot(n, h, t), nothing);
+    }
+    Expr weight_of(const Expr &score, const Expr &h, const Expr &t) const {
+        return select(score > nothing / 2, exp(score - (*peak_)({h, t})), 0.0f);
+    }
+    int threads() const { return std::min(most_across, power_of_two_above(keys_)); }
+
+    void over_keys(Func &f, int extent) {
+        Var beside("beside"), slice("slice");
+        f.store_in(MemoryType::GPUShared).bound_extent(n_, extent);
+        f.split(n_, beside, lane_, threads(), TailStrategy::GuardWithIf)
+            .split(beside, of_lane_, slice, slices, TailStrategy::GuardWithIf)
+            .reorder(of_lane_, lane_, slice)
+            .gpu_threads(lane_, slice);
+    }
+    void over_features(Func &f) {
+        f.split(d_, of_lane_, lane_, across_, TailStrategy::GuardWithIf).reorder(of_lane_, lane_, s_);
+        f.gpu_threads(lane_, s_);
+    }
+
     Expr head(const Expr &h) const { return min(h, heads_ - 1); } // padding has none
     Expr row(const Expr &n, const Expr &t) const {
         return in_ring() ? wrapped(position_ + t + n - (window_ - 1), ring_) : n;
@@ -101,6 +149,10 @@ private:
     }
 
     const int keys_, across_; // keys that a query may see; threads along its features
+    bool stored_ = true;      // their scores and weights fit into shared memory
+    Var t_{"t"}, s_{"s"}, lane_{"lane"}, of_lane_{"of_lane"};
+    Func dot_{"dot"}, score_{"score"}, weight_{"weight"}, own_{"own"}, begun_{"begun"};
+    std::optional<Fold> peak_, total_;
 };
 
 void softmax_attention_on_gpu(KernelBuilder &k) { AttentionOfQueries(k).build(); }

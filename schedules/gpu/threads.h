@@ -48,6 +48,10 @@ public:
     static Fold largest(const std::string &name, const std::vector<Halide::Var> &at, int extent, int threads,
                         const Lane &value);
 
+    // What a lane's value needs, computed for each of them in registers.
+    void with_each(Halide::Func f) const {
+        f.compute_at(own_, own_.rvars()[0]).store_in(Halide::MemoryType::Register);
+    }
     Halide::Expr operator()(const std::vector<Halide::Expr> &at) const { return all_(at); }
     // Computed by each workgroup of `f`. Threads along x take the lanes, those along y the last of `at`, of which a
     // workgroup has `rows`; `extents` are those of the others.

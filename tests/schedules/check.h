@@ -15,6 +15,7 @@ struct Case {
     std::string spec;
     std::function<void(Kernel &)> check;
     bool gpu_only = false; // there is no schedule for a processor
+    bool prepares = false; // what a gpu leaves to the processor: runs there
 };
 
 inline std::string spec(const std::string &kernel, const std::string &params,

@@ -1,0 +1,65 @@
+// blocks: whole sequences on a GPU that are longer than shared memory: partitions of the kernel as long as a block of
+// the sequence, a dispatch for each block, y_q = Re z_q + Im z_(q − 1).
+#include "compiler/planner/convolution/costs.h"
+#include "compiler/planner/convolution/kernels.h"
+#include "schedules/twiddles.h"
+#include "targets/target.h"
+#include <fmt/format.h>
+
+namespace longwave::compiler::convolution {
+namespace {
+
+// Two complex numbers of a block in shared memory: its transform, and the products.
+constexpr uint32_t bytes_of_a_point = 4 * sizeof(float);
+constexpr uint32_t most_blocks = 1024;
+
+Estimate estimate(const Situation &situation) {
+    if (situation.streaming) return {.refused = "it is for whole sequences"};
+    const Shape shape(situation);
+    if (shape.two_sided) return {.refused = "it is one-sided, and the convolution has two sides"};
+    if (shape.tile == 1) return {.refused = "the spectra of a single channel lie too close for a GPU's buffers"};
+    const uint32_t block = static_cast<uint32_t>(situation.gpu->shared_bytes) / bytes_of_a_point,
+                   blocks = (situation.rows + block - 1) / block;
+    if (blocks > most_blocks)
+        return {.refused = fmt::format("{} blocks of {} rows are more than {}", blocks, block, most_blocks)};
+    Estimate estimate{.cost = 2.0 + blocks}; // fused, where it applies, is one dispatch
+    estimate.figures.put("taps", shape.taps);
+    estimate.figures.put("length", block);
+    estimate.figures.put("partitions", (shape.taps + block - 1) / block);
+    estimate.figures.put("dispatches", blocks);
+    return estimate;
+}
+
+Reach reach(const Situation &, const Figures &figures) { return {.multiple = figures.at("length")}; }
+
+Status plan(KernelCall &call) {
+    const Shape shape(call.situation);
+    const Partitions p{.length = call.figures().at("length"), .count = call.figures().at("partitions")};
+    call.ordered_tiles(p.length);
+    call.kernel("long_conv_partitioned");
+    shape_params(call, shape);
+    call.param("block", int64_t{p.length});
+    call.param("partitions", int64_t{p.count});
+    if (shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
+    PartitionedPlaces places = partitioned_places(call, shape, p, "");
+    for (Place *place : {&places.past, &places.newest, &places.tail, &places.tail_out, &places.spectrum})
+        place->tile_bytes = 0; // all channels in one call
+    call.read_rows(0);
+    call.input(places.past);
+    call.input(places.tail);
+    call.weight(places.spectrum);
+    call.weight(places.twiddles);
+    call.scalar(newest_slot(p));
+    call.output(places.newest);
+    call.write();
+    call.output(places.tail_out);
+    return Status::ok();
+}
+
+} // namespace
+
+extern const ir::Algorithm blocks;
+const ir::Algorithm blocks{
+    .name = "blocks", .where = ir::Algorithm::Where::gpu, .estimate = estimate, .reach = reach, .plan = plan};
+
+} // namespace longwave::compiler::convolution
