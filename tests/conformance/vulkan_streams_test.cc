@@ -1,4 +1,5 @@
 // Streams of compiled models on a Vulkan device: equal to the processor's, over one saved state, many in one dispatch.
+#include "formats/package/package.h"
 #include "tests/support/compiled_model.h"
 #include "tools/cli/device.h"
 #include <cmath>
@@ -322,6 +323,47 @@ TEST_CASE("vulkan streams: many streams at ticks of their own have the bits of o
     const auto longer = long_convolutions().compile(features, {1, 16});
     const Both long_models(longer);
     CHECK(many(long_models, 9, 1, 16) == many(long_models, 1, 1, 16));
+}
+
+TEST_CASE(
+    "vulkan streams: the keyword model listens as on the processor, 16 of it in as many dispatches as one") {
+    auto package = package::read("examples/kws/model");
+    REQUIRE_MESSAGE(package, package.status().message());
+    compiler::Options options = options_here();
+    options.targets.push_back(*cli::target_of(device().get()));
+    const auto made = compiler::compile(*std::move(package), options);
+    REQUIRE_MESSAGE(made, made.status().message());
+    INFO(made->report);
+    const Both models(made);
+    REQUIRE(models.gpu.info.has_stream == 1);
+    const std::vector<float> x = normal(16000, 0.1f, 8);
+    for (const uint32_t output : {0u, 1u}) {
+        std::vector<std::vector<float>> rows(2);
+        for (const bool gpu : {false, true}) {
+            cli::Stream stream = stream_of(gpu ? models.gpu : models.cpu);
+            const Status status = stream.push(x.data(), x.size(), [&](const cli::StreamRow &row) {
+                if (row.index == output) rows[gpu].insert(rows[gpu].end(), row.data, row.data + row.width);
+            });
+            REQUIRE_MESSAGE(status, status.message());
+        }
+        const double error = apart(rows[0], rows[1]);
+        MESSAGE("output ", output, ": ", error, " of the peak");
+        CHECK(error <= 1e-5);
+    }
+    uint64_t dispatches[2];
+    const uint32_t block = models.gpu.info.stream_block;
+    for (const uint32_t n : {1u, 16u}) {
+        std::vector<cli::Stream> streams;
+        for (uint32_t s = 0; s < n; ++s) {
+            streams.push_back(stream_of(models.gpu));
+            push(streams[s].get(), x.data() + 100 * s, block);
+        }
+        const uint64_t before = stats().dispatches;
+        REQUIRE(lw_device_flush(device().get()) == LW_OK);
+        dispatches[n > 1] = stats().dispatches - before;
+    }
+    MESSAGE(dispatches[0], " dispatches a block");
+    CHECK(dispatches[0] == dispatches[1]);
 }
 
 TEST_CASE("vulkan streams: a generator over a GPU's stream writes what it writes on the processor") {
