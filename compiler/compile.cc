@@ -169,12 +169,13 @@ Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const t
     return Status::ok();
 }
 
-Status plan_streams(Plans &plans, const ir::Graph &stream, const Tuning &tuning, const Options &options) {
+Status plan_streams(Plans &plans, const ir::Graph &stream, const targets::Target *gpu, const Tuning &tuning,
+                    const Options &options) {
     const std::vector<uint32_t> blocks =
         options.blocks.empty() ? std::vector{natural_block(stream)} : options.blocks;
     LW_TRY(check_blocks(stream, blocks));
     LW_ASSIGN(StreamFamily family,
-              plan_streams(stream, blocks, options.convolution, plans.storage, tuning.costs()));
+              plan_streams(stream, blocks, options.convolution, plans.storage, tuning.costs(), gpu));
     plans.record = std::move(family.record);
     plans.algorithms.insert(plans.algorithms.end(), family.algorithms.begin(), family.algorithms.end());
     std::move(family.entries.begin(), family.entries.end(), std::back_inserter(plans.entries));
@@ -182,10 +183,17 @@ Status plan_streams(Plans &plans, const ir::Graph &stream, const Tuning &tuning,
     return Status::ok();
 }
 
-// `stream`: null when there is none.
-Expected<Plans> plan_entries(Passes &passes, const ir::Graph &graph, const ir::Graph *stream,
-                             uint32_t capacity, const targets::Target *gpu, const Tuning &tuning,
-                             const Options &options) {
+// What is planned for a GPU beside the processors' entries.
+struct OnGpu {
+    const targets::Target *target = nullptr; // null: nothing
+    bool runs = false, streams = false;
+    RefusedOnGpu refused; // why one of them is not
+    bool nothing() const { return target && !runs && !streams; }
+};
+
+// `stream`: null when there is none. What cannot be planned for the GPU is put down in `gpu.refused`.
+Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, uint32_t capacity, OnGpu &gpu,
+                             const Tuning &tuning, const Options &options) {
     Plans plans;
     const auto plan_runs = [&](const targets::Target *on) -> Status {
         if (options.whole || options.window) LW_TRY(plan_run(plans, graph, capacity, on, tuning, options));
@@ -193,20 +201,52 @@ Expected<Plans> plan_entries(Passes &passes, const ir::Graph &graph, const ir::G
             LW_TRY(plan_run(plans, graph, further, on, tuning, options));
         return Status::ok();
     };
+    const auto put_down = [](const Status &status, std::string &refused) {
+        if (status.fault() == Fault::input) refused = status.message();
+        return status;
+    };
     LW_TRY(plan_runs(nullptr));
-    if (gpu) LW_TRY(plan_runs(gpu));
-    if (stream) LW_TRY(plan_streams(plans, *stream, tuning, options));
+    if (gpu.runs) LW_TRY(put_down(plan_runs(gpu.target), gpu.refused.runs));
+    if (stream && gpu.streams) {
+        // What fails without the GPU fails again without it.
+        LW_TRY(put_down(plan_streams(plans, *stream, gpu.target, tuning, options), gpu.refused.streams));
+    } else if (stream) {
+        LW_TRY(plan_streams(plans, *stream, nullptr, tuning, options));
+    }
     if (EntryPlan &prepare = plans.storage.prepare(); !prepare.steps.empty()) {
         measure_lifetimes(prepare);
         plans.entries.insert(plans.entries.begin(), prepare);
         plans.graphs.insert(plans.graphs.begin(), nullptr);
     }
-    for (auto &entry : plans.entries) {
-        plan_memory(entry);
-        passes.dump_plan("plan_memory", entry);
-    }
-    LW_TRY(passes.check_dump_name());
+    for (auto &entry : plans.entries) plan_memory(entry);
     return plans;
+}
+
+// The same, with whatever of it the GPU can do: runs, streams, or both.
+Expected<Plans> plan_what_runs(Passes &passes, const ir::Graph &graph, const ir::Graph *stream,
+                               uint32_t capacity, OnGpu &gpu, const Tuning &tuning, const Options &options) {
+    for (;;) {
+        auto plans = plan_entries(graph, stream, capacity, gpu, tuning, options);
+        if (plans && gpu.target) {
+            LW_ASSIGN(const RefusedOnGpu found, refused_on_gpu(plans->entries, *gpu.target, options));
+            if (gpu.runs) gpu.refused.runs = found.runs;
+            if (gpu.streams) gpu.refused.streams = found.streams;
+        }
+        const bool no_runs = gpu.runs && !gpu.refused.runs.empty(),
+                   no_streams = gpu.streams && !gpu.refused.streams.empty();
+        if (!no_runs && !no_streams) {
+            if (!plans) return plans;
+            for (const EntryPlan &entry : plans->entries) passes.dump_plan("plan_memory", entry);
+            LW_TRY(passes.check_dump_name());
+            return plans;
+        }
+        if (no_runs) gpu.runs = false;
+        if (no_streams) gpu.streams = false;
+        if (gpu.nothing())
+            return Status::input(fmt::format(
+                "{}\ncompile without --target {}: these layers run on processors",
+                gpu.refused.runs.empty() ? gpu.refused.streams : gpu.refused.runs, gpu.target->name));
+    }
 }
 
 // Golden vectors of all entries. Where weights were rounded, `exact` is the graph with those of the package:
@@ -219,7 +259,7 @@ Expected<std::vector<double>> add_vectors(GoldenVectors &golden, const Plans &pl
         if (plans.entries[i].gpu) { // the same vector as that of the processors
             const auto same =
                 std::find_if(plans.entries.begin(), plans.entries.end(), [&](const auto &entry) {
-                    return !entry.gpu && entry.kind == EntryPlan::Kind::run &&
+                    return !entry.gpu && entry.kind == plans.entries[i].kind &&
                            entry.block == plans.entries[i].block;
                 });
             golden.again(static_cast<uint16_t>(same - plans.entries.begin()), static_cast<uint16_t>(i));
@@ -241,9 +281,6 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     LW_TRY(check_window_options(options));
     LW_TRY(check_lengths(options));
     LW_ASSIGN(const Targets targets, find_targets(options.targets));
-    if (targets.gpu && !options.whole)
-        return Status::usage(
-            fmt::format("target {} runs whole sequences, and --no-whole wants none", targets.gpu->name));
     LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets.processors));
     LW_ASSIGN(const auto format, find_weights(options.weights));
     Passes passes(options);
@@ -278,9 +315,11 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
         return Status::usage("nothing to compile: neither whole sequences nor a stream");
     }
 
+    OnGpu gpu{.target = targets.gpu,
+              .runs = targets.gpu && (options.whole || options.window),
+              .streams = targets.gpu && streams};
     LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
-        return plan_entries(passes, graph, streams ? &stream : nullptr, capacity, targets.gpu, tuning,
-                            options);
+        return plan_what_runs(passes, graph, streams ? &stream : nullptr, capacity, gpu, tuning, options);
     }));
     const auto &entries = plans.entries;
 
@@ -306,6 +345,8 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     if (targets.gpu)
         report["gpu"] = {
             {"name", targets.gpu->name}, {"kernels", code.gpu_kernels}, {"bytes", code.modules.size()}};
+    if (!gpu.refused.runs.empty()) report["gpu"]["no_runs"] = gpu.refused.runs;
+    if (!gpu.refused.streams.empty()) report["gpu"]["no_streams"] = gpu.refused.streams;
     const auto certificates = make_certificates(graph).dump();
     const auto identity = identity_of(graph);
     graph = stream = {}; // all of their weights are packed

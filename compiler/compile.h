@@ -21,7 +21,8 @@ inline constexpr char window_field[] = "window";
 
 struct Options {
     // "x86-64-v3", ...; of processors none: all that targets/ lists for this host's architecture. Of a GPU at most
-    // one ("vulkan-32k"), for whole sequences: every layer has to run on it, or Fault::input names those that do not
+    // one ("vulkan-32k"), for whole sequences and for streams: whichever has a layer that does not run on it is left
+    // out, and the report says which layers; when neither is left, Fault::input does
     std::vector<std::string> targets;
     StreamMode stream = StreamMode::if_possible;
     std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;

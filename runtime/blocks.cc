@@ -77,14 +77,22 @@ lw_status failed_if(lw_stream &stream, lw_status status) {
     return status;
 }
 
-lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
+namespace {
+
+uint32_t margin_for(const lw_stream &stream, const StreamEntry &entry) {
+    return entry.margins ? stream.margin : 0;
+}
+
+lw_status begin_block(const lw_stream &stream, const StreamEntry &entry) {
+    const Extent extent{0, nullptr, margin_for(stream, entry)};
+    return stream.device().run(*stream.session, entry.index, stream.state->done / entry.block, extent, nullptr);
+}
+
+lw_status end_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
     StreamState &state = *stream.state;
     const uint64_t block = state.done / entry.block;
-    const uint32_t margin = entry.margins ? stream.margin : 0;
-    const Extent extent{0, nullptr, margin};
-    const lw_status status = stream.device().run(*stream.session, entry.index, block, extent, nullptr);
-    state.margin = margin;
-    if (failed_if(stream, status)) return status;
+    state.margin = margin_for(stream, entry);
+    if (lw_status status = settle(stream)) return status;
     for (uint32_t i = 0; i < outputs(stream); ++i) {
         const Rows &rows = entry.rows[i];
         if (!rows.fires(block)) continue;
@@ -95,6 +103,23 @@ lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
     state.done += entry.block;
     state.pending -= state.pending < entry.block ? state.pending : static_cast<uint32_t>(entry.block);
     return &entry == stream.own || keep_current(stream) ? LW_OK : LW_DEVICE;
+}
+
+} // namespace
+
+lw_status settle(const lw_stream &stream) {
+    return failed_if(const_cast<lw_stream &>(stream), stream.device().settle(*stream.session));
+}
+
+lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
+    if (lw_status status = failed_if(stream, begin_block(stream, entry))) return status;
+    return end_block(stream, entry, keep);
+}
+
+lw_status run_waiting(lw_stream &stream, const StreamEntry &entry) {
+    if (!runs_together(stream)) return run_block(stream, entry, Keep::all);
+    const lw_status status = lw_device_flush(const_cast<lw_device *>(stream.model->asked));
+    return stream.state->life == Life::failed ? status : LW_OK; // else it is another's
 }
 
 lw_status run_zeros(lw_stream &stream) {
@@ -118,3 +143,29 @@ uint64_t last_tick(const lw_stream &stream) {
 }
 
 } // namespace longwave::runtime
+
+using namespace longwave::runtime;
+
+// All streams put down a block each before the first of them is waited for.
+lw_status lw_device_flush(lw_device *device) {
+    lw_status first = LW_OK;
+    for (bool any = device != nullptr; any;) {
+        any = false;
+        for (lw_stream *stream = device->streams; stream; stream = stream->next) {
+            const StreamEntry &entry = next_entry(*stream);
+            stream->begun = nullptr;
+            if (stream->state->life != Life::open || stream->state->pending < entry.block ||
+                !room_for_block(*stream, entry))
+                continue;
+            (void)begin_block(*stream, entry); // device.h: settle tells
+            stream->begun = &entry;
+            any = true;
+        }
+        for (lw_stream *stream = device->streams; stream; stream = stream->next) {
+            if (!stream->begun) continue;
+            const lw_status status = end_block(*stream, *stream->begun, Keep::all);
+            if (first == LW_OK) first = status;
+        }
+    }
+    return first;
+}

@@ -101,10 +101,13 @@ struct Device {
 
     // ---- work
     // Every step of the entry that fires in `block` (0 for runs). `crew`: threads that may help, as many as the
-    // session has workers; null: none.
+    // session has workers; null: none. But for the processor, a stream's is put down, LW_OK, and run by settle.
     lw_status (*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew);
     // One firing of one of the entry's rebuild steps.
     lw_status (*rebuild)(Session &session, uint32_t entry, uint32_t step, uint64_t firing);
+    // Of streams. Runs the blocks that were put down, this session's and all others' of its model, and says how this
+    // one fared, the functions of its memory since the last time included.
+    lw_status (*settle)(Session &session);
 };
 
 } // namespace longwave::runtime
@@ -114,4 +117,5 @@ struct lw_device {
     static constexpr uint64_t seam = 2; // raised with every change to what is above
     uint64_t version;
     const longwave::runtime::Device *calls;
+    mutable lw_stream *streams = nullptr; // made on it: a list that the core keeps (stream.h)
 };

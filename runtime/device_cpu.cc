@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "runtime/crew.h"
 #include "runtime/denormals.h"
+#include "runtime/entries.h"
 #include "runtime/memory.h"
 #include "runtime/program.h"
 #include "runtime/samples.h"
@@ -60,10 +61,12 @@ void lay_out_model(const fb::Plan &plan, const Function *functions, Parts &parts
     }
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
+        const bool ours = of_processor(entry);
         Program measuring;
         (steps ? new (steps + e) Program{} : &measuring)
-            ->build(of_processor(entry) ? entry.steps() : nullptr, kernel_table, parts);
-        (rebuild ? new (rebuild + e) Program{} : &measuring)->build(entry.rebuild(), kernel_table, parts);
+            ->build(ours ? entry.steps() : nullptr, kernel_table, parts);
+        (rebuild ? new (rebuild + e) Program{} : &measuring)
+            ->build(ours ? entry.rebuild() : nullptr, kernel_table, parts);
     }
     if (!model) return;
     model->kernels = kernel_table;
@@ -84,7 +87,7 @@ struct Shared {
 
     Shared(const ModelSource &source, fb::EntryKind kind) {
         for (const fb::Entry *entry : *source.view->plan().entries()) {
-            if (entry->kind() != kind || !of_processor(*entry)) continue;
+            if (!planned_for(*entry, kind, fb::DeviceKind::cpu)) continue;
             raise(arena, entry->arena_bytes());
             raise(scratch, scratch_needed(entry->steps(), source.variant));
             raise(scratch, scratch_needed(entry->rebuild(), source.variant));
@@ -107,7 +110,8 @@ void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t worker
     session->state = parts.take<uint8_t>(stream ? plan.state_bytes() : 0);
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
-        uint8_t *cache = parts.take<uint8_t>(entry.kind() == kind ? entry.cache_bytes() : 0);
+        uint8_t *cache =
+            parts.take<uint8_t>(planned_for(entry, kind, fb::DeviceKind::cpu) ? entry.cache_bytes() : 0);
         if (session->caches) session->caches[e] = cache;
     }
     session->arena = parts.take<uint8_t>(shared.arena);
@@ -144,7 +148,7 @@ uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t
     const auto &entries = *source.view->plan().entries();
     for (uint32_t e = 0; e < entries.size(); ++e) {
         const fb::Entry &entry = *entries.Get(e);
-        if (entry.kind() != kind || !of_processor(entry)) continue;
+        if (!planned_for(entry, kind, fb::DeviceKind::cpu)) continue;
         const Spaces spaces = model ? spaces_of(*session, e) : Spaces{};
         Frame frame;
         for (uint32_t w = 0; w < workers; ++w) {
@@ -331,6 +335,8 @@ lw_status rebuild(Session &session, uint32_t entry, uint32_t step, uint64_t firi
     return LW_OK;
 }
 
+lw_status settle(Session &) { return LW_OK; } // nothing was put down
+
 const uint8_t *derived(const DeviceModel &model) { return model.derived.data; }
 
 } // namespace
@@ -342,7 +348,7 @@ lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Ex
 }
 
 constexpr fb::DeviceKind kind = fb::DeviceKind::cpu;
-const Device cpu_device = {kind,  needs, open,  close, derived, session_bytes, begin,  end,
-                           clear, copy,  write, read,  put,     run,           rebuild};
+const Device cpu_device = {kind,  needs, open,  close, derived, session_bytes, begin,   end,
+                           clear, copy,  write, read,  put,     run,           rebuild, settle};
 
 } // namespace longwave::runtime

@@ -15,14 +15,18 @@ static bool looks_at_margin(const fb::Entry &entry) {
     return false;
 }
 
-void StreamEntries::build(const fb::Plan &plan, Parts &parts) {
+bool planned_for(const fb::Entry &entry, fb::EntryKind kind, fb::DeviceKind device) {
+    return entry.kind() == kind && entry.device() == device;
+}
+
+void StreamEntries::build(const fb::Plan &plan, fb::DeviceKind device, Parts &parts) {
     n_ = 0;
-    for (const fb::Entry *entry : *plan.entries()) n_ += entry->kind() == fb::EntryKind::stream;
+    for (const fb::Entry *entry : *plan.entries()) n_ += planned_for(*entry, fb::EntryKind::stream, device);
     entries_ = parts.take<StreamEntry>(n_);
     uint32_t next = 0;
     for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
-        if (entry.kind() != fb::EntryKind::stream) continue;
+        if (!planned_for(entry, fb::EntryKind::stream, device)) continue;
         const uint32_t outputs = artifact::count(entry.outputs());
         Rows *rows = parts.take<Rows>(outputs);
         if (!entries_) continue; // only measuring

@@ -14,6 +14,9 @@
 
 namespace longwave::runtime {
 
+// Whether the entry is of that kind and for that kind of device.
+[[gnu::noinline]] bool planned_for(const fb::Entry &entry, fb::EntryKind kind, fb::DeviceKind device);
+
 struct StreamEntry {
     const fb::Entry *entry = nullptr;
     uint32_t index = 0; // in the plan
@@ -32,8 +35,8 @@ struct InputRing {
 
 class StreamEntries {
 public:
-    // Takes its memory from `parts`, which may only measure.
-    void build(const fb::Plan &plan, Parts &parts);
+    // Those of one kind of device. Takes its memory from `parts`, which may only measure.
+    void build(const fb::Plan &plan, fb::DeviceKind device, Parts &parts);
 
     uint32_t size() const { return n_; }
     const StreamEntry &operator[](uint32_t i) const { return entries_[i]; }

@@ -79,7 +79,8 @@ void build_infos(lw_model &model, Parts &parts) {
     const fb::Plan &plan = model.plan();
     const uint32_t n_fields = count(plan.state());
     uint32_t n_streams = 0;
-    for (const fb::Entry *entry : *plan.entries()) n_streams += entry->kind() == fb::EntryKind::stream;
+    for (const fb::Entry *entry : *plan.entries())
+        n_streams += planned_for(*entry, fb::EntryKind::stream, model.device->kind);
     lw_entry_info *entries = parts.take<lw_entry_info>(n_streams);
     lw_state_field *fields = parts.take<lw_state_field>(n_fields);
     if (!entries) return; // only measuring
@@ -87,7 +88,8 @@ void build_infos(lw_model &model, Parts &parts) {
     model.state_fields = fields;
     model.record_bytes = 0;
     for (const fb::Entry *entry : *plan.entries())
-        if (entry->kind() == fb::EntryKind::stream) *entries++ = info_of(plan, *entry);
+        if (planned_for(*entry, fb::EntryKind::stream, model.device->kind))
+            *entries++ = info_of(plan, *entry);
     for (uint32_t i = 0; i < n_fields; ++i) {
         const fb::StateField &field = *plan.state()->Get(i);
         const uint64_t bytes = bytes_of_field(field);
@@ -184,7 +186,7 @@ lw_status lw_model_run_output(const lw_model *model, uint32_t index, lw_output_i
 }
 
 lw_status lw_model_stream_output(const lw_model *model, uint32_t index, lw_output_info *info) {
-    return model ? output_info(model->asked ? nullptr : model->view.stream(), index, info)
+    return model ? output_info(model->streams.size() ? model->view.stream() : nullptr, index, info)
                  : fail(LW_INVALID_ARGUMENT, "model is NULL");
 }
 

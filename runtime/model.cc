@@ -20,7 +20,7 @@ ModelSource lw_model::source() const {
 namespace longwave::runtime {
 
 bool runs(const lw_model &model, const fb::Entry &entry) {
-    return entry.kind() == fb::EntryKind::run && entry.device() == model.device->kind;
+    return planned_for(entry, fb::EntryKind::run, model.device->kind);
 }
 
 const fb::Entry *largest_run(const lw_model &model) {
@@ -142,7 +142,7 @@ Function *lay_out_tables(lw_model &model, Parts &parts) {
     const uint32_t kernels = model.plan().kernels()->size();
     Function *functions = parts.take<Function>(kernels);
     if (functions) memset(functions, 0, kernels * sizeof(Function)); // those of a GPU alone stay so
-    if (!model.asked) model.streams.build(model.plan(), parts);
+    model.streams.build(model.plan(), model.device->kind, parts);
     build_infos(model, parts);
     return functions;
 }

@@ -77,7 +77,7 @@ lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
         to->cache_ticks[i] = good ? from->cache_ticks[i] : stale;
         if (good && entries[i].cached()) device.copy(*to->session, *from->session, cache(entries[i]));
     }
-    return to->state->life == Life::failed || take_over(*to) ? LW_OK : LW_DEVICE;
+    return to->state->life == Life::failed || take_over(*to) ? settle(*to) : LW_DEVICE;
 }
 
 lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n) {
@@ -102,6 +102,7 @@ lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, 
         stream->device().read(*stream->session, field, 1, 0, to, 0);
         to += field.bytes;
     });
+    if (lw_status status = settle(*stream)) return status;
     for (uint32_t i = 0, at = 0; i < queue.runs(); ++i) {
         const QueuedRows &run = queue.run(i);
         memcpy(to, &run, sizeof run);
@@ -135,7 +136,7 @@ static const char *counters_fault(const lw_stream &stream, const StreamState &sa
     if (saved.life > Life::finished || saved.done > most || saved.ticks > most)
         return "counters out of range";
     if (saved.done % entries.least_block() != 0) return "it ends within a block";
-    if (saved.pending >= entries.largest_block()) return "more input waits than a block takes";
+    if (saved.pending > entries.largest_block()) return "more input waits than a block takes";
     for (uint32_t i = 0; i < outputs(stream); ++i)
         if (!stream.own->rows[i].countable(saved.done) || !stream.own->rows[i].countable(saved.ticks))
             return "counters out of range";
@@ -204,5 +205,5 @@ lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
             memcpy(stream->queue.row(position + r), rows, value_bytes(run));
     }
     for (uint32_t i = 0; i < stream->model->streams.size(); ++i) stream->cache_ticks[i] = stale;
-    return take_over(*stream) ? LW_OK : LW_DEVICE;
+    return take_over(*stream) ? settle(*stream) : LW_DEVICE;
 }

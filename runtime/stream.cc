@@ -47,10 +47,9 @@ lw_status read(const lw_model *model, const lw_stream_options *given, Request *r
     if (!read_options(given, &options))
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_stream_options is not set");
     if (!known_format(options.format)) return fail(LW_INVALID_ARGUMENT, "lw_stream_options: unknown format");
-    if (model->asked)
-        return fail(LW_UNSUPPORTED, "streams do not run on a device yet: open the model for the processor");
     if (model->streams.size() == 0)
-        return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream"});
+        return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream",
+                                   model->asked ? " for this device" : ""});
     if (options.entry >= model->streams.size())
         return fail(LW_NOT_FOUND,
                     {"stream entry ", options.entry, "; the model has ", model->streams.size()});
@@ -112,7 +111,8 @@ lw_status take(lw_stream &stream, Feed &feed) {
         const uint64_t fill = entry.block - (room ? 0 : 1);
         if (state.pending < fill) feed.put(stream, fill - state.pending);
         if (state.pending < entry.block || !room) return LW_OK;
-        if (lw_status status = run_block(stream, entry, Keep::all)) return status;
+        if (feed.left == 0 && runs_together(stream)) return LW_OK;
+        if (lw_status status = run_waiting(stream, entry)) return status;
     }
 }
 
@@ -146,7 +146,7 @@ lw_status wait_for_row(lw_stream &stream) {
         if (state.life == Life::open) {
             const StreamEntry &entry = next_entry(stream);
             if (state.pending < entry.block) return LW_AGAIN;
-            if (lw_status status = run_block(stream, entry, Keep::all)) return status;
+            if (lw_status status = run_waiting(stream, entry)) return status;
         } else {
             if (state.done >= last_tick(stream)) return LW_END;
             if (lw_status status = run_zeros(stream)) return status;
@@ -192,7 +192,11 @@ lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options
     if (lw_status status =
             model->device->begin(*model->on_device, fb::EntryKind::stream, 1, session_at, &stream->session))
         return status;
-    clear(*stream);
+    clear(*stream); // where that fails, the first block says so
+    if (model->asked) {
+        stream->next = model->asked->streams;
+        model->asked->streams = stream;
+    }
     *out = stream;
     return LW_OK;
 }
@@ -217,8 +221,14 @@ lw_status lw_stream_create(const lw_model *model, const lw_stream_options *optio
 }
 
 void lw_stream_destroy(lw_stream *stream) {
-    if (!stream || !stream->owned) return;
+    if (!stream) return;
     stream->device().end(stream->session);
+    if (stream->model->asked) {
+        lw_stream **link = &stream->model->asked->streams;
+        while (*link != stream) link = &(*link)->next;
+        *link = stream->next;
+    }
+    if (!stream->owned) return;
     Block block{reinterpret_cast<uint8_t *>(stream), stream->bytes};
     block.release(stream->model->allocator);
 }
@@ -296,7 +306,7 @@ lw_status lw_stream_finish(lw_stream *stream) {
 lw_status lw_stream_reset(lw_stream *stream) {
     if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     clear(*stream);
-    return LW_OK;
+    return settle(*stream);
 }
 
 lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats) {

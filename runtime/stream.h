@@ -46,6 +46,9 @@ struct lw_stream {
     uint32_t margin;       // that blocks are run for; the generator's, while it runs some
     longwave::runtime::Queue queue;
     longwave::runtime::Session *session;
+    // On a device: its other streams, and whose block was put down; null: none.
+    lw_stream *next;
+    const longwave::runtime::StreamEntry *begun;
 
     const longwave::runtime::Device &device() const { return *model->device; }
 };
@@ -86,6 +89,12 @@ enum class Keep { all, instead, newest };
 bool room_for_block(const lw_stream &stream, const StreamEntry &entry);
 // Runs one block of the entry, whose input is in the ring and whose cache is made for this tick.
 lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep);
+// The same for a block that push runs; with it those of other streams that wait on the device.
+lw_status run_waiting(lw_stream &stream, const StreamEntry &entry);
+// Whether blocks wait until several streams have theirs.
+inline bool runs_together(const lw_stream &stream) { return stream.model->asked != nullptr; }
+// How what was put down fared, and the functions of the session's memory; not LW_OK: the stream has failed.
+lw_status settle(const lw_stream &stream);
 // A finished stream: the rest of the block is zero.
 lw_status run_zeros(lw_stream &stream);
 // Behind which tick every valid row of a finished stream is out.

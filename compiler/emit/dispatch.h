@@ -15,6 +15,7 @@ struct Dispatch {
     uint32_t shared_bytes = 0;
     std::vector<uint8_t> bindings; // of each argument, as Module.bindings says (formats/artifact/modules.fbs)
     uint32_t features = 0;         // Modules.features
+    uint8_t table = 255;           // Module.table
 };
 
 // The member "gpu" of a signature:

@@ -1,7 +1,10 @@
 #include "compiler/emit/modules.h"
 #include "compiler/emit/dispatch.h"
 #include "compiler/emit/kernel_cache.h"
+#include "formats/artifact/modules.h"
 #include "formats/artifact/modules_generated.h"
+#include "schedules/gpu/streams.h"
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <map>
@@ -10,12 +13,18 @@
 namespace longwave::compiler {
 namespace {
 
+// Calls visit(entry, step) for each call of a GPU entry.
+template <class Visit> void each_call(const std::vector<EntryPlan> &entries, const Visit &visit) {
+    for (const EntryPlan &entry : entries)
+        for (const auto *steps : {&entry.steps, &entry.rebuild})
+            for (const Step &step : *steps)
+                if (entry.gpu && step.kind == Step::Kind::call) visit(entry, step);
+}
+
 // Kernels of GPU entries by their index in the plan.
 std::vector<size_t> called_by_gpu(const Specs &specs, const std::vector<EntryPlan> &entries) {
     std::set<std::string> called;
-    for (const EntryPlan &entry : entries)
-        for (const Step &step : entry.steps)
-            if (entry.gpu && step.kind == Step::Kind::call) called.insert(step.spec);
+    each_call(entries, [&](const EntryPlan &, const Step &step) { called.insert(step.spec); });
     std::vector<size_t> kernels;
     for (size_t k = 0; k < specs.all.size(); k++)
         if (called.contains(specs.all[k])) kernels.push_back(k);
@@ -23,26 +32,64 @@ std::vector<size_t> called_by_gpu(const Specs &specs, const std::vector<EntryPla
 }
 
 // What of the plan no GPU does: one line for each layer.
-Status check_refused(const std::vector<EntryPlan> &entries, const targets::Target &gpu,
-                     const std::map<std::string, std::string> &refused) {
-    std::string lines;
+RefusedOnGpu lines_of(const std::vector<EntryPlan> &entries, const targets::Target &gpu,
+                      const std::map<std::string, std::string> &refused) {
+    RefusedOnGpu lines;
     std::set<std::string> told;
-    for (const EntryPlan &entry : entries)
-        for (const Step &step : entry.steps) {
-            if (!entry.gpu || step.kind != Step::Kind::call) continue;
-            const auto found = refused.find(step.spec);
-            std::string why = found == refused.end() ? "" : found->second;
-            if (const std::string program = "longwave-kgen: "; why.starts_with(program))
-                why.erase(0, program.size());
-            if (why.empty() && step.tiles > 1) why = "it is computed in several calls";
-            if (why.empty()) continue;
-            const std::string line =
-                fmt::format("layer {}: does not run on {}: {}", step.layer, gpu.name, why);
-            if (told.insert(line).second) lines += line + "\n";
-        }
-    if (lines.empty()) return Status::ok();
-    return Status::input(
-        fmt::format("{}compile without --target {}: these layers run on processors", lines, gpu.name));
+    each_call(entries, [&](const EntryPlan &entry, const Step &step) {
+        const auto found = refused.find(step.spec);
+        std::string why = found == refused.end() ? "" : found->second;
+        if (const std::string program = "longwave-kgen: "; why.starts_with(program))
+            why.erase(0, program.size());
+        if (why.empty() && step.tiles > 1) why = "it is computed in several calls";
+        if (why.empty()) return;
+        const bool stream = entry.kind == EntryPlan::Kind::stream;
+        std::string &to = stream ? lines.streams : lines.runs;
+        const std::string line = fmt::format("layer {}: does not run on {}: {}", step.layer, gpu.name, why);
+        if (told.insert((stream ? "s" : "r") + line).second) to += (to.empty() ? "" : "\n") + line;
+    });
+    return lines;
+}
+
+std::vector<KernelRequest> requests_for(const Specs &specs, const std::vector<size_t> &kernels,
+                                        const targets::Target &gpu) {
+    std::vector<KernelRequest> requests;
+    requests.reserve(kernels.size());
+    for (const size_t k : kernels) requests.push_back({specs.all[k], gpu.name});
+    return requests;
+}
+
+Expected<std::vector<CompiledKernel>> compile_all(const std::vector<KernelRequest> &requests,
+                                                  const Options &options) {
+    return compile_kernels(requests, {.kgen = options.kgen,
+                                      .folder = options.cache,
+                                      .jobs = options.jobs,
+                                      .progress = options.progress,
+                                      .keep_refused = true});
+}
+
+// The module of a kernel that streams call, which sees many of them at once.
+Expected<std::vector<uint8_t>> code_for_streams(const std::string &spec, const CompiledKernel &kernel,
+                                                const targets::Target &gpu, Dispatch &dispatch) {
+    std::vector<uint32_t> words(kernel.object.size() / sizeof(uint32_t));
+    std::memcpy(words.data(), kernel.object.data(), words.size() * sizeof(uint32_t));
+    const auto &args = kernel.signature.args;
+    const auto scalars = std::count_if(
+        args.begin(), args.end(), [](const auto &arg) { return arg.kind == schedules::ArgKind::scalar; });
+    const std::array<int, 3> grid{static_cast<int>(dispatch.grid[0]), static_cast<int>(dispatch.grid[1]),
+                                  static_cast<int>(dispatch.grid[2])};
+    try {
+        const auto made = schedules::for_streams(words, grid, static_cast<uint32_t>(scalars));
+        if (static_cast<int64_t>(made.table) >= gpu.buffers)
+            return Status::input(fmt::format("kernel {} has {} buffers and the table of streams, {} has {}",
+                                             spec, made.table, gpu.name, gpu.buffers));
+        dispatch.table = static_cast<uint8_t>(made.table);
+        std::vector<uint8_t> code(made.words.size() * sizeof(uint32_t));
+        std::memcpy(code.data(), made.words.data(), code.size());
+        return code;
+    } catch (const std::exception &fault) {
+        return Status::internal(fmt::format("kernel {}: {}", spec, fault.what()));
+    }
 }
 
 // Manifest and modules, as formats/artifact/modules.fbs lays them out.
@@ -67,6 +114,7 @@ public:
         module->local = three(dispatch.local);
         module->shared_bytes = dispatch.shared_bytes;
         module->bindings = dispatch.bindings;
+        module->table = dispatch.table;
         manifest_.modules.push_back(std::move(module));
         manifest_.features |= dispatch.features;
         code_.insert(code_.end(), code.begin(), code.end());
@@ -99,20 +147,25 @@ private:
 
 } // namespace
 
+Expected<RefusedOnGpu> refused_on_gpu(const std::vector<EntryPlan> &entries, const targets::Target &gpu,
+                                      const Options &options) {
+    const Specs specs = unique_specs(entries);
+    const auto requests = requests_for(specs, called_by_gpu(specs, entries), gpu);
+    LW_ASSIGN(const auto compiled, compile_all(requests, options));
+    std::map<std::string, std::string> refused;
+    for (size_t i = 0; i < requests.size(); i++) refused[requests[i].spec] = compiled[i].refused;
+    return lines_of(entries, gpu, refused);
+}
+
 Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries, const targets::Target &gpu,
                        const Options &options, Code &code) {
     const std::vector<size_t> kernels = called_by_gpu(specs, entries);
-    std::vector<KernelRequest> requests;
-    requests.reserve(kernels.size());
-    for (const size_t k : kernels) requests.push_back({specs.all[k], gpu.name});
-    LW_ASSIGN(const auto compiled, compile_kernels(requests, {.kgen = options.kgen,
-                                                              .folder = options.cache,
-                                                              .jobs = options.jobs,
-                                                              .progress = options.progress,
-                                                              .keep_refused = true}));
-    std::map<std::string, std::string> refused;
-    for (size_t i = 0; i < kernels.size(); i++) refused[requests[i].spec] = compiled[i].refused;
-    LW_TRY(check_refused(entries, gpu, refused));
+    const auto requests = requests_for(specs, kernels, gpu);
+    LW_ASSIGN(const auto compiled, compile_all(requests, options));
+    std::set<std::string> streamed;
+    each_call(entries, [&](const EntryPlan &entry, const Step &step) {
+        if (entry.kind == EntryPlan::Kind::stream) streamed.insert(step.spec);
+    });
 
     Segment segment(gpu);
     code.signatures.resize(specs.all.size());
@@ -126,8 +179,12 @@ Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries
         else if (!same_arguments(known, signature))
             return Status::internal(fmt::format(
                 "kernel {} has another argument list on {} than on processors", requests[i].spec, gpu.name));
-        LW_ASSIGN(const Dispatch dispatch, parse_dispatch(kernel.text, signature));
-        segment.add(kernels[i], dispatch, kernel.object);
+        LW_ASSIGN(Dispatch dispatch, parse_dispatch(kernel.text, signature));
+        std::vector<uint8_t> module = kernel.object;
+        if (streamed.contains(requests[i].spec)) {
+            LW_ASSIGN(module, code_for_streams(requests[i].spec, kernel, gpu, dispatch));
+        }
+        segment.add(kernels[i], dispatch, module);
     }
     LW_TRY(check_steps(specs.all, entries, code.signatures, true));
     code.gpu_kernels = kernels.size();

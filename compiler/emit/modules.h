@@ -4,9 +4,17 @@
 
 namespace longwave::compiler {
 
-// Adds to `code` the segment, and the signatures of the kernels that only a GPU calls.
-// Errors: Fault::input lists, a line each, the layers that the target cannot run and why; Fault::device and
-// Fault::internal as compile_code.
+// The layers of a plan's GPU entries that the target cannot run and why, a line each; empty: there are none.
+struct RefusedOnGpu {
+    std::string runs, streams; // of run entries, of stream entries
+};
+// Compiles their kernels, into the cache as well. Errors: as compile_modules.
+Expected<RefusedOnGpu> refused_on_gpu(const std::vector<EntryPlan> &entries, const targets::Target &gpu,
+                                      const Options &options);
+
+// Adds to `code` the segment, and the signatures of the kernels that only a GPU calls. Kernels that streams call see
+// many of them at once (schedules/gpu/streams.h). No layer of the entries is one of refused_on_gpu.
+// Errors: Fault::device and Fault::internal as compile_code; Fault::input: more buffers than the target binds.
 Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries, const targets::Target &gpu,
                        const Options &options, Code &code);
 

@@ -11,7 +11,10 @@ using Where = ir::Algorithm::Where;
 
 // Whether an algorithm is for other places: whole sequences, streams, processors or a GPU.
 bool elsewhere(const ir::Algorithm &algorithm, const ir::Situation &situation) {
-    if ((algorithm.where == Where::gpu) != (situation.gpu != nullptr)) return true;
+    // A stream on a GPU may take one for processors whose calls are a dispatch each, with state of the same form.
+    const bool gpu_stream = situation.gpu && situation.streaming;
+    if ((algorithm.where == Where::gpu) != (situation.gpu != nullptr) && !gpu_stream) return true;
+    if (gpu_stream && algorithm.where == Where::gpu) return false;
     return situation.streaming ? algorithm.where == Where::whole_sequences
                                : algorithm.where == Where::streams;
 }
@@ -45,6 +48,10 @@ Expected<Choice> choose(const ir::Situation &situation, const std::string &force
                               situation.node.op->name, situation.gpu->name,
                               reasons.empty() ? "there is none for a GPU" : reasons)
                 : fmt::format("no algorithm computes this {} ({})", situation.node.op->name, reasons));
+    // What is made for a GPU goes before what would do there, too.
+    const auto for_gpu = [](const Candidate &candidate) { return candidate.algorithm->where == Where::gpu; };
+    if (std::any_of(candidates.begin(), candidates.end(), for_gpu))
+        std::erase_if(candidates, [&](const Candidate &candidate) { return !for_gpu(candidate); });
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
         return a.estimate.cost < b.estimate.cost;
     });

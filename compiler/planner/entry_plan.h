@@ -37,7 +37,7 @@ struct EntryPlan {
     enum class Kind : uint8_t { prepare, run, stream } kind = Kind::run;
     uint32_t block = 0;                   // input ticks: capacity of a run, block of a stream
     uint32_t window = 0;                  // stream: ticks that every block looks at again; 0: its own
-    const targets::Target *gpu = nullptr; // run: planned for this one; null: for processors
+    const targets::Target *gpu = nullptr; // run, stream: planned for this one; null: for processors
     uint32_t least = 0;                   // run: fewest ticks; 0: any
     std::string fixed;                    // the layer that asks for `least`
     bool one_of_several = false;          // run: there are others, of other capacities
@@ -49,7 +49,7 @@ struct EntryPlan {
     uint64_t arena_bytes = 0, cache_bytes = 0;
     uint32_t period = 1;
 
-    // "prepare", "run", "run on vulkan-32k", "run 128" where it is one of several, "stream 160"
+    // "prepare", "run", "run on vulkan-32k", "run 128" where it is one of several, "stream 160", "stream 160 on …"
     std::string name() const;
 };
 

@@ -53,7 +53,7 @@ public:
         bool shared = false;     // a stream entry beside others
         std::string convolution; // algorithm to force, or empty
         const costs::Tables *costs = &costs::shipped();
-        const targets::Target *gpu = nullptr; // a run on this one: every call takes all rows, as one dispatch
+        const targets::Target *gpu = nullptr; // on this one: every call takes all rows, as one dispatch
     };
     EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
 

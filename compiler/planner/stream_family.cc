@@ -55,19 +55,25 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryP
 
 Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
                                     const std::string &convolution, Storage &storage,
-                                    const costs::Tables &costs) {
+                                    const costs::Tables &costs, const targets::Target *gpu) {
     StreamFamily family;
     std::vector<EntryPlanner> planners;
-    planners.reserve(blocks.size());
-    for (uint32_t block : blocks) {
-        const EntryPlanner::Options options{.kind = EntryPlan::Kind::stream,
-                                            .block = block,
-                                            .shared = blocks.size() > 1,
-                                            .convolution = convolution,
-                                            .costs = &costs};
-        planners.emplace_back(graph, options, storage, family.record);
-        LW_TRY(planners.back().survey());
-    }
+    const auto plan_for = [&](const targets::Target *on) -> Status {
+        for (uint32_t block : blocks) {
+            const EntryPlanner::Options options{.kind = EntryPlan::Kind::stream,
+                                                .block = block,
+                                                .shared = blocks.size() > 1 || gpu,
+                                                .convolution = on ? "" : convolution,
+                                                .costs = &costs,
+                                                .gpu = on};
+            planners.emplace_back(graph, options, storage, family.record);
+            LW_TRY(planners.back().survey());
+        }
+        return Status::ok();
+    };
+    planners.reserve(2 * blocks.size());
+    LW_TRY(plan_for(nullptr));
+    if (gpu) LW_TRY(plan_for(gpu));
     const std::vector<Ring> rings = lay_out_rings(graph, planners, family.record);
     for (EntryPlanner &planner : planners) {
         LW_ASSIGN(EntryPlan entry, planner.plan(rings));

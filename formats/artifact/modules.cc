@@ -38,7 +38,7 @@ Broken shape_rule(const fb::Modules &all, const fb::Module &module, uint32_t m) 
     return {};
 }
 
-// Each buffer has a descriptor of its own, all scalars one, and there are no others.
+// Each buffer has a descriptor of its own, all scalars one, the table of streams one, and there are no others.
 Broken bindings_rule(const fb::Kernel &kernel, const fb::Module &module, uint32_t m) {
     const auto &bindings = *module.bindings();
     if (bindings.size() != kernel.args()->size())
@@ -58,6 +58,12 @@ Broken bindings_rule(const fb::Kernel &kernel, const fb::Module &module, uint32_
         ++different;
     }
     if (different == 0) return broken(21, "a module has no descriptor: module", m);
+    if (const uint32_t table = module.table(); table != unbound) {
+        if (table >= most_bindings || (taken >> table & 1))
+            return broken(21, "descriptor of a module's table of streams: module, descriptor", m, table);
+        taken |= uint64_t{1} << table;
+        ++different;
+    }
     if (different < most_bindings && taken != (uint64_t{1} << different) - 1)
         return broken(21, "descriptors of a module leave one out: module, descriptors", m, different);
     return {};
@@ -88,16 +94,30 @@ Broken module_rule(const fb::Plan &plan, const fb::Modules &all, const Bytes &se
     return code_rule(segment, module, m);
 }
 
-// Descriptors begin at multiples of 64; a dispatch is all of a call; fills are made of words.
-Broken step_rule(const ModulesView &view, const fb::Step &step, uint32_t e, uint32_t i) {
+bool one_a_stream(const fb::Entry &entry, fb::Space space) {
+    return entry.kind() == fb::EntryKind::stream && space != fb::Space::weights &&
+           space != fb::Space::derived;
+}
+
+// Descriptors begin at multiples of 64; a dispatch is all of a call; fills are made of words. What each stream has of
+// its own is found through the table, by the word.
+Broken step_rule(const ModulesView &view, const fb::Entry &entry, const fb::Step &step, uint32_t e,
+                 uint32_t i) {
+    const bool stream = entry.kind() == fb::EntryKind::stream;
+    if (stream && step.kind() != fb::StepKind::call)
+        return broken(21, "a stream of a GPU has calls alone: entry, step", e, i);
     if (step.kind() == fb::StepKind::call && !view.of_kernel(step.kernel()))
         return broken(21, "a kernel of a GPU entry has no module: entry, step", e, i);
+    if (stream && view.of_kernel(step.kernel())->table() == unbound)
+        return broken(21, "a kernel of a GPU stream has no table of streams: entry, step", e, i);
     if (step.kind() == fb::StepKind::call && step.tiles() != 1)
         return broken(21, "a step of a GPU entry is one dispatch, without tiles: entry, step", e, i);
     const uint64_t unit = step.kind() == fb::StepKind::call ? segment_alignment : 4;
     for (uint32_t a = 0; a < count(step.args()); ++a) {
         const fb::Place *place = step.args()->Get(a)->place();
-        if (place && (place->offset() % unit != 0 || place->slot_bytes() % unit != 0))
+        if (!place) continue;
+        const uint64_t of = one_a_stream(entry, place->space()) ? 4 : unit;
+        if (place->offset() % of != 0 || place->slot_bytes() % of != 0)
             return broken(21, "a place of a GPU entry is not aligned: entry, step", e, i);
     }
     if (step.kind() != fb::StepKind::call && (step.bytes() % 4 != 0 || step.row_bytes() % 4 != 0))
@@ -106,10 +126,10 @@ Broken step_rule(const ModulesView &view, const fb::Step &step, uint32_t e, uint
 }
 
 // Rows of ports are copied by the word.
-Broken port_rule(const fb::Place &place, uint32_t row_bytes, uint32_t e) {
+Broken port_rule(const fb::Entry &entry, const fb::Place &place, uint32_t row_bytes, uint32_t e) {
     if (place.offset() % 4 != 0 || place.slot_bytes() % 4 != 0 || row_bytes % 4 != 0)
         return broken(21, "a port of a GPU entry is not aligned: entry", e);
-    if (place.space() != fb::Space::arena)
+    if (entry.kind() == fb::EntryKind::run && place.space() != fb::Space::arena)
         return broken(21, "a port of a GPU entry does not lie in its arena: entry", e);
     return {};
 }
@@ -119,16 +139,17 @@ Broken entries_rule(const fb::Plan &plan, const ModulesView &view) {
         const fb::Entry &entry = *plan.entries()->Get(e);
         if (entry.device() != fb::DeviceKind::gpu) continue;
         if (entry.arena_bytes() % 4 != 0) return broken(21, "arena of a GPU entry: entry", e);
-        for (uint32_t i = 0; i < count(entry.steps()); ++i)
-            if (Broken b = step_rule(view, *entry.steps()->Get(i), e, i)) return b;
-        for (uint32_t i = 0; i < count(entry.inputs()); ++i)
-            if (Broken b =
-                    port_rule(*entry.inputs()->Get(i)->place(), entry.inputs()->Get(i)->row_bytes(), e))
-                return b;
-        for (uint32_t i = 0; i < count(entry.outputs()); ++i)
-            if (Broken b =
-                    port_rule(*entry.outputs()->Get(i)->place(), entry.outputs()->Get(i)->row_bytes(), e))
-                return b;
+        for (const auto *steps : {entry.steps(), entry.rebuild()})
+            for (uint32_t i = 0; i < count(steps); ++i)
+                if (Broken b = step_rule(view, entry, *steps->Get(i), e, i)) return b;
+        for (uint32_t i = 0; i < count(entry.inputs()); ++i) {
+            const fb::InputPort &port = *entry.inputs()->Get(i);
+            if (Broken b = port_rule(entry, *port.place(), port.row_bytes(), e)) return b;
+        }
+        for (uint32_t i = 0; i < count(entry.outputs()); ++i) {
+            const fb::OutputPort &port = *entry.outputs()->Get(i);
+            if (Broken b = port_rule(entry, *port.place(), port.row_bytes(), e)) return b;
+        }
     }
     return {};
 }

@@ -36,7 +36,7 @@ static Broken indices_of_steps(const fb::Plan &plan, const fb::Entry &entry, con
 static Broken indices_of_entry(const fb::Plan &plan, const fb::Entry &entry, uint32_t e) {
     if (entry.kind() > fb::EntryKind::MAX)
         return broken(13, "unknown kind of entry: entry, kind", e, static_cast<uint64_t>(entry.kind()));
-    if (entry.device() > (entry.kind() == fb::EntryKind::run ? fb::DeviceKind::MAX : fb::DeviceKind::cpu))
+    if (entry.device() > (entry.kind() == fb::EntryKind::prepare ? fb::DeviceKind::cpu : fb::DeviceKind::MAX))
         return broken(13, "device of an entry: entry, device", e, static_cast<uint64_t>(entry.device()));
     for (uint32_t i = 0; i < count(entry.inputs()); ++i) {
         const fb::InputPort &port = *entry.inputs()->Get(i);

@@ -55,6 +55,8 @@ bool has_margins(const fb::PlanT &plan) {
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
     if (has_margins(plan)) return 2;
+    for (const auto &entry : plan.entries)
+        if (entry->device != fb::DeviceKind::cpu && entry->kind == fb::EntryKind::stream) return 2;
     for (const auto &segment : plan.segments)
         if (segment->kind == fb::SegmentKind::modules) return 1;
     for (const auto &entry : plan.entries)

@@ -14,6 +14,7 @@ Model *lay_out(const fb::Plan &plan, Parts &parts) {
     Model measuring, *const made = parts.take<Model>(1);
     Model *const model = made ? new (made) Model{} : &measuring;
     model->pipelines.lay_out(plan, parts);
+    model->streams.lay_out(plan, parts);
     return made;
 }
 
@@ -25,11 +26,10 @@ uint64_t model_bytes(const fb::Plan &plan) {
 
 bool reads(const fb::Plan &plan, fb::Space space) {
     for (const fb::Entry *entry : *plan.entries())
-        for (uint32_t i = 0; of_gpu(*entry) && i < count(entry->steps()); ++i)
-            for (uint32_t a = 0; a < count(entry->steps()->Get(i)->args()); ++a) {
-                const fb::Place *place = entry->steps()->Get(i)->args()->Get(a)->place();
-                if (place && place->space() == space) return true;
-            }
+        for (const auto *steps : {entry->steps(), entry->rebuild()})
+            for (uint32_t i = 0; of_gpu(*entry) && i < count(steps); ++i)
+                for (const fb::Binding *binding : *steps->Get(i)->args())
+                    if (binding->place() && binding->place()->space() == space) return true;
     return false;
 }
 
@@ -115,7 +115,9 @@ lw_status fill(Model &model) {
         if (lw_status status = upload(model.gpu(), weights.data, weights.size, model.weights)) return status;
     }
     if (lw_status status = upload_derived(model)) return status;
-    return model.pipelines.create(model.gpu(), model.modules, model.plan());
+    if (lw_status status = model.pipelines.create(model.gpu(), model.modules, model.plan())) return status;
+    model.streams.bind(model.gpu(), model.plan(), model.pipelines);
+    return LW_OK;
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 #pragma once
 #include "runtime/vulkan/memory.h"
 #include "runtime/vulkan/pipelines.h"
+#include "runtime/vulkan/stream_family.h"
 
 namespace longwave::runtime::vulkan {
 
@@ -12,6 +13,7 @@ struct Model {
     artifact::ModulesView modules;
     Pipelines pipelines;
     DeviceBuffer weights, derived;
+    mutable StreamFamily streams; // changed by streams alone, which belong to one thread
 
     const Gpu &gpu() const { return gpu_of(source.device); }
     const fb::Plan &plan() const { return source.view->plan(); }
@@ -22,8 +24,6 @@ lw_status open_model(const ModelSource &source, DeviceModel **out);
 void close_model(DeviceModel *model);
 
 inline const Model &model_of(const DeviceModel &model) { return reinterpret_cast<const Model &>(model); }
-inline bool of_gpu(const fb::Entry &entry) {
-    return entry.kind() == fb::EntryKind::run && entry.device() == fb::DeviceKind::gpu;
-}
+inline bool of_gpu(const fb::Entry &entry) { return entry.device() == fb::DeviceKind::gpu; }
 
 } // namespace longwave::runtime::vulkan

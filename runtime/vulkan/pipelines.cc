@@ -11,6 +11,7 @@ uint32_t descriptors_of(const fb::Module &module) {
     for (uint32_t a = 0; a < module.bindings()->size(); ++a)
         if (module.bindings()->Get(a) != artifact::unbound && module.bindings()->Get(a) + 1u > most)
             most = module.bindings()->Get(a) + 1u;
+    if (module.table() != artifact::unbound && module.table() + 1u > most) most = module.table() + 1u;
     return most; // V21: each below it is taken
 }
 

@@ -43,10 +43,12 @@ lw_status create_set(const RunSession &session, Recording &recording, uint32_t s
     LW_VK(gpu.vk, vkAllocateDescriptorSets, gpu.device, &info, recording.sets + step);
     VkDescriptorBufferInfo buffers[64]; // V21
     VkWriteDescriptorSet writes[64];
-    for (uint32_t a = 0; a < pipeline.module->bindings()->size(); ++a) {
-        const uint32_t binding = pipeline.module->bindings()->Get(a);
-        if (binding == artifact::unbound) continue;
-        buffers[binding] = descriptor(session, recording, step, a);
+    if (const uint32_t table = pipeline.module->table(); table != artifact::unbound)
+        buffers[table] = {session.exchange.buffer, 0, zeros_bytes};
+    for (uint32_t a = 0; a < pipeline.module->bindings()->size(); ++a)
+        if (const uint32_t binding = pipeline.module->bindings()->Get(a); binding != artifact::unbound)
+            buffers[binding] = descriptor(session, recording, step, a);
+    for (uint32_t binding = 0; binding < pipeline.buffers; ++binding) {
         writes[binding] = {};
         writes[binding].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
         writes[binding].dstSet = recording.sets[step];

@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "runtime/samples.h"
 #include "runtime/vulkan/failure.h"
+#include "runtime/vulkan/streams.h"
 #include <new>
 #include <string.h>
 
@@ -12,7 +13,7 @@ using artifact::count;
 
 // The exchange buffer of one entry while it is laid out: entries share it, for one runs at a time.
 struct Exchange {
-    uint64_t used = 0;
+    uint64_t used = zeros_bytes;
 
     uint64_t take(uint64_t bytes) {
         const uint64_t at = used;
@@ -73,7 +74,7 @@ Sizes lay_out(const fb::Plan &plan, uint8_t *memory, RunSession **out) {
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
         Recording *recording = recordings ? new (recordings + e) Recording{} : nullptr;
-        if (!of_gpu(entry)) continue;
+        if (!of_gpu(entry) || entry.kind() != fb::EntryKind::run) continue;
         const uint64_t exchange = lay_out(plan, entry, parts, recording);
         sizes.exchange = exchange > sizes.exchange ? exchange : sizes.exchange;
         sizes.arena = entry.arena_bytes() > sizes.arena ? entry.arena_bytes() : sizes.arena;
@@ -91,6 +92,8 @@ lw_status create(RunSession &session, const Sizes &sizes) {
     if (lw_status status = session.arena.create(gpu, sizes.arena, Where::device, "a run")) return status;
     if (lw_status status = session.exchange.create(gpu, sizes.exchange, Where::host, "inputs and outputs"))
         return status;
+    memset(session.exchange.data, 0,
+           session.exchange.bytes < zeros_bytes ? session.exchange.bytes : zeros_bytes);
     for (uint32_t e = 0; e < session.model->plan().entries()->size(); ++e) {
         Recording &recording = session.recordings[e];
         if (!recording.entry) continue;
@@ -126,13 +129,14 @@ DeviceBuffer RunSession::buffer_of(fb::Space space) const {
     return {};
 }
 
-uint64_t session_bytes(const ModelSource &source, fb::EntryKind, uint32_t) {
+uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t) {
+    if (kind == fb::EntryKind::stream) return stream_bytes();
     return lay_out(source.view->plan(), nullptr, nullptr).memory;
 }
 
 lw_status begin_session(const DeviceModel &on, fb::EntryKind kind, uint32_t, uint8_t *memory, Session **out) {
-    if (kind != fb::EntryKind::run) return fail(LW_UNSUPPORTED, "streams do not run on a GPU yet");
     const Model &model = model_of(on);
+    if (kind == fb::EntryKind::stream) return begin_stream(model, memory, out);
     RunSession *session = nullptr;
     const Sizes sizes = lay_out(model.plan(), memory, &session);
     session->model = &model;

@@ -25,7 +25,11 @@ struct Recording {
     uint32_t dispatches = 0, fills = 0;
 };
 
+// At the beginning of the exchange buffer: the row of zeros that kernels made for many streams find in a run.
+inline constexpr uint64_t zeros_bytes = 512;
+
 struct RunSession {
+    bool stream = false; // no StreamSession (streams.h)
     const Model *model = nullptr;
     DeviceBuffer arena, exchange;
     Recording *recordings = nullptr; // of each entry

@@ -164,7 +164,7 @@ TEST_CASE("state: a bad saved state is refused and changes nothing") {
         });
     };
     REQUIRE(counters(22, 20, 2) == good);
-    CHECK(refused(counters(24, 20, 4))); // that is a block
+    CHECK(refused(counters(25, 20, 5))); // more than a block
     CHECK(refused(counters(22, 20, 1)));
     CHECK(refused(counters(22, 20, 0xffffffff)));
     CHECK(refused(counters(23, 20, 2)));

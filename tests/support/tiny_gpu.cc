@@ -10,6 +10,9 @@ constexpr uint32_t fir_words[] = {
 constexpr uint32_t mean_words[] = {
 #include "tests/support/gpu/mean.inc"
 };
+constexpr uint32_t fir_streams_words[] = {
+#include "tests/support/gpu/fir_streams.inc"
+};
 
 std::unique_ptr<fb::ModuleT> module(uint16_t kernel, uint32_t offset, uint32_t size, uint32_t threads,
                                     std::vector<uint8_t> bindings) {
@@ -78,5 +81,39 @@ Draft gpu_model(const fb::ModulesT &manifest) {
 }
 
 Draft gpu_model() { return gpu_model(gpu_manifest()); }
+
+Draft gpu_stream_model() {
+    Draft draft = empty_draft("tiny-gpu-stream");
+    add_input(draft, "audio", fb::InputKind::audio, 1000);
+    set_weights(draft, {0.5f, -0.25f, 0.75f, 1.0f, 0.125f, -0.5f, 0.3f, 0.2f, 0.9f, 0, 0, 0, 0, 0, 0, 0});
+    add_field(draft, "input", "audio", fb::StateKind::history, {16, 1});
+    add_kernel(draft, fir, "fir-16-4",
+               {arg(fb::ArgKind::input, fb::Elem::f32, {{16, 1}}),
+                arg(fb::ArgKind::input, fb::Elem::f32, {{9, 1}}), scalar_arg(12, 4),
+                arg(fb::ArgKind::output, fb::Elem::f32, {{4, 1}})});
+    for (const fb::DeviceKind device : {fb::DeviceKind::cpu, fb::DeviceKind::gpu}) {
+        auto entry = std::make_unique<fb::EntryT>();
+        entry->kind = fb::EntryKind::stream;
+        entry->device = device;
+        entry->block = 4;
+        entry->arena_bytes = 64;
+        entry->inputs.push_back(input_port(place(fb::Space::state, 0, 4, 16), 4, 4));
+        entry->outputs.push_back(output_port("y", place(fb::Space::arena, 0), 1, 4, 1, 1));
+        entry->steps.push_back(call("fir", 0,
+                                    bindings(at(fb::Space::state, 0), at(fb::Space::weights, 0),
+                                             slot(4, 4, 0), at(fb::Space::arena, 0))));
+        draft.plan.entries.push_back(std::move(entry));
+    }
+    fb::ModulesT manifest;
+    manifest.target = "vulkan-16k";
+    manifest.shared_bytes = 16384;
+    manifest.threads = 64;
+    manifest.modules.push_back(module(0, 0, sizeof fir_streams_words, 4, {0, 1, 2, 3}));
+    manifest.modules[0]->table = 4;
+    std::vector<uint8_t> code(sizeof fir_streams_words);
+    memcpy(code.data(), fir_streams_words, sizeof fir_streams_words);
+    draft.segments.push_back({fb::SegmentKind::modules, modules_segment(manifest, code)});
+    return draft;
+}
 
 } // namespace longwave::test

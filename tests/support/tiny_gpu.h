@@ -16,6 +16,9 @@ fb::ModulesT gpu_manifest();
 std::vector<uint8_t> gpu_code();
 
 Draft gpu_model();
+// Audio at 1 kHz in blocks of 4 ticks, one stream for the processor and one for a GPU over the same ring of 16 ticks.
+// Its output y is a FIR of 9 taps, a row a tick.
+Draft gpu_stream_model();
 Draft gpu_model(const fb::ModulesT &manifest); // the segment is the last
 
 } // namespace longwave::test

@@ -191,6 +191,12 @@ Status compile(const CompileFlags &flags) {
         std::fprintf(stderr,
                      "note: no kernel cache, every kernel was compiled: %s (another place: --cache FOLDER)\n",
                      build["no_cache"].get<std::string>().c_str());
+    const ordered_json gpu = report.value("gpu", ordered_json::object());
+    for (const auto &[key, what] :
+         {std::pair{"no_runs", "whole sequences"}, std::pair{"no_streams", "stream"}})
+        if (gpu.contains(key))
+            std::fprintf(stderr, "note: no %s for %s, on processors alone:\n%s\n", what,
+                         gpu["name"].get<std::string>().c_str(), gpu[key].get<std::string>().c_str());
 
     Proved proved;
     if (!flags.no_proof) {

@@ -57,6 +57,7 @@ double cost_of(const Situation &situation, const DyadicPlan &plan, int rows) {
 
 Estimate estimate(const Situation &situation) {
     Estimate estimate{.refused = not_possible(situation)};
+    if (situation.gpu) estimate.refused = "it is computed in several calls";
     if (!estimate.refused.empty()) return estimate;
     const Shape shape(situation);
     const int block = static_cast<int>(situation.rows), rows = schedules::dyadic_call_rows(block);

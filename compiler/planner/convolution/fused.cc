@@ -12,6 +12,7 @@ namespace {
 constexpr uint32_t bytes_of_a_point = 2 * sizeof(float);
 
 Estimate estimate(const Situation &situation) {
+    if (situation.streaming) return {.refused = "it is for whole sequences"};
     const uint32_t length = schedules::right_angle_length(situation.rows);
     const uint32_t most = static_cast<uint32_t>(situation.gpu->shared_bytes) / bytes_of_a_point;
     if (length > most)

@@ -18,7 +18,7 @@ std::string no_transform(const Situation &situation) {
 }
 
 bool lanes_over_positions(const Situation &situation) {
-    return situation.streaming && situation.type(1).dims[1] < schedules::lanes &&
+    return situation.streaming && !situation.gpu && situation.type(1).dims[1] < schedules::lanes &&
            situation.rows % schedules::lanes == 0;
 }
 

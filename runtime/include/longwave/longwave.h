@@ -107,8 +107,8 @@ typedef struct lw_open_options {
      * signature counts for nothing and the artifact is treated as unsigned. */
     int (*check_signature)(void *context, const uint8_t *key, const uint8_t *root, const uint8_t *signature);
     void *signature_context;
-    /* NULL: the processor. Else what runs the entries that the artifact has for it: whole sequences. It must
-     * outlive the model. LW_UNSUPPORTED: the artifact has nothing for it, or it lacks what that needs. Code is
+    /* NULL: the processor. Else what runs the entries that the artifact has for it: whole sequences, streams, or
+     * both. It must outlive the model. LW_UNSUPPORTED: the artifact has nothing for it, or it lacks what that needs. Code is
      * needed and trusted as without one, for the processor prepares the model. */
     const lw_device *device;
 } lw_open_options;
@@ -241,8 +241,8 @@ typedef struct lw_rows {
 LW_API lw_status lw_stream_create(const lw_model *model, const lw_stream_options *options, lw_stream **out);
 LW_API lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size,
                                 size_t *alignment);
-/* The same in the caller's memory of that size and alignment; do not destroy it, just reuse the memory after
- * the last call. */
+/* The same in the caller's memory of that size and alignment; the memory may be reused after the last
+ * call; on a device after lw_stream_destroy, which gives back what lies there and leaves the memory alone. */
 LW_API lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options, void *memory,
                                 size_t size, lw_stream **out);
 LW_API void lw_stream_destroy(lw_stream *stream); /* NULL is fine */
@@ -260,6 +260,16 @@ LW_API void lw_stream_destroy(lw_stream *stream); /* NULL is fine */
  * copied state brings, it is the largest entry whose block divides the own block and the tick, until the
  * own block is reached. */
 LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken);
+/* Streams on a device (lw_open_options.device) run their blocks together. push puts samples into memory that the
+ * device sees and, where its last ones fill a block, leaves that block waiting. lw_device_flush runs what waits, one
+ * block after the other of every stream on the device that has a whole one and room for its rows, all streams in the
+ * same few submissions; pull, finding no row, does so by itself, and so does push when samples follow behind a whole
+ * block. So a program with one stream need not call it: rows are the same either way. Rows are there when it returns.
+ * The first failure of a stream is returned; that stream has failed as in push, the others go on.
+ * Threads: all streams of one device, and what is made from them, belong to one thread at a time together, for any of
+ * them may run all. Their functions wait for the device and call the system. A device owns nothing of its streams:
+ * destroy them before their model and the device. NULL is fine. */
+LW_API lw_status lw_device_flush(lw_device *device);
 /* The next row. LW_AGAIN: none waits. LW_END: finished and none will come. Set out->struct_size first. */
 LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);
 /* The next row and those behind it, as many as wait, fit into out->data and are of the same output: a block

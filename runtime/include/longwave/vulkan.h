@@ -1,15 +1,20 @@
-/* Whole sequences on a GPU through Vulkan: a library beside the runtime (liblongwave-vulkan), for artifacts that
+/* Models on a GPU through Vulkan: a library beside the runtime (liblongwave-vulkan), for artifacts that
  * were compiled for one (longwave compile --target vulkan-32k).
  *
  *   lw_vulkan_open           finds a device and makes it ready. libvulkan is looked for now and not before.
  *   options.device = device  lw_model_open uploads weights and, where an entry needs them, what the processor
  *                            prepares; compiles the kernels' modules.
  *   lw_runner_create, lw_run as on the processor: one command buffer for a sequence, one dispatch for each
- *                            kernel call. Streams are refused (LW_UNSUPPORTED): they run on the processor.
+ *                            kernel call.
+ *   lw_stream_create, push, pull, save, load …  as on the processor, where the artifact has streams for a GPU
+ *                            (else LW_NO_STREAM). Their state lies on the device; saved, it goes on anywhere.
+ *                            lw_device_flush runs blocks of all streams of a device, each kernel call one dispatch
+ *                            for all of them.
  *   lw_vulkan_close          after the last model made on it.
  *
  * Threads: a device and a model may be shared by any number of threads, a runner belongs to one at a time.
- * lw_run waits for the device and calls the system: it is not for real-time threads. Results agree with the
+ * All streams of a device belong to one thread at a time (lw_device_flush).
+ * lw_run, pull and flush wait for the device and call the system: they are not for real-time threads. Results agree with the
  * processor's within 1e-5 of the largest value of an output; on one device, driver and artifact they are the same
  * bits.
  *
@@ -65,10 +70,10 @@ LW_API void lw_vulkan_close(lw_device *device); /* NULL is fine */
 /* What was done on a device since it was opened. */
 typedef struct lw_vulkan_stats {
     size_t struct_size;
-    uint64_t runs;           /* command buffers of entries submitted */
+    uint64_t runs;           /* command buffers of entries submitted: for a run, or for blocks of streams together */
     uint64_t dispatches;     /* kernel calls in them */
     uint64_t fills;          /* clears in them */
-    uint64_t recordings;     /* of command buffers: one for each runner and entry, and one more whenever an
+    uint64_t recordings;     /* of command buffers: one for each submission of streams, for each runner and entry, and one more whenever an
                               * entry that clears behind the end of a sequence gets one of another length */
     uint64_t uploaded_bytes; /* weights and derived */
 } lw_vulkan_stats;

@@ -53,6 +53,9 @@ const ManifestCase manifests[] = {
     {"scalars with a buffer's descriptor", [](fb::ModulesT &m) { m.modules[0]->bindings[2] = 0; }},
     {"a descriptor left out", [](fb::ModulesT &m) { m.modules[0]->bindings[3] = 4; }},
     {"descriptor 64", [](fb::ModulesT &m) { m.modules[0]->bindings[3] = 64; }},
+    {"a table of streams with a buffer's descriptor", [](fb::ModulesT &m) { m.modules[0]->table = 1; }},
+    {"a table of streams that leaves a descriptor out", [](fb::ModulesT &m) { m.modules[0]->table = 5; }},
+    {"a table of streams with descriptor 64", [](fb::ModulesT &m) { m.modules[0]->table = 64; }},
     {"no descriptors at all", [](fb::ModulesT &m) { m.modules[0]->bindings.assign(4, artifact::unbound); }},
     {"code behind the segment", [](fb::ModulesT &m) { m.modules[1]->size += 4; }},
     {"code far behind the segment", [](fb::ModulesT &m) { m.modules[1]->offset = 0xfffffff0u - 4096; }},
@@ -76,12 +79,16 @@ const Case plans[] = {
          fb::Place &p = *entry(d, gpu_run).inputs[0]->place;
          move_to(p, 30);
      }},
+    {"a stream of kernels without a table of streams", 21,
+     [](Draft &d) {
+         d.plan.entries.push_back(std::make_unique<fb::EntryT>(entry(d, stream)));
+         d.plan.entries.back()->device = fb::DeviceKind::gpu;
+     }},
     {"a port outside of the arena", 21,
      [](Draft &d) { into(*entry(d, gpu_run).inputs[0]->place, fb::Space::state); }},
 };
 
 const Case cases[] = {
-    {"a stream on a GPU", 13, [](Draft &d) { entry(d, stream).device = fb::DeviceKind::gpu; }},
     {"prepare on a GPU", 13, [](Draft &d) { entry(d, prepare).device = fb::DeviceKind::gpu; }},
     {"an unknown device", 13, [](Draft &d) { entry(d, run).device = static_cast<fb::DeviceKind>(2); }},
     {"an entry of the processor calls a kernel without code", 11,
