@@ -12,6 +12,7 @@ struct Model {
     artifact::ModulesView modules;
     Pipelines pipelines;
     DeviceBuffer weights, derived;
+    DeviceModel *on_processor = nullptr; // to fall back on (fall_back.h)
 
     const Gpu &gpu() const { return gpu_of(source.device); }
     const fb::Plan &plan() const { return source.view->plan(); }
