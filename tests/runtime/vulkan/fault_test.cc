@@ -128,20 +128,6 @@ TEST_CASE("vulkan: whichever call of a run fails, the processor goes on where th
     CHECK(fell > 8);
 }
 
-TEST_CASE("vulkan: to fall back the artifact must have the same run for the processor") {
-    if (!has_device()) return;
-    Draft draft = gpu_model();
-    draft.plan.entries[2]->block = 63;
-    const std::vector<uint8_t> bytes = draft.bytes();
-    VulkanShim::reset();
-    const lw_status without = whole_life(bytes).status;
-    INFO(lw_last_error());
-    CHECK(without == LW_OK);
-    CHECK(whole_life(bytes, {nullptr, true, false}).status == LW_UNSUPPORTED);
-    CHECK(std::string(lw_last_error()).find("fall_back") != std::string::npos);
-    CHECK(taken == 0);
-}
-
 TEST_CASE("vulkan: a run that does not end in time is LW_TIMEOUT, and the next one goes on") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = gpu_model().bytes();
