@@ -85,7 +85,8 @@ uint32_t margin_for(const lw_stream &stream, const StreamEntry &entry) {
 
 lw_status begin_block(const lw_stream &stream, const StreamEntry &entry) {
     const Extent extent{0, nullptr, margin_for(stream, entry)};
-    return stream.device().run(*stream.session, entry.index, stream.state->done / entry.block, extent, nullptr);
+    return stream.device().run(*stream.session, entry.index, stream.state->done / entry.block, extent,
+                               nullptr);
 }
 
 lw_status end_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {

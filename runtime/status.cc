@@ -74,6 +74,7 @@ const char *lw_status_text(lw_status status) {
     case LW_UNSUPPORTED: return "not possible on this device";
     case LW_DEVICE_LOST: return "device lost";
     case LW_TIMEOUT: return "no answer in time";
+    case LW_DEVICE_WRONG: return "device answers wrongly";
     case LW_CHECK_FAILED: return "an output differs from its golden vector";
     }
     return "unknown status";

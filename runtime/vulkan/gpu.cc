@@ -94,6 +94,10 @@ lw_vulkan_info Gpu::describe(VkPhysicalDevice of) const {
         if ((heaps.memoryHeaps[h].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) &&
             heaps.memoryHeaps[h].size > info.memory_bytes)
             info.memory_bytes = heaps.memoryHeaps[h].size;
+    info.vendor = properties.vendorID;
+    info.identity = properties.deviceID;
+    info.driver = properties.driverVersion;
+    memcpy(info.uuid, properties.pipelineCacheUUID, sizeof info.uuid);
     uint32_t family = 0;
     const char *why = missing(of, properties, &family);
     info.usable = why == nullptr;
@@ -140,7 +144,7 @@ VkPhysicalDeviceProperties Gpu::properties_of(VkPhysicalDevice of) const {
 }
 
 lw_status Gpu::make_device() {
-    const VkPhysicalDeviceProperties properties = properties_of(physical);
+    properties = properties_of(physical);
     limits = properties.limits;
     vk.vkGetPhysicalDeviceMemoryProperties(physical, &memory);
     (void)missing(physical, properties, &queue_family); // it was asked before: for the family
@@ -164,7 +168,17 @@ lw_status Gpu::make_device() {
     return LW_OK;
 }
 
+lw_status Gpu::usable() const {
+    if (abandoned) return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+    if (lost) return fail(LW_DEVICE_LOST, "the GPU was lost");
+    if (put_aside)
+        return fail(LW_DEVICE_WRONG, "%.120s was put aside: it did not give the golden vectors",
+                    properties.deviceName);
+    return LW_OK;
+}
+
 void Gpu::stop() {
+    cache.close();
     if (abandoned) return;
     if (device && vk.vkDestroyDevice) vk.vkDestroyDevice(device, nullptr);
     if (instance_ && vk.vkDestroyInstance) vk.vkDestroyInstance(instance_, nullptr);
@@ -181,14 +195,16 @@ lw_status Gpu::submit(VkCommandBuffer commands, VkFence fence, bool *handed_over
     } // microseconds: no thread waits in there
     const VkResult result = vk.vkQueueSubmit(queue_, 1, &info, fence);
     handing_over_.store(false, std::memory_order_release);
+    lost = lost || result == VK_ERROR_DEVICE_LOST;
     if (lw_status status = check(result, "vkQueueSubmit")) return status;
     *handed_over = true;
     return wait(fence);
 }
 
 lw_status Gpu::wait(VkFence fence) const {
-    LW_VK(vk, vkWaitForFences, device, 1, &fence, VK_TRUE, timeout_ns_);
-    return LW_OK;
+    const VkResult result = vk.vkWaitForFences(device, 1, &fence, VK_TRUE, timeout_ns_);
+    lost = lost || result == VK_ERROR_DEVICE_LOST;
+    return check(result, "vkWaitForFences");
 }
 
 } // namespace longwave::runtime::vulkan

@@ -1,6 +1,7 @@
 // One GPU made ready: what lw_vulkan_open gives, and every model and session on it uses.
 #pragma once
 #include "runtime/device.h"
+#include "runtime/vulkan/cache.h"
 #include "runtime/vulkan/entry_points.h"
 #include <atomic>
 
@@ -13,7 +14,8 @@ inline constexpr uint32_t place_alignment = 64;
 
 // Counted by whoever runs something; read by lw_vulkan_get_stats.
 struct Stats {
-    std::atomic<uint64_t> runs{0}, dispatches{0}, fills{0}, recordings{0}, uploaded_bytes{0};
+    std::atomic<uint64_t> runs{0}, dispatches{0}, fills{0}, recordings{0}, uploaded_bytes{0},
+        cached_models{0}, remembered_proofs{0}, fallen_back{0};
 };
 
 class Gpu : public lw_device {
@@ -39,14 +41,22 @@ public:
     VkDevice device = VK_NULL_HANDLE;
     VkPhysicalDevice physical = VK_NULL_HANDLE;
     uint32_t queue_family = 0;
-    VkPhysicalDeviceLimits limits{};
+    VkPhysicalDeviceProperties properties{};
+    VkPhysicalDeviceLimits limits{};     // of those
     VkPhysicalDeviceFeatures features{}; // that are switched on
     VkPhysicalDeviceMemoryProperties memory{};
     lw_allocator allocator{};
+    bool fall_back = false; // runs that fail go on with the processor
+    Cache cache;
+    const char *no_cache = ""; // why the folder that was asked for is not used
     mutable Stats stats;
     // Work timed out twice and may still go on: nothing made on the device is given back any more, for it may be
     // in use. Whatever is asked of it is LW_TIMEOUT.
     mutable std::atomic<bool> abandoned{false};
+    // It answered wrongly or not the same twice (proof.cc), or it is gone: nothing more is handed over to it.
+    mutable std::atomic<bool> put_aside{false}, lost{false};
+    mutable std::atomic<int> proving{0}; // proofs at work: nothing falls back
+    lw_status usable() const;
 
 private:
     VkPhysicalDeviceProperties properties_of(VkPhysicalDevice device) const;

@@ -22,7 +22,11 @@ lw_status read(const lw_vulkan_options *given, lw_vulkan_options *options) {
 lw_status open(Gpu &gpu, const lw_vulkan_options &options) {
     if (lw_status status = gpu.start(options)) return status;
     if (lw_status status = gpu.choose(options.device)) return status;
-    return gpu.make_device();
+    if (lw_status status = gpu.make_device()) return status;
+    gpu.fall_back = options.fall_back != 0;
+    if (options.cache_folder)
+        if (const char *why = gpu.cache.open(options.cache_folder, gpu.properties)) gpu.no_cache = why;
+    return LW_OK;
 }
 
 lw_status list(const Gpu &gpu, lw_vulkan_info *to, size_t *n) {
@@ -85,9 +89,10 @@ void lw_vulkan_close(lw_device *device) {
 lw_status lw_vulkan_get_info(const lw_device *device, lw_vulkan_info *info) {
     if (!device) return fail(LW_INVALID_ARGUMENT, "device is NULL");
     const Gpu &gpu = gpu_of(device);
-    return copy_sized(info, gpu.describe(gpu.physical))
-               ? LW_OK
-               : fail(LW_INVALID_ARGUMENT, "info is NULL or its struct_size is not set");
+    lw_vulkan_info known = gpu.describe(gpu.physical);
+    strncpy(known.no_cache, gpu.no_cache, sizeof known.no_cache - 1);
+    return copy_sized(info, known) ? LW_OK
+                                   : fail(LW_INVALID_ARGUMENT, "info is NULL or its struct_size is not set");
 }
 
 lw_status lw_vulkan_get_stats(const lw_device *device, lw_vulkan_stats *stats) {
@@ -99,6 +104,9 @@ lw_status lw_vulkan_get_stats(const lw_device *device, lw_vulkan_stats *stats) {
     now.fills = counted.fills;
     now.recordings = counted.recordings;
     now.uploaded_bytes = counted.uploaded_bytes;
+    now.cached_models = counted.cached_models;
+    now.remembered_proofs = counted.remembered_proofs;
+    now.fallen_back = counted.fallen_back;
     return copy_sized(stats, now) ? LW_OK
                                   : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
 }

@@ -91,8 +91,8 @@ lw_status Commands::end(const Gpu &gpu) {
 }
 
 lw_status Commands::submit(const Gpu &gpu) {
-    if (gpu.abandoned || !idle(gpu))
-        return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+    (void)idle(gpu); // after a time-out: work that goes on makes the device unusable
+    if (lw_status status = gpu.usable()) return status;
     const lw_status status = gpu.submit(buffer, fence, &in_flight);
     if (status == LW_OK || status == LW_DEVICE_LOST) in_flight = false; // a lost device holds nothing
     return status;

@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "runtime/vulkan/failure.h"
+#include "runtime/vulkan/fall_back.h"
 #include <new>
 #include <string.h>
 
@@ -95,18 +96,21 @@ lw_status choose_modules(Model &model) {
 lw_status upload_derived(Model &model) {
     if (!reads(model.plan(), fb::Space::derived)) return LW_OK;
     const Device &processor = *model.source.processor;
-    DeviceModel *prepared = nullptr;
-    if (lw_status status = processor.open(model.source, &prepared)) return status;
+    DeviceModel *prepared = model.on_processor;
+    if (!prepared)
+        if (lw_status status = processor.open(model.source, &prepared)) return status;
     const uint64_t bytes = model.plan().derived_bytes();
     lw_status status =
         model.derived.create(model.gpu(), bytes, DeviceBuffer::Where::device, "derived tables");
     if (status == LW_OK) status = upload(model.gpu(), processor.derived(*prepared), bytes, model.derived);
-    processor.close(prepared);
+    if (prepared != model.on_processor) processor.close(prepared);
     return status;
 }
 
 lw_status fill(Model &model) {
     if (lw_status status = choose_modules(model)) return status;
+    if (model.gpu().fall_back)
+        if (lw_status status = open_fall_back(model)) return status;
     if (reads(model.plan(), fb::Space::weights)) {
         const artifact::Bytes weights = model.source.view->weights();
         if (lw_status status =
@@ -115,7 +119,9 @@ lw_status fill(Model &model) {
         if (lw_status status = upload(model.gpu(), weights.data, weights.size, model.weights)) return status;
     }
     if (lw_status status = upload_derived(model)) return status;
-    if (lw_status status = model.pipelines.create(model.gpu(), model.modules, model.plan())) return status;
+    if (lw_status status = model.pipelines.create(model.gpu(), model.modules, model.plan(),
+                                                  model.source.view->header().root))
+        return status;
     model.streams.bind(model.gpu(), model.plan(), model.pipelines);
     return LW_OK;
 }
@@ -130,9 +136,11 @@ ModelNeeds model_needs(const ModelSource &source) {
             largest = segment->size();
     needs.kept += largest;
     needs.passing = largest; // of another target, while it is looked at
-    if (!reads(source.view->plan(), fb::Space::derived)) return needs;
+    const bool fall_back = gpu_of(source.device).fall_back;
+    if (!fall_back && !reads(source.view->plan(), fb::Space::derived)) return needs;
     const ModelNeeds prepared = source.processor->needs(source);
-    needs.passing += prepared.kept + prepared.passing;
+    (fall_back ? needs.kept : needs.passing) += prepared.kept;
+    needs.passing += prepared.passing;
     return needs;
 }
 
@@ -156,6 +164,7 @@ void close_model(DeviceModel *closing) {
     Model &model = *reinterpret_cast<Model *>(closing);
     const Gpu &gpu = model.gpu();
     const lw_allocator allocator = *model.source.allocator;
+    close_fall_back(model);
     model.pipelines.destroy(gpu);
     model.derived.destroy(gpu);
     model.weights.destroy(gpu);

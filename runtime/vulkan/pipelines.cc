@@ -1,6 +1,7 @@
 #include "runtime/vulkan/pipelines.h"
 #include "formats/artifact/geometry.h"
 #include "runtime/vulkan/failure.h"
+#include "runtime/vulkan/pipeline_cache.h"
 #include <new>
 
 namespace longwave::runtime::vulkan {
@@ -61,7 +62,8 @@ lw_status create_layouts(const Gpu &gpu, Pipeline &pipeline) {
     return LW_OK;
 }
 
-lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, Pipeline &pipeline) {
+lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, VkPipelineCache cache,
+                          Pipeline &pipeline) {
     if (lw_status status = create_layouts(gpu, pipeline)) return status;
     VkShaderModuleCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
@@ -77,7 +79,7 @@ lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, Pipeline 
     made.stage.pName = pipeline.module->entry()->c_str();
     made.layout = pipeline.layout;
     const VkResult result =
-        gpu.vk.vkCreateComputePipelines(gpu.device, VK_NULL_HANDLE, 1, &made, nullptr, &pipeline.pipeline);
+        gpu.vk.vkCreateComputePipelines(gpu.device, cache, 1, &made, nullptr, &pipeline.pipeline);
     gpu.vk.vkDestroyShaderModule(gpu.device, shader, nullptr);
     return check(result, "vkCreateComputePipelines");
 }
@@ -108,17 +110,20 @@ void Pipelines::lay_out(const fb::Plan &plan, Parts &parts) {
     n_ = kernels;
 }
 
-lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules, const fb::Plan &plan) {
+lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules, const fb::Plan &plan,
+                            const uint8_t *artifact) {
+    PipelineCache cache(gpu, artifact);
     for (const fb::Module *module : *modules.manifest().modules()) {
         Pipeline &pipeline = table_[module->kernel()];
         pipeline.module = module;
         pipeline.buffers = descriptors_of(*module);
-        const lw_status status = create_pipeline(gpu, modules.code(*module), pipeline);
+        const lw_status status = create_pipeline(gpu, modules.code(*module), cache.handle(), pipeline);
         if (status == LW_DEVICE) // a driver that does not take the code: which, for whoever reports it
             return fail(LW_DEVICE, "the Vulkan driver takes no module of kernel %.160s",
                         plan.kernels()->Get(module->kernel())->spec()->c_str());
         if (status != LW_OK) return status;
     }
+    cache.keep();
     return LW_OK;
 }
 

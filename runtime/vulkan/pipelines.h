@@ -20,7 +20,8 @@ class Pipelines {
 public:
     // Measuring and real parts, as everywhere.
     void lay_out(const fb::Plan &plan, Parts &parts);
-    lw_status create(const Gpu &gpu, const artifact::ModulesView &modules, const fb::Plan &plan);
+    lw_status create(const Gpu &gpu, const artifact::ModulesView &modules, const fb::Plan &plan,
+                     const uint8_t *artifact); // its root hash: under which the driver's cache is kept
     void destroy(const Gpu &gpu);
     const Pipeline &operator[](uint32_t kernel) const { return table_[kernel]; }
 

@@ -129,18 +129,21 @@ DeviceBuffer RunSession::buffer_of(fb::Space space) const {
     return {};
 }
 
-uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t) {
+uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
     if (kind == fb::EntryKind::stream) return stream_bytes();
-    return lay_out(source.view->plan(), nullptr, nullptr).memory;
+    return lay_out(source.view->plan(), nullptr, nullptr).memory + fall_back_bytes(source, workers);
 }
 
-lw_status begin_session(const DeviceModel &on, fb::EntryKind kind, uint32_t, uint8_t *memory, Session **out) {
+lw_status begin_session(const DeviceModel &on, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
+                        Session **out) {
     const Model &model = model_of(on);
     if (kind == fb::EntryKind::stream) return begin_stream(model, memory, out);
     RunSession *session = nullptr;
     const Sizes sizes = lay_out(model.plan(), memory, &session);
     session->model = &model;
-    if (lw_status status = create(*session, sizes)) {
+    lw_status status = begin_fall_back(*session, workers, memory + sizes.memory);
+    if (status == LW_OK) status = create(*session, sizes);
+    if (status != LW_OK) {
         end_session(reinterpret_cast<Session *>(session));
         return status;
     }
@@ -158,6 +161,7 @@ void end_session(Session *ending) {
             gpu.vk.vkDestroyDescriptorPool(gpu.device, recording.pool, nullptr);
         recording.pool = VK_NULL_HANDLE;
     }
+    end_fall_back(session);
     session.exchange.destroy(gpu);
     session.arena.destroy(gpu);
 }
@@ -172,7 +176,10 @@ void write(Session &session, const Area &area, const uint8_t *from) {
 
 void read(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
           uint64_t to_stride) {
-    const uint8_t *at = find(reinterpret_cast<const RunSession &>(session), area, true);
+    const auto &running = reinterpret_cast<const RunSession &>(session);
+    if (running.fall_back.on)
+        return read_of_processor(running, running.recordings[area.entry], area, rows, to, to_stride);
+    const uint8_t *at = find(running, area, true);
     if (at) copy_rows(at, stride, to, to_stride, rows, area.bytes);
 }
 
@@ -181,13 +188,11 @@ uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples 
     return at ? convert(samples, at, stride) : 0;
 }
 
-lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, Crew *) {
-    RunSession &session = session_of(running);
-    Recording &recording = session.recordings[entry];
+static lw_status run_on_gpu(RunSession &session, Recording &recording, const Extent &extent) {
     const Gpu &gpu = session.gpu();
     const uint64_t rows = recording.depends_on_rows ? extent.rows : 0;
-    if (gpu.abandoned || !recording.commands.idle(gpu))
-        return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+    (void)recording.commands.idle(gpu);
+    if (lw_status status = gpu.usable()) return status;
     if (recording.recorded_for != rows) {
         recording.recorded_for = UINT64_MAX;
         if (lw_status status = record(session, recording, rows)) return status;
@@ -200,6 +205,15 @@ lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, 
     gpu.stats.dispatches += recording.dispatches;
     gpu.stats.fills += recording.fills;
     return LW_OK;
+}
+
+lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, Crew *crew) {
+    RunSession &session = session_of(running);
+    Recording &recording = session.recordings[entry];
+    session.fall_back.on = false;
+    const lw_status status = run_on_gpu(session, recording, extent);
+    if (!falls_back(session, status)) return status;
+    return run_on_processor(session, recording, extent, crew);
 }
 
 } // namespace longwave::runtime::vulkan

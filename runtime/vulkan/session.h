@@ -1,5 +1,6 @@
 // The memory of one runner on a GPU, and the command buffers of the run entries.
 #pragma once
+#include "runtime/vulkan/fall_back.h"
 #include "runtime/vulkan/model.h"
 
 namespace longwave::runtime::vulkan {
@@ -33,6 +34,7 @@ struct RunSession {
     const Model *model = nullptr;
     DeviceBuffer arena, exchange;
     Recording *recordings = nullptr; // of each entry
+    FallBack fall_back;
 
     const Gpu &gpu() const { return model->gpu(); }
     DeviceBuffer buffer_of(fb::Space space) const;

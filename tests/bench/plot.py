@@ -3,7 +3,7 @@
 
     plot.py OUTPUT_FOLDER FILE…
 
-FILE: JSON lines of `longwave bench conv|stream|linear|model|block`, of `longwave bench MODEL --planner` and of `longwave tune --compare`, in any mixture.
+FILE: JSON lines of `longwave bench conv|stream|linear|model|block` (`conv --device vulkan` among them), of `longwave bench MODEL --planner` and of `longwave tune --compare`, in any mixture.
 Written: table.md with a section for each of them, and a picture each (needs matplotlib; without it the tables alone). Ratios are ours / theirs: below 1 we
 are faster.
 """
@@ -51,6 +51,7 @@ def ratio(*parts):
 
 PICTURES = {
     "conv": (ratio("length"), "Whole convolutions: time as a part of the peer's, by length", "ours / theirs"),
+    "conv-gpu": (lambda row: (f"{row['length']}, {row['batch']} sequences", row["contestant"], row.get("gs_per_s")), "Convolutions on a GPU, by length and batch", "Gs/s"),
     "stream": (lambda row: (f"{row['channels']} ch, blocks of {row['block']}", row["contestant"], row["ns"]), "Streams: ns a sample and channel", "ns"),
     "linear": (lambda row: (f"{row['in']} x {row['out']}, {row['rows']} rows", row["peer"], row["ratio"]), "Products: time as a part of the peer's", "ours / theirs"),
     "model": (ratio("model", "piece"), "Models: time as a part of the peer's", "ours / theirs"),
@@ -74,7 +75,7 @@ def draw(plt, rows, picture, path):
         at = [i + (g - (len(groups) - 1) / 2) * height for i, label in enumerate(labels) if label in values]
         drawn = axes.barh(at, [values[label] for label in labels if label in values], height, color=COLOURS[g % len(COLOURS)], label=group)
         axes.bar_label(drawn, fmt="%.2f", padding=3, fontsize=8)
-    if axis != "ns":
+    if axis not in ("ns", "Gs/s"):
         axes.axvline(1, color="#444444", linewidth=1)
     axes.set_yticks(range(len(labels)), labels, fontsize=9)
     axes.invert_yaxis()

@@ -2,6 +2,8 @@
 #include <atomic>
 #include <cstring>
 #include <dlfcn.h>
+#include <map>
+#include <mutex>
 #include <type_traits>
 
 namespace longwave::test {
@@ -11,6 +13,39 @@ std::atomic<uint64_t> count{0}, nth{0};
 std::atomic<int64_t> made{0};
 std::string name_failing, name_failed;
 VkResult result_failing = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+
+// Memory that the host sees, for results that are wrong.
+struct Mapping {
+    VkDeviceSize bytes = 0;
+    uint32_t *words = nullptr;
+};
+std::mutex of_mappings;
+std::map<VkDeviceMemory, Mapping> mappings;
+std::atomic<uint64_t> waits{0}, corrupt_nth{0}, cache_given{0};
+
+void corrupt_all() {
+    const std::lock_guard lock(of_mappings);
+    for (auto &[memory, mapping] : mappings)
+        for (VkDeviceSize i = 0; mapping.words && i < mapping.bytes / 4; ++i) mapping.words[i] ^= 0x400000;
+}
+
+template <class Function, class... Args> void after(Args... args) {
+    const std::lock_guard lock(of_mappings);
+    if constexpr (std::is_same_v<Function, PFN_vkAllocateMemory>)
+        [](VkDevice, const VkMemoryAllocateInfo *info, auto, VkDeviceMemory *memory) {
+            mappings[*memory].bytes = info->allocationSize;
+        }(args...);
+    if constexpr (std::is_same_v<Function, PFN_vkMapMemory>)
+        [](VkDevice, VkDeviceMemory memory, auto, auto, auto, void **data) {
+            mappings[memory].words = static_cast<uint32_t *>(*data);
+        }(args...);
+    if constexpr (std::is_same_v<Function, PFN_vkFreeMemory>)
+        [](VkDevice, VkDeviceMemory memory, auto) { mappings.erase(memory); }(args...);
+    if constexpr (std::is_same_v<Function, PFN_vkCreatePipelineCache>)
+        [](VkDevice, const VkPipelineCacheCreateInfo *info, auto, auto) {
+            cache_given += info->initialDataSize;
+        }(args...);
+}
 
 PFN_vkGetInstanceProcAddr real_lookup() {
     static void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -42,20 +77,25 @@ template <int Which, class Result, class... Args> struct Wrapper<Which, Result(V
     static VKAPI_ATTR Result VKAPI_CALL call(Args... args) {
         if constexpr (std::is_same_v<Result, VkResult>) {
             // What waits has to wait all the same: the work goes on, whatever is said of it.
-            const bool waits = strcmp(name, "vkWaitForFences") == 0;
+            const bool wait = strcmp(name, "vkWaitForFences") == 0;
             if (fails(name)) {
-                if (waits) real(args...);
+                if (wait) real(args...);
                 return result_failing;
             }
             const VkResult result = real(args...);
             if (result >= 0) made += change(name);
+            if (result == VK_SUCCESS) after<Result(VKAPI_PTR *)(Args...)>(args...);
+            if (wait && corrupt_nth && ++waits % corrupt_nth == 0) corrupt_all();
             return result;
         } else if constexpr (std::is_void_v<Result>) {
             if (VulkanShim::no_barriers && strcmp(name, "vkCmdPipelineBarrier") == 0) return;
             made += change(name);
+            after<Result(VKAPI_PTR *)(Args...)>(args...);
             real(args...);
             if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkGetPhysicalDeviceProperties>)
                 if (VulkanShim::properties) [](auto, auto *all) { VulkanShim::properties(all); }(args...);
+            if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkGetPhysicalDeviceFeatures>)
+                if (VulkanShim::features) [](auto, auto *all) { VulkanShim::features(all); }(args...);
         } else {
             return real(args...);
         }
@@ -101,6 +141,7 @@ PFN_vkVoidFunction VKAPI_CALL device_lookup(VkDevice device, const char *name) {
 } // namespace
 
 void (*VulkanShim::properties)(VkPhysicalDeviceProperties *) = nullptr;
+void (*VulkanShim::features)(VkPhysicalDeviceFeatures *) = nullptr;
 bool VulkanShim::no_barriers = false;
 
 bool VulkanShim::present() { return real_lookup() != nullptr; }
@@ -118,7 +159,7 @@ void VulkanShim::fail_named(const std::string &name, VkResult result) {
 }
 
 void VulkanShim::reset() {
-    count = nth = 0;
+    count = nth = waits = corrupt_nth = cache_given = 0;
     name_failing.clear();
     name_failed.clear();
 }
@@ -127,6 +168,12 @@ uint64_t VulkanShim::calls() { return count; }
 bool VulkanShim::failed() { return !name_failed.empty(); }
 std::string VulkanShim::failed_name() { return name_failed; }
 int64_t VulkanShim::alive() { return made; }
+uint64_t VulkanShim::cache_bytes() { return cache_given; }
+
+void VulkanShim::corrupt(uint64_t n) {
+    waits = 0;
+    corrupt_nth = n;
+}
 
 void (*VulkanShim::get_instance_proc_addr(void *instance, const char *name))(void) {
     return wrapped(name, real_lookup()(static_cast<VkInstance>(instance), name));

@@ -26,7 +26,12 @@ public:
 
     // Changes what the driver says of a device.
     static void (*properties)(VkPhysicalDeviceProperties *);
+    static void (*features)(VkPhysicalDeviceFeatures *);
     static bool no_barriers; // leaves out vkCmdPipelineBarrier
+
+    // After each n-th wait every number that the host can see has another mantissa; 0: none.
+    static void corrupt(uint64_t nth);
+    static uint64_t cache_bytes(); // that vkCreatePipelineCache was given since reset
 
     // For lw_vulkan_options.get_instance_proc_addr.
     static void (*get_instance_proc_addr(void *instance, const char *name))(void);

@@ -5,13 +5,21 @@ What is there, what runs on it, and what is refused. Standard library only.
 """
 import json
 import random
+import tempfile
 
 from cli_support import BAD_INPUT, Cli, DEVICE, OK, USAGE, main, safetensors
 
+CACHES = tempfile.TemporaryDirectory(prefix="longwave-device-test-")
+
 
 class Devices(Cli):
-    def done(self, *arguments):
-        result = self.run_cli(*arguments)
+    @classmethod
+    def environment(cls, changes):
+        """What is kept of GPUs stays apart from the user's."""
+        return super().environment({"XDG_CACHE_HOME": CACHES.name, **changes})
+
+    def done(self, *arguments, **options):
+        result = self.run_cli(*arguments, **options)
         self.assertEqual(result.returncode, OK, result.stderr)
         return result.stdout
 
@@ -41,7 +49,6 @@ class Devices(Cli):
 
     def test_refusals(self):
         self.refused(USAGE, ["--device tpu", "cpu"], "run", self.artifact, "--input", "audio=1600", "--device", "tpu")
-        self.refused(USAGE, ["--stream", "processor"], "run", self.artifact, "--input", "audio=1600", "--stream", "--device", "vulkan")
         self.refused(USAGE, ["vulkan-16k", "vulkan-32k"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "vulkan-16k,vulkan-32k")
         package = self.package_of_products("scores", "log_softmax")
         self.refused(BAD_INPUT, ["vulkan-32k", "layer last", "--target"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host,vulkan-32k", lines=0)
@@ -64,6 +71,56 @@ class Devices(Cli):
         self.assertEqual(described["modules"][0]["target"], target)
         self.done("run", artifact, "--input", "x=50x6", "-o", f"y={numbers}")
         self.done("run", artifact, "--input", "x=50x6", "--device", "vulkan", "--expected", f"y=@{numbers}", "--limit", "1e-5")
+        self.refused(USAGE, ["no stream entries for a GPU", "--device auto"], "run", artifact, "--input", "x=50x6", "--stream", "--device", "vulkan")
+        self.refused(USAGE, ["no stream entries for a GPU", "--device auto"], "bench", artifact, "--streams", "2", "--device", "vulkan")
+        benched = json.loads(self.done("bench", artifact, "--device", "vulkan", "--repeats", "2", "--json"))
+        self.assertEqual(benched["device"], self.gpus()[0]["name"])
+        self.assertNotIn("streams", benched)
+        self.assertIn("run", benched)
+        self.kept_between_runs(artifact)
+        self.placed_by_cost(artifact)
+
+    def kept_between_runs(self, artifact):
+        """Pipelines, the proof and what was measured lie in a folder of the user's; whatever becomes of it, results are the same."""
+        cache = self.scratch / "cache"
+        environment = {"XDG_CACHE_HOME": str(cache)}
+        run = ("run", artifact, "--input", "x=50x6", "--device", "vulkan", "--json")
+        first = self.done(*run, environment=environment)
+        folder = cache / "longwave" / "vulkan"
+        entries = sorted(folder.iterdir())
+        self.assertEqual(len(entries), 2)  # pipelines and proof
+        self.assertEqual([oct(entry.stat().st_mode & 0o777) for entry in [folder, *entries]], ["0o700", "0o600", "0o600"])
+        self.assertEqual(self.done(*run, environment=environment), first)
+        for entry in entries:
+            entry.write_bytes(entry.read_bytes()[:-1])
+        self.assertEqual(self.done(*run, environment=environment), first)
+        folder.chmod(0o777)
+        refused = self.run_cli(*run, environment=environment)
+        self.assertEqual((refused.returncode, refused.stdout), (OK, first))
+        self.assertIn("note: nothing is kept of GPUs", refused.stderr)
+        folder.chmod(0o700)
+
+    def placed_by_cost(self, artifact):
+        run, environment = ("run", artifact, "--input", "x=50x6", "--device", "auto", "--json"), {"XDG_CACHE_HOME": str(self.scratch / "costs")}
+        for remembered in (False, True):
+            result = self.run_cli(*run, environment=environment)
+            self.assertEqual(result.returncode, OK, result.stderr)
+            placement = json.loads(result.stdout)["placement"]
+            self.assertEqual((placement["of"], placement["remembered"]), ("run of 70 ticks", remembered))
+            self.assertGreater(min(placement["cpu_ms"], placement["gpu_ms"]), 0)
+            self.assertEqual(placement["device"] == "cpu", placement["cpu_ms"] <= placement["gpu_ms"])
+            self.assertIn("on the processor and", result.stderr)
+        streamed = self.run_cli("run", artifact, "--input", "x=50x6", "--stream", "--device", "auto")
+        self.assertEqual(streamed.returncode, OK, streamed.stderr)
+        self.assertIn("auto: cpu: products has no stream entries for a GPU", streamed.stderr)
+        self.assertIn("golden", self.done("verify", artifact, "--device", "auto"))
+
+    def test_without_code_for_a_gpu_auto_is_the_processor_and_says_why(self):
+        for verb in (("run", self.artifact, "--input", "audio=1600"), ("bench", self.artifact, "--repeats", "1", "--ticks", "1600", "--streams", "1,3"),
+                     ("verify", self.artifact), ("listen", self.artifact, "-")):
+            result = self.run_cli(*verb, "--device", "auto", stdin=b"\0" * 3200)
+            self.assertEqual(result.returncode, OK, result.stderr)
+            self.assertTrue(result.stderr.startswith("auto: cpu: "), result.stderr)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 // longwave bench: what a model costs on this machine, with the machine and the settings beside the figures.
+#include "tools/cli/bench_streams.h"
 #include "tools/cli/bench_text.h"
 #include "tools/cli/command.h"
+#include "tools/cli/device.h"
 #include "tools/cli/json_line.h"
 #include "tools/cli/kgen.h"
 #include "tools/cli/model.h"
+#include "tools/cli/placement.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
 #include "tools/kernels/machine.h"
@@ -27,6 +30,7 @@ struct BenchFlags {
     std::optional<float> given_seconds;
     std::optional<uint32_t> ticks; // to stream, instead
     unsigned repeats = 20, threads = 1;
+    std::vector<uint32_t> streams; // at once
     bool json = false, planner = false;
     double seconds() const { return given_seconds.value_or(10); }
 };
@@ -187,9 +191,9 @@ void print(const ordered_json &json) {
     std::printf("machine   %s, %u processors, %s, load %.2f\n", m["cpu"].get<std::string>().c_str(),
                 m["processors"].get<unsigned>(), m["system"].get<std::string>().c_str(),
                 m["load"].get<double>());
-    std::printf("settings  longwave %s, code %s, one thread, %u repeats\n",
-                json["version"].get<std::string>().c_str(), json["variant"].get<std::string>().c_str(),
-                json["repeats"].get<unsigned>());
+    std::printf("settings  longwave %s, on %s, code %s, one thread, %u repeats\n",
+                json["version"].get<std::string>().c_str(), json["device"].get<std::string>().c_str(),
+                json["variant"].get<std::string>().c_str(), json["repeats"].get<unsigned>());
     std::printf("artifact  %s: %s\n", json["model"].get<std::string>().c_str(),
                 bytes_text(json["artifact_bytes"]).c_str());
     if (json.contains("stream")) {
@@ -201,6 +205,8 @@ void print(const ordered_json &json) {
         std::printf("memory    state %s, a stream in all %s\n", bytes_text(s["state_bytes"]).c_str(),
                     bytes_text(s["memory_bytes"]).c_str());
     }
+    if (json.contains("streams_at_once"))
+        for (const auto &n : json["streams_at_once"]) print_streams(n);
     if (json.contains("text")) print_text(json["text"]);
     if (json.contains("run")) {
         std::printf("whole     %u ticks: median %.3f ms, worst %.3f ms · memory %s\n",
@@ -232,14 +238,18 @@ Status bench_planner(const BenchFlags &flags) {
 
 Status bench(const BenchFlags &flags) {
     if (flags.planner) return bench_planner(flags);
-    LW_ASSIGN(const Model model, Model::open(flags.model));
-    ordered_json json = {{"model", model.info.name},
-                         {"version", lw_version()},
-                         {"variant", model.info.variant},
-                         {"machine", machine()},
-                         {"threads", 1},
-                         {"repeats", flags.repeats},
-                         {"artifact_bytes", model.info.artifact_bytes}};
+    ModelFlags model_flags = flags.model;
+    model_flags.streams = !flags.streams.empty();
+    LW_ASSIGN(const Model model, Model::open(model_flags));
+    ordered_json json = {{"model", model.info.name},      {"version", lw_version()},
+                         {"variant", model.info.variant}, {"device", name_of(model.device.get())},
+                         {"machine", machine()},          {"threads", 1},
+                         {"repeats", flags.repeats},      {"artifact_bytes", model.info.artifact_bytes}};
+    if (model.placement) json["placement"] = to_json(*model.placement);
+    for (const uint32_t n : flags.streams) {
+        LW_ASSIGN(ordered_json at_once, bench_streams(model, n, flags.repeats));
+        json["streams_at_once"].push_back(std::move(at_once));
+    }
     if (model.info.has_stream) LW_TRY(bench_opening(flags, model, json));
     for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++) {
         LW_ASSIGN(ordered_json stream, bench_stream(flags, model, entry));
@@ -272,6 +282,11 @@ Command add_bench(CommandLine &program) {
     app->add_option("--ticks", flags->ticks,
                     "Input ticks to stream (default: --seconds of audio, or 20000 of anything else)")
         ->check(range(1, 1 << 28));
+    add_device_flags(*app, flags->model);
+    app->add_option("--streams", flags->streams,
+                    "So many streams at once, as 1,64,1024: each gets a block, in turn")
+        ->delimiter(',')
+        ->check(range(1, 1 << 16));
     app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")
         ->check(range(1, 10000))
         ->capture_default_str();
@@ -281,7 +296,8 @@ Command add_bench(CommandLine &program) {
                   "Each layer instead: what the planner predicted beside what it takes, one pinned thread");
     app->add_flag("--json", flags->json, "One JSON object");
     app->footer(
-        "longwave bench conv: our long convolutions of whole sequences against FFTW's. longwave bench "
+        "longwave bench conv: our long convolutions of whole sequences against FFTW's; with --device "
+        "vulkan against VkFFT's. longwave bench "
         "stream: streams of them against zita-convolver and FFTW. longwave bench linear: our products "
         "against a BLAS. longwave bench model: known models beside PyTorch, and longwave bench block one "
         "layer "
@@ -289,6 +305,17 @@ Command add_bench(CommandLine &program) {
         "second "
         "of language models beside PyTorch, memory and llama.cpp. All flags in --help of each.");
     return {app, [flags] { return bench(*flags); }};
+}
+
+// `bench conv --device vulkan`, whose peer is a library for GPUs: a program of its own.
+static bool asks_for_gpu(char **arguments) {
+    bool named = false;
+    for (; *arguments; arguments++) {
+        const std::string word = *arguments;
+        if ((named && word.starts_with("vulkan")) || word.starts_with("--device=vulkan")) return true;
+        named = word == "--device";
+    }
+    return false;
 }
 
 bool is_bench_program(const std::string &name) {
@@ -299,7 +326,8 @@ bool is_bench_program(const std::string &name) {
 // They use the kernel compiler and their peers, of which FFTW and zita-convolver are GPL: programs of their
 // own, so that this one is free of them.
 Status bench_program(const std::string &name, char **arguments) {
-    LW_ASSIGN(const std::string program, beside_this_program("bench_" + name));
+    LW_ASSIGN(const std::string program,
+              beside_this_program("bench_" + name + (asks_for_gpu(arguments) ? "_gpu" : "")));
     std::vector<char *> argv = {const_cast<char *>(program.c_str())};
     while (*arguments) argv.push_back(*arguments++);
     argv.push_back(nullptr);

@@ -3,8 +3,10 @@
 #include "formats/audio/audio.h"
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/device.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/json_line.h"
+#include "tools/cli/placement.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/spotter.h"
 #include "tools/cli/statistics.h"
@@ -280,7 +282,9 @@ Status evaluate(const EvalFlags &flags) {
     if (!spotter && file.plan().decision()) return spotter.status();
     Evaluation evaluation(flags, model, std::move(stream));
 
-    ordered_json json = {{"model", model.info.name}, {"variant", model.info.variant}};
+    ordered_json json = {
+        {"model", model.info.name}, {"variant", model.info.variant}, {"device", name_of(model.device.get())}};
+    if (model.placement) json["placement"] = to_json(*model.placement);
     if (!flags.clips.empty()) {
         LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed));
         LW_TRY(evaluation.accuracy(clips, json));
@@ -307,6 +311,8 @@ Command add_eval(CommandLine &program) {
     CommandLine *app = program.add_subcommand(
         "eval", "Accuracy, missed words and false alarms through the streaming path; one JSON object");
     flags->model.add(*app);
+    flags->model.streams = true;
+    add_device_flags(*app, flags->model);
     app->add_option("--clips", flags->clips, "Folder of labelled clips: DIR/<label>/<file>");
     app->add_option("--negatives", flags->negatives, "Folders or files in which no word is spoken");
     app->add_flag("--isolated", flags->isolated,

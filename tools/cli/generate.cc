@@ -1,5 +1,6 @@
 // longwave generate: text behind a prompt, as it comes.
 #include "tools/cli/command.h"
+#include "tools/cli/device.h"
 #include "tools/cli/generator.h"
 #include "tools/cli/interruption.h"
 #include "tools/cli/json_line.h"
@@ -183,6 +184,8 @@ Command add_generate(CommandLine &program) {
     CommandLine *app =
         program.add_subcommand("generate", "Text behind a prompt, as it comes, by a causal language model");
     flags->model.add(*app);
+    flags->model.streams = true;
+    add_device_flags(*app, flags->model);
     Option *prompt = app->add_option("-p,--prompt", flags->prompt, "TEXT, @FILE, or - for standard input");
     app->add_option("-n,--tokens", flags->tokens, "At most so many tokens; 0 only reads the prompt")
         ->capture_default_str();

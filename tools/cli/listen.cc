@@ -2,6 +2,7 @@
 #include "formats/audio/audio.h"
 #include "tools/cli/artifact_file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/device.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/interruption.h"
 #include "tools/cli/json_line.h"
@@ -113,6 +114,7 @@ private:
                       {"delay_ms", number(1000 * model_.info.stream_delay / rate_)},
                       {"sample_rate", model_.audio()->sample_rate},
                       {"variant", model_.info.variant},
+                      {"device", name_of(model_.device.get())},
                       {"decision", spotter_.settings()}});
     }
     void print_keyword(const lw_event &event) {
@@ -171,6 +173,8 @@ Command add_listen(CommandLine &program) {
     CommandLine *app = program.add_subcommand(
         "listen", "Keywords from a pipe or file, one JSON object a line: ready, keyword, stats, error, eof");
     flags->model.add(*app);
+    flags->model.streams = true;
+    add_device_flags(*app, flags->model);
     flags->audio.add(*app, true);
     add_decision_flags(*app, flags->decision);
     app->add_option("--chunk-ms", flags->chunk_ms,

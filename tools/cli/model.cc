@@ -1,5 +1,6 @@
 #include "tools/cli/model.h"
 #include "tools/cli/device.h"
+#include "tools/cli/placement.h"
 #include "tools/cli/signature.h"
 
 namespace longwave::cli {
@@ -27,6 +28,7 @@ Status status_of(lw_status status, const std::string &what) {
     case LW_UNSUPPORTED:
     case LW_DEVICE_LOST:
     case LW_TIMEOUT:
+    case LW_DEVICE_WRONG:
     case LW_DEVICE: return Status::device(std::move(text));
     default: return Status::internal(std::move(text));
     }
@@ -51,7 +53,17 @@ void ModelFlags::add(CommandLine &app) {
                    "Open it only if it is signed by this public key (64 hexadecimal digits)");
 }
 
+// A GPU is proved at first use (longwave/vulkan.h), and has what the verb needs.
+static Status check_device(const ModelFlags &flags, const Model &model) {
+    if (!model.device) return {};
+    if (flags.streams && !model.info.has_stream)
+        return Status::usage("--device " + flags.device + ": " + model.info.name +
+                             " has no stream entries for a GPU: leave --device out, or use --device auto");
+    return flags.proved ? Status() : prove_device(model.handle.get(), false);
+}
+
 Expected<Model> Model::open(const ModelFlags &flags) {
+    if (flags.device == "auto") return open_placed(flags);
     lw_open_options options = open_options(flags.variant);
     options.memory_limit = flags.memory;
     PublicKey key;
@@ -61,7 +73,7 @@ Expected<Model> Model::open(const ModelFlags &flags) {
         options.check_signature = signed_by;
         options.signature_context = &key;
     }
-    LW_ASSIGN(const std::shared_ptr<lw_device> device, open_device(flags.device));
+    LW_ASSIGN(const std::shared_ptr<lw_device> device, open_device(flags.device, flags.fall_back));
     options.device = device.get();
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
@@ -69,7 +81,9 @@ Expected<Model> Model::open(const ModelFlags &flags) {
         return Status::input(flags.path + ": is not signed by the key that --require-key names; get it from "
                                           "where that key belongs, or compile it again with --sign");
     LW_TRY(status_of(status, flags.path));
-    return describe(model, device);
+    LW_ASSIGN(Model opened, describe(model, device));
+    LW_TRY(check_device(flags, opened));
+    return opened;
 }
 
 Expected<Model> Model::open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device) {

@@ -20,18 +20,24 @@ struct ModelFlags {
     std::string require_key;    // hexadecimal public key; empty: the command line allows unsigned code, for
                                 // whoever runs it has chosen the file
     std::string device = "cpu"; // device.h; only of verbs that have the flag
+    bool fall_back = false;     // likewise: the processor goes on where the GPU fails
+    bool streams = false;       // the verb needs stream entries, on whatever device
+    bool proved = false;        // the verb proves the device itself
 
     void add(CommandLine &app);
 };
 
 // An open artifact with what it says about itself.
+struct Placement; // placement.h
+
 struct Model {
     static Expected<Model> open(const ModelFlags &flags);
     static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant = "");
     static Expected<Model> open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device);
 
     std::shared_ptr<lw_model> handle;
-    std::shared_ptr<lw_device> device; // null: the processor
+    std::shared_ptr<lw_device> device;          // null: the processor
+    std::shared_ptr<const Placement> placement; // of --device auto
     lw_model_info info = {};
     std::vector<lw_input_info> inputs;
     std::vector<lw_output_info> run_outputs, stream_outputs;

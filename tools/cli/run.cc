@@ -6,6 +6,7 @@
 #include "tools/cli/model.h"
 #include "tools/cli/npy.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/placement.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
 #include <algorithm>
@@ -127,9 +128,6 @@ Status check_outputs(const RunFlags &flags) {
 
 Status run(const RunFlags &flags) {
     LW_TRY(check_outputs(flags));
-    if (flags.stream && flags.model.device != "cpu")
-        return Status::usage("--stream --device " + flags.model.device +
-                             ": streams run on the processor; leave one of the two out");
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
     if (!flags.stream && model.info.has_stream && in.rows > model.info.run_capacity)
@@ -146,6 +144,9 @@ Status run(const RunFlags &flags) {
         if (flags.json) json[result.info.name]["data"] = result.rows; // several times as large as the rows
     }
     Status compared = compare(flags, results, json);
+    if (fallen_back(model.device.get()))
+        std::fprintf(stderr, "note: %s failed; the processor went on\n", name_of(model.device.get()).c_str());
+    if (model.placement && !json.contains("placement")) json["placement"] = to_json(*model.placement);
     for (const std::string &text : flags.outputs) {
         LW_ASSIGN(const auto where, addressed(results, "-o", text));
         LW_TRY(write_npy(where.second, results[where.first].shape(), results[where.first].rows));
@@ -184,7 +185,7 @@ Command add_run(CommandLine &program) {
                     "output=@file.npy to compare with; exit code 1 when it differs by more than --limit");
     app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")
         ->capture_default_str();
-    add_device_flag(*app, flags->model.device);
+    add_device_flags(*app, flags->model);
     app->add_option("-o,--output", flags->outputs, "output=file.npy to write");
     app->add_option("--length", flags->length, "Valid rows, for models that pool over them (default: all)");
     app->add_option("--threads", flags->threads,
@@ -193,7 +194,10 @@ Command add_run(CommandLine &program) {
     app->add_flag("--stream", flags->stream, "Through the streaming entry");
     app->add_flag("--json", flags->json, "Outputs as one JSON object");
     flags->audio.add(*app, false);
-    return {app, [flags] { return run(*flags); }};
+    return {app, [flags] {
+                flags->model.streams = flags->stream;
+                return run(*flags);
+            }};
 }
 
 } // namespace longwave::cli

@@ -60,13 +60,14 @@ typedef enum lw_status {
     LW_BAD_TOKEN = 25,        /* id outside the vocabulary */
     LW_NO_MEMORY = 30,        /* there is none, or memory_limit allows none */
     LW_IO = 31,
-    LW_DEVICE = 32,      /* a kernel failed, or code may not be executed */
-    LW_NOT_FINITE = 33,  /* generator: a logit is NaN or infinite */
-    LW_NO_DEVICE = 34,   /* no such device here, or nothing to reach one with */
-    LW_UNSUPPORTED = 35, /* the device lacks a limit or feature that the model needs, or cannot do this */
-    LW_DEVICE_LOST = 36, /* the device is gone: close what was made on it */
-    LW_TIMEOUT = 37,     /* the device did not answer in time; as LW_DEVICE_LOST */
-    LW_CHECK_FAILED = 40 /* verify: an output differs from its golden vector by more than the limit */
+    LW_DEVICE = 32,       /* a kernel failed, or code may not be executed */
+    LW_NOT_FINITE = 33,   /* generator: a logit is NaN or infinite */
+    LW_NO_DEVICE = 34,    /* no such device here, or nothing to reach one with */
+    LW_UNSUPPORTED = 35,  /* the device lacks a limit or feature that the model needs, or cannot do this */
+    LW_DEVICE_LOST = 36,  /* the device is gone: close what was made on it */
+    LW_TIMEOUT = 37,      /* the device did not answer in time; as LW_DEVICE_LOST */
+    LW_DEVICE_WRONG = 38, /* the device answered wrongly, or not the same twice, and was put aside */
+    LW_CHECK_FAILED = 40  /* verify: an output differs from its golden vector by more than the limit */
 } lw_status;
 
 /* For libraries that add devices: keeps the detail of their failure for lw_last_error. NULL: none. */

@@ -10,6 +10,8 @@
  *                            (else LW_NO_STREAM). Their state lies on the device; saved, it goes on anywhere.
  *                            lw_device_flush runs blocks of all streams of a device, each kernel call one dispatch
  *                            for all of them.
+ *   lw_vulkan_prove          once after opening a model: the artifact's golden vectors on this device. A device that
+ *                            answers wrongly is put aside.
  *   lw_vulkan_close          after the last model made on it.
  *
  * Threads: a device and a model may be shared by any number of threads, a runner belongs to one at a time.
@@ -19,8 +21,9 @@
  * bits.
  *
  * Errors beside those of longwave.h: LW_NO_DEVICE no libvulkan, or no such device; LW_UNSUPPORTED a limit or
- * feature is missing; LW_NO_MEMORY of the process or the device; LW_DEVICE_LOST, LW_TIMEOUT: close the runner,
- * model and device, and go on elsewhere; LW_DEVICE any other failure of the driver. lw_last_error names the call. */
+ * feature is missing; LW_NO_MEMORY of the process or the device; LW_DEVICE_LOST, LW_TIMEOUT, LW_DEVICE_WRONG:
+ * close the runner, model and device, and go on elsewhere (or ask for fall_back); LW_DEVICE any other failure of the
+ * driver. lw_last_error names the call. */
 #ifndef LONGWAVE_VULKAN_H
 #define LONGWAVE_VULKAN_H
 #include "longwave/longwave.h"
@@ -37,6 +40,17 @@ typedef struct lw_vulkan_options {
     const lw_allocator *allocator; /* NULL: malloc/free. Copied; its context must outlive the device */
     /* vkGetInstanceProcAddr, for programs that have loaded Vulkan already. NULL: that of libvulkan.so.1. */
     void (*(*get_instance_proc_addr)(void *instance, const char *name))(void);
+    /* Where compiled pipelines and proofs are kept from one process to the next, by device, driver, version of this
+     * library and artifact; NULL: nowhere. It is made (mode 0700) when only its last part is missing. A folder or
+     * file of another user, or that others may write, is not used, nor anything damaged or of another driver: then
+     * the work is done again, and lw_vulkan_info.no_cache says why. At most 256 MiB stay. Any number of processes
+     * may share it. Not kept as a string: the folder stays open */
+    const char *cache_folder;
+    /* 1: a run that fails on the device (lost, no answer in time, no memory, put aside) is computed by the
+     * processor, from the same inputs, and so is every later one while the device stays away. What that needs is
+     * taken when a model is opened and a runner made: the processor's tables and arena beside the GPU's. What was
+     * computed where, lw_vulkan_stats.fallen_back tells. 0: lw_run returns the status */
+    int fall_back;
 } lw_vulkan_options;
 
 typedef enum lw_vulkan_kind {
@@ -58,6 +72,10 @@ typedef struct lw_vulkan_info {
     uint64_t memory_bytes;                    /* of its largest own heap */
     int usable;                               /* 0: `missing` says why */
     char missing[128];
+    uint32_t vendor, identity, driver; /* vendorID, deviceID, driverVersion */
+    uint8_t uuid[16]; /* pipelineCacheUUID: another one for every device and build of the driver */
+    char no_cache
+        [128]; /* of an open device: why cache_folder is not used. Empty: it is, or none was asked for */
 } lw_vulkan_info;
 
 /* What there is. *n: in, room in the list; out, devices. Set list->struct_size first. LW_TOO_SMALL: more devices than
@@ -67,15 +85,26 @@ LW_API lw_status lw_vulkan_devices(const lw_vulkan_options *options, lw_vulkan_i
 LW_API lw_status lw_vulkan_open(const lw_vulkan_options *options, lw_device **out);
 LW_API void lw_vulkan_close(lw_device *device); /* NULL is fine */
 
+/* The golden vectors of the model's entries, run on its device twice: at once, or (again = 0) not at all where
+ * cache_folder remembers that this device and driver gave them. *worst (may be NULL): the largest error relative to
+ * its limit. LW_DEVICE_WRONG: both runs are wrong, or one of the two; the device is put aside: from then on every
+ * upload and run on it has this status, of other models as well (or falls back). Before any thread runs the model:
+ * nothing falls back while it is proved. An artifact without golden vectors proves nothing. */
+LW_API lw_status lw_vulkan_prove(const lw_model *model, int again, double *worst);
+
 /* What was done on a device since it was opened. */
 typedef struct lw_vulkan_stats {
     size_t struct_size;
-    uint64_t runs;           /* command buffers of entries submitted: for a run, or for blocks of streams together */
-    uint64_t dispatches;     /* kernel calls in them */
-    uint64_t fills;          /* clears in them */
-    uint64_t recordings;     /* of command buffers: one for each submission of streams, for each runner and entry, and one more whenever an
+    uint64_t runs; /* command buffers of entries submitted: for a run, or for blocks of streams together */
+    uint64_t dispatches; /* kernel calls in them */
+    uint64_t fills;      /* clears in them */
+    uint64_t
+        recordings; /* of command buffers: one for each submission of streams, for each runner and entry, and one more whenever an
                               * entry that clears behind the end of a sequence gets one of another length */
-    uint64_t uploaded_bytes; /* weights and derived */
+    uint64_t uploaded_bytes;    /* weights and derived */
+    uint64_t cached_models;     /* whose pipelines the driver had from cache_folder */
+    uint64_t remembered_proofs; /* that cache_folder had */
+    uint64_t fallen_back;       /* runs that the processor computed */
 } lw_vulkan_stats;
 /* Set info->struct_size, stats->struct_size first. Any thread. */
 LW_API lw_status lw_vulkan_get_info(const lw_device *device, lw_vulkan_info *info);

@@ -1,4 +1,5 @@
 #include "tests/runtime/vulkan/device.h"
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -30,6 +31,39 @@ lw_vulkan_stats Device::stats() const {
     stats.struct_size = sizeof stats;
     CHECK(lw_vulkan_get_stats(device_, &stats) == LW_OK);
     return stats;
+}
+
+int64_t taken = 0;
+const lw_allocator counting = {
+    [](void *, size_t size, size_t alignment) {
+        ++taken;
+        return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    },
+    [](void *, void *memory, size_t) {
+        --taken;
+        free(memory);
+    },
+    nullptr,
+};
+
+CacheFolder::CacheFolder() {
+    char name[] = "/tmp/longwave-vulkan-XXXXXX";
+    above = mkdtemp(name);
+    path = above / "cache";
+}
+
+CacheFolder::~CacheFolder() { std::filesystem::remove_all(above); }
+
+std::vector<std::filesystem::path> CacheFolder::files() const {
+    std::vector<std::filesystem::path> found;
+    if (std::filesystem::exists(path))
+        for (const auto &entry : std::filesystem::directory_iterator(path)) found.push_back(entry.path());
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+void CacheFolder::clear() const {
+    for (const auto &file : files()) std::filesystem::remove(file);
 }
 
 lw_vulkan_options through_shim() {

@@ -4,6 +4,7 @@
 #include "tests/support/tiny_gpu.h"
 #include "tests/support/vulkan_shim.h"
 #include <doctest/doctest.h>
+#include <filesystem>
 #include <string>
 
 namespace longwave::test {
@@ -21,6 +22,19 @@ public:
 
 private:
     lw_device *device_ = nullptr;
+};
+
+// What is taken from `counting` and not given back.
+extern int64_t taken;
+extern const lw_allocator counting;
+
+// A folder of its own for pipelines and proofs; removed at the end.
+struct CacheFolder {
+    CacheFolder();
+    ~CacheFolder();
+    std::vector<std::filesystem::path> files() const;
+    void clear() const;
+    std::filesystem::path above, path;
 };
 
 lw_vulkan_options through_shim();

@@ -1,6 +1,6 @@
 // Every call that can fail, failing: a named status, nothing kept, no wait without end.
-#include "tests/runtime/vulkan/device.h"
-#include <cstdlib>
+#include "formats/artifact/modules.h"
+#include "tests/runtime/vulkan/life.h"
 #include <set>
 
 using namespace longwave;
@@ -8,43 +8,22 @@ using namespace longwave::test;
 
 namespace {
 
-// What is taken from the caller's allocator.
-int64_t taken = 0;
-const lw_allocator counting = {
-    [](void *, size_t size, size_t alignment) {
-        ++taken;
-        return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-    },
-    [](void *, void *memory, size_t) {
-        --taken;
-        free(memory);
-    },
-    nullptr,
-};
+constexpr VkResult each_kind[] = {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY,
+                                  VK_ERROR_DEVICE_LOST, VK_ERROR_UNKNOWN};
 
-// Open a device, open a model, run it twice, close all. The first failure, or LW_OK.
-lw_status whole_life(const std::vector<uint8_t> &bytes) {
-    lw_vulkan_options options = through_shim();
-    options.allocator = &counting;
-    lw_device *device = nullptr;
-    lw_status status = lw_vulkan_open(&options, &device);
-    CHECK((status == LW_OK) == (device != nullptr));
-    lw_model *model = nullptr;
-    lw_runner *runner = nullptr;
-    if (status == LW_OK) {
-        lw_open_options open = on(device);
-        open.allocator = &counting;
-        status = lw_model_open_memory(bytes.data(), bytes.size(), &open, &model);
-        CHECK((status == LW_OK) == (model != nullptr));
+bool of_the_cache(const std::string &call) { return call.find("PipelineCache") != std::string::npos; }
+
+// What must hold whichever call failed.
+void check_ending(const Life &life, const std::string &name, int64_t before) {
+    if (life.status != LW_OK) {
+        CHECK((life.status == LW_NO_MEMORY || life.status == LW_DEVICE_LOST || life.status == LW_DEVICE ||
+               life.status == LW_NO_DEVICE));
+        CHECK(lw_last_error()[0] != 0);
     }
-    if (status == LW_OK) status = lw_runner_create(model, nullptr, &runner);
-    Results results;
-    for (size_t rows : {64, 31})
-        if (status == LW_OK) status = run_audio(runner, noise(rows), &results);
-    lw_runner_destroy(runner);
-    lw_model_close(model);
-    lw_vulkan_close(device);
-    return status;
+    // An instance whose vkDestroyInstance is not to be found cannot be given back, nor such a device.
+    const bool lost_way = name == "vkDestroyInstance" || name == "vkDestroyDevice";
+    CHECK(VulkanShim::alive() - before <= (lost_way ? 1 : 0));
+    CHECK(taken == 0);
 }
 
 } // namespace
@@ -53,32 +32,100 @@ TEST_CASE("vulkan: whichever call fails, there is a named status and nothing is 
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = gpu_model().bytes();
     VulkanShim::reset();
-    REQUIRE(whole_life(bytes) == LW_OK);
+    REQUIRE(whole_life(bytes).status == LW_OK);
     const uint64_t calls = VulkanShim::calls();
     CHECK(calls > 90);
     CHECK(VulkanShim::alive() == 0);
     std::set<std::string> failed;
-    for (const VkResult result : {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_DEVICE_LOST, VK_ERROR_UNKNOWN})
+    for (const VkResult result : each_kind)
         for (uint64_t k = 1; k <= calls; ++k) {
             const int64_t before = VulkanShim::alive();
             VulkanShim::fail(k, result);
-            const lw_status status = whole_life(bytes);
+            const Life life = whole_life(bytes);
             const std::string name = VulkanShim::failed_name();
             CAPTURE(name);
             CAPTURE(k);
             REQUIRE(VulkanShim::failed());
             failed.insert(name);
-            CHECK((status == LW_NO_MEMORY || status == LW_DEVICE_LOST || status == LW_DEVICE ||
-                   status == LW_NO_DEVICE));
-            CHECK(lw_last_error()[0] != 0);
-            // An instance whose vkDestroyInstance is not to be found cannot be given back, nor such a device.
-            const bool lost_way = name == "vkDestroyInstance" || name == "vkDestroyDevice";
-            CHECK(VulkanShim::alive() - before <= (lost_way ? 1 : 0));
-            CHECK(taken == 0);
+            CHECK(life.status != LW_OK);
+            check_ending(life, name, before);
         }
     CHECK(failed.size() > 40);
     VulkanShim::reset();
-    CHECK(whole_life(bytes) == LW_OK);
+    CHECK(whole_life(bytes).status == LW_OK);
+}
+
+TEST_CASE(
+    "vulkan: whichever call fails, a cache and a proof bring no other failure, and no wrong entry stays") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = model_with_golden();
+    const CacheFolder folder;
+    const std::string path = folder.path;
+    const LifeOptions with{path.c_str(), false, true};
+    for (const bool filled : {false, true}) {
+        folder.clear();
+        VulkanShim::reset();
+        if (filled) REQUIRE(whole_life(bytes, with).status == LW_OK);
+        VulkanShim::reset();
+        const Life good = whole_life(bytes, with);
+        REQUIRE(good.status == LW_OK);
+        CHECK(good.stats.cached_models == filled);
+        CHECK(good.stats.remembered_proofs == filled);
+        const uint64_t calls = VulkanShim::calls();
+        for (const VkResult result : {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_DEVICE_LOST})
+            for (uint64_t k = 1; k <= calls; ++k) {
+                if (!filled) folder.clear();
+                const int64_t before = VulkanShim::alive();
+                VulkanShim::fail(k, result);
+                const Life life = whole_life(bytes, with);
+                const std::string name = VulkanShim::failed_name();
+                CAPTURE(name);
+                CAPTURE(k);
+                CAPTURE(filled);
+                // What is found where a cache call failed is the work done once more. One that is not there at all
+                // is a driver that lacks it.
+                if (of_the_cache(name) && life.status != LW_NO_DEVICE) CHECK(life.status == LW_OK);
+                check_ending(life, name, before);
+                if (k % 16 != 1) continue;
+                VulkanShim::reset();
+                const Life next = whole_life(bytes, with);
+                CHECK(next.status == LW_OK);
+                CHECK(next.results[1].y == good.results[1].y);
+            }
+    }
+}
+
+TEST_CASE("vulkan: whichever call of a run fails, the processor goes on where that was asked for") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = gpu_model().bytes();
+    const LifeOptions with{nullptr, true, false};
+    VulkanShim::reset();
+    const Life good = whole_life(bytes, with);
+    REQUIRE(good.status == LW_OK);
+    CHECK(good.stats.fallen_back == 0);
+    const uint64_t calls = VulkanShim::calls();
+    uint64_t fell = 0;
+    for (const VkResult result : each_kind)
+        for (uint64_t k = 1; k <= calls; ++k) {
+            const int64_t before = VulkanShim::alive();
+            VulkanShim::fail(k, result);
+            const Life life = whole_life(bytes, with);
+            const std::string name = VulkanShim::failed_name();
+            CAPTURE(name);
+            CAPTURE(k);
+            check_ending(life, name, before);
+            CHECK((life.status == LW_OK) == life.made); // before there is a runner nothing can go on
+            if (!life.made) continue;
+            CHECK(life.stats.fallen_back > 0);
+            fell += life.stats.fallen_back;
+            for (int i = 0; i < 2; ++i)
+                for (size_t row = 0; row < good.results[i].y.size(); ++row)
+                    CHECK(life.results[i].y[row] == doctest::Approx(good.results[i].y[row]).epsilon(1e-5));
+            // A device that is gone computes nothing more; after any other failure it is asked again.
+            if (result == VK_ERROR_DEVICE_LOST && name == "vkQueueSubmit")
+                CHECK(life.stats.runs + life.stats.fallen_back == 2);
+        }
+    CHECK(fell > 8);
 }
 
 TEST_CASE("vulkan: a run that does not end in time is LW_TIMEOUT, and the next one goes on") {
@@ -119,7 +166,7 @@ TEST_CASE("vulkan: each kind of failure has its name") {
     for (const auto &c : cases) {
         VulkanShim::fail_named(c.call, c.result);
         CAPTURE(std::string(c.call));
-        CHECK(whole_life(bytes) == c.status);
+        CHECK(whole_life(bytes).status == c.status);
         VulkanShim::reset();
     }
 }
@@ -149,12 +196,12 @@ TEST_CASE("vulkan: a device that lacks a limit is refused by the limit's name") 
     };
     for (const auto &c : cases) {
         VulkanShim::properties = c.lower;
-        CHECK(whole_life(bytes) == LW_UNSUPPORTED);
+        CHECK(whole_life(bytes).status == LW_UNSUPPORTED);
         CHECK_MESSAGE(std::string(lw_last_error()).find(c.limit) != std::string::npos,
                       std::string(lw_last_error()));
     }
     VulkanShim::properties = nullptr;
-    CHECK(whole_life(bytes) == LW_OK);
+    CHECK(whole_life(bytes).status == LW_OK);
 }
 
 TEST_CASE("vulkan: without libvulkan there is no device, and the message says what to install") {
@@ -164,4 +211,48 @@ TEST_CASE("vulkan: without libvulkan there is no device, and the message says wh
     lw_device *device = nullptr;
     CHECK(lw_vulkan_open(&options, &device) == LW_NO_DEVICE);
     CHECK(device == nullptr);
+}
+
+TEST_CASE("vulkan: a feature that the code needs and the device lacks is refused by its name") {
+    if (!has_device()) return;
+    fb::ModulesT manifest = gpu_manifest();
+    manifest.features = artifact::gpu_float64;
+    const std::vector<uint8_t> bytes = gpu_model(manifest).bytes();
+    VulkanShim::features = [](VkPhysicalDeviceFeatures *has) { has->shaderFloat64 = VK_FALSE; };
+    VulkanShim::reset();
+    CHECK(whole_life(bytes).status == LW_UNSUPPORTED);
+    CHECK(std::string(lw_last_error()).find("shaderFloat64") != std::string::npos);
+    VulkanShim::features = nullptr;
+}
+
+TEST_CASE("vulkan: a run out of time is computed by the processor, and the late answer of the device changes "
+          "nothing") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = gpu_model().bytes();
+    lw_vulkan_options options = through_shim();
+    options.fall_back = 1;
+    lw_device *device = nullptr;
+    VulkanShim::reset();
+    REQUIRE(lw_vulkan_open(&options, &device) == LW_OK);
+    lw_open_options open = on(device);
+    lw_model *model = nullptr;
+    lw_runner *runner = nullptr;
+    REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
+    REQUIRE(lw_runner_create(model, nullptr, &runner) == LW_OK);
+    Results expected, results;
+    REQUIRE(run_audio(runner, noise(64), &expected) == LW_OK);
+    VulkanShim::fail_named("vkWaitForFences", VK_TIMEOUT);
+    for (int run = 0; run < 3; ++run) { // from the second on it is abandoned
+        CHECK(run_audio(runner, noise(64), &results) == LW_OK);
+        for (size_t i = 0; i < 64; ++i) CHECK(results.y[i] == doctest::Approx(expected.y[i]).epsilon(1e-5));
+    }
+    lw_vulkan_stats stats{};
+    stats.struct_size = sizeof stats;
+    CHECK(lw_vulkan_get_stats(device, &stats) == LW_OK);
+    CHECK(stats.runs == 1);
+    CHECK(stats.fallen_back == 3);
+    VulkanShim::reset();
+    lw_runner_destroy(runner);
+    lw_model_close(model);
+    lw_vulkan_close(device); // what was made on an abandoned device stays
 }

@@ -1,5 +1,5 @@
 // Whole sequences on a Vulkan device: what the processor gives, in as many dispatches as the plan has calls.
-#include "tests/runtime/vulkan/device.h"
+#include "tests/runtime/vulkan/life.h"
 #include <cmath>
 #include <cstdio>
 
@@ -119,37 +119,15 @@ TEST_CASE("vulkan: a batch on several threads gives the same bits as one after t
 TEST_CASE("vulkan: golden vectors are those of the device's entries, and a wrong one is told") {
     if (!has_device()) return;
     for (const float limit : {1e-5f, 1e-12f}) {
-        Draft draft = gpu_model();
-        const Model cpu(draft.bytes());
-        draft.segments.push_back({fb::SegmentKind::golden, {}});
-        const std::vector<float> x = noise(32);
-        Runner here(cpu);
-        Results expected;
-        REQUIRE(run_audio(here, x, &expected) == LW_OK);
-        expected.y[5] += 1e-7f; // nobody gives that
-        auto vector = std::make_unique<fb::GoldenT>();
-        vector->entry = gpu_run;
-        vector->error_limit = limit;
-        for (int tensor = 0; tensor < 2; ++tensor) {
-            auto made = std::make_unique<fb::GoldenTensorT>();
-            made->rows = 32;
-            made->width = 1;
-            made->offset = 128 * static_cast<uint64_t>(tensor);
-            (tensor ? vector->outputs : vector->inputs).push_back(std::move(made));
-        }
-        draft.plan.golden.push_back(std::move(vector));
-        std::vector<uint8_t> &golden = draft.segments.back().bytes;
-        golden = as_bytes(x);
-        const std::vector<uint8_t> y = as_bytes(expected.y);
-        golden.insert(golden.end(), y.begin(), y.end());
+        const std::vector<uint8_t> bytes = model_with_golden(limit, 1e-7f); // nobody gives that
         Device device;
-        OnDevice gpu(device, draft.bytes());
+        OnDevice gpu(device, bytes);
         double worst = -1;
         const lw_status status = lw_model_verify(gpu, &worst);
         CHECK(status == (limit > 1e-6f ? LW_OK : LW_CHECK_FAILED));
         CHECK(worst > 0);
         CHECK(device.stats().runs == 1);
-        const Model again(draft.bytes());
+        const Model again(bytes);
         CHECK(lw_model_verify(again, &worst) == LW_OK); // the processor has none of its own
     }
 }
