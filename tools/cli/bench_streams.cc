@@ -8,6 +8,19 @@ using nlohmann::ordered_json;
 
 namespace longwave::cli {
 
+namespace {
+
+// A block for each stream; on a device they run together.
+Status push_blocks(const Model &model, std::vector<Stream> &streams, const void *samples, size_t block) {
+    for (Stream &stream : streams)
+        LW_TRY(status_of(lw_stream_push(stream.get(), samples, block, nullptr), "push"));
+    LW_TRY(status_of(lw_device_flush(model.device.get()), "flush"));
+    for (Stream &stream : streams) LW_TRY(stream.pull([](const StreamRow &) {}));
+    return {};
+}
+
+} // namespace
+
 Expected<ordered_json> bench_streams(const Model &model, uint32_t n, unsigned rounds) {
     if (!model.info.has_stream)
         return Status::usage(std::string("--streams: ") + model.info.name + " has no stream entries");
@@ -21,7 +34,7 @@ Expected<ordered_json> bench_streams(const Model &model, uint32_t n, unsigned ro
     std::vector<double> seconds;
     for (unsigned round = 0; round < rounds + 1; round++) { // the first warms
         const double start = now();
-        for (Stream &stream : streams) LW_TRY(stream.push(in.data(0), block, [](const StreamRow &) {}));
+        LW_TRY(push_blocks(model, streams, in.data(0), block));
         if (round > 0) seconds.push_back(now() - start);
     }
     std::sort(seconds.begin(), seconds.end());

@@ -169,7 +169,7 @@ Status generate(const GenerateFlags &flags, bool has_prompt) {
     } else {
         writing.resume();
     }
-    const Status written = writing.write();
+    Status written = writing.write();
     if (flags.state_out.empty()) return written;
     // Whatever became of the text: a reader that has gone or a full disk is no reason to lose the state.
     LW_ASSIGN(const std::vector<uint8_t> state, generator.save());

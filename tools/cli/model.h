@@ -64,13 +64,13 @@ public:
     static Expected<Stream> create(const Model &model, lw_format format = LW_F32, uint32_t entry = 0);
     // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the format.
     Status push(const void *samples, size_t n, const OnRow &row);
+    Status pull(const OnRow &row); // what waits
     Status finish(const OnRow &row);
     Status reset();
     lw_stream_stats stats() const;
     lw_stream *get() const { return handle_.get(); }
 
 private:
-    Status pull(const OnRow &row);
     std::shared_ptr<lw_stream> handle_;
     std::vector<float> rows_; // room for what a pull brings
     size_t tick_bytes_ = 4;

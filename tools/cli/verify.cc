@@ -91,7 +91,7 @@ Status verify_on_device(const VerifyFlags &flags) {
     double worst = 0;
     const Status proved = prove_device(model.handle.get(), true, &worst);
     if (!proved && worst <= 1) return proved; // it gave no answer
-    const Status golden = proved ? Status() : Status::check(proved.message());
+    Status golden = proved ? Status() : Status::check(proved.message());
     if (flags.json)
         std::printf("%s\n", json_line({{"model", model.info.name},
                                        {"device", name_of(model.device.get())},
