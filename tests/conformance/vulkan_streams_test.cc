@@ -395,22 +395,3 @@ TEST_CASE("vulkan streams: a generator over a GPU's stream writes what it writes
     }
     CHECK(written[0] == written[1]);
 }
-
-TEST_CASE(
-    "vulkan streams: an artifact whose stream the GPU cannot run says by which layer, and keeps the run") {
-    Package package = convolutions();
-    package.layers.push_back({{"type", "mean"}, {"name", "pool"}});
-    package.linear("last", 7, 3);
-    const auto made = package.compile(features, {16});
-    REQUIRE_MESSAGE(made, made.status().message());
-    const json report = json::parse(made->report);
-    if (!report["gpu"].contains("no_streams")) return; // a GPU has come to run it
-    CHECK(report["gpu"]["no_streams"].get<std::string>().find("layer pool") != std::string::npos);
-    const auto gpu = cli::Model::open(made->artifact, device());
-    REQUIRE_MESSAGE(gpu, gpu.status().message());
-    CHECK(gpu->info.has_run == 1);
-    CHECK(gpu->info.has_stream == 0);
-    lw_stream *stream = nullptr;
-    CHECK(lw_stream_create(gpu->handle.get(), nullptr, &stream) == LW_NO_STREAM);
-    CHECK(std::string(lw_last_error()).find("device") != std::string::npos);
-}
