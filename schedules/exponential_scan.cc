@@ -13,7 +13,8 @@ namespace {
 
 struct ExponentialScan {
     int channels, modes, rows;
-    int stride, length; // rows from one position of the axis to the next, and positions of it; 0: it never ends
+    int stride,
+        length; // rows from one position of the axis to the next, and positions of it; 0: it never ends
     int width;
     Shape shape;
     ImageParam x, lambda, scale;
@@ -22,8 +23,8 @@ struct ExponentialScan {
     explicit ExponentialScan(KernelBuilder &k)
         : channels(k.params.integer("channels", 1, 1 << 20)), modes(k.params.integer("modes", 1, 1 << 12)),
           rows(k.params.integer("rows", 1, 1 << 20)), stride(k.params.integer_or("stride", 1, 1, 1 << 20)),
-          length(k.params.integer_or("length", 0, 0, 1 << 24)), width(static_cast<int>(pad(extent(channels)))),
-          shape(dense({width, rows})) {
+          length(k.params.integer_or("length", 0, 0, 1 << 24)),
+          width(static_cast<int>(pad(extent(channels)))), shape(dense({width, rows})) {
         k.params.require(stride == 1 || rows <= stride || k.target.kind == targets::Kind::gpu,
                          "'rows' must be at most 'stride'");
         k.params.require(stride == 1 || length, "a 'stride' needs the 'length' of the axis");
@@ -46,7 +47,8 @@ void exponential_scan_on_processor(KernelBuilder &k) {
     Var c("c"), m("m"), r("r"), l("l");
     Func line("line"), y("y");
     // At the first position of an axis nothing is left from before.
-    line(r) = length ? cast<int32_t>((cast<int64_t>(p.count->now()) + r - rows) % cast<int64_t>(p.period())) : Expr(0);
+    line(r) = length ? cast<int32_t>((cast<int64_t>(p.count->now()) + r - rows) % cast<int64_t>(p.period()))
+                     : Expr(0);
     const auto kept = [&](const Expr &mode, const Expr &row) {
         return length ? select(line(row) < stride, cast<double>(0), lambda(c, mode)) : lambda(c, mode);
     };
@@ -121,7 +123,10 @@ void exponential_scan_on_gpu(KernelBuilder &k) {
     Stage update = y.update();
     update.allow_race_conditions().split(c, block, lane, std::min(p.width, 64), TailStrategy::GuardWithIf);
     update.reorder(t.x, t.y, lane, block, t.z).gpu_blocks(block, t.z).gpu_threads(lane);
-    const Shape on_y = {{extent(p.width), 1}, {extent(p.modes), 0}, {extent(p.stride), 0}, {extent(p.rows), p.width}},
+    const Shape on_y = {{extent(p.width), 1},
+                        {extent(p.modes), 0},
+                        {extent(p.stride), 0},
+                        {extent(p.rows), p.width}},
                 sums = dense({p.width, p.modes, p.stride}),
                 on_sums = {sums[0], sums[1], sums[2], {extent(p.rows), 0}};
     const bool alone = p.stride == 1; // the arguments as they are on a processor

@@ -177,20 +177,22 @@ static void build_frame_power_on_gpu(KernelBuilder &k) {
     const auto root = [&](const Expr &index) {
         const Expr at = 2 * index, inside = select(at > p.points, max(at - p.points, 0), min(at, p.points));
         const Complex value = {p.table(p.tables.split_re + inside), p.table(p.tables.split_im + inside)};
-        return Complex{select(at > p.points, -value.re, value.re), select(at > p.points, -value.im, value.im)};
+        return Complex{select(at > p.points, -value.re, value.re),
+                       select(at > p.points, -value.im, value.im)};
     };
     const auto windowed = [&](const Expr &row, const Expr &n) -> Expr {
         const Expr at = min(n, p.window - 1);
         const Expr sample = p.samples(wrapped(p.position + (row + 1) * p.hop - p.window + at, p.ring));
-        return p.window == p.n_fft ? sample * p.weights(n) : select(n < p.window, sample * p.weights(at), 0.0f);
+        return p.window == p.n_fft ? sample * p.weights(n)
+                                   : select(n < p.window, sample * p.weights(at), 0.0f);
     };
     SharedTransform transform("points", radices, 1, k.target.threads, root);
     transform.define([&](const Expr &row, const Expr &n) {
         return Complex{windowed(row, 2 * n), windowed(row, 2 * n + 1)};
     });
     const Expr bin = min(i, p.points); // the first stands for the one behind the last
-    const Expr power = power_of(p, transform.bin(r, bin % p.points),
-                                transform.bin(r, (p.points - bin) % p.points), bin);
+    const Expr power =
+        power_of(p, transform.bin(r, bin % p.points), transform.bin(r, (p.points - bin) % p.points), bin);
     Func y("power");
     y(i, r) = k.epilogue(select(i < p.bins, power, 0.0f), {i, r}, p.y_shape, p.bins);
 

@@ -33,8 +33,12 @@ GroupedConv define_grouped_conv(KernelBuilder &k) {
                bias = k.weight("bias", dense({width, outputs}));
 
     // Feature n of a row is channel n % channels of part n / channels.
-    GroupedConv g{.width = width, .outputs = outputs, .rows = rows, .used = used,
-                  .shape = dense({width, outputs, rows}), .of = RDom(0, inputs, 0, taps, "of")};
+    GroupedConv g{.width = width,
+                  .outputs = outputs,
+                  .rows = rows,
+                  .used = used,
+                  .shape = dense({width, outputs, rows}),
+                  .of = RDom(0, inputs, 0, taps, "of")};
     const Var &c = g.c, &part = g.part, &r = g.r;
     const RDom &of = g.of;
     const auto input = [&](const Expr &i, const Expr &row) -> Expr {

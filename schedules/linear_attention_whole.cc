@@ -28,7 +28,10 @@ struct WholeAttention {
           one_head(heads == 1 || dv % 16 == 0 || (dv % 8 == 0 && dv <= 64 && heads * dv % 16 == 0)),
           width(static_cast<int>(pad(static_cast<uint32_t>(heads * dv)))), tile(tile_of()),
           groups(one_head ? heads : 1), tiles(width / tile / groups),
-          shape({{extent(tile), 1}, {extent(rows), width}, {extent(tiles), tile}, {extent(groups), tiles * tile}}) {
+          shape({{extent(tile), 1},
+                 {extent(rows), width},
+                 {extent(tiles), tile},
+                 {extent(groups), tiles * tile}}) {
         k.no_epilogue();
         k.params.require(int64_t{tile} * dk <= 1 << 24, "'dk' is too large");
         const int key_row = static_cast<int>(pad(static_cast<uint32_t>(heads * dk)));
@@ -42,11 +45,7 @@ struct WholeAttention {
 private:
     int tile_of() const {
         const int sharing = one_head && heads > 1 ? dv : width; // lanes with one key
-        return width == 1          ? 1
-               : sharing % 64 == 0 ? 64
-               : sharing % 32 == 0 ? 32
-               : sharing % 16 == 0 ? 16
-                                   : dv;
+        return width == 1 ? 1 : sharing % 64 == 0 ? 64 : sharing % 32 == 0 ? 32 : sharing % 16 == 0 ? 16 : dv;
     }
 };
 
@@ -117,13 +116,13 @@ void linear_attention_whole_on_gpu(KernelBuilder &k) {
 
     // THE ALGORITHM
     const Var &c = a.c, &i = a.i, &s = a.s, &h = a.h, &t = a.t, &b = a.b;
-    RDom in(0, a.chain(), "in"), over(0, (a.rows + a.chain() - 1) / a.chain(), "over"), along(0, a.dk, "along");
+    RDom in(0, a.chain(), "in"), over(0, (a.rows + a.chain() - 1) / a.chain(), "over"),
+        along(0, a.dk, "along");
     const Expr row = b * a.chain() + in, inside = min(row, a.rows - 1), lane = min(c, a.tile - 1);
     // Rows from `length` on hold anything, infinities too.
     const Expr head = a.one_head ? Expr(h) : Expr(min((s * a.tile + lane) / a.dv, a.heads - 1));
     a.part(c, i, b, s, h) = 0.0f;
-    a.part(c, i, b, s, h) +=
-        select(row < a.length, a.key(i, inside, head) * a.v(lane, inside, s, h), 0.0f);
+    a.part(c, i, b, s, h) += select(row < a.length, a.key(i, inside, head) * a.v(lane, inside, s, h), 0.0f);
     a.sum(c, i, s, h) = 0.0f;
     a.sum(c, i, s, h) += a.part(c, i, over, s, h);
     a.o(c, t, s, h) = 0.0f;

@@ -138,8 +138,9 @@ struct FoldedRow {
     FoldedRow(KernelBuilder &k, const std::string &name, const ImageParam &words, int count_, const Var &one,
               const Var &r, int classes, const std::function<Expr(int n, const Expr &row)> &of_class)
         : count(count_), threads(std::min(k.target.threads, power_of_two_above(count_))), x(words),
-          peak(Fold::largest(name + "_peak", {one, r}, count, threads,
-                             [&](const Expr &lane, const std::vector<Expr> &at) { return Expr(x(lane, at[1])); })),
+          peak(Fold::largest(
+              name + "_peak", {one, r}, count, threads,
+              [&](const Expr &lane, const std::vector<Expr> &at) { return Expr(x(lane, at[1])); })),
           sum(Fold::exact_sum(k, name + "_sum", {one, r}, count, threads,
                               [&](const Expr &lane, const std::vector<Expr> &at) {
                                   return exp(max(x(lane, at[1]) - top(at[1], classes, of_class), -87.0f));
@@ -151,7 +152,8 @@ struct FoldedRow {
     }
 
 private:
-    Expr top(const Expr &row, int classes, const std::function<Expr(int n, const Expr &row)> &of_class) const {
+    Expr top(const Expr &row, int classes,
+             const std::function<Expr(int n, const Expr &row)> &of_class) const {
         Expr value = peak({0, row});
         for (int n = 0; n < classes; ++n) value = max(value, of_class(n, row));
         return value;
@@ -200,7 +202,8 @@ static void build_log_softmax_on_gpu(KernelBuilder &k) {
     // THE SCHEDULE
     Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
     y.split(r, block, row, 1)
-        .split(c, of_lane, lane, std::min(k.target.threads, power_of_two_above(all)), TailStrategy::GuardWithIf)
+        .split(c, of_lane, lane, std::min(k.target.threads, power_of_two_above(all)),
+               TailStrategy::GuardWithIf)
         .reorder(of_lane, lane, row, block)
         .gpu_blocks(block)
         .gpu_threads(lane, row);

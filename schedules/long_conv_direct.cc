@@ -136,7 +136,8 @@ void Direct::over_threads() {
     begun(c, s, m, r) += sum_(c, s, m, r, q);
     total_(c, m, r) = 0.0f;
     total_(c, m, r) += begun(c, all, m, r);
-    y_(c, m, r) = k_.epilogue(slices > 1 ? total_(c, m, r) : begun(c, 0, m, r), {c, m, r}, y_shape_, channels_);
+    y_(c, m, r) =
+        k_.epilogue(slices > 1 ? total_(c, m, r) : begun(c, 0, m, r), {c, m, r}, y_shape_, channels_);
 
     // THE SCHEDULE
     if (slices == 1) {

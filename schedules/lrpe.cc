@@ -43,7 +43,8 @@ struct Lrpe {
 
 void lrpe_on_processor(KernelBuilder &k) {
     Lrpe n(k);
-    const int heads = n.heads, dk = n.dk, rows = n.rows, axes = n.axes, width = n.width(), padded = n.padded();
+    const int heads = n.heads, dk = n.dk, rows = n.rows, axes = n.axes, width = n.width(),
+              padded = n.padded();
 
     // THE ALGORITHM
     // The position is the row's number, or along the axes of an image that follows the conditions, at 0.
@@ -97,7 +98,8 @@ void lrpe_on_gpu(KernelBuilder &k) {
     if (n.axes) {
         int all = 1;
         for (const int size : n.sizes) all *= size;
-        const Expr row = before + cast<double>(r), of_image = max(row - cast<double>(n.conditions), cast<double>(0)),
+        const Expr row = before + cast<double>(r),
+                   of_image = max(row - cast<double>(n.conditions), cast<double>(0)),
                    number = rows_modulo(of_image, all);
         Expr at = 0;
         int stride = 1;

@@ -117,7 +117,8 @@ void mean_stream_on_processor(KernelBuilder &k) {
     Func y("y");
     RDom t(0, m.rows, "t");
     y(c, r) = Tuple(undef<float>(), undef<double>());
-    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)), row = count.now() + cast<double>(t + 1 - m.rows);
+    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)),
+               row = count.now() + cast<double>(t + 1 - m.rows);
     y(c, t) = Tuple(cast<float>(m.mean ? so_far / row : so_far), so_far);
     // The epilogue by itself, on what is stored: its functions would hide the read of the sums from Halide.
     if (k.has_epilogue())
@@ -142,7 +143,8 @@ void mean_stream_on_gpu(KernelBuilder &k) {
     Func y("y");
     RDom t(0, m.rows, "t");
     y(c, r) = Tuple(undef<float>(), undef<double>());
-    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)), row = count.now() + cast<double>(t + 1 - m.rows),
+    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)),
+               row = count.now() + cast<double>(t + 1 - m.rows),
                value = cast<float>(m.mean ? so_far / row : so_far);
     y(c, t) = Tuple(k.epilogue(value, {c, t}, m.shape, m.channels), so_far);
 
@@ -208,8 +210,7 @@ void mean_window_on_gpu(KernelBuilder &k) {
     const Var c = m.c, r = m.r, s("s");
     Func own("own"), begun("begun"), sum("sum"), y("y");
     RDom t(0, (m.frames + slices - 1) / slices, "t"), all(0, slices, "all");
-    const Expr age = t * slices + s,
-               row = m.x(c, wrapped(m.position + r - min(age, m.frames - 1), m.ring));
+    const Expr age = t * slices + s, row = m.x(c, wrapped(m.position + r - min(age, m.frames - 1), m.ring));
     own(c, s, r) = 0.0f;
     own(c, s, r) += select(age < m.frames, row, 0.0f);
     begun(c, s, r) = own(c, s, r);

@@ -22,8 +22,9 @@ struct Rotary {
     explicit Rotary(KernelBuilder &k)
         : heads(k.params.integer("heads", 1, 1 << 12)), pairs(k.params.integer("pairs", 1, 1 << 12)),
           width(k.params.integer("width", 1, 1 << 20)), rows(k.params.integer("rows", 1, 1 << 20)),
-          padded(static_cast<int>(pad(extent(width)))), interleaved(k.params.integer("interleaved", 0, 1) == 1),
-          shape(dense({padded, rows})), x(k.input("x", shape)), count(k, rows) {
+          padded(static_cast<int>(pad(extent(width)))),
+          interleaved(k.params.integer("interleaved", 0, 1) == 1), shape(dense({padded, rows})),
+          x(k.input("x", shape)), count(k, rows) {
         k.params.require(2 * heads * pairs <= width, "'width' must hold heads * pairs * 2 features");
         high = k.weight("turns_high", dense({pairs}), Int(32));
         low = k.weight("turns_low", dense({pairs}), Int(32));

@@ -97,7 +97,8 @@ struct Inverse : Transformed {
         if (product) u = k.input("u", rows_of(bins, parts));
         if (adaptive) h = k.input("h", rows_of(bins, adaptive));
         if (product)
-            fixed = k.weight("fixed", all ? dense({tile, parts, bins, row / tile}) : dense({tile, parts, bins}));
+            fixed =
+                k.weight("fixed", all ? dense({tile, parts, bins, row / tile}) : dense({tile, parts, bins}));
         weights(k);
         y_shape = {{extent(width()), 1}, {extent(rows), row}};
     }
@@ -173,7 +174,8 @@ static void build_sequence_transform_on_gpu(KernelBuilder &k) {
     Var v("v"), part("part"), r("r");
     Func y("y");
     SequenceSums sums(k, of.length, of.width(), of.table);
-    const SequenceSums::Bins bin = sums.forward([&](const Expr &lane, const Expr &t) { return of.sample(lane, t); });
+    const SequenceSums::Bins bin =
+        sums.forward([&](const Expr &lane, const Expr &t) { return of.sample(lane, t); });
     const Expr b = min(r, of.bins - 1),
                value = of.spectrum([&](const Expr &at) { return bin(v, at); }, part, b);
     y(v, part, r) = of.out_rows > of.bins ? select(r < of.bins, value, 0.0f) : value;
@@ -190,7 +192,8 @@ static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
     Var v("v"), r("r");
     Func y("y");
     SequenceSums sums(k, of.length, of.width(), of.table);
-    const SequenceSums::Samples sample = sums.inverse([&](const Expr &lane, const Expr &b) { return of.bin(lane, b); });
+    const SequenceSums::Samples sample =
+        sums.inverse([&](const Expr &lane, const Expr &b) { return of.bin(lane, b); });
     y(v, r) = epilogue(of.scale * sample(v, of.sample_of(r)), {v, r});
     sums.schedule(y, v, r, {}, of.rows);
     k.output(y, of.y_shape);
@@ -198,6 +201,7 @@ static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
 
 static const Kernel sequence_transform{"sequence_transform", build_sequence_transform,
                                        build_sequence_transform_on_gpu};
-static const Kernel sequence_inverse{"sequence_inverse", build_sequence_inverse, build_sequence_inverse_on_gpu};
+static const Kernel sequence_inverse{"sequence_inverse", build_sequence_inverse,
+                                     build_sequence_inverse_on_gpu};
 
 } // namespace longwave::schedules

@@ -90,10 +90,10 @@ const Algorithm decaying_step{
 const Algorithm decaying_chunk{
     .name = "chunk", .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
 const Algorithm decaying_scan{.name = "scan",
-                     .where = Algorithm::Where::gpu,
-                     .estimate = estimate_scan,
-                     .reach = reach_row,
-                     .plan = plan_decaying_scan};
+                              .where = Algorithm::Where::gpu,
+                              .estimate = estimate_scan,
+                              .reach = reach_row,
+                              .plan = plan_decaying_scan};
 const Algorithm *const algorithms[] = {&decaying_step, &decaying_chunk, &decaying_scan};
 
 } // namespace

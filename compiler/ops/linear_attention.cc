@@ -63,7 +63,8 @@ Status plan_chunks(KernelCall &call) {
 }
 
 Status plan_linear_scan(KernelCall &call) {
-    plan_scan(call, "linear_attention_step", "linear_attention_chunk", width_of(call.situation, 0), width_of(call.situation, 2));
+    plan_scan(call, "linear_attention_step", "linear_attention_chunk", width_of(call.situation, 0),
+              width_of(call.situation, 2));
     arguments(call);
     return Status::ok();
 }

@@ -165,11 +165,8 @@ Status plan(KernelCall &call) {
 
 const Algorithm tiles{.name = "tiles", .estimate = estimate, .reach = reach, .plan = plan};
 // A workgroup for each query and head.
-const Algorithm queries{.name = "queries",
-                        .where = Algorithm::Where::gpu,
-                        .estimate = estimate,
-                        .reach = reach,
-                        .plan = plan};
+const Algorithm queries{
+    .name = "queries", .where = Algorithm::Where::gpu, .estimate = estimate, .reach = reach, .plan = plan};
 const Algorithm *const algorithms[] = {&tiles, &queries};
 
 } // namespace

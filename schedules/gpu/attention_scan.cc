@@ -65,7 +65,9 @@ void decaying_scan(KernelBuilder &k, int rows) {
 }
 
 void linear_attention_step_on_gpu(KernelBuilder &k) { linear_scan(k, 1); }
-void linear_attention_chunk_on_gpu(KernelBuilder &k) { linear_scan(k, k.params.integer("rows", 2, most_rows)); }
+void linear_attention_chunk_on_gpu(KernelBuilder &k) {
+    linear_scan(k, k.params.integer("rows", 2, most_rows));
+}
 void decaying_attention_step_on_gpu(KernelBuilder &k) { decaying_scan(k, 1); }
 void decaying_attention_chunk_on_gpu(KernelBuilder &k) {
     decaying_scan(k, k.params.integer("rows", 2, most_rows));

@@ -25,8 +25,9 @@ public:
         k.params.require(all_ || row_ == tile_, "more than 16 channels need 'all' on a gpu");
         const int64_t bytes = (adaptive_ ? 16 : 8) * int64_t{length_};
         k.params.require(bytes <= k.target.shared_bytes,
-                         "'length' is at most " + std::to_string(k.target.shared_bytes / (adaptive_ ? 16 : 8)) +
-                             " on " + k.target.name);
+                         "'length' is at most " +
+                             std::to_string(k.target.shared_bytes / (adaptive_ ? 16 : 8)) + " on " +
+                             k.target.name);
         wide_ = std::min(row_, sector_channels);
         while (wide_ * bytes > k.target.shared_bytes) wide_ /= 2;
     }
@@ -35,7 +36,8 @@ public:
         const Shape y_shape = dense({row_, rows_});
         u_ = k_.input("u", y_shape);
         if (adaptive_) h_ = k_.input("h", y_shape);
-        fixed_ = k_.weight("fixed", all_ ? dense({tile_, 2, length_, row_ / tile_}) : dense({tile_, 2, length_}));
+        fixed_ =
+            k_.weight("fixed", all_ ? dense({tile_, 2, length_, row_ / tile_}) : dense({tile_, 2, length_}));
         twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
         const KernelBuilder::Epilogue epilogue = k_.epilogue(y_shape, channels_);
 
@@ -68,7 +70,11 @@ public:
             .gpu_threads(channel, line);
         for (Func *f : {&points_, &made_})
             if (adaptive_ || f == &points_)
-                f->compute_at(y, block).store_in(MemoryType::GPUShared).bound_extent(c_, wide_).bound_extent(part_, 2).bound_extent(p_, length_);
+                f->compute_at(y, block)
+                    .store_in(MemoryType::GPUShared)
+                    .bound_extent(c_, wide_)
+                    .bound_extent(part_, 2)
+                    .bound_extent(p_, length_);
         k_.output(y, y_shape);
     }
 

@@ -29,7 +29,8 @@ void one_output(KernelBuilder &k, const Product &p) {
     Fold sum = Fold::sum("sum", {h, r}, words, threads, [&](const Expr &word, const std::vector<Expr> &at) {
         Expr value = 0.0f;
         for (int place = 0; place < p.of_word(); place++)
-            value += p.weight(0, word, place, at[0]) * p.input(place * words + word, min(at[1], p.rows - 1), 0);
+            value +=
+                p.weight(0, word, place, at[0]) * p.input(place * words + word, min(at[1], p.rows - 1), 0);
         return value;
     });
     const auto result = [&](int half) { return p.finished(p.start(0, half) + sum({half, r}), 0, half); };
@@ -172,8 +173,8 @@ private:
     const bool small_;
     const int width_, rows_, chunk_; // of a tile; inputs that are staged at once
     // o: output, r: row, m: input, h: half, u: chunk, b: block of the diagonal
-    Var o_{"o"}, r_{"r"}, m_{"m"}, h_{"h"}, u_{"u"}, b_{"b"}, of_o_{"of_o"}, of_r_{"of_r"}, thread_o_{"thread_o"},
-        thread_r_{"thread_r"};
+    Var o_{"o"}, r_{"r"}, m_{"m"}, h_{"h"}, u_{"u"}, b_{"b"}, of_o_{"of_o"}, of_r_{"of_r"},
+        thread_o_{"thread_o"}, thread_r_{"thread_r"};
     Func inputs_{"inputs"}, weights_{"weights"}, part_{"part"}, sum_{"sum"};
 };
 

@@ -31,8 +31,9 @@ public:
                          "'length' must be a product of 2, 3 and 5");
         k.params.require(rows_ <= length_, "'rows' must not exceed length");
         k.params.require(int64_t{length_} * bytes_of_fused_point <= k.target.shared_bytes,
-                         "'length' is at most " + std::to_string(k.target.shared_bytes / bytes_of_fused_point) +
-                             " on " + k.target.name);
+                         "'length' is at most " +
+                             std::to_string(k.target.shared_bytes / bytes_of_fused_point) + " on " +
+                             k.target.name);
         wide_ = std::min(row_, sector_channels);
         while (int64_t{wide_} * length_ * bytes_of_fused_point > k.target.shared_bytes) wide_ /= 2;
     }

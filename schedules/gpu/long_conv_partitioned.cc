@@ -18,13 +18,16 @@ class PartitionedBlock {
 public:
     explicit PartitionedBlock(KernelBuilder &k)
         : k_(k), block_(k.params.integer("block", 4, 1 << 20)),
-          partitions_(k.params.integer("partitions", 1, 1 << 16)), copies_(k.params.integer_or("copies", 1, 1, 64)),
+          partitions_(k.params.integer("partitions", 1, 1 << 16)),
+          copies_(k.params.integer_or("copies", 1, 1, 64)),
           channels_(k.params.integer("channels", 1, 1 << 20)), row_(static_cast<int>(pad(extent(channels_)))),
           tile_(std::min(row_, 16)), tiles_(k.params.integer_or("tiles", 1, 1, row_ / tile_)),
           transform_(block_, Float(32), [this](const Expr &i) { return Expr(twiddles_(i)); }) {
-        k.params.require(!right_angle_radices(extent(block_)).empty(), "'block' must be a product of 2, 3 and 5");
+        k.params.require(!right_angle_radices(extent(block_)).empty(),
+                         "'block' must be a product of 2, 3 and 5");
         k.params.require(int64_t{block_} * bytes_of_both_points <= k.target.shared_bytes,
-                         "'block' is at most " + std::to_string(k.target.shared_bytes / bytes_of_both_points) + " on " +
+                         "'block' is at most " +
+                             std::to_string(k.target.shared_bytes / bytes_of_both_points) + " on " +
                              k.target.name);
         k.params.require(tiles_ == 1 || tiles_ == row_ / tile_, "'tiles' must be all of them, or one");
         wide_ = std::min(tile_, sector_channels);
@@ -57,7 +60,10 @@ public:
 
         // THE SCHEDULE
         for (Func *f : {&newest_, &z_})
-            f->store_in(MemoryType::GPUShared).bound_extent(v_, wide_).bound_extent(p_, block_).bound_extent(g_, 1);
+            f->store_in(MemoryType::GPUShared)
+                .bound_extent(v_, wide_)
+                .bound_extent(p_, block_)
+                .bound_extent(g_, 1);
         newest_.compute_at(y_, group_);
         z_.compute_at(y_, m_);
         const Shape y = {{extent(tile_), 1}, {extent(copies_), row_}, block},
@@ -65,14 +71,17 @@ public:
                     tail = dense({tile_, copies_, block_});
         // Of y_: lane, copy, position, part, tile.
         const auto shape = [&](int copy, int position, int part, int tile) {
-            return Shape{{extent(tile_), 1}, {extent(copies_), copy}, {extent(block_), position}, {2, part},
+            return Shape{{extent(tile_), 1},
+                         {extent(copies_), copy},
+                         {extent(block_), position},
+                         {2, part},
                          {extent(tiles_), tile}};
         };
         k_.outputs(y_, {{"newest", shape(0, spectra, tile_, spectra * block_), ArgKind::output,
                          of_tiles(newest, spectra * block_)},
                         {"y", shape(row_, copies_ * row_, 0, tile_), ArgKind::output, of_tiles(y, tile_)},
-                        {"tail_out", shape(tile_, tile_ * copies_, 0, tile_ * copies_ * block_), ArgKind::output,
-                         of_tiles(tail, tile_ * copies_ * block_)}});
+                        {"tail_out", shape(tile_, tile_ * copies_, 0, tile_ * copies_ * block_),
+                         ArgKind::output, of_tiles(tail, tile_ * copies_ * block_)}});
     }
 
 private:
@@ -132,8 +141,10 @@ private:
         if (partitions_ > 1) {
             RDom q(1, partitions_ - 1, "q");
             const Expr where = wrapped(slot_ - q, partitions_);
-            const Complex term = Complex{at(past_, {v_, 0, where, p_}), at(past_, {v_, 1, where, p_})} * kernel(q);
-            sum_(v_, p_, m_, g_) = Tuple(sum_(v_, p_, m_, g_)[0] + term.re, sum_(v_, p_, m_, g_)[1] + term.im);
+            const Complex term =
+                Complex{at(past_, {v_, 0, where, p_}), at(past_, {v_, 1, where, p_})} * kernel(q);
+            sum_(v_, p_, m_, g_) =
+                Tuple(sum_(v_, p_, m_, g_)[0] + term.re, sum_(v_, p_, m_, g_)[1] + term.im);
         }
         z_(v_, p_, m_, g_) = Tuple(sum_(v_, p_, m_, g_)[0], sum_(v_, p_, m_, g_)[1]);
         Var line("line"), of_line("of_line");

@@ -49,11 +49,13 @@ SequenceSums::Bins SequenceSums::forward(const Samples &x) {
         return [this](const Expr &lane, const Expr &k) { return conjugate_of(transform_->bin(lane, k)); };
     }
     // X(k) = conj(E + w^k·O) with E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i, Z with exp(+).
-    transform_->define(
-        [&](const Expr &lane, const Expr &m) { return Complex{x(lane, 2 * m), x(lane, 2 * m + 1)}; });
+    transform_->define([&](const Expr &lane, const Expr &m) {
+        return Complex{x(lane, 2 * m), x(lane, 2 * m + 1)};
+    });
     return [this, points](const Expr &lane, const Expr &k) {
         const Complex a = transform_->bin(lane, k % points),
-                      b = conjugate_of(transform_->bin(lane, (points - k) % points)), sum = a + b, apart = a - b;
+                      b = conjugate_of(transform_->bin(lane, (points - k) % points)), sum = a + b,
+                      apart = a - b;
         const Complex bin = sum + Complex{apart.im, -apart.re} * root(k);
         return Complex{0.5f * bin.re, -0.5f * bin.im};
     };
@@ -118,7 +120,8 @@ SequenceSums::Samples SequenceSums::direct_inverse(const Bins &h) {
     return [this](const Expr &lane, const Expr &s) { return Expr(sum_(lane, s)); };
 }
 
-void SequenceSums::schedule(Func y, const Var &lane, const Var &row, const std::vector<Var> &inner, int rows) {
+void SequenceSums::schedule(Func y, const Var &lane, const Var &row, const std::vector<Var> &inner,
+                            int rows) {
     Var block("block"), channel("channel"), line("line"), of_line("of_line");
     y.split(lane, block, channel, wide_)
         .split(row, of_line, line, std::min(power_of_two_above(rows), k_.target.threads / wide_),

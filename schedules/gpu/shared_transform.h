@@ -10,7 +10,8 @@ namespace longwave::schedules {
 // order of its digits from the other end.
 class SharedTransform {
 public:
-    using Root = std::function<Complex(const Halide::Expr &index)>; // exp(2πi·index/points), 0 ≤ index < points
+    using Root =
+        std::function<Complex(const Halide::Expr &index)>; // exp(2πi·index/points), 0 ≤ index < points
     using Sample = std::function<Complex(const Halide::Expr &lane, const Halide::Expr &n)>;
 
     // No radices: one point.

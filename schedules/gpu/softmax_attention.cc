@@ -23,7 +23,8 @@ public:
           across_(std::min(power_of_two_above(dv_), most_across)) {
         // Beside the weights: sums that threads have begun.
         const int sums = 4 * slices * dv_ + 1024;
-        k.params.require(sums + 4 * keys_of_chunk <= k.target.shared_bytes, "'dv' is too large for " + k.target.name);
+        k.params.require(sums + 4 * keys_of_chunk <= k.target.shared_bytes,
+                         "'dv' is too large for " + k.target.name);
         stored_ = keys_ <= (k.target.shared_bytes - sums) / bytes_of_key;
     }
 
@@ -46,7 +47,10 @@ public:
             .gpu_threads(lane_);
         peak_->compute_at(y, h_, {1}, 1);
         total_->compute_at(y, h_, {1}, 1);
-        begun_.compute_at(y, h_).store_in(MemoryType::GPUShared).bound_extent(d_, dv_).bound_extent(s_, slices);
+        begun_.compute_at(y, h_)
+            .store_in(MemoryType::GPUShared)
+            .bound_extent(d_, dv_)
+            .bound_extent(s_, slices);
         over_features(begun_);
         if (stored_) {
             for (Func *f : {&score_, &weight_}) over_keys(f->compute_at(y, h_), keys_);
@@ -67,34 +71,37 @@ private:
     // THE ALGORITHM
     void average_of_stored() {
         score_(n_, h_, t_) = score_of(dot_, n_, h_, t_);
-        peak_ = Fold::largest("peak", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
-            return Expr(score_(n, at[0], at[1]));
-        });
+        peak_ = Fold::largest(
+            "peak", {h_, t_}, keys_, threads(),
+            [&](const Expr &n, const std::vector<Expr> &at) { return Expr(score_(n, at[0], at[1])); });
         weight_(n_, h_, t_) = weight_of(score_(n_, h_, t_), h_, t_);
-        total_ = Fold::sum("total", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
-            return Expr(weight_(n, at[0], at[1]));
-        });
+        total_ =
+            Fold::sum("total", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
+                return Expr(weight_(n, at[0], at[1]));
+            });
         RDom n(0, (keys_ + slices - 1) / slices, "n");
         const Expr key = n * slices + s_, inside = min(key, keys_ - 1);
         own_(d_, s_, h_, t_) = 0.0f;
-        own_(d_, s_, h_, t_) += select(key < keys_, weight_(inside, h_, t_), 0.0f) * value(d_, inside, h_, t_);
+        own_(d_, s_, h_, t_) +=
+            select(key < keys_, weight_(inside, h_, t_), 0.0f) * value(d_, inside, h_, t_);
         begun_(d_, s_, h_, t_) = own_(d_, s_, h_, t_);
     }
     void average_of_chunks() {
         Func for_peak("for_peak"), for_total("for_total");
-        peak_ = Fold::largest("peak", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
-            return score_of(for_peak, n, at[0], at[1]);
-        });
-        total_ = Fold::sum("total", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
-            return weight_of(score_of(for_total, n, at[0], at[1]), at[0], at[1]);
-        });
+        peak_ = Fold::largest(
+            "peak", {h_, t_}, keys_, threads(),
+            [&](const Expr &n, const std::vector<Expr> &at) { return score_of(for_peak, n, at[0], at[1]); });
+        total_ =
+            Fold::sum("total", {h_, t_}, keys_, threads(), [&](const Expr &n, const std::vector<Expr> &at) {
+                return weight_of(score_of(for_total, n, at[0], at[1]), at[0], at[1]);
+            });
         peak_->with_each(for_peak);
         total_->with_each(for_total);
         const Expr known = min(n_, keys_ - 1);
-        weight_(n_, h_, t_) =
-            select(n_ < keys_, weight_of(score_of(dot_, known, h_, t_), h_, t_), 0.0f);
+        weight_(n_, h_, t_) = select(n_ < keys_, weight_of(score_of(dot_, known, h_, t_), h_, t_), 0.0f);
         Var g("g");
-        RDom n(0, keys_of_chunk / slices, "n"), chunk(0, (keys_ + keys_of_chunk - 1) / keys_of_chunk, "chunk");
+        RDom n(0, keys_of_chunk / slices, "n"),
+            chunk(0, (keys_ + keys_of_chunk - 1) / keys_of_chunk, "chunk");
         const Expr key = g * keys_of_chunk + n * slices + s_;
         own_(d_, s_, g, h_, t_) = 0.0f;
         own_(d_, s_, g, h_, t_) += weight_(key, h_, t_) * value(d_, min(key, keys_ - 1), h_, t_);

@@ -18,7 +18,8 @@ void set_rates(Kernel &k, const std::function<double(int i, int h)> &theta) {
 // From each of the rows `firsts` on; `position` of feature i in a row.
 Case turned(int heads, int dk, const std::string &axes, const std::vector<double> &firsts,
             const std::function<double(double row, int i)> &position) {
-    return {spec("lrpe", fmt::format(R"("heads":{},"dk":{},"rows":30{})", heads, dk, axes) + counts_param()), [=](Kernel &k) {
+    return {spec("lrpe", fmt::format(R"("heads":{},"dk":{},"rows":30{})", heads, dk, axes) + counts_param()),
+            [=](Kernel &k) {
                 const auto theta = [](int i, int h) {
                     return double{static_cast<float>(std::pow(10000.0, -2.0 * i / 9) / (1 + h))};
                 };

@@ -117,9 +117,9 @@ Case circular(int rows, int channels, bool adaptive) {
     const auto length = static_cast<int>(schedules::right_angle_length(static_cast<uint32_t>(rows)));
     const bool all = gpu_under_test() && channels > 16;
     return {
-        spec("circular_conv", fmt::format(R"("length":{},"rows":{},"channels":{},"adaptive":{},"scale":{}{})",
-                                          length, rows, channels, adaptive ? 1 : 0, 0.5 / length,
-                                          all ? R"(,"all":1)" : "")),
+        spec("circular_conv",
+             fmt::format(R"("length":{},"rows":{},"channels":{},"adaptive":{},"scale":{}{})", length, rows,
+                         channels, adaptive ? 1 : 0, 0.5 / length, all ? R"(,"all":1)" : "")),
         [=](Kernel &k) {
             const std::vector<double> table = schedules::right_angle_twiddles(static_cast<uint32_t>(length));
             set_all(k["twiddles"], table);
@@ -238,8 +238,8 @@ TEST_CASE("sequence_inverse: spectra, and products of spectra") {
 
 TEST_CASE("circular_conv: what leaves at the end comes round, also where the transform is longer") {
     run_everywhere({circular(64, 8, true), circular(100, 20, true), circular(97, 8, true),
-                    circular(97, 1, false), circular(2, 8, true), circular(4, 8, true),
-                    circular(72, 8, true), circular(128, 20, false), circular(1024, 8, true)});
+                    circular(97, 1, false), circular(2, 8, true), circular(4, 8, true), circular(72, 8, true),
+                    circular(128, 20, false), circular(1024, 8, true)});
 }
 
 TEST_CASE("grouped_conv, correlate and block_linear") {

@@ -180,8 +180,8 @@ Case count_rows(int rows) {
 
 // What another kernel has counted.
 Case mean_window_counted(int channels, int rows, int frames, int now) {
-    return {spec("mean_window", fmt::format(R"("channels":{},"rows":{},"ring":{},"frames":{},"counts":0)", channels,
-                                            rows, rows + frames, frames)),
+    return {spec("mean_window", fmt::format(R"("channels":{},"rows":{},"ring":{},"frames":{},"counts":0)",
+                                            channels, rows, rows + frames, frames)),
             [=](Kernel &k) {
                 k["count"].set({0}, now);
                 k.scalar("position") = frames;
@@ -199,7 +199,8 @@ Case mean_window_counted(int channels, int rows, int frames, int now) {
 } // namespace
 
 TEST_CASE("count_rows: moves a count on that other kernels only read") {
-    run_everywhere({count_rows(1), count_rows(160), mean_window_counted(20, 3, 7, 5), mean_window_counted(1, 2, 4, 90)});
+    run_everywhere(
+        {count_rows(1), count_rows(160), mean_window_counted(20, 3, 7, 5), mean_window_counted(1, 2, 4, 90)});
 }
 
 TEST_CASE("mean_run: mean, sum, last and first of the valid rows; of none, zero") {

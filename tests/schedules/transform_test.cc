@@ -67,7 +67,8 @@ Pair partitioned(int block, int partitions, int taps, int copies, int channels,
                  const std::string &epilogue = "") {
     auto kernels = std::make_shared<Tensor>();
     auto made = std::make_shared<Tensor>();
-    Case first{spectrum_spec(block, partitions, taps, copies, channels, false), [=](Kernel &k) {
+    Case first{spectrum_spec(block, partitions, taps, copies, channels, false),
+               [=](Kernel &k) {
                    set_twiddles(k, block);
                    REQUIRE(k.call() == 0);
                    *kernels = k["k"], *made = k["spectrum"];

@@ -17,7 +17,8 @@ Estimate estimate(const Situation &situation) {
     if (situation.streaming) return {.refused = "it is for whole sequences"};
     const Shape shape(situation);
     if (shape.two_sided) return {.refused = "it is one-sided, and the convolution has two sides"};
-    if (shape.tile == 1) return {.refused = "the spectra of a single channel lie too close for a GPU's buffers"};
+    if (shape.tile == 1)
+        return {.refused = "the spectra of a single channel lie too close for a GPU's buffers"};
     const uint32_t block = static_cast<uint32_t>(situation.gpu->shared_bytes) / bytes_of_a_point,
                    blocks = (situation.rows + block - 1) / block;
     if (blocks > most_blocks)
