@@ -7,7 +7,7 @@ import json
 import random
 import tempfile
 
-from cli_support import BAD_INPUT, Cli, DEVICE, OK, USAGE, main, safetensors
+from cli_support import BAD_INPUT, Cli, DEVICE, OK, USAGE, main, model, safetensors
 
 CACHES = tempfile.TemporaryDirectory(prefix="longwave-device-test-")
 
@@ -28,16 +28,15 @@ class Devices(Cli):
         self.assertEqual(json.loads(lines[0])["device"], "cpu")
         return [json.loads(line) for line in lines[1:]]
 
-    def package_of_products(self, name="products", last=None):
+    def package_of_products(self, name="products"):
         rng = random.Random(3)
         normal = lambda n: [rng.gauss(0, 0.3) for _ in range(n)]
         folder = self.scratch / name
         folder.mkdir()
         (folder / "model.json").write_text(json.dumps({
-            "format": "longwave-model", "version": 1, "name": "products", "inputs": [{"name": "x", "kind": "features", "width": 6}],
-            "layers": [{"type": "linear", "name": "one", "out_features": 20}, {"type": "gelu", "name": "act"}, {"type": "linear", "name": "two", "out_features": 3}]
-                      + ([{"type": last, "name": "last"}] if last else []),
-            "outputs": [{"name": "y", "from": "last" if last else "two"}]}), encoding="utf-8")
+            "format": "longwave-model", "version": 1, "name": name, "inputs": [{"name": "x", "kind": "features", "width": 6}],
+            "layers": [{"type": "linear", "name": "one", "out_features": 20}, {"type": "gelu", "name": "act"}, {"type": "linear", "name": "two", "out_features": 3}],
+            "outputs": [{"name": "y", "from": "two"}]}), encoding="utf-8")
         (folder / "weights.safetensors").write_bytes(safetensors({
             "one.weight": ([20, 6], normal(120)), "one.bias": ([20], normal(20)), "two.weight": ([3, 20], normal(60)), "two.bias": ([3], normal(3))}))
         return folder
@@ -50,8 +49,9 @@ class Devices(Cli):
     def test_refusals(self):
         self.refused(USAGE, ["--device tpu", "cpu"], "run", self.artifact, "--input", "audio=1600", "--device", "tpu")
         self.refused(USAGE, ["vulkan-16k", "vulkan-32k"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "vulkan-16k,vulkan-32k")
-        package = self.package_of_products("scores", "log_softmax")
-        self.refused(BAD_INPUT, ["vulkan-32k", "layer last", "--target"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host,vulkan-32k", lines=0)
+        package = self.write_package("two_sided", *model("two_sided", bidirectional=True))
+        self.refused(BAD_INPUT, ["vulkan-32k", "layer long", "--target"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host,vulkan-32k",
+                     "--length", str(5000 * 160), lines=0)
         self.assertFalse((self.scratch / "x.lw").exists())
         if not self.gpus():
             self.skipTest("no Vulkan device (Debian: libvulkan1, mesa-vulkan-drivers)")
@@ -71,8 +71,13 @@ class Devices(Cli):
         self.assertEqual(described["modules"][0]["target"], target)
         self.done("run", artifact, "--input", "x=50x6", "-o", f"y={numbers}")
         self.done("run", artifact, "--input", "x=50x6", "--device", "vulkan", "--expected", f"y=@{numbers}", "--limit", "1e-5")
-        self.refused(USAGE, ["no stream entries for a GPU", "--device auto"], "run", artifact, "--input", "x=50x6", "--stream", "--device", "vulkan")
-        self.refused(USAGE, ["no stream entries for a GPU", "--device auto"], "bench", artifact, "--streams", "2", "--device", "vulkan")
+        self.done("run", artifact, "--input", "x=50x6", "--stream", "--device", "vulkan", "--expected", f"y=@{numbers}", "--limit", "1e-5")
+        for streams in json.loads(self.done("bench", artifact, "--streams", "1,3", "--device", "vulkan", "--repeats", "2", "--json"))["streams_at_once"]:
+            self.assertGreater(streams["ticks_per_second"], 0)
+        windowed = self.scratch / "windowed.lw"
+        self.done("compile", self.package_of_products("windowed"), "-o", windowed, "--target", f"host,{target}", "--window", "32", "--hop", "16")
+        for verb in (("run", windowed, "--input", "x=50x6", "--stream"), ("bench", windowed, "--streams", "2")):
+            self.refused(USAGE, ["no stream entries for a GPU", "--device auto"], *verb, "--device", "vulkan")
         benched = json.loads(self.done("bench", artifact, "--device", "vulkan", "--repeats", "2", "--json"))
         self.assertEqual(benched["device"], self.gpus()[0]["name"])
         self.assertNotIn("streams", benched)

@@ -284,7 +284,7 @@ Command add_bench(CommandLine &program) {
         ->check(range(1, 1 << 28));
     add_device_flags(*app, flags->model);
     app->add_option("--streams", flags->streams,
-                    "So many streams at once, as 1,64,1024: each gets a block, in turn")
+                    "So many streams at once, as 1,64,1024: a block for each, on a GPU all together")
         ->delimiter(',')
         ->check(range(1, 1 << 16));
     app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")
