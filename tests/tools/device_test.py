@@ -80,7 +80,7 @@ class Devices(Cli):
             self.refused(USAGE, ["no stream entries for a GPU", "--device auto"], *verb, "--device", "vulkan")
         benched = json.loads(self.done("bench", artifact, "--device", "vulkan", "--repeats", "2", "--json"))
         self.assertEqual(benched["device"], self.gpus()[0]["name"])
-        self.assertNotIn("streams", benched)
+        self.assertEqual([stream["block"] for stream in benched["streams"]], [1])
         self.assertIn("run", benched)
         self.kept_between_runs(artifact)
         self.placed_by_cost(artifact)
@@ -117,7 +117,7 @@ class Devices(Cli):
             self.assertIn("on the processor and", result.stderr)
         streamed = self.run_cli("run", artifact, "--input", "x=50x6", "--stream", "--device", "auto")
         self.assertEqual(streamed.returncode, OK, streamed.stderr)
-        self.assertIn("auto: cpu: products has no stream entries for a GPU", streamed.stderr)
+        self.assertRegex(streamed.stderr, "auto: .*: a block of 1 ticks takes .* on the processor and ")
         self.assertIn("golden", self.done("verify", artifact, "--device", "auto"))
 
     def test_without_code_for_a_gpu_auto_is_the_processor_and_says_why(self):
