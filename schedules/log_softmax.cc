@@ -173,6 +173,7 @@ static void build_log_softmax_on_gpu(KernelBuilder &k) {
     ImageParam of_classes;
     if (classes) of_classes = argument("classes", classes);
     std::vector<ImageParam> tails;
+    tails.reserve(sizes.size());
     for (int n = 0; n < classes; ++n)
         tails.push_back(argument("tail_" + std::to_string(n), sizes[static_cast<size_t>(n)]));
 

@@ -75,6 +75,7 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
                    {"arena_bytes", plan.arena_bytes}};
     e["calls"] = work.calls;
     e["moved_bytes"] = work.bytes;
+    if (plan.gpu) e["gpu"] = plan.gpu->name;
     if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
     if (plan.least) e["fixed_by"] = plan.fixed;
     if (plan.kind != EntryPlan::Kind::stream) return e;

@@ -7,6 +7,9 @@ namespace longwave::ir {
 namespace {
 
 constexpr uint32_t longest_chunk = 16;
+// Turns of all loops of a thread together: Mesa's software driver ends them after 65,535, and drivers of desktops
+// end a dispatch that takes seconds.
+constexpr uint32_t most_turns = 60000;
 
 void plan_rows(KernelCall &call, const char *kernel, uint32_t rows, uint32_t dk, uint32_t dv) {
     call.kernel(kernel);
@@ -41,9 +44,21 @@ Reach reach_chunk(const Situation &situation, const Figures &figures) {
     return {.multiple = situation.streaming ? 1 : figures.at("rows")};
 }
 
-Estimate estimate_scan(const Situation &) { return {.cost = 1}; }
+Estimate estimate_scan(const Situation &situation) {
+    const auto heads = static_cast<uint32_t>(situation.node.integer("heads"));
+    const uint32_t of_state = situation.type(0).width() / heads, // a row steps through
+        most = std::max(1u, most_turns / (of_state + 2)), calls = (situation.rows + most - 1) / most;
+    uint32_t rows = (situation.rows + calls - 1) / calls;
+    while (situation.streaming && situation.rows % rows) --rows;
+    Estimate estimate{.cost = 1};
+    estimate.figures.put("rows", rows);
+    return estimate;
+}
+Reach reach_scan(const Situation &situation, const Figures &figures) {
+    return {.multiple = situation.streaming ? 1 : figures.at("rows")};
+}
 void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv) {
-    const uint32_t rows = call.all_rows();
+    const uint32_t rows = call.figures().at("rows");
     plan_rows(call, rows == 1 ? step : chunk, rows, dk, dv);
 }
 

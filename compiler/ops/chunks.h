@@ -14,8 +14,9 @@ Estimate estimate_chunk(const Situation &situation, double each, double state);
 Reach reach_row(const Situation &situation, const Figures &figures);
 Reach reach_chunk(const Situation &situation, const Figures &figures);
 
-// On a GPU: all rows of a sequence or block in one dispatch.
+// On a GPU: as many rows in one dispatch as it surely computes, input 0 being the queries.
 Estimate estimate_scan(const Situation &situation);
+Reach reach_scan(const Situation &situation, const Figures &figures);
 void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv);
 
 // Heads, widths and rows of the call.

@@ -92,7 +92,7 @@ const Algorithm decaying_chunk{
 const Algorithm decaying_scan{.name = "scan",
                               .where = Algorithm::Where::gpu,
                               .estimate = estimate_scan,
-                              .reach = reach_row,
+                              .reach = reach_scan,
                               .plan = plan_decaying_scan};
 const Algorithm *const algorithms[] = {&decaying_step, &decaying_chunk, &decaying_scan};
 

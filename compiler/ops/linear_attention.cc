@@ -75,7 +75,7 @@ const Algorithm chunk{
 const Algorithm scan{.name = "scan",
                      .where = Algorithm::Where::gpu,
                      .estimate = estimate_scan,
-                     .reach = reach_row,
+                     .reach = reach_scan,
                      .plan = plan_linear_scan};
 const Algorithm *const algorithms[] = {&step, &chunk, &scan};
 

@@ -60,10 +60,9 @@ lw_status Gpu::list(VkPhysicalDevice *devices, uint32_t capacity, uint32_t *n) c
 }
 
 // Why it is of no use, or null. *family: its queues that compute.
-const char *Gpu::missing(VkPhysicalDevice of, const VkPhysicalDeviceProperties &properties,
-                         uint32_t *family) const {
-    if (properties.apiVersion < VK_API_VERSION_1_1) return "it is older than Vulkan 1.1";
-    if (properties.limits.minStorageBufferOffsetAlignment > place_alignment)
+const char *Gpu::missing(VkPhysicalDevice of, const VkPhysicalDeviceProperties &its, uint32_t *family) const {
+    if (its.apiVersion < VK_API_VERSION_1_1) return "it is older than Vulkan 1.1";
+    if (its.limits.minStorageBufferOffsetAlignment > place_alignment)
         return "minStorageBufferOffsetAlignment is above 64";
     VkQueueFamilyProperties families[most_families];
     uint32_t n = most_families;

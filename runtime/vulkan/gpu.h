@@ -60,8 +60,7 @@ public:
 
 private:
     VkPhysicalDeviceProperties properties_of(VkPhysicalDevice device) const;
-    const char *missing(VkPhysicalDevice device, const VkPhysicalDeviceProperties &properties,
-                        uint32_t *family) const;
+    const char *missing(VkPhysicalDevice of, const VkPhysicalDeviceProperties &its, uint32_t *family) const;
 
     VkInstance instance_ = VK_NULL_HANDLE;
     VkQueue queue_ = VK_NULL_HANDLE;

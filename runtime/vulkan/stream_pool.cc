@@ -227,23 +227,24 @@ lw_status fill(const Model &model, Pool &pool) {
     return create_sets(model, pool);
 }
 
-lw_status create(const Model &model, uint32_t capacity, Pool **out) {
+// Null: *status says why.
+Pool *create(const Model &model, uint32_t capacity, lw_status *status) {
     const lw_allocator &allocator = *model.source.allocator;
     Parts measure(nullptr);
     lay_out(model.streams, capacity, measure);
     Block block;
-    if (!block.allocate(allocator, measure.used()))
-        return fail(LW_NO_MEMORY, "no memory for streams on a GPU: %llu bytes",
-                    static_cast<unsigned long long>(measure.used()));
+    if (!block.allocate(allocator, measure.used())) {
+        *status = fail(LW_NO_MEMORY, "no memory for streams on a GPU: %llu bytes",
+                       static_cast<unsigned long long>(measure.used()));
+        return nullptr;
+    }
     Parts parts(block.data);
     Pool *pool = lay_out(model.streams, capacity, parts);
     pool->memory = block;
-    if (lw_status status = fill(model, *pool)) {
-        pool->destroy(model.gpu(), allocator);
-        return status;
-    }
-    *out = pool;
-    return LW_OK;
+    *status = fill(model, *pool);
+    if (*status == LW_OK) return pool;
+    pool->destroy(model.gpu(), allocator);
+    return nullptr;
 }
 
 // Takes over everything that the smaller pool holds.
@@ -269,11 +270,14 @@ lw_status take_over(const Model &model, const Pool &from, Pool &to) {
 
 // `link`: what points to the pool.
 lw_status grow(const Model &model, Pool **link) {
-    Pool *old = *link, *larger = nullptr;
+    Pool *old = *link;
     const uint64_t wanted = uint64_t{2} * old->capacity, most = model.streams.most;
     const uint32_t capacity = static_cast<uint32_t>(wanted < most ? wanted : most);
-    if (lw_status status = create(model, capacity, &larger)) return status;
-    if (lw_status status = take_over(model, *old, *larger)) {
+    lw_status status = LW_OK;
+    Pool *larger = create(model, capacity, &status);
+    if (!larger) return status;
+    status = take_over(model, *old, *larger);
+    if (status != LW_OK) {
         larger->destroy(model.gpu(), *model.source.allocator);
         return status;
     }
@@ -294,7 +298,9 @@ lw_status take_place(const Model &model, StreamSession &session) {
     while (*link && (*link)->used == (*link)->capacity && (*link)->capacity == family.most)
         link = &(*link)->next;
     if (!*link) {
-        if (lw_status status = create(model, 1, link)) return status;
+        lw_status status = LW_OK;
+        *link = create(model, 1, &status);
+        if (!*link) return status;
     } else if ((*link)->used == (*link)->capacity) {
         if (lw_status status = grow(model, link)) return status;
     }

@@ -15,8 +15,7 @@ Complex conjugate_of(const Complex &a) { return {a.re, a.im.defined() ? -a.im : 
 } // namespace
 
 SequenceSums::SequenceSums(KernelBuilder &k, int length, int width, const ImageParam &table)
-    : k_(k), length_(length), width_(width), shape_(real_shape(extent(length))), table_(table), part_("part"),
-      sum_("sum") {
+    : k_(k), length_(length), shape_(real_shape(extent(length))), table_(table), part_("part"), sum_("sum") {
     const int64_t bytes = int64_t{shape_.points} * bytes_of_sum_point;
     wide_ = std::min(width, sector_channels);
     if (shape_.dense || bytes > k.target.shared_bytes) {

@@ -31,7 +31,7 @@ private:
     Samples direct_inverse(const Bins &h);
 
     KernelBuilder &k_;
-    const int length_, width_;
+    const int length_;
     const RealShape shape_;
     const Halide::ImageParam table_;
     int wide_ = 1; // channels of a workgroup

@@ -43,7 +43,7 @@ template <class Info, class Get> Info info_of(const lw_device *device, Get get) 
 
 // With its parents, for the owner alone; empty: it cannot be used, and a line has said why.
 std::string ready_cache_folder() {
-    const std::string place = device_cache_folder();
+    std::string place = device_cache_folder();
     if (place.empty()) return "";
     const auto folder = compiler::KernelCacheFolder::open(place);
     if (folder) return place;

@@ -221,6 +221,7 @@ std::string entries(const ReportValue &report) {
         if (entry.has("window"))
             out += format("window %g, hop %g", entry["window"].number(), entry["block"].number());
         else out += format("block %g", entry["block"].number());
+        if (entry.has("gpu")) out += " on a GPU";
         if (entry.has("block_ms")) out += format(" (%g ms)", entry["block_ms"].number());
         out += format(", delay %g: %.4g calls and %s moved a block", entry["delay"].number(),
                       entry["calls"].number(),
@@ -252,9 +253,16 @@ std::string targets(const ReportValue &report) {
         out += " " + target["name"].text() + " (" + bytes_text(target["code_bytes"].count()) + " of code)";
     out += format(" · %g kernels each\n", report["kernels"].number());
     if (!report.has("gpu")) return out;
+    const auto on_gpu = [&](const char *kind) {
+        for (const ReportValue &entry : entries_of(report, kind))
+            if (entry.has("gpu")) return true;
+        return false;
+    };
+    const bool runs = on_gpu("run"), streams = on_gpu("stream");
     const ReportValue gpu = report["gpu"];
-    return out + "gpu       " + gpu["name"].text() +
-           format(": whole sequences, %g kernels (", gpu["kernels"].number()) +
+    return out + "gpu       " + gpu["name"].text() + ": " +
+           (runs && streams ? "whole sequences and streams" : runs ? "whole sequences" : "streams") +
+           format(", %g kernels (", gpu["kernels"].number()) +
            bytes_text(gpu["bytes"].count()) +
            " of SPIR-V); not proved here: `longwave verify --device vulkan`\n";
 }
