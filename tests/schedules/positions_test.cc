@@ -143,7 +143,8 @@ TEST_CASE(
 
 TEST_CASE("exponential_scan: a sequence, lines that begin anew, and lines side by side") {
     run_everywhere({scan(40, 3, 30, 1, 0, 0), scan(1, 2, 5, 1, 0, 0), scan(8, 16, 30, 1, 14, 0),
-                    scan(8, 2, 30, 1, 14, 28), scan(24, 1, 7, 14, 9, 0), scan(5, 2, 13, 13, 10, 0), scan(8, 2, 3000, 1, 0, 0)});
+                    scan(8, 2, 30, 1, 14, 28), scan(24, 1, 7, 14, 9, 0), scan(5, 2, 13, 13, 10, 0),
+                    scan(8, 2, 3000, 1, 0, 0)});
 }
 
 TEST_CASE("exponential_scan: an image of several lines in one call of a gpu") {
