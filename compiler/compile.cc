@@ -5,6 +5,7 @@
 #include "compiler/emit/identity.h"
 #include "compiler/emit/modules.h"
 #include "compiler/emit/report.h"
+#include "compiler/entries.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "compiler/ops/op.h"
@@ -19,14 +20,12 @@
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/plan_memory.h"
 #include "compiler/passes/store_weights.h"
-#include "compiler/planner/stream_family.h"
 #include "compiler/planner/windowed_stream.h"
 #include "compiler/targets.h"
 #include "compiler/tuning.h"
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
-#include <iterator>
 #include <ostream>
 
 namespace longwave::compiler {
@@ -136,119 +135,6 @@ Status check_window_options(const Options &options) {
     return Status::ok();
 }
 
-// Every entry of the artifact: prepare fills up while the others ask it for taps and spectra.
-struct Plans {
-    Storage storage;
-    StateRecord record;
-    std::vector<EntryPlan> entries;        // prepare (when it has steps), run, streams
-    std::vector<const ir::Graph *> graphs; // of each entry; null: prepare
-    std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
-};
-
-// The plan of whole sequences up to `capacity` on processors, and where a window is asked for, the same plan as a
-// stream; or on a GPU, beside that.
-Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const targets::Target *gpu,
-                const Tuning &tuning, const Options &options) {
-    EntryPlanner planner(graph,
-                         {.block = capacity,
-                          .convolution = gpu ? "" : options.convolution,
-                          .costs = &tuning.costs(),
-                          .gpu = gpu},
-                         plans.storage, plans.record);
-    LW_TRY(planner.survey());
-    LW_ASSIGN(auto entry, planner.plan({}));
-    entry.one_of_several = !options.further_lengths.empty();
-    std::vector<EntryPlan> entries;
-    if (options.window && !gpu) entries.push_back(windowed_stream(entry, graph, options.hop, plans.record));
-    if (options.whole) entries.insert(entries.begin(), std::move(entry));
-    for (EntryPlan &made : entries) {
-        for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(made.name(), report);
-        plans.entries.push_back(std::move(made));
-        plans.graphs.push_back(&graph);
-    }
-    return Status::ok();
-}
-
-Status plan_streams(Plans &plans, const ir::Graph &stream, const targets::Target *gpu, const Tuning &tuning,
-                    const Options &options) {
-    const std::vector<uint32_t> blocks =
-        options.blocks.empty() ? std::vector{natural_block(stream)} : options.blocks;
-    LW_TRY(check_blocks(stream, blocks));
-    LW_ASSIGN(StreamFamily family,
-              plan_streams(stream, blocks, options.convolution, plans.storage, tuning.costs(), gpu));
-    plans.record = std::move(family.record);
-    plans.algorithms.insert(plans.algorithms.end(), family.algorithms.begin(), family.algorithms.end());
-    std::move(family.entries.begin(), family.entries.end(), std::back_inserter(plans.entries));
-    plans.graphs.resize(plans.entries.size(), &stream);
-    return Status::ok();
-}
-
-// What is planned for a GPU beside the processors' entries.
-struct OnGpu {
-    const targets::Target *target = nullptr; // null: nothing
-    bool runs = false, streams = false;
-    RefusedOnGpu refused; // why one of them is not
-    bool nothing() const { return target && !runs && !streams; }
-};
-
-// `stream`: null when there is none. What cannot be planned for the GPU is put down in `gpu.refused`.
-Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, uint32_t capacity, OnGpu &gpu,
-                             const Tuning &tuning, const Options &options) {
-    Plans plans;
-    const auto plan_runs = [&](const targets::Target *on) -> Status {
-        if (options.whole || options.window) LW_TRY(plan_run(plans, graph, capacity, on, tuning, options));
-        for (uint32_t further : options.further_lengths)
-            LW_TRY(plan_run(plans, graph, further, on, tuning, options));
-        return Status::ok();
-    };
-    const auto put_down = [](const Status &status, std::string &refused) {
-        if (status.fault() == Fault::input) refused = status.message();
-        return status;
-    };
-    LW_TRY(plan_runs(nullptr));
-    if (gpu.runs) LW_TRY(put_down(plan_runs(gpu.target), gpu.refused.runs));
-    if (stream && gpu.streams) {
-        // What fails without the GPU fails again without it.
-        LW_TRY(put_down(plan_streams(plans, *stream, gpu.target, tuning, options), gpu.refused.streams));
-    } else if (stream) {
-        LW_TRY(plan_streams(plans, *stream, nullptr, tuning, options));
-    }
-    if (EntryPlan &prepare = plans.storage.prepare(); !prepare.steps.empty()) {
-        measure_lifetimes(prepare);
-        plans.entries.insert(plans.entries.begin(), prepare);
-        plans.graphs.insert(plans.graphs.begin(), nullptr);
-    }
-    for (auto &entry : plans.entries) plan_memory(entry);
-    return plans;
-}
-
-// The same, with whatever of it the GPU can do: runs, streams, or both.
-Expected<Plans> plan_what_runs(Passes &passes, const ir::Graph &graph, const ir::Graph *stream,
-                               uint32_t capacity, OnGpu &gpu, const Tuning &tuning, const Options &options) {
-    for (;;) {
-        auto plans = plan_entries(graph, stream, capacity, gpu, tuning, options);
-        if (plans && gpu.target) {
-            LW_ASSIGN(const RefusedOnGpu found, refused_on_gpu(plans->entries, *gpu.target, options));
-            if (gpu.runs) gpu.refused.runs = found.runs;
-            if (gpu.streams) gpu.refused.streams = found.streams;
-        }
-        const bool no_runs = gpu.runs && !gpu.refused.runs.empty(),
-                   no_streams = gpu.streams && !gpu.refused.streams.empty();
-        if (!no_runs && !no_streams) {
-            if (!plans) return plans;
-            for (const EntryPlan &entry : plans->entries) passes.dump_plan("plan_memory", entry);
-            LW_TRY(passes.check_dump_name());
-            return plans;
-        }
-        if (no_runs) gpu.runs = false;
-        if (no_streams) gpu.streams = false;
-        if (gpu.nothing())
-            return Status::input(fmt::format(
-                "{}\ncompile without --target {}: these layers run on processors",
-                gpu.refused.runs.empty() ? gpu.refused.streams : gpu.refused.runs, gpu.target->name));
-    }
-}
-
 // Golden vectors of all entries. Where weights were rounded, `exact` is the graph with those of the package:
 // how far each output is from it comes back.
 Expected<std::vector<double>> add_vectors(GoldenVectors &golden, const Plans &plans, const ir::Graph &exact,
@@ -319,9 +205,11 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
               .runs = targets.gpu && (options.whole || options.window),
               .streams = targets.gpu && streams};
     LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
-        return plan_what_runs(passes, graph, streams ? &stream : nullptr, capacity, gpu, tuning, options);
+        return plan_entries(graph, streams ? &stream : nullptr, capacity, gpu, tuning, options);
     }));
     const auto &entries = plans.entries;
+    for (const EntryPlan &entry : entries) passes.dump_plan("plan_memory", entry);
+    LW_TRY(passes.check_dump_name());
 
     // ---- kernels and golden vectors ----
     const auto specs = unique_specs(entries);

@@ -7,6 +7,7 @@
 #include "runtime/program.h"
 #include "runtime/samples.h"
 #include "runtime/status.h"
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -88,14 +89,11 @@ struct Shared {
     Shared(const ModelSource &source, fb::EntryKind kind) {
         for (const fb::Entry *entry : *source.view->plan().entries()) {
             if (!planned_for(*entry, kind, fb::DeviceKind::cpu)) continue;
-            raise(arena, entry->arena_bytes());
-            raise(scratch, scratch_needed(entry->steps(), source.variant));
-            raise(scratch, scratch_needed(entry->rebuild(), source.variant));
+            arena = std::max(arena, entry->arena_bytes());
+            scratch = std::max({scratch, scratch_needed(entry->steps(), source.variant),
+                                scratch_needed(entry->rebuild(), source.variant)});
         }
     }
-
-private:
-    static void raise(uint64_t &most, uint64_t bytes) { most = bytes > most ? bytes : most; }
 };
 
 void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t workers, Parts &parts,
@@ -250,11 +248,9 @@ uint8_t *at(const Session &session, const Area &area) {
 }
 
 void clear(Session &session, const Area &area) { memset(at(session, area), 0, area.bytes); }
-
 void copy(Session &to, const Session &from, const Area &area) {
     memcpy(at(to, area), at(from, area), area.bytes);
 }
-
 void write(Session &session, const Area &area, const uint8_t *from) {
     memcpy(at(session, area), from, area.bytes);
 }

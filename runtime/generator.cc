@@ -1,41 +1,16 @@
 // lw_generator_*: a stream of a language model, and the choice of what it reads next.
-#include "longwave/generator.h"
+#include "runtime/generator.h"
 #include "formats/artifact/geometry.h"
 #include "runtime/model.h"
-#include "runtime/sampler.h"
 #include "runtime/samples.h"
 #include "runtime/status.h"
-#include "runtime/stream.h"
 #include <cstring>
 #include <new>
 
 using namespace longwave;
 using namespace longwave::runtime;
 
-struct lw_generator {
-    lw_stream *stream;
-    uint64_t bytes;
-    uint32_t output; // of the stream: the logits
-    uint32_t margin; // that its rows are made for
-    uint32_t window; // ids in which repetitions are looked for
-    bool log_probabilities;
-    Sampler sampler;
-    uint32_t n_stops;
-    uint64_t *stop_ends; // [n_stops] in stop_ids
-    int32_t *stop_ids;
-    int32_t *recent; // id number i at i mod `room`
-    uint32_t room;
-    uint64_t count, first; // ids known so far · the first of them behind the last prompt
-};
-
 namespace {
-
-// Ahead of the ids and of the stream's own state.
-struct SavedGenerator {
-    uint64_t magic, ids, written, reserved;
-};
-static_assert(sizeof(SavedGenerator) == 32);
-constexpr uint64_t magic = 0x31524e454754574c; // "LWTGENR1"
 
 struct Setup {
     lw_generator_options options;
@@ -148,18 +123,6 @@ void copy_lists(const lw_generator_options &o, lw_generator &generator) {
 
 // ---- what it remembers ------------------------------------------------------------------------------------
 
-uint64_t kept(const lw_generator &g) { return g.count < g.room ? g.count : g.room; }
-uint64_t written(const lw_generator &g) { // and still kept
-    const uint64_t n = g.count - g.first;
-    return n < g.room ? n : g.room;
-}
-int32_t newest(const lw_generator &g, uint64_t back) { return g.recent[(g.count - 1 - back) % g.room]; }
-
-void remember(lw_generator &g, const int32_t *ids, uint64_t n) {
-    g.count += n;
-    for (uint64_t i = n < g.room ? n : g.room; i > 0; --i) g.recent[(g.count - i) % g.room] = ids[n - i];
-}
-
 // The newest ids written are the first n of a stop sequence.
 bool begins(const lw_generator &g, const int32_t *stop, uint64_t n) {
     if (n > written(g)) return false;
@@ -216,8 +179,6 @@ lw_status newest_logits(lw_stream &stream, uint32_t output, const float **logits
     }
     return fail(LW_WRONG_STATE, "no logits wait: give the generator a prompt first");
 }
-
-lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved generator: ", what}); }
 
 } // namespace
 
@@ -312,50 +273,4 @@ lw_status lw_generator_reset(lw_generator *generator) {
     if (!generator) return fail(LW_INVALID_ARGUMENT, "generator is NULL");
     generator->count = generator->first = 0;
     return lw_stream_reset(generator->stream);
-}
-
-lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t capacity, size_t *n) {
-    if (!generator || !n) return fail(LW_INVALID_ARGUMENT, "generator or n is NULL");
-    const SavedGenerator saved = {magic, kept(*generator), written(*generator), 0};
-    const size_t own = sizeof saved + static_cast<size_t>(saved.ids) * sizeof(int32_t);
-    size_t of_stream = 0;
-    if (lw_status status = lw_stream_save(generator->stream, nullptr, 0, &of_stream)) return status;
-    *n = own + of_stream;
-    if (!bytes) return LW_OK;
-    if (capacity < *n)
-        return fail(LW_TOO_SMALL, {"the state takes ", uint64_t{*n}, " bytes, given ", uint64_t{capacity}});
-    uint8_t *to = static_cast<uint8_t *>(bytes);
-    memcpy(to, &saved, sizeof saved);
-    to += sizeof saved;
-    for (uint64_t i = saved.ids; i-- > 0; to += sizeof(int32_t)) {
-        const int32_t id = newest(*generator, i);
-        memcpy(to, &id, sizeof id);
-    }
-    return lw_stream_save(generator->stream, to, of_stream, &of_stream);
-}
-
-lw_status lw_generator_load(lw_generator *generator, const void *bytes, size_t n) {
-    if (!generator || (n > 0 && !bytes)) return fail(LW_INVALID_ARGUMENT, "generator or bytes is NULL");
-    SavedGenerator saved;
-    if (n < sizeof saved) return bad_state("too short");
-    memcpy(&saved, bytes, sizeof saved);
-    if (saved.magic != magic) return bad_state("this is no state of a generator");
-    const uint64_t left = n - sizeof saved;
-    if (saved.ids > left / sizeof(int32_t) || saved.written > saved.ids || saved.reserved != 0)
-        return bad_state("counters contradict each other, or it is too short");
-    const uint8_t *ids = static_cast<const uint8_t *>(bytes) + sizeof saved;
-    const size_t known = static_cast<size_t>(saved.ids);
-    if (first_bad_token(ids, known, input_of(*generator->stream).vocabulary()) != known)
-        return bad_state("an id is outside the vocabulary");
-    const uint8_t *of_stream = ids + known * sizeof(int32_t);
-    const size_t of_stream_bytes = static_cast<size_t>(left) - known * sizeof(int32_t);
-    if (lw_status status = lw_stream_load(generator->stream, of_stream, of_stream_bytes)) return status;
-    generator->count = 0;
-    for (size_t i = 0; i < known && generator->room > 0; ++i) {
-        int32_t id;
-        memcpy(&id, ids + i * sizeof id, sizeof id);
-        remember(*generator, &id, 1);
-    }
-    generator->first = generator->count - (generator->room > 0 ? saved.written : 0);
-    return LW_OK;
 }

@@ -31,10 +31,9 @@ Status in_layer(const ir::Node &node, const Status &status) {
 
 std::string EntryPlan::name() const {
     static const char *const names[] = {"prepare", "run", "stream"};
-    const std::string text = names[static_cast<int>(kind)];
-    const std::string sized =
-        kind == Kind::stream || one_of_several ? fmt::format("{} {}", text, block) : text;
-    return gpu ? fmt::format("{} on {}", sized, gpu->name) : sized;
+    std::string text = names[static_cast<int>(kind)];
+    if (kind == Kind::stream || one_of_several) text += fmt::format(" {}", block);
+    return gpu ? fmt::format("{} on {}", text, gpu->name) : text;
 }
 
 EntryPlanner::EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record)
@@ -44,8 +43,7 @@ EntryPlanner::EntryPlanner(const ir::Graph &graph, Options options, Storage &sto
     plan_.gpu = options_.gpu;
 }
 
-// ---- facts
-// -----------------------------------------------------------------------------------------------------------
+// ---- facts -----------------------------------------------------------------------------------------------
 
 Pace EntryPlanner::pace(ir::ValueId value) const {
     const auto pace = pace_of(graph_.type(value).clock, options_.block);
@@ -100,8 +98,7 @@ uint32_t EntryPlanner::stride_of(const Region &region) const {
     return static_cast<uint32_t>(uint64_t(in.num) * out.den / (uint64_t(in.den) * out.num));
 }
 
-// ---- 1. algorithms, regions, demands
-// ---------------------------------------------------------------------------------
+// ---- 1. algorithms, regions, demands ---------------------------------------------------------------------
 
 Status EntryPlanner::choose_algorithms() {
     std::map<const ir::OpDef *, uint32_t> alike;
@@ -178,8 +175,7 @@ Status EntryPlanner::survey() {
     return Status::ok();
 }
 
-// ---- 2. the plan
-// -----------------------------------------------------------------------------------------------------
+// ---- 2. the plan -----------------------------------------------------------------------------------------
 
 BufferId EntryPlanner::buffer(std::string name, Space space, uint64_t bytes) {
     plan_.buffers.push_back({.name = std::move(name), .space = space, .bytes = bytes});
@@ -325,8 +321,7 @@ Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
     return std::move(plan_);
 }
 
-// ---- lifetimes
-// -------------------------------------------------------------------------------------------------------
+// ---- lifetimes -------------------------------------------------------------------------------------------
 
 void measure_lifetimes(EntryPlan &plan) {
     const int count = static_cast<int>(plan.steps.size());

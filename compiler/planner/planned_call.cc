@@ -27,8 +27,7 @@ void PlannedCall::param(const std::string &name, ir::Attribute value) {
     spec_["params"][name] = to_json(value);
 }
 
-// ---- tiling
-// ----------------------------------------------------------------------------------------------------------
+// ---- tiling ----------------------------------------------------------------------------------------------
 
 void PlannedCall::one_call() {
     rows_ = all_rows_;
@@ -47,8 +46,7 @@ void PlannedCall::channel_tiles(uint32_t tiles, uint64_t tile_bytes) {
     channel_bytes_ = tile_bytes;
 }
 
-// ---- where rows lie
-// --------------------------------------------------------------------------------------------------
+// ---- where rows lie --------------------------------------------------------------------------------------
 
 Place PlannedCall::rows_place(ir::ValueId value) const {
     const Stored &s = planner_.stored(value);
@@ -113,8 +111,7 @@ void PlannedCall::add(Place rows) {
     operands_.push_back(rows);
 }
 
-// ---- memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- memory ----------------------------------------------------------------------------------------------
 
 Place PlannedCall::stored(const std::string &name, Packed packed) {
     return {.buffer = planner_.storage_.weights(node.layer + "." + name, std::move(packed))};
@@ -175,8 +172,7 @@ void PlannedCall::carry_count(const std::string &name) {
     inputs_.push_back(count);
 }
 
-// ---- what is fused behind, and the steps
-// -----------------------------------------------------------------------------
+// ---- what is fused behind, and the steps -----------------------------------------------------------------
 
 Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
     nlohmann::json entry{{"op", op.op->name}};

@@ -261,15 +261,11 @@ LW_API void lw_stream_destroy(lw_stream *stream); /* NULL is fine */
  * copied state brings, it is the largest entry whose block divides the own block and the tick, until the
  * own block is reached. */
 LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken);
-/* Streams on a device (lw_open_options.device) run their blocks together. push puts samples into memory that the
- * device sees and, where its last ones fill a block, leaves that block waiting. lw_device_flush runs what waits, one
- * block after the other of every stream on the device that has a whole one and room for its rows, all streams in the
- * same few submissions; pull, finding no row, does so by itself, and so does push when samples follow behind a whole
- * block. So a program with one stream need not call it: rows are the same either way. Rows are there when it returns.
- * The first failure of a stream is returned; that stream has failed as in push, the others go on.
- * Threads: all streams of one device, and what is made from them, belong to one thread at a time together, for any of
- * them may run all. Their functions wait for the device and call the system. A device owns nothing of its streams:
- * destroy them before their model and the device. NULL is fine. */
+/* Streams on a device (lw_open_options.device) run their blocks together: push leaves a whole block waiting, and
+ * flush runs what waits of all streams of the device in the same few submissions. pull, finding no row, does so by
+ * itself, as does push behind a whole block: a program with one stream need not call it. The first failure of a
+ * stream is returned, the others go on. All streams of one device belong to one thread at a time; their functions
+ * wait and call the system. Destroy them before their model and device. NULL is fine. */
 LW_API lw_status lw_device_flush(lw_device *device);
 /* The next row. LW_AGAIN: none waits. LW_END: finished and none will come. Set out->struct_size first. */
 LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);

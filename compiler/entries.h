@@ -1,0 +1,35 @@
+// The entries of an artifact: whole runs, streams, and what prepares the model for them; on processors, and beside them
+// on a GPU.
+#pragma once
+#include "compiler/compile.h"
+#include "compiler/emit/modules.h"
+#include "compiler/planner/entry_planner.h"
+#include "compiler/planner/state_record.h"
+#include "compiler/planner/storage.h"
+#include "compiler/tuning.h"
+
+namespace longwave::compiler {
+
+// Prepare fills up while the others ask it for taps and spectra.
+struct Plans {
+    Storage storage;
+    StateRecord record;
+    std::vector<EntryPlan> entries;        // prepare (when it has steps), run, streams
+    std::vector<const ir::Graph *> graphs; // of each entry; null: prepare
+    std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
+};
+
+// What is planned for a GPU beside the processors' entries.
+struct OnGpu {
+    const targets::Target *target = nullptr; // null: nothing
+    bool runs = false, streams = false;
+    RefusedOnGpu refused; // why one of them is not
+};
+
+// All of them, laid out in memory. `stream`: null when there is none. `capacity`: input ticks of whole runs, beside
+// Options::further_lengths. What the GPU cannot run, runs or streams, is left out and said in `gpu`; where that is both,
+// it is an error.
+Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, uint32_t capacity, OnGpu &gpu,
+                             const Tuning &tuning, const Options &options);
+
+} // namespace longwave::compiler
