@@ -76,29 +76,29 @@ const char *Gpu::missing(VkPhysicalDevice of, const VkPhysicalDeviceProperties &
 }
 
 lw_vulkan_info Gpu::describe(VkPhysicalDevice of) const {
-    VkPhysicalDeviceProperties properties{};
+    VkPhysicalDeviceProperties its{};
     VkPhysicalDeviceMemoryProperties heaps{};
-    vk.vkGetPhysicalDeviceProperties(of, &properties);
+    vk.vkGetPhysicalDeviceProperties(of, &its);
     vk.vkGetPhysicalDeviceMemoryProperties(of, &heaps);
     lw_vulkan_info info{};
     info.struct_size = sizeof info;
-    strncpy(info.name, properties.deviceName, sizeof info.name - 1);
-    info.kind = kind_of(properties.deviceType);
-    info.api_major = VK_API_VERSION_MAJOR(properties.apiVersion);
-    info.api_minor = VK_API_VERSION_MINOR(properties.apiVersion);
-    info.api_patch = VK_API_VERSION_PATCH(properties.apiVersion);
-    info.shared_bytes = properties.limits.maxComputeSharedMemorySize;
-    info.threads = properties.limits.maxComputeWorkGroupInvocations;
+    strncpy(info.name, its.deviceName, sizeof info.name - 1);
+    info.kind = kind_of(its.deviceType);
+    info.api_major = VK_API_VERSION_MAJOR(its.apiVersion);
+    info.api_minor = VK_API_VERSION_MINOR(its.apiVersion);
+    info.api_patch = VK_API_VERSION_PATCH(its.apiVersion);
+    info.shared_bytes = its.limits.maxComputeSharedMemorySize;
+    info.threads = its.limits.maxComputeWorkGroupInvocations;
     for (uint32_t h = 0; h < heaps.memoryHeapCount; ++h)
         if ((heaps.memoryHeaps[h].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) &&
             heaps.memoryHeaps[h].size > info.memory_bytes)
             info.memory_bytes = heaps.memoryHeaps[h].size;
-    info.vendor = properties.vendorID;
-    info.identity = properties.deviceID;
-    info.driver = properties.driverVersion;
-    memcpy(info.uuid, properties.pipelineCacheUUID, sizeof info.uuid);
+    info.vendor = its.vendorID;
+    info.identity = its.deviceID;
+    info.driver = its.driverVersion;
+    memcpy(info.uuid, its.pipelineCacheUUID, sizeof info.uuid);
     uint32_t family = 0;
-    const char *why = missing(of, properties, &family);
+    const char *why = missing(of, its, &family);
     info.usable = why == nullptr;
     if (why) strncpy(info.missing, why, sizeof info.missing - 1);
     return info;
@@ -137,9 +137,9 @@ lw_status Gpu::choose(const char *wanted) {
 }
 
 VkPhysicalDeviceProperties Gpu::properties_of(VkPhysicalDevice of) const {
-    VkPhysicalDeviceProperties properties{};
-    vk.vkGetPhysicalDeviceProperties(of, &properties);
-    return properties;
+    VkPhysicalDeviceProperties its{};
+    vk.vkGetPhysicalDeviceProperties(of, &its);
+    return its;
 }
 
 lw_status Gpu::make_device() {

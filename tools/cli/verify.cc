@@ -89,7 +89,7 @@ Status verify_on_device(const VerifyFlags &flags) {
         return verify_on_processor({model_flags, flags.json, flags.stream});
     }
     double worst = 0;
-    const Status proved = prove_device(model.handle.get(), true, &worst);
+    Status proved = prove_device(model.handle.get(), true, &worst);
     if (!proved && worst <= 1) return proved; // it gave no answer
     Status golden = proved ? Status() : Status::check(proved.message());
     if (flags.json)
