@@ -158,15 +158,15 @@ Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings
         return std::any_of(trial.comparisons.begin(), trial.comparisons.end(),
                            [&](const Comparison &c) { return c.*kind; });
     };
-    const bool streams = trial.streams && some(&Comparison::stream) && !settings.device;
-    if (!streams && !some(&Comparison::whole)) {
-        if (settings.device)
-            *not_there = "it is compared as a stream alone, and streams run on the processor";
-        return measured;
-    }
+    const bool streams = trial.streams && some(&Comparison::stream);
+    if (!streams && !some(&Comparison::whole)) return measured;
     LW_ASSIGN(const cli::Model model, build(trial, settings, streams, not_there));
     if (some(&Comparison::whole)) LW_TRY(run_whole(trial, model, measured));
     if (!streams) return measured;
+    if (model.info.n_stream_entries == 0) {
+        *not_there = "it has no stream there";
+        return measured;
+    }
     std::vector<uint32_t> entries;
     for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++) {
         entries.push_back(entry);

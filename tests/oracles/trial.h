@@ -29,7 +29,7 @@ struct Trial {
 struct Settings {
     std::vector<uint32_t> blocks = {1, 7, 64}; // of one artifact: they advance one state
     std::string cache, kgen, convolution;
-    std::shared_ptr<lw_device> device; // whole runs alone, on this one; null: the processor
+    std::shared_ptr<lw_device> device; // what runs and streams are on; null: the processor
     std::string gpu_target;            // of the device
 };
 
