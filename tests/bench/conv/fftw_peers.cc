@@ -1,6 +1,7 @@
 // FFTW as strong as we can make it: measured plans, out of place, aligned, products and weights vectorised by
 // the compiler for this machine.
 #include "tests/bench/conv/problem.h"
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -25,21 +26,20 @@ void unweight(float *__restrict y, const float *__restrict a, const float *__res
     for (int i = 0; i < n; i++) y[i] = a[2 * i] * w[2 * i] + a[2 * i + 1] * w[2 * i + 1];
 }
 
-struct FreeFftw {
-    void operator()(void *p) const { fftwf_free(p); }
-};
-using Floats = std::unique_ptr<float[], FreeFftw>;
-Floats floats(size_t n) {
-    Floats memory(fftwf_alloc_real(n));
-    std::memset(memory.get(), 0, n * sizeof(float));
-    return memory;
-}
-fftwf_complex *complex_of(const Floats &f) { return reinterpret_cast<fftwf_complex *>(f.get()); }
+fftwf_complex *complex_of(float *f) { return reinterpret_cast<fftwf_complex *>(f); }
 
 class Peer : public Contestant {
 public:
-    Peer(const Problem &problem, bool patient)
-        : p_(problem), flags_(patient ? FFTW_PATIENT : FFTW_MEASURE), y_(problem.input.size()) {}
+    // `line`: the floats of a spectrum; one for each channel and three to work with.
+    Peer(const Problem &problem, bool patient, size_t line)
+        : p_(problem), flags_(patient ? FFTW_PATIENT : FFTW_MEASURE), line_(line),
+          memory_(2 * Memory::rounded(problem.input.size()) +
+                  (static_cast<size_t>(problem.channels) + 3) * Memory::rounded(line)),
+          u_(memory_.take(problem.input.size())), y_(memory_.take(problem.input.size())),
+          a_(memory_.take(line)), b_(memory_.take(line)), x_(memory_.take(line)) {
+        for (int c = 0; c < problem.channels; c++) spectra_.push_back(memory_.take(line));
+        std::copy(problem.input.begin(), problem.input.end(), u_);
+    }
     ~Peer() override {
         fftwf_destroy_plan(forward_);
         fftwf_destroy_plan(backward_);
@@ -51,83 +51,75 @@ public:
 protected:
     const Problem &p_;
     unsigned flags_;
-    std::vector<float> y_;
+    size_t line_;
+    Memory memory_;
+    float *u_, *y_; // channel after channel
+    float *a_, *b_, *x_;
+    std::vector<float *> spectra_;
     fftwf_plan forward_ = nullptr, backward_ = nullptr;
-    Floats a_, b_, spectra_;
 };
 
 // Weighted by exp(−iπn/2L), one complex transform of length L each way, product, unweighted: mod (z^L + i).
 class RightAnglePeer : public Peer {
 public:
-    RightAnglePeer(const Problem &problem, bool patient) : Peer(problem, patient) {
+    RightAnglePeer(const Problem &problem, bool patient)
+        : Peer(problem, patient, 2 * static_cast<size_t>(problem.length)) {
         const int n = p_.length;
-        a_ = floats(2 * size_t(n)), b_ = floats(2 * size_t(n)), weights_ = floats(2 * size_t(n));
-        spectra_ = floats(2 * size_t(n) * size_t(p_.channels));
         forward_ = fftwf_plan_dft_1d(n, complex_of(a_), complex_of(b_), FFTW_FORWARD, flags_);
         backward_ = fftwf_plan_dft_1d(n, complex_of(a_), complex_of(b_), FFTW_BACKWARD, flags_);
         for (int i = 0; i < n; i++) {
             const std::complex<double> w = std::polar(1.0, -M_PI * i / (2.0 * n));
-            weights_[2 * i] = static_cast<float>(w.real()),
-                         weights_[2 * i + 1] = static_cast<float>(w.imag());
+            x_[2 * i] = static_cast<float>(w.real()), x_[2 * i + 1] = static_cast<float>(w.imag());
         }
         for (int c = 0; c < p_.channels; c++) {
-            weight(a_.get(), &p_.taps[size_t(c) * size_t(n)], weights_.get(), n);
+            weight(a_, &p_.taps[size_t(c) * size_t(n)], x_, n);
             fftwf_execute(forward_);
-            for (int i = 0; i < 2 * n; i++)
-                spectra_[size_t(c) * 2 * size_t(n) + size_t(i)] = b_[i] / static_cast<float>(n);
+            for (int i = 0; i < 2 * n; i++) spectra_[size_t(c)][i] = b_[i] / static_cast<float>(n);
         }
     }
     void run() override {
         const size_t n = static_cast<size_t>(p_.length);
         for (size_t c = 0; c < static_cast<size_t>(p_.channels); c++) {
-            weight(a_.get(), &p_.input[c * n], weights_.get(), p_.length);
+            weight(a_, &u_[c * n], x_, p_.length);
             fftwf_execute(forward_);
-            multiply(a_.get(), b_.get(), &spectra_[c * 2 * n], p_.length);
+            multiply(a_, b_, spectra_[c], p_.length);
             fftwf_execute(backward_);
-            unweight(&y_[c * n], b_.get(), weights_.get(), p_.length);
+            unweight(&y_[c * n], b_, x_, p_.length);
         }
     }
-
-private:
-    Floats weights_;
 };
 
 // The textbook form: zero-padded to 2L, real transforms.
 class RealPeer : public Peer {
 public:
-    RealPeer(const Problem &problem, bool patient) : Peer(problem, patient) {
+    RealPeer(const Problem &problem, bool patient)
+        : Peer(problem, patient, 2 * (static_cast<size_t>(problem.length) + 1)) {
         const int n = p_.length;
-        line_ = 2 * (size_t(n) + 1);
-        a_ = floats(line_), b_ = floats(line_), x_ = floats(2 * size_t(n));
-        spectra_ = floats(line_ * size_t(p_.channels));
-        forward_ = fftwf_plan_dft_r2c_1d(2 * n, x_.get(), complex_of(a_), flags_);
-        backward_ = fftwf_plan_dft_c2r_1d(2 * n, complex_of(b_), x_.get(), flags_);
+        forward_ = fftwf_plan_dft_r2c_1d(2 * n, x_, complex_of(a_), flags_);
+        backward_ = fftwf_plan_dft_c2r_1d(2 * n, complex_of(b_), x_, flags_);
         for (int c = 0; c < p_.channels; c++) {
             load(&p_.taps[size_t(c) * size_t(n)]);
             fftwf_execute(forward_);
-            for (size_t i = 0; i < line_; i++)
-                spectra_[size_t(c) * line_ + i] = a_[i] / static_cast<float>(2 * n);
+            for (size_t i = 0; i < line_; i++) spectra_[size_t(c)][i] = a_[i] / static_cast<float>(2 * n);
         }
     }
     void run() override {
         const size_t n = static_cast<size_t>(p_.length);
         for (size_t c = 0; c < static_cast<size_t>(p_.channels); c++) {
-            load(&p_.input[c * n]);
+            load(&u_[c * n]);
             fftwf_execute(forward_);
-            multiply(b_.get(), a_.get(), &spectra_[c * line_], p_.length + 1);
+            multiply(b_, a_, spectra_[c], p_.length + 1);
             fftwf_execute(backward_);
-            std::memcpy(&y_[c * n], x_.get(), n * sizeof(float));
+            std::memcpy(&y_[c * n], x_, n * sizeof(float));
         }
     }
 
 private:
     void load(const float *from) {
         const size_t n = static_cast<size_t>(p_.length);
-        std::memcpy(x_.get(), from, n * sizeof(float));
-        std::memset(x_.get() + n, 0, n * sizeof(float));
+        std::memcpy(x_, from, n * sizeof(float));
+        std::memset(x_ + n, 0, n * sizeof(float));
     }
-    size_t line_ = 0;
-    Floats x_;
 };
 
 } // namespace

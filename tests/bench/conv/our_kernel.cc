@@ -6,27 +6,22 @@
 #include "tests/schedules/kernel_call.h"
 #include <cstring>
 #include <fmt/format.h>
-#include <utility>
 
 namespace longwave::bench {
 
 namespace {
 
-// The first element on a 64-byte line.
-const float *aligned(const std::vector<float> &memory) {
-    return memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float);
-}
-float *aligned(std::vector<float> &memory) { return const_cast<float *>(aligned(std::as_const(memory))); }
-
 class Ours : public Contestant {
 public:
     Ours(const Problem &problem, test::Kernel spectrum, const test::Kernel &conv)
-        : row_(static_cast<size_t>(problem.channels)) {
+        : row_(static_cast<size_t>(problem.channels)),
+          memory_(4 * row_ * static_cast<size_t>(problem.length) + Memory::rounded(scratch_floats(conv))) {
         const size_t n = static_cast<size_t>(problem.length), tiles = row_ / 16;
-        scratch_.resize(conv.signature().scratch_bytes / sizeof(float) + 16);
-        u_.resize(n * row_ + 16), y_.resize(n * row_ + 16), spectra_.resize(tiles * 2 * 16 * n + 16);
+        float *u = memory_.take(n * row_), *spectra = memory_.take(tiles * 2 * 16 * n),
+              *scratch = memory_.take(scratch_floats(conv)); // of all tiles in turn, as in the runtime
+        y_ = memory_.take(n * row_);
         for (size_t c = 0; c < row_; c++)
-            for (size_t t = 0; t < n; t++) aligned(u_)[t * row_ + c] = problem.input[c * n + t];
+            for (size_t t = 0; t < n; t++) u[t * row_ + c] = problem.input[c * n + t];
         const std::vector<double> table =
             schedules::right_angle_twiddles(static_cast<uint32_t>(problem.length));
         for (size_t i = 0; i < table.size(); i++) spectrum["twiddles"].set({static_cast<int>(i)}, table[i]);
@@ -37,15 +32,15 @@ public:
                     problem.taps[(tile * 16 + static_cast<size_t>(at[0])) * n + static_cast<size_t>(at[2])]);
             });
             spectrum.call();
-            float *to = aligned(spectra_) + tile * 2 * 16 * n;
+            float *to = spectra + tile * 2 * 16 * n;
             std::memcpy(to, spectrum["spectrum"].data(), 2 * 16 * n * sizeof(float));
             kernels_.push_back(conv);
             for (size_t i = 0; i < table.size(); i++)
                 kernels_.back()["twiddles"].set({static_cast<int>(i)}, table[i]);
             auto bytes = [](float *p) { return reinterpret_cast<uint8_t *>(p); };
-            kernels_.back().prepare({{"u", bytes(aligned(u_) + tile * 16)},
-                                     {"y", bytes(aligned(y_) + tile * 16)},
-                                     {"scratch", bytes(aligned(scratch_))},
+            kernels_.back().prepare({{"u", bytes(u + tile * 16)},
+                                     {"y", bytes(y_ + tile * 16)},
+                                     {"scratch", bytes(scratch)},
                                      {"spectrum", bytes(to)}});
         }
     }
@@ -53,12 +48,17 @@ public:
         for (test::Kernel &kernel : kernels_) kernel.call_prepared();
     }
     float output(int channel, int t) const override {
-        return aligned(y_)[static_cast<size_t>(t) * row_ + static_cast<size_t>(channel)];
+        return y_[static_cast<size_t>(t) * row_ + static_cast<size_t>(channel)];
     }
 
 private:
+    static size_t scratch_floats(const test::Kernel &kernel) {
+        return kernel.signature().scratch_bytes / sizeof(float);
+    }
+
     size_t row_;
-    std::vector<float> u_, y_, spectra_, scratch_; // scratch of all tiles in turn, as in the runtime
+    Memory memory_;
+    float *y_;
     std::vector<test::Kernel> kernels_;
 };
 

@@ -1,6 +1,7 @@
 // One benchmark problem and the contestants that solve it.
 #pragma once
 #include "formats/base/expected.h"
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,22 @@ namespace longwave::bench {
 struct Problem {
     int length = 0, channels = 0;
     std::vector<float> input, taps; // channel after channel
+};
+
+// All memory of one contestant, given out from its beginning in pieces that begin on a line and are zero at
+// first. As in the runtime it is one block, on huge pages when it is large: both sides have that.
+class Memory {
+public:
+    explicit Memory(size_t floats);
+    float *take(size_t floats);
+    static size_t rounded(size_t floats) { return (floats + 15) / 16 * 16; }
+
+private:
+    struct Free {
+        void operator()(float *p) const { std::free(p); }
+    };
+    std::unique_ptr<float[], Free> block_;
+    size_t size_, used_ = 0;
 };
 
 class Contestant {
