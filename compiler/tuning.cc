@@ -31,11 +31,14 @@ Status check_structures(const json &all, const std::vector<targets::Target> &tar
         if (!targets::find(target))
             return Status::input(fmt::format("\"structures\" names an unknown target \"{}\"", target));
         known += (known.empty() ? "" : ", ") + target;
-        const auto rows = table.is_object() ? table.value("structures", json()) : json();
-        bool good = rows.is_array() && !rows.empty();
-        for (size_t i = 0; good && i < rows.size(); i++)
-            good = is_structure(rows[i], i ? rows[i - 1]["up_to"].get<int64_t>() : 0);
-        if (!good)
+        const auto good = [&table = table](const char *list) {
+            const auto rows = table.is_object() ? table.value(list, json()) : json();
+            bool all_good = rows.is_array() && !rows.empty();
+            for (size_t i = 0; all_good && i < rows.size(); i++)
+                all_good = is_structure(rows[i], i ? rows[i - 1]["up_to"].get<int64_t>() : 0);
+            return all_good;
+        };
+        if (!good("structures") || (table.contains("phases") && !good("phases")))
             return Status::input(fmt::format("structures of {}: no list of rows with up_to (ascending), vec, "
                                              "outer, columns, chunk and fused",
                                              target));

@@ -153,6 +153,7 @@ void RightAngle::inverse_part(std::vector<Complex> &x, size_t offset, size_t siz
 }
 
 Complex RightAngle::twiddle(int level, const Expr &block, int power) const {
+    if (twiddles_) return twiddles_(power);
     const int radix = radices_[level];
     if (const auto constant = Internal::as_const_int(block)) {
         const double angle = 2 * std::numbers::pi * phase(radices_, 0.25, level, *constant) / radix * power;

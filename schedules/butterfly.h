@@ -35,6 +35,13 @@ public:
     RightAngle(int length, Halide::Type type, std::function<Halide::Expr(Halide::Expr)> table,
                bool fused = false);
 
+    // The same butterflies with other twiddles, r^power, whatever level and block are asked for.
+    RightAngle with_twiddles(std::function<Complex(int power)> twiddles) const {
+        RightAngle other = *this;
+        other.twiddles_ = std::move(twiddles);
+        return other;
+    }
+
     const std::vector<int> &radices() const { return radices_; }
     int blocks(int level) const; // blocks before that level
 
@@ -60,7 +67,8 @@ private:
     std::vector<int> radices_;
     Halide::Type type_;
     std::function<Halide::Expr(Halide::Expr)> table_;
-    Halide::Expr two_; // of fused butterflies
+    std::function<Complex(int power)> twiddles_; // instead of the table
+    Halide::Expr two_;                           // of fused butterflies
 };
 
 } // namespace longwave::schedules

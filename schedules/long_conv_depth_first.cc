@@ -1,75 +1,11 @@
-#include "schedules/long_conv_depth_first.h"
+#include "schedules/long_conv_stages.h"
 #include <algorithm>
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-namespace {
-
-enum class Step { forward, middle, inverse };
-struct Pass {
-    Step step;
-    int level, count = 1; // levels [level, level + count)
-};
-
-// The groups of points of one pass: where the points lie in the whole transform and in the small buffer.
-struct Group {
-    std::vector<Expr> at, local;
-    Expr block;
-    Expr piece; // which columns, or which row
-    std::vector<RVar> loops;
-};
-
-// Passes one after the other over a small buffer, for one piece of the matrix after the other. The last one
-// writes elsewhere and has the loop over the pieces.
-struct Phase {
-    bool columns;
-    std::vector<Pass> passes;
-    Func to; // what `out` defines
-    std::function<Complex(const Group &group, size_t point)> in;
-    std::function<void(Group &group, std::vector<Complex> &x)> out;
-};
-
-class Stages {
-public:
-    explicit Stages(const DepthFirst &form)
-        : form_(form), transform_(form.transform), levels_(static_cast<int>(transform_.radices().size())),
-          columns_(DepthFirst::column_levels(transform_, form.structure, form.rows)),
-          first_(TransformPasses(transform_).leading_levels(form.structure.outer, columns_)),
-          length_(transform_.blocks(levels_)), height_(transform_.blocks(columns_)),
-          width_(length_ / height_), chunk_(divisor_at_most(width_, form.structure.chunk)) {
-        if (form.copies) copy_ = {form.copy};
-    }
-    void define() const;
-    void define_spectrum() const;
-
-private:
-    Group group(const Phase &stage, const Pass &pass, const Expr &piece) const;
-    void define(const Phase &stage, const std::vector<Var> &rest) const;
-    std::vector<Pass> column_passes(Step step) const;
-    void there(Func a, const std::vector<Var> &rest) const;
-    Func rows(Func a) const;
-    void back(Func b) const;
-
-    Func buffer(const std::string &name, const std::vector<Var> &rest) const {
-        std::vector<Var> vars = {v_, part_, p_};
-        vars.insert(vars.end(), rest.begin(), rest.end());
-        return transform_buffer(name, vars, form_.type);
-    }
-    std::vector<Expr> copy() const { return {copy_.begin(), copy_.end()}; }
-    void write(Func f, const Group &group, const std::vector<Complex> &x) const {
-        write_buffer(f, form_.structure.vec)(group.at, x, group.loops);
-    }
-
-    const DepthFirst &form_;
-    const RightAngle &transform_;
-    const int levels_, columns_, first_; // all; of columns; of the pass whose twiddles are constants
-    const int length_, height_, width_;  // height_ rows of width_ points
-    const int chunk_;                    // columns beside each other
-    const Var v_{"v"}, part_{"part"}, p_{"p"}, piece_{"piece"};
-    std::vector<Var> copy_;
-};
+namespace depth_first {
 
 // Without a piece the group's loops go over all of them.
 Group Stages::group(const Phase &stage, const Pass &pass, const Expr &piece) const {
@@ -93,39 +29,55 @@ Group Stages::group(const Phase &stage, const Pass &pass, const Expr &piece) con
     return group;
 }
 
-void Stages::define(const Phase &stage, const std::vector<Var> &rest) const {
+// The small buffer, if there is one.
+Func Stages::define(const Phase &stage, const std::vector<Var> &rest) const {
     std::vector<Var> vars = {piece_};
     vars.insert(vars.end(), rest.begin(), rest.end());
     Func work = buffer(stage.columns ? "columns" : "row", vars);
     for (size_t i = 0; i < stage.passes.size(); i++) {
         const Pass &pass = stage.passes[i];
-        const bool last = i + 1 == stage.passes.size();
+        const bool last = stage.to.defined() && i + 1 == stage.passes.size();
         Group points = group(stage, pass, last ? Expr() : Expr(piece_));
         std::vector<Expr> where = {points.piece};
         where.insert(where.end(), rest.begin(), rest.end());
         std::vector<Complex> x;
         for (size_t m = 0; m < points.at.size(); m++)
             x.push_back(i == 0 ? stage.in(points, m) : read_buffer(work, where)(points.local[m]));
-        if (pass.step != Step::inverse) transform_.forward(x, pass.level, points.block);
-        if (pass.step == Step::middle) {
+        if (pass.way != Way::inverse) transform_.forward(x, pass.level, points.block);
+        if (pass.way == Way::middle) {
             for (size_t m = 0; m < x.size(); m++) x[m] = x[m] * form_.spectrum(points.at[m]);
         }
-        if (pass.step != Step::forward) transform_.inverse(x, pass.level, points.block);
+        if (pass.way != Way::forward) transform_.inverse(x, pass.level, points.block);
+        if (i == 0)
+            for (Func f : stage.in_groups) f.compute_at(LoopLevel(last ? stage.to : work, points.loops[2]));
         if (!last) {
             write_buffer(work, form_.structure.vec)(points.local, x, points.loops);
             continue;
         }
         stage.out(points, x);
+        const LoopLevel pieces(stage.to, points.loops.back());
+        for (Func f : stage.rows) f.bound_extent(piece_, 1), keep(f, width_, pieces);
+        if (Func f = stage.product; f.defined()) {
+            f.compute_at(pieces).bound_extent(g_, width_ / 4).bound_extent(piece_, 1);
+            store(f, int64_t{2} * form_.type.bytes() * lanes_ * width_);
+        }
         if (i == 0) continue;
         work.bound_extent(piece_, 1);
-        keep_buffer(work, form_.structure.vec, stage.columns ? height_ * chunk_ : width_,
-                    LoopLevel(stage.to, points.loops.back()));
+        keep(work, stage.columns ? height_ * chunk_ : width_, pieces);
     }
+    return work;
 }
 
-std::vector<Pass> Stages::column_passes(Step step) const {
-    std::vector<Pass> passes = {{step, 0, first_}};
-    for (int level = first_; level < columns_; level++) passes.push_back({step, level});
+std::vector<Pass> Stages::column_passes(Way way) const {
+    std::vector<Pass> passes = {{way, 0, first_}};
+    for (int level = first_; level < columns_; level++) passes.push_back({way, level});
+    return passes;
+}
+
+std::vector<Pass> Stages::row_passes(Way way, int end) const {
+    std::vector<Pass> passes;
+    for (int level = columns_; level < end; level++) passes.push_back({way, level});
+    if (way == Way::inverse) std::reverse(passes.begin(), passes.end());
     return passes;
 }
 
@@ -140,90 +92,99 @@ void Stages::there(Func a, const std::vector<Var> &rest) const {
         return {select(at < form_.rows, value, Internal::make_zero(form_.type)), Expr()};
     };
     define({.columns = true,
-            .passes = column_passes(Step::forward),
+            .passes = column_passes(Way::forward),
             .to = a,
             .in = in,
             .out = [=, this](Group &group, std::vector<Complex> &x) { write(a, group, x); }},
            rest);
 }
 
-Func Stages::rows(Func a) const {
-    Func b = buffer("b", copy_), from = a;
-    Phase stage{.columns = false, .passes = {}, .to = b, .in = {}, .out = {}};
-    const auto to = [this](Func f) {
-        return [this, f](Group &group, std::vector<Complex> &x) { write(f, group, x); };
-    };
-    const auto read = [&from](const Group &group, size_t m) { return read_buffer(from)(group.at[m]); };
-    for (int level = columns_; level < levels_; level++) stage.passes.push_back({Step::forward, level});
-    stage.in = read, stage.out = to(b);
+// `ends`: where rows come from and go to.
+void Stages::rows(const Phase &ends) const {
+    Phase stage = ends;
+    stage.passes = row_passes(Way::forward, levels_);
     if (form_.copies) {
         Func spectrum = buffer("spectrum_of_u", {});
-        stage.to = spectrum, stage.out = to(spectrum);
+        stage.to = spectrum;
+        stage.out = [=, this](Group &group, std::vector<Complex> &x) { write(spectrum, group, x); };
         define(stage, {});
-        keep_buffer(spectrum, form_.structure.vec, length_, LoopLevel(form_.y, form_.lanes));
-        from = spectrum;
-        stage.passes = {{Step::inverse, levels_ - 1}};
-        stage.to = b, stage.out = to(b);
+        keep(spectrum, length_, LoopLevel(form_.y, form_.lanes));
+        stage = ends;
+        stage.passes = {{Way::inverse, levels_ - 1}};
         stage.in = [=, this](const Group &group, size_t m) {
             return read_buffer(spectrum)(group.at[m]) * form_.spectrum(group.at[m]);
         };
     } else {
-        stage.passes.back().step = Step::middle;
+        stage.passes.back().way = Way::middle;
     }
-    for (int level = levels_ - 2; level >= columns_; level--) stage.passes.push_back({Step::inverse, level});
+    const std::vector<Pass> back = row_passes(Way::inverse, levels_ - 1);
+    stage.passes.insert(stage.passes.end(), back.begin(), back.end());
     define(stage, copy_);
-    return b;
 }
 
 void Stages::back(Func b) const {
-    std::vector<Pass> passes = column_passes(Step::inverse);
+    std::vector<Pass> passes = column_passes(Way::inverse);
     std::reverse(passes.begin(), passes.end());
     const int step = length_ / transform_.blocks(first_);
     const auto out = [=, this](Group &group, std::vector<Complex> &x) {
         if (form_.rows < length_) drop_outside(form_.rows, step, group.at[0], group.at, x);
         form_.output(group.at, x, group.loops);
     };
-    define({.columns = true,
-            .passes = passes,
-            .to = form_.y,
-            .in = [=, this](const Group &group, size_t m) { return read_buffer(b, copy())(group.at[m]); },
-            .out = out},
-           copy_);
+    define(
+        {.columns = true,
+         .passes = passes,
+         .to = form_.y,
+         .in = [=, this](const Group &group, size_t m) { return read_buffer(b, exprs(copy_))(group.at[m]); },
+         .out = out},
+        copy_);
 }
 
 void Stages::define() const {
-    const int vec = form_.structure.vec;
     const LoopLevel whole(form_.y, form_.lanes);
-    Func a = buffer("a", {});
-    there(a, {});
-    Func b = rows(a);
+    Phase ends{.columns = false, .passes = {}, .to = form_.y, .in = {}, .out = {}};
+    if (columns_ == 0) {
+        ends.in = [=, this](const Group &group, size_t m) { return form_.input(group.at[m]); };
+        ends.out = [=, this](Group &group, std::vector<Complex> &x) {
+            form_.output(group.at, x, group.loops);
+        };
+        return rows_of_phases(ends);
+    }
+    Func a = buffer("a", each_), b = buffer("b", copy_);
+    there(a, each_);
+    ends.to = b;
+    ends.in = [=, this](const Group &group, size_t m) { return read_buffer(a, exprs(each_))(group.at[m]); };
+    ends.out = [=, this](Group &group, std::vector<Complex> &x) { write(b, group, x); };
+    form_.phases ? rows_of_phases(ends) : rows(ends);
     back(b);
-    keep_buffer(a, vec, length_, whole);
-    keep_buffer(b, vec, length_, form_.copies ? LoopLevel(form_.y, form_.copy) : whole);
+    keep(a, length_, whole);
+    keep(b, length_, form_.copies ? LoopLevel(form_.y, form_.copy) : whole);
 }
 
 void Stages::define_spectrum() const {
     Func a = buffer("a", {form_.copy});
     there(a, {form_.copy});
     Phase stage{.columns = false, .passes = {}, .to = form_.y, .in = {}, .out = {}};
-    for (int level = columns_; level < levels_; level++) stage.passes.push_back({Step::forward, level});
+    stage.passes = row_passes(Way::forward, levels_);
     stage.in = [=, this](const Group &group, size_t m) { return read_buffer(a, {form_.copy})(group.at[m]); };
     stage.out = [this](Group &group, std::vector<Complex> &x) { form_.output(group.at, x, group.loops); };
     define(stage, {form_.copy});
-    keep_buffer(a, form_.structure.vec, length_, LoopLevel(form_.y, form_.copy));
+    keep(a, length_, LoopLevel(form_.y, form_.copy));
 }
 
-} // namespace
+} // namespace depth_first
 
-int DepthFirst::column_levels(const RightAngle &transform, const TransformStructure &structure, int rows) {
+int DepthFirst::column_levels(const RightAngle &transform, const TransformStructure &structure, int rows,
+                              bool phases) {
     const TransformPasses passes(transform);
-    if (structure.columns == 0 || passes.levels() < 2) return 0;
-    const int levels = passes.leading_levels(structure.columns, passes.levels() - 1);
+    const int most = passes.levels() - (phases ? 2 : 1); // a row of phases has a pass before its last level
+    if (structure.columns == 0 || most < 1) return 0;
+    const int levels = passes.leading_levels(structure.columns, most);
     // The last pass has to write something at every step (drop_outside).
     return rows < passes.length(passes.leading_levels(structure.outer, levels)) ? 0 : levels;
 }
 
-void DepthFirst::define() const { Stages(*this).define(); }
-void DepthFirst::define_spectrum() const { Stages(*this).define_spectrum(); }
+void DepthFirst::define() const { depth_first::Stages(*this).define(); }
+void DepthFirst::define_spectrum() const { depth_first::Stages(*this).define_spectrum(); }
+Func DepthFirst::spectrum_of_phases() const { return depth_first::Stages(*this).spectrum_of_phases(); }
 
 } // namespace longwave::schedules

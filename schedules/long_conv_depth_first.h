@@ -4,9 +4,12 @@
 //     u -- columns, a few beside each other in a small buffer --> a -- a row in a small buffer, there, times
 //     the spectrum, and back --> b -- columns back, a few beside each other in a small buffer --> y
 // Several copies share the way there, whose end is then kept as well. The spectrum of a kernel is the way there
-// alone, in float64.
+// alone, in float64. A transform without columns is one row, from u to y.
+//
+// With lanes over phases (polyphase.h) two more levels stand on both sides of the product, group by group.
 #pragma once
 #include "schedules/long_conv_transform.h"
+#include "schedules/polyphase.h"
 
 namespace longwave::schedules {
 
@@ -22,12 +25,18 @@ struct DepthFirst {
     Halide::Var copy;    // the next loop, where there are several copies
     bool copies = false; // there are several
     Halide::Type type = Halide::Float(32);
+    // With lanes over phases the spectrum is read at 64·group + value, and `lanes` goes over channels.
+    const Polyphase *phases = nullptr;
 
     // The levels that are columns; 0: none for this structure and length.
-    static int column_levels(const RightAngle &transform, const TransformStructure &structure, int rows);
+    static int column_levels(const RightAngle &transform, const TransformStructure &structure, int rows,
+                             bool phases = false);
     void define() const;
     // The way there alone: y gets the spectrum of the input, which depends on `copy`.
     void define_spectrum() const;
+    // The same for phases: a Func (value, part, g, piece, lanes, copy), group g of a piece of the groups. y is to
+    // read it, and has the loops g, piece and copy.
+    Halide::Func spectrum_of_phases() const;
 };
 
 } // namespace longwave::schedules

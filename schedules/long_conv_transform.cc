@@ -26,23 +26,39 @@ std::vector<PointRange> point_ranges(int rows, int step) {
 
 } // namespace
 
-TransformStructure transform_structure(const KernelBuilder &k, int length, int tile) {
-    const nlohmann::json all = k.structures.is_null() ? nlohmann::json::parse(structures_json) : k.structures;
+namespace {
+
+// The first row that is long enough, lengths ascending.
+TransformStructure structure_of(const KernelBuilder &k, const char *list, int length) {
+    const auto has = [&](const nlohmann::json &all) {
+        return all.is_object() && all.contains(k.target.name) && all.at(k.target.name).contains(list);
+    };
+    const nlohmann::json shipped = nlohmann::json::parse(structures_json),
+                         &all = has(k.structures) ? k.structures : shipped;
     TransformStructure structure;
     structure.vec = k.target.vector_lanes;
-    if (all.contains(k.target.name)) {
-        for (const nlohmann::json &row :
-             all.at(k.target.name).at("structures")) { // ascending lengths: the first that is long enough
-            structure = {.vec = row.at("vec"),
-                         .outer = row.at("outer"),
-                         .columns = row.value("columns", 0),
-                         .chunk = row.value("chunk", 1),
-                         .fused = row.value("fused", false)};
-            if (length <= row.at("up_to").get<int>()) break;
-        }
+    if (!has(all)) return structure;
+    for (const nlohmann::json &row : all.at(k.target.name).at(list)) {
+        structure = {.vec = row.at("vec"),
+                     .outer = row.at("outer"),
+                     .columns = row.value("columns", 0),
+                     .chunk = row.value("chunk", 1),
+                     .fused = row.value("fused", false)};
+        if (length <= row.at("up_to").get<int>()) break;
     }
+    return structure;
+}
+
+} // namespace
+
+TransformStructure transform_structure(const KernelBuilder &k, int length, int tile) {
+    TransformStructure structure = structure_of(k, "structures", length);
     structure.vec = std::min(structure.vec, tile);
     return structure;
+}
+
+TransformStructure phases_structure(const KernelBuilder &k, int rows) {
+    return structure_of(k, "phases", rows);
 }
 
 int TransformPasses::leading_levels(int limit, int most) const {

@@ -17,6 +17,8 @@ struct TransformStructure {
     bool fused = false; // butterflies of multiply-adds, see RightAngle
 };
 TransformStructure transform_structure(const KernelBuilder &k, int length, int tile);
+// Of so many rows whose lanes are phases (polyphase.h).
+TransformStructure phases_structure(const KernelBuilder &k, int rows);
 
 // The value at a position.
 using Reader = std::function<Complex(const Halide::Expr &position)>;

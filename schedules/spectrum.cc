@@ -108,6 +108,66 @@ static void build_spectrum(KernelBuilder &k) {
     k.output(y, y_shape);
 }
 
+// In the order of long_conv_polyphase.
+static void build_spectrum_of_phases(KernelBuilder &k) {
+    constexpr int phases = Polyphase::phases, values = Polyphase::values;
+    const int length = k.params.integer("length", 256, 1 << 22), taps = k.params.integer("taps", 1, 1 << 24),
+              copies = k.params.integer_or("copies", 1, 1, 64),
+              channels = k.params.integer("channels", 1, 1 << 20);
+    const int stored = k.params.integer_or("stored_copies", copies, copies, 64); // rows of k a side
+    const bool two_sided = k.params.flag_or("two_sided", false);
+    k.params.require(has_polyphase(extent(length)),
+                     "'length' must be a multiple of 256 and a product of 2, 3 and 5");
+    k.params.require(length >= taps, "'length' must hold all taps");
+    k.no_epilogue();
+    const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16),
+              kernels = two_sided ? 2 * stored : stored, rows = length / phases;
+    ImageParam taps_in =
+        k.input("k", {{extent(tile), 1}, {extent(kernels), row}, {extent(taps), row * kernels}});
+    ImageParam table = k.weight("twiddles", dense({polyphase_tables(extent(length)).size}), Float(64));
+
+    // THE ALGORITHM
+    const TransformStructure structure = phases_structure(k, rows);
+    const auto read_table = [=](const Expr &at) { return Expr(table(at)); };
+    const RightAngle transform(rows, Float(64), read_table);
+    const Polyphase inside(transform, Float(64), read_table);
+    Var v("v"), p("p"), m("m"), c("c"), e("e"), g("g"), piece("piece"), part("part");
+    const auto tap = [&](const Expr &kernel, const Expr &n) {
+        return select(n >= 0 && n < taps, taps_in(c, kernel, clamp(n, 0, taps - 1)), 0.0f);
+    };
+    const Reader input = [=](const Expr &at) {
+        const Expr n = at * phases + v;
+        return Complex{cast<double>(tap(m, n)),
+                       two_sided ? -cast<double>(tap(m + stored, length - 1 - n)) : Expr()};
+    };
+    Func y("spectrum");
+    const DepthFirst form{.transform = transform,
+                          .structure = structure,
+                          .rows = rows,
+                          .input = input,
+                          .spectrum = {},
+                          .output = {},
+                          .y = y,
+                          .lanes = c,
+                          .copy = m,
+                          .copies = true,
+                          .type = Float(64),
+                          .phases = &inside};
+    const Func spectrum = form.spectrum_of_phases();
+    y(e, part, g, piece, m, c) =
+        cast<float>(spectrum(e, part, g, piece, c, m) * Internal::make_const(Float(64), 1.0 / length));
+
+    // THE SCHEDULE
+    const int pieces = transform.blocks(DepthFirst::column_levels(transform, structure, rows, true));
+    const int groups = rows / 4 / pieces;
+    y.bound(e, 0, values).bound(part, 0, 2).bound(g, 0, groups).bound(piece, 0, pieces);
+    y.bound(m, 0, copies).bound(c, 0, tile).vectorize(e, phases).unroll(part);
+    k.outputs(y, {{.name = "spectrum",
+                   .shape = dense({values, 2, groups, pieces, copies, tile}),
+                   .argument = dense({values, 2, rows / 4, copies, tile})}});
+}
+
 static const Kernel spectrum{"spectrum", build_spectrum};
+static const Kernel spectrum_of_phases{"spectrum_of_phases", build_spectrum_of_phases};
 
 } // namespace longwave::schedules

@@ -57,19 +57,27 @@ std::vector<int> right_angle_radices(uint32_t length) {
     return radices;
 }
 
-uint32_t right_angle_length(uint32_t rows) {
+namespace {
+
+// The cheapest length of at least `rows` that is a multiple of `unit`, itself one.
+uint32_t cheapest_length(uint32_t rows, uint32_t unit) {
     auto cost = [](uint32_t length) {
         double sum = 1.5; // loading, product, storing
         for (int r : right_angle_radices(length)) sum += r == 2 ? 0.7 : r == 3 ? 0.95 : r == 4 ? 1.0 : 1.5;
         return sum * length;
     };
-    uint32_t end = 4;
+    uint32_t end = unit;
     while (end < rows) end *= 2;
     uint32_t best = end;
-    for (uint32_t length = std::max(rows, 4u); length < end; length++)
+    for (uint32_t length = std::max((rows + unit - 1) / unit * unit, unit); length < end; length += unit)
         if (!right_angle_radices(length).empty() && cost(length) < cost(best)) best = length;
     return best;
 }
+
+} // namespace
+
+uint32_t right_angle_length(uint32_t rows) { return cheapest_length(std::max(rows, 4u), 1); }
+uint32_t polyphase_length(uint32_t rows) { return cheapest_length(rows, 256); }
 
 double phase(const std::vector<int> &radices, double phase0, int level, int64_t block) {
     if (level == 0) return phase0;
@@ -90,6 +98,35 @@ std::vector<double> right_angle_twiddles(uint32_t length) {
             }
         blocks *= radices[s];
     }
+    return table;
+}
+
+bool has_polyphase(uint32_t length) { return length % 256 == 0 && !right_angle_radices(length).empty(); }
+
+PolyphaseTables polyphase_tables(uint32_t length) {
+    const int rows = static_cast<int>(length / 16), blocks = rows / 4; // of the last level of rows; groups
+    PolyphaseTables tables;
+    tables.first = (2 * (rows - 1) + 15) / 16 * 16;
+    tables.second = tables.first + blocks * 4 * 6;
+    tables.size = tables.second + blocks * 16 * 6;
+    return tables;
+}
+
+std::vector<double> polyphase_twiddles(uint32_t length) {
+    const std::vector<int> radices = right_angle_radices(length);
+    const int levels = static_cast<int>(radices.size());
+    const PolyphaseTables tables = polyphase_tables(length);
+    std::vector<double> table = right_angle_twiddles(length / 16);
+    table.resize(static_cast<size_t>(tables.first));
+    for (const int inside : {4, 16}) // blocks of a group
+        for (int64_t group = 0; group < length / 64; group++)
+            for (int m = 1; m < 4; m++)
+                for (int part = 0; part < 2; part++)
+                    for (int i = 0; i < inside; i++) {
+                        const int level = levels - (inside == 4 ? 2 : 1);
+                        const double angle = turn * phase(radices, 0.25, level, group * inside + i) / 4 * m;
+                        table.push_back(part ? std::sin(angle) : std::cos(angle));
+                    }
     return table;
 }
 

@@ -35,6 +35,18 @@ struct LaneLevel {
 std::vector<LaneLevel> lane_levels(uint32_t length);
 std::vector<float> lane_twiddles(uint32_t length);
 
+// The same transform with lanes over phases (polyphase.h), for multiples of 256 with two levels of rows at
+// least: the table of length/16 rows, then for each group of four blocks r^m, m = 1 … 3, of the two levels
+// inside, a row of real and a row of imaginary parts each: of 4 blocks, and behind all groups of 16.
+struct PolyphaseTables {
+    int first = 0, second = 0, size = 0; // where the two levels begin
+};
+bool has_polyphase(uint32_t length);
+PolyphaseTables polyphase_tables(uint32_t length);
+std::vector<double> polyphase_twiddles(uint32_t length);
+// The cheapest such length that is at least `rows`.
+uint32_t polyphase_length(uint32_t rows);
+
 // The real transform of frames: n_fft/2 complex points as a matrix of rows × columns (see frame_power.cc).
 struct FrameShape {
     int rows = 0, columns = 0; // product n_fft/2, rows ≥ columns

@@ -46,7 +46,7 @@ class Tuning(Cli):
         tables["made"] = {"processor": "Abacus", "target": "wood", "date": "2026-01-01"}
         before = next(l for l in self.report["layers"] if "algorithms" in l)["algorithms"]
         chosen = {choice["algorithm"] for choice in before}
-        for name in ("direct", "transform", "partition", "dyadic", "dyadic_one_channel", "lanes_level", "lanes_partition"):
+        for name in ("direct", "transform", "partition", "dyadic", "dyadic_one_channel", "lanes_level", "lanes_partition", "phases"):
             dear = 1000 if (name == "direct") == ("direct" in chosen) else 0.001
             tables["costs"][name] = [[row[0], *(number * dear for number in row[1:])] for row in tables["costs"][name]]
         result = self.tuned(self.file("other.json", tables), self.scratch / "tuned.lw")

@@ -66,6 +66,8 @@ TEST_CASE("tuning: the shipped tables are of the format of a tuning file") {
         CHECK(a.dyadic(x, 100, x, true) == b.dyadic(x, 100, x, true));
         CHECK(a.lanes_level(x) == b.lanes_level(x));
         CHECK(a.lanes_partition(x) == b.lanes_partition(x));
+        CHECK(a.phases(x, false) == b.phases(x, false));
+        CHECK(a.phases(x, true) == b.phases(x, true));
     }
     CHECK(a.one_channel() == b.one_channel());
     CHECK(json::parse(tuning->structures) == tuning_of_shipped()["structures"]);

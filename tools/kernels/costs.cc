@@ -143,6 +143,14 @@ Expected<Json> lanes_partition(const Meter &meter, int count) {
     return Json{2 * 2 * bins * 4 * count, rounded(all / bins / count)};
 }
 
+// By length, of one channel and of sixteen.
+Expected<Json> phases(const Meter &meter, int length) {
+    const std::string params = fmt::format(R"("length":{0},"rows":{0})", length);
+    LW_ASSIGN(const double one, meter.ns("long_conv_polyphase", params, length, 1, 1));
+    LW_ASSIGN(const double tile_ns, meter.ns("long_conv_polyphase", params, length));
+    return Json{length, rounded(one), rounded(tile_ns)};
+}
+
 // How many times as long an element of one channel takes the others, which then have no lanes.
 Expected<Json> one_channel(const Meter &meter, int) {
     const std::string taps = R"("taps":1024,"rows":16,"ring":1056)", blocks = R"("block":64,"partitions":64)";
@@ -162,7 +170,7 @@ struct CostTable {
 const std::vector<CostTable> &tables() {
     static const std::vector<CostTable> all = {
         {"direct", {1, 2, 4, 8, 16, 32, 128}, direct},
-        {"transform", {4, 16, 64, 160, 256, 1024, 4096, 16384, 65536}, transform},
+        {"transform", {4, 16, 64, 160, 256, 1024, 4096, 16384, 65536, 262144, 1048576}, transform},
         {"partition", {4, 16, 64, 256, 1024, 4096, 16384}, partitions},
         {"dyadic", {1, 2, 4, 8, 16, 32, 64}, [](const Meter &m, int rows) { return dyadic(m, rows, tile); }},
         {"dyadic_one_channel",
@@ -171,6 +179,7 @@ const std::vector<CostTable> &tables() {
         {"dyadic_memory", {0, 1, 2, 3, 4}, dyadic_memory},
         {"one_channel", {1}, one_channel},
         {"lanes_level", {16, 64, 256, 1024, 4096, 16384}, lanes_level},
+        {"phases", {256, 1024, 4096, 16384, 65536, 262144, 1048576}, phases},
         {"lanes_partition", {1, 4, 16, 64, 256, 1024, 4096}, lanes_partition},
     };
     return all;

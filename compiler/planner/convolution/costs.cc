@@ -50,6 +50,7 @@ Expected<Tables> Tables::parse(std::string_view json) {
     LW_TRY(read_table(parsed, "dyadic_memory", 2, tables.dyadic_memory_));
     LW_TRY(read_table(parsed, "lanes_level", 2, tables.lanes_level_));
     LW_TRY(read_table(parsed, "lanes_partition", 2, tables.lanes_partition_));
+    LW_TRY(read_table(parsed, "phases", 3, tables.phases_));
     const auto one = parsed.find("one_channel");
     if (one == parsed.end() || !one->is_number() || !(one->get<double>() > 0))
         return Status::input("costs: \"one_channel\" is no positive number");
@@ -71,6 +72,7 @@ double Tables::direct(double rows, double taps) const {
 }
 double Tables::transforms(double length) const { return at(transform_, length); }
 double Tables::partition(double bytes) const { return at(partition_, bytes); }
+double Tables::phases(double length, bool turned) const { return at(phases_, length, turned ? 2 : 1); }
 double Tables::lanes_level(double length) const { return at(lanes_level_, length); }
 double Tables::lanes_partition(double bytes) const { return at(lanes_partition_, bytes); }
 

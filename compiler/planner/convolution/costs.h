@@ -18,7 +18,9 @@ public:
 
     double direct(double rows, double taps) const; // of a call of so many rows
     double transforms(double length) const;        // one forward and one inverse
-    double partition(double bytes) const;          // one product of spectra, of so many bytes in all
+    // The same with lanes over phases: of one channel, or of some that are turned before and after.
+    double phases(double length, bool turned) const;
+    double partition(double bytes) const; // one product of spectra, of so many bytes in all
     // Products and additions of a call of so many rows; bytes: of all that they walk over. one_channel:
     // channels lie apart, each with the lanes of a vector to itself; else 16 lie together.
     double dyadic(double rows, double steps, double bytes, bool one_channel) const;
@@ -34,7 +36,7 @@ private:
     static double at(const Table &table, double where, size_t column = 1);
 
     Table direct_, transform_, partition_, dyadic_, dyadic_one_channel_, dyadic_memory_, lanes_level_,
-        lanes_partition_;
+        lanes_partition_, phases_;
     double one_channel_ = 1;
 };
 

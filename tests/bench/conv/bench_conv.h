@@ -10,6 +10,8 @@ namespace longwave::bench {
 
 struct ConvOptions {
     std::vector<int> lengths = {256, 1024, 4096, 16384};
+    int channels = 0;     // 0: 64, from 4,096 rows on 32
+    std::string form;     // the kernel: "right_angle", "polyphase"; empty: the faster one
     std::string target;   // empty: the highest level this machine runs
     std::string kgen;     // longwave-kgen; empty: the one of this build
     double seconds = 2;   // time spent on each length, divided between the contestants in turns
@@ -18,6 +20,7 @@ struct ConvOptions {
 
 struct ConvResult {
     int length = 0, channels = 0;
+    std::string form;
     std::string peer;                 // "fftw-right-angle", "fftw-rfft-2L"
     double ours_ns = 0, peer_ns = 0;  // one output sample of one channel: median over rounds
     double ratio = 0;                 // median of the ratios within each round

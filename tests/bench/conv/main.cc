@@ -20,6 +20,12 @@ int main(int argc, char **argv) {
         ->delimiter(',')
         ->check(cli::range(4, 1 << 20))
         ->capture_default_str();
+    program.add_option("--channels", options.channels, "Channels (default: 64, from 4096 rows on 32)")
+        ->check(cli::range(1, 4096));
+    program
+        .add_option("--form", options.form,
+                    "Our kernel: right_angle or polyphase (default: the faster one here)")
+        ->check(cli::one_of({"right_angle", "polyphase"}));
     program.add_option("--seconds", options.seconds, "For each length")
         ->check(cli::range(0.1, 3600.0))
         ->capture_default_str();

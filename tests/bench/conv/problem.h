@@ -38,8 +38,9 @@ public:
 
 std::unique_ptr<Contestant> fftw_right_angle(const Problem &problem, bool patient);
 std::unique_ptr<Contestant> fftw_rfft(const Problem &problem, bool patient);
-Expected<std::unique_ptr<Contestant>> ours(const Problem &problem, const std::string &target,
-                                           const std::string &kgen);
+// `form`: "right_angle" or "polyphase".
+Expected<std::unique_ptr<Contestant>> ours(const Problem &problem, const std::string &form,
+                                           const std::string &target, const std::string &kgen);
 std::string fftw_version();
 
 } // namespace longwave::bench
