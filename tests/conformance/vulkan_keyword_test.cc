@@ -46,5 +46,6 @@ TEST_CASE("vulkan streams: many of the keyword model have the bits of one, in as
     const Flush all = many_have_the_bits_of_one(gpu, {.streams = n, .amplitude = 0.2f});
     CHECK(all.dispatches == one.dispatches);
     CHECK(all.submissions == one.submissions);
+    CHECK(all.recordings == 0); // their first block's commands
     MESSAGE(n, " streams: ", all.dispatches, " dispatches in ", all.submissions, " submissions a block");
 }

@@ -40,6 +40,15 @@ LayerPackage long_convolutions() {
     return package;
 }
 
+// Its last layers have a row for every fourth of the input.
+LayerPackage strided_convolutions() {
+    LayerPackage package(features_input(width));
+    package.conv1d("first", width, 24, 5, 4);
+    package.plain("gelu", "act");
+    package.conv1d("second", 24, 16, 3);
+    return package;
+}
+
 void compare_entries(const LayerPackage &package, const std::vector<uint32_t> &blocks) {
     const auto made = compile(package, blocks);
     REQUIRE_MESSAGE(made, made.status().message());
@@ -107,6 +116,17 @@ TEST_CASE("vulkan streams: every stream entry gives what the processor's gives")
 }
 
 TEST_CASE("vulkan streams: long convolutions, too") { compare_entries(long_convolutions(), {1, 16, 64}); }
+
+TEST_CASE("vulkan streams: layers that fire in some blocks alone, too") {
+    compare_entries(strided_convolutions(), {1, 2, 16});
+}
+
+TEST_CASE("vulkan streams: blocks that fire other layers are other command buffers, recorded once each") {
+    const Both models(compile(strided_convolutions(), {1, 2, 16}));
+    const Flush last = many_have_the_bits_of_one(models.gpu, {.streams = 9, .entry = 0, .blocks = 12});
+    CHECK(last.submissions == 4); // there are streams at every fourth of the way
+    CHECK(last.recordings == 0);
+}
 
 TEST_CASE("vulkan streams: a state saved on one device goes on on the other, and has the same bytes there") {
     compare_state(convolutions());

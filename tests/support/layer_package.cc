@@ -46,8 +46,10 @@ void LayerPackage::embedding(const std::string &name, uint64_t vocabulary, uint6
     tensor(name + ".weight", {vocabulary, channels}, 1.7f);
 }
 
-void LayerPackage::conv1d(const std::string &name, uint64_t in, uint64_t out, uint64_t kernel) {
-    layers_.push_back({{"type", "conv1d"}, {"name", name}, {"out_channels", out}, {"kernel", kernel}});
+void LayerPackage::conv1d(const std::string &name, uint64_t in, uint64_t out, uint64_t kernel,
+                          uint64_t stride) {
+    layers_.push_back(
+        {{"type", "conv1d"}, {"name", name}, {"out_channels", out}, {"kernel", kernel}, {"stride", stride}});
     tensor(name + ".weight", {out, in, kernel}, scale_of(in * kernel));
     tensor(name + ".bias", {out}, 0.2f);
 }

@@ -22,7 +22,7 @@ public:
     void linear(const std::string &name, uint64_t in, uint64_t out);
     void layer_norm(const std::string &name, uint64_t channels);
     void embedding(const std::string &name, uint64_t vocabulary, uint64_t channels);
-    void conv1d(const std::string &name, uint64_t in, uint64_t out, uint64_t kernel);
+    void conv1d(const std::string &name, uint64_t in, uint64_t out, uint64_t kernel, uint64_t stride = 1);
     void sgconv(const std::string &name, uint64_t channels, uint32_t l_max, const Long &how); // with GLU
     void sgconv(const std::string &name, uint64_t channels, uint32_t l_max) {
         sgconv(name, channels, l_max, Long());
