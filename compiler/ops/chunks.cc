@@ -52,6 +52,7 @@ Estimate estimate_scan(const Situation &situation) {
     while (situation.streaming && situation.rows % rows) --rows;
     Estimate estimate{.cost = 1};
     estimate.figures.put("rows", rows);
+    if (situation.rows > rows) estimate.figures.put("dispatches", (situation.rows + rows - 1) / rows);
     return estimate;
 }
 Reach reach_scan(const Situation &situation, const Figures &figures) {

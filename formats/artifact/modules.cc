@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/modules_schema.h"
 #include "formats/artifact/rules.h"
+#include "formats/base/spirv.h"
 #include <cstring>
 
 namespace longwave::artifact {
@@ -9,8 +10,8 @@ namespace {
 
 // What Vulkan asks of every device, or no device gives more of: beyond these a number is no program's.
 constexpr uint32_t most_groups = 65535, most_threads = 1024, most_shared = 1u << 20, most_bindings = 64;
-constexpr uint32_t least_module = 20; // bytes of SPIR-V's header
-constexpr uint32_t spirv_magic = 0x07230203, newest_spirv = 0x00010600;
+constexpr uint32_t least_module = 4 * spirv_header; // bytes
+constexpr uint32_t newest_spirv = 0x00010600;
 
 Broken printable(const flatbuffers::String &name, const char *what, uint32_t m) {
     if (name.size() == 0 || name.size() > cap::name) return broken(21, what, m, name.size());

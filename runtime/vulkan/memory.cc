@@ -24,6 +24,7 @@ lw_status DeviceBuffer::create(const Gpu &gpu, uint64_t size, Where where, const
     info.size = size;
     info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    if (where == Where::host) info.usage |= VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
     info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
     LW_VK(gpu.vk, vkCreateBuffer, gpu.device, &info, nullptr, &buffer);
     bytes = size;
@@ -65,35 +66,41 @@ lw_status Commands::create(const Gpu &gpu) {
     info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     info.queueFamilyIndex = gpu.queue_family;
     LW_VK(gpu.vk, vkCreateCommandPool, gpu.device, &info, nullptr, &pool);
-    VkCommandBufferAllocateInfo buffers{};
-    buffers.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    buffers.commandPool = pool;
-    buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    buffers.commandBufferCount = 1;
-    LW_VK(gpu.vk, vkAllocateCommandBuffers, gpu.device, &buffers, &buffer);
+    if (lw_status status = allocate(gpu, 1, &buffer)) return status;
     VkFenceCreateInfo fences{};
     fences.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
     LW_VK(gpu.vk, vkCreateFence, gpu.device, &fences, nullptr, &fence);
     return LW_OK;
 }
 
-lw_status Commands::begin(const Gpu &gpu, bool once) {
+lw_status Commands::allocate(const Gpu &gpu, uint32_t n, VkCommandBuffer *more) const {
+    if (n == 0) return LW_OK;
+    VkCommandBufferAllocateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    info.commandPool = pool;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = n;
+    LW_VK(gpu.vk, vkAllocateCommandBuffers, gpu.device, &info, more);
+    return LW_OK;
+}
+
+lw_status begin(const Gpu &gpu, VkCommandBuffer commands, bool once) {
     VkCommandBufferBeginInfo info{};
     info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
     info.flags = once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT : 0;
-    LW_VK(gpu.vk, vkBeginCommandBuffer, buffer, &info);
+    LW_VK(gpu.vk, vkBeginCommandBuffer, commands, &info);
     return LW_OK;
 }
 
-lw_status Commands::end(const Gpu &gpu) {
-    LW_VK(gpu.vk, vkEndCommandBuffer, buffer);
+lw_status end(const Gpu &gpu, VkCommandBuffer commands) {
+    LW_VK(gpu.vk, vkEndCommandBuffer, commands);
     return LW_OK;
 }
 
-lw_status Commands::submit(const Gpu &gpu) {
+lw_status Commands::submit(const Gpu &gpu, VkCommandBuffer recorded) {
     (void)idle(gpu); // after a time-out: work that goes on makes the device unusable
     if (lw_status status = gpu.usable()) return status;
-    const lw_status status = gpu.submit(buffer, fence, &in_flight);
+    const lw_status status = gpu.submit(recorded, fence, &in_flight);
     if (status == LW_OK || status == LW_DEVICE_LOST) in_flight = false; // a lost device holds nothing
     return status;
 }

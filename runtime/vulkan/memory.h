@@ -17,6 +17,10 @@ struct DeviceBuffer {
     void destroy(const Gpu &gpu);
 };
 
+// Begins what is recorded anew; `once`: for one submission alone.
+lw_status begin(const Gpu &gpu, VkCommandBuffer commands, bool once);
+lw_status end(const Gpu &gpu, VkCommandBuffer commands);
+
 // A command buffer of its own pool, and a fence: for one thread.
 struct Commands {
     VkCommandPool pool = VK_NULL_HANDLE;
@@ -25,9 +29,13 @@ struct Commands {
     bool in_flight = false; // the device may still work on it
 
     lw_status create(const Gpu &gpu);
-    lw_status begin(const Gpu &gpu, bool once);
-    lw_status end(const Gpu &gpu);
-    lw_status submit(const Gpu &gpu); // and waits
+    // Further command buffers beside its own, which go with it.
+    lw_status allocate(const Gpu &gpu, uint32_t n, VkCommandBuffer *more) const;
+    lw_status begin(const Gpu &gpu, bool once) { return vulkan::begin(gpu, buffer, once); }
+    lw_status end(const Gpu &gpu) { return vulkan::end(gpu, buffer); }
+    lw_status submit(const Gpu &gpu) { return submit(gpu, buffer); }
+    // One of them; and waits.
+    lw_status submit(const Gpu &gpu, VkCommandBuffer recorded);
     // After a time-out waits once more; else nothing. False: the device has been abandoned (gpu.h).
     bool idle(const Gpu &gpu);
     void destroy(const Gpu &gpu);

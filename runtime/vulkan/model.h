@@ -13,7 +13,7 @@ struct Model {
     artifact::ModulesView modules;
     Pipelines pipelines;
     DeviceBuffer weights, derived;
-    mutable StreamFamily streams; // changed by streams alone, which belong to one thread
+    mutable StreamFamily streams;        // changed by streams alone, which belong to one thread
     DeviceModel *on_processor = nullptr; // to fall back on (fall_back.h)
 
     const Gpu &gpu() const { return gpu_of(source.device); }
@@ -25,6 +25,5 @@ lw_status open_model(const ModelSource &source, DeviceModel **out);
 void close_model(DeviceModel *model);
 
 inline const Model &model_of(const DeviceModel &model) { return reinterpret_cast<const Model &>(model); }
-inline bool of_gpu(const fb::Entry &entry) { return entry.device() == fb::DeviceKind::gpu; }
 
 } // namespace longwave::runtime::vulkan

@@ -7,6 +7,10 @@
 namespace longwave::runtime::vulkan {
 namespace {
 
+constexpr uint32_t move_words[] = {
+#include "runtime/vulkan/move.inc"
+};
+
 uint32_t descriptors_of(const fb::Module &module) {
     uint32_t most = 0;
     for (uint32_t a = 0; a < module.bindings()->size(); ++a)
@@ -62,8 +66,8 @@ lw_status create_layouts(const Gpu &gpu, Pipeline &pipeline) {
     return LW_OK;
 }
 
-lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, VkPipelineCache cache,
-                          Pipeline &pipeline) {
+lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, const char *entry,
+                          VkPipelineCache cache, Pipeline &pipeline) {
     if (lw_status status = create_layouts(gpu, pipeline)) return status;
     VkShaderModuleCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
@@ -76,12 +80,19 @@ lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, VkPipelin
     made.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     made.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     made.stage.module = shader;
-    made.stage.pName = pipeline.module->entry()->c_str();
+    made.stage.pName = entry;
     made.layout = pipeline.layout;
     const VkResult result =
         gpu.vk.vkCreateComputePipelines(gpu.device, cache, 1, &made, nullptr, &pipeline.pipeline);
     gpu.vk.vkDestroyShaderModule(gpu.device, shader, nullptr);
     return check(result, "vkCreateComputePipelines");
+}
+
+void destroy_pipeline(const Gpu &gpu, Pipeline &pipeline) {
+    if (pipeline.pipeline) gpu.vk.vkDestroyPipeline(gpu.device, pipeline.pipeline, nullptr);
+    if (pipeline.layout) gpu.vk.vkDestroyPipelineLayout(gpu.device, pipeline.layout, nullptr);
+    if (pipeline.set) gpu.vk.vkDestroyDescriptorSetLayout(gpu.device, pipeline.set, nullptr);
+    pipeline = {};
 }
 
 } // namespace
@@ -117,11 +128,19 @@ lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules
         Pipeline &pipeline = table_[module->kernel()];
         pipeline.module = module;
         pipeline.buffers = descriptors_of(*module);
-        const lw_status status = create_pipeline(gpu, modules.code(*module), cache.handle(), pipeline);
+        const lw_status status =
+            create_pipeline(gpu, modules.code(*module), module->entry()->c_str(), cache.handle(), pipeline);
         if (status == LW_DEVICE) // a driver that does not take the code: which, for whoever reports it
             return fail(LW_DEVICE, "the Vulkan driver takes no module of kernel %.160s",
                         plan.kernels()->Get(module->kernel())->spec()->c_str());
         if (status != LW_OK) return status;
+    }
+    bool streams = false;
+    for (const fb::Entry *entry : *plan.entries()) streams |= gpu_stream(*entry);
+    if (streams) {
+        move_.buffers = 3;
+        const artifact::Bytes code{reinterpret_cast<const uint8_t *>(move_words), sizeof move_words};
+        if (lw_status status = create_pipeline(gpu, code, "main", cache.handle(), move_)) return status;
     }
     cache.keep();
     return LW_OK;
@@ -129,13 +148,8 @@ lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules
 
 void Pipelines::destroy(const Gpu &gpu) {
     if (gpu.abandoned) return;
-    for (uint32_t k = 0; k < n_; ++k) {
-        Pipeline &pipeline = table_[k];
-        if (pipeline.pipeline) gpu.vk.vkDestroyPipeline(gpu.device, pipeline.pipeline, nullptr);
-        if (pipeline.layout) gpu.vk.vkDestroyPipelineLayout(gpu.device, pipeline.layout, nullptr);
-        if (pipeline.set) gpu.vk.vkDestroyDescriptorSetLayout(gpu.device, pipeline.set, nullptr);
-        pipeline = {};
-    }
+    for (uint32_t k = 0; k < n_; ++k) destroy_pipeline(gpu, table_[k]);
+    destroy_pipeline(gpu, move_);
 }
 
 } // namespace longwave::runtime::vulkan

@@ -7,8 +7,13 @@
 
 namespace longwave::runtime::vulkan {
 
+inline bool of_gpu(const fb::Entry &entry) { return entry.device() == fb::DeviceKind::gpu; }
+inline bool gpu_stream(const fb::Entry &entry) {
+    return of_gpu(entry) && entry.kind() == fb::EntryKind::stream;
+}
+
 struct Pipeline {
-    const fb::Module *module = nullptr; // null: no entry of a GPU calls the kernel
+    const fb::Module *module = nullptr; // null: no entry of a GPU calls the kernel, or it is none
     VkDescriptorSetLayout set = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
     VkPipeline pipeline = VK_NULL_HANDLE;
@@ -24,10 +29,13 @@ public:
                      const uint8_t *artifact); // its root hash: under which the driver's cache is kept
     void destroy(const Gpu &gpu);
     const Pipeline &operator[](uint32_t kernel) const { return table_[kernel]; }
+    // What moves inputs and outputs of streams (move.comp); only for a plan that has them.
+    const Pipeline &move() const { return move_; }
 
 private:
     Pipeline *table_ = nullptr;
     uint32_t n_ = 0;
+    Pipeline move_;
 };
 
 // LW_UNSUPPORTED with the limit when the device cannot run what the manifest says.

@@ -1,7 +1,8 @@
 // Blocks of many streams: those that run the same steps go together, each step one dispatch for all of them.
 //
-// What differs from stream to stream, where its memory lies at its tick and its scalars, stands in the tables of the
-// calls. The commands of a submission are recorded anew each time: inputs and outputs lie elsewhere in every block.
+// What differs from stream to stream and from block to block stands in tables that the host writes: where the memory
+// of a stream lies at its tick, its scalars, where its input and outputs are moved, and by how many workgroups each
+// dispatch runs. So the commands of an entry are recorded once for a pool, whichever streams have a block.
 #include "runtime/scalars.h"
 #include "runtime/vulkan/streams.h"
 
@@ -31,20 +32,26 @@ void put_row(const StreamFamily &family, const StreamSession &session, const Str
     }
 }
 
-void dispatch(const Pool &pool, const StreamFamily &family, const Gpu &gpu, uint32_t index,
-              uint32_t streams) {
-    const Pipeline &pipeline = *family.calls[index].pipeline;
-    const fb::Extent3 &grid = *pipeline.module->grid();
-    const VkCommandBuffer commands = pool.commands.buffer;
-    barrier(gpu, commands);
+template <class T> T *table_of(const Pool &pool, uint32_t dispatch) {
+    return reinterpret_cast<T *>(pool.exchange.data + pool.numbers_at[dispatch]);
+}
+
+void put_groups(const Pool &pool, uint32_t dispatch, uint32_t x, uint32_t y, uint32_t z) {
+    reinterpret_cast<Groups *>(pool.exchange.data + pool.groups_at)[dispatch] = {{x, y, z}, 0};
+}
+
+void put_call_groups(const Pool &pool, const StreamFamily &family, uint32_t index, uint32_t streams) {
+    const fb::Extent3 &grid = *family.calls[index].pipeline->module->grid();
+    put_groups(pool, index, grid.x(), grid.y(), grid.z() * streams);
+}
+
+void record_dispatch(const Gpu &gpu, const Pool &pool, const StreamFamily &family, uint32_t index,
+                     VkCommandBuffer commands) {
+    const Pipeline &pipeline = family.pipeline(index);
     gpu.vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
     gpu.vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1,
                                    pool.sets + index, 0, nullptr);
-    gpu.vk.vkCmdDispatch(commands, grid.x(), grid.y(), grid.z() * streams);
-}
-
-uint32_t *table_of(const Pool &pool, uint32_t index) {
-    return reinterpret_cast<uint32_t *>(pool.exchange.data + pool.numbers_at[index]);
+    gpu.vk.vkCmdDispatchIndirect(commands, pool.exchange.buffer, pool.groups_at + sizeof(Groups) * index);
 }
 
 // Streams of one pool whose blocks are of one entry and fire the same steps.
@@ -60,7 +67,20 @@ struct Group {
     bool takes(const StreamSession &session) const {
         return session.pool == &pool && session.entry == index && session.block % entry.period() == pattern;
     }
-    bool fires(const fb::Step &step) const { return pattern % step.period() == step.phase(); }
+    template <class StepOrPort> bool fires(const StepOrPort &what) const {
+        return pattern % what.period() == what.phase();
+    }
+    // Calls visit(dispatch, step) for each step that fires, visit(dispatch, number) for each output.
+    template <class Visit> void each_call(const Visit &visit) const {
+        for (uint32_t i = 0; i < entry.steps()->size(); ++i)
+            if (const fb::Step &step = *entry.steps()->Get(i); fires(step))
+                visit(model.streams.first_call[index] + i, step);
+    }
+    template <class Visit> void each_output(const Visit &visit) const {
+        const StreamFamily &family = model.streams;
+        for (uint32_t i = 0; i < entry.outputs()->size(); ++i)
+            if (fires(*entry.outputs()->Get(i))) visit(family.n_calls + family.first_output[index] + i, i);
+    }
 };
 
 // Takes the group of the first stream that waits out of the list.
@@ -81,57 +101,99 @@ Group next_group(const Model &model) {
     return group;
 }
 
-// Kernels see the numbers by the submission: host writes before it need no barrier.
-void put_numbers(const Group &group) {
+// Returns how many calls fire. Kernels see the numbers by the submission: host writes before it need no barrier.
+uint32_t put_calls(const Group &group) {
     const StreamFamily &family = group.model.streams;
-    for (uint32_t i = 0; i < group.entry.steps()->size(); ++i) {
-        const uint32_t index = family.first_call[group.index] + i;
-        const StreamCall &call = family.calls[index];
-        if (!group.fires(*call.step)) continue;
+    uint32_t calls = 0;
+    group.each_call([&](uint32_t index, const fb::Step &step) {
         uint32_t row = 0;
         for (const StreamSession *s = group.first; s; s = s->next)
-            put_row(family, *s, call, s->block / call.step->period(), row++, table_of(group.pool, index));
-    }
+            put_row(family, *s, family.calls[index], s->block / step.period(), row++,
+                    table_of<uint32_t>(group.pool, index));
+        put_call_groups(group.pool, family, index, group.streams);
+        ++calls;
+    });
+    return calls;
 }
 
-void record_outputs(const Group &group, const StreamSession &session) {
+uint32_t words_of(uint64_t bytes) { return static_cast<uint32_t>(bytes / 4); }
+
+// `most`: words that a stream moves at most.
+void put_move_groups(const Group &group, uint32_t dispatch, uint32_t most) {
+    const uint32_t wanted = (most + move_threads - 1) / move_threads,
+                   limit = group.model.gpu().limits.maxComputeWorkGroupCount[0];
+    put_groups(group.pool, dispatch, wanted < limit ? wanted : limit, 1, group.streams);
+}
+
+void put_inputs(const Group &group) {
     const StreamFamily &family = group.model.streams;
-    for (uint32_t i = 0; i < group.entry.outputs()->size(); ++i) {
-        const fb::OutputPort &port = *group.entry.outputs()->Get(i);
-        if (session.block % port.period() != port.phase()) continue;
-        const Part &part = *family.part_of(port.place()->space(), group.index, port.place()->offset());
-        const uint64_t offset = offset_of(*port.place(), session.block / port.period()) - part.offset,
-                       rows = uint64_t{port.rows()} * port.row_bytes(), room = part.bytes - offset;
-        const VkBufferCopy copy{group.pool.at(part, session.place) + offset, output_at(session, i),
-                                rows < room ? rows : room}; // the last row may end with its width
-        session.gpu().vk.vkCmdCopyBuffer(group.pool.commands.buffer, group.pool.device.buffer,
-                                         group.pool.exchange.buffer, 1, &copy);
+    const Part &ring = *family.moves[0].part;
+    const Pool &pool = group.pool;
+    MoveRow *row = table_of<MoveRow>(pool, family.n_calls);
+    uint32_t most = 0;
+    for (const StreamSession *s = group.first; s; s = s->next, ++row) {
+        const uint32_t words = words_of(s->staged_bytes);
+        *row = {words_of(pool.staging(family, s->place) - pool.staging_at),
+                words_of(s->place * ring.bytes + (s->staged_from - ring.offset)), words, 0};
+        if (words == 0) row->to = 0;
+        if (words > most) most = words;
     }
+    put_move_groups(group, family.n_calls, most);
+}
+
+void put_outputs(const Group &group) {
+    const StreamFamily &family = group.model.streams;
+    const Pool &pool = group.pool;
+    group.each_output([&](uint32_t dispatch, uint32_t i) {
+        const fb::OutputPort &port = *group.entry.outputs()->Get(i);
+        const Part &part = *family.moves[dispatch - family.n_calls].part;
+        const uint64_t bytes = uint64_t{port.rows()} * port.row_bytes();
+        MoveRow *row = table_of<MoveRow>(pool, dispatch);
+        for (const StreamSession *s = group.first; s; s = s->next, ++row) {
+            const uint64_t offset = offset_of(*port.place(), s->block / port.period()) - part.offset,
+                           room = part.bytes - offset; // the last row may end with its width
+            *row = {words_of(s->place * part.bytes + offset), words_of(output_at(*s, i) - pool.staging_at),
+                    words_of(bytes < room ? bytes : room), 0};
+        }
+        put_move_groups(group, dispatch, words_of(bytes));
+    });
+}
+
+lw_status record(const Group &group, VkCommandBuffer commands) {
+    const Gpu &gpu = group.model.gpu();
+    const StreamFamily &family = group.model.streams;
+    if (lw_status status = begin(gpu, commands, false)) return status;
+    barrier(gpu, commands); // the block before may have left its outputs half moved
+    record_dispatch(gpu, group.pool, family, family.n_calls, commands);
+    group.each_call([&](uint32_t index, const fb::Step &) {
+        barrier(gpu, commands);
+        record_dispatch(gpu, group.pool, family, index, commands);
+    });
+    barrier(gpu, commands);
+    group.each_output(
+        [&](uint32_t dispatch, uint32_t) { record_dispatch(gpu, group.pool, family, dispatch, commands); });
+    barrier(gpu, commands, VK_ACCESS_HOST_READ_BIT);
+    ++gpu.stats.recordings;
+    return end(gpu, commands);
 }
 
 lw_status run(const Group &group) {
     const Gpu &gpu = group.model.gpu();
-    const StreamFamily &family = group.model.streams;
-    Commands &commands = group.pool.commands;
-    if (lw_status status = begin_commands(gpu, commands)) return status;
-    put_numbers(group);
-    barrier(gpu, commands.buffer); // the block before may have left its outputs half copied
-    for (const StreamSession *s = group.first; s; s = s->next) record_input(*s, commands.buffer);
-    uint64_t dispatches = 0;
-    for (uint32_t i = 0; i < group.entry.steps()->size(); ++i) {
-        const uint32_t index = family.first_call[group.index] + i;
-        if (!group.fires(*family.calls[index].step)) continue;
-        dispatch(group.pool, family, gpu, index, group.streams);
-        ++dispatches;
+    Pool &pool = group.pool;
+    if (lw_status status = check_idle(gpu, pool.commands)) return status;
+    const uint32_t recording =
+        group.model.streams.first_recording[group.index] + group.pattern % recordings(group.entry);
+    if (pool.pattern_of[recording] != group.pattern) {
+        pool.pattern_of[recording] = UINT64_MAX;
+        if (lw_status status = record(group, pool.recorded[recording])) return status;
+        pool.pattern_of[recording] = group.pattern;
     }
-    barrier(gpu, commands.buffer);
-    for (const StreamSession *s = group.first; s; s = s->next) record_outputs(group, *s);
-    barrier(gpu, commands.buffer, VK_ACCESS_HOST_READ_BIT);
-    if (lw_status status = commands.end(gpu)) return status;
-    if (lw_status status = commands.submit(gpu)) return status;
+    const uint32_t calls = put_calls(group);
+    put_inputs(group);
+    put_outputs(group);
+    if (lw_status status = pool.commands.submit(gpu, pool.recorded[recording])) return status;
     ++gpu.stats.runs;
-    ++gpu.stats.recordings;
-    gpu.stats.dispatches += dispatches;
+    gpu.stats.dispatches += calls;
     return LW_OK;
 }
 
@@ -159,9 +221,11 @@ lw_status rebuild_stream(StreamSession &session, uint32_t entry, uint32_t step, 
     const uint32_t index =
         family.first_call[entry] + model.plan().entries()->Get(entry)->steps()->size() + step;
     if (lw_status status = begin_commands(gpu, pool.commands)) return status;
-    put_row(family, session, family.calls[index], firing, 0, table_of(pool, index));
+    put_row(family, session, family.calls[index], firing, 0, table_of<uint32_t>(pool, index));
+    put_call_groups(pool, family, index, 1);
     record_input(session, pool.commands.buffer);
-    dispatch(pool, family, gpu, index, 1);
+    barrier(gpu, pool.commands.buffer);
+    record_dispatch(gpu, pool, family, index, pool.commands.buffer);
     barrier(gpu, pool.commands.buffer);
     if (lw_status status = pool.commands.end(gpu)) return status;
     if (lw_status status = pool.commands.submit(gpu)) return status;

@@ -1,4 +1,4 @@
-// Pools: where parts lie, descriptor sets over them, growing.
+// Pools: memory of streams, descriptor sets over its parts, growing.
 #include "formats/artifact/geometry.h"
 #include "runtime/vulkan/failure.h"
 #include "runtime/vulkan/streams.h"
@@ -8,111 +8,9 @@
 namespace longwave::runtime::vulkan {
 namespace {
 
-using artifact::count;
-
-bool gpu_stream(const fb::Entry &entry) { return of_gpu(entry) && entry.kind() == fb::EntryKind::stream; }
-
-uint32_t scalars_of_kernel(const fb::Kernel &kernel) {
-    uint32_t n = 0;
-    for (const fb::KernelArg *arg : *kernel.args()) n += arg->kind() == fb::ArgKind::scalar;
-    return n;
-}
-
-uint64_t bytes_of_field(const fb::StateField &field) {
-    uint64_t bytes = 0;
-    (void)artifact::field_bytes(field, &bytes); // V15
-    return to_line(bytes);
-}
-
 bool own(fb::Space space) { return space != fb::Space::weights && space != fb::Space::derived; }
 
 } // namespace
-
-// ---- what a stream consists of ----------------------------------------------------------------------------
-
-void StreamFamily::lay_out(const fb::Plan &plan, Parts &memory) {
-    n_parts = count(plan.state()) + 1; // and the arena
-    n_calls = 0;
-    const uint32_t entries = plan.entries()->size();
-    for (const fb::Entry *entry : *plan.entries()) {
-        if (!gpu_stream(*entry)) continue;
-        n_parts += entry->cache_bytes() > 0;
-        n_calls += entry->steps()->size() + count(entry->rebuild());
-    }
-    parts = memory.take<Part>(n_parts);
-    calls = memory.take<StreamCall>(n_calls);
-    first_call = memory.take<uint32_t>(entries);
-}
-
-namespace {
-
-struct Filling {
-    StreamFamily &family;
-    uint32_t parts = 0, calls = 0;
-
-    void part(fb::Space space, uint32_t entry, uint64_t offset, uint64_t bytes) {
-        new (family.parts + parts++) Part{space, entry, offset, bytes, family.stream_bytes};
-        family.stream_bytes += bytes;
-    }
-};
-
-uint64_t port_bytes(const fb::Entry &entry) {
-    uint64_t bytes = 0;
-    for (const fb::OutputPort *port : *entry.outputs())
-        bytes += to_line(uint64_t{port->rows()} * port->row_bytes());
-    return bytes;
-}
-
-void raise(uint64_t &most, uint64_t bytes) { most = bytes > most ? bytes : most; }
-void lower(uint64_t &most, uint64_t limit) { most = limit < most ? limit : most; }
-
-} // namespace
-
-void StreamFamily::bind(const Gpu &gpu, const fb::Plan &plan, const Pipelines &pipelines) {
-    Filling filling{*this};
-    for (uint32_t i = 0; i < count(plan.state()); ++i) {
-        const fb::StateField &field = *plan.state()->Get(i);
-        filling.part(fb::Space::state, 0, field.offset(), bytes_of_field(field));
-    }
-    uint64_t arena = line;
-    for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
-        const fb::Entry &entry = *plan.entries()->Get(e);
-        first_call[e] = filling.calls;
-        if (!gpu_stream(entry)) continue;
-        raise(arena, entry.arena_bytes());
-        raise(in_bytes,
-              to_line(uint64_t{entry.inputs()->Get(0)->rows()} * entry.inputs()->Get(0)->row_bytes()));
-        raise(out_bytes, port_bytes(entry));
-        if (entry.cache_bytes() > 0) filling.part(fb::Space::cache, e, 0, entry.cache_bytes());
-        for (const auto *steps : {entry.steps(), entry.rebuild()})
-            for (uint32_t i = 0; i < count(steps); ++i) {
-                const fb::Step *step = steps->Get(i);
-                new (calls + filling.calls++)
-                    StreamCall{e, step, &pipelines[step->kernel()],
-                               scalars_of_kernel(*plan.kernels()->Get(step->kernel()))};
-            }
-    }
-    filling.part(fb::Space::arena, 0, 0, arena);
-    n_parts = filling.parts;
-    most = 1u << 20;
-    for (uint32_t p = 0; p < n_parts; ++p) lower(most, gpu.limits.maxStorageBufferRange / parts[p].bytes);
-    for (uint32_t c = 0; c < n_calls; ++c) {
-        lower(most, gpu.limits.maxComputeWorkGroupCount[2] / calls[c].pipeline->module->grid()->z());
-        lower(most, gpu.limits.maxStorageBufferRange / (uint64_t{4} * calls[c].row_words()));
-    }
-}
-
-const Part *StreamFamily::part_of(fb::Space space, uint32_t entry, uint64_t offset) const {
-    for (uint32_t p = 0; p < n_parts; ++p) {
-        const Part &part = parts[p];
-        if (part.space == space && (space != fb::Space::cache || part.entry == entry) &&
-            offset >= part.offset && offset < part.offset + part.bytes)
-            return &part;
-    }
-    return nullptr; // V12: none is asked for
-}
-
-// ---- a pool -----------------------------------------------------------------------------------------------
 
 void Pool::destroy(const Gpu &gpu, const lw_allocator &allocator) {
     commands.destroy(gpu);
@@ -128,14 +26,19 @@ namespace {
 Pool *lay_out(const StreamFamily &family, uint32_t capacity, Parts &parts) {
     Pool *pool = parts.take<Pool>(1);
     StreamSession **sessions = parts.take<StreamSession *>(capacity);
-    uint64_t *numbers_at = parts.take<uint64_t>(family.n_calls);
-    VkDescriptorSet *sets = parts.take<VkDescriptorSet>(family.n_calls);
+    uint64_t *numbers_at = parts.take<uint64_t>(family.dispatches());
+    VkDescriptorSet *sets = parts.take<VkDescriptorSet>(family.dispatches());
+    VkCommandBuffer *recorded = parts.take<VkCommandBuffer>(family.n_recordings);
+    uint64_t *pattern_of = parts.take<uint64_t>(family.n_recordings);
     if (!pool) return nullptr;
     new (pool) Pool{};
     for (uint32_t i = 0; i < capacity; ++i) sessions[i] = nullptr;
     pool->sessions = sessions;
     pool->numbers_at = numbers_at;
     pool->sets = sets;
+    pool->recorded = recorded;
+    pool->pattern_of = pattern_of;
+    for (uint32_t i = 0; i < family.n_recordings; ++i) pattern_of[i] = UINT64_MAX;
     pool->capacity = capacity;
     return pool;
 }
@@ -152,15 +55,27 @@ VkDescriptorBufferInfo descriptor(const Model &model, const Pool &pool, const St
     return {buffer, place.offset(), span + uint64_t{place.slots() - 1} * place.slot_bytes()};
 }
 
-void write_set(const Model &model, const Pool &pool, uint32_t index) {
-    const Gpu &gpu = model.gpu();
+void write_set(const Gpu &gpu, VkDescriptorSet set, const VkDescriptorBufferInfo *buffers, uint32_t n) {
+    VkWriteDescriptorSet writes[64]; // V21
+    for (uint32_t b = 0; b < n; ++b) {
+        writes[b] = {};
+        writes[b].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+        writes[b].dstSet = set;
+        writes[b].dstBinding = b;
+        writes[b].descriptorCount = 1;
+        writes[b].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        writes[b].pBufferInfo = buffers + b;
+    }
+    gpu.vk.vkUpdateDescriptorSets(gpu.device, n, writes, 0, nullptr);
+}
+
+void write_call_set(const Model &model, const Pool &pool, uint32_t index) {
     const StreamCall &call = model.streams.calls[index];
     const fb::Module &module = *call.pipeline->module;
     const fb::Kernel &kernel = *model.plan().kernels()->Get(call.step->kernel());
     const VkDescriptorBufferInfo table{pool.exchange.buffer, pool.numbers_at[index],
                                        uint64_t{4} * call.row_words() * pool.capacity};
     VkDescriptorBufferInfo buffers[64]; // V21
-    VkWriteDescriptorSet writes[64];
     buffers[module.table()] = table;
     for (uint32_t a = 0; a < module.bindings()->size(); ++a) {
         const uint32_t binding = module.bindings()->Get(a);
@@ -168,39 +83,45 @@ void write_set(const Model &model, const Pool &pool, uint32_t index) {
         const fb::Place *place = call.step->args()->Get(a)->place();
         buffers[binding] = place ? descriptor(model, pool, call, *place, *kernel.args()->Get(a)) : table;
     }
-    for (uint32_t b = 0; b < call.pipeline->buffers; ++b) {
-        writes[b] = {};
-        writes[b].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
-        writes[b].dstSet = pool.sets[index];
-        writes[b].dstBinding = b;
-        writes[b].descriptorCount = 1;
-        writes[b].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-        writes[b].pBufferInfo = buffers + b;
-    }
-    gpu.vk.vkUpdateDescriptorSets(gpu.device, call.pipeline->buffers, writes, 0, nullptr);
+    write_set(model.gpu(), pool.sets[index], buffers, call.pipeline->buffers);
+}
+
+void write_move_set(const Model &model, const Pool &pool, uint32_t m) {
+    const StreamFamily &family = model.streams;
+    const Part &part = *family.moves[m].part;
+    const VkDescriptorBufferInfo of_part{pool.device.buffer, part.before * pool.capacity,
+                                         part.bytes * pool.capacity},
+        staging{pool.exchange.buffer, pool.staging_at, (family.in_bytes + family.out_bytes) * pool.capacity};
+    const VkDescriptorBufferInfo buffers[] = {
+        {pool.exchange.buffer, pool.numbers_at[family.n_calls + m], sizeof(MoveRow) * pool.capacity},
+        m == 0 ? staging : of_part,
+        m == 0 ? of_part : staging};
+    write_set(model.gpu(), pool.sets[family.n_calls + m], buffers, 3);
 }
 
 lw_status create_sets(const Model &model, Pool &pool) {
     const Gpu &gpu = model.gpu();
     const StreamFamily &family = model.streams;
-    if (family.n_calls == 0) return LW_OK;
+    const uint32_t n = family.dispatches();
+    if (n == 0) return LW_OK;
     uint32_t buffers = 0;
-    for (uint32_t c = 0; c < family.n_calls; ++c) buffers += family.calls[c].pipeline->buffers;
+    for (uint32_t d = 0; d < n; ++d) buffers += family.pipeline(d).buffers;
     const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
     VkDescriptorPoolCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-    info.maxSets = family.n_calls;
+    info.maxSets = n;
     info.poolSizeCount = 1;
     info.pPoolSizes = &size;
     LW_VK(gpu.vk, vkCreateDescriptorPool, gpu.device, &info, nullptr, &pool.descriptors);
-    for (uint32_t c = 0; c < family.n_calls; ++c) {
+    for (uint32_t d = 0; d < n; ++d) {
         VkDescriptorSetAllocateInfo set{};
         set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
         set.descriptorPool = pool.descriptors;
         set.descriptorSetCount = 1;
-        set.pSetLayouts = &family.calls[c].pipeline->set;
-        LW_VK(gpu.vk, vkAllocateDescriptorSets, gpu.device, &set, pool.sets + c);
-        write_set(model, pool, c);
+        set.pSetLayouts = &family.pipeline(d).set;
+        LW_VK(gpu.vk, vkAllocateDescriptorSets, gpu.device, &set, pool.sets + d);
+        if (d < family.n_calls) write_call_set(model, pool, d);
+        else write_move_set(model, pool, d - family.n_calls);
     }
     return LW_OK;
 }
@@ -213,6 +134,12 @@ lw_status fill(const Model &model, Pool &pool) {
         pool.numbers_at[c] = exchanged;
         exchanged += to_line(uint64_t{4} * family.calls[c].row_words() * pool.capacity);
     }
+    for (uint32_t m = 0; m < family.n_moves; ++m) {
+        pool.numbers_at[family.n_calls + m] = exchanged;
+        exchanged += to_line(sizeof(MoveRow) * pool.capacity);
+    }
+    pool.groups_at = exchanged;
+    exchanged += to_line(sizeof(Groups) * family.dispatches());
     pool.staging_at = exchanged;
     pool.transfers_at = exchanged + (family.in_bytes + family.out_bytes) * pool.capacity;
     using Where = DeviceBuffer::Where;
@@ -224,6 +151,7 @@ lw_status fill(const Model &model, Pool &pool) {
         return status;
     memset(pool.exchange.data, 0, pool.transfers_at); // what lies between rows of inputs stays so
     if (lw_status status = pool.commands.create(gpu)) return status;
+    if (lw_status status = pool.commands.allocate(gpu, family.n_recordings, pool.recorded)) return status;
     return create_sets(model, pool);
 }
 

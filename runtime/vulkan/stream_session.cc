@@ -99,9 +99,13 @@ const uint8_t *find_output(const StreamSession &session, const Area &area) {
 
 } // namespace
 
+lw_status check_idle(const Gpu &gpu, Commands &commands) {
+    if (!gpu.abandoned && commands.idle(gpu)) return LW_OK;
+    return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+}
+
 lw_status begin_commands(const Gpu &gpu, Commands &commands) {
-    if (gpu.abandoned || !commands.idle(gpu))
-        return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+    if (lw_status status = check_idle(gpu, commands)) return status;
     return commands.begin(gpu, true);
 }
 

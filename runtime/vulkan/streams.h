@@ -27,10 +27,15 @@ struct Pool {
     Block memory; // holds this and what follows
     Pool *next = nullptr;
     uint32_t capacity = 0, used = 0;
-    StreamSession **sessions = nullptr;        // of each place; null: it is free
-    uint64_t *numbers_at = nullptr;            // of each call: where its table lies in `exchange`
-    VkDescriptorSet *sets = nullptr;           // of each call
-    uint64_t staging_at = 0, transfers_at = 0; // in `exchange`: of the first stream; of transfers
+    StreamSession **sessions = nullptr; // of each place; null: it is free
+    // Of each dispatch of the family: where its table lies in `exchange`, its descriptors.
+    uint64_t *numbers_at = nullptr;
+    VkDescriptorSet *sets = nullptr;
+    // Of each recording of the family: block mod period that it is of, UINT64_MAX while there is none.
+    VkCommandBuffer *recorded = nullptr;
+    uint64_t *pattern_of = nullptr;
+    // In `exchange`: workgroups of each dispatch; what the first stream brings and takes; transfers.
+    uint64_t groups_at = 0, staging_at = 0, transfers_at = 0;
     DeviceBuffer device, exchange;
     VkDescriptorPool descriptors = VK_NULL_HANDLE;
     Commands commands;
@@ -69,7 +74,9 @@ void read_stream(StreamSession &session, const Area &area, uint64_t rows, uint64
 uint64_t put_stream(StreamSession &session, const Area &area, uint64_t stride, const Samples &samples);
 lw_status run_stream(StreamSession &session, uint32_t entry, uint64_t block);
 lw_status settle_stream(StreamSession &session);
-// Begins the pool's commands, when what they did before is done.
+// Whether what was submitted before is done.
+lw_status check_idle(const Gpu &gpu, Commands &commands);
+// Begins the pool's commands, when it is.
 lw_status begin_commands(const Gpu &gpu, Commands &commands);
 // The staged input into the state, in a command buffer that has begun.
 void record_input(const StreamSession &session, VkCommandBuffer commands);

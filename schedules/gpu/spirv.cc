@@ -1,28 +1,11 @@
 #include "schedules/gpu/spirv.h"
+#include "schedules/gpu/spirv_words.h"
 #include "schedules/params.h"
 #include <cstring>
-#include <functional>
-#include <span>
 
 namespace longwave::schedules {
 
 namespace {
-
-// Khronos SPIR-V specification 1.6, sections 2.3 and 3.
-constexpr uint32_t spirv_magic = 0x07230203;
-constexpr size_t spirv_header = 5; // words
-enum Op : uint32_t {
-    op_name = 5,
-    op_execution_mode = 16,
-    op_type_void = 19, // the first that may follow the decorations
-    op_type_forward_pointer = 39,
-    op_decorate = 71,
-    op_f_add = 129,
-    op_f_sub = 131,
-    op_f_mul = 133,
-};
-constexpr uint32_t mode_local_size = 17, decoration_binding = 33, decoration_descriptor_set = 34,
-                   decoration_no_contraction = 42;
 
 void check(bool condition, const char *what) {
     if (!condition) throw SpecError(std::string("SPIR-V of Halide: ") + what);
@@ -52,19 +35,12 @@ private:
     size_t at_ = 0;
 };
 
-// Calls f(op, operands) for each instruction.
-using Visit = std::function<void(uint32_t op, std::span<const uint32_t> operands, size_t at)>;
-void each_instruction(const std::vector<uint32_t> &words, const Visit &f) {
-    check(words.size() > spirv_header && words[0] == spirv_magic, "no module");
-    for (size_t at = spirv_header; at < words.size();) {
-        const uint32_t count = words[at] >> 16;
-        check(count > 0 && count <= words.size() - at, "an instruction ends behind the module");
-        f(words[at] & 0xffff, std::span(words).subspan(at + 1, count - 1), at);
-        at += count;
-    }
+template <class Visit> void walk(const SpirvWords &words, const Visit &visit) {
+    const char *fault = each_instruction(words, visit);
+    check(!fault, fault);
 }
 
-std::string text_of(std::span<const uint32_t> words) {
+std::string text_of(SpirvOperands words) {
     const char *first = reinterpret_cast<const char *>(words.data());
     return {first, strnlen(first, words.size_bytes())};
 }
@@ -106,7 +82,7 @@ SpirvFacts read_facts(const std::vector<uint32_t> &words) {
     SpirvFacts facts;
     std::map<uint32_t, std::string> names;
     std::map<uint32_t, uint32_t> bindings;
-    each_instruction(words, [&](uint32_t op, std::span<const uint32_t> operands, size_t) {
+    walk(words, [&](uint32_t op, SpirvOperands operands, size_t) {
         if (op == op_name && operands.size() > 1) names[operands[0]] = text_of(operands.subspan(1));
         if (op == op_execution_mode && operands.size() == 5 && operands[1] == mode_local_size)
             facts.local = {operands[2], operands[3], operands[4]};
@@ -128,11 +104,11 @@ SpirvFacts read_facts(const std::vector<uint32_t> &words) {
 std::vector<uint32_t> without_contraction(const std::vector<uint32_t> &words) {
     std::vector<uint32_t> decorations;
     size_t types = 0;
-    each_instruction(words, [&](uint32_t op, std::span<const uint32_t> operands, size_t at) {
-        if (types == 0 && op >= op_type_void && op <= op_type_forward_pointer) types = at;
+    walk(words, [&](uint32_t op, SpirvOperands operands, size_t at) {
+        if (types == 0 && is_type(op)) types = at;
         if ((op == op_f_add || op == op_f_sub || op == op_f_mul) && operands.size() == 4)
             decorations.insert(decorations.end(),
-                               {3u << 16 | op_decorate, operands[1], decoration_no_contraction});
+                               {instruction_word(op_decorate, 2), operands[1], decoration_no_contraction});
     });
     check(types > 0, "a module without types");
     std::vector<uint32_t> result = words;

@@ -1,7 +1,7 @@
 #include "schedules/gpu/streams.h"
+#include "schedules/gpu/spirv_words.h"
 #include <map>
 #include <set>
-#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -9,54 +9,14 @@ namespace longwave::schedules {
 
 namespace {
 
-// Khronos SPIR-V specification 1.6, sections 2.3, 2.4 and 3.
-constexpr uint32_t spirv_magic = 0x07230203, spirv_header = 5;
-enum Op : uint32_t {
-    op_entry_point = 15,
-    op_type_void = 19, // the first that may follow the decorations
-    op_type_int = 21,
-    op_type_vector = 23,
-    op_type_runtime_array = 29,
-    op_type_struct = 30,
-    op_type_pointer = 32,
-    op_type_forward_pointer = 39,
-    op_constant = 43,
-    op_function = 54,
-    op_function_call = 57,
-    op_variable = 59,
-    op_load = 61,
-    op_store = 62,
-    op_access_chain = 65,
-    op_in_bounds_access_chain = 66,
-    op_ptr_access_chain = 67,
-    op_array_length = 68,
-    op_decorate = 71,
-    op_member_decorate = 72,
-    op_composite_extract = 81,
-    op_composite_insert = 82,
-    op_copy_object = 83,
-    op_i_add = 128,
-    op_i_mul = 132,
-    op_u_div = 134,
-    op_u_mod = 137,
-    op_shift_right_logical = 194,
-    op_label = 248,
-};
-constexpr uint32_t decoration_buffer_block = 3, decoration_array_stride = 6, decoration_built_in = 11,
-                   decoration_binding = 33, decoration_set = 34, decoration_offset = 35;
-constexpr uint32_t built_in_count = 24, built_in_workgroup_id = 26, built_in_global_id = 28,
-                   storage_input = 1, storage_uniform = 2;
 constexpr uint32_t word_bytes = 4;
 
 void check(bool condition, const char *what) {
     if (!condition) throw std::invalid_argument(std::string("a kernel for many streams: ") + what);
 }
 
-using Words = std::vector<uint32_t>;
-using Operands = std::span<const uint32_t>;
-
-void put(Words &to, uint32_t op, std::initializer_list<uint32_t> operands) {
-    to.push_back(static_cast<uint32_t>(operands.size() + 1) << 16 | op);
+void put(SpirvWords &to, uint32_t op, std::initializer_list<uint32_t> operands) {
+    to.push_back(instruction_word(op, operands.size()));
     to.insert(to.end(), operands);
 }
 
@@ -78,17 +38,13 @@ struct Facts {
     }
 };
 
-template <class Visit> void each_instruction(const Words &words, const Visit &visit) {
-    check(words.size() > spirv_header && words[0] == spirv_magic, "no module");
-    for (size_t at = spirv_header; at < words.size();) {
-        const uint32_t count = words[at] >> 16;
-        check(count > 0 && count <= words.size() - at, "an instruction ends behind the module");
-        visit(words[at] & 0xffff, Operands(words).subspan(at + 1, count - 1));
-        at += count;
-    }
+template <class Visit> void walk(const SpirvWords &words, const Visit &visit) {
+    const char *fault =
+        each_instruction(words, [&](uint32_t op, SpirvOperands operands, size_t) { visit(op, operands); });
+    check(!fault, fault);
 }
 
-void learn_decoration(Facts &facts, Operands operands) {
+void learn_decoration(Facts &facts, SpirvOperands operands) {
     if (operands.size() != 3) return;
     if (operands[1] == decoration_binding) facts.binding[operands[0]] = operands[2];
     if (operands[1] == decoration_array_stride) facts.stride[operands[0]] = operands[2];
@@ -98,10 +54,10 @@ void learn_decoration(Facts &facts, Operands operands) {
     if (operands[2] == built_in_workgroup_id) facts.workgroup = operands[0];
 }
 
-Facts learn(const Words &words) {
+Facts learn(const SpirvWords &words) {
     Facts facts;
     std::map<uint32_t, uint32_t> vectors; // of three, by component
-    each_instruction(words, [&](uint32_t op, Operands o) {
+    walk(words, [&](uint32_t op, SpirvOperands o) {
         switch (op) {
         case op_decorate: return learn_decoration(facts, o);
         case op_type_int:
@@ -126,7 +82,7 @@ Facts learn(const Words &words) {
 
 class Rewriting {
 public:
-    Rewriting(const Words &words, const std::array<int, 3> &grid, uint32_t scalars)
+    Rewriting(const SpirvWords &words, const std::array<int, 3> &grid, uint32_t scalars)
         : words_(words), facts_(learn(words)), depth_(static_cast<uint32_t>(grid[2])), next_(words[3]) {
         std::set<uint32_t> bindings;
         for (const auto &[buffer, binding] : facts_.binding) bindings.insert(binding);
@@ -140,7 +96,7 @@ public:
     StreamsKernel run() {
         declare();
         out_.assign(words_.begin(), words_.begin() + spirv_header);
-        each_instruction(words_, [&](uint32_t op, Operands o) { take(op, o); });
+        walk(words_, [&](uint32_t op, SpirvOperands o) { take(op, o); });
         out_[3] = next_;
         return {std::move(out_), buffers_};
     }
@@ -178,7 +134,7 @@ private:
         put(decorations_, op_decorate, {array, decoration_array_stride, word_bytes});
         put(decorations_, op_decorate, {block, decoration_buffer_block});
         put(decorations_, op_member_decorate, {block, 0, decoration_offset, 0});
-        put(decorations_, op_decorate, {table_, decoration_set, 0});
+        put(decorations_, op_decorate, {table_, decoration_descriptor_set, 0});
         put(decorations_, op_decorate, {table_, decoration_binding, buffers_});
         zero_ = constant(0);
         one_ = constant(1);
@@ -187,13 +143,13 @@ private:
         for (const auto &[buffer, binding] : facts_.binding) places_[buffer] = constant(binding);
     }
 
-    void keep(uint32_t op, Operands operands) {
-        out_.push_back(static_cast<uint32_t>(operands.size() + 1) << 16 | op);
+    void keep(uint32_t op, SpirvOperands operands) {
+        out_.push_back(instruction_word(op, operands.size()));
         out_.insert(out_.end(), operands.begin(), operands.end());
     }
 
-    void take(uint32_t op, Operands o) {
-        if (!decorated_ && op >= op_type_void && op <= op_type_forward_pointer) {
+    void take(uint32_t op, SpirvOperands o) {
+        if (!decorated_ && is_type(op)) {
             out_.insert(out_.end(), decorations_.begin(), decorations_.end());
             decorated_ = true;
         }
@@ -237,7 +193,7 @@ private:
     }
 
     // The kernel sees its own workgroups.
-    void own_workgroup(Operands o) {
+    void own_workgroup(SpirvOperands o) {
         const uint32_t group = id();
         put(out_, op_load, {o[0], group, workgroup_});
         uint32_t own = zero_;
@@ -249,7 +205,7 @@ private:
         put(out_, op_composite_insert, {o[0], o[1], own, group, 2});
     }
 
-    void chain(uint32_t op, Operands o) {
+    void chain(uint32_t op, SpirvOperands o) {
         check(o.size() > 3 && o[2] != workgroup_, "an access that is none of a buffer's elements");
         const auto offset = offsets_.find(o[2]);
         if (offset == offsets_.end()) return keep(op, o); // shared or private memory
@@ -259,7 +215,7 @@ private:
         put(out_, op, {o[0], o[1], o[2], o[3], moved});
     }
 
-    void refuse_others(uint32_t op, Operands o) const {
+    void refuse_others(uint32_t op, SpirvOperands o) const {
         const bool pointer =
             op == op_load || op == op_copy_object || op == op_array_length || op == op_ptr_access_chain;
         const bool whole = (pointer && o.size() > 2 && facts_.binding.contains(o[2])) ||
@@ -267,7 +223,7 @@ private:
         check(!whole && op != op_function_call, "an access to a whole buffer, or a call");
     }
 
-    const Words &words_;
+    const SpirvWords &words_;
     const Facts facts_;
     const uint32_t depth_;
     uint32_t next_, buffers_ = 0, row_words_ = 0;
@@ -275,7 +231,7 @@ private:
     uint32_t zero_ = 0, one_ = 0, deep_ = 0, row_ = 0;
     std::map<uint32_t, uint32_t> places_,
         offsets_; // by buffer: its binding as a constant, what its indices grow by
-    Words decorations_, types_, out_;
+    SpirvWords decorations_, types_, out_;
     bool decorated_ = false, in_function_ = false, begun_ = false;
 };
 

@@ -17,7 +17,8 @@ struct StreamsKernel {
 // index into a storage buffer is moved by as many elements. Behind the bindings a row has room for `scalars`: rows are
 // bindings + scalars words apart. For one stream at the beginnings of its buffers the row is zeros.
 // Needs: one function, storage buffers in set 0 with bindings 0 … n − 1, each a struct of one runtime array of 4 or 8
-// bytes an element, reached through access chains alone; workgroups known by WorkgroupId alone. Throws std::invalid_argument for any other module.
+// bytes an element, reached through access chains alone; workgroups known by WorkgroupId alone. Throws
+// std::invalid_argument for any other module.
 StreamsKernel for_streams(const std::vector<uint32_t> &words, const std::array<int, 3> &grid,
                           uint32_t scalars);
 

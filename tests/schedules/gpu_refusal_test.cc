@@ -1,6 +1,7 @@
 // What no kernel of a gpu can be made from, and code of Halide that is not what it should be.
 #include "compiler/emit/process.h"
 #include "schedules/gpu/spirv.h"
+#include "schedules/gpu/spirv_words.h"
 #include "schedules/params.h"
 #include "tests/schedules/check.h"
 #include <cstring>
@@ -30,11 +31,11 @@ std::vector<uint32_t> words_of_text(const std::string &text) {
     return words;
 }
 void instruction(std::vector<uint32_t> &words, uint32_t op, const std::vector<uint32_t> &operands) {
-    words.push_back(static_cast<uint32_t>(operands.size() + 1) << 16 | op);
+    words.push_back(schedules::instruction_word(op, operands.size()));
     words.insert(words.end(), operands.begin(), operands.end());
 }
 std::vector<uint32_t> small_module() {
-    std::vector<uint32_t> words = {0x07230203, 0x00010000, 0, 9, 0};
+    std::vector<uint32_t> words = {longwave::spirv_magic, 0x00010000, 0, 9, 0};
     instruction(words, 16, {1, 17, 8, 1, 1}); // OpExecutionMode LocalSize
     std::vector<uint32_t> name = words_of_text("k1_x");
     name.insert(name.begin(), 5u);

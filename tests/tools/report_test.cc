@@ -128,6 +128,24 @@ TEST_CASE("report: weights in fewer bytes have a line for each product and each 
           std::string::npos);
 }
 
+TEST_CASE("report: what takes several dispatches on a GPU has a line, one for all layers that take as many") {
+    const std::string
+        blocks = R"("algorithms":[{"entry":"run on vulkan-32k","op":"long_conv","taps":5000,
+        "algorithm":"blocks","dispatches":3}]})",
+        one = R"("algorithms":[{"entry":"run on vulkan-32k","op":"long_conv","algorithm":"fused"}]})";
+    const auto json = ordered_json::parse(
+        R"({"gpu":{"name":"vulkan-32k","kernels":2,"bytes":100},"targets":[{"name":"t","code_bytes":5}],
+            "layers":[{"layer":"a","ops":["long_conv"],)" +
+        blocks + R"(,{"layer":"b","ops":["long_conv"],)" + blocks + R"(,{"layer":"c","ops":["long_conv"],)" +
+        one + "]}");
+    const auto text = cli::report_text(json, "it");
+    REQUIRE(text);
+    CHECK_MESSAGE(text->find("a and 1 more: long_conv K=5000 blocks, 3 dispatches in run on vulkan-32k\n") !=
+                      std::string::npos,
+                  *text);
+    CHECK(text->find("c: ") == std::string::npos);
+}
+
 TEST_CASE("report: names cannot command the terminal") {
     const auto json = ordered_json::parse(R"({"name":"a\u001b[2Jb\u009bc\u007fd","no_stream":"x\u0007\ny"})");
     const auto text = cli::report_text(json, "it");

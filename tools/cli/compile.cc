@@ -242,7 +242,7 @@ Command add_compile(CommandLine &program) {
     app->add_option(
         "--target", flags->targets,
         "x86-64-v2,x86-64-v3,x86-64-v4 or host (default: all levels of this architecture); beside them "
-        "vulkan-16k or vulkan-32k: whole sequences on a GPU with as much shared memory");
+        "vulkan-16k or vulkan-32k: whole sequences and streams on a GPU with as much shared memory");
     app->add_option("--blocks,--block", flags->blocks,
                     "Input ticks a stream call, several separated by commas: one stream entry each, which "
                     "share one state; the first is the "

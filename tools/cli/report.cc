@@ -245,6 +245,30 @@ std::string unused(const ReportValue &report) {
     return out + (list.size() > 4 ? " ...\n" : "\n");
 }
 
+// A line for what takes several dispatches on a GPU, whatever number of layers it is the same for.
+std::string dispatches(const ReportValue &report) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> lines; // what it is, its layers
+    for (const ReportValue &layer : report["layers"].list())
+        for (const ReportValue &choice : layer["algorithms"].list()) {
+            if (!choice.has("dispatches")) continue;
+            std::string words = choice["op"].text();
+            if (const double taps = choice["taps"].number(); taps > 0) words += format(" K=%.0f", taps);
+            words += " " + choice["algorithm"].text() +
+                     format(", %.0f dispatches in ", choice["dispatches"].number()) + choice["entry"].text();
+            auto line =
+                std::find_if(lines.begin(), lines.end(), [&](const auto &l) { return l.first == words; });
+            if (line == lines.end()) line = lines.insert(line, {words, {}});
+            line->second.push_back(layer["layer"].text());
+        }
+    std::string out;
+    for (const auto &[words, layers] : lines) {
+        out += "          " + layers.front();
+        if (layers.size() > 1) out += format(" and %zu more", layers.size() - 1);
+        out += ": " + words + "\n";
+    }
+    return out;
+}
+
 std::string targets(const ReportValue &report) {
     const auto list = report["targets"].list();
     if (list.empty()) return "";
@@ -261,10 +285,11 @@ std::string targets(const ReportValue &report) {
     const bool runs = on_gpu("run"), streams = on_gpu("stream");
     const ReportValue gpu = report["gpu"];
     return out + "gpu       " + gpu["name"].text() + ": " +
-           (runs && streams ? "whole sequences and streams" : runs ? "whole sequences" : "streams") +
-           format(", %g kernels (", gpu["kernels"].number()) +
-           bytes_text(gpu["bytes"].count()) +
-           " of SPIR-V); not proved here: `longwave verify --device vulkan`\n";
+           (runs && streams ? "whole sequences and streams"
+            : runs          ? "whole sequences"
+                            : "streams") +
+           format(", %g kernels (", gpu["kernels"].number()) + bytes_text(gpu["bytes"].count()) +
+           " of SPIR-V); not proved here: `longwave verify --device vulkan`\n" + dispatches(report);
 }
 
 } // namespace

@@ -76,11 +76,8 @@ Status verify_on_processor(const VerifyFlags &flags) {
     return failure;
 }
 
-// The golden vectors of the entries that were planned for the device.
+// The golden vectors of the entries that were planned for the device, and whether its stream equals its whole.
 Status verify_on_device(const VerifyFlags &flags) {
-    if (flags.stream)
-        return Status::usage("--stream --device " + flags.model.device +
-                             ": the proof of streams is the processor's; leave one of the two out");
     ModelFlags model_flags = flags.model;
     model_flags.proved = true; // here, whatever is remembered
     LW_ASSIGN(const Model model, Model::open(model_flags));
@@ -91,17 +88,26 @@ Status verify_on_device(const VerifyFlags &flags) {
     double worst = 0;
     Status proved = prove_device(model.handle.get(), true, &worst);
     if (!proved && worst <= 1) return proved; // it gave no answer
-    Status golden = proved ? Status() : Status::check(proved.message());
-    if (flags.json)
-        std::printf("%s\n", json_line({{"model", model.info.name},
-                                       {"device", name_of(model.device.get())},
-                                       {"ok", static_cast<bool>(golden)},
-                                       {"worst_of_limit", worst}})
-                                .c_str());
-    else
-        std::printf("%s   golden vectors within %.2f of their limits%s\n",
-                    name_of(model.device.get()).c_str(), worst, golden ? "" : " -- FAILED");
-    return golden;
+    Status failure = proved ? Status() : Status::check(proved.message());
+    ordered_json entry = {{"model", model.info.name},
+                          {"device", name_of(model.device.get())},
+                          {"ok", static_cast<bool>(failure)},
+                          {"worst_of_limit", worst}};
+    std::string text = name_of(model.device.get()) + format("   golden vectors within %.2f of their limits%s",
+                                                            worst, failure ? "" : " -- FAILED");
+    if (flags.stream && failure && model.info.has_stream) {
+        LW_ASSIGN(const Proof proof, prove_stream(model));
+        entry["stream"] = to_json(proof);
+        text += "\n          stream " + to_text(proof);
+        if (!proof.holds())
+            failure = Status::check(name_of(model.device.get()) + ": the stream does not equal the whole");
+    } else if (flags.stream && failure) {
+        entry["stream"] = nullptr;
+        text += "\n          no stream entries for a GPU";
+    }
+    entry["ok"] = static_cast<bool>(failure);
+    std::printf("%s\n", flags.json ? json_line(entry).c_str() : text.c_str());
+    return failure;
 }
 
 Status verify(const VerifyFlags &flags) {

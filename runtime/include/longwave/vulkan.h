@@ -99,8 +99,9 @@ typedef struct lw_vulkan_stats {
     uint64_t dispatches; /* kernel calls in them */
     uint64_t fills;      /* clears in them */
     uint64_t
-        recordings; /* of command buffers: one for each submission of streams, for each runner and entry, and one more whenever an
-                              * entry that clears behind the end of a sequence gets one of another length */
+        recordings; /* of command buffers: one for each runner and entry, and one more whenever an entry that clears
+                     * behind the end of a sequence gets one of another length; for streams one for each entry and
+                     * combination of steps that fire in a block, and again when their memory grows */
     uint64_t uploaded_bytes;    /* weights and derived */
     uint64_t cached_models;     /* whose pipelines the driver had from cache_folder */
     uint64_t remembered_proofs; /* that cache_folder had */

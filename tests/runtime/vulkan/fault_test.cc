@@ -26,6 +26,22 @@ void check_ending(const Life &life, const std::string &name, int64_t before) {
     CHECK(taken == 0);
 }
 
+// One life for each of the calls of a good one, in which that call fails with `result`: what must hold always, and
+// what check(life, name, k) asks, k from 1.
+template <class Check> void each_failing(const std::vector<uint8_t> &bytes, const LifeOptions &with,
+                                         uint64_t calls, VkResult result, const Check &check) {
+    for (uint64_t k = 1; k <= calls; ++k) {
+        const int64_t before = VulkanShim::alive();
+        VulkanShim::fail(k, result);
+        const Life life = whole_life(bytes, with);
+        const std::string name = VulkanShim::failed_name();
+        CAPTURE(name);
+        CAPTURE(k);
+        check_ending(life, name, before);
+        check(life, name, k);
+    }
+}
+
 } // namespace
 
 TEST_CASE("vulkan: whichever call fails, there is a named status and nothing is kept") {
@@ -38,18 +54,11 @@ TEST_CASE("vulkan: whichever call fails, there is a named status and nothing is 
     CHECK(VulkanShim::alive() == 0);
     std::set<std::string> failed;
     for (const VkResult result : each_kind)
-        for (uint64_t k = 1; k <= calls; ++k) {
-            const int64_t before = VulkanShim::alive();
-            VulkanShim::fail(k, result);
-            const Life life = whole_life(bytes);
-            const std::string name = VulkanShim::failed_name();
-            CAPTURE(name);
-            CAPTURE(k);
+        each_failing(bytes, {}, calls, result, [&](const Life &life, const std::string &name, uint64_t) {
             REQUIRE(VulkanShim::failed());
             failed.insert(name);
             CHECK(life.status != LW_OK);
-            check_ending(life, name, before);
-        }
+        });
     CHECK(failed.size() > 40);
     VulkanShim::reset();
     CHECK(whole_life(bytes).status == LW_OK);
@@ -72,26 +81,24 @@ TEST_CASE(
         CHECK(good.stats.cached_models == filled);
         CHECK(good.stats.remembered_proofs == filled);
         const uint64_t calls = VulkanShim::calls();
-        for (const VkResult result : {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_DEVICE_LOST})
-            for (uint64_t k = 1; k <= calls; ++k) {
-                if (!filled) folder.clear();
-                const int64_t before = VulkanShim::alive();
-                VulkanShim::fail(k, result);
-                const Life life = whole_life(bytes, with);
-                const std::string name = VulkanShim::failed_name();
-                CAPTURE(name);
-                CAPTURE(k);
-                CAPTURE(filled);
-                // What is found where a cache call failed is the work done once more. One that is not there at all
-                // is a driver that lacks it.
-                if (of_the_cache(name) && life.status != LW_NO_DEVICE) CHECK(life.status == LW_OK);
-                check_ending(life, name, before);
-                if (k % 16 != 1) continue;
-                VulkanShim::reset();
-                const Life next = whole_life(bytes, with);
-                CHECK(next.status == LW_OK);
-                CHECK(next.results[1].y == good.results[1].y);
-            }
+        CAPTURE(filled);
+        for (const VkResult result : {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_DEVICE_LOST}) {
+            if (!filled) folder.clear();
+            each_failing(bytes, with, calls, result,
+                         [&](const Life &life, const std::string &name, uint64_t k) {
+                             // What is found where a cache call failed is the work done once more. One that is not
+                             // there at all is a driver that lacks it.
+                             if (of_the_cache(name) && life.status != LW_NO_DEVICE)
+                                 CHECK(life.status == LW_OK);
+                             if (k % 16 == 1) {
+                                 VulkanShim::reset();
+                                 const Life next = whole_life(bytes, with);
+                                 CHECK(next.status == LW_OK);
+                                 CHECK(next.results[1].y == good.results[1].y);
+                             }
+                             if (!filled) folder.clear();
+                         });
+        }
     }
 }
 
@@ -106,16 +113,9 @@ TEST_CASE("vulkan: whichever call of a run fails, the processor goes on where th
     const uint64_t calls = VulkanShim::calls();
     uint64_t fell = 0;
     for (const VkResult result : each_kind)
-        for (uint64_t k = 1; k <= calls; ++k) {
-            const int64_t before = VulkanShim::alive();
-            VulkanShim::fail(k, result);
-            const Life life = whole_life(bytes, with);
-            const std::string name = VulkanShim::failed_name();
-            CAPTURE(name);
-            CAPTURE(k);
-            check_ending(life, name, before);
+        each_failing(bytes, with, calls, result, [&](const Life &life, const std::string &name, uint64_t) {
             CHECK((life.status == LW_OK) == life.made); // before there is a runner nothing can go on
-            if (!life.made) continue;
+            if (!life.made) return;
             CHECK(life.stats.fallen_back > 0);
             fell += life.stats.fallen_back;
             for (int i = 0; i < 2; ++i)
@@ -124,7 +124,7 @@ TEST_CASE("vulkan: whichever call of a run fails, the processor goes on where th
             // A device that is gone computes nothing more; after any other failure it is asked again.
             if (result == VK_ERROR_DEVICE_LOST && name == "vkQueueSubmit")
                 CHECK(life.stats.runs + life.stats.fallen_back == 2);
-        }
+        });
     CHECK(fell > 8);
 }
 

@@ -82,6 +82,29 @@ TEST_CASE("vulkan streams: one dispatch runs all that wait, while a pool grows a
     }
 }
 
+TEST_CASE(
+    "vulkan streams: commands are recorded at the first block and when the pool grows, and at no other") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = gpu_stream_model().bytes();
+    Device device;
+    const ModelOn gpu(device, bytes);
+    const std::vector<float> x = noise(4);
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::vector<Rows> rows(5);
+    for (const size_t n : {size_t{3}, size_t{4}, size_t{5}}) { // pools of 4, 4 and 8
+        while (streams.size() < n) streams.push_back(std::make_unique<Stream>(gpu.model));
+        const lw_vulkan_stats before = device.stats();
+        for (size_t block = 0; block < 20; ++block) {
+            for (size_t s = 0; s < 1 + block % n; ++s) // not always all of them
+                REQUIRE(lw_stream_push(*streams[s], x.data(), 4, nullptr) == LW_OK);
+            REQUIRE(lw_device_flush(device) == LW_OK);
+            for (size_t s = 0; s < n; ++s) pull_all(*streams[s], &rows[s]);
+        }
+        CHECK(device.stats().runs - before.runs == 20);
+        CHECK(device.stats().recordings - before.recordings == (n == 4 ? 0 : 1));
+    }
+}
+
 TEST_CASE("vulkan streams: a flush without streams or a device is none") {
     CHECK(lw_device_flush(nullptr) == LW_OK);
     if (!has_device()) return;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The validation layers have nothing to say of the dispatcher, and do say something when its barriers are left out.
 
-validation_test.py PROGRAM [OTHER]: runs the doctest program under VK_LAYER_KHRONOS_validation with synchronisation validation, and
-OTHER instead of it where it is given; PROGRAM alone knows how to leave barriers out.
+validation_test.py PROGRAM [OTHER ARGUMENTS...]: runs the doctest program under VK_LAYER_KHRONOS_validation with synchronisation
+validation, and OTHER instead of it where it is given; PROGRAM alone knows how to leave barriers out.
 """
 import glob
 import os
@@ -14,10 +14,10 @@ MESSAGE = re.compile(r"^.*(?:VUID-|SYNC-HAZARD|Validation Error|Validation Warni
 CASE = "--test-case=vulkan: sequences of every length*"
 
 
-def run(program, case, **environment):
+def run(program, arguments, **environment):
     ours = {"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation",
             "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"}
-    return subprocess.run([program, *case], env={**os.environ, **ours, **environment}, stdout=subprocess.PIPE,
+    return subprocess.run([program, *arguments], env={**os.environ, **ours, **environment}, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
 
 
@@ -26,7 +26,8 @@ def main():
     if not glob.glob("/usr/share/vulkan/explicit_layer.d/*khronos_validation*") and "VK_LAYER_PATH" not in os.environ:
         print("SKIPPED: no validation layers (Debian: vulkan-validationlayers)")
         return 77
-    silent = run(sys.argv[-1], [])
+    other, *arguments = sys.argv[2:] or [program]
+    silent = run(other, arguments)
     if silent.returncode == 77:
         print(silent.stdout.splitlines()[-1])
         return 77
