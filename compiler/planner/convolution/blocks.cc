@@ -34,26 +34,8 @@ Estimate estimate(const Situation &situation) {
 Reach reach(const Situation &, const Figures &figures) { return {.multiple = figures.at("length")}; }
 
 Status plan(KernelCall &call) {
-    const Shape shape(call.situation);
-    const Partitions p{.length = call.figures().at("length"), .count = call.figures().at("partitions")};
-    call.ordered_tiles(p.length);
-    call.kernel("long_conv_partitioned");
-    shape_params(call, shape);
-    call.param("block", int64_t{p.length});
-    call.param("partitions", int64_t{p.count});
-    if (shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
-    PartitionedPlaces places = partitioned_places(call, shape, p, "");
-    for (Place *place : {&places.past, &places.newest, &places.tail, &places.tail_out, &places.spectrum})
-        place->tile_bytes = 0; // all channels in one call
-    call.read_rows(0);
-    call.input(places.past);
-    call.input(places.tail);
-    call.weight(places.spectrum);
-    call.weight(places.twiddles);
-    call.scalar(newest_slot(p));
-    call.output(places.newest);
-    call.write();
-    call.output(places.tail_out);
+    call_partitioned(call, Shape(call.situation),
+                     {.length = call.figures().at("length"), .count = call.figures().at("partitions")});
     return Status::ok();
 }
 
