@@ -37,7 +37,7 @@ public:
           rows_(part == Part::rows ? length_ : k.params.integer("rows", 1, 1 << 22)),
           copies_(part == Part::columns ? 1 : k.params.integer_or("copies", 1, 1, 64)),
           channels_(k.params.integer("channels", 1, 1 << 20)), row_(static_cast<int>(pad(extent(channels_)))),
-          tile_(std::min(row_, 16)), tiles_(k.params.integer_or("tiles", row_ / tile_, 1, row_ / tile_)),
+          tile_(std::min(row_, 16)), tiles_(row_ / tile_),
           adaptive_(part == Part::rows && k.params.flag_or("adaptive", false)),
           circular_(part == Part::back && k.params.flag_or("circular", false)),
           scale_(adaptive_ ? static_cast<float>(k.params.real("scale", 0, 1e30)) : 0),
@@ -62,7 +62,7 @@ public:
                              " on " + k.target.name);
         k.params.require(!circular_ || rows_ == length_, "'circular' is for as many rows as points");
         k.params.require(int64_t{2} * tile_ * tiles_ * length_ * copies_ < int64_t{1} << 31,
-                         "the points of 'tiles' tiles must be less than 2^31 numbers");
+                         "the points of all channels must be less than 2^31 numbers");
         k.params.require(part == Part::whole || rows_ * transform_.radices()[0] >= length_,
                          "'rows' must reach the second part of the first butterflies");
         across_ = row_ == 1 && (part == Part::columns || part == Part::back);
@@ -71,14 +71,13 @@ public:
 
     void build() {
         const auto points = [&](int copies) { return dense({tile_, 2, length_, copies, tiles_}); };
-        const Shape y_shape = rows_of({{extent(copies_), row_}}, copies_ * row_);
-        if (reads_rows()) in_ = k_.input("u", rows_of({}, row_));
+        const Shape y_shape = dense({row_, copies_, rows_});
+        if (reads_rows()) in_ = k_.input("u", dense({row_, rows_}));
         else in_ = k_.input("points", points(part_ == Part::rows ? 1 : copies_));
         if (adaptive_) made_in_ = k_.input("made", points(1));
         if (part_ == Part::whole || part_ == Part::rows) spectrum_ = k_.weight("spectrum", points(copies_));
         twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
-        if (writes_rows())
-            epilogue_ = all() ? k_.epilogue(y_shape, channels_) : k_.tile_epilogue(y_shape, channels_);
+        if (writes_rows()) epilogue_ = k_.epilogue(y_shape, channels_);
 
         // THE ALGORITHM
         // A pass for each level. The last level forward, the product and the first level back are one.
@@ -123,19 +122,7 @@ private:
     Expr place(const Expr &at) const {
         return count_ == 1 ? at : at * step_of_position() + which() * step_of_transform();
     }
-    // Rows of all channels have these in one dimension; of a group of their tiles, which does not know where it stands, in
-    // two.
-    bool all() const { return tiles_ * tile_ == row_; }
-    Shape rows_of(const Shape &of_a_row, int stride) const {
-        Shape shape = all() ? Shape{{extent(row_), 1}} : Shape{{extent(tile_), 1}, {extent(tiles_), tile_}};
-        shape.insert(shape.end(), of_a_row.begin(), of_a_row.end());
-        shape.push_back({extent(rows_), stride});
-        return shape;
-    }
-    std::vector<Expr> channels() const {
-        if (!all()) return {channel(), g_};
-        return {tiles_ == 1 ? channel() : channel() + g_ * tile_};
-    }
+    Expr channel_of_all() const { return tiles_ == 1 ? channel() : channel() + g_ * tile_; }
 
     // Over `points` in shared memory; the first one reads `from`, and the last one writes the output.
     void pass(Func &points, const ImageParam &from, int level, Step step, bool reads, bool writes) {
@@ -171,9 +158,7 @@ private:
         if (!reads_rows()) return complex_at(from, at, part_ == Part::rows ? Expr(0) : Expr(m_));
         if (least * step_of_position() >= rows_) return {};
         const Expr row = place(at);
-        std::vector<Expr> where = channels();
-        where.push_back(min(row, rows_ - 1));
-        return {select(row < rows_, from(where), 0.0f), Expr()};
+        return {select(row < rows_, from(channel_of_all(), min(row, rows_ - 1)), 0.0f), Expr()};
     }
     Complex complex_at(const ImageParam &from, const Expr &at, const Expr &copy) const {
         return {from(channel(), 0, place(at), copy, g_), from(channel(), 1, place(at), copy, g_)};
@@ -191,9 +176,8 @@ private:
         std::vector<Expr> at = b.at, rows;
         drop_outside(rows_, apart * step_of_position(), place(b.offset), at, x);
         for (const Expr &p : at) rows.push_back(place(p));
-        std::vector<Expr> where = channels();
-        where.insert(where.end(), {m_, gather(rows)});
-        out_(lane_, 0, scatter(at), other_, m_, g_) = epilogue_(gather(real_parts(x)), where);
+        out_(lane_, 0, scatter(at), other_, m_, g_) =
+            epilogue_(gather(real_parts(x)), {channel_of_all(), m_, gather(rows)});
     }
 
     KernelBuilder &k_;

@@ -67,20 +67,22 @@ public:
         layers_.push_back({{"type", type}, {"name", name}});
     }
     // The norm divides the kernel, whose first scales are the largest.
-    void sgconv(const std::string &name, uint64_t channels, uint32_t l_max, bool two_sided, float norm = 2) {
+    void sgconv(const std::string &name, uint64_t channels, uint32_t l_max, bool two_sided, float norm = 2,
+                uint64_t copies = 1) {
         json layer = {
             {"type", "sgconv"}, {"name", name}, {"kernel_dim", 16}, {"l_max", l_max}, {"postact", "glu"}};
         if (two_sided) layer["bidirectional"] = true;
+        if (copies > 1) layer["channels"] = copies;
         layers_.push_back(layer);
-        const uint64_t sides = two_sided ? 2 : 1;
+        const uint64_t sides = (two_sided ? 2 : 1) * copies;
         for (int scale = 0; 16u << scale < 2 * l_max; ++scale)
             tensor(name + ".kernel_list." + std::to_string(scale), {sides, channels, 16}, 0.3f);
         tensor(name + ".kernel_norm", {sides, channels, 1}, 0, norm);
         weights_[name + ".kernel_norm_initialized"] = {{}, {1.0f}};
         tensor(name + ".multiplier", {1, channels, 1}, 0, 2);
-        tensor(name + ".D", {1, channels}, 0.3f);
-        tensor(name + ".output_linear.0.weight", {2 * channels, channels},
-               1 / std::sqrt(static_cast<float>(channels)));
+        tensor(name + ".D", {copies, channels}, 0.3f);
+        tensor(name + ".output_linear.0.weight", {2 * channels, copies * channels},
+               1 / std::sqrt(static_cast<float>(copies * channels)));
         tensor(name + ".output_linear.0.bias", {2 * channels}, 0.1f);
     }
 
@@ -190,22 +192,61 @@ TEST_CASE("vulkan models: stacks of SGConv with GLU and layer norms, causal and 
     }
 }
 
-TEST_CASE("vulkan models: a causal convolution longer than shared memory goes by blocks") {
-    Package package(5);
-    package.linear("in", 5, 16);
-    package.sgconv("conv", 16, 5000, false, 500);
-    compare(package, 5, 5000);
+// A convolution longer than shared memory, with its gate behind it, as many dispatches as expected.
+struct LongCase {
+    uint32_t channels, l_max, length;
+    bool two_sided = false;
+    uint64_t dispatches = 3; // by four_step: columns, rows, columns back
+    uint32_t copies = 1;
+};
+void compare_long(const std::vector<LongCase> &cases) {
+    for (const LongCase &c : cases) {
+        Package package(5);
+        package.linear("in", 5, c.channels);
+        package.sgconv("conv", c.channels, c.l_max, c.two_sided, 500, c.copies);
+        MESSAGE(c.length, " rows, ", c.l_max, " taps, ", c.channels, " channels, ", c.copies, " copies",
+                std::string(c.two_sided ? ", two-sided" : ""));
+        compare(package, 5, c.length);
+        const auto made = package.compile(c.length, {gpu_target()});
+        REQUIRE(made);
+        CHECK(calls_of(made->artifact).convolutions == c.dispatches);
+    }
+}
+
+TEST_CASE(
+    "vulkan models: convolutions longer than shared memory take three dispatches, with one side or two, any "
+    "channels and copies") {
+    compare_long({{16, 5000, 5000},
+                  {1, 5000, 5000},
+                  {2, 4100, 4101, true},
+                  {17, 4500, 4500, true},
+                  {3, 6000, 6000, false, 3, 2},
+                  {1, 5000, 5000, true, 3, 2}});
+}
+
+TEST_CASE("vulkan models: few taps over a long sequence go by blocks, a dispatch each") {
+    compare_long({{64, 512, 6100, false, gpu_target() == "vulkan-16k" ? 6u : 3u}});
+}
+
+TEST_CASE("vulkan models: sequences of 16384 to 65536 rows" * doctest::skip()) {
+    compare_long({{64, 16384, 16384},
+                  {3, 16385, 16385, true},
+                  {17, 65536, 65536},
+                  {1, 65535, 65535, true},
+                  {64, 1000, 65536, false, gpu_target() == "vulkan-16k" ? 64u : 32u},
+                  {64, 65536, 65536, true, 3, 2}});
 }
 
 TEST_CASE("vulkan models: what no GPU runs is refused by layer, with the reasons and the way out") {
     Package package(5);
     package.linear("in", 5, 16);
     package.sgconv("conv", 16, 64, true);
-    const auto made = package.compile(5000, {"vulkan-16k"});
+    const auto made = package.compile(5000000, {"vulkan-16k"});
     REQUIRE_FALSE(made);
     CHECK(made.status().fault() == Fault::input);
     for (const char *part :
-         {"layer conv", "5000", "--length 2048", "two sides", "vulkan-16k", "leave that target out"})
+         {"layer conv", "5000000", "--length 2048", "a workgroup has shared memory for 2048", "two sides",
+          "vulkan-16k", "leave that target out"})
         CHECK_MESSAGE(made.status().message().find(part) != std::string::npos, made.status().message());
 }
 

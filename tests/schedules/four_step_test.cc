@@ -119,7 +119,7 @@ TEST_CASE("four_step: bias, gate, sum and activation in the last dispatch; paddi
 }
 
 TEST_CASE("four_step: convolutions around a sequence, with a kernel made in the run") {
-    circular_four_step(480, 3, 30);
+    circular_four_step(480, 17, 30);
     circular_four_step(4096, 2, 64);
 }
 

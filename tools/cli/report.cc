@@ -245,6 +245,21 @@ std::string unused(const ReportValue &report) {
     return out + (list.size() > 4 ? " ...\n" : "\n");
 }
 
+// What a GPU computes in more than one dispatch, with the algorithm and what would have been the next best.
+std::string calls_of_several_dispatches(const ReportValue &report) {
+    std::string out;
+    for (const ReportValue &layer : report["layers"].list())
+        for (const ReportValue &choice : layer["algorithms"].list()) {
+            if (!choice.has("dispatches") || choice["dispatches"].number() < 2) continue;
+            out += format("          %s: %s, %g dispatches", layer["layer"].text().c_str(),
+                          choice["algorithm"].text().c_str(), choice["dispatches"].number());
+            if (const std::string next = choice["next_best"].text(); !next.empty())
+                out += " (next best: " + next + ")";
+            out += "\n";
+        }
+    return out;
+}
+
 std::string targets(const ReportValue &report) {
     const auto list = report["targets"].list();
     if (list.empty()) return "";
@@ -260,11 +275,12 @@ std::string targets(const ReportValue &report) {
     };
     const bool runs = on_gpu("run"), streams = on_gpu("stream");
     const ReportValue gpu = report["gpu"];
+    const std::string several = calls_of_several_dispatches(report);
     return out + "gpu       " + gpu["name"].text() + ": " +
            (runs && streams ? "whole sequences and streams" : runs ? "whole sequences" : "streams") +
            format(", %g kernels (", gpu["kernels"].number()) +
            bytes_text(gpu["bytes"].count()) +
-           " of SPIR-V); not proved here: `longwave verify --device vulkan`\n";
+           " of SPIR-V); not proved here: `longwave verify --device vulkan`\n" + several;
 }
 
 } // namespace

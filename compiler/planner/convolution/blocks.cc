@@ -1,8 +1,6 @@
 // blocks: whole sequences on a GPU that are longer than shared memory: partitions of the kernel as long as a block of
 // the sequence, a dispatch for each block, y_q = Re z_q + Im z_(q − 1).
-#include "compiler/planner/convolution/costs.h"
-#include "compiler/planner/convolution/kernels.h"
-#include "schedules/twiddles.h"
+#include "compiler/planner/convolution/gpu_costs.h"
 #include "targets/target.h"
 #include <fmt/format.h>
 
@@ -23,10 +21,17 @@ Estimate estimate(const Situation &situation) {
                    blocks = (situation.rows + block - 1) / block;
     if (blocks > most_blocks)
         return {.refused = fmt::format("{} blocks of {} rows are more than {}", blocks, block, most_blocks)};
-    Estimate estimate{.cost = 2.0 + blocks}; // fused, where it applies, is one dispatch
+    // Each block reads the spectra of all partitions and of as many blocks, of which its own is in shared memory and is
+    // written, and the tail, which it writes as well.
+    const uint32_t partitions = (shape.taps + block - 1) / block;
+    const double copies = shape.copies, spectra = partitions + (partitions - 1 + 1 / copies);
+    const GpuWork work{.bytes = row_bytes / copies + 3 * row_bytes + point_bytes * spectra,
+                       .workgroups = double(shape.padded) * shape.copies,
+                       .dispatches = blocks};
+    Estimate estimate{.cost = work.cost(shape, situation.rows)};
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("length", block);
-    estimate.figures.put("partitions", (shape.taps + block - 1) / block);
+    estimate.figures.put("partitions", partitions);
     estimate.figures.put("dispatches", blocks);
     return estimate;
 }
