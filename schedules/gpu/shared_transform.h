@@ -5,8 +5,8 @@
 
 namespace longwave::schedules {
 
-// X(k) = Σ_n x(n)·exp(2πi·nk/points) of each of `wide` lanes, a pass for each radix (butterflies.h). Natural order in; bin k lies at place(k), in the
-// order of its digits from the other end.
+// X(k) = Σ_n x(n)·exp(2πi·nk/points) of each of `wide` lanes, a pass for each radix (butterflies.h). Natural order in;
+// bin k lies at place(k), in the order of its digits from the other end.
 class SharedTransform {
 public:
     using Root =
