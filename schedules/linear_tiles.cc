@@ -79,17 +79,17 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, WeightFo
                                                                        : 4;
     LinearTiles best;
     double least = std::numeric_limits<double>::infinity();
-    const auto consider = [&](int of_tile, int m, int parts, int slices) {
+    const auto consider = [&](int of_tile, int m, int parts, int pieces) {
         const bool near = rows > m && bytes / count * of_tile <= stay_in_first(target);
         LinearTiles tiles;
         tiles.rows = m;
         tiles.parts = parts;
-        tiles.slices = slices;
+        tiles.slices = pieces;
         tiles.groups = groups_of(count, of_tile);
         double cost = 0;
         for (const LinearTiles::Group &group : tiles.groups)
-            cost += static_cast<double>(group.count) * slices * ceil_div(rows, m) *
-                    cycles(target, {m, group.panels * of_panel / slices, parts, near, format}, in);
+            cost += static_cast<double>(group.count) * pieces * ceil_div(rows, m) *
+                    cycles(target, {m, group.panels * of_panel / pieces, parts, near, format}, in);
         cost *= 1 + 0.02 * static_cast<double>(tiles.groups.size() - 1); // twice the code
         if (cost >= least) return;
         least = cost;

@@ -60,8 +60,15 @@ struct Reach {
 
 struct Algorithm {
     const char *name;
-    // All but `gpu` are for processors.
-    enum class Where { everywhere, whole_sequences, streams, gpu } where = Where::everywhere;
+    // `gpu`: whole sequences there. All others are for processors, and for streams on a GPU unless they say
+    // `processor_streams` or are for whole sequences: a call of theirs is one dispatch.
+    enum class Where {
+        everywhere,
+        whole_sequences,
+        streams,
+        processor_streams,
+        gpu
+    } where = Where::everywhere;
     Estimate (*estimate)(const Situation &situation);
     Reach (*reach)(const Situation &situation,
                    const Figures &figures) = nullptr; // null: as the op's stream rule says

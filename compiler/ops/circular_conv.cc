@@ -1,10 +1,12 @@
 // circular_conv: each channel convolved around the sequence with static taps, plus taps made in the
 // run, at the scale of the product of two transforms; and a bias times the channel.
+#include "compiler/ops/four_step.h"
 #include "compiler/ops/parts.h"
 #include "compiler/ops/rules.h"
 #include "compiler/ops/sums.h"
 #include "compiler/ops/transforms.h"
 #include "schedules/twiddles.h"
+#include "targets/target.h"
 #include <cmath>
 #include <numbers>
 
@@ -88,13 +90,38 @@ Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, u
     return Packed::f32({tiles.count(), length, 2, tiles.tile}, values);
 }
 
+// Of as many rows as points, and more of these than a GPU's shared memory holds.
+std::optional<FourStep> in_four_steps(const KernelCall &call, const ChannelTiles &tiles, bool adaptive) {
+    const targets::Target *gpu = call.situation.gpu;
+    const uint32_t rows = call.all_rows(), bytes_of_a_point = (adaptive ? 4 : 2) * sizeof(float);
+    if (!gpu || schedules::right_angle_radices(rows).empty() ||
+        uint64_t{schedules::right_angle_length(rows)} * bytes_of_a_point <=
+            static_cast<uint64_t>(gpu->shared_bytes))
+        return {};
+    const FourStep form(tiles.channels, tiles.padded, 1, rows, rows);
+    return form.refused(call.situation, bytes_of_a_point).empty() ? std::optional(form) : std::nullopt;
+}
+
 Status kernel(KernelCall &call) {
     const ChannelTiles tiles(call.type(0).dims[0]);
-    tiles.plan(call);
-    const uint32_t rows = call.rows(), length = schedules::right_angle_length(rows);
-    const double scale = scale_of(SequenceTransform::of(call.node), rows);
     const bool adaptive = call.node.inputs.size() == 4;
+    const auto four_step = in_four_steps(call, tiles, adaptive);
+    if (!four_step) tiles.plan(call);
+    const uint32_t rows = call.all_rows(),
+                   length = four_step ? four_step->length : schedules::right_angle_length(rows);
+    const double scale = scale_of(SequenceTransform::of(call.node), rows);
     LW_TRY(check_taps(call.type(1).dims[1], rows));
+    Place fixed = call.stored("spectrum", packed(call, scale, tiles, rows, length));
+    const std::vector<double> exact = schedules::right_angle_twiddles(length);
+    const std::vector<float> table(exact.begin(), exact.end());
+    const Place twiddles = call.stored("twiddles", Packed::f32({static_cast<uint32_t>(table.size())}, table));
+    if (four_step) {
+        using Circular = FourStep::Circular;
+        four_step->plan(call, fixed, twiddles,
+                        adaptive ? Circular{.made = 3, .scale = scale / length} : Circular{});
+        return Status::ok();
+    }
+    fixed.tile_bytes = uint64_t{tiles.tile} * length * 2 * sizeof(float);
     call.kernel("circular_conv");
     call.param("length", length);
     call.param("rows", rows);
@@ -103,12 +130,8 @@ Status kernel(KernelCall &call) {
     call.param("scale", adaptive ? scale / length : 0.0);
     call.read_all(0);
     if (adaptive) call.read_all(3);
-    Place fixed = call.stored("spectrum", packed(call, scale, tiles, rows, length));
-    fixed.tile_bytes = uint64_t{tiles.tile} * length * 2 * sizeof(float);
     call.weight(fixed);
-    const std::vector<double> exact = schedules::right_angle_twiddles(length);
-    const std::vector<float> table(exact.begin(), exact.end());
-    call.weight(call.stored("twiddles", Packed::f32({static_cast<uint32_t>(table.size())}, table)));
+    call.weight(twiddles);
     call.write();
     return Status::ok();
 }

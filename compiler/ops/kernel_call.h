@@ -103,6 +103,10 @@ public:
     // The past in a form of the algorithm's own (spectra), zero at the start: state where one entry owns the
     // stream, a cache where several do.
     virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
+    // Whole sequences: what steps of this call hand to each other. Holds anything at first, nothing afterwards.
+    virtual Place scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
+    // Whole sequences: all rows of an input, for further steps.
+    virtual Place sequence(size_t input) const = 0;
     // Streams: an input's rows of the large block `ago` before this one, for a step that fires once in a
     // large block of `rows` rows.
     virtual Place large_block(size_t input, uint32_t rows, uint32_t ago) = 0;

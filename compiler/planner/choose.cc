@@ -15,6 +15,7 @@ bool elsewhere(const ir::Algorithm &algorithm, const ir::Situation &situation) {
     const bool gpu_stream = situation.gpu && situation.streaming;
     if ((algorithm.where == Where::gpu) != (situation.gpu != nullptr) && !gpu_stream) return true;
     if (gpu_stream && algorithm.where == Where::gpu) return false;
+    if (algorithm.where == Where::processor_streams) return gpu_stream || !situation.streaming;
     return situation.streaming ? algorithm.where == Where::whole_sequences
                                : algorithm.where == Where::streams;
 }

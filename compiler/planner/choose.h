@@ -13,8 +13,9 @@ struct Choice {
 };
 
 // `force` names an algorithm or is empty. A form of streams that is forced leaves whole sequences to the
-// planner, and the other way round; ops that know no algorithm of that name are not concerned. Errors:
-// Fault::usage when the forced one does not apply, with the reason; Fault::input when none does.
+// planner, and the other way round, and one of processors what a GPU does; ops that know no algorithm of that
+// name are not concerned. Errors: Fault::usage when the forced one does not apply, with the reason;
+// Fault::input when none does.
 Expected<Choice> choose(const ir::Situation &situation, const std::string &force);
 
 // Fault::usage unless some op knows it.

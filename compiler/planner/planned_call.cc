@@ -147,6 +147,11 @@ Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<
                                       bytes_of(elem, dims))};
 }
 
+Place PlannedCall::scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
+    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::arena,
+                                      bytes_of(elem, dims))};
+}
+
 Place PlannedCall::carried(const std::string &name) {
     std::vector<ir::Type> types;
     for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));

@@ -46,6 +46,8 @@ public:
     Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) override;
     Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
     Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
+    Place scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
+    Place sequence(size_t input) const override { return rows_place(node.inputs[input]); }
     Place large_block(size_t input, uint32_t rows, uint32_t ago) override;
 
     void cost(double ns) override { cost_ = ns; }

@@ -1,7 +1,6 @@
 // circular_conv on a gpu: all of it in one dispatch, as long_conv_fused. With a kernel made in the run both transforms
 // lie in shared memory, 16 bytes a point, else 8.
-#include "schedules/gpu/threads.h"
-#include "schedules/long_conv_transform.h"
+#include "schedules/gpu/butterflies.h"
 #include "schedules/registry.h"
 #include "schedules/twiddles.h"
 
@@ -19,17 +18,11 @@ public:
           all_(k.params.flag_or("all", false)), scale_(static_cast<float>(k.params.real("scale", 0, 1e30))),
           row_(static_cast<int>(pad(extent(channels_)))), tile_(std::min(row_, 16)),
           transform_(length_, Float(32), [this](const Expr &i) { return Expr(twiddles_(i)); }) {
-        k.params.require(!right_angle_radices(extent(length_)).empty(),
-                         "'length' must be a product of 2, 3 and 5");
         k.params.require(rows_ <= length_, "'rows' must not exceed length");
         k.params.require(all_ || row_ == tile_, "more than 16 channels need 'all' on a gpu");
-        const int64_t bytes = (adaptive_ ? 16 : 8) * int64_t{length_};
-        k.params.require(bytes <= k.target.shared_bytes,
-                         "'length' is at most " +
-                             std::to_string(k.target.shared_bytes / (adaptive_ ? 16 : 8)) + " on " +
-                             k.target.name);
-        wide_ = std::min(row_, sector_channels);
-        while (wide_ * bytes > k.target.shared_bytes) wide_ /= 2;
+        const int bytes_of_point = adaptive_ ? 16 : 8;
+        require_fits(k, "length", length_, bytes_of_point);
+        wide_ = lanes_together(k, row_, int64_t{length_} * bytes_of_point);
     }
 
     void build() {
@@ -68,49 +61,27 @@ public:
             .reorder(of_line, channel, line, block)
             .gpu_blocks(block)
             .gpu_threads(channel, line);
-        for (Func *f : {&points_, &made_})
-            if (adaptive_ || f == &points_)
-                f->compute_at(y, block)
-                    .store_in(MemoryType::GPUShared)
-                    .bound_extent(c_, wide_)
-                    .bound_extent(part_, 2)
-                    .bound_extent(p_, length_);
+        share(points_, LoopLevel(y, block), wide_, length_);
+        if (adaptive_) share(made_, LoopLevel(y, block), wide_, length_);
         k_.output(y, y_shape);
     }
 
 private:
     enum class Step { forward, middle, inverse };
 
-    // One level of a transform in place: a thread has all points of its butterflies in registers between reading and
-    // writing them.
     void pass(Func &f, const ImageParam &from, int level, Step step) {
-        const int radix = transform_.radices()[static_cast<size_t>(level)], blocks = transform_.blocks(level),
-                  size = length_ / blocks, apart = size / radix, groups = length_ / radix;
-        const int threads = std::min(power_of_two_above(groups), k_.target.threads / wide_),
-                  turns = (groups + threads - 1) / threads;
-        RDom d(0, turns, 0, threads, Internal::unique_name("butterfly"));
-        const Expr any = d.x * threads + d.y;
-        if (turns * threads > groups) d.where(any < groups);
-        const Expr g = min(any, groups - 1); // in sight of the bounds
-        const Expr block = blocks == 1 ? Expr(0) : g / apart,
-                   first = blocks == 1 ? g : block * size + g % apart;
-        std::vector<Expr> at;
+        const int radix = transform_.radices()[static_cast<size_t>(level)],
+                  apart = length_ / transform_.blocks(level + 1);
+        const Butterflies b(length_, transform_.blocks(level), radix, k_.target.threads / wide_);
         std::vector<Complex> x;
-        for (int i = 0; i < radix; i++) {
-            at.push_back(first + i * apart);
+        for (size_t i = 0; i < b.at.size(); i++)
             x.push_back(level == 0 && step != Step::inverse
-                            ? Complex{sample(from, at.back(), i * apart), Expr()}
-                            : Complex{f(c_, 0, at.back()), f(c_, 1, at.back())});
-        }
-        if (step != Step::inverse) transform_.forward(x, level, block);
-        for (size_t i = 0; step == Step::middle && i < x.size(); i++) x[i] = x[i] * kernel(at[i]);
-        if (step != Step::forward) transform_.inverse(x, level, block);
-        // Parts are a dimension, not a tuple: of a tuple Halide may store one element before the other has read it.
-        define_points(f, at, x);
-        f.update(f.num_update_definitions() - 1)
-            .allow_race_conditions()
-            .reorder(d.x, c_, d.y)
-            .gpu_threads(c_, d.y);
+                            ? Complex{sample(from, b.at[i], static_cast<int>(i) * apart), Expr()}
+                            : read_buffer(f)(b.at[i]));
+        if (step != Step::inverse) transform_.forward(x, level, b.block);
+        for (size_t i = 0; step == Step::middle && i < x.size(); i++) x[i] = x[i] * kernel(b.at[i]);
+        if (step != Step::forward) transform_.inverse(x, level, b.block);
+        b.store(f, x);
     }
     // `least`: the first position that the point of a butterfly can have. What lies behind the rows is zero.
     Expr sample(const ImageParam &from, const Expr &position, int least) const {

@@ -1,8 +1,7 @@
 // long_conv_partitioned on a gpu: one block of a long convolution in one dispatch. Its transform and the sum of products
 // with the spectra of all partitions lie in shared memory, 16 bytes a point. The three results are one definition, as two
 // would be two dispatches: row, tail and spectrum of the same position, the latter twice where there are two copies.
-#include "schedules/gpu/threads.h"
-#include "schedules/long_conv_transform.h"
+#include "schedules/gpu/butterflies.h"
 #include "schedules/registry.h"
 #include "schedules/twiddles.h"
 
@@ -23,15 +22,9 @@ public:
           channels_(k.params.integer("channels", 1, 1 << 20)), row_(static_cast<int>(pad(extent(channels_)))),
           tile_(std::min(row_, 16)), tiles_(k.params.integer_or("tiles", 1, 1, row_ / tile_)),
           transform_(block_, Float(32), [this](const Expr &i) { return Expr(twiddles_(i)); }) {
-        k.params.require(!right_angle_radices(extent(block_)).empty(),
-                         "'block' must be a product of 2, 3 and 5");
-        k.params.require(int64_t{block_} * bytes_of_both_points <= k.target.shared_bytes,
-                         "'block' is at most " +
-                             std::to_string(k.target.shared_bytes / bytes_of_both_points) + " on " +
-                             k.target.name);
+        require_fits(k, "block", block_, bytes_of_both_points);
         k.params.require(tiles_ == 1 || tiles_ == row_ / tile_, "'tiles' must be all of them, or one");
-        wide_ = std::min(tile_, sector_channels);
-        while (int64_t{wide_} * block_ * bytes_of_both_points > k.target.shared_bytes) wide_ /= 2;
+        wide_ = lanes_together(k, tile_, int64_t{block_} * bytes_of_both_points);
     }
 
     void build() {
@@ -52,20 +45,15 @@ public:
 
         // THE ALGORITHM
         const int last = static_cast<int>(transform_.radices().size()) - 1;
-        newest_(v_, p_, g_) = Tuple(undef<float>(), undef<float>());
+        newest_(v_, part_, p_, g_) = undef<float>();
         for (int level = 0; level <= last; level++) forward(level);
         products();
         for (int level = last; level > 0; level--) inverse(level);
         write();
 
         // THE SCHEDULE
-        for (Func *f : {&newest_, &z_})
-            f->store_in(MemoryType::GPUShared)
-                .bound_extent(v_, wide_)
-                .bound_extent(p_, block_)
-                .bound_extent(g_, 1);
-        newest_.compute_at(y_, group_);
-        z_.compute_at(y_, m_);
+        share(newest_, LoopLevel(y_, group_), wide_, block_);
+        share(z_, LoopLevel(y_, m_), wide_, block_);
         const Shape y = {{extent(tile_), 1}, {extent(copies_), row_}, block},
                     newest = {{extent(tile_), 1}, {2, tile_}, {extent(block_), spectra}},
                     tail = dense({tile_, copies_, block_});
@@ -94,78 +82,54 @@ private:
         return from(where);
     }
 
-    // Butterflies of a level, `turns` for each of the threads that lie side by side.
-    struct Butterflies {
-        RDom d;
-        Expr block;           // of the level
-        std::vector<Expr> at; // positions
-    };
     Butterflies butterflies(int level) const {
-        const int radix = transform_.radices()[static_cast<size_t>(level)], blocks = transform_.blocks(level),
-                  size = block_ / blocks, apart = size / radix, groups = block_ / radix;
-        const int threads = std::min(power_of_two_above(groups), k_.target.threads / wide_),
-                  turns = (groups + threads - 1) / threads;
-        Butterflies b{RDom(0, turns, 0, threads, Internal::unique_name("butterfly")), 0, {}};
-        const Expr any = b.d.x * threads + b.d.y;
-        if (turns * threads > groups) b.d.where(any < groups);
-        const Expr g = min(any, groups - 1); // in sight of the bounds
-        if (blocks > 1) b.block = g / apart;
-        const Expr first = blocks == 1 ? g : b.block * size + g % apart;
-        for (int i = 0; i < radix; i++) b.at.push_back(first + i * apart);
-        return b;
-    }
-    static void in_place(Func f, const Butterflies &b, const Var &lane) {
-        f.update(f.num_update_definitions() - 1)
-            .allow_race_conditions()
-            .reorder(b.d.x, lane, b.d.y)
-            .gpu_threads(lane, b.d.y);
+        return Butterflies(block_, transform_.blocks(level), transform_.radices()[static_cast<size_t>(level)],
+                           k_.target.threads / wide_);
     }
 
     void forward(int level) {
         const Butterflies b = butterflies(level);
         std::vector<Complex> x;
         for (const Expr &p : b.at)
-            x.push_back(level == 0 ? Complex{at(u_, {v_, p}), Expr()}
-                                   : Complex{newest_(v_, p, g_)[0], newest_(v_, p, g_)[1]});
+            x.push_back(level == 0 ? Complex{at(u_, {v_, p}), Expr()} : read_buffer(newest_, {g_})(p));
         transform_.forward(x, level, b.block);
-        newest_(v_, scatter(b.at), g_) = Tuple(gather(real_parts(x)), gather(imaginary_parts(x)));
-        in_place(newest_, b, v_);
+        b.store(newest_, x);
     }
 
     void products() {
         const auto kernel = [&](const Expr &q) {
             return Complex{at(spectrum_, {v_, 0, q, p_, m_}), at(spectrum_, {v_, 1, q, p_, m_})};
         };
-        const Complex first = Complex{newest_(v_, p_, g_)[0], newest_(v_, p_, g_)[1]} * kernel(0);
+        const Complex first = read_buffer(newest_, {g_})(p_) * kernel(0);
         sum_(v_, p_, m_, g_) = Tuple(first.re, first.im);
         if (partitions_ > 1) {
             RDom q(1, partitions_ - 1, "q");
             const Expr where = wrapped(slot_ - q, partitions_);
             const Complex term =
                 Complex{at(past_, {v_, 0, where, p_}), at(past_, {v_, 1, where, p_})} * kernel(q);
+            // Each element reads itself alone, so either may be stored first.
             sum_(v_, p_, m_, g_) =
                 Tuple(sum_(v_, p_, m_, g_)[0] + term.re, sum_(v_, p_, m_, g_)[1] + term.im);
         }
-        z_(v_, p_, m_, g_) = Tuple(sum_(v_, p_, m_, g_)[0], sum_(v_, p_, m_, g_)[1]);
+        z_(v_, part_, p_, m_, g_) = mux(part_, {sum_(v_, p_, m_, g_)[0], sum_(v_, p_, m_, g_)[1]});
         Var line("line"), of_line("of_line");
         z_.split(p_, of_line, line, std::min(power_of_two_above(block_), k_.target.threads / wide_),
                  TailStrategy::GuardWithIf)
-            .reorder(of_line, v_, line)
+            .reorder(part_, of_line, v_, line)
+            .unroll(part_)
             .gpu_threads(v_, line);
         sum_.compute_at(z_, of_line).store_in(MemoryType::Register);
     }
 
     std::vector<Complex> back(const Butterflies &b, int level) const {
         std::vector<Complex> x;
-        for (const Expr &p : b.at) x.push_back({z_(v_, p, m_, g_)[0], z_(v_, p, m_, g_)[1]});
+        for (const Expr &p : b.at) x.push_back(read_buffer(z_, {m_, g_})(p));
         transform_.inverse(x, level, b.block);
         return x;
     }
     void inverse(int level) {
         const Butterflies b = butterflies(level);
-        const std::vector<Complex> x = back(b, level);
-        z_(v_, scatter(b.at), m_, g_) = Tuple(gather(real_parts(x)), gather(imaginary_parts(x)));
-        in_place(z_, b, v_);
+        b.store(z_, back(b, level));
     }
 
     void write() {
@@ -175,9 +139,10 @@ private:
         for (size_t i = 0; i < x.size(); i++)
             for (int part : {0, 1}) {
                 positions.push_back(b.at[i]), parts.emplace_back(part);
-                spectra.push_back(newest_(v_, b.at[i], g_)[part]);
+                spectra.push_back(newest_(v_, part, b.at[i], g_));
                 re.push_back(x[i].re), im.push_back(x[i].im);
             }
+        // The update reads none of the three.
         y_(v_, m_, p_, part_, g_) = Tuple(undef<float>(), undef<float>(), undef<float>());
         const Expr position = gather(positions);
         std::vector<Expr> where = {v_, m_};

@@ -126,12 +126,15 @@ void SequenceSums::schedule(Func y, const Var &lane, const Var &row, const std::
         .split(row, of_line, line, std::min(power_of_two_above(rows), k_.target.threads / wide_),
                TailStrategy::GuardWithIf);
     std::vector<VarOrRVar> order(inner.begin(), inner.end());
-    order.insert(order.end(), {of_line, channel, line, block});
-    y.reorder(order).gpu_blocks(block).gpu_threads(channel, line);
     if (transform_) {
+        order.insert(order.end(), {of_line, channel, line, block});
+        y.reorder(order).gpu_blocks(block).gpu_threads(channel, line);
         transform_->compute_at(y, block);
     } else {
-        sum_.compute_at(y, of_line).store_in(MemoryType::Register);
+        // A result a thread: drivers may bound how many turns of loops it takes.
+        order.insert(order.end(), {channel, line, block, of_line});
+        y.reorder(order).gpu_blocks(block, of_line).gpu_threads(channel, line);
+        sum_.compute_at(y, channel).store_in(MemoryType::Register);
         part_.compute_at(sum_, sum_.rvars()[0]).store_in(MemoryType::Register);
     }
 }

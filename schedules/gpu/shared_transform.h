@@ -5,9 +5,8 @@
 
 namespace longwave::schedules {
 
-// X(k) = Σ_n x(n)·exp(2πi·nk/points) of each of `wide` lanes, a pass for each radix over the whole Func. A thread has all
-// points of a butterfly in registers between reading and writing them. Natural order in; bin k lies at place(k), in the
-// order of its digits from the other end.
+// X(k) = Σ_n x(n)·exp(2πi·nk/points) of each of `wide` lanes, a pass for each radix (butterflies.h). Natural order in;
+// bin k lies at place(k), in the order of its digits from the other end.
 class SharedTransform {
 public:
     using Root =
@@ -17,7 +16,7 @@ public:
     // No radices: one point.
     SharedTransform(const std::string &name, std::vector<int> radices, int wide, int threads, Root root);
 
-    // Defines `values`(lane, point) and schedules its passes over threads (lane, butterfly).
+    // Defines `values`(lane, part, point) and schedules its passes over threads (lane, butterfly).
     void define(const Sample &sample);
     Complex bin(const Halide::Expr &lane, const Halide::Expr &k) const;
     // Shared by the workgroup of each `block` of `f`.
@@ -27,13 +26,13 @@ public:
     Halide::Func values;
 
 private:
-    void pass(size_t level, const Sample &sample);
+    void pass(int radix, int blocks, const Sample &sample);
     Halide::Expr place(const Halide::Expr &k) const;
 
     const std::vector<int> radices_;
     const int wide_, threads_;
     Root root_;
-    Halide::Var lane_{"lane"}, point_{"point"};
+    Halide::Var lane_{"lane"}, part_{"part"}, point_{"point"};
 };
 
 } // namespace longwave::schedules

@@ -2,7 +2,9 @@
 """Orchid layers at lengths beyond those of the reference tensors and at widths of 1 and 2, against float64 NumPy: its transforms by FFTs, the layer written
 from its definition (Karami and Ghodsi 2024; models.md §3.1). An artifact of long cosine transforms must stay small: no matrix of L × L lies in it.
 
-    orchid_lengths_test.py LONGWAVE FOLDER
+    orchid_lengths_test.py LONGWAVE FOLDER [--gpu]
+
+With --gpu on the Vulkan device: convolutions around sequences whose transforms its shared memory holds, and does not.
 """
 import json
 import pathlib
@@ -22,6 +24,7 @@ except ImportError:
 LIMIT = 1e-5  # of Orchid's layers against the reference tensors
 # (channels, length, transform)
 CASES = [(4, 4096, "dct"), (2, 8192, "dct"), (4, 8192, "fft"), (2, 4096, "fft-o"), (1, 500, "dct"), (2, 500, "dct"), (2, 499, "fft"), (1, 128, "dctxd-o"), (2, 129, "dctxd-o")]
+GPU_CASES = [(2, 1024, "fft"), (4, 4096, "fft"), (2, 4096, "fft-o")]
 
 
 def dct(x, orthonormal):
@@ -101,15 +104,15 @@ class Orchid:
         return y @ self["out_linear.weight"].T + self["out_linear.bias"]
 
 
-def check(longwave, cache, folder, width, length, transform):
+def check(longwave, cache, folder, width, length, transform, gpu=None):
     description, weights = families.orchid(width=width, l_max=length, transform=transform)
     package, artifact = folder / "package", folder / "orchid.lw"
     sc10_package.write(package, description, weights)
-    done = subprocess.run([longwave, "compile", package, "-o", artifact, "--target", "host", "--cache", cache, "--quiet", "--json"], capture_output=True, text=True)
+    done = subprocess.run([longwave, "compile", package, "-o", artifact, "--target", f"host,{gpu}" if gpu else "host", "--cache", cache, "--quiet", "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     x = np.random.default_rng(length).standard_normal((length, width)).astype(np.float32)
     np.save(folder / "x.npy", x)
-    subprocess.run([longwave, "run", artifact, "--input", f"x=@{folder / 'x.npy'}", "-o", f"y={folder / 'y.npy'}"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([longwave, "run", artifact, "--input", f"x=@{folder / 'x.npy'}", "-o", f"y={folder / 'y.npy'}", "--device", "vulkan" if gpu else "cpu"], check=True, stdout=subprocess.DEVNULL)
     found, expected = np.load(folder / "y.npy").astype(np.float64), Orchid(weights, transform)(x.astype(np.float64))
     assert found.shape == expected.shape, found.shape
     error, size = abs(found - expected).max() / abs(expected).max(), artifact.stat().st_size
@@ -121,9 +124,13 @@ def check(longwave, cache, folder, width, length, transform):
 
 def main():
     longwave, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    gpu = None
+    if "--gpu" in sys.argv[3:]:
+        devices = subprocess.run([longwave, "devices", "--json"], capture_output=True, text=True, check=True).stdout
+        gpu = json.loads(devices.splitlines()[1])["targets"][-1]
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        for width, length, transform in CASES:
-            check(longwave, folder / "kernels", pathlib.Path(name), width, length, transform)
+        for width, length, transform in GPU_CASES if gpu else CASES:
+            check(longwave, folder / "kernels", pathlib.Path(name), width, length, transform, gpu)
     return 0
 
 

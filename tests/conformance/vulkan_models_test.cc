@@ -101,22 +101,62 @@ TEST_CASE("vulkan models: stacks of SGConv with GLU and layer norms, causal and 
     }
 }
 
-TEST_CASE("vulkan models: a causal convolution longer than shared memory goes by blocks") {
-    LayerPackage package = empty_package();
-    package.linear("in", 5, 16);
-    package.sgconv("conv", 16, 5000, {.norm = 500});
-    compare(package, 5000);
+// A convolution longer than shared memory, with its gate behind it, as many dispatches as expected.
+struct LongCase {
+    uint32_t channels, l_max, length;
+    bool two_sided = false;
+    uint64_t dispatches = 3; // by four_step: columns, rows, columns back
+    uint32_t copies = 1;
+};
+void compare_long(const std::vector<LongCase> &cases) {
+    for (const LongCase &c : cases) {
+        LayerPackage package = empty_package();
+        package.linear("in", 5, c.channels);
+        package.sgconv("conv", c.channels, c.l_max,
+                       {.two_sided = c.two_sided, .norm = 500, .copies = c.copies});
+        MESSAGE(c.length, " rows, ", c.l_max, " taps, ", c.channels, " channels, ", c.copies, " copies",
+                std::string(c.two_sided ? ", two-sided" : ""));
+        compare(package, c.length);
+        const auto made = compile_here(package, c.length);
+        REQUIRE(made);
+        CHECK(calls_of(made->artifact).convolutions == c.dispatches);
+    }
+}
+
+TEST_CASE(
+    "vulkan models: convolutions longer than shared memory take three dispatches, with one side or two, any "
+    "channels and copies") {
+    compare_long({{16, 5000, 5000},
+                  {1, 5000, 5000},
+                  {2, 4100, 4101, true},
+                  {17, 4500, 4500, true},
+                  {3, 6000, 6000, false, 3, 2},
+                  {1, 5000, 5000, true, 3, 2}});
+}
+
+TEST_CASE("vulkan models: few taps over a long sequence go by blocks, a dispatch each") {
+    compare_long({{64, 512, 6100, false, vulkan_options_here().targets.back() == "vulkan-16k" ? 6u : 3u}});
+}
+
+TEST_CASE("vulkan models: sequences of 16384 to 65536 rows" * doctest::skip()) {
+    compare_long({{64, 16384, 16384},
+                  {3, 16385, 16385, true},
+                  {17, 65536, 65536},
+                  {1, 65535, 65535, true},
+                  {64, 1000, 65536, false, vulkan_options_here().targets.back() == "vulkan-16k" ? 64u : 32u},
+                  {64, 65536, 65536, true, 3, 2}});
 }
 
 TEST_CASE("vulkan models: what no GPU runs is refused by layer, with the reasons and the way out") {
     LayerPackage package = empty_package();
     package.linear("in", 5, 16);
     package.sgconv("conv", 16, 64, {.two_sided = true});
-    const auto made = compile(package, 5000, {"vulkan-16k"});
+    const auto made = compile(package, 5000000, {"vulkan-16k"});
     REQUIRE_FALSE(made);
     CHECK(made.status().fault() == Fault::input);
     for (const char *part :
-         {"layer conv", "5000", "--length 2048", "two sides", "vulkan-16k", "leave that target out"})
+         {"layer conv", "5000000", "--length 2048", "a workgroup has shared memory for 2048", "two sides",
+          "vulkan-16k", "leave that target out"})
         CHECK_MESSAGE(made.status().message().find(part) != std::string::npos, made.status().message());
 }
 

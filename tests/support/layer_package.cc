@@ -61,15 +61,16 @@ void LayerPackage::sgconv(const std::string &name, uint64_t channels, uint32_t l
                   {"l_max", l_max},
                   {"postact", "glu"}};
     if (how.two_sided) layer["bidirectional"] = true;
+    if (how.copies > 1) layer["channels"] = how.copies;
     layers_.push_back(std::move(layer));
-    const uint64_t sides = how.two_sided ? 2 : 1;
+    const uint64_t sides = (how.two_sided ? 2 : 1) * how.copies, inputs = how.copies * channels;
     for (uint32_t scale = 0; how.kernel_dim << scale < 2 * l_max; ++scale)
         tensor(name + ".kernel_list." + std::to_string(scale), {sides, channels, how.kernel_dim}, 0.5f);
     tensor(name + ".kernel_norm", {sides, channels, 1}, 0, how.norm);
     weights_[name + ".kernel_norm_initialized"] = {{}, {1.0f}};
     tensor(name + ".multiplier", {1, channels, 1}, 0, 2);
-    tensor(name + ".D", {1, channels}, 0.5f);
-    tensor(name + ".output_linear.0.weight", {2 * channels, channels}, scale_of(channels));
+    tensor(name + ".D", {how.copies, channels}, 0.5f);
+    tensor(name + ".output_linear.0.weight", {2 * channels, inputs}, scale_of(inputs));
     tensor(name + ".output_linear.0.bias", {2 * channels}, 0.2f);
 }
 

@@ -16,6 +16,7 @@ public:
         uint32_t kernel_dim = 16;
         bool two_sided = false;
         float norm = 2; // divides the kernel, whose first scales are the largest
+        uint32_t copies = 1;
     };
 
     void plain(const std::string &type, const std::string &name); // without weights

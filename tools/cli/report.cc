@@ -250,11 +250,13 @@ std::string dispatches(const ReportValue &report) {
     std::vector<std::pair<std::string, std::vector<std::string>>> lines; // what it is, its layers
     for (const ReportValue &layer : report["layers"].list())
         for (const ReportValue &choice : layer["algorithms"].list()) {
-            if (!choice.has("dispatches")) continue;
+            if (!choice.has("dispatches") || choice["dispatches"].number() < 2) continue;
             std::string words = choice["op"].text();
             if (const double taps = choice["taps"].number(); taps > 0) words += format(" K=%.0f", taps);
             words += " " + choice["algorithm"].text() +
                      format(", %.0f dispatches in ", choice["dispatches"].number()) + choice["entry"].text();
+            if (const std::string next = choice["next_best"].text(); !next.empty())
+                words += " (next best: " + next + ")";
             auto line =
                 std::find_if(lines.begin(), lines.end(), [&](const auto &l) { return l.first == words; });
             if (line == lines.end()) line = lines.insert(line, {words, {}});

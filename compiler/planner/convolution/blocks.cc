@@ -1,8 +1,6 @@
 // blocks: whole sequences on a GPU that are longer than shared memory: partitions of the kernel as long as a block of
 // the sequence, a dispatch for each block, y_q = Re z_q + Im z_(q − 1).
-#include "compiler/planner/convolution/costs.h"
-#include "compiler/planner/convolution/kernels.h"
-#include "schedules/twiddles.h"
+#include "compiler/planner/convolution/gpu_costs.h"
 #include "targets/target.h"
 #include <fmt/format.h>
 
@@ -23,10 +21,17 @@ Estimate estimate(const Situation &situation) {
                    blocks = (situation.rows + block - 1) / block;
     if (blocks > most_blocks)
         return {.refused = fmt::format("{} blocks of {} rows are more than {}", blocks, block, most_blocks)};
-    Estimate estimate{.cost = 2.0 + blocks}; // fused, where it applies, is one dispatch
+    // Each block reads the spectra of all partitions and of as many blocks, of which its own is in shared memory and is
+    // written, and the tail, which it writes as well.
+    const uint32_t partitions = (shape.taps + block - 1) / block;
+    const double copies = shape.copies, spectra = partitions + (partitions - 1 + 1 / copies);
+    const GpuWork work{.bytes = row_bytes / copies + 3 * row_bytes + point_bytes * spectra,
+                       .workgroups = double(shape.padded) * shape.copies,
+                       .dispatches = blocks};
+    Estimate estimate{.cost = work.cost(shape, situation.rows)};
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("length", block);
-    estimate.figures.put("partitions", (shape.taps + block - 1) / block);
+    estimate.figures.put("partitions", partitions);
     estimate.figures.put("dispatches", blocks);
     return estimate;
 }
@@ -34,26 +39,8 @@ Estimate estimate(const Situation &situation) {
 Reach reach(const Situation &, const Figures &figures) { return {.multiple = figures.at("length")}; }
 
 Status plan(KernelCall &call) {
-    const Shape shape(call.situation);
-    const Partitions p{.length = call.figures().at("length"), .count = call.figures().at("partitions")};
-    call.ordered_tiles(p.length);
-    call.kernel("long_conv_partitioned");
-    shape_params(call, shape);
-    call.param("block", int64_t{p.length});
-    call.param("partitions", int64_t{p.count});
-    if (shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
-    PartitionedPlaces places = partitioned_places(call, shape, p, "");
-    for (Place *place : {&places.past, &places.newest, &places.tail, &places.tail_out, &places.spectrum})
-        place->tile_bytes = 0; // all channels in one call
-    call.read_rows(0);
-    call.input(places.past);
-    call.input(places.tail);
-    call.weight(places.spectrum);
-    call.weight(places.twiddles);
-    call.scalar(newest_slot(p));
-    call.output(places.newest);
-    call.write();
-    call.output(places.tail_out);
+    call_partitioned(call, Shape(call.situation),
+                     {.length = call.figures().at("length"), .count = call.figures().at("partitions")});
     return Status::ok();
 }
 

@@ -57,7 +57,6 @@ double cost_of(const Situation &situation, const DyadicPlan &plan, int rows) {
 
 Estimate estimate(const Situation &situation) {
     Estimate estimate{.refused = not_possible(situation)};
-    if (situation.gpu) estimate.refused = "it is computed in several calls";
     if (!estimate.refused.empty()) return estimate;
     const Shape shape(situation);
     const int block = static_cast<int>(situation.rows), rows = schedules::dyadic_call_rows(block);
@@ -145,7 +144,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm dyadic;
 const ir::Algorithm dyadic{.name = "dyadic",
-                           .where = ir::Algorithm::Where::streams,
+                           .where = ir::Algorithm::Where::processor_streams,
                            .estimate = estimate,
                            .reach = reach,
                            .plan = plan};

@@ -1,6 +1,5 @@
 // fused: whole sequences on a GPU, forward transform, product and inverse in one dispatch, from shared memory.
-#include "compiler/planner/convolution/costs.h"
-#include "compiler/planner/convolution/kernels.h"
+#include "compiler/planner/convolution/gpu_costs.h"
 #include "schedules/twiddles.h"
 #include "targets/target.h"
 #include <fmt/format.h>
@@ -21,8 +20,11 @@ Estimate estimate(const Situation &situation) {
                                 "has shared memory for {}: compile with --length {}, or for a target with "
                                 "more",
                                 situation.rows, length, most, most)};
-    Estimate estimate{.cost = 1};
-    estimate.figures.put("taps", Shape(situation).taps);
+    const Shape shape(situation);
+    // Whoever can have one dispatch gets it, however few workgroups that is.
+    const GpuWork work{.bytes = row_bytes / shape.copies + row_bytes + point_bytes * length / situation.rows};
+    Estimate estimate{.cost = work.cost(shape, situation.rows)};
+    estimate.figures.put("taps", shape.taps);
     estimate.figures.put("length", length);
     return estimate;
 }

@@ -85,7 +85,7 @@ struct PartitionedPlaces {
 };
 PartitionedPlaces partitioned_places(KernelCall &call, const Shape &shape, const Partitions &partitions,
                                      const std::string &prefix);
-// The call itself, over the newest block of the input.
+// The call itself, over the newest block of the input; of a whole run on a GPU, one for each block in order.
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &partitions);
 
 // The same with lanes over positions: spectra of past blocks [channels, partitions, 2, block], the tail

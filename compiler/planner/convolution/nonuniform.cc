@@ -73,7 +73,6 @@ Estimate estimate(const Situation &situation) {
     const uint32_t taps = situation.type(1).dims[2];
     if (std::string refused = no_transform(situation); !refused.empty())
         return {.refused = std::move(refused)};
-    if (situation.gpu) return {.refused = "it is computed in several calls"};
     Estimate best{.refused = fmt::format("{} taps are too few for blocks of {} rows", taps, situation.rows)};
     const auto consider = [&](const std::vector<uint32_t> &lengths) {
         if (taps <= 2 * uint64_t{lengths.back()}) return;
@@ -151,7 +150,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm nonuniform;
 const ir::Algorithm nonuniform{.name = "nonuniform",
-                               .where = ir::Algorithm::Where::streams,
+                               .where = ir::Algorithm::Where::processor_streams,
                                .estimate = estimate,
                                .reach = reach,
                                .plan = plan};

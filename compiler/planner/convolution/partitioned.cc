@@ -7,7 +7,8 @@ void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p)
     call.kernel("long_conv_partitioned");
     const bool gpu = call.situation.gpu; // all tiles in one dispatch
     if (!gpu) call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
-    else if (shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
+    else if (!call.situation.streaming) call.ordered_tiles(p.length); // a sequence is a stream of blocks
+    if (gpu && shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
     shape_params(call, shape);
     call.param("block", int64_t{p.length});
     call.param("partitions", int64_t{p.count});
@@ -15,7 +16,7 @@ void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p)
     if (gpu)
         for (Place *place : {&places.past, &places.newest, &places.tail, &places.tail_out, &places.spectrum})
             place->tile_bytes = 0;
-    call.read_all(0);
+    call.read_rows(0);
     call.input(places.past);
     call.input(places.tail);
     call.weight(places.spectrum);

@@ -1,50 +1,20 @@
 // Our kernel as longwave-kgen makes it, from a folder, so that it also runs where there is no compiler.
 #include "compiler/emit/process.h"
-#include "schedules/twiddles.h"
 #include "tests/bench/vulkan/problem.h"
+#include "tests/support/right_angle.h"
 #include "tools/cli/kgen.h"
-#include <complex>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <numbers>
 
 namespace longwave::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using Points = std::vector<std::complex<double>>;
 
 std::string name_of(uint32_t length, uint32_t channels) {
     return fmt::format("conv-{}-{}", length, channels);
-}
-
-// The right-angle transform of a channel's taps, level by level (schedules/twiddles.h), over the length.
-Points spectrum_of(const float *taps, uint32_t length) {
-    Points x(taps, taps + length);
-    const auto radices = schedules::right_angle_radices(length);
-    size_t blocks = 1, size = length;
-    for (size_t level = 0; level < radices.size(); level++) {
-        const auto radix = static_cast<size_t>(radices[level]), apart = size / radix;
-        Points next(length);
-        for (size_t q = 0; q < blocks; q++) {
-            const double phase =
-                schedules::phase(radices, 0.25, static_cast<int>(level), static_cast<int64_t>(q));
-            for (size_t j = 0; j < radix; j++)
-                for (size_t m = 0; m < radix; m++) {
-                    const double turns =
-                        (phase + static_cast<double>(j)) * static_cast<double>(m) / radices[level];
-                    const auto root = std::polar(1.0, 2 * std::numbers::pi * turns);
-                    for (size_t n = 0; n < apart; n++)
-                        next[q * size + j * apart + n] += x[q * size + m * apart + n] * root;
-                }
-        }
-        x = std::move(next);
-        blocks *= radix, size = apart;
-    }
-    for (auto &value : x) value /= length;
-    return x;
 }
 
 class Fused : public Contestant {
@@ -78,11 +48,12 @@ public:
 std::vector<float> packed_spectrum(const Problem &p, uint32_t padded, uint32_t tile) {
     std::vector<float> packed(size_t{padded} * 2 * p.length);
     for (uint32_t c = 0; c < p.channels; c++) {
-        const Points made = spectrum_of(&p.taps[size_t{c} * p.length], p.length);
+        const float *taps = &p.taps[size_t{c} * p.length];
+        const test::Points made = test::right_angle_spectrum({taps, taps + p.length});
         for (size_t q = 0; q < p.length; q++) {
             float *at = &packed[((size_t{c / tile} * p.length + q) * 2) * tile + c % tile];
-            at[0] = static_cast<float>(made[q].real());
-            at[tile] = static_cast<float>(made[q].imag());
+            at[0] = static_cast<float>(made[q].real() / p.length);
+            at[tile] = static_cast<float>(made[q].imag() / p.length);
         }
     }
     return packed;
