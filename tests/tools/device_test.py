@@ -7,9 +7,25 @@ import json
 import random
 import tempfile
 
-from cli_support import BAD_INPUT, Cli, DEVICE, OK, USAGE, main, model, safetensors
+from cli_support import BAD_INPUT, Cli, DEVICE, OK, USAGE, main, safetensors
 
 CACHES = tempfile.TemporaryDirectory(prefix="longwave-device-test-")
+
+
+def wide_and_two_sided(channels=256):
+    """A long convolution whose points over 100,000 rows are more than a buffer of a GPU may have."""
+    normal = lambda n: [random.Random(n).gauss(0, 1) for _ in range(n)]
+    weights = {
+        **{f"long.kernel_list.{i}": ([2, channels, 4], normal(8 * channels)) for i in range(4)},
+        "long.kernel_norm": ([2, channels, 1], [4.0] * (2 * channels)), "long.kernel_norm_initialized": ([], [1.0]),
+        "long.multiplier": ([1, channels, 1], [0.7] * channels), "long.D": ([1, channels], normal(channels)),
+    }
+    description = {
+        "format": "longwave-model", "version": 1, "name": "two_sided", "inputs": [{"name": "x", "kind": "features", "width": channels}],
+        "layers": [{"type": "sgconv", "name": "long", "kernel_dim": 4, "l_max": 32, "bidirectional": True, "linear": True}],
+        "outputs": [{"name": "y", "from": "long"}],
+    }
+    return description, weights
 
 
 class Devices(Cli):
@@ -49,9 +65,9 @@ class Devices(Cli):
     def test_refusals(self):
         self.refused(USAGE, ["--device tpu", "cpu"], "run", self.artifact, "--input", "audio=1600", "--device", "tpu")
         self.refused(USAGE, ["vulkan-16k", "vulkan-32k"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "vulkan-16k,vulkan-32k")
-        package = self.write_package("two_sided", *model("two_sided", bidirectional=True))
-        self.refused(BAD_INPUT, ["vulkan-32k", "layer long", "--target"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host,vulkan-32k",
-                     "--length", str(5000 * 160), lines=0)
+        package = self.write_package("two_sided", *wide_and_two_sided())
+        self.refused(BAD_INPUT, ["vulkan-32k", "layer long", "MiB", "--target"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host,vulkan-32k",
+                     "--length", "100000", lines=0)
         self.assertFalse((self.scratch / "x.lw").exists())
         if not self.gpus():
             self.skipTest("no Vulkan device (Debian: libvulkan1, mesa-vulkan-drivers)")
