@@ -4,9 +4,10 @@
 //     u -- columns, a few beside each other in a small buffer --> a -- a row in a small buffer, there, times
 //     the spectrum, and back --> b -- columns back, a few beside each other in a small buffer --> y
 // Several copies share the way there, whose end is then kept as well. The spectrum of a kernel is the way there
-// alone, in float64. A transform without columns is one row, from u to y.
+// alone, in float64.
 //
-// With lanes over phases (polyphase.h) two more levels stand on both sides of the product, group by group.
+// With lanes over phases (polyphase.h) two more levels stand on both sides of the product, group by group, and a
+// transform without columns is one row, from u to y; without phases there are columns.
 #pragma once
 #include "schedules/long_conv_transform.h"
 #include "schedules/polyphase.h"

@@ -38,7 +38,10 @@ Func by_phases(const ImageParam &u, const PolyphaseShapes &s) {
         f(v, behind, c) = 0.0f;
         f.update(f.num_update_definitions() - 1).vectorize(v, phases);
     }
-    if (s.rows % phases) f(v, ends - 1, c) = 0.0f;
+    if (s.rows % phases) {
+        f(v, ends - 1, c) = 0.0f;
+        f.update(f.num_update_definitions() - 1).vectorize(v, phases);
+    }
     const int together = s.tile == 1 ? phases : quad, whole = s.rows / together;
     if (whole && s.tile == 1) {
         const RDom row(0, whole);
@@ -69,6 +72,7 @@ Func by_phases(const ImageParam &u, const PolyphaseShapes &s) {
     if (s.rows % together) {
         const RDom n(whole * together, s.rows % together);
         f(n % phases, n / phases, c) = u(s.tile == 1 ? Expr(0) : Expr(c), n);
+        f.update(f.num_update_definitions() - 1).unscheduled(); // the last few rows
     }
     f.compute_root().bound_extent(v, phases).bound_extent(p, s.stored_rows()).bound_extent(c, s.signals());
     store(f, int64_t{4} * phases * s.stored_rows() * s.signals());
@@ -122,8 +126,7 @@ static void build_long_conv_polyphase(KernelBuilder &k) {
     const PolyphaseShapes s(k);
     const int rows = s.length / phases, groups = rows / 4;
     ImageParam u = k.input("u", {{extent(s.tile), 1}, {extent(s.rows), s.row}});
-    ImageParam spectrum =
-        k.weight("spectrum", dense({Polyphase::values, 2, groups, s.copies, s.tile == 1 ? 1 : s.tile}));
+    ImageParam spectrum = k.weight("spectrum", dense({Polyphase::values, 2, groups, s.copies, s.tile}));
     ImageParam table = k.weight("twiddles", dense({polyphase_tables(extent(s.length)).size}));
 
     // THE ALGORITHM and THE SCHEDULE are those of the depth-first form over rows of phases.

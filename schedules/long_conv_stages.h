@@ -26,7 +26,8 @@ struct Phase {
     Halide::Func to; // what `out` defines; undefined: the small buffer is the end of it
     std::function<Complex(const Group &group, size_t point)> in;
     std::function<void(Group &group, std::vector<Complex> &x)> out;
-    // Of phases: what is kept for a piece as well, a row and all groups of it, and for a group of the first pass.
+    // Of phases. Kept for a piece: the row before the groups, and `product`, all groups of it between the way there
+    // and the way back, so that one group's waiting is hidden by others. Kept for a group of the first pass: the rest.
     std::vector<Halide::Func> rows = {}, in_groups = {};
     Halide::Func product = {};
 };

@@ -45,29 +45,28 @@ void Stages::rows_of_phases(const Phase &ends) const {
         return form_.spectrum(group.index * Polyphase::values + value);
     };
     Func row;
-    const Polyphase::Step half = halfway(ends, each_, stage.in_groups, row);
+    std::vector<Func> steps;
+    const Polyphase::Step half = halfway(ends, each_, steps, row);
     Polyphase::Step product;
     if (form_.copies) {
         const Polyphase::Step spectrum = phases.spectrum(group_of_phases(each_), half.values());
         Func f = spectrum.f;
-        for (Func step : stage.in_groups) step.compute_at(f, g_);
+        for (Func step : steps) step.compute_at(f, g_);
         row.bound_extent(piece_, 1);
         keep(row, width_, LoopLevel(f, piece_));
         f.compute_at(LoopLevel(form_.y, form_.lanes));
         store(f, int64_t{2} * form_.type.bytes() * lanes_ * length_);
-        stage.in_groups.clear();
         product =
             phases.product_of(group, spectrum.values({Expr(g_), Expr(piece_), Expr(form_.lanes)}), kernel);
     } else {
         product = phases.product(group, half.values(), kernel);
-        for (Func step : stage.in_groups) step.compute_at(product.f, g_);
-        stage.in_groups.clear();
+        for (Func step : steps) step.compute_at(product.f, g_);
         stage.rows = {row};
     }
     const Polyphase::Step turned = phases.turned(group, product.values()),
                           back = phases.phases_of(group, turned.values()),
                           last = phases.turned(group, back.values());
-    stage.in_groups.insert(stage.in_groups.end(), {turned.f, back.f, last.f});
+    stage.in_groups = {turned.f, back.f, last.f};
     stage.product = product.f;
     stage.passes = row_passes(Way::inverse, levels_);
     stage.in = [=, this](const Group &points, size_t m) {
