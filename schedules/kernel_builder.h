@@ -70,6 +70,16 @@ public:
     }
     void outputs(Halide::Func f, const std::vector<Output> &list);
 
+    // Two intermediates of one size that lie in one memory (shared_memory.h): `later` is written piece by piece,
+    // each when what `earlier` held there has been read for the last time.
+    struct SharedMemory {
+        std::string earlier, later; // by Halide's names
+    };
+    void share_memory(const Halide::Func &earlier, const Halide::Func &later) {
+        shared_memory_.push_back({earlier.name(), later.name()});
+    }
+    const std::vector<SharedMemory> &shared_memory() const { return shared_memory_; }
+
     // Checks that the whole specification was used.
     void finish() const;
     Halide::Pipeline pipeline() const { return Halide::Pipeline(outputs_); }
@@ -102,6 +112,7 @@ private:
     std::optional<Halide::ImageParam> scalars_buffer_;
     std::vector<Halide::Func> outputs_;
     std::vector<OutputBuffer> output_buffers_;
+    std::vector<SharedMemory> shared_memory_;
     mutable std::vector<Halide::ImageParam> buffers_;
 };
 

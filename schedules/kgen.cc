@@ -4,6 +4,7 @@
 #include "schedules/gpu/divisions.h"
 #include "schedules/lowered.h"
 #include "schedules/registry.h"
+#include "schedules/shared_memory.h"
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -70,9 +71,11 @@ void write(const std::string &path, const char *bytes, size_t size) {
 // An object file for a processor. Returns the signature.
 std::string compile_object(const std::string &name, const schedules::KernelBuilder &builder,
                            const Options &options) {
-    const Halide::Module module = schedules::with_unaligned_arguments(builder.pipeline().compile_to_module(
+    const Halide::Module lowered = builder.pipeline().compile_to_module(
         builder.arguments(), options.symbol, Halide::Target(builder.target.halide),
-        Halide::LinkageType::ExternalPlusArgv));
+        Halide::LinkageType::ExternalPlusArgv);
+    const Halide::Module module =
+        schedules::with_unaligned_arguments(schedules::with_shared_memory(builder, lowered));
     const uint64_t scratch = schedules::scratch_bytes(name, module);
     std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, options.out}};
     if (!options.statement.empty()) files[Halide::OutputFileType::stmt] = options.statement;

@@ -22,7 +22,9 @@ Group Stages::group(const Phase &stage, const Pass &pass, const Expr &piece) con
     for (int i = 0; i < points; i++) {
         const Expr at = base + i * step;
         group.local.push_back(stage.columns ? at * chunk_ + d.x : at);
-        group.at.push_back(stage.columns ? at * width_ + (which * chunk_ + d.x) : which * width_ + at);
+        const Expr row = stage.columns ? at : which, column = stage.columns ? which * chunk_ + d.x : at;
+        group.at.push_back(row * width_ + column);
+        group.kept.push_back(row * pitch_ + column);
     }
     group.block = here == 1 ? Expr(0) : Expr(d.z);
     if (!stage.columns) group.block += which * here;
@@ -99,20 +101,21 @@ void Stages::there(Func a, const std::vector<Var> &rest) const {
            rest);
 }
 
-// `ends`: where rows come from and go to.
-void Stages::rows(const Phase &ends) const {
+// `ends`: where rows come from and go to. Returns what several copies share, if there are several.
+Func Stages::rows(const Phase &ends) const {
     Phase stage = ends;
+    Func spectrum;
     stage.passes = row_passes(Way::forward, levels_);
     if (form_.copies) {
-        Func spectrum = buffer("spectrum_of_u", {});
+        spectrum = buffer("spectrum_of_u", {});
         stage.to = spectrum;
         stage.out = [=, this](Group &group, std::vector<Complex> &x) { write(spectrum, group, x); };
         define(stage, {});
-        keep(spectrum, length_, LoopLevel(form_.y, form_.lanes));
+        keep(spectrum, height_ * pitch_, LoopLevel(form_.y, form_.lanes));
         stage = ends;
         stage.passes = {{Way::inverse, levels_ - 1}};
         stage.in = [=, this](const Group &group, size_t m) {
-            return read_buffer(spectrum)(group.at[m]) * form_.spectrum(group.at[m]);
+            return read_buffer(spectrum)(group.kept[m]) * form_.spectrum(group.at[m]);
         };
     } else {
         stage.passes.back().way = Way::middle;
@@ -120,6 +123,7 @@ void Stages::rows(const Phase &ends) const {
     const std::vector<Pass> back = row_passes(Way::inverse, levels_ - 1);
     stage.passes.insert(stage.passes.end(), back.begin(), back.end());
     define(stage, copy_);
+    return spectrum;
 }
 
 void Stages::back(Func b) const {
@@ -130,16 +134,16 @@ void Stages::back(Func b) const {
         if (form_.rows < length_) drop_outside(form_.rows, step, group.at[0], group.at, x);
         form_.output(group.at, x, group.loops);
     };
-    define(
-        {.columns = true,
-         .passes = passes,
-         .to = form_.y,
-         .in = [=, this](const Group &group, size_t m) { return read_buffer(b, exprs(copy_))(group.at[m]); },
-         .out = out},
-        copy_);
+    define({.columns = true,
+            .passes = passes,
+            .to = form_.y,
+            .in = [=, this](const Group &group,
+                            size_t m) { return read_buffer(b, exprs(copy_))(group.kept[m]); },
+            .out = out},
+           copy_);
 }
 
-void Stages::define() const {
+void Stages::define(KernelBuilder &k) const {
     const LoopLevel whole(form_.y, form_.lanes);
     Phase ends{.columns = false, .passes = {}, .to = form_.y, .in = {}, .out = {}};
     if (columns_ == 0) {
@@ -152,12 +156,14 @@ void Stages::define() const {
     Func a = buffer("a", each_), b = buffer("b", copy_);
     there(a, each_);
     ends.to = b;
-    ends.in = [=, this](const Group &group, size_t m) { return read_buffer(a, exprs(each_))(group.at[m]); };
+    ends.in = [=, this](const Group &group, size_t m) { return read_buffer(a, exprs(each_))(group.kept[m]); };
     ends.out = [=, this](Group &group, std::vector<Complex> &x) { write(b, group, x); };
-    form_.phases ? rows_of_phases(ends) : rows(ends);
+    if (form_.phases) rows_of_phases(ends);
+    else if (const Func spectrum = rows(ends); form_.copies) k.share_memory(a, spectrum);
+    if (!form_.copies) k.share_memory(a, b);
     back(b);
-    keep(a, length_, whole);
-    keep(b, length_, form_.copies ? LoopLevel(form_.y, form_.copy) : whole);
+    keep(a, height_ * pitch_, whole);
+    keep(b, height_ * pitch_, form_.copies ? LoopLevel(form_.y, form_.copy) : whole);
 }
 
 void Stages::define_spectrum() const {
@@ -165,10 +171,12 @@ void Stages::define_spectrum() const {
     there(a, {form_.copy});
     Phase stage{.columns = false, .passes = {}, .to = form_.y, .in = {}, .out = {}};
     stage.passes = row_passes(Way::forward, levels_);
-    stage.in = [=, this](const Group &group, size_t m) { return read_buffer(a, {form_.copy})(group.at[m]); };
+    stage.in = [=, this](const Group &group, size_t m) {
+        return read_buffer(a, {form_.copy})(group.kept[m]);
+    };
     stage.out = [this](Group &group, std::vector<Complex> &x) { form_.output(group.at, x, group.loops); };
     define(stage, {form_.copy});
-    keep(a, length_, LoopLevel(form_.y, form_.copy));
+    keep(a, height_ * pitch_, LoopLevel(form_.y, form_.copy));
 }
 
 } // namespace depth_first
@@ -183,7 +191,7 @@ int DepthFirst::column_levels(const RightAngle &transform, const TransformStruct
     return rows < passes.length(passes.leading_levels(structure.outer, levels)) ? 0 : levels;
 }
 
-void DepthFirst::define() const { depth_first::Stages(*this).define(); }
+void DepthFirst::define(KernelBuilder &k) const { depth_first::Stages(*this).define(k); }
 void DepthFirst::define_spectrum() const { depth_first::Stages(*this).define_spectrum(); }
 Func DepthFirst::spectrum_of_phases() const { return depth_first::Stages(*this).spectrum_of_phases(); }
 

@@ -3,7 +3,8 @@
 // the whole one and its rows' transforms are the others:
 //     u -- columns, a few beside each other in a small buffer --> a -- a row in a small buffer, there, times
 //     the spectrum, and back --> b -- columns back, a few beside each other in a small buffer --> y
-// Several copies share the way there, whose end is then kept as well. The spectrum of a kernel is the way there
+// a and b are one memory: a row of b is written when that of a has been read. Several copies share the way there,
+// whose end is then kept as well (where a was), and b is by itself. The spectrum of a kernel is the way there
 // alone, in float64.
 //
 // With lanes over phases (polyphase.h) two more levels stand on both sides of the product, group by group, and a
@@ -32,7 +33,7 @@ struct DepthFirst {
     // The levels that are columns; 0: none for this structure and length.
     static int column_levels(const RightAngle &transform, const TransformStructure &structure, int rows,
                              bool phases = false);
-    void define() const;
+    void define(KernelBuilder &k) const;
     // The way there alone: y gets the spectrum of the input, which depends on `copy`.
     void define_spectrum() const;
     // The same for phases: a Func (value, part, g, piece, lanes, copy), group g of a piece of the groups. y is to

@@ -166,7 +166,8 @@ static void build_long_conv_polyphase(KernelBuilder &k) {
                .copy = m,
                .copies = shared,
                .phases = &inside}
-        .define();
+        .define(k);
+    if (!shared) k.share_memory(sequence, result); // a channel's result is written when its sequence was read
     result.compute_root().bound_extent(v, phases).bound_extent(p, s.stored_rows());
     result.bound_extent(m, s.copies).bound_extent(c, s.signals());
     store(result, int64_t{4} * phases * s.stored_rows() * s.copies * s.signals());

@@ -56,7 +56,7 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
     };
     if (DepthFirst::column_levels(transform, structure, rows) > 0) {
         const DepthFirst form{transform, structure, rows, input, kernel, output, y, vo, m, shared};
-        form.define();
+        form.define(k);
         k.output(y, y_shape);
         return;
     }

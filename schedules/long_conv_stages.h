@@ -10,9 +10,10 @@ struct Pass {
     int level, count = 1; // levels [level, level + count)
 };
 
-// The groups of points of one pass: where the points lie in the whole transform and in the small buffer.
+// The groups of points of one pass: where the points lie in the whole transform, in a buffer of all of it, whose rows are
+// `pitch_` apart, and in the small buffer.
 struct Group {
-    std::vector<Halide::Expr> at, local;
+    std::vector<Halide::Expr> at, kept, local;
     Halide::Expr block;
     Halide::Expr piece; // which columns, or which row
     std::vector<Halide::RVar> loops;
@@ -39,13 +40,14 @@ public:
           columns_(DepthFirst::column_levels(transform_, form.structure, form.rows, form.phases)),
           first_(TransformPasses(transform_).leading_levels(form.structure.outer, columns_)),
           length_(transform_.blocks(levels_)), height_(transform_.blocks(columns_)),
-          width_(length_ / height_), chunk_(divisor_at_most(width_, form.structure.chunk)),
+          width_(length_ / height_), pitch_(width_ + form.structure.gap),
+          chunk_(divisor_at_most(width_, form.structure.chunk)),
           lanes_(form.phases ? Polyphase::phases : form.structure.vec) {
         if (form.phases) each_ = {form.lanes};
         copy_ = each_;
         if (form.copies) copy_.push_back(form.copy);
     }
-    void define() const;
+    void define(KernelBuilder &k) const;
     void define_spectrum() const;
     Halide::Func spectrum_of_phases() const;
 
@@ -55,7 +57,7 @@ private:
     std::vector<Pass> column_passes(Way way) const;
     std::vector<Pass> row_passes(Way way, int end) const;
     void there(Halide::Func a, const std::vector<Halide::Var> &rest) const;
-    void rows(const Phase &ends) const;
+    Halide::Func rows(const Phase &ends) const;
     void rows_of_phases(const Phase &ends) const;
     Polyphase::Step halfway(const Phase &ends, const std::vector<Halide::Var> &rest,
                             std::vector<Halide::Func> &steps, Halide::Func &row) const;
@@ -74,13 +76,14 @@ private:
         keep_buffer(f, lanes_, positions, loop);
     }
     void write(Halide::Func f, const Group &group, const std::vector<Complex> &x) const {
-        write_buffer(f, form_.structure.vec)(group.at, x, group.loops);
+        write_buffer(f, form_.structure.vec)(group.kept, x, group.loops);
     }
 
     const DepthFirst &form_;
     const RightAngle &transform_;
     const int levels_, columns_, first_; // all; of columns; of the pass whose twiddles are constants
     const int length_, height_, width_;  // height_ rows of width_ points
+    const int pitch_;                    // positions from a row to the next where all of them are kept
     const int chunk_;                    // columns beside each other
     const int lanes_;                    // of a buffer
     const Halide::Var v_{"v"}, part_{"part"}, p_{"p"}, piece_{"piece"}, g_{"g"};

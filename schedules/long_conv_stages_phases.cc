@@ -81,11 +81,11 @@ Func Stages::spectrum_of_phases() const {
     Func a = buffer("a", copy_), row;
     Phase ends{.columns = false, .passes = {}, .to = {}, .in = {}, .out = {}};
     ends.in = [=, this](const Group &group, size_t m) {
-        return columns_ == 0 ? form_.input(group.at[m]) : read_buffer(a, exprs(copy_))(group.at[m]);
+        return columns_ == 0 ? form_.input(group.at[m]) : read_buffer(a, exprs(copy_))(group.kept[m]);
     };
     if (columns_ > 0) {
         there(a, copy_);
-        keep(a, length_, LoopLevel(form_.y, form_.copy));
+        keep(a, height_ * pitch_, LoopLevel(form_.y, form_.copy));
     }
     std::vector<Func> steps;
     const Polyphase::Step half = halfway(ends, copy_, steps, row);

@@ -43,6 +43,7 @@ TransformStructure structure_of(const KernelBuilder &k, const char *list, int le
                      .outer = row.at("outer"),
                      .columns = row.value("columns", 0),
                      .chunk = row.value("chunk", 1),
+                     .gap = row.value("gap", 0),
                      .fused = row.value("fused", false)};
         if (length <= row.at("up_to").get<int>()) break;
     }

@@ -14,6 +14,7 @@ struct TransformStructure {
                    // have one level each
     int columns = 0;    // depth first: most points of a column; 0: one pass after the other
     int chunk = 1;      // depth first: most columns beside each other
+    int gap = 0;        // depth first: positions between rows, so that columns are spread over a cache's sets
     bool fused = false; // butterflies of multiply-adds, see RightAngle
 };
 TransformStructure transform_structure(const KernelBuilder &k, int length, int tile);

@@ -178,6 +178,17 @@ TEST_CASE("long_conv_right_angle: long enough for columns and rows, of all radic
     });
 }
 
+TEST_CASE(
+    "long_conv_right_angle: holds one complex matrix of a tile at a time, a second for several copies") {
+    for (const int copies : {1, 2}) {
+        Case held{right_angle(16384, 16384, 16384, copies, 32).conv.spec, [copies](Kernel &k) {
+                      const double matrix = 16384.0 * 16 * 2 * sizeof(float);
+                      CHECK(static_cast<double>(k.signature().scratch_bytes) < 1.1 * matrix * copies);
+                  }};
+        run_everywhere({held});
+    }
+}
+
 TEST_CASE("long_conv_right_angle: a sequence that ends before the first step has zeros from there on") {
     run_pairs({right_angle(64, 7, 64, 1, 16), right_angle(1024, 60, 1024, 2, 16)});
 }
