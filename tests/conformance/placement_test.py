@@ -30,7 +30,7 @@ MODELS = {
     "sgconv_two_sided": lambda: families.sgconv(width=10, depth=1, bidirectional=True),
     "chela": lambda: families.chela(width=24, depth=1),
     "lightnet": lambda: families.lightnet(width=16, depth=1, heads=2),
-    "orchid": lambda: families.orchid(width=16, l_max=LENGTH),
+    "orchid": lambda: families.orchid(width=16, l_max=LENGTH, depth=2),
 }
 
 
@@ -47,9 +47,9 @@ class Cli:
             assert part in done.stderr, (part, done.stderr)
         return done
 
-    def compile(self, package, *place, fails=None, target=None):
+    def compile(self, package, *place, fails=None, target=None, length=LENGTH):
         path = self.scratch / "model.lw"
-        done = self("compile", package, "-o", path, "--target", target or f"host,{self.target}", "--length", LENGTH, "--no-stream", "--json", "--quiet", "--cache", self.cache, *place, fails=fails)
+        done = self("compile", package, "-o", path, "--target", target or f"host,{self.target}", "--length", length, "--no-stream", "--json", "--quiet", "--cache", self.cache, *place, fails=fails)
         return path, json.loads(done.stdout) if fails is None else done.stderr
 
     def outputs(self, path, device):
@@ -156,6 +156,35 @@ def check_refusals(cli, package, layers):
     print("refusals name what is wrong and the way out", flush=True)
 
 
+def check_automatic(cli, folder):
+    """A circular convolution around a prime number of rows, more than shared memory holds: the others run there."""
+    package, length = folder / "placed_prime", 1031
+    description, weights = families.orchid(width=4, l_max=length, depth=1)
+    # What lies around it runs there.
+    weights = dict(weights)
+    for name in ("in", "out"):
+        part = families.Weights(5)
+        part.linear(name, 4, 4)
+        weights.update(part.tensors)
+    linear = [{"name": name, "type": "linear", "out_features": 4} for name in ("in", "out")]
+    description["layers"] = [linear[0], *description["layers"], linear[1]]
+    description["outputs"] = [{"name": "y", "from": "out"}]
+    sc10_package.write(package, description, weights)
+    x = np.random.default_rng(3).standard_normal((length, 4)).astype(np.float32)
+    np.save(cli.scratch / "x.npy", x)
+    target = "host,vulkan-16k"
+    _, refused = cli.compile(package, target=target, length=length, fails=["layer ", "--place auto"])
+    path, report = cli.compile(package, "--place", "auto", target=target, length=length)
+    placed = {layer["layer"]: layer for layer in report["gpu"]["placement"]["layers"]}
+    there = [layer for layer, row in placed.items() if row["device"] == "cpu"]
+    assert there and all(f"layer {layer}:" in refused and "does not run on vulkan-16k" in placed[layer]["why"] for layer in there), (refused, placed)
+    assert placed["in"]["device"] == placed["out"]["device"] == "gpu", placed
+    cli("verify", path, "--device", "vulkan")
+    here, mixed = cli.outputs(path, "cpu"), cli.outputs(path, "vulkan")
+    assert abs(mixed - here).max() / abs(here).max() <= LIMIT
+    print(f"auto: {', '.join(there)} on the processor, {len(placed) - len(there)} layers on the GPU", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("longwave")
@@ -170,6 +199,7 @@ def main():
             if model == "sgconv":
                 check_measured(cli, package, layers, here)
                 check_refusals(cli, package, layers)
+        check_automatic(cli, pathlib.Path(name))
     return 0
 
 

@@ -309,7 +309,7 @@ std::string targets(const ReportValue &report) {
     };
     const bool runs = on_gpu("run"), streams = on_gpu("stream");
     const ReportValue gpu = report["gpu"];
-    if (!runs && !streams) return out + "gpu       " + gpu["no_runs"].text() + "\n";
+    if (!runs && !streams && gpu.has("no_runs")) return out + "gpu       " + gpu["no_runs"].text() + "\n";
     return out + "gpu       " + gpu["name"].text() + ": " +
            (runs && streams ? "whole sequences and streams"
             : runs          ? "whole sequences"
