@@ -205,7 +205,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
               .runs = targets.gpu && (options.whole || options.window),
               .streams = targets.gpu && streams};
     LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
-        return plan_entries(graph, streams ? &stream : nullptr, capacity, gpu, tuning, options);
+        return plan_entries(graph, streams ? &stream : nullptr, capacity, gpu, tuning, options, package.name);
     }));
     const auto &entries = plans.entries;
     for (const EntryPlan &entry : entries) passes.dump_plan("plan_memory", entry);
@@ -233,6 +233,8 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     if (targets.gpu)
         report["gpu"] = {
             {"name", targets.gpu->name}, {"kernels", code.gpu_kernels}, {"bytes", code.modules.size()}};
+    if (gpu.runs && (!gpu.placed.on_processor.empty() || !gpu.placed.measured.empty()))
+        report["gpu"]["placement"] = placement_report(entries, gpu.placed);
     if (!gpu.refused.runs.empty()) report["gpu"]["no_runs"] = gpu.refused.runs;
     if (!gpu.refused.streams.empty()) report["gpu"]["no_streams"] = gpu.refused.streams;
     const auto certificates = make_certificates(graph).dump();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,21 @@ enum class StreamMode {
 // The name of the one field of state that a windowed stream has: its input. No other field is called so.
 inline constexpr char window_field[] = "window";
 
+// Which layers of whole sequences the processor computes in an artifact for a GPU (--place). Streams run on one device.
+struct Placement {
+    std::set<std::string> on_processor; // by name
+    bool automatic = false; // those that the target cannot run as well, instead of refusing the target
+    // Text and name of a file of `longwave bench --layers` (layer_times.h): those as well of which a run takes least time
+    // that way; automatic is then taken as set. Empty: no.
+    std::string times, times_name;
+};
+
 struct Options {
     // "x86-64-v3", ...; of processors none: all that targets/ lists for this host's architecture. Of a GPU at most
     // one ("vulkan-32k"), for whole sequences and for streams: whichever has a layer that does not run on it is left
     // out, and the report says which layers; when neither is left, Fault::input does
     std::vector<std::string> targets;
+    Placement place; // of layers beside a GPU
     StreamMode stream = StreamMode::if_possible;
     std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;
                                   // empty: the least common multiple of the hops

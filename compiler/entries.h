@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/compile.h"
 #include "compiler/emit/modules.h"
+#include "compiler/placement.h"
 #include "compiler/planner/entry_planner.h"
 #include "compiler/planner/state_record.h"
 #include "compiler/planner/storage.h"
@@ -23,13 +24,14 @@ struct Plans {
 struct OnGpu {
     const targets::Target *target = nullptr; // null: nothing
     bool runs = false, streams = false;
+    Placed placed;        // layers of runs that are the processor's
     RefusedOnGpu refused; // why one of them is not
 };
 
-// All of them, laid out in memory. `stream`: null when there is none. `capacity`: input ticks of whole runs, beside
+// All of them, laid out in memory. `model`: its name. `stream`: null when there is none. `capacity`: input ticks of whole runs, beside
 // Options::further_lengths. What the GPU cannot run, runs or streams, is left out and said in `gpu`; where that is both,
-// it is an error.
+// it is an error, but where measured times say so.
 Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, uint32_t capacity, OnGpu &gpu,
-                             const Tuning &tuning, const Options &options);
+                             const Tuning &tuning, const Options &options, const std::string &model);
 
 } // namespace longwave::compiler

@@ -25,7 +25,8 @@ struct ModelSource {
     const fb::CodeVariant *variant = nullptr; // of `functions`; null only without kernels
     const Function *functions = nullptr;      // one a kernel
     const lw_allocator *allocator = nullptr;
-    const lw_device *device = nullptr; // that was asked for; null: the processor
+    const lw_device *device =
+        nullptr; // that was asked for; null: the processor, which else has the mixed entries too
     const Device *processor = nullptr; // what may prepare the model for another
 };
 
@@ -50,11 +51,13 @@ struct Samples {
     float limit; // values beyond ± this become 0 and are counted
 };
 
-// Lengths of a run, in input ticks; of a stream, what its reader wants (fb::ScalarKind::margin).
+// Lengths of a run, in input ticks; of a stream, what its reader wants (fb::ScalarKind::margin). How much of it.
 struct Extent {
     uint64_t rows = 0;
     const uint64_t *lengths = nullptr; // for each input
     uint32_t margin = 0;               // 0: everything
+    // The steps to run, for who has the processor run parts of a mixed entry; all else runs all of them.
+    uint32_t first = 0, last = UINT32_MAX;
 };
 
 // Where a place begins in firing f.
@@ -114,7 +117,7 @@ struct Device {
 
 // What a library that adds a device hands out; its own data lie behind it.
 struct lw_device {
-    static constexpr uint64_t seam = 2; // raised with every change to what is above
+    static constexpr uint64_t seam = 3; // raised with every change to what is above
     uint64_t version;
     const longwave::runtime::Device *calls;
     mutable lw_stream *streams = nullptr; // made on it: a list that the core keeps (stream.h)

@@ -43,7 +43,8 @@ using artifact::count;
 
 // ---- layouts: each function is called once with measuring parts and once with real ones -------------------
 
-void lay_out_model(const fb::Plan &plan, const Function *functions, Parts &parts, DeviceModel *model) {
+void lay_out_model(const ModelSource &source, Parts &parts, DeviceModel *model) {
+    const fb::Plan &plan = source.view->plan();
     const auto &kernels = *plan.kernels();
     uint64_t dims = 0;
     for (const fb::Kernel *kernel : kernels)
@@ -53,7 +54,7 @@ void lay_out_model(const fb::Plan &plan, const Function *functions, Parts &parts
     const uint32_t entries = plan.entries()->size();
     Program *steps = parts.take<Program>(entries), *rebuild = parts.take<Program>(entries);
     for (uint32_t k = 0; kernel_table && k < kernels.size(); ++k) {
-        new (kernel_table + k) Kernel{functions[k], kernels.Get(k), next};
+        new (kernel_table + k) Kernel{source.functions[k], kernels.Get(k), next};
         for (const fb::KernelArg *arg : *kernels.Get(k)->args())
             for (uint32_t d = 0; d < count(arg->dims()); ++d) {
                 const fb::Dim &dim = *arg->dims()->Get(d);
@@ -62,12 +63,12 @@ void lay_out_model(const fb::Plan &plan, const Function *functions, Parts &parts
     }
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
-        const bool ours = of_processor(entry);
+        const bool here = ours(source, entry, entry.kind());
         Program measuring;
         (steps ? new (steps + e) Program{} : &measuring)
-            ->build(ours ? entry.steps() : nullptr, kernel_table, parts);
+            ->build(here ? entry.steps() : nullptr, kernel_table, parts);
         (rebuild ? new (rebuild + e) Program{} : &measuring)
-            ->build(ours ? entry.rebuild() : nullptr, kernel_table, parts);
+            ->build(here ? entry.rebuild() : nullptr, kernel_table, parts);
     }
     if (!model) return;
     model->kernels = kernel_table;
@@ -75,10 +76,10 @@ void lay_out_model(const fb::Plan &plan, const Function *functions, Parts &parts
     model->rebuild = rebuild;
 }
 
-uint64_t model_bytes(const fb::Plan &plan) {
+uint64_t model_bytes(const ModelSource &source) {
     Parts measure(nullptr);
     measure.take<DeviceModel>(1);
-    lay_out_model(plan, nullptr, measure, nullptr);
+    lay_out_model(source, measure, nullptr);
     return measure.used();
 }
 
@@ -88,7 +89,7 @@ struct Shared {
 
     Shared(const ModelSource &source, fb::EntryKind kind) {
         for (const fb::Entry *entry : *source.view->plan().entries()) {
-            if (!planned_for(*entry, kind, fb::DeviceKind::cpu)) continue;
+            if (!ours(source, *entry, kind)) continue;
             arena = std::max(arena, entry->arena_bytes());
             scratch = std::max({scratch, scratch_needed(entry->steps(), source.variant),
                                 scratch_needed(entry->rebuild(), source.variant)});
@@ -108,8 +109,7 @@ void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t worker
     session->state = parts.take<uint8_t>(stream ? plan.state_bytes() : 0);
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
-        uint8_t *cache =
-            parts.take<uint8_t>(planned_for(entry, kind, fb::DeviceKind::cpu) ? entry.cache_bytes() : 0);
+        uint8_t *cache = parts.take<uint8_t>(ours(source, entry, kind) ? entry.cache_bytes() : 0);
         if (session->caches) session->caches[e] = cache;
     }
     session->arena = parts.take<uint8_t>(shared.arena);
@@ -146,7 +146,7 @@ uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t
     const auto &entries = *source.view->plan().entries();
     for (uint32_t e = 0; e < entries.size(); ++e) {
         const fb::Entry &entry = *entries.Get(e);
-        if (!planned_for(entry, kind, fb::DeviceKind::cpu)) continue;
+        if (!ours(source, entry, kind)) continue;
         const Spaces spaces = model ? spaces_of(*session, e) : Spaces{};
         Frame frame;
         for (uint32_t w = 0; w < workers; ++w) {
@@ -170,7 +170,7 @@ uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t w
 
 ModelNeeds needs(const ModelSource &source) {
     const bool prepares = source.view->prepare() != nullptr;
-    return {model_bytes(source.view->plan()) + to_line(source.view->plan().derived_bytes()),
+    return {model_bytes(source) + to_line(source.view->plan().derived_bytes()),
             prepares ? session_bytes(source, fb::EntryKind::prepare, 1) : 0};
 }
 
@@ -215,13 +215,13 @@ void close(DeviceModel *model) {
 lw_status open(const ModelSource &source, DeviceModel **out) {
     const fb::Plan &plan = source.view->plan();
     Block tables;
-    if (!tables.allocate(*source.allocator, model_bytes(plan)))
-        return no_memory("programs", model_bytes(plan));
+    if (!tables.allocate(*source.allocator, model_bytes(source)))
+        return no_memory("programs", model_bytes(source));
     Parts parts(tables.data);
     DeviceModel *model = new (parts.take<DeviceModel>(1)) DeviceModel{};
     model->source = source;
     model->tables = tables;
-    lay_out_model(plan, source.functions, parts, model);
+    lay_out_model(source, parts, model);
     lw_status status = LW_OK;
     if (model->derived.allocate(*source.allocator, plan.derived_bytes())) {
         memset(model->derived.data, 0, model->derived.size);
@@ -297,7 +297,8 @@ template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uin
     const Program &program = session.model->steps[entry];
     Frame &frame = session.workers[0].frames[entry];
     const bool alone = !crew || crew->workers() == 1;
-    for (uint32_t i = 0; i < program.size(); ++i) {
+    const uint32_t last = std::min(extent.last, program.size());
+    for (uint32_t i = extent.first; i < last; ++i) {
         const Call &call = program[i];
         uint64_t firing = block;
         if (call.period > 1) {

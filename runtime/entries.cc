@@ -19,6 +19,10 @@ bool planned_for(const fb::Entry &entry, fb::EntryKind kind, fb::DeviceKind devi
     return entry.kind() == kind && entry.device() == device;
 }
 
+bool ours(const ModelSource &source, const fb::Entry &entry, fb::EntryKind kind) {
+    return entry.kind() == kind && (of_processor(entry) || (source.device && artifact::mixed(entry)));
+}
+
 void StreamEntries::build(const fb::Plan &plan, fb::DeviceKind device, Parts &parts) {
     n_ = 0;
     for (const fb::Entry *entry : *plan.entries()) n_ += planned_for(*entry, fb::EntryKind::stream, device);

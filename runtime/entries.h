@@ -8,6 +8,7 @@
 // That is a function of the stream's options and the tick alone: never of how much was pushed.
 #pragma once
 #include "formats/artifact/schema.h"
+#include "runtime/device.h"
 #include "runtime/memory.h"
 #include "runtime/rows.h"
 #include <cstdint>
@@ -16,6 +17,9 @@ namespace longwave::runtime {
 
 // Whether the entry is of that kind and for that kind of device.
 [[gnu::noinline]] bool planned_for(const fb::Entry &entry, fb::EntryKind kind, fb::DeviceKind device);
+
+// Whether the processor computes it: all of it, or parts, beside the device that was asked for.
+[[gnu::noinline]] bool ours(const ModelSource &source, const fb::Entry &entry, fb::EntryKind kind);
 
 struct StreamEntry {
     const fb::Entry *entry = nullptr;

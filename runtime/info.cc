@@ -34,7 +34,8 @@ uint32_t delay_of(const fb::Entry &entry) {
 double moved_by(const fb::Plan &plan, const fb::Step &step) {
     uint64_t bytes = 0;
     if (step.kind() != fb::StepKind::call) {
-        bytes = step.kind() == fb::StepKind::zero ? step.bytes() : uint64_t{step.rows()} * step.row_bytes();
+        bytes =
+            step.kind() == fb::StepKind::zero_tail ? uint64_t{step.rows()} * step.row_bytes() : step.bytes();
     } else {
         for (const fb::KernelArg *arg : *plan.kernels()->Get(step.kernel())->args()) {
             uint64_t span = 0;

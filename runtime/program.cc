@@ -167,7 +167,8 @@ uint64_t scratch_needed(const Steps *steps, const fb::CodeVariant *variant) {
     uint64_t most = 0;
     for (uint32_t i = 0; variant && i < artifact::count(steps); ++i) {
         const fb::Step &step = *steps->Get(i);
-        if (step.kind() != fb::StepKind::call) continue;
+        // A mixed entry calls kernels that have no code here.
+        if (step.kind() != fb::StepKind::call || step.kernel() >= variant->scratch()->size()) continue;
         const uint64_t bytes = variant->scratch()->Get(step.kernel());
         if (bytes > most) most = bytes;
     }

@@ -65,7 +65,7 @@ Status check_steps(const std::vector<std::string> &specs, const std::vector<Entr
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
-                if (step.kind == Step::Kind::call && (entry.gpu != nullptr) == gpu)
+                if (step.kind == Step::Kind::call && on_gpu(entry, step) == gpu)
                     LW_TRY(check_step(step, signatures[index[step.spec]]));
     return Status::ok();
 }

@@ -118,6 +118,7 @@ private:
         t->phase = s.phase;
         t->tiles = s.tiles;
         t->ordered = s.ordered;
+        t->processor = s.processor;
         t->replay_from = s.replay_from;
         t->replay_to = s.replay_to;
         t->bytes = s.bytes;
@@ -213,7 +214,7 @@ Specs unique_specs(const std::vector<EntryPlan> &entries) {
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
-                if (step.kind == Step::Kind::call) (entry.gpu ? gpu : processors).insert(step.spec);
+                if (step.kind == Step::Kind::call) (on_gpu(entry, step) ? gpu : processors).insert(step.spec);
     Specs specs{{processors.begin(), processors.end()}, processors.size()};
     for (const auto &spec : gpu)
         if (!processors.contains(spec)) specs.all.push_back(spec);

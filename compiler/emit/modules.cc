@@ -18,7 +18,7 @@ template <class Visit> void each_call(const std::vector<EntryPlan> &entries, con
     for (const EntryPlan &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const Step &step : *steps)
-                if (entry.gpu && step.kind == Step::Kind::call) visit(entry, step);
+                if (on_gpu(entry, step) && step.kind == Step::Kind::call) visit(entry, step);
 }
 
 // Kernels of GPU entries by their index in the plan.
@@ -44,6 +44,7 @@ RefusedOnGpu lines_of(const std::vector<EntryPlan> &entries, const targets::Targ
         if (why.empty() && step.tiles > 1) why = "it is computed in several calls";
         if (why.empty()) return;
         const bool stream = entry.kind == EntryPlan::Kind::stream;
+        if (!stream) lines.layers.emplace(step.layer, why);
         std::string &to = stream ? lines.streams : lines.runs;
         const std::string line = fmt::format("layer {}: does not run on {}: {}", step.layer, gpu.name, why);
         if (told.insert((stream ? "s" : "r") + line).second) to += (to.empty() ? "" : "\n") + line;

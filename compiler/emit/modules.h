@@ -1,12 +1,14 @@
 // All kernels that a GPU calls: from the cache or compiled, as the segment of the artifact that holds them.
 #pragma once
 #include "compiler/emit/code.h"
+#include <map>
 
 namespace longwave::compiler {
 
 // The layers of a plan's GPU entries that the target cannot run and why, a line each; empty: there are none.
 struct RefusedOnGpu {
-    std::string runs, streams; // of run entries, of stream entries
+    std::string runs, streams;                 // of run entries, of stream entries
+    std::map<std::string, std::string> layers; // of run entries, each with its reason
 };
 // Compiles their kernels, into the cache as well. Errors: as compile_modules.
 Expected<RefusedOnGpu> refused_on_gpu(const std::vector<EntryPlan> &entries, const targets::Target &gpu,

@@ -1,6 +1,7 @@
 #include "compiler/emit/report.h"
 #include "compiler/ops/compare.h"
 #include "compiler/ops/op.h"
+#include "compiler/planner/moves.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -23,11 +24,11 @@ const char *name_of(StateKind kind) {
 const char *name_of(Elem elem) { return elem == Elem::f32 ? "f32" : elem == Elem::i32 ? "i32" : "f64"; }
 
 // Calls of kernels, and bytes that these read and write, in one block on average.
-struct Work {
+struct Traffic {
     double calls = 0, bytes = 0;
 };
 
-Work work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replays) {
+Traffic work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replays) {
     std::map<std::string, uint64_t> bytes;
     for (size_t i = 0; i < in.specs.size(); i++)
         for (const auto &arg : in.signatures[i].args) {
@@ -37,7 +38,7 @@ Work work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replay
             bytes[in.specs[i]] +=
                 elements * bytes_of(arg.elem) * (arg.kind == schedules::ArgKind::inout ? 2 : 1);
         }
-    Work work;
+    Traffic work;
     for (const Step &step : steps) {
         const double firings = replays ? step.replay_from - step.replay_to : 1.0 / step.period;
         if (step.kind == Step::Kind::call) work.calls += firings * step.tiles;
@@ -68,7 +69,7 @@ ordered_json predicted(const ReportInputs &in, const EntryPlan &plan) {
 }
 
 ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
-    const Work work = work_of(in, plan.steps, false);
+    const Traffic work = work_of(in, plan.steps, false);
     ordered_json e{{"name", plan.name()},
                    {"kind", name_of(plan.kind)},
                    {"steps", plan.steps.size()},
@@ -92,7 +93,7 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
     e["cache_bytes"] = plan.cache_bytes;
     e["predicted"] = predicted(in, plan);
     if (plan.rebuild.empty()) return e;
-    const Work again = work_of(in, plan.rebuild, true);
+    const Traffic again = work_of(in, plan.rebuild, true);
     e["switch"] = {{"calls", again.calls},
                    {"moved_bytes", again.bytes},
                    {"blocks", again.bytes / std::max(1.0, work.bytes)}};
@@ -196,6 +197,46 @@ ordered_json make_report(const ReportInputs &in) {
     for (const auto &code : in.code)
         report["targets"].push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}});
     if (!in.package.unused.empty()) report["unused_weights"] = in.package.unused;
+    return report;
+}
+
+ordered_json placement_report(const std::vector<EntryPlan> &entries, const Placed &placed) {
+    const auto entry = std::find_if(entries.begin(), entries.end(), [](const EntryPlan &plan) {
+        return plan.gpu && plan.kind == EntryPlan::Kind::run;
+    });
+    if (entry == entries.end()) return nullptr;
+    ordered_json layers = ordered_json::array();
+    std::set<std::string> seen;
+    uint64_t moves = 0, bytes = 0;
+    for (const Step &step : entry->steps) {
+        if (step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_processor)
+            moves++, bytes += step.bytes;
+        if (step.kind != Step::Kind::call || !seen.insert(step.layer).second) continue;
+        layers.push_back({{"layer", step.layer}, {"device", step.processor ? "cpu" : "gpu"}});
+        ordered_json &layer = layers.back();
+        const auto times = placed.times.find(step.layer);
+        if (times != placed.times.end()) {
+            layer["cpu_us"] = times->second.processor;
+            layer["gpu_us"] = times->second.gpu < never ? ordered_json(times->second.gpu) : ordered_json();
+        }
+        const auto why = placed.on_processor.find(step.layer);
+        if (why != placed.on_processor.end()) layer["why"] = why->second;
+        else if (times != placed.times.end())
+            layer["why"] = times->second.gpu <= times->second.processor
+                               ? "it takes less there"
+                               : "moving would take more than it saves";
+    }
+    const std::vector<Piece> pieces = pieces_of(entry->steps);
+    const auto submissions =
+        std::count_if(pieces.begin(), pieces.end(), [](const Piece &piece) { return !piece.processor; });
+    ordered_json report{{"layers", std::move(layers)},
+                        {"submissions", submissions},
+                        {"moves", moves},
+                        {"moved_bytes", bytes}};
+    if (placed.measured.empty()) return report;
+    report["predicted"] = {{"on", placed.measured}, {"us", placed.time}, {"cpu_us", placed.processor}};
+    report["predicted"]["gpu_us"] = placed.gpu < never ? ordered_json(placed.gpu) : ordered_json();
+    report["predicted"]["exact"] = placed.exact;
     return report;
 }
 

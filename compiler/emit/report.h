@@ -5,6 +5,7 @@
 #include "compiler/emit/golden.h"
 #include "compiler/ir/graph.h"
 #include "compiler/passes/store_weights.h"
+#include "compiler/placement.h"
 #include "compiler/planner/entry_planner.h"
 #include <nlohmann/json.hpp>
 
@@ -28,6 +29,8 @@ struct ReportInputs {
 };
 
 nlohmann::ordered_json make_report(const ReportInputs &inputs);
+// The layers of the GPU's runs: where each runs and, on the processor, why; and what that moves in the first of them.
+nlohmann::ordered_json placement_report(const std::vector<EntryPlan> &entries, const Placed &placed);
 nlohmann::ordered_json make_certificates(const ir::Graph &graph);
 
 } // namespace longwave::compiler

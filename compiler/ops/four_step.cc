@@ -55,6 +55,7 @@ void FourStep::plan(KernelCall &call, Place spectrum, const Place &twiddles,
         call.also({.name = fmt::format("{} {}", call.node.layer, kernel),
                    .layer = call.node.layer,
                    .spec = kernel_spec(kernel, params),
+                   .writes = 1,
                    .args = std::move(args)},
                   0);
     };

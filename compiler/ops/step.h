@@ -33,15 +33,17 @@ struct Scalar {
 using Argument = std::variant<Place, Scalar>;
 
 struct Step {
-    enum class Kind : uint8_t { call, zero, zero_tail } kind = Kind::call;
+    enum class Kind : uint8_t { call, zero, zero_tail, to_device, to_processor } kind = Kind::call;
     std::string name; // "block.0.conv long_conv_direct"
     std::string layer;
     std::string spec; // kernel specification (schedules/kernel.h)
     uint32_t period = 1, phase = 0, tiles = 1;
+    size_t writes = SIZE_MAX; // call: so many of the last arguments; or which of them is not known
+    bool processor = false;   // in a run planned for a GPU: the processor computes it
     bool ordered = false; // a tile takes up what the one before left in an argument that is updated in place
     std::vector<Argument> args;
     double cost = 0;                         // ns of a firing, predicted; 0: not known
-    uint64_t bytes = 0;                      // zero
+    uint64_t bytes = 0;                      // zero, to_device, to_processor
     uint32_t rows = 0, row_bytes = 0;        // zero_tail
     uint32_t mul = 1, den = 1;               // zero_tail
     uint32_t replay_from = 0, replay_to = 0; // rebuild: which of the firings that lie behind run again

@@ -39,7 +39,7 @@ bool fits_channel_tiles(const ir::Graph &graph, const ir::Node &node) {
 
 } // namespace
 
-std::vector<Region> fuse_regions(const ir::Graph &graph) {
+std::vector<Region> fuse_regions(const ir::Graph &graph, const std::set<std::string> &apart) {
     std::vector<Region> regions;
     std::vector<bool> taken(graph.nodes.size(), false);
     for (size_t i = 0; i < graph.nodes.size(); i++) {
@@ -65,6 +65,7 @@ std::vector<Region> fuse_regions(const ir::Graph &graph) {
         while (auto *reader = node.op->plain_result ? nullptr : only_reader(graph, region.output)) {
             size_t next = index_of(graph, reader);
             if (taken[next] || !continues(graph, *reader, region.output) ||
+                apart.contains(reader->layer) != apart.contains(node.layer) ||
                 (node.op->channel_tiles && !fits_channel_tiles(graph, *reader)))
                 break;
             taken[next] = true;

@@ -1,9 +1,13 @@
 // Groups nodes into regions, one kernel each: an anchor and the pointwise ops behind it, applied while its
 // results are still in registers. Why here: Halide fuses inside a kernel; which nodes share one is decided on
 // the graph, where uses are known. Needs: a verified graph. Keeps: node order; a value with two readers, or a
-// graph output, is always stored. Fails: never.
+// graph output, is always stored. `apart`: layers that another
+// device computes; no pointwise op is applied across that line, while views and gates go with what they are part of.
+// Fails: never.
 #pragma once
 #include "compiler/ir/graph.h"
+#include <set>
+#include <string>
 
 namespace longwave::compiler {
 
@@ -17,6 +21,6 @@ struct Region {
     ir::ValueId output = 0;
 };
 
-std::vector<Region> fuse_regions(const ir::Graph &graph);
+std::vector<Region> fuse_regions(const ir::Graph &graph, const std::set<std::string> &apart = {});
 
 } // namespace longwave::compiler

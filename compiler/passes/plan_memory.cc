@@ -13,12 +13,15 @@ bool alive_together(const Buffer &a, const Buffer &b) { return a.first <= b.last
 // Buffers: b of the entry, r of the record, s of the shared storage.
 void print_step(std::string &text, const char *what, size_t i, const Step &s) {
     text += fmt::format("  {} {} {}", what, i,
-                        s.kind == Step::Kind::call ? s.spec
-                        : s.kind == Step::Kind::zero
-                            ? fmt::format("zero {} bytes", s.bytes)
+                        s.kind == Step::Kind::call        ? s.spec
+                        : s.kind == Step::Kind::zero      ? fmt::format("zero {} bytes", s.bytes)
+                        : s.kind == Step::Kind::to_device ? fmt::format("{} bytes to the device", s.bytes)
+                        : s.kind == Step::Kind::to_processor
+                            ? fmt::format("{} bytes to the processor", s.bytes)
                             : fmt::format("zero_tail {} rows of {}", s.rows, s.row_bytes));
     if (s.period > 1) text += fmt::format(" every {} at {}", s.period, s.phase);
     if (s.replay_from) text += fmt::format(" replays {}..{}", s.replay_from, s.replay_to);
+    if (s.processor) text += " on the processor";
     if (s.tiles > 1) text += fmt::format(" x{}{}", s.tiles, s.ordered ? " in order" : "");
     for (const auto &arg : s.args) {
         if (auto *p = std::get_if<Place>(&arg)) {

@@ -53,4 +53,7 @@ struct EntryPlan {
     std::string name() const;
 };
 
+// A mixed run is planned for a GPU, and some steps are the processor's.
+inline bool on_gpu(const EntryPlan &entry, const Step &step) { return entry.gpu && !step.processor; }
+
 } // namespace longwave::compiler

@@ -1,6 +1,7 @@
 #include "compiler/planner/entry_planner.h"
 #include "compiler/ops/advice.h"
 #include "compiler/ops/op.h"
+#include "compiler/planner/moves.h"
 #include "compiler/planner/planned_call.h"
 #include "compiler/planner/rounding.h"
 #include <algorithm>
@@ -23,10 +24,6 @@ void plain_copy(PlannedCall &call) {
     call.write();
 }
 
-Status in_layer(const ir::Node &node, const Status &status) {
-    return Status(status.fault(), fmt::format("layer {}: {}", node.layer, status.message()));
-}
-
 } // namespace
 
 std::string EntryPlan::name() const {
@@ -41,6 +38,11 @@ EntryPlanner::EntryPlanner(const ir::Graph &graph, Options options, Storage &sto
     plan_.kind = options_.kind;
     plan_.block = options_.block;
     plan_.gpu = options_.gpu;
+}
+
+Status EntryPlanner::in_layer(const ir::Node &node, const Status &status) {
+    refused_.emplace(node.layer, status.message());
+    return Status(status.fault(), fmt::format("layer {}: {}", node.layer, status.message()));
 }
 
 // ---- facts -----------------------------------------------------------------------------------------------
@@ -111,22 +113,29 @@ Status EntryPlanner::choose_algorithms() {
                                .shared = options_.shared,
                                .before = alike[node.op]++,
                                .costs = options_.costs,
-                               .gpu = options_.gpu});
+                               .gpu = gpu_of(node)});
         const uint32_t twin = in_layers[{node.layer, node.op}]++;
         suffixes_.push_back(twin ? fmt::format(" {}", twin + 1) : "");
     }
     choices_.resize(graph_.nodes.size());
+    Status failed;
     for (size_t i = 0; i < graph_.nodes.size(); i++) {
         const ir::Node &node = graph_.nodes[i];
         situations_[i].alike = alike[node.op];
         if (node.op->algorithms.empty()) continue;
-        auto choice = choose(situations_[i], options_.convolution);
-        if (!choice) return in_layer(node, choice.status());
+        // What was forced is forced on processors: a GPU has algorithms of its own for whole sequences.
+        const bool forced = streaming() || !gpu_of(node);
+        auto choice = choose(situations_[i], forced ? options_.convolution : "");
+        if (!choice) {
+            const Status status = in_layer(node, choice.status());
+            if (failed) failed = status;
+            continue;
+        }
         choices_[i] = *choice;
         const uint64_t elements = uint64_t{rows_of(node.output)} * graph_.type(node.output).width();
         reports_.push_back({node.layer, node.op->name, *choice, elements});
     }
-    return Status::ok();
+    return failed;
 }
 
 // A value is stored when it is an input of the entry or leaves a region. Its buffer must hold, for every
@@ -145,7 +154,8 @@ void EntryPlanner::demand(const Region &region) {
     }
     // The last tile of a run may reach beyond the end, in everything that it reads row by row and in what it
     // writes.
-    const uint32_t whole = std::max(round_up(rows, rows_of_call(rows)), round_up(rows, reach.multiple));
+    const uint32_t whole =
+        std::max(round_up(rows, rows_of_call(rows, gpu_alone())), round_up(rows, reach.multiple));
     const bool pooled = graph_.type(anchor.output).clock.timeless();
     d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride);
     if (region.view) {
@@ -165,7 +175,7 @@ void EntryPlanner::demand(const Region &region) {
 
 Status EntryPlanner::survey() {
     LW_TRY(choose_algorithms());
-    regions_ = fuse_regions(graph_);
+    regions_ = fuse_regions(graph_, options_.on_processor);
     demands_.resize(graph_.values.size());
     for (const Region &region : regions_) demand(region);
     for (ir::ValueId v = 0; v < graph_.values.size(); v++) {
@@ -198,8 +208,8 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         if (!streaming()) {
             // A GPU's buffers begin at multiples of 64 bytes.
             s.history = options_.gpu ? round_up(d.history, 64 / std::gcd(64u, s.row_bytes)) : d.history;
-            s.ring =
-                round_up(s.history + std::max(round_up(s.rows, rows_of_call(s.rows)), d.rows), d.granule);
+            s.ring = round_up(
+                s.history + std::max(round_up(s.rows, rows_of_call(s.rows, gpu_alone())), d.rows), d.granule);
         }
         s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes);
     };
@@ -238,21 +248,10 @@ void EntryPlanner::clear_tail(ir::ValueId value, const std::string &name) {
     plan_.steps.push_back(std::move(step));
 }
 
-Status EntryPlanner::plan_region(const Region &region) {
+// What the region computes, as an op's kernel rule says it.
+Status EntryPlanner::plan_call(PlannedCall &call, const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
     const Choice &choice = choices_[region.anchor];
-    if (!streaming()) {
-        std::vector<ir::Type> types;
-        for (auto v : node.inputs) types.push_back(graph_.type(v));
-        const ir::LengthRule rule = ir::length_rule(node, types);
-        if (rule == ir::LengthRule::mask) clear_tail(node.inputs[0], node.layer);
-        if (rule == ir::LengthRule::fixed && plan_.least == 0) {
-            plan_.least = options_.block;
-            plan_.fixed = node.layer;
-        }
-    }
-
-    PlannedCall call(*this, region);
     ir::ValueId value = region.gate ? region.gate->output : node.output;
     if (region.pointwise) {
         value = node.inputs[0];
@@ -269,9 +268,29 @@ Status EntryPlanner::plan_region(const Region &region) {
         if (auto status = call.epilogue(op, value); !status) return in_layer(node, status);
         value = op.output;
     }
+    return Status::ok();
+}
 
+Status EntryPlanner::plan_region(const Region &region) {
+    const ir::Node &node = graph_.nodes[region.anchor];
+    const size_t before = plan_.steps.size();
+    if (!streaming()) {
+        std::vector<ir::Type> types;
+        for (auto v : node.inputs) types.push_back(graph_.type(v));
+        const ir::LengthRule rule = ir::length_rule(node, types);
+        if (rule == ir::LengthRule::mask) clear_tail(node.inputs[0], node.layer);
+        if (rule == ir::LengthRule::fixed && plan_.least == 0) {
+            plan_.least = options_.block;
+            plan_.fixed = node.layer;
+        }
+    }
+
+    PlannedCall call(*this, region);
+    LW_TRY(plan_call(call, region));
     if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
     call.finish();
+    for (size_t i = before; i < plan_.steps.size(); i++)
+        plan_.steps[i].processor = options_.gpu && !gpu_of(node);
     return Status::ok();
 }
 
@@ -314,37 +333,14 @@ Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
     if (!streaming())
         for (const auto &input : graph_.inputs)
             clear_around(input.value, stored_[input.value].rows, "input " + input.name);
+    // The inputs of a mixed run come to the processor.
+    for (Step &step : plan_.steps) step.processor = options_.gpu && !gpu_alone();
     for (const Region &region : regions_)
         if (plans(region)) LW_TRY(plan_region(region));
     plan_ports();
+    if (options_.gpu && !streaming()) add_moves(plan_);
     measure_lifetimes(plan_);
     return std::move(plan_);
-}
-
-// ---- lifetimes -------------------------------------------------------------------------------------------
-
-void measure_lifetimes(EntryPlan &plan) {
-    const int count = static_cast<int>(plan.steps.size());
-    std::vector<bool> seen(plan.buffers.size(), false);
-    const auto touch = [&](BufferId id, int step) {
-        if (id & (shared_buffer | state_buffer)) return;
-        Buffer &b = plan.buffers[id];
-        if (!seen[id]) b.first = b.last = step;
-        b.first = std::min(b.first, step);
-        b.last = std::max(b.last, step);
-        seen[id] = true;
-    };
-    for (const auto &port : plan.inputs) touch(port.place.buffer, -1);
-    for (int i = 0; i < count; i++)
-        for (const auto &arg : plan.steps[i].args)
-            if (auto *place = std::get_if<Place>(&arg)) touch(place->buffer, i);
-    for (const auto &port : plan.outputs) touch(port.place.buffer, count);
-    // Rebuilding happens between blocks, when nothing else in the arena is alive.
-    for (size_t i = 0; i < plan.buffers.size(); i++)
-        if (!seen[i]) plan.buffers[i].first = plan.buffers[i].last = -2;
-    for (const auto &step : plan.steps) plan.period = std::lcm(plan.period, step.period);
-    for (const auto &step : plan.rebuild) plan.period = std::lcm(plan.period, step.period);
-    for (const auto &port : plan.outputs) plan.period = std::lcm(plan.period, port.period);
 }
 
 } // namespace longwave::compiler

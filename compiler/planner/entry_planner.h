@@ -8,9 +8,12 @@
 #include "compiler/planner/choose.h"
 #include "compiler/planner/convolution/costs.h"
 #include "compiler/planner/entry_plan.h"
+#include "compiler/planner/lifetimes.h"
 #include "compiler/planner/rounding.h"
 #include "compiler/planner/state_record.h"
 #include "compiler/planner/storage.h"
+#include <map>
+#include <set>
 
 namespace longwave::compiler {
 
@@ -45,6 +48,8 @@ struct Ring {
     uint32_t rows = 0;
 };
 
+class PlannedCall;
+
 class EntryPlanner {
 public:
     struct Options {
@@ -54,6 +59,8 @@ public:
         std::string convolution; // algorithm to force, or empty
         const costs::Tables *costs = &costs::shipped();
         const targets::Target *gpu = nullptr; // on this one: every call takes all rows, as one dispatch
+        // But for these layers of a run on a GPU, which the processor computes as in a run of its own.
+        std::set<std::string> on_processor;
     };
     EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
 
@@ -66,6 +73,8 @@ public:
     Expected<EntryPlan> plan(const std::vector<Ring> &rings);
 
     const std::vector<AlgorithmReport> &algorithms() const { return reports_; }
+    // Layers that a failure was about, each with the reason; more than the first where several have no algorithm.
+    const std::map<std::string, std::string> &refused() const { return refused_; }
 
 private:
     friend class PlannedCall;
@@ -74,6 +83,8 @@ private:
     void demand(const Region &region);
     void place_values(const std::vector<Ring> &rings);
     Status plan_region(const Region &region);
+    Status plan_call(PlannedCall &call, const Region &region);
+    Status in_layer(const ir::Node &node, const Status &status);
     void plan_ports();
 
     ir::Situation situation(size_t node) const;
@@ -82,7 +93,11 @@ private:
     const Stored &stored(ir::ValueId value) const { return stored_[value]; }
     BufferId buffer(std::string name, Space space, uint64_t bytes);
     // Of a whole run. On a GPU a call is a dispatch, and what stays in a cache is not a plan's business.
-    uint32_t rows_of_call(uint32_t rows) const { return options_.gpu ? rows : tile_rows(rows); }
+    uint32_t rows_of_call(uint32_t rows, bool gpu) const { return gpu ? rows : tile_rows(rows); }
+    bool gpu_alone() const { return options_.gpu && options_.on_processor.empty(); }
+    const targets::Target *gpu_of(const ir::Node &node) const { // null: the processor
+        return options_.on_processor.contains(node.layer) ? nullptr : options_.gpu;
+    }
     bool streaming() const { return options_.kind == EntryPlan::Kind::stream; }
     bool plans(const Region &region) const;             // not where its advice is not taken
     const ir::Node &reader(const Region &region) const; // the anchor, or the view that it reads through
@@ -105,9 +120,7 @@ private:
     std::vector<Choice> choices_;           // by node
     std::vector<std::string> suffixes_;     // by node: tells it from others of its op in its layer
     std::vector<AlgorithmReport> reports_;
+    std::map<std::string, std::string> refused_;
 };
-
-// Sets Buffer::first and last, and the period of the plan.
-void measure_lifetimes(EntryPlan &plan);
 
 } // namespace longwave::compiler

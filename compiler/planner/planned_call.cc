@@ -19,7 +19,7 @@ PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
     : KernelCall(planner.situations_[region.anchor]), planner_(planner), region_(region) {
     spec_["params"] = nlohmann::json::object();
     all_rows_ = planner.rows_of(region.output);
-    rows_ = situation.streaming ? all_rows_ : planner.rows_of_call(all_rows_);
+    rows_ = situation.streaming ? all_rows_ : planner.rows_of_call(all_rows_, situation.gpu != nullptr);
     tiles_ = (all_rows_ + rows_ - 1) / rows_;
 }
 
@@ -223,6 +223,7 @@ Step PlannedCall::step() const {
     step.tiles = tiles_;
     step.ordered = ordered_ && tiles_ > 1;
     step.cost = cost_;
+    step.writes = outputs_.size();
     fires(step);
     for (auto *places : {&inputs_, &weights_, &operands_})
         for (const Place &place : *places) step.args.emplace_back(place);

@@ -37,6 +37,19 @@ template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) {
            checked::add(end, shift, &end) && checked::add(end, span, out);
 }
 
+inline bool moves(const fb::Step &step) {
+    return step.kind() == fb::StepKind::to_device || step.kind() == fb::StepKind::to_processor;
+}
+
+// Whether some steps of a GPU's entry are the processor's: then it has two arenas, and its ports lie in the
+// processor's. One look at every step.
+inline bool mixed(const fb::Entry &entry) {
+    if (entry.device() != fb::DeviceKind::gpu || entry.kind() != fb::EntryKind::run) return false;
+    for (uint32_t i = 0; i < count(entry.steps()); ++i)
+        if (entry.steps()->Get(i)->processor()) return true;
+    return false;
+}
+
 // Rows of a port: `rows` rows of `width` elements, `row_bytes` apart.
 [[nodiscard]] inline bool rows_span(uint32_t rows, uint64_t row_bytes, uint64_t used_bytes, uint64_t *out) {
     uint64_t end;

@@ -104,6 +104,7 @@ bool one_a_stream(const fb::Entry &entry, fb::Space space) {
 // its own is found through the table, by the word.
 Broken step_rule(const ModulesView &view, const fb::Entry &entry, const fb::Step &step, uint32_t e,
                  uint32_t i) {
+    if (step.processor()) return {};
     const bool stream = entry.kind() == fb::EntryKind::stream;
     if (stream && step.kind() != fb::StepKind::call)
         return broken(21, "a stream of a GPU has calls alone: entry, step", e, i);
@@ -122,7 +123,22 @@ Broken step_rule(const ModulesView &view, const fb::Entry &entry, const fb::Step
             return broken(21, "a place of a GPU entry is not aligned: entry, step", e, i);
     }
     if (step.kind() != fb::StepKind::call && (step.bytes() % 4 != 0 || step.row_bytes() % 4 != 0))
-        return broken(21, "a GPU clears whole words: entry, step", e, i);
+        return broken(21, "a GPU clears and copies whole words: entry, step", e, i);
+    return {};
+}
+
+// Between two steps of the processor: moves to the device, its work, moves back.
+Broken order_rule(const fb::Entry &entry, uint32_t e) {
+    int last = 0;
+    for (uint32_t i = 0; i < count(entry.steps()); ++i) {
+        const fb::Step &step = *entry.steps()->Get(i);
+        const int now = step.processor() || step.kind() == fb::StepKind::to_device ? 0
+                        : step.kind() == fb::StepKind::to_processor                ? 2
+                                                                                   : 1;
+        if (now < last && !step.processor())
+            return broken(21, "moves of a mixed entry are out of order: entry, step", e, i);
+        last = now;
+    }
     return {};
 }
 
@@ -143,6 +159,7 @@ Broken entries_rule(const fb::Plan &plan, const ModulesView &view) {
         for (const auto *steps : {entry.steps(), entry.rebuild()})
             for (uint32_t i = 0; i < count(steps); ++i)
                 if (Broken b = step_rule(view, entry, *steps->Get(i), e, i)) return b;
+        if (Broken b = order_rule(entry, e)) return b;
         for (uint32_t i = 0; i < count(entry.inputs()); ++i) {
             const fb::InputPort &port = *entry.inputs()->Get(i);
             if (Broken b = port_rule(entry, *port.place(), port.row_bytes(), e)) return b;

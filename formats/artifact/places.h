@@ -11,6 +11,7 @@ struct Scene {
     const fb::Entry &entry;
     bool rebuild = false;
     uint32_t tiles = 1;
+    bool mixed = false;
 
     bool stream() const { return entry.kind() == fb::EntryKind::stream; }
 };

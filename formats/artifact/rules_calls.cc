@@ -73,8 +73,12 @@ const char *binding_fault(const Scene &scene, const fb::KernelArg &arg, const fb
 
 Broken zero_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
     if (count(step.args()) != 1 || !step.args()->Get(0)->place() || step.args()->Get(0)->scalar())
-        return broken(12, "a zero step takes one place: step, arguments", index, count(step.args()));
+        return broken(12, "a step that is no call takes one place: step, arguments", index,
+                      count(step.args()));
     uint64_t span = step.bytes();
+    if (moves(step) && (!scene.mixed || step.processor() || step.tiles() != 1 ||
+                        step.args()->Get(0)->place()->space() != fb::Space::arena))
+        return broken(12, "a move outside the arenas of a mixed entry: step", index);
     if (step.kind() == fb::StepKind::zero_tail) {
         if (scene.entry.kind() != fb::EntryKind::run)
             return broken(12, "zero_tail outside a run entry: step", index);
@@ -90,6 +94,8 @@ Broken zero_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
 Broken step_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
     if (step.phase() >= step.period()) // V6 has looked at the period
         return broken(12, "phase of a step: step, phase", index, step.phase());
+    if (step.processor() && !scene.mixed)
+        return broken(12, "a step of the processor outside a run entry of a GPU: step", index);
     if (step.kind() != fb::StepKind::call) return zero_rule(scene, step, index);
     const fb::Kernel &kernel = *scene.plan.kernels()->Get(step.kernel());
     if (count(step.args()) != kernel.args()->size())
@@ -134,7 +140,7 @@ Broken derived_rule(const fb::Plan &plan, const fb::Entry &prepare) {
 Broken v12_calls(const Subject &s) {
     for (const fb::Entry *entry : *s.plan->entries()) {
         if (Broken b = v12_ports(s, *entry)) return b;
-        if (Broken b = steps_rule({*s.plan, *entry, false}, entry->steps())) return b;
+        if (Broken b = steps_rule({*s.plan, *entry, false, 1, mixed(*entry)}, entry->steps())) return b;
         if (Broken b = steps_rule({*s.plan, *entry, true}, entry->rebuild())) return b;
         if (entry->kind() == fb::EntryKind::prepare)
             if (Broken b = derived_rule(*s.plan, *entry)) return b;

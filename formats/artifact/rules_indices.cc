@@ -163,17 +163,18 @@ static Broken scratch_rule(const Subject &s, const fb::CodeVariant &variant, uin
     return {};
 }
 
-// Where an entry is a GPU's, kernels that it alone calls come last and have no code.
+// Where an entry is a GPU's, kernels that its own steps alone call come last and have no code.
 static uint32_t kernels_with_code(const fb::Plan &plan) {
     uint32_t called = 0;
     bool all = true;
     for (const fb::Entry *entry : *plan.entries()) {
-        if (entry->device() != fb::DeviceKind::cpu) all = false;
-        else
-            for (const auto *steps : {entry->steps(), entry->rebuild()})
-                for (uint32_t i = 0; i < count(steps); ++i)
-                    if (steps->Get(i)->kind() == fb::StepKind::call && steps->Get(i)->kernel() >= called)
-                        called = steps->Get(i)->kernel() + uint32_t{1};
+        const bool gpu = entry->device() != fb::DeviceKind::cpu;
+        if (gpu) all = false;
+        for (const auto *steps : {entry->steps(), entry->rebuild()})
+            for (uint32_t i = 0; i < count(steps); ++i)
+                if ((!gpu || steps->Get(i)->processor()) && steps->Get(i)->kind() == fb::StepKind::call &&
+                    steps->Get(i)->kernel() >= called)
+                    called = steps->Get(i)->kernel() + uint32_t{1};
     }
     return all ? plan.kernels()->size() : called;
 }

@@ -153,6 +153,7 @@ Broken steps_rule(const fb::Plan &plan, const fb::Entry &entry, const Steps *ste
             if (Broken b = call_rule(*plan.kernels()->Get(step.kernel()), step, i, &written)) return b;
             continue;
         }
+        if (moves(step)) continue; // traffic, below
         uint64_t bytes = cleared_bytes(step);
         if (step.tiles() > 1 && step.args()->Get(0)->place()->tile_bytes() < bytes)
             return broken(14, "tiles of a zero step overlap: step, bytes", i, bytes);

@@ -23,9 +23,9 @@ inline Span span_of(const fb::Step &step, const fb::KernelArg &arg, const fb::Bi
     return span_bytes(arg, &bytes) ? span_of(*binding.place(), step.tiles(), bytes) : Span{};
 }
 
-// Bytes that a zero step may clear in each tile.
+// Bytes that a zero step may clear in each tile, or that a step moves between processor and device.
 inline uint64_t cleared_bytes(const fb::Step &step) {
-    return step.kind() == fb::StepKind::zero ? step.bytes() : uint64_t{step.rows()} * step.row_bytes();
+    return step.kind() == fb::StepKind::zero_tail ? uint64_t{step.rows()} * step.row_bytes() : step.bytes();
 }
 
 inline bool reads(fb::ArgKind kind) { return kind == fb::ArgKind::input || kind == fb::ArgKind::inout; }

@@ -52,8 +52,16 @@ bool has_margins(const fb::PlanT &plan) {
     return false;
 }
 
+bool has_mixed(const fb::PlanT &plan) {
+    for (const auto &entry : plan.entries)
+        for (const auto &step : entry->steps)
+            if (step->processor || step->kind > fb::StepKind::zero_tail) return true;
+    return false;
+}
+
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    if (has_mixed(plan)) return 3;
     if (has_margins(plan)) return 2;
     for (const auto &entry : plan.entries)
         if (entry->device != fb::DeviceKind::cpu && entry->kind == fb::EntryKind::stream) return 2;

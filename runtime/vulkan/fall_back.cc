@@ -28,15 +28,17 @@ uint32_t counterpart(const fb::Plan &plan, const fb::Entry &of) {
     return UINT32_MAX;
 }
 
-Area area_of(const fb::Place &place, uint32_t entry, uint64_t bytes) {
-    return {place.space(), entry, offset_of(place, 0), bytes};
-}
-
 } // namespace
+
+bool processor_takes_part(const ModelSource &source) {
+    bool any = gpu_of(source.device).fall_back;
+    for (const fb::Entry *entry : *source.view->plan().entries()) any = any || artifact::mixed(*entry);
+    return any;
+}
 
 lw_status open_fall_back(Model &model) {
     for (const fb::Entry *entry : *model.plan().entries())
-        if (of_gpu(*entry) && counterpart(model.plan(), *entry) == UINT32_MAX)
+        if (model.gpu().fall_back && of_gpu(*entry) && counterpart(model.plan(), *entry) == UINT32_MAX)
             return fail(LW_UNSUPPORTED,
                         "fall_back: %.100s has no whole-sequence entry of the processor of %u ticks: compile "
                         "it again, or leave fall_back out",
@@ -50,9 +52,8 @@ void close_fall_back(Model &model) {
 }
 
 uint64_t fall_back_bytes(const ModelSource &source, uint32_t workers) {
-    return gpu_of(source.device).fall_back
-               ? source.processor->session_bytes(source, fb::EntryKind::run, workers)
-               : 0;
+    return processor_takes_part(source) ? source.processor->session_bytes(source, fb::EntryKind::run, workers)
+                                        : 0;
 }
 
 lw_status begin_fall_back(RunSession &session, uint32_t workers, uint8_t *memory) {
@@ -68,7 +69,7 @@ void end_fall_back(RunSession &session) {
 }
 
 bool falls_back(const RunSession &session, lw_status failed) {
-    return failed != LW_OK && session.fall_back.session && session.gpu().proving == 0;
+    return failed != LW_OK && session.gpu().fall_back && session.gpu().proving == 0;
 }
 
 lw_status run_on_processor(RunSession &session, const Recording &recording, const Extent &extent,

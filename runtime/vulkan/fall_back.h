@@ -1,4 +1,5 @@
-// Runs that fail on the device, computed by the processor from the same inputs: where the caller asked for that.
+// The processor's part in runs: steps of mixed entries that are its own, and where the caller asked for that, runs
+// that fail on the device, computed from the same inputs.
 // All memory is taken when a model is opened and a runner made, so that a lost device costs nothing but time.
 #pragma once
 #include "runtime/device.h"
@@ -9,12 +10,14 @@ struct Model;
 struct Recording;
 struct RunSession;
 
-// The processor's side of a session; without memory where none was asked for.
+// The processor's side of a session; without memory where it has no part in it.
 struct FallBack {
     Session *session = nullptr; // of the processor
-    bool on = false;            // the newest run was computed there
+    bool on = false;            // the newest run failed on the device and was computed there
 };
 
+// Whether models of the source have such a part.
+bool processor_takes_part(const ModelSource &source);
 // LW_UNSUPPORTED where the artifact lacks a run entry of the processor for one of the GPU's.
 lw_status open_fall_back(Model &model);
 void close_fall_back(Model &model);

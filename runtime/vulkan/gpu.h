@@ -15,7 +15,7 @@ inline constexpr uint32_t place_alignment = 64;
 // Counted by whoever runs something; read by lw_vulkan_get_stats.
 struct Stats {
     std::atomic<uint64_t> runs{0}, dispatches{0}, fills{0}, recordings{0}, uploaded_bytes{0},
-        cached_models{0}, remembered_proofs{0}, fallen_back{0};
+        cached_models{0}, remembered_proofs{0}, fallen_back{0}, submissions{0}, moved_bytes{0};
 };
 
 class Gpu : public lw_device {

@@ -107,6 +107,8 @@ lw_status lw_vulkan_get_stats(const lw_device *device, lw_vulkan_stats *stats) {
     now.cached_models = counted.cached_models;
     now.remembered_proofs = counted.remembered_proofs;
     now.fallen_back = counted.fallen_back;
+    now.submissions = counted.submissions;
+    now.moved_bytes = counted.moved_bytes;
     return copy_sized(stats, now) ? LW_OK
                                   : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
 }

@@ -28,9 +28,11 @@ uint64_t model_bytes(const fb::Plan &plan) {
 bool reads(const fb::Plan &plan, fb::Space space) {
     for (const fb::Entry *entry : *plan.entries())
         for (const auto *steps : {entry->steps(), entry->rebuild()})
-            for (uint32_t i = 0; of_gpu(*entry) && i < count(steps); ++i)
+            for (uint32_t i = 0; of_gpu(*entry) && i < count(steps); ++i) {
+                if (steps->Get(i)->processor()) continue;
                 for (const fb::Binding *binding : *steps->Get(i)->args())
                     if (binding->place() && binding->place()->space() == space) return true;
+            }
     return false;
 }
 
@@ -109,7 +111,7 @@ lw_status upload_derived(Model &model) {
 
 lw_status fill(Model &model) {
     if (lw_status status = choose_modules(model)) return status;
-    if (model.gpu().fall_back)
+    if (processor_takes_part(model.source))
         if (lw_status status = open_fall_back(model)) return status;
     if (reads(model.plan(), fb::Space::weights)) {
         const artifact::Bytes weights = model.source.view->weights();
@@ -136,10 +138,10 @@ ModelNeeds model_needs(const ModelSource &source) {
             largest = segment->size();
     needs.kept += largest;
     needs.passing = largest; // of another target, while it is looked at
-    const bool fall_back = gpu_of(source.device).fall_back;
-    if (!fall_back && !reads(source.view->plan(), fb::Space::derived)) return needs;
+    const bool kept = processor_takes_part(source);
+    if (!kept && !reads(source.view->plan(), fb::Space::derived)) return needs;
     const ModelNeeds prepared = source.processor->needs(source);
-    (fall_back ? needs.kept : needs.passing) += prepared.kept;
+    (kept ? needs.kept : needs.passing) += prepared.kept;
     needs.passing += prepared.passing;
     return needs;
 }

@@ -1,4 +1,4 @@
-// An entry as a command buffer: inputs in, one dispatch a call, outputs out.
+// An entry as command buffers, one for each of its pieces on the device: inputs in, one dispatch a call, outputs out.
 #include "formats/artifact/geometry.h"
 #include "runtime/scalars.h"
 #include "runtime/vulkan/failure.h"
@@ -6,6 +6,8 @@
 
 namespace longwave::runtime::vulkan {
 namespace {
+
+bool dispatched(const fb::Step &step) { return step.kind() == fb::StepKind::call && !step.processor(); }
 
 // The bytes of one descriptor: what an argument spans.
 VkDescriptorBufferInfo descriptor(const RunSession &session, const Recording &recording, uint32_t step,
@@ -61,9 +63,9 @@ lw_status create_set(const RunSession &session, Recording &recording, uint32_t s
     return LW_OK;
 }
 
-void dispatch(const RunSession &session, const Recording &recording, uint32_t step) {
+void dispatch(const RunSession &session, const Recording &recording, VkCommandBuffer commands,
+              uint32_t step) {
     const Gpu &gpu = session.gpu();
-    const VkCommandBuffer commands = recording.commands.buffer;
     const Pipeline &pipeline = session.model->pipelines[recording.entry->steps()->Get(step)->kernel()];
     const fb::Extent3 &grid = *pipeline.module->grid();
     gpu.vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
@@ -81,7 +83,8 @@ uint64_t cleared(const fb::Step &step, uint64_t rows, uint64_t *offset) {
     return (step.rows() - from) * step.row_bytes();
 }
 
-void copy_ports(const RunSession &session, const Recording &recording, bool outputs) {
+void copy_ports(const RunSession &session, const Recording &recording, VkCommandBuffer commands,
+                bool outputs) {
     const Gpu &gpu = session.gpu();
     for (uint32_t i = 0; i < (outputs ? recording.n_outputs : recording.n_inputs); ++i) {
         const Port &port = outputs ? recording.outputs[i] : recording.inputs[i];
@@ -91,8 +94,7 @@ void copy_ports(const RunSession &session, const Recording &recording, bool outp
         const uint64_t bytes = port.bytes < room ? port.bytes : room; // the last row may end with its width
         const VkBufferCopy copy =
             outputs ? VkBufferCopy{at, port.offset, bytes} : VkBufferCopy{port.offset, at, bytes};
-        gpu.vk.vkCmdCopyBuffer(recording.commands.buffer, outputs ? device : host, outputs ? host : device, 1,
-                               &copy);
+        gpu.vk.vkCmdCopyBuffer(commands, outputs ? device : host, outputs ? host : device, 1, &copy);
     }
 }
 
@@ -100,7 +102,7 @@ void copy_ports(const RunSession &session, const Recording &recording, bool outp
 
 uint32_t scalars_of(const fb::Plan &plan, const fb::Step &step) {
     uint32_t n = 0;
-    if (step.kind() == fb::StepKind::call)
+    if (dispatched(step))
         for (const fb::KernelArg *arg : *plan.kernels()->Get(step.kernel())->args())
             n += arg->kind() == fb::ArgKind::scalar;
     return n;
@@ -110,51 +112,84 @@ lw_status create_sets(const RunSession &session, Recording &recording) {
     const auto &steps = *recording.entry->steps();
     uint32_t sets = 0, buffers = 0;
     for (const fb::Step *step : steps) {
-        if (step->kind() != fb::StepKind::call) continue;
+        if (!dispatched(*step)) continue;
         ++sets;
         buffers += session.model->pipelines[step->kernel()].buffers;
     }
     if (sets == 0) return LW_OK;
     if (lw_status status = create_pool(session.gpu(), sets, buffers, &recording.pool)) return status;
     for (uint32_t i = 0; i < steps.size(); ++i)
-        if (steps.Get(i)->kind() == fb::StepKind::call)
+        if (dispatched(*steps.Get(i)))
             if (lw_status status = create_set(session, recording, i)) return status;
     return LW_OK;
 }
 
-lw_status record(const RunSession &session, Recording &recording, uint64_t rows) {
+// The commands of a step that is the device's.
+static void put_down(const RunSession &session, Recording &recording, VkCommandBuffer commands, uint32_t i,
+                     uint64_t rows) {
     const Gpu &gpu = session.gpu();
-    Commands &commands = recording.commands;
-    recording.dispatches = recording.fills = 0;
-    if (lw_status status = commands.begin(gpu, false)) return status;
-    // The run before may have left its outputs half copied.
-    barrier(gpu, commands.buffer);
-    copy_ports(session, recording, false);
-    for (uint32_t i = 0; i < recording.entry->steps()->size(); ++i) {
-        const fb::Step &step = *recording.entry->steps()->Get(i);
-        barrier(gpu, commands.buffer);
-        if (step.kind() == fb::StepKind::call) {
-            dispatch(session, recording, i);
-            ++recording.dispatches;
-            continue;
-        }
-        uint64_t at = 0;
-        const uint64_t bytes = cleared(step, rows, &at);
-        if (bytes == 0) continue;
-        gpu.vk.vkCmdFillBuffer(commands.buffer,
-                               session.buffer_of(step.args()->Get(0)->place()->space()).buffer, at, bytes, 0);
-        ++recording.fills;
+    const fb::Step &step = *recording.entry->steps()->Get(i);
+    barrier(gpu, commands);
+    if (step.kind() == fb::StepKind::call) {
+        dispatch(session, recording, commands, i);
+        ++recording.dispatches;
+        return;
     }
-    barrier(gpu, commands.buffer);
-    copy_ports(session, recording, true);
-    barrier(gpu, commands.buffer, VK_ACCESS_HOST_READ_BIT);
-    return commands.end(gpu);
+    const fb::Place &place = *step.args()->Get(0)->place();
+    const VkBuffer device = session.buffer_of(place.space()).buffer, host = session.exchange.buffer;
+    if (artifact::moves(step)) {
+        const bool there = step.kind() == fb::StepKind::to_device;
+        const uint64_t at = offset_of(place, 0);
+        const VkBufferCopy copy = there ? VkBufferCopy{recording.scalars[i], at, step.bytes()}
+                                        : VkBufferCopy{at, recording.scalars[i], step.bytes()};
+        gpu.vk.vkCmdCopyBuffer(commands, there ? host : device, there ? device : host, 1, &copy);
+        recording.moved += step.bytes();
+        return;
+    }
+    uint64_t at = 0;
+    const uint64_t bytes = cleared(step, rows, &at);
+    if (bytes == 0) return;
+    gpu.vk.vkCmdFillBuffer(commands, device, at, bytes, 0);
+    ++recording.fills;
+}
+
+static lw_status record_piece(const RunSession &session, Recording &recording, const Piece &piece,
+                              uint64_t rows) {
+    const Gpu &gpu = session.gpu();
+    if (lw_status status = begin(gpu, piece.commands, false)) return status;
+    // The run before may have left its outputs half copied.
+    barrier(gpu, piece.commands);
+    if (!recording.mixed) copy_ports(session, recording, piece.commands, false);
+    for (uint32_t i = piece.first; i < piece.last; ++i) put_down(session, recording, piece.commands, i, rows);
+    barrier(gpu, piece.commands);
+    if (!recording.mixed) copy_ports(session, recording, piece.commands, true);
+    barrier(gpu, piece.commands, VK_ACCESS_HOST_READ_BIT);
+    ++recording.submissions;
+    return end(gpu, piece.commands);
+}
+
+lw_status record(const RunSession &session, Recording &recording, uint64_t rows) {
+    recording.dispatches = recording.fills = recording.submissions = 0;
+    recording.moved = 0;
+    for (uint32_t p = 0; p < recording.n_pieces; ++p)
+        if (!recording.pieces[p].processor)
+            if (lw_status status = record_piece(session, recording, recording.pieces[p], rows)) return status;
+    return LW_OK;
+}
+
+lw_status record_step(const RunSession &session, Recording &recording, Commands &commands, uint32_t step,
+                      uint32_t times) {
+    if (lw_status status = commands.begin(session.gpu(), false)) return status;
+    for (uint32_t i = 0; i < times; ++i)
+        put_down(session, recording, commands.buffer, step, recording.entry->block());
+    barrier(session.gpu(), commands.buffer);
+    return commands.end(session.gpu());
 }
 
 void put_scalars(const RunSession &session, const Recording &recording, const Extent &extent) {
     for (uint32_t i = 0; i < recording.entry->steps()->size(); ++i) {
         const fb::Step &step = *recording.entry->steps()->Get(i);
-        if (step.kind() != fb::StepKind::call) continue;
+        if (!dispatched(step)) continue;
         int32_t *to = reinterpret_cast<int32_t *>(session.exchange.data + recording.scalars[i]);
         for (const fb::Binding *binding : *step.args())
             if (binding->scalar()) *to++ = evaluate(*binding->scalar(), 0, 0, extent);

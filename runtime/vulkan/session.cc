@@ -31,9 +31,29 @@ template <class PortOf> void lay_out_ports(const flatbuffers::Vector<flatbuffers
     }
 }
 
+// A piece goes on while its steps are of one side; the first is there without any. Without memory it only counts.
+uint32_t cut(const fb::Entry &entry, Piece *pieces) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count(entry.steps()) || n == 0; ++i) {
+        const bool any = i < count(entry.steps()), processor = any && entry.steps()->Get(i)->processor();
+        if (i == 0 || processor != entry.steps()->Get(i - 1)->processor()) {
+            if (pieces) new (pieces + n) Piece{i, i, processor, VK_NULL_HANDLE};
+            ++n;
+        }
+        if (pieces && any) pieces[n - 1].last = i + 1;
+    }
+    return n;
+}
+
+// What a step exchanges with the host: the scalars of a call, the bytes of a move.
+uint64_t exchanged(const fb::Plan &plan, const fb::Step &step) {
+    return artifact::moves(step) ? step.bytes() : scalars_of(plan, step) * sizeof(int32_t);
+}
+
 // Without memory it only measures. Returns what the entry exchanges.
 uint64_t lay_out(const fb::Plan &plan, const fb::Entry &entry, Parts &parts, Recording *recording) {
-    const uint32_t steps = count(entry.steps());
+    const uint32_t steps = count(entry.steps()), n_pieces = cut(entry, nullptr);
+    Piece *pieces = parts.take<Piece>(n_pieces);
     VkDescriptorSet *sets = parts.take<VkDescriptorSet>(steps);
     uint64_t *scalars = parts.take<uint64_t>(steps);
     Port *inputs = parts.take<Port>(count(entry.inputs())),
@@ -42,14 +62,17 @@ uint64_t lay_out(const fb::Plan &plan, const fb::Entry &entry, Parts &parts, Rec
     bool tails = false;
     for (uint32_t i = 0; i < steps; ++i) {
         const fb::Step &step = *entry.steps()->Get(i);
-        const uint64_t at = exchange.take(scalars_of(plan, step) * sizeof(int32_t));
+        const uint64_t at = exchange.take(exchanged(plan, step));
         if (scalars) scalars[i] = at, sets[i] = VK_NULL_HANDLE;
-        tails |= step.kind() == fb::StepKind::zero_tail;
+        tails |= step.kind() == fb::StepKind::zero_tail && !step.processor();
     }
     lay_out_ports(entry.inputs(), exchange, inputs);
     lay_out_ports(entry.outputs(), exchange, outputs);
     if (!recording) return exchange.used;
     recording->entry = &entry;
+    recording->mixed = artifact::mixed(entry);
+    recording->pieces = pieces;
+    recording->n_pieces = cut(entry, pieces);
     recording->sets = sets;
     recording->scalars = scalars;
     recording->inputs = inputs;
@@ -86,6 +109,20 @@ Sizes lay_out(const fb::Plan &plan, uint8_t *memory, RunSession **out) {
 
 RunSession &session_of(Session &session) { return reinterpret_cast<RunSession &>(session); }
 
+// A command buffer for each piece that is the device's.
+lw_status create_buffers(const Gpu &gpu, Recording &recording) {
+    if (lw_status status = recording.commands.create(gpu)) return status;
+    bool taken = false;
+    for (uint32_t p = 0; p < recording.n_pieces; ++p) {
+        Piece &piece = recording.pieces[p];
+        if (piece.processor) continue;
+        if (!taken) piece.commands = recording.commands.buffer;
+        else if (lw_status status = recording.commands.allocate(gpu, 1, &piece.commands)) return status;
+        taken = true;
+    }
+    return LW_OK;
+}
+
 lw_status create(RunSession &session, const Sizes &sizes) {
     const Gpu &gpu = session.gpu();
     using Where = DeviceBuffer::Where;
@@ -97,7 +134,7 @@ lw_status create(RunSession &session, const Sizes &sizes) {
     for (uint32_t e = 0; e < session.model->plan().entries()->size(); ++e) {
         Recording &recording = session.recordings[e];
         if (!recording.entry) continue;
-        if (lw_status status = recording.commands.create(gpu)) return status;
+        if (lw_status status = create_buffers(gpu, recording)) return status;
         if (lw_status status = create_sets(session, recording)) return status;
     }
     return LW_OK;
@@ -177,6 +214,8 @@ void write(Session &session, const Area &area, const uint8_t *from) {
 void read(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
           uint64_t to_stride) {
     const auto &running = reinterpret_cast<const RunSession &>(session);
+    if (!running.fall_back.on && running.recordings[area.entry].mixed)
+        return processor_of(running).read(*running.fall_back.session, area, rows, stride, to, to_stride);
     if (running.fall_back.on)
         return read_of_processor(running, running.recordings[area.entry], area, rows, to, to_stride);
     const uint8_t *at = find(running, area, true);
@@ -188,7 +227,8 @@ uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples 
     return at ? convert(samples, at, stride) : 0;
 }
 
-static lw_status run_on_gpu(RunSession &session, Recording &recording, const Extent &extent) {
+static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &extent, Crew *crew) {
+    Recording &recording = session.recordings[entry];
     const Gpu &gpu = session.gpu();
     const uint64_t rows = recording.depends_on_rows ? extent.rows : 0;
     (void)recording.commands.idle(gpu);
@@ -200,8 +240,10 @@ static lw_status run_on_gpu(RunSession &session, Recording &recording, const Ext
         ++gpu.stats.recordings;
     }
     put_scalars(session, recording, extent);
-    if (lw_status status = recording.commands.submit(gpu)) return status;
+    if (lw_status status = run_pieces(session, entry, extent, crew)) return status;
     ++gpu.stats.runs;
+    gpu.stats.submissions += recording.submissions;
+    gpu.stats.moved_bytes += recording.moved;
     gpu.stats.dispatches += recording.dispatches;
     gpu.stats.fills += recording.fills;
     return LW_OK;
@@ -211,7 +253,7 @@ lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, 
     RunSession &session = session_of(running);
     Recording &recording = session.recordings[entry];
     session.fall_back.on = false;
-    const lw_status status = run_on_gpu(session, recording, extent);
+    const lw_status status = run_on_gpu(session, entry, extent, crew);
     if (!falls_back(session, status)) return status;
     return run_on_processor(session, recording, extent, crew);
 }

@@ -7,6 +7,7 @@
 #include "tests/fuzz/plan_mutator.h"
 #include "tests/fuzz/reach.h"
 #include "tests/support/broken.h"
+#include "tests/support/tiny_gpu.h"
 #include "tests/support/tiny_model.h"
 #include <cstdlib>
 #include <cstring>
@@ -115,6 +116,7 @@ TEST_CASE("guard: a scalar that a kernel believes is never beyond what the kerne
 TEST_CASE("guard: mutants of the tiny models that pass the rules touch nothing outside their spaces") {
     const std::pair<const char *, test::Draft> models[] = {
         {"audio", test::audio_model()},
+        {"mixed", test::mixed_model()},
         {"family", test::family_model()},
         {"spotter", test::spotter_model()},
         {"timing", test::timing_model({.block = 2, .period = 3, .phase = 1})}};

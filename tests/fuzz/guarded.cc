@@ -204,6 +204,17 @@ private:
         ++result_.calls;
     }
 
+    // What is copied to a GPU is read; what comes from it, and what it would have computed, is written.
+    [[gnu::noinline]] void elsewhere(const fb::Step &step) {
+        if (step.kind() == fb::StepKind::call) return; // its places are seen by reach.h
+        uint8_t *at = address(*step.args()->Get(0)->place(), 0, 0);
+        if (step.kind() == fb::StepKind::to_device) {
+            volatile uint8_t sum = 0;
+            for (uint64_t byte = 0; byte < step.bytes(); ++byte) sum = sum + at[byte];
+        }
+        if (step.kind() == fb::StepKind::to_processor) memset(at, 0, step.bytes());
+    }
+
     [[gnu::noinline]] void one(const fb::Step &step, uint64_t firing, uint64_t length) {
         for (uint32_t tile = 0; tile < step.tiles(); ++tile) {
             if (step.kind() == fb::StepKind::call) {
@@ -241,7 +252,12 @@ private:
         for (uint32_t i = 0; i < count(list); ++i) {
             const fb::Step &step = *list->Get(i);
             if (block % step.period() != step.phase()) continue;
-            if (!attempt(name_of(step), [&] { one(step, block / step.period(), length); })) return;
+            const bool here = entry.device() == fb::DeviceKind::cpu || step.processor();
+            if (!attempt(name_of(step), [&] {
+                    if (here) one(step, block / step.period(), length);
+                    else elsewhere(step);
+                }))
+                return;
         }
     }
 

@@ -38,7 +38,7 @@ bool KnownCode::may_run(const artifact::View &view) const {
     const fb::CodeVariant *variant = view.variant(host.machine, host.features);
     if (!variant || !artifact::equal_hash(plan.segments()->Get(variant->segment())->hash()->data(), code_))
         return false;
-    for (uint32_t k = 0; k < plan.kernels()->size(); ++k) {
+    for (uint32_t k = 0; k < variant->entry()->size(); ++k) { // those behind are a GPU's alone
         const auto found = kernels_.find(plan.kernels()->Get(k)->abi());
         if (found == kernels_.end() || found->second != variant->entry()->Get(k)) return false;
     }

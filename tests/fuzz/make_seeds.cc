@@ -61,6 +61,7 @@ void artifacts() {
         {"audio", test::audio_model()},
         {"family", test::family_model()},
         {"gpu", test::gpu_model()},
+        {"mixed", test::mixed_model()},
         {"tokens", test::token_model()},
         {"spotter", test::spotter_model()},
         {"failing", test::failing_model()},

@@ -82,6 +82,22 @@ Draft gpu_model(const fb::ModulesT &manifest) {
 
 Draft gpu_model() { return gpu_model(gpu_manifest()); }
 
+Draft mixed_model() {
+    Draft draft = gpu_model();
+    auto &steps = draft.plan.entries[gpu_run]->steps; // history, fir, tail, mean
+    const auto move = [](fb::StepKind kind, uint64_t offset, uint64_t bytes) {
+        auto step = zero("move", fb::Space::arena, offset, bytes);
+        step->kind = kind;
+        return step;
+    };
+    steps[0]->processor = steps[2]->processor = true;
+    steps.insert(steps.begin() + 1, move(fb::StepKind::to_device, 0, 288));
+    steps.insert(steps.begin() + 3, move(fb::StepKind::to_processor, 320, 256));
+    steps.insert(steps.begin() + 5, move(fb::StepKind::to_device, 320, 256));
+    steps.push_back(move(fb::StepKind::to_processor, 576, 4));
+    return draft;
+}
+
 Draft gpu_stream_model() {
     Draft draft = empty_draft("tiny-gpu-stream");
     add_input(draft, "audio", fb::InputKind::audio, 1000);

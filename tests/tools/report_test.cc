@@ -146,6 +146,33 @@ TEST_CASE("report: what takes several dispatches on a GPU has a line, one for al
     CHECK(text->find("c: ") == std::string::npos);
 }
 
+TEST_CASE("report: layers beside a GPU have a line each: those of the processor, or all by measured times") {
+    auto json = ordered_json::parse(R"({"targets":[{"name":"t","code_bytes":5}],"kernels":2,
+        "entries":[{"kind":"run","gpu":"vulkan-32k"}],
+        "gpu":{"name":"vulkan-32k","kernels":2,"bytes":5,"placement":{"layers":[
+            {"layer":"a","device":"gpu","cpu_us":90.0,"gpu_us":10.0,"why":"it takes less there"},
+            {"layer":"b","device":"cpu","cpu_us":8.0,"gpu_us":null,"why":"does not run there"}],
+            "submissions":2,"moves":3,"moved_bytes":4096,
+            "predicted":{"on":"X and Y","us":55.0,"cpu_us":98.0,"gpu_us":null,"exact":true}}}})");
+    const auto measured = cli::report_text(json, "it");
+    REQUIRE(measured);
+    for (const char *part :
+         {"on the GPU: it takes less there (10 µs, 90 here)\n", "on the processor: does not run there\n",
+          "3 moves and ", "2 submissions; 55 µs by the times measured, 98 on the processor alone\n"})
+        CHECK_MESSAGE(measured->find(part) != std::string::npos, *measured);
+    json["gpu"]["placement"].erase("predicted");
+    const auto by_hand = cli::report_text(json, "it");
+    REQUIRE(by_hand);
+    CHECK(by_hand->find("on the GPU") == std::string::npos);
+    CHECK(by_hand->find("on the processor: does not run there\n") != std::string::npos);
+    json["gpu"].erase("placement");
+    json["gpu"]["no_runs"] = "no layer is left for it";
+    json["entries"] = ordered_json::array();
+    const auto none = cli::report_text(json, "it");
+    REQUIRE(none);
+    CHECK(none->find("gpu       no layer is left for it\n") != std::string::npos);
+}
+
 TEST_CASE("report: names cannot command the terminal") {
     const auto json = ordered_json::parse(R"({"name":"a\u001b[2Jb\u009bc\u007fd","no_stream":"x\u0007\ny"})");
     const auto text = cli::report_text(json, "it");

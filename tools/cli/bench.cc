@@ -1,4 +1,5 @@
 // longwave bench: what a model costs on this machine, with the machine and the settings beside the figures.
+#include "tools/cli/bench_layers.h"
 #include "tools/cli/bench_streams.h"
 #include "tools/cli/bench_text.h"
 #include "tools/cli/command.h"
@@ -31,7 +32,7 @@ struct BenchFlags {
     std::optional<uint32_t> ticks; // to stream, instead
     unsigned repeats = 20, threads = 1;
     std::vector<uint32_t> streams; // at once
-    bool json = false, planner = false;
+    bool json = false, planner = false, layers = false;
     double seconds() const { return given_seconds.value_or(10); }
 };
 
@@ -238,6 +239,12 @@ Status bench_planner(const BenchFlags &flags) {
 
 Status bench(const BenchFlags &flags) {
     if (flags.planner) return bench_planner(flags);
+    if (flags.layers) {
+        LW_ASSIGN(const ordered_json times, bench_layers(flags.model));
+        if (flags.json) std::printf("%s\n", json_line(times).c_str());
+        else print_layers(times);
+        return {};
+    }
     ModelFlags model_flags = flags.model;
     model_flags.streams = !flags.streams.empty();
     LW_ASSIGN(const Model model, Model::open(model_flags));
@@ -294,6 +301,10 @@ Command add_bench(CommandLine &program) {
         ->check(range(1, 255));
     app->add_flag("--planner", flags->planner,
                   "Each layer instead: what the planner predicted beside what it takes, one pinned thread");
+    app->add_flag(
+        "--layers", flags->layers,
+        "With --device vulkan: each layer of whole sequences on the processor and on the GPU instead, and "
+        "what moves between them take; --json makes the file that longwave compile --place takes");
     app->add_flag("--json", flags->json, "One JSON object");
     app->footer(
         "longwave bench conv: our long convolutions of whole sequences against FFTW's; with --device "

@@ -25,14 +25,35 @@ namespace longwave::cli {
 namespace {
 
 struct CompileFlags {
-    std::string package, output, targets, convolution, tuning, weights = "float32", dump_after, cache, kgen,
-                                                               sign;
+    std::string package, output, targets, place, convolution, tuning, weights = "float32", dump_after, cache,
+                                                                      kgen, sign;
     std::vector<uint32_t> blocks, lengths;
     uint32_t window = 0, hop = 0;
     unsigned jobs = 0, walks = 20;
     bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false,
          quiet = false;
 };
+
+// auto, layers with their device, a file of times; separated by commas.
+Expected<compiler::Placement> placement_of(const std::string &text) {
+    compiler::Placement placement;
+    for (const std::string &part : split(text, ',')) {
+        const size_t device = part.rfind('=');
+        if (part == "auto") placement.automatic = true;
+        else if (device != std::string::npos && device > 0 && part.substr(device + 1) == "cpu")
+            placement.on_processor.insert(part.substr(0, device));
+        else if (device == std::string::npos && placement.times.empty()) {
+            LW_ASSIGN(const auto bytes, package::read_file(part, 16 << 20));
+            placement.times.assign(bytes.begin(), bytes.end());
+            placement.times_name = part;
+            if (bytes.empty()) return Status::input(part + ": no times of layers: it is empty");
+        } else {
+            return Status::usage("--place " + part +
+                                 ": expected auto, LAYER=cpu with the name of a layer, or one file of times");
+        }
+    }
+    return placement;
+}
 
 Expected<compiler::Options> options_of(const CompileFlags &flags) {
     compiler::Options options;
@@ -43,6 +64,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
         if (std::find(options.targets.begin(), options.targets.end(), target) == options.targets.end())
             options.targets.push_back(target);
     }
+    LW_ASSIGN(options.place, placement_of(flags.place));
     options.stream = flags.stream      ? compiler::StreamMode::required
                      : flags.no_stream ? compiler::StreamMode::none
                                        : compiler::StreamMode::if_possible;
@@ -243,6 +265,14 @@ Command add_compile(CommandLine &program) {
         "--target", flags->targets,
         "x86-64-v2,x86-64-v3,x86-64-v4 or host (default: all levels of this architecture); beside them "
         "vulkan-16k or vulkan-32k: whole sequences and streams on a GPU with as much shared memory");
+    app->add_option(
+        "--place", flags->place,
+        "Beside vulkan-16k or vulkan-32k, separated by commas: LAYER=cpu has the processor compute that "
+        "layer of whole sequences; auto does so for every layer that the target cannot run, instead of "
+        "refusing it; a FILE of `longwave bench MODEL --device vulkan --layers --json` places layers so "
+        "that, "
+        "by these times, a run takes least, moves counted (the report says which and why). Streams run on "
+        "one device");
     app->add_option("--blocks,--block", flags->blocks,
                     "Input ticks a stream call, several separated by commas: one stream entry each, which "
                     "share one state; the first is the "

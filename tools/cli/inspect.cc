@@ -1,4 +1,5 @@
 // longwave inspect: what an artifact holds. Works for artifacts of any machine: it reads, it does not run.
+#include "formats/artifact/geometry.h"
 #include "formats/artifact/modules_generated.h"
 #include "formats/base/elem.h"
 #include "tools/cli/artifact_file.h"
@@ -37,6 +38,7 @@ template <class T> uint32_t size_of(const flatbuffers::Vector<T> *vector) {
 ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) {
     ordered_json json = {{"kind", kind_name(entry.kind())},
                          {"device", entry.device() == fb::DeviceKind::gpu ? "gpu" : "cpu"},
+                         {"mixed", artifact::mixed(entry)},
                          {"block", entry.block()},
                          {"steps", size_of(entry.steps())},
                          {"rebuild_steps", size_of(entry.rebuild())},
@@ -54,13 +56,16 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
     if (!steps) return json;
     json["plan"] = ordered_json::array();
     for (const auto *step : *entry.steps())
-        json["plan"].push_back({{"name", text_of(step->name())},
-                                {"kernel", step->kind() == fb::StepKind::call
-                                               ? text_of(plan.kernels()->Get(step->kernel())->spec())
-                                               : "clear"},
-                                {"period", step->period()},
-                                {"phase", step->phase()},
-                                {"tiles", step->tiles()}});
+        json["plan"].push_back(
+            {{"name", text_of(step->name())},
+             {"kernel", step->kind() == fb::StepKind::call
+                            ? text_of(plan.kernels()->Get(step->kernel())->spec())
+                        : artifact::moves(*step) ? "move"
+                                                 : "clear"},
+             {"device", entry.device() == fb::DeviceKind::gpu && !step->processor() ? "gpu" : "cpu"},
+             {"period", step->period()},
+             {"phase", step->phase()},
+             {"tiles", step->tiles()}});
     return json;
 }
 
@@ -191,7 +196,9 @@ void print(const ordered_json &json, const std::string &report) {
     for (const auto &entry : json["entries"]) {
         const std::string kind = entry["kind"];
         std::printf("%-9s %u steps%s", kind.c_str(), entry["steps"].get<unsigned>(),
-                    entry["device"] == "gpu" ? " on a GPU" : "");
+                    entry["mixed"].get<bool>() ? " on a GPU and the processor"
+                    : entry["device"] == "gpu" ? " on a GPU"
+                                               : "");
         if (kind == "run") std::printf(", up to %u ticks", entry["block"].get<unsigned>());
         if (kind == "stream")
             std::printf(", block %u, delay %u ticks, caches %s a stream", entry["block"].get<unsigned>(),

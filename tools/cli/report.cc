@@ -245,6 +245,29 @@ std::string unused(const ReportValue &report) {
     return out + (list.size() > 4 ? " ...\n" : "\n");
 }
 
+// Where the layers beside a GPU run, and what that moves: those of the processor, or all where times were measured.
+std::string placement(const ReportValue &placed) {
+    if (!placed) return "";
+    std::string lines;
+    const ReportValue predicted = placed["predicted"];
+    for (const ReportValue &layer : placed["layers"].list()) {
+        const bool here = layer["device"].text() == "cpu";
+        if (!here && !predicted) continue;
+        lines += "          " + padded(layer["layer"].text(), 28) +
+                 (here ? " on the processor: " : " on the GPU: ") + layer["why"].text();
+        if (!here)
+            lines += format(" (%.0f µs, %.0f here)", layer["gpu_us"].number(), layer["cpu_us"].number());
+        lines += "\n";
+    }
+    lines +=
+        format("          %g moves and %s between them in a run, %g submissions", placed["moves"].number(),
+               bytes_text(placed["moved_bytes"].count()).c_str(), placed["submissions"].number());
+    if (predicted)
+        lines += format("; %.0f µs by the times measured, %.0f on the processor alone",
+                        predicted["us"].number(), predicted["cpu_us"].number());
+    return lines + "\n";
+}
+
 // A line for what takes several dispatches on a GPU, whatever number of layers it is the same for.
 std::string dispatches(const ReportValue &report) {
     std::vector<std::pair<std::string, std::vector<std::string>>> lines; // what it is, its layers
@@ -286,12 +309,14 @@ std::string targets(const ReportValue &report) {
     };
     const bool runs = on_gpu("run"), streams = on_gpu("stream");
     const ReportValue gpu = report["gpu"];
+    if (!runs && !streams && gpu.has("no_runs")) return out + "gpu       " + gpu["no_runs"].text() + "\n";
     return out + "gpu       " + gpu["name"].text() + ": " +
            (runs && streams ? "whole sequences and streams"
             : runs          ? "whole sequences"
                             : "streams") +
            format(", %g kernels (", gpu["kernels"].number()) + bytes_text(gpu["bytes"].count()) +
-           " of SPIR-V); not proved here: `longwave verify --device vulkan`\n" + dispatches(report);
+           " of SPIR-V); not proved here: `longwave verify --device vulkan`\n" + placement(gpu["placement"]) +
+           dispatches(report);
 }
 
 } // namespace

@@ -92,10 +92,23 @@ LW_API void lw_vulkan_close(lw_device *device); /* NULL is fine */
  * nothing falls back while it is proved. An artifact without golden vectors proves nothing. */
 LW_API lw_status lw_vulkan_prove(const lw_model *model, int again, double *worst);
 
+/* What lies between processor and device: µs of handing work over and waiting for it, whatever it is, of a byte moved
+ * between their memories, and of each move beside. */
+typedef struct lw_vulkan_times {
+    size_t struct_size;
+    double submission_us, byte_us, move_us;
+} lw_vulkan_times;
+/* Times, by the clock, each step of a run entry of the artifact alone, by its index in the plan, where it is computed:
+ * entries of the device, of the processor (its device opened with fall_back) or mixed ones, on silence. *step_us: n
+ * values, n the steps of the entry. Clears take a value too, moves 0. For programs that decide which layer runs where
+ * (`longwave bench --layers`): takes seconds, memory of a runner, and calls everything that lw_run does. */
+LW_API lw_status lw_vulkan_time_run(const lw_model *model, uint32_t entry, double *step_us, size_t n,
+                                    lw_vulkan_times *times);
+
 /* What was done on a device since it was opened. */
 typedef struct lw_vulkan_stats {
     size_t struct_size;
-    uint64_t runs; /* command buffers of entries submitted: for a run, or for blocks of streams together */
+    uint64_t runs;       /* of entries: of one sequence, or of blocks of streams together in one submission */
     uint64_t dispatches; /* kernel calls in them */
     uint64_t fills;      /* clears in them */
     uint64_t
@@ -106,6 +119,10 @@ typedef struct lw_vulkan_stats {
     uint64_t cached_models;     /* whose pipelines the driver had from cache_folder */
     uint64_t remembered_proofs; /* that cache_folder had */
     uint64_t fallen_back;       /* runs that the processor computed */
+    uint64_t
+        submissions; /* of runs: one each, and of a mixed entry, some of whose layers are the processor's, one
+                           * for each piece that is the device's */
+    uint64_t moved_bytes; /* that mixed entries moved between the processor's memory and the device's */
 } lw_vulkan_stats;
 /* Set info->struct_size, stats->struct_size first. Any thread. */
 LW_API lw_status lw_vulkan_get_info(const lw_device *device, lw_vulkan_info *info);

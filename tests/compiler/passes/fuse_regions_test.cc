@@ -10,9 +10,9 @@ using compiler::Region;
 namespace {
 
 // "conv+gelu": the op of the anchor, a gate, what is applied behind; regions in the order they run.
-std::string regions_of(const Graph &graph) {
+std::string regions_of(const Graph &graph, const std::set<std::string> &apart = {}) {
     std::string text;
-    for (const Region &region : fuse_regions(graph)) {
+    for (const Region &region : fuse_regions(graph, apart)) {
         text += text.empty() ? "" : " ";
         if (region.view)
             text += std::string(graph.producer(graph.nodes[region.anchor].inputs[0])->op->name) + ">";
@@ -41,6 +41,17 @@ TEST_CASE("fuse_regions: pointwise ops join the kernel whose result only they re
     CHECK(regions_of(graph_of(
               text + "%a = linear(%x, %w) {bias=0}\n%b = gelu(%a)\noutput \"y\" %b\noutput \"a\" %a")) ==
           "linear +gelu");
+}
+
+TEST_CASE("fuse_regions: nothing pointwise is fused with a layer that another device computes; gates are") {
+    const Graph graph =
+        graph_of(std::string(linears) +
+                 "%a = linear(%x, %w) {bias=0} ; layer up\n%b = glu(%a) ; layer gate\n%c = relu(%b) ; "
+                 "layer act\n%d = gelu(%c) ; layer act\noutput \"y\" %d");
+    CHECK(regions_of(graph) == "linear*glu+relu+gelu");
+    CHECK(regions_of(graph, {"act"}) == "linear*glu +relu+gelu");
+    CHECK(regions_of(graph, {"up"}) == "linear*glu +relu+gelu");
+    CHECK(regions_of(graph, {"up", "act"}) == "linear*glu+relu+gelu");
 }
 
 TEST_CASE("fuse_regions: a gate is part of the product before it, unless something else reads that") {

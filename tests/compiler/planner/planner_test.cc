@@ -6,6 +6,7 @@
 #include "compiler/planner/rounding.h"
 #include "compiler/planner/stream_family.h"
 #include "tests/compiler/ir/graphs.h"
+#include <algorithm>
 #include <doctest/doctest.h>
 
 using namespace longwave;
@@ -35,6 +36,53 @@ Expected<EntryPlan> plan_run(const ir::Graph &g, uint32_t capacity, const std::s
 uint64_t end_of(const Buffer &b) { return b.offset + b.bytes; }
 
 } // namespace
+
+TEST_CASE("planner: in a mixed run each side has its steps, and a value is moved once for those that read it "
+          "there") {
+    const ir::Graph g = graph_of(R"(graph "mixed"
+%0 = input "x" features : f32[16] @1/1
+%1 = const "k" : [1,16,8]
+%2 = const "D" : [1,16]
+%3 = long_conv(%0, %1, %2) {channels=1, two_sided=0} ; layer conv
+%4 = gelu(%3) ; layer act
+%5 = long_conv(%4, %1, %2) {channels=1, two_sided=0} ; layer again
+%6 = add(%5, %3) ; layer sum
+output "y" %6
+)");
+    const auto plan_with = [&](std::set<std::string> on_processor) {
+        Storage storage;
+        StateRecord record;
+        EntryPlanner planner(
+            g, {.block = 64, .gpu = targets::find_gpu("vulkan-32k"), .on_processor = on_processor}, storage,
+            record);
+        auto status = planner.survey();
+        REQUIRE_MESSAGE(status, status.message());
+        auto plan = planner.plan({});
+        REQUIRE_MESSAGE(plan, plan.status().message());
+        plan_memory(*plan);
+        return *std::move(plan);
+    };
+    // conv | act | again+sum, and its output back to the processor.
+    const EntryPlan plan = plan_with({"act"});
+    std::string order;
+    for (const Step &step : plan.steps)
+        if (step.kind == Step::Kind::to_device) order += "<";
+        else if (step.kind == Step::Kind::to_processor) order += ">";
+        else if (step.kind == Step::Kind::call) order += step.processor ? "p" : "g";
+    CHECK(order == "<g>p<gg>"); // the sum reads what conv left on the device: it is not moved again
+    for (const Step &step : plan.steps) {
+        if (step.kind != Step::Kind::call) continue;
+        CHECK(step.processor == (step.layer == "act"));
+    }
+    const auto sum = plan_with({"sum"}); // alone: its own kernel behind the device's
+    CHECK(std::count_if(sum.steps.begin(), sum.steps.end(), [](const Step &step) {
+              return step.processor && step.kind == Step::Kind::call;
+          }) == 1);
+    const EntryPlan whole = plan_with({});
+    CHECK(std::none_of(whole.steps.begin(), whole.steps.end(), [](const Step &step) {
+        return step.processor || step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_processor;
+    }));
+}
 
 TEST_CASE("pace: a block holds whole hops, or a hop whole blocks") {
     CHECK(pace_of({1, 160}, 160)->rows == 1);

@@ -102,7 +102,78 @@ const Case cases[] = {
      [](Draft &d) { d.segments.back().kind = static_cast<fb::SegmentKind>(4); }},
 };
 
+// Steps of the mixed entry.
+enum : size_t { m_history, m_there, m_fir, m_back, m_tail, m_again, m_mean, m_out };
+
+void leave_out(Draft &d, size_t index) {
+    auto &steps = entry(d, gpu_run).steps;
+    steps.erase(steps.begin() + static_cast<ptrdiff_t>(index));
+}
+
+const Case mixed_cases[] = {
+    {"what the device reads was not moved there", 10, [](Draft &d) { leave_out(d, m_there); }},
+    {"what the device reads was moved in part", 10, [](Draft &d) { step(d, gpu_run, m_there).bytes = 284; }},
+    {"what the processor reads was not moved back", 10, [](Draft &d) { leave_out(d, m_back); }},
+    {"an output that stays on the device", 10, [](Draft &d) { leave_out(d, m_out); }},
+    {"what nobody has written is moved, and read", 10,
+     [](Draft &d) { std::swap(entry(d, gpu_run).steps[m_fir], entry(d, gpu_run).steps[m_back]); }},
+    {"what is cleared on the other side", 10,
+     [](Draft &d) { step(d, gpu_run, m_history).processor = false; }},
+    {"a move beyond the arena", 12, [](Draft &d) { step(d, gpu_run, m_there).bytes = 644; }},
+    {"a move of nothing", 12, [](Draft &d) { step(d, gpu_run, m_there).bytes = 0; }},
+    {"a move of 2^64 - 4 bytes", 12, [](Draft &d) { step(d, gpu_run, m_there).bytes = ~0ull - 3; }},
+    {"a move of derived tables", 12,
+     [](Draft &d) { into(place(d, gpu_run, m_there, 0), fb::Space::derived); }},
+    {"a move in tiles", 12, [](Draft &d) { step(d, gpu_run, m_there).tiles = 2; }},
+    {"a move that the processor computes", 12, [](Draft &d) { step(d, gpu_run, m_there).processor = true; }},
+    {"a move without a place", 12, [](Draft &d) { step(d, gpu_run, m_there).args.clear(); }},
+    {"moves where no step is the processor's", 12,
+     [](Draft &d) {
+         step(d, gpu_run, m_history).processor = false;
+         step(d, gpu_run, m_tail).processor = false;
+     }},
+    {"a step of the processor in an entry of the processor", 12,
+     [](Draft &d) { step(d, run, 1).processor = true; }},
+    {"a step of the processor in a stream", 12, [](Draft &d) { step(d, stream, 1).processor = true; }},
+    {"a step of the processor in prepare", 12, [](Draft &d) { step(d, prepare, 0).processor = true; }},
+    {"a move in a run of the processor", 12,
+     [](Draft &d) { entry(d, run).steps.push_back(std::make_unique<fb::StepT>(step(d, gpu_run, m_there))); }},
+    {"the processor calls a kernel of the device", 11,
+     [](Draft &d) {
+         step(d, gpu_run, m_mean).processor = true;
+         leave_out(d, m_again);
+         leave_out(d, m_out - 1);
+     }},
+};
+
+const Case mixed_order[] = {
+    {"moved to the device behind its work", 21,
+     [](Draft &d) { std::swap(entry(d, gpu_run).steps[m_there], entry(d, gpu_run).steps[m_fir]); }},
+    {"moved back before its work", 21,
+     [](Draft &d) { std::swap(entry(d, gpu_run).steps[m_mean], entry(d, gpu_run).steps[m_out]); }},
+    {"a move of half words", 21, [](Draft &d) { step(d, gpu_run, m_out).bytes = 6; }},
+    {"a move from half a word", 21, [](Draft &d) { move_to(place(d, gpu_run, m_out, 0), 574); }},
+};
+
 } // namespace
+
+TEST_CASE("modules: a mixed entry is sound, needs format 2.3, and every move that it lacks or has too many "
+          "is told") {
+    const Draft draft = mixed_model();
+    check_sound(draft);
+    CHECK_FALSE(check_modules(draft));
+    const std::vector<uint8_t> bytes = draft.bytes();
+    artifact::Header header;
+    memcpy(&header, bytes.data(), sizeof header);
+    CHECK(header.minor == 3);
+    check_cases([] { return mixed_model(); }, mixed_cases);
+    for (const Case &c : mixed_order) {
+        Draft broken = mixed_model();
+        c.edit(broken);
+        const artifact::Broken found = check_modules(broken);
+        CHECK_MESSAGE(found.rule == c.rule, std::string(c.name), ": ", std::string(found.text));
+    }
+}
 
 TEST_CASE("modules: those of a sound artifact are found, and it is of format 2.1") {
     const Draft draft = gpu_model();

@@ -150,7 +150,7 @@ const Case indices[] = {
     {"a step's kernel is not there", 13, [](Draft &d) { step(d, stream, 0).kernel = 8; }},
     {"a rebuild step's kernel is not there", 13,
      [](Draft &d) { entry(d, large_stream).rebuild[0]->kernel = 8; }},
-    {"an unknown kind of step", 13, [](Draft &d) { step(d, stream, 0).kind = static_cast<fb::StepKind>(3); }},
+    {"an unknown kind of step", 13, [](Draft &d) { step(d, stream, 0).kind = static_cast<fb::StepKind>(5); }},
     {"an unknown kind of entry", 13, [](Draft &d) { entry(d, run).kind = static_cast<fb::EntryKind>(3); }},
     {"an unknown element type", 13,
      [](Draft &d) { d.plan.kernels[0]->args[0]->elem = static_cast<fb::Elem>(3); }},
