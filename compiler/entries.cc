@@ -10,20 +10,21 @@ namespace longwave::compiler {
 namespace {
 
 // The plan of whole sequences up to `capacity` on processors, and where a window is asked for, the same plan as a
-// stream; or on a GPU, beside that.
+// stream (`windows`); or on a GPU, beside that.
 Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, const targets::Target *gpu,
-                const Tuning &tuning, const Options &options) {
+                bool windows, const Tuning &tuning, const Options &options) {
     EntryPlanner planner(graph,
                          {.block = capacity,
                           .convolution = gpu ? "" : options.convolution,
                           .costs = &tuning.costs(),
-                          .gpu = gpu},
+                          .gpu = gpu,
+                          .halves = options.gpu_storage != "f32"},
                          plans.storage, plans.record);
     LW_TRY(planner.survey());
     LW_ASSIGN(auto entry, planner.plan({}));
     entry.one_of_several = !options.further_lengths.empty();
     std::vector<EntryPlan> entries;
-    if (options.window && !gpu) entries.push_back(windowed_stream(entry, graph, options.hop, plans.record));
+    if (windows) entries.push_back(windowed_stream(entry, graph, options.hop, plans.record, plans.storage));
     if (options.whole) entries.insert(entries.begin(), std::move(entry));
     for (EntryPlan &made : entries) {
         for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(made.name(), report);
@@ -52,9 +53,11 @@ Expected<Plans> plan_all(const ir::Graph &graph, const ir::Graph *stream, uint32
                          const Tuning &tuning, const Options &options) {
     Plans plans;
     const auto plan_runs = [&](const targets::Target *on) -> Status {
-        if (options.whole || options.window) LW_TRY(plan_run(plans, graph, capacity, on, tuning, options));
+        const bool windows = options.window && (!on || gpu.streams);
+        if (options.whole || options.window)
+            LW_TRY(plan_run(plans, graph, capacity, on, windows, tuning, options));
         for (uint32_t further : options.further_lengths)
-            LW_TRY(plan_run(plans, graph, further, on, tuning, options));
+            LW_TRY(plan_run(plans, graph, further, on, false, tuning, options));
         return Status::ok();
     };
     const auto put_down = [](const Status &status, std::string &refused) {
@@ -80,6 +83,18 @@ Expected<Plans> plan_all(const ir::Graph &graph, const ir::Graph *stream, uint32
 
 } // namespace
 
+// Whole runs on the GPU with what their steps hand to each other as float16.
+static Status store_halves(std::vector<EntryPlan> &entries, const targets::Target &gpu,
+                           const Options &options) {
+    LW_ASSIGN(const KernelSignatures signatures, signatures_on_gpu(entries, gpu, options));
+    for (EntryPlan &entry : entries) {
+        if (!entry.gpu || entry.kind != EntryPlan::Kind::run) continue;
+        store_halves(entry, signatures);
+        plan_memory(entry);
+    }
+    return Status::ok();
+}
+
 Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, uint32_t capacity, OnGpu &gpu,
                              const Tuning &tuning, const Options &options) {
     for (;;) {
@@ -91,7 +106,11 @@ Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, ui
         }
         const bool no_runs = gpu.runs && !gpu.refused.runs.empty(),
                    no_streams = gpu.streams && !gpu.refused.streams.empty();
-        if (!no_runs && !no_streams) return plans;
+        if (!no_runs && !no_streams) {
+            if (plans && gpu.runs && options.gpu_storage == "f16")
+                LW_TRY(store_halves(plans->entries, *gpu.target, options));
+            return plans;
+        }
         if (no_runs) gpu.runs = false;
         if (no_streams) gpu.streams = false;
         if (!gpu.runs && !gpu.streams)

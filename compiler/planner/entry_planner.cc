@@ -196,12 +196,16 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         }
         s.ring = s.rows;
         if (!streaming()) {
-            // A GPU's buffers begin at multiples of 64 bytes.
-            s.history = options_.gpu ? round_up(d.history, 64 / std::gcd(64u, s.row_bytes)) : d.history;
+            // A GPU's buffers begin at multiples of 64 bytes, also where their elements become half as long.
+            const bool input = graph_.values[value].kind == ir::Value::Kind::input;
+            const uint32_t line = options_.halves && !input ? 128 : 64;
+            s.history =
+                options_.gpu ? round_up(d.history, line / std::gcd(line, s.row_bytes)) : d.history;
             s.ring =
                 round_up(s.history + std::max(round_up(s.rows, rows_of_call(s.rows)), d.rows), d.granule);
         }
         s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes);
+        plan_.buffers.back().value = static_cast<int>(value);
     };
     for (const auto &input : graph_.inputs) store(input.value, "input " + input.name);
     for (const Region &region : regions_)

@@ -54,6 +54,7 @@ public:
         std::string convolution; // algorithm to force, or empty
         const costs::Tables *costs = &costs::shipped();
         const targets::Target *gpu = nullptr; // on this one: every call takes all rows, as one dispatch
+        bool halves = false;                  // then some buffers will hold float16 (passes/store_halves.h)
     };
     EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
 

@@ -61,7 +61,7 @@ typedef enum lw_status {
     LW_NO_MEMORY = 30,        /* there is none, or memory_limit allows none */
     LW_IO = 31,
     LW_DEVICE = 32,       /* a kernel failed, or code may not be executed */
-    LW_NOT_FINITE = 33,   /* generator: a logit is NaN or infinite */
+    LW_NOT_FINITE = 33,   /* generator: a logit is NaN or infinite; run: a value is beyond float16, which stores it */
     LW_NO_DEVICE = 34,    /* no such device here, or nothing to reach one with */
     LW_UNSUPPORTED = 35,  /* the device lacks a limit or feature that the model needs, or cannot do this */
     LW_DEVICE_LOST = 36,  /* the device is gone: close what was made on it */
