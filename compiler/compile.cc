@@ -114,14 +114,16 @@ constexpr size_t most_lengths = 64;
 Status check_storage(const Options &options, const targets::Target *gpu) {
     if (options.gpu_storage == "f32") return Status::ok();
     if (options.gpu_storage != "f16")
-        return Status::usage(fmt::format("unknown storage of a GPU \"{}\": expected f32 or f16",
-                                         options.gpu_storage));
+        return Status::usage(
+            fmt::format("unknown storage of a GPU \"{}\": expected f32 or f16", options.gpu_storage));
     if (!gpu)
-        return Status::usage("--gpu-storage f16 is for whole sequences on a GPU: add a target of one, such as "
-                             "--target host,vulkan-32k");
+        return Status::usage(
+            "--gpu-storage f16 is for whole sequences on a GPU: add a target of one, such as "
+            "--target host,vulkan-32k");
     if (options.window)
-        return Status::usage("--gpu-storage f16 is for whole sequences: a stream that slides a --window has the "
-                             "bits of its runs, and streams store float32");
+        return Status::usage(
+            "--gpu-storage f16 is for whole sequences: a stream that slides a --window has the "
+            "bits of its runs, and streams store float32");
     if (!options.whole)
         return Status::usage("--gpu-storage f16 is for whole sequences, and --no-whole wants none: streams "
                              "exchange their state with the processor and store float32");

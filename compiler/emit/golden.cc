@@ -152,7 +152,8 @@ Status GoldenVectors::again_in_halves(uint16_t of, uint16_t entry, const ir::Gra
         const double apart = distance(outputs_[i], rounded[i]);
         if (apart > useless)
             return Status::input(fmt::format(
-                "output {}: float16 cannot hold what the layers of this model hand to each other: {}; compile it "
+                "output {}: float16 cannot hold what the layers of this model hand to each other: {}; "
+                "compile it "
                 "without --gpu-storage f16",
                 graph.outputs[i].name,
                 std::isfinite(apart) ? fmt::format("it moves the output by {:.2g} of its peak", apart)
@@ -167,7 +168,7 @@ Status GoldenVectors::again_in_halves(uint16_t of, uint16_t entry, const ir::Gra
 std::vector<fb::GoldenT> GoldenVectors::take_vectors() {
     for (fb::GoldenT &each : vectors_)
         each.error_limit = static_cast<float>(in_halves_.contains(each.entry) ? precision_.limit_of_halves()
-                                                                            : precision_.limit());
+                                                                              : precision_.limit());
     return std::move(vectors_);
 }
 

@@ -42,8 +42,8 @@ public:
     // graph's on the same input, relative to its peak; in float64.
     Expected<std::vector<double>> changes_from(const ir::Graph &exact) const;
 
-    const Precision &precision() const { return precision_; }               // of all of them
-    std::vector<fb::GoldenT> take_vectors(); // the limit is that of all, or of all in halves
+    const Precision &precision() const { return precision_; } // of all of them
+    std::vector<fb::GoldenT> take_vectors();                  // the limit is that of all, or of all in halves
     std::vector<uint8_t> take_bytes() { return std::move(bytes_); }
 
 private:
@@ -58,7 +58,7 @@ private:
     Precision precision_;
     std::vector<fb::GoldenT> vectors_;
     std::set<uint16_t> in_halves_; // entries
-    std::vector<uint8_t> bytes_; // the segment
+    std::vector<uint8_t> bytes_;   // the segment
     // The last graph, as text, and what became of so many ticks: the stream of a causal model is the same
     // graph.
     std::string graph_;

@@ -38,8 +38,8 @@ Work work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replay
             if (arg.kind == schedules::ArgKind::scalar) continue;
             uint64_t elements = 1;
             for (const auto &dim : arg.dims) elements *= dim.extent;
-            bytes[in.specs[i]] +=
-                elements * bytes_of(wide && arg.elem == Elem::f16 ? Elem::f32 : arg.elem) * (arg.kind == schedules::ArgKind::inout ? 2 : 1);
+            bytes[in.specs[i]] += elements * bytes_of(wide && arg.elem == Elem::f16 ? Elem::f32 : arg.elem) *
+                                  (arg.kind == schedules::ArgKind::inout ? 2 : 1);
         }
     Work work;
     for (const Step &step : steps) {
@@ -80,7 +80,8 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
     e["calls"] = work.calls;
     e["moved_bytes"] = work.bytes;
     if (plan.gpu) e["gpu"] = plan.gpu->name;
-    const auto halves = std::count_if(plan.buffers.begin(), plan.buffers.end(), [](const Buffer &b) { return b.half; });
+    const auto halves =
+        std::count_if(plan.buffers.begin(), plan.buffers.end(), [](const Buffer &b) { return b.half; });
     if (halves > 0)
         e["storage"] = {{"float16", halves},
                         {"float32", static_cast<int64_t>(plan.buffers.size()) - halves},

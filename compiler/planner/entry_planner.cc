@@ -199,8 +199,7 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
             // A GPU's buffers begin at multiples of 64 bytes, also where their elements become half as long.
             const bool input = graph_.values[value].kind == ir::Value::Kind::input;
             const uint32_t line = options_.halves && !input ? 128 : 64;
-            s.history =
-                options_.gpu ? round_up(d.history, line / std::gcd(line, s.row_bytes)) : d.history;
+            s.history = options_.gpu ? round_up(d.history, line / std::gcd(line, s.row_bytes)) : d.history;
             s.ring =
                 round_up(s.history + std::max(round_up(s.rows, rows_of_call(s.rows)), d.rows), d.granule);
         }

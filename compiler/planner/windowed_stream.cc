@@ -49,13 +49,14 @@ Step copy_slot(const InputPort &run, BufferId ring, uint32_t slots, uint32_t slo
 Step copy_zeros(const Step &clear, Storage &storage) {
     constexpr uint64_t line = 64, number = 4; // bytes
     const Place to = std::get<Place>(clear.args[0]);
-    const bool lines = to.offset % line == 0 && clear.bytes % line == 0; // else rows of one may start anywhere
+    const bool lines =
+        to.offset % line == 0 && clear.bytes % line == 0; // else rows of one may start anywhere
     const auto numbers = static_cast<uint32_t>(clear.bytes / number);
     const int64_t width = lines ? int64_t{line / number} : 1;
     Step step{.name = clear.name, .layer = clear.layer};
     step.spec = ir::kernel_spec("pointwise", {{"width", width}, {"rows", numbers / width}});
-    const BufferId zeros = storage.weights(
-        fmt::format("{} zeros", numbers), Packed::f32({numbers}, std::vector<float>(numbers)));
+    const BufferId zeros = storage.weights(fmt::format("{} zeros", numbers),
+                                           Packed::f32({numbers}, std::vector<float>(numbers)));
     step.args.emplace_back(Place{.buffer = zeros});
     step.args.emplace_back(to);
     return step;

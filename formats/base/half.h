@@ -9,7 +9,8 @@ inline constexpr double most_half = 65504;
 
 // The float16 nearest to a number, ties to even; infinite where it is beyond the largest.
 inline double to_half(double value) {
-    constexpr int bits = 11, least_exponent = -13; // of frexp, whose fraction is in [0.5, 1): 2^-14 is the least normal
+    constexpr int bits = 11,
+                  least_exponent = -13; // of frexp, whose fraction is in [0.5, 1): 2^-14 is the least normal
     if (!std::isfinite(value) || value == 0) return value;
     int exponent = 0;
     (void)std::frexp(value, &exponent);

@@ -207,8 +207,9 @@ static lw_status run_on_gpu(RunSession &session, Recording &recording, const Ext
     gpu.stats.dispatches += recording.dispatches;
     gpu.stats.fills += recording.fills;
     if (overflow == 0) return LW_OK;
-    return fail(LW_NOT_FINITE, "a layer gives values beyond float16 (65,504) on this input, and the model was "
-                               "compiled with --gpu-storage f16: run it on the processor, or compile it without");
+    return fail(LW_NOT_FINITE,
+                "a layer gives values beyond float16 (65,504) on this input, and the model was "
+                "compiled with --gpu-storage f16: run it on the processor, or compile it without");
 }
 
 lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, Crew *crew) {

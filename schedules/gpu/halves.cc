@@ -1,8 +1,8 @@
 #include "schedules/gpu/halves.h"
 #include "schedules/gpu/spirv_words.h"
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <cstring>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -15,6 +15,10 @@ constexpr float most_half = 65504;
 constexpr uint32_t scope_device = 1, relaxed = 0;
 
 // ---- the table: whose activations may be stored as float16, what they take and what they give ----
+// Left out, or half of them: powers of frame_power, up to n_fft² / 4, of which logarithms want the small ones; sums over all
+// rows, which grow with their number (linear attention without a norm); exponents
+// (float16 has 100 to within 0.03, of which e^x makes 3 %) and what gives -1e30 for none: softmaxes; decays (1 to within
+// 2^-12, a memory of 4,096 rows): running_softmax, and what takes them; counts and sums that streams carry.
 struct Activations {
     std::string_view kernel;
     bool taken, given;
@@ -25,17 +29,16 @@ constexpr Activations in_halves[] = {
     {"circular_conv", true, true},
     {"conv2d", true, true},
     {"correlate", true, true},
-    {"decaying_attention_chunk", true, true},
-    {"decaying_attention_step", true, true},
+    {"decaying_attention_chunk", false, true},
+    {"decaying_attention_step", false, true},
     {"embedding", true, true},
     {"exponential_scan", true, true},
-    {"frame_power", true, false}, // powers of n_fft samples: up to n_fft² / 4, and logarithms want small ones
+    {"frame_power", true, false},
     {"grouped_conv", true, true},
     {"linear", true, true},
-    {"linear_attention_chunk", true, true},
-    {"linear_attention_step", true, true},
-    {"linear_attention_whole", true, true},
-    {"log_softmax", true, true},
+    {"linear_attention_chunk", true, false},
+    {"linear_attention_step", true, false},
+    {"linear_attention_whole", true, false},
     {"long_conv_columns", true, true},
     {"long_conv_columns_back", true, true},
     {"long_conv_direct", true, true},
@@ -48,12 +51,11 @@ constexpr Activations in_halves[] = {
     {"pair_features", true, true},
     {"pointwise", true, true},
     {"rotary", true, true},
-    {"running_softmax", true, true},
     {"sequence_inverse", true, true},
     {"sequence_transform", true, true},
-    {"softmax", true, true},
+    {"softmax", false, true},
     {"softmax_attention", true, true},
-    {"time_softmax", true, false}, // sums of a whole sequence
+    {"time_softmax", false, true},
 };
 static_assert(std::is_sorted(std::begin(in_halves), std::end(in_halves),
                              [](const auto &a, const auto &b) { return a.kernel < b.kernel; }));
@@ -70,9 +72,9 @@ template <class Visit> void visit_all(const SpirvWords &words, const Visit &visi
 
 // What is known of a module before it is changed.
 struct BufferFacts {
-    std::map<uint32_t, uint32_t> binding;                              // of a variable
+    std::map<uint32_t, uint32_t> binding;                                          // of a variable
     std::map<uint32_t, uint32_t> stride, element_of, struct_of, pointee, variable; // by id
-    std::map<uint32_t, int> arrays;                                    // how many structs hold it
+    std::map<uint32_t, int> arrays;                                                // how many structs hold it
     uint32_t float_type = 0, uint_type = 0, bool_type = 0, functions = 0;
 };
 
@@ -117,6 +119,8 @@ public:
             if (!bindings.contains(binding)) continue;
             buffers_.insert(buffer);
             arrays_.insert(array_of(buffer));
+            pointers_.insert(facts_.variable.at(buffer));
+            structs_.insert(facts_.pointee.at(facts_.variable.at(buffer)));
         }
         expect(buffers_.size() == bindings.size(), "a binding of no buffer");
     }
@@ -137,13 +141,13 @@ private:
     uint32_t array_of(uint32_t buffer) const {
         const auto pointer = facts_.variable.find(buffer);
         expect(pointer != facts_.variable.end() && facts_.pointee.contains(pointer->second) &&
-                  facts_.struct_of.contains(facts_.pointee.at(pointer->second)),
-              "a buffer that is no struct of one array");
+                   facts_.struct_of.contains(facts_.pointee.at(pointer->second)),
+               "a buffer that is no struct of one array");
         const uint32_t array = facts_.struct_of.at(facts_.pointee.at(pointer->second));
         const auto element = facts_.element_of.find(array);
         expect(element != facts_.element_of.end() && element->second == facts_.float_type &&
-                  facts_.stride.contains(array) && facts_.stride.at(array) == 4,
-              "a buffer whose elements are not float32");
+                   facts_.stride.contains(array) && facts_.stride.at(array) == 4,
+               "a buffer whose elements are not float32");
         expect(facts_.arrays.at(array) == 1, "two buffers of one type");
         return array;
     }
@@ -161,7 +165,7 @@ private:
         bool_ = facts_.bool_type ? facts_.bool_type : id();
         if (!facts_.uint_type) put(types_, op_type_int, {uint_, 32, 0});
         if (!facts_.bool_type) put(types_, op_type_bool, {bool_});
-        put(types_, op_type_pointer, {half_pointer_, storage_uniform, half_});
+        put(types_, op_type_pointer, {half_pointer_, storage_buffer, half_});
         const uint32_t array = id(), block = id(), pointer = id();
         word_pointer_ = id(), overflow_ = id(), flag_pointer_ = id(), false_ = id();
         put(types_, op_type_runtime_array, {array, uint_});
@@ -192,10 +196,11 @@ private:
         if (extended_ || op == op_capability) return;
         extended_ = true;
         put(out_, op_capability, {capability_storage_16});
-        static constexpr char name[24] = "SPV_KHR_16bit_storage"; // words, padded with zeros
-        uint32_t text[sizeof name / 4];
-        std::copy_n(std::begin(std::bit_cast<std::array<uint32_t, 6>>(std::to_array(name))), 6, text);
-        keep(op_extension, text);
+        for (const std::string name : {"SPV_KHR_16bit_storage", "SPV_KHR_storage_buffer_storage_class"}) {
+            SpirvWords text(name.size() / sizeof(uint32_t) + 1); // ends with a zero
+            std::memcpy(text.data(), name.data(), name.size());
+            keep(op_extension, text);
+        }
     }
 
     void take(uint32_t op, SpirvOperands o) {
@@ -208,6 +213,12 @@ private:
         }
         if (op == op_decorate && o.size() == 3 && o[1] == decoration_array_stride && arrays_.contains(o[0]))
             return put(out_, op, {o[0], o[1], 2});
+        // The form of buffers before SPIR-V 1.3 is taken for a uniform one by some, and asks for another feature then.
+        if (op == op_decorate && o.size() == 2 && o[1] == decoration_buffer_block && structs_.contains(o[0]))
+            return put(out_, op, {o[0], decoration_block});
+        if (op == op_type_pointer && pointers_.contains(o[0]))
+            return put(out_, op, {o[0], storage_buffer, o[2]});
+        if (op == op_variable && buffers_.contains(o[1])) return put(out_, op, {o[0], o[1], storage_buffer});
         if (op == op_type_runtime_array && arrays_.contains(o[0])) return put(out_, op, {o[0], half_});
         if (op == op_function) {
             out_.insert(out_.end(), types_.begin(), types_.end());
@@ -223,8 +234,8 @@ private:
         if (op == op_store && elements_.contains(o[0])) return store(o);
         if (op == op_return) return tell();
         expect((op < op_atomic_load || op > op_atomic_xor) && op != op_copy_object && op != op_copy_memory &&
-                  op != op_ptr_access_chain && op != op_function_call,
-              "an access that is no load and no store");
+                   op != op_ptr_access_chain && op != op_function_call,
+               "an access that is no load and no store");
         keep(op, o);
     }
 
@@ -276,7 +287,8 @@ private:
     const SpirvWords &words_;
     const BufferFacts facts_;
     uint32_t next_, overflow_binding_ = 0;
-    std::set<uint32_t> buffers_, arrays_, elements_; // ids: variables, their types, pointers into them
+    std::set<uint32_t> buffers_, pointers_, structs_, arrays_,
+        elements_; // ids: variables, their types, pointers into them
     uint32_t half_ = 0, half_pointer_ = 0, uint_ = 0, bool_ = 0, word_pointer_ = 0, overflow_ = 0;
     uint32_t flag_pointer_ = 0, flag_ = 0, false_ = 0, most_ = 0, least_ = 0, zero_ = 0, one_ = 0;
     SpirvWords decorations_, roundings_, types_, out_;

@@ -9,8 +9,9 @@
 namespace longwave::schedules {
 
 struct HalvesKernel {
-    std::vector<uint32_t> words; // the module; the device must have storageBuffer16BitAccess (VK_KHR_16bit_storage)
-    uint32_t overflow = 0;       // binding of the word that tells of an overflow, behind all others
+    std::vector<uint32_t>
+        words;             // the module; the device must have storageBuffer16BitAccess (VK_KHR_16bit_storage)
+    uint32_t overflow = 0; // binding of the word that tells of an overflow, behind all others
 };
 
 // The same module, for which an element of the buffers with these bindings is a float16 (IEEE 754 binary16): widened as
@@ -21,8 +22,8 @@ struct HalvesKernel {
 HalvesKernel for_halves(const std::vector<uint32_t> &words, const std::set<uint32_t> &bindings);
 
 // Whether what a kernel of a gpu takes (an input) or gives (an output) may be stored so; what it updates in place and
-// its weights may not. No for results that reach beyond float16 (powers) or are summed up further in steps below its
-// precision, and for kernels that the table (halves.cc) lacks.
+// its weights may not. No for powers and sums over all rows, which reach beyond float16, for exponents and decays, whose
+// errors grow, and for kernels that the table (halves.cc) lacks.
 bool stores_halves(std::string_view kernel, ArgKind kind);
 
 } // namespace longwave::schedules

@@ -63,13 +63,14 @@ enum SpirvOp : uint32_t {
     op_return = 253,
 };
 inline constexpr uint32_t mode_local_size = 17;
-inline constexpr uint32_t decoration_buffer_block = 3, decoration_array_stride = 6, decoration_built_in = 11,
-                          decoration_binding = 33, decoration_descriptor_set = 34, decoration_offset = 35,
-                          decoration_rounding_mode = 39, decoration_no_contraction = 42;
+inline constexpr uint32_t decoration_block = 2, decoration_buffer_block = 3, decoration_array_stride = 6,
+                          decoration_built_in = 11, decoration_binding = 33, decoration_descriptor_set = 34,
+                          decoration_offset = 35, decoration_rounding_mode = 39,
+                          decoration_no_contraction = 42;
 inline constexpr uint32_t rounding_to_even = 0;
 inline constexpr uint32_t capability_storage_16 = 4433; // StorageBuffer16BitAccess
 inline constexpr uint32_t built_in_count = 24, built_in_workgroup_id = 26, built_in_global_id = 28;
-inline constexpr uint32_t storage_input = 1, storage_uniform = 2, storage_function = 7;
+inline constexpr uint32_t storage_input = 1, storage_uniform = 2, storage_function = 7, storage_buffer = 12;
 
 using SpirvWords = std::vector<uint32_t>;
 using SpirvOperands = std::span<const uint32_t>;

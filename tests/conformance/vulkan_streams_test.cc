@@ -171,7 +171,8 @@ TEST_CASE("vulkan streams: many streams at ticks of their own have the bits of o
     CHECK(dispatches(long_models, 9, 1) == dispatches(long_models, 1, 1));
 }
 
-TEST_CASE("vulkan streams: a window slides over a stream of a model that looks ahead, with the bits of its runs") {
+TEST_CASE(
+    "vulkan streams: a window slides over a stream of a model that looks ahead, with the bits of its runs") {
     LayerPackage package(features_input(width));
     package.linear("in", width, 24);
     package.sgconv("conv", 24, 20, {.kernel_dim = 8, .two_sided = true});
@@ -188,7 +189,8 @@ TEST_CASE("vulkan streams: a window slides over a stream of a model that looks a
     CHECK(proof->window == 48);
     CHECK(proof->holds());
     const std::vector<float> x = random_numbers(144 * width, 3);
-    const std::vector<float> there = streamed(models.gpu, x.data(), 144), here = streamed(models.cpu, x.data(), 144);
+    const std::vector<float> there = streamed(models.gpu, x.data(), 144),
+                             here = streamed(models.cpu, x.data(), 144);
     CHECK(distance(there, here) <= 1e-5);
     const uint64_t one = many_have_the_bits_of_one(models.gpu, {.streams = 1}).dispatches;
     CHECK(many_have_the_bits_of_one(models.gpu, {.streams = 9}).dispatches == one);

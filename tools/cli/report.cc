@@ -193,9 +193,12 @@ std::string storage(const ReportValue &report) {
     }
     const ReportValue halves = report["precision"]["float16"];
     if (out.empty() || !halves) return out;
-    return out + format("          float16 alone moves an output by %.1e of its peak; golden vectors may by %.1e there\n"
-                        "          inputs, outputs, weights and spectra are float32 there, and so is every stream\n",
-                        halves["rounding"].number(), halves["limit"].number());
+    return out +
+           format(
+               "          float16 alone moves an output by %.1e of its peak; golden vectors may by %.1e "
+               "there\n"
+               "          inputs, outputs, weights and spectra are float32 there, and so is every stream\n",
+               halves["rounding"].number(), halves["limit"].number());
 }
 
 // Weights in fewer bytes: a line for each product, and one for each output.
@@ -319,7 +322,8 @@ std::string targets(const ReportValue &report) {
 Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
     return title(report) + layers(report) + fusion(report) + stored_weights(report) + precision(report) +
-           storage(report) + no_stream(report) + entries(report) + memory(report) + unused(report) + targets(report);
+           storage(report) + no_stream(report) + entries(report) + memory(report) + unused(report) +
+           targets(report);
 } catch (const WrongType &wrong) {
     return Status::input(where + ": " + wrong.text);
 }

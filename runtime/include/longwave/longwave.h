@@ -60,9 +60,10 @@ typedef enum lw_status {
     LW_BAD_TOKEN = 25,        /* id outside the vocabulary */
     LW_NO_MEMORY = 30,        /* there is none, or memory_limit allows none */
     LW_IO = 31,
-    LW_DEVICE = 32,       /* a kernel failed, or code may not be executed */
-    LW_NOT_FINITE = 33,   /* generator: a logit is NaN or infinite; run: a value is beyond float16, which stores it */
-    LW_NO_DEVICE = 34,    /* no such device here, or nothing to reach one with */
+    LW_DEVICE = 32, /* a kernel failed, or code may not be executed */
+    LW_NOT_FINITE =
+        33,            /* generator: a logit is NaN or infinite; run on a GPU: beyond the float16 it stores */
+    LW_NO_DEVICE = 34, /* no such device here, or nothing to reach one with */
     LW_UNSUPPORTED = 35,  /* the device lacks a limit or feature that the model needs, or cannot do this */
     LW_DEVICE_LOST = 36,  /* the device is gone: close what was made on it */
     LW_TIMEOUT = 37,      /* the device did not answer in time; as LW_DEVICE_LOST */
@@ -187,7 +188,7 @@ typedef struct lw_model_info {
     const lw_entry_info *stream_entries; /* the first is the default */
     const lw_state_field *state_fields;
     uint64_t memory_bytes, memory_limit; /* taken by the model itself; the limit in force */
-    float error_limit; /* of its golden vectors, relative to the peak of an output; 0: it has none */
+    float error_limit; /* of its golden vectors on this device, of the peak of an output; 0: it has none */
 } lw_model_info;
 
 /* Set info->struct_size first, here and below. LW_NOT_FOUND: no such input or output. */

@@ -225,7 +225,8 @@ TEST_CASE("vulkan: a feature that the code needs and the device lacks is refused
     VulkanShim::features = nullptr;
 }
 
-TEST_CASE("vulkan: a device without 16-bit storage refuses what stores float16 by its name, and runs the rest") {
+TEST_CASE(
+    "vulkan: a device without 16-bit storage refuses what stores float16 by its name, and runs the rest") {
     if (!has_device()) return;
     fb::ModulesT manifest = gpu_manifest();
     VulkanShim::no_storage_16 = true;
