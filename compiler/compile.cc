@@ -161,13 +161,14 @@ Status add_on_gpu(GoldenVectors &golden, const Plans &plans, size_t of) {
         const EntryPlan &entry = plans.entries[i], &same = plans.entries[of];
         if (!entry.gpu || entry.kind != same.kind || entry.block != same.block) continue;
         std::set<ir::ValueId> halves;
-        bool any = false;
+        uint32_t between = 0;
         for (const Buffer &buffer : entry.buffers) {
-            any = any || buffer.half;
+            between += buffer.half && buffer.value < 0;
             if (buffer.half && buffer.value >= 0) halves.insert(static_cast<ir::ValueId>(buffer.value));
         }
         const auto from = static_cast<uint16_t>(of), to = static_cast<uint16_t>(i);
-        if (any) LW_TRY(golden.again_in_halves(from, to, *plans.graphs[of], halves));
+        if (between > 0 || !halves.empty())
+            LW_TRY(golden.again_in_halves(from, to, *plans.graphs[of], halves, between));
         else golden.again(from, to);
     }
     return Status::ok();

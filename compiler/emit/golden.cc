@@ -43,7 +43,9 @@ double distance(const ir::Array &exact, const ir::Array &other) {
 } // namespace
 
 double Precision::limit() const { return artifact::golden_limit(rounding); }
-double Precision::limit_of_halves() const { return artifact::golden_limit_of_halves(rounding, halves); }
+double Precision::limit_of_halves() const {
+    return artifact::golden_limit_of_halves(rounding, halves, between);
+}
 
 uint64_t GoldenVectors::append(const void *bytes, size_t size) {
     bytes_.resize((bytes_.size() + 63) / 64 * 64);
@@ -146,7 +148,7 @@ void GoldenVectors::again(uint16_t of, uint16_t entry) {
 }
 
 Status GoldenVectors::again_in_halves(uint16_t of, uint16_t entry, const ir::Graph &graph,
-                                      const std::set<ir::ValueId> &halves) {
+                                      const std::set<ir::ValueId> &halves, uint32_t between) {
     LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs_, 0, {.workers = workers_, .halves = &halves}));
     for (size_t i = 0; i < outputs_.size(); i++) {
         const double apart = distance(outputs_[i], rounded[i]);
@@ -160,6 +162,7 @@ Status GoldenVectors::again_in_halves(uint16_t of, uint16_t entry, const ir::Gra
                                      : fmt::format("values beyond {}", most_half)));
         precision_.halves = std::max(precision_.halves, apart);
     }
+    precision_.between = std::max(precision_.between, between);
     in_halves_.insert(entry);
     again(of, entry);
     return Status::ok();

@@ -15,8 +15,9 @@ namespace longwave::compiler {
 
 // How far from float64 an artifact may be, relative to the peak of an output (formats/artifact/precision.h).
 struct Precision {
-    double rounding = 0; // of every value to float32
-    double halves = 0;   // of what a GPU stores as float16; 0: it stores none
+    double rounding = 0;  // of every value to float32
+    double halves = 0;    // of what a GPU stores as float16; 0: it stores none
+    uint32_t between = 0; // buffers between dispatches of one operation that it stores so, at most
     double limit() const;
     double limit_of_halves() const; // of its whole runs
 };
@@ -36,7 +37,7 @@ public:
     // The same for an entry that stores these values of the graph, the one added last, as float16; its vector has a
     // limit of its own. Errors (Fault::input): a model that float16 cannot hold.
     Status again_in_halves(uint16_t of, uint16_t entry, const ir::Graph &graph,
-                           const std::set<ir::ValueId> &halves);
+                           const std::set<ir::ValueId> &halves, uint32_t between);
 
     // How far each output of `exact`, which has the inputs and outputs of the graph added last, is from that
     // graph's on the same input, relative to its peak; in float64.

@@ -192,7 +192,7 @@ ordered_json make_report(const ReportInputs &in) {
     report["layers"] = layers(in);
     report["fusion"] = make_certificates(in.graph);
     report["precision"] = {{"rounding", in.precision.rounding}, {"limit", in.precision.limit()}};
-    if (in.precision.halves > 0)
+    if (in.precision.halves > 0 || in.precision.between > 0)
         report["precision"]["float16"] = {{"rounding", in.precision.halves},
                                           {"limit", in.precision.limit_of_halves()}};
     if (!in.stored.empty()) report["stored_weights"] = weights_report(in);

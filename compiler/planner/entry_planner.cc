@@ -177,8 +177,8 @@ Status EntryPlanner::survey() {
 
 // ---- 2. the plan -----------------------------------------------------------------------------------------
 
-BufferId EntryPlanner::buffer(std::string name, Space space, uint64_t bytes) {
-    plan_.buffers.push_back({.name = std::move(name), .space = space, .bytes = bytes});
+BufferId EntryPlanner::buffer(std::string name, Space space, uint64_t bytes, int value) {
+    plan_.buffers.push_back({.name = std::move(name), .space = space, .bytes = bytes, .value = value});
     return static_cast<BufferId>(plan_.buffers.size() - 1);
 }
 
@@ -196,15 +196,12 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         }
         s.ring = s.rows;
         if (!streaming()) {
-            // A GPU's buffers begin at multiples of 64 bytes, also where their elements become half as long.
-            const bool input = graph_.values[value].kind == ir::Value::Kind::input;
-            const uint32_t line = options_.halves && !input ? 128 : 64;
-            s.history = options_.gpu ? round_up(d.history, line / std::gcd(line, s.row_bytes)) : d.history;
+            const uint32_t line = line_of(value);
+            s.history = round_up(d.history, line / std::gcd(line, s.row_bytes));
             s.ring =
                 round_up(s.history + std::max(round_up(s.rows, rows_of_call(s.rows)), d.rows), d.granule);
         }
-        s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes);
-        plan_.buffers.back().value = static_cast<int>(value);
+        s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes, static_cast<int>(value));
     };
     for (const auto &input : graph_.inputs) store(input.value, "input " + input.name);
     for (const Region &region : regions_)

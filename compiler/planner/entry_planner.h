@@ -81,9 +81,15 @@ private:
     uint32_t input_of(ir::ValueId value) const; // number of the graph input that a value is made of
     Pace pace(ir::ValueId value) const;
     const Stored &stored(ir::ValueId value) const { return stored_[value]; }
-    BufferId buffer(std::string name, Space space, uint64_t bytes);
+    BufferId buffer(std::string name, Space space, uint64_t bytes, int value = -1);
     // Of a whole run. On a GPU a call is a dispatch, and what stays in a cache is not a plan's business.
     uint32_t rows_of_call(uint32_t rows) const { return options_.gpu ? rows : tile_rows(rows); }
+    // Bytes of which the rows before the first are a multiple: on a GPU buffers begin at multiples of 64 bytes, also
+    // where their elements become half as long.
+    uint32_t line_of(ir::ValueId value) const {
+        const bool input = graph_.values[value].kind == ir::Value::Kind::input;
+        return !options_.gpu ? 1 : options_.halves && !input ? 128 : 64;
+    }
     bool streaming() const { return options_.kind == EntryPlan::Kind::stream; }
     bool plans(const Region &region) const;             // not where its advice is not taken
     const ir::Node &reader(const Region &region) const; // the anchor, or the view that it reads through

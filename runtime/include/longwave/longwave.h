@@ -60,10 +60,9 @@ typedef enum lw_status {
     LW_BAD_TOKEN = 25,        /* id outside the vocabulary */
     LW_NO_MEMORY = 30,        /* there is none, or memory_limit allows none */
     LW_IO = 31,
-    LW_DEVICE = 32, /* a kernel failed, or code may not be executed */
-    LW_NOT_FINITE =
-        33,            /* generator: a logit is NaN or infinite; run on a GPU: beyond the float16 it stores */
-    LW_NO_DEVICE = 34, /* no such device here, or nothing to reach one with */
+    LW_DEVICE = 32,       /* a kernel failed, or code may not be executed */
+    LW_NOT_FINITE = 33,   /* generator: a logit is not finite; run: nor what a GPU is to store as float16 */
+    LW_NO_DEVICE = 34,    /* no such device here, or nothing to reach one with */
     LW_UNSUPPORTED = 35,  /* the device lacks a limit or feature that the model needs, or cannot do this */
     LW_DEVICE_LOST = 36,  /* the device is gone: close what was made on it */
     LW_TIMEOUT = 37,      /* the device did not answer in time; as LW_DEVICE_LOST */
