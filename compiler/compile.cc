@@ -27,6 +27,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <ostream>
+#include <set>
 
 namespace longwave::compiler {
 
@@ -110,6 +111,25 @@ Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
 
 constexpr size_t most_lengths = 64;
 
+Status check_storage(const Options &options, const targets::Target *gpu) {
+    if (options.gpu_storage == "f32") return Status::ok();
+    if (options.gpu_storage != "f16")
+        return Status::usage(
+            fmt::format("unknown storage of a GPU \"{}\": expected f32 or f16", options.gpu_storage));
+    if (!gpu)
+        return Status::usage(
+            "--gpu-storage f16 is for whole sequences on a GPU: add a target of one, such as "
+            "--target host,vulkan-32k");
+    if (options.window)
+        return Status::usage(
+            "--gpu-storage f16 is for whole sequences: a stream that slides a --window has the "
+            "bits of its runs, and streams store float32");
+    if (!options.whole)
+        return Status::usage("--gpu-storage f16 is for whole sequences, and --no-whole wants none: streams "
+                             "exchange their state with the processor and store float32");
+    return Status::ok();
+}
+
 Status check_lengths(const Options &options) {
     std::vector<uint32_t> all = options.further_lengths;
     if (all.empty()) return Status::ok();
@@ -135,6 +155,25 @@ Status check_window_options(const Options &options) {
     return Status::ok();
 }
 
+// The vector of a processors' entry, the one added last, for those of a GPU that compute the same.
+Status add_on_gpu(GoldenVectors &golden, const Plans &plans, size_t of) {
+    for (size_t i = 0; i < plans.entries.size(); i++) {
+        const EntryPlan &entry = plans.entries[i], &same = plans.entries[of];
+        if (!entry.gpu || entry.kind != same.kind || entry.block != same.block) continue;
+        std::set<ir::ValueId> halves;
+        uint32_t between = 0;
+        for (const Buffer &buffer : entry.buffers) {
+            between += buffer.half && buffer.value < 0;
+            if (buffer.half && buffer.value >= 0) halves.insert(static_cast<ir::ValueId>(buffer.value));
+        }
+        const auto from = static_cast<uint16_t>(of), to = static_cast<uint16_t>(i);
+        if (between > 0 || !halves.empty())
+            LW_TRY(golden.again_in_halves(from, to, *plans.graphs[of], halves, between));
+        else golden.again(from, to);
+    }
+    return Status::ok();
+}
+
 // Golden vectors of all entries. Where weights were rounded, `exact` is the graph with those of the package:
 // how far each output is from it comes back.
 Expected<std::vector<double>> add_vectors(GoldenVectors &golden, const Plans &plans, const ir::Graph &exact,
@@ -142,16 +181,9 @@ Expected<std::vector<double>> add_vectors(GoldenVectors &golden, const Plans &pl
     std::vector<double> changes;
     for (size_t i = 0; i < plans.entries.size(); i++) {
         if (!plans.graphs[i]) continue;
-        if (plans.entries[i].gpu) { // the same vector as that of the processors
-            const auto same =
-                std::find_if(plans.entries.begin(), plans.entries.end(), [&](const auto &entry) {
-                    return !entry.gpu && entry.kind == plans.entries[i].kind &&
-                           entry.block == plans.entries[i].block;
-                });
-            golden.again(static_cast<uint16_t>(same - plans.entries.begin()), static_cast<uint16_t>(i));
-            continue;
-        }
+        if (plans.entries[i].gpu) continue;
         LW_TRY(golden.add(*plans.graphs[i], plans.entries[i], static_cast<uint16_t>(i)));
+        LW_TRY(add_on_gpu(golden, plans, i));
         if (!rounded || !changes.empty()) continue;
         LW_ASSIGN(const ir::Graph same, whole ? exact : make_streaming(exact));
         LW_ASSIGN(changes, golden.changes_from(same));
@@ -167,6 +199,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     LW_TRY(check_window_options(options));
     LW_TRY(check_lengths(options));
     LW_ASSIGN(const Targets targets, find_targets(options.targets));
+    LW_TRY(check_storage(options, targets.gpu));
     LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets.processors));
     LW_ASSIGN(const auto format, find_weights(options.weights));
     Passes passes(options);
@@ -203,7 +236,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
 
     OnGpu gpu{.target = targets.gpu,
               .runs = targets.gpu && (options.whole || options.window),
-              .streams = targets.gpu && streams};
+              .streams = targets.gpu && (streams || options.window)};
     LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
         return plan_entries(graph, streams ? &stream : nullptr, capacity, gpu, tuning, options, package.name);
     }));

@@ -51,6 +51,8 @@ struct Options {
     std::string cache;               // kernel cache folder; empty: the user's cache folder
     unsigned jobs = 0;               // processes and threads at a time; 0: number of processors
     std::string weights = "float32"; // of products: float32, bf16 or int8 (schedules/weight_formats.h)
+    // What kernels of a GPU hand to each other in whole runs: f32, or f16 where they can (passes/store_halves.h)
+    std::string gpu_storage = "f32";
     // force one algorithm by name where its op has several; empty: the planner chooses
     std::string convolution;
     std::string tuning, tuning_name; // text and name of a tuning file (tuning.h); empty: the shipped tables

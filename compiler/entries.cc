@@ -11,15 +11,16 @@ namespace longwave::compiler {
 namespace {
 
 // The plan of whole sequences up to `capacity` on processors, and where a window is asked for, the same plan as a
-// stream; or on a GPU, beside that.
-Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, OnGpu *gpu, const Tuning &tuning,
-                const Options &options) {
+// stream (`windows`); or on a GPU, beside that.
+Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, OnGpu *gpu, bool windows,
+                const Tuning &tuning, const Options &options) {
     EntryPlanner planner(graph,
                          {.block = capacity,
                           .convolution = options.convolution,
                           .costs = &tuning.costs(),
                           .gpu = gpu ? gpu->target : nullptr,
-                          .on_processor = gpu ? names_of(gpu->placed.on_processor) : std::set<std::string>{}},
+                          .on_processor = gpu ? names_of(gpu->placed.on_processor) : std::set<std::string>{},
+                          .halves = options.gpu_storage != "f32"},
                          plans.storage, plans.record);
     const auto planned = [&]() -> Expected<EntryPlan> {
         LW_TRY(planner.survey());
@@ -29,7 +30,7 @@ Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, OnGpu *
     LW_ASSIGN(auto entry, planned);
     entry.one_of_several = !options.further_lengths.empty();
     std::vector<EntryPlan> entries;
-    if (options.window && !gpu) entries.push_back(windowed_stream(entry, graph, options.hop, plans.record));
+    if (windows) entries.push_back(windowed_stream(entry, graph, options.hop, plans.record, plans.storage));
     if (options.whole) entries.insert(entries.begin(), std::move(entry));
     for (EntryPlan &made : entries) {
         for (const auto &report : planner.algorithms()) plans.algorithms.emplace_back(made.name(), report);
@@ -58,9 +59,12 @@ Expected<Plans> plan_all(const ir::Graph &graph, const ir::Graph *stream, uint32
                          const Tuning &tuning, const Options &options) {
     Plans plans;
     const auto plan_runs = [&](OnGpu *on) -> Status {
-        if (options.whole || options.window) LW_TRY(plan_run(plans, graph, capacity, on, tuning, options));
+        // A stream has all its layers on one device.
+        const bool windows = options.window && (!on || (on->streams && on->placed.on_processor.empty()));
+        if (options.whole || options.window)
+            LW_TRY(plan_run(plans, graph, capacity, on, windows, tuning, options));
         for (uint32_t further : options.further_lengths)
-            LW_TRY(plan_run(plans, graph, further, on, tuning, options));
+            LW_TRY(plan_run(plans, graph, further, on, false, tuning, options));
         return Status::ok();
     };
     const auto put_down = [](const Status &status, std::string &refused) {
@@ -89,6 +93,10 @@ bool automatic(const Options &options) { return options.place.automatic || !opti
 Status place_by_hand(OnGpu &gpu, const ir::Graph &graph, const Options &options) {
     if (options.place.on_processor.empty() && !automatic(options)) return Status::ok();
     if (!gpu.target) return Status::usage("--place: no --target of a GPU to place layers beside");
+    if (options.gpu_storage != "f32")
+        return Status::usage(
+            "--place: values that cross between the devices are float32 on both; leave --gpu-storage " +
+            options.gpu_storage + " out");
     LW_TRY(check_placement(options.place, graph));
     std::map<std::string, std::string> asked;
     for (const std::string &layer : options.place.on_processor) asked[layer] = "asked for";
@@ -135,6 +143,18 @@ bool any_on_gpu(const std::vector<EntryPlan> &entries) {
 
 } // namespace
 
+// Whole runs on the GPU with what their steps hand to each other as float16.
+static Status store_halves(std::vector<EntryPlan> &entries, const targets::Target &gpu,
+                           const Options &options) {
+    LW_ASSIGN(const KernelSignatures signatures, signatures_on_gpu(entries, gpu, options));
+    for (EntryPlan &entry : entries) {
+        if (!entry.gpu || entry.kind != EntryPlan::Kind::run) continue;
+        store_halves(entry, signatures);
+        plan_memory(entry);
+    }
+    return Status::ok();
+}
+
 Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, uint32_t capacity, OnGpu &gpu,
                              const Tuning &tuning, const Options &options, const std::string &model) {
     LW_TRY(place_by_hand(gpu, graph, options));
@@ -160,7 +180,11 @@ Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, ui
             gpu.refused.runs = nothing_left(gpu);
         const bool no_runs = gpu.runs && !gpu.refused.runs.empty(),
                    no_streams = gpu.streams && !gpu.refused.streams.empty();
-        if (!no_runs && !no_streams) return plans;
+        if (!no_runs && !no_streams) {
+            if (plans && gpu.runs && options.gpu_storage == "f16")
+                LW_TRY(store_halves(plans->entries, *gpu.target, options));
+            return plans;
+        }
         if (no_runs) gpu.runs = false;
         if (no_streams) gpu.streams = false;
         // That the processor takes less for every layer is an answer, and no refusal.

@@ -13,8 +13,7 @@ using artifact::count;
 
 static_assert(static_cast<int>(fb::Elem::f32) == LW_ELEM_F32 &&
               static_cast<int>(fb::Elem::i32) == LW_ELEM_I32 &&
-              static_cast<int>(fb::Elem::f64) == LW_ELEM_F64 &&
-              static_cast<int>(fb::Elem::MAX) == LW_ELEM_F64);
+              static_cast<int>(fb::Elem::f64) == LW_ELEM_F64); // V13: state is of no other
 static_assert(static_cast<int>(fb::StateKind::history) == LW_STATE_HISTORY &&
               static_cast<int>(fb::StateKind::carry) == LW_STATE_CARRY &&
               static_cast<int>(fb::StateKind::copy) == LW_STATE_COPY &&
@@ -128,8 +127,10 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
     now.memory_bytes = model->budget.used;
     now.memory_limit = model->budget.limit;
     for (uint32_t g = 0; g < count(plan.golden()); ++g)
-        if (const float limit = plan.golden()->Get(g)->error_limit(); limit > now.error_limit)
-            now.error_limit = limit;
+        if (const fb::Golden &golden = *plan.golden()->Get(g);
+            plan.entries()->Get(golden.entry())->device() == model->device->kind &&
+            golden.error_limit() > now.error_limit)
+            now.error_limit = golden.error_limit();
     if (const fb::Entry *run = largest_run(*model)) {
         now.has_run = 1;
         now.run_outputs = run->outputs()->size();

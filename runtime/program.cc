@@ -13,6 +13,7 @@ Type type_of(fb::Elem elem) {
     case fb::Elem::f32: return {2, 32, 1};
     case fb::Elem::i32: return {0, 32, 1};
     case fb::Elem::f64: return {2, 64, 1};
+    case fb::Elem::f16: return {2, 16, 1};
     }
     return {2, 32, 1};
 }

@@ -69,7 +69,7 @@ const char *lw_status_text(lw_status status) {
     case LW_NO_MEMORY: return "out of memory";
     case LW_IO: return "file error";
     case LW_DEVICE: return "device error";
-    case LW_NOT_FINITE: return "a logit is not finite";
+    case LW_NOT_FINITE: return "a value is not finite, or beyond float16";
     case LW_NO_DEVICE: return "no such device";
     case LW_UNSUPPORTED: return "not possible on this device";
     case LW_DEVICE_LOST: return "device lost";

@@ -16,6 +16,7 @@ struct Dispatch {
     std::vector<uint8_t> bindings; // of each argument, as Module.bindings says (formats/artifact/modules.fbs)
     uint32_t features = 0;         // Modules.features
     uint8_t table = 255;           // Module.table
+    uint8_t overflow = 255;        // Module.overflow
 };
 
 // The member "gpu" of a signature:

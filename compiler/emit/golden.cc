@@ -3,6 +3,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ops/reference.h"
 #include "formats/artifact/precision.h"
+#include "formats/base/half.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -42,6 +43,9 @@ double distance(const ir::Array &exact, const ir::Array &other) {
 } // namespace
 
 double Precision::limit() const { return artifact::golden_limit(rounding); }
+double Precision::limit_of_halves() const {
+    return artifact::golden_limit_of_halves(rounding, halves, between);
+}
 
 uint64_t GoldenVectors::append(const void *bytes, size_t size) {
     bytes_.resize((bytes_.size() + 63) / 64 * 64);
@@ -132,7 +136,6 @@ Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_
         golden.outputs.push_back(std::make_unique<fb::GoldenTensorT>(tensor));
     }
     vectors_.push_back(std::move(golden));
-    for (fb::GoldenT &each : vectors_) each.error_limit = static_cast<float>(precision_.limit());
     return Status::ok();
 }
 
@@ -142,6 +145,34 @@ void GoldenVectors::again(uint16_t of, uint16_t entry) {
     fb::GoldenT golden = *added;
     golden.entry = entry;
     vectors_.push_back(std::move(golden));
+}
+
+Status GoldenVectors::again_in_halves(uint16_t of, uint16_t entry, const ir::Graph &graph,
+                                      const std::set<ir::ValueId> &halves, uint32_t between) {
+    LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs_, 0, {.workers = workers_, .halves = &halves}));
+    for (size_t i = 0; i < outputs_.size(); i++) {
+        const double apart = distance(outputs_[i], rounded[i]);
+        if (apart > useless)
+            return Status::input(fmt::format(
+                "output {}: float16 cannot hold what the layers of this model hand to each other: {}; "
+                "compile it "
+                "without --gpu-storage f16",
+                graph.outputs[i].name,
+                std::isfinite(apart) ? fmt::format("it moves the output by {:.2g} of its peak", apart)
+                                     : fmt::format("values beyond {}", most_half)));
+        precision_.halves = std::max(precision_.halves, apart);
+    }
+    precision_.between = std::max(precision_.between, between);
+    in_halves_.insert(entry);
+    again(of, entry);
+    return Status::ok();
+}
+
+std::vector<fb::GoldenT> GoldenVectors::take_vectors() {
+    for (fb::GoldenT &each : vectors_)
+        each.error_limit = static_cast<float>(in_halves_.contains(each.entry) ? precision_.limit_of_halves()
+                                                                              : precision_.limit());
+    return std::move(vectors_);
 }
 
 } // namespace longwave::compiler

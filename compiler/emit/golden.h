@@ -7,6 +7,7 @@
 #include "formats/artifact/plan_generated.h"
 #include "formats/base/expected.h"
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,11 @@ namespace longwave::compiler {
 
 // How far from float64 an artifact may be, relative to the peak of an output (formats/artifact/precision.h).
 struct Precision {
-    double rounding = 0;
+    double rounding = 0;  // of every value to float32
+    double halves = 0;    // of what a GPU stores as float16; 0: it stores none
+    uint32_t between = 0; // buffers between dispatches of one operation that it stores so, at most
     double limit() const;
+    double limit_of_halves() const; // of its whole runs
 };
 
 class GoldenVectors {
@@ -30,12 +34,17 @@ public:
     // The vector of another entry with the same inputs and outputs, which has been added, for this one as well.
     void again(uint16_t of, uint16_t entry);
 
+    // The same for an entry that stores these values of the graph, the one added last, as float16; its vector has a
+    // limit of its own. Errors (Fault::input): a model that float16 cannot hold.
+    Status again_in_halves(uint16_t of, uint16_t entry, const ir::Graph &graph,
+                           const std::set<ir::ValueId> &halves, uint32_t between);
+
     // How far each output of `exact`, which has the inputs and outputs of the graph added last, is from that
     // graph's on the same input, relative to its peak; in float64.
     Expected<std::vector<double>> changes_from(const ir::Graph &exact) const;
 
-    const Precision &precision() const { return precision_; }               // of all of them
-    std::vector<fb::GoldenT> take_vectors() { return std::move(vectors_); } // the limit is that of all
+    const Precision &precision() const { return precision_; } // of all of them
+    std::vector<fb::GoldenT> take_vectors();                  // the limit is that of all, or of all in halves
     std::vector<uint8_t> take_bytes() { return std::move(bytes_); }
 
 private:
@@ -49,7 +58,8 @@ private:
     unsigned workers_;
     Precision precision_;
     std::vector<fb::GoldenT> vectors_;
-    std::vector<uint8_t> bytes_; // the segment
+    std::set<uint16_t> in_halves_; // entries
+    std::vector<uint8_t> bytes_;   // the segment
     // The last graph, as text, and what became of so many ticks: the stream of a causal model is the same
     // graph.
     std::string graph_;

@@ -1,5 +1,6 @@
 #include "compiler/emit/modules.h"
 #include "compiler/emit/dispatch.h"
+#include "compiler/emit/half_kernel.h"
 #include "compiler/emit/kernel_cache.h"
 #include "formats/artifact/modules.h"
 #include "formats/artifact/modules_generated.h"
@@ -56,7 +57,7 @@ std::vector<KernelRequest> requests_for(const Specs &specs, const std::vector<si
                                         const targets::Target &gpu) {
     std::vector<KernelRequest> requests;
     requests.reserve(kernels.size());
-    for (const size_t k : kernels) requests.push_back({specs.all[k], gpu.name});
+    for (const size_t k : kernels) requests.push_back({split_halves(specs.all[k]).kernel, gpu.name});
     return requests;
 }
 
@@ -116,6 +117,7 @@ public:
         module->shared_bytes = dispatch.shared_bytes;
         module->bindings = dispatch.bindings;
         module->table = dispatch.table;
+        module->overflow = dispatch.overflow;
         manifest_.modules.push_back(std::move(module));
         manifest_.features |= dispatch.features;
         code_.insert(code_.end(), code.begin(), code.end());
@@ -158,6 +160,16 @@ Expected<RefusedOnGpu> refused_on_gpu(const std::vector<EntryPlan> &entries, con
     return lines_of(entries, gpu, refused);
 }
 
+Expected<KernelSignatures> signatures_on_gpu(const std::vector<EntryPlan> &entries,
+                                             const targets::Target &gpu, const Options &options) {
+    const Specs specs = unique_specs(entries);
+    const auto requests = requests_for(specs, called_by_gpu(specs, entries), gpu);
+    LW_ASSIGN(const auto compiled, compile_all(requests, options));
+    KernelSignatures signatures;
+    for (size_t i = 0; i < requests.size(); i++) signatures[requests[i].spec] = compiled[i].signature;
+    return signatures;
+}
+
 Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries, const targets::Target &gpu,
                        const Options &options, Code &code) {
     const std::vector<size_t> kernels = called_by_gpu(specs, entries);
@@ -182,7 +194,10 @@ Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries
                 "kernel {} has another argument list on {} than on processors", requests[i].spec, gpu.name));
         LW_ASSIGN(Dispatch dispatch, parse_dispatch(kernel.text, signature));
         std::vector<uint8_t> module = kernel.object;
-        if (streamed.contains(requests[i].spec)) {
+        if (const HalfSpec halves = split_halves(specs.all[kernels[i]]); !halves.arguments.empty()) {
+            LW_TRY(store_halves(halves, module, signature, dispatch));
+            code.signatures[kernels[i]] = signature;
+        } else if (streamed.contains(requests[i].spec)) {
             LW_ASSIGN(module, code_for_streams(requests[i].spec, kernel, gpu, dispatch));
         }
         segment.add(kernels[i], dispatch, module);

@@ -1,6 +1,7 @@
 // All kernels that a GPU calls: from the cache or compiled, as the segment of the artifact that holds them.
 #pragma once
 #include "compiler/emit/code.h"
+#include "compiler/passes/store_halves.h"
 #include <map>
 
 namespace longwave::compiler {
@@ -13,6 +14,10 @@ struct RefusedOnGpu {
 // Compiles their kernels, into the cache as well. Errors: as compile_modules.
 Expected<RefusedOnGpu> refused_on_gpu(const std::vector<EntryPlan> &entries, const targets::Target &gpu,
                                       const Options &options);
+
+// What the kernels of GPU entries take, none of which is refused. Errors: as compile_modules.
+Expected<KernelSignatures> signatures_on_gpu(const std::vector<EntryPlan> &entries,
+                                             const targets::Target &gpu, const Options &options);
 
 // Adds to `code` the segment, and the signatures of the kernels that only a GPU calls. Kernels that streams call see
 // many of them at once (schedules/gpu/streams.h). No layer of the entries is one of refused_on_gpu.

@@ -21,22 +21,26 @@ const char *name_of(StateKind kind) {
     return kind == StateKind::history ? "history" : kind == StateKind::carry ? "carry" : "copy";
 }
 
-const char *name_of(Elem elem) { return elem == Elem::f32 ? "f32" : elem == Elem::i32 ? "i32" : "f64"; }
+const char *name_of(Elem elem) {
+    static const char *const names[] = {"f32", "i32", "f64", "f16"};
+    return names[static_cast<int>(elem)];
+}
 
 // Calls of kernels, and bytes that these read and write, in one block on average.
 struct Traffic {
     double calls = 0, bytes = 0;
 };
 
-Traffic work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replays) {
+// `wide`: what is stored as float16 counted as if it were float32.
+Traffic work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replays, bool wide = false) {
     std::map<std::string, uint64_t> bytes;
     for (size_t i = 0; i < in.specs.size(); i++)
         for (const auto &arg : in.signatures[i].args) {
             if (arg.kind == schedules::ArgKind::scalar) continue;
             uint64_t elements = 1;
             for (const auto &dim : arg.dims) elements *= dim.extent;
-            bytes[in.specs[i]] +=
-                elements * bytes_of(arg.elem) * (arg.kind == schedules::ArgKind::inout ? 2 : 1);
+            bytes[in.specs[i]] += elements * bytes_of(wide && arg.elem == Elem::f16 ? Elem::f32 : arg.elem) *
+                                  (arg.kind == schedules::ArgKind::inout ? 2 : 1);
         }
     Traffic work;
     for (const Step &step : steps) {
@@ -77,6 +81,12 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
     e["calls"] = work.calls;
     e["moved_bytes"] = work.bytes;
     if (plan.gpu) e["gpu"] = plan.gpu->name;
+    const auto halves =
+        std::count_if(plan.buffers.begin(), plan.buffers.end(), [](const Buffer &b) { return b.half; });
+    if (halves > 0)
+        e["storage"] = {{"float16", halves},
+                        {"float32", static_cast<int64_t>(plan.buffers.size()) - halves},
+                        {"moved_bytes_of_float32", work_of(in, plan.steps, false, true).bytes}};
     if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
     if (plan.least) e["fixed_by"] = plan.fixed;
     if (plan.kind != EntryPlan::Kind::stream) return e;
@@ -183,6 +193,9 @@ ordered_json make_report(const ReportInputs &in) {
     report["layers"] = layers(in);
     report["fusion"] = make_certificates(in.graph);
     report["precision"] = {{"rounding", in.precision.rounding}, {"limit", in.precision.limit()}};
+    if (in.precision.halves > 0 || in.precision.between > 0)
+        report["precision"]["float16"] = {{"rounding", in.precision.halves},
+                                          {"limit", in.precision.limit_of_halves()}};
     if (!in.stored.empty()) report["stored_weights"] = weights_report(in);
     for (const auto &plan : in.entries) report["entries"].push_back(entry_report(in, plan));
     report["state"] = state_report(in.record);

@@ -1,4 +1,5 @@
 #include "compiler/ops/reference.h"
+#include "formats/base/half.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -94,6 +95,8 @@ private:
             graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length, how_.workers);
         if (how_.rounded)
             for (double &value : values_[node.output].data) value = static_cast<float>(value);
+        if (how_.halves && how_.halves->contains(node.output))
+            for (double &value : values_[node.output].data) value = to_half(value);
         if (!keep_)
             for (const ValueId id : node.inputs)
                 if (--readers_[id] == 0) values_[id] = {};

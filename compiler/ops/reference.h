@@ -4,6 +4,7 @@
 #include "compiler/ops/op.h"
 #include "formats/base/expected.h"
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace longwave::ir {
 struct Evaluation {
     unsigned workers = 1; // threads; the numbers do not depend on them
     bool rounded = false; // every value to float32: the least that any float32 engine does to them
+    const std::set<ValueId> *halves = nullptr; // these to float16; null: none
 };
 Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::string, Array> &inputs,
                                       size_t length = 0, const Evaluation &how = {}); // the outputs, in order

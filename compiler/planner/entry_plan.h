@@ -16,7 +16,9 @@ struct Buffer {
     uint64_t bytes = 0;
     uint64_t offset = 0; // set by plan_memory (arena, cache) or by Storage (weights, derived)
     int first = -1,
-        last = -1; // steps of its entry between which an arena buffer is alive; -1: from the start
+        last = -1;     // steps of its entry between which an arena buffer is alive; -1: from the start
+    int value = -1;    // of the graph, of which it holds all rows; -1: of none
+    bool half = false; // its elements are float16 (passes/store_halves.h)
 };
 
 struct InputPort {

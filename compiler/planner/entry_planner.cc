@@ -187,8 +187,8 @@ Status EntryPlanner::survey() {
 
 // ---- 2. the plan -----------------------------------------------------------------------------------------
 
-BufferId EntryPlanner::buffer(std::string name, Space space, uint64_t bytes) {
-    plan_.buffers.push_back({.name = std::move(name), .space = space, .bytes = bytes});
+BufferId EntryPlanner::buffer(std::string name, Space space, uint64_t bytes, int value) {
+    plan_.buffers.push_back({.name = std::move(name), .space = space, .bytes = bytes, .value = value});
     return static_cast<BufferId>(plan_.buffers.size() - 1);
 }
 
@@ -206,12 +206,12 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         }
         s.ring = s.rows;
         if (!streaming()) {
-            // A GPU's buffers begin at multiples of 64 bytes.
-            s.history = options_.gpu ? round_up(d.history, 64 / std::gcd(64u, s.row_bytes)) : d.history;
+            const uint32_t line = line_of(value);
+            s.history = round_up(d.history, line / std::gcd(line, s.row_bytes));
             s.ring = round_up(
                 s.history + std::max(round_up(s.rows, rows_of_call(s.rows, gpu_alone())), d.rows), d.granule);
         }
-        s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes);
+        s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes, static_cast<int>(value));
     };
     for (const auto &input : graph_.inputs) store(input.value, "input " + input.name);
     for (const Region &region : regions_)

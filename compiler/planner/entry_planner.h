@@ -61,6 +61,7 @@ public:
         const targets::Target *gpu = nullptr; // on this one: every call takes all rows, as one dispatch
         // But for these layers of a run on a GPU, which the processor computes as in a run of its own.
         std::set<std::string> on_processor;
+        bool halves = false; // then some buffers will hold float16 (passes/store_halves.h)
     };
     EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
 
@@ -91,12 +92,18 @@ private:
     uint32_t input_of(ir::ValueId value) const; // number of the graph input that a value is made of
     Pace pace(ir::ValueId value) const;
     const Stored &stored(ir::ValueId value) const { return stored_[value]; }
-    BufferId buffer(std::string name, Space space, uint64_t bytes);
+    BufferId buffer(std::string name, Space space, uint64_t bytes, int value = -1);
     // Of a whole run. On a GPU a call is a dispatch, and what stays in a cache is not a plan's business.
     uint32_t rows_of_call(uint32_t rows, bool gpu) const { return gpu ? rows : tile_rows(rows); }
     bool gpu_alone() const { return options_.gpu && options_.on_processor.empty(); }
     const targets::Target *gpu_of(const ir::Node &node) const { // null: the processor
         return options_.on_processor.contains(node.layer) ? nullptr : options_.gpu;
+    }
+    // Bytes of which the rows before the first are a multiple: on a GPU buffers begin at multiples of 64 bytes, also
+    // where their elements become half as long.
+    uint32_t line_of(ir::ValueId value) const {
+        const bool input = graph_.values[value].kind == ir::Value::Kind::input;
+        return !options_.gpu ? 1 : options_.halves && !input ? 128 : 64;
     }
     bool streaming() const { return options_.kind == EntryPlan::Kind::stream; }
     bool plans(const Region &region) const;             // not where its advice is not taken

@@ -45,6 +45,23 @@ Step copy_slot(const InputPort &run, BufferId ring, uint32_t slots, uint32_t slo
     return step;
 }
 
+// What `clear` does, as a call.
+Step copy_zeros(const Step &clear, Storage &storage) {
+    constexpr uint64_t line = 64, number = 4; // bytes
+    const Place to = std::get<Place>(clear.args[0]);
+    const bool lines =
+        to.offset % line == 0 && clear.bytes % line == 0; // else rows of one may start anywhere
+    const auto numbers = static_cast<uint32_t>(clear.bytes / number);
+    const int64_t width = lines ? int64_t{line / number} : 1;
+    Step step{.name = clear.name, .layer = clear.layer};
+    step.spec = ir::kernel_spec("pointwise", {{"width", width}, {"rows", numbers / width}});
+    const BufferId zeros = storage.weights(fmt::format("{} zeros", numbers),
+                                           Packed::f32({numbers}, std::vector<float>(numbers)));
+    step.args.emplace_back(Place{.buffer = zeros});
+    step.args.emplace_back(to);
+    return step;
+}
+
 // What a run asks of its length has one answer where every window is full.
 void fill_length(Step &step, uint32_t window) {
     if (step.kind == Step::Kind::zero_tail) {
@@ -91,7 +108,8 @@ Status check_window(const ir::Graph &graph, uint32_t window, uint32_t hop) {
     return Status::ok();
 }
 
-EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, StateRecord &record) {
+EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, StateRecord &record,
+                          Storage &storage) {
     const uint32_t window = plan.block, slots = window / hop;
     const ir::GraphInput &input = graph.inputs[0];
     const ir::Type &type = graph.type(input.value);
@@ -103,7 +121,9 @@ EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, 
         steps.push_back(copy_slot(plan.inputs[0], ring, slots, slot, hop, input.name));
     for (Step &step : plan.steps) {
         fill_length(step, window);
-        if (step.kind == Step::Kind::call || step.bytes > 0) steps.push_back(std::move(step));
+        if (step.kind == Step::Kind::zero && step.bytes == 0) continue;
+        const bool clears = plan.gpu && step.kind == Step::Kind::zero;
+        steps.push_back(clears ? copy_zeros(step, storage) : std::move(step));
     }
     plan.steps = std::move(steps);
 

@@ -65,8 +65,30 @@ Broken bindings_rule(const fb::Kernel &kernel, const fb::Module &module, uint32_
         taken |= uint64_t{1} << table;
         ++different;
     }
+    if (const uint32_t word = module.overflow(); word != unbound) {
+        if (word >= most_bindings || (taken >> word & 1))
+            return broken(21, "descriptor of a module's word for overflows: module, descriptor", m, word);
+        taken |= uint64_t{1} << word;
+        ++different;
+    }
     if (different < most_bindings && taken != (uint64_t{1} << different) - 1)
         return broken(21, "descriptors of a module leave one out: module, descriptors", m, different);
+    return {};
+}
+
+bool takes_halves(const fb::Kernel &kernel) {
+    for (const fb::KernelArg *arg : *kernel.args())
+        if (arg->elem() == fb::Elem::f16) return true;
+    return false;
+}
+
+// A device is asked for 16-bit storage where there are float16, and an overflow of one is told.
+Broken halves_rule(const fb::Modules &all, const fb::Kernel &kernel, const fb::Module &module, uint32_t m) {
+    if (!takes_halves(kernel)) return {};
+    if (!(all.features() & gpu_storage_16))
+        return broken(21, "a module of float16, and its target does not need 16-bit storage: module", m);
+    if (module.overflow() == unbound)
+        return broken(21, "a module of float16 without a word for overflows: module", m);
     return {};
 }
 
@@ -91,7 +113,9 @@ Broken module_rule(const fb::Plan &plan, const fb::Modules &all, const Bytes &se
                       module.kernel());
     if (Broken b = printable(*module.entry(), "name of a module's entry: module, byte", m)) return b;
     if (Broken b = shape_rule(all, module, m)) return b;
-    if (Broken b = bindings_rule(*plan.kernels()->Get(module.kernel()), module, m)) return b;
+    const fb::Kernel &kernel = *plan.kernels()->Get(module.kernel());
+    if (Broken b = bindings_rule(kernel, module, m)) return b;
+    if (Broken b = halves_rule(all, kernel, module, m)) return b;
     return code_rule(segment, module, m);
 }
 
@@ -112,6 +136,8 @@ Broken step_rule(const ModulesView &view, const fb::Entry &entry, const fb::Step
         return broken(21, "a kernel of a GPU entry has no module: entry, step", e, i);
     if (stream && view.of_kernel(step.kernel())->table() == unbound)
         return broken(21, "a kernel of a GPU stream has no table of streams: entry, step", e, i);
+    if (stream && view.of_kernel(step.kernel())->overflow() != unbound)
+        return broken(21, "a stream of a GPU has no word for overflows: entry, step", e, i);
     if (step.kind() == fb::StepKind::call && step.tiles() != 1)
         return broken(21, "a step of a GPU entry is one dispatch, without tiles: entry, step", e, i);
     const uint64_t unit = step.kind() == fb::StepKind::call ? segment_alignment : 4;

@@ -13,7 +13,8 @@ struct Modules;
 namespace longwave::artifact {
 
 // Of Modules.features and Module.bindings.
-inline constexpr uint32_t gpu_float64 = 1, known_gpu_features = gpu_float64;
+inline constexpr uint32_t gpu_float64 = 1, gpu_storage_16 = 2,
+                          known_gpu_features = gpu_float64 | gpu_storage_16;
 inline constexpr uint8_t unbound = 255;
 
 // The kernels of one GPU target. Whoever holds one may follow every index, offset and size in it.

@@ -15,6 +15,15 @@ constexpr double shallow_stream_limit = 1e-5;
 // `rounding`; 8 times are allowed.
 inline double golden_limit(double rounding) { return shallow_golden_limit + 8 * rounding; }
 
+// Where a GPU stores what its kernels hand to each other as float16: `rounding` is what rounding those values alone to
+// float16 (unit roundoff 2^-11) does to an output. A device rounds neighbours of the same values, so it is off by another
+// draw of the same errors, of which the largest may be twice as large; twice that is allowed. `between`: buffers that
+// dispatches of one operation hand to each other (a transform's columns and rows), which no value of the graph is: each
+// adds a unit roundoff at most.
+inline double golden_limit_of_halves(double float32, double rounding, double between) {
+    return golden_limit(float32) + 4 * rounding + between / 2048;
+}
+
 // Of a stream from the whole, where the error_limit is this: each of the two may be as far off as the amplified
 // part allows.
 inline double stream_limit(double error_limit) {

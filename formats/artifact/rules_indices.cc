@@ -119,7 +119,7 @@ static Broken enumerations(const fb::Plan &plan) {
         if (plan.inputs()->Get(i)->kind() > fb::InputKind::MAX)
             return broken(13, "unknown kind of input: input", i);
     for (uint32_t i = 0; i < count(plan.state()); ++i)
-        if (plan.state()->Get(i)->kind() > fb::StateKind::MAX || plan.state()->Get(i)->elem() > fb::Elem::MAX)
+        if (plan.state()->Get(i)->kind() > fb::StateKind::MAX || plan.state()->Get(i)->elem() > fb::Elem::f64)
             return broken(13, "unknown kind or type of a field of the state: field", i);
     return {};
 }
@@ -186,6 +186,10 @@ Broken v11_kernels(const Subject &s) {
             return broken(11, "the ABI hash is not that of the argument list: kernel, hash", k,
                           plan.kernels()->Get(k)->abi());
     const uint32_t kernels = kernels_with_code(plan);
+    for (uint32_t k = 0; k < kernels; ++k)
+        for (const fb::KernelArg *arg : *plan.kernels()->Get(k)->args())
+            if (arg->elem() == fb::Elem::f16)
+                return broken(11, "a kernel of processors takes float16: kernel", k);
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
         if (variant.entry()->size() != kernels)

@@ -59,9 +59,16 @@ bool has_mixed(const fb::PlanT &plan) {
     return false;
 }
 
+bool has_halves(const fb::PlanT &plan) {
+    for (const auto &kernel : plan.kernels)
+        for (const auto &arg : kernel->args)
+            if (arg->elem == fb::Elem::f16) return true;
+    return false;
+}
+
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
-    if (has_mixed(plan)) return 3;
+    if (has_mixed(plan) || has_halves(plan)) return 3;
     if (has_margins(plan)) return 2;
     for (const auto &entry : plan.entries)
         if (entry->device != fb::DeviceKind::cpu && entry->kind == fb::EntryKind::stream) return 2;

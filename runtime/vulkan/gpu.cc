@@ -161,6 +161,15 @@ lw_status Gpu::make_device() {
     vk.vkGetPhysicalDeviceFeatures(physical, &has);
     features.shaderFloat64 = has.shaderFloat64;
     info.pEnabledFeatures = &features;
+    VkPhysicalDevice16BitStorageFeatures halves{}, wanted{};
+    halves.sType = wanted.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+    VkPhysicalDeviceFeatures2 all{};
+    all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    all.pNext = &halves;
+    vk.vkGetPhysicalDeviceFeatures2(physical, &all);
+    wanted.storageBuffer16BitAccess = halves.storageBuffer16BitAccess;
+    storage_16 = halves.storageBuffer16BitAccess == VK_TRUE;
+    if (storage_16) info.pNext = &wanted;
     LW_VK(vk, vkCreateDevice, physical, &info, nullptr, &device);
     if (lw_status status = vk.load_device(device)) return status;
     vk.vkGetDeviceQueue(device, queue_family, 0, &queue_);

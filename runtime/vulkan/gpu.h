@@ -44,6 +44,7 @@ public:
     VkPhysicalDeviceProperties properties{};
     VkPhysicalDeviceLimits limits{};     // of those
     VkPhysicalDeviceFeatures features{}; // that are switched on
+    bool storage_16 = false;             // storageBuffer16BitAccess, likewise
     VkPhysicalDeviceMemoryProperties memory{};
     lw_allocator allocator{};
     bool fall_back = false; // runs that fail go on with the processor

@@ -17,6 +17,8 @@ uint32_t descriptors_of(const fb::Module &module) {
         if (module.bindings()->Get(a) != artifact::unbound && module.bindings()->Get(a) + 1u > most)
             most = module.bindings()->Get(a) + 1u;
     if (module.table() != artifact::unbound && module.table() + 1u > most) most = module.table() + 1u;
+    if (module.overflow() != artifact::unbound && module.overflow() + 1u > most)
+        most = module.overflow() + 1u;
     return most; // V21: each below it is taken
 }
 
@@ -101,6 +103,12 @@ lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Pl
     if ((manifest.features() & artifact::gpu_float64) && !gpu.features.shaderFloat64)
         return fail(LW_UNSUPPORTED, "the model's code for %.60s needs shaderFloat64, which this GPU lacks",
                     manifest.target()->c_str());
+    if ((manifest.features() & artifact::gpu_storage_16) && !gpu.storage_16)
+        return fail(
+            LW_UNSUPPORTED,
+            "the model's code for %.60s stores float16 and needs storageBuffer16BitAccess, which this GPU "
+            "lacks: compile the model without --gpu-storage f16",
+            manifest.target()->c_str());
     if (manifest.shared_bytes() > gpu.limits.maxComputeSharedMemorySize)
         return beyond(manifest, "maxComputeSharedMemorySize", manifest.shared_bytes(),
                       gpu.limits.maxComputeSharedMemorySize);

@@ -13,7 +13,7 @@ using artifact::count;
 
 // The exchange buffer of one entry while it is laid out: entries share it, for one runs at a time.
 struct Exchange {
-    uint64_t used = zeros_bytes;
+    uint64_t used = exchanged_from;
 
     uint64_t take(uint64_t bytes) {
         const uint64_t at = used;
@@ -130,7 +130,7 @@ lw_status create(RunSession &session, const Sizes &sizes) {
     if (lw_status status = session.exchange.create(gpu, sizes.exchange, Where::host, "inputs and outputs"))
         return status;
     memset(session.exchange.data, 0,
-           session.exchange.bytes < zeros_bytes ? session.exchange.bytes : zeros_bytes);
+           session.exchange.bytes < exchanged_from ? session.exchange.bytes : exchanged_from);
     for (uint32_t e = 0; e < session.model->plan().entries()->size(); ++e) {
         Recording &recording = session.recordings[e];
         if (!recording.entry) continue;
@@ -240,13 +240,18 @@ static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &e
         ++gpu.stats.recordings;
     }
     put_scalars(session, recording, extent);
+    uint32_t &overflow = *reinterpret_cast<uint32_t *>(session.exchange.data + overflow_at);
+    overflow = 0;
     if (lw_status status = run_pieces(session, entry, extent, crew)) return status;
     ++gpu.stats.runs;
     gpu.stats.submissions += recording.submissions;
     gpu.stats.moved_bytes += recording.moved;
     gpu.stats.dispatches += recording.dispatches;
     gpu.stats.fills += recording.fills;
-    return LW_OK;
+    if (overflow == 0) return LW_OK;
+    return fail(LW_NOT_FINITE,
+                "a layer gives values beyond float16 (65,504) on this input, and the model was "
+                "compiled with --gpu-storage f16: run it on the processor, or compile it without");
 }
 
 lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, Crew *crew) {

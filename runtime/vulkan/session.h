@@ -41,6 +41,8 @@ struct Recording {
 
 // At the beginning of the exchange buffer: the row of zeros that kernels made for many streams find in a run.
 inline constexpr uint64_t zeros_bytes = 512;
+// Behind it the word that kernels set which store a value beyond float16.
+inline constexpr uint64_t overflow_at = zeros_bytes, exchanged_from = overflow_at + place_alignment;
 
 struct RunSession {
     bool stream = false; // no StreamSession (streams.h)

@@ -15,11 +15,6 @@ void check(bool condition, const char *what) {
     if (!condition) throw std::invalid_argument(std::string("a kernel for many streams: ") + what);
 }
 
-void put(SpirvWords &to, uint32_t op, std::initializer_list<uint32_t> operands) {
-    to.push_back(instruction_word(op, operands.size()));
-    to.insert(to.end(), operands);
-}
-
 // What is known of a module before it is changed.
 struct Facts {
     std::map<uint32_t, uint32_t> binding, stride, element_of, struct_of, pointee; // by id

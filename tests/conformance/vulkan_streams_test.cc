@@ -2,6 +2,7 @@
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_streams.h"
+#include "tools/cli/proof.h"
 #include <longwave/generator.h>
 
 using namespace longwave;
@@ -168,6 +169,38 @@ TEST_CASE("vulkan streams: many streams at ticks of their own have the bits of o
     MESSAGE(n, " streams: ", one, " dispatches a block");
     CHECK(dispatches(models, 5, 0) == dispatches(models, 2, 0));
     CHECK(dispatches(long_models, 9, 1) == dispatches(long_models, 1, 1));
+}
+
+TEST_CASE(
+    "vulkan streams: a window slides over a stream of a model that looks ahead, with the bits of its runs") {
+    LayerPackage package(features_input(width));
+    package.linear("in", width, 24);
+    package.sgconv("conv", 24, 20, {.kernel_dim = 8, .two_sided = true});
+    package.conv1d("near", 24, 16, 5);
+    package.linear("out", 16, 7);
+    compiler::Options options = vulkan_options_here();
+    options.window = 48, options.hop = 12;
+    const Both models(package.compile(options));
+    double worst = 0;
+    CHECK(lw_model_verify(models.gpu.handle.get(), &worst) == LW_OK);
+    CHECK(worst > 0);
+    const auto proof = cli::prove_stream(models.gpu);
+    REQUIRE(proof);
+    CHECK(proof->window == 48);
+    CHECK(proof->holds());
+    const std::vector<float> x = random_numbers(144 * width, 3);
+    const std::vector<float> there = streamed(models.gpu, x.data(), 144),
+                             here = streamed(models.cpu, x.data(), 144);
+    CHECK(distance(there, here) <= 1e-5);
+    const uint64_t one = many_have_the_bits_of_one(models.gpu, {.streams = 1}).dispatches;
+    CHECK(many_have_the_bits_of_one(models.gpu, {.streams = 9}).dispatches == one);
+    MESSAGE(one, " dispatches a hop");
+
+    cli::Stream a = stream_of(models.cpu), b = stream_of(models.gpu); // one record
+    push(a, x.data(), 60);
+    const std::vector<uint8_t> state = saved(a);
+    REQUIRE(lw_stream_load(b.get(), state.data(), state.size()) == LW_OK);
+    CHECK(saved(b) == state);
 }
 
 TEST_CASE("vulkan streams: a generator over a GPU's stream writes what it writes on the processor") {

@@ -63,6 +63,10 @@ int main(int argc, char **argv) {
     program.add_option("--kgen", settings.kgen,
                        "The kernel compiler (default: longwave-kgen beside this program)");
     cli::add_device_flag(program, device);
+    program
+        .add_option("--gpu-storage", settings.gpu_storage,
+                    "f16: whole runs on the device store float16 between kernels, within limits of their own")
+        ->capture_default_str();
     program.add_flag("-v,--verbose", verbose, "Every comparison on its own line");
     program.add_flag("--json", json, "One JSON object a case; the closing line goes to stderr");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;

@@ -13,7 +13,7 @@ namespace {
 // clang-format off
 #define INSTANCE_FUNCTIONS(F) F(DestroyInstance) F(EnumeratePhysicalDevices) F(GetPhysicalDeviceProperties) \
     F(GetPhysicalDeviceFeatures) F(GetPhysicalDeviceMemoryProperties) F(GetPhysicalDeviceQueueFamilyProperties) \
-    F(CreateDevice) F(GetDeviceProcAddr)
+    F(GetPhysicalDeviceFeatures2) F(CreateDevice) F(GetDeviceProcAddr)
 #define DEVICE_FUNCTIONS(F) F(DestroyDevice) F(GetDeviceQueue) F(CreateBuffer) F(DestroyBuffer) \
     F(GetBufferMemoryRequirements) F(AllocateMemory) F(FreeMemory) F(BindBufferMemory) F(MapMemory) \
     F(CreateShaderModule) F(DestroyShaderModule) F(CreateDescriptorSetLayout) F(DestroyDescriptorSetLayout) \
@@ -45,7 +45,7 @@ struct VulkanDevice::State {
     VkQueue queue = VK_NULL_HANDLE;
     uint32_t family = 0;
     VkPhysicalDeviceMemoryProperties memory{};
-    bool float64 = false;
+    bool float64 = false, storage_16 = false;
     std::string name, messages;
     VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
 #define DECLARE(f) PFN_vk##f f = nullptr;
@@ -141,6 +141,14 @@ std::string VulkanDevice::State::create_device() {
     queues.queueFamilyIndex = family, queues.queueCount = 1, queues.pQueuePriorities = &priority;
     VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
     info.queueCreateInfoCount = 1, info.pQueueCreateInfos = &queues, info.pEnabledFeatures = &wanted;
+    VkPhysicalDevice16BitStorageFeatures halves{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+    VkPhysicalDeviceFeatures2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    all.pNext = &halves;
+    GetPhysicalDeviceFeatures2(physical, &all);
+    storage_16 = halves.storageBuffer16BitAccess == VK_TRUE;
+    halves = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+    halves.storageBuffer16BitAccess = storage_16;
+    info.pNext = &halves;
     if (const VkResult result = CreateDevice(physical, &info, nullptr, &device))
         return fmt::format("vkCreateDevice: {}", static_cast<int>(result));
 #define LOAD(f) f = reinterpret_cast<PFN_vk##f>(GetDeviceProcAddr(device, "vk" #f));
@@ -183,6 +191,7 @@ VulkanDevice *VulkanDevice::get(std::string &why) {
 }
 
 bool VulkanDevice::has_float64() const { return state_->float64; }
+bool VulkanDevice::has_storage_16() const { return state_->storage_16; }
 const std::string &VulkanDevice::name() const { return state_->name; }
 
 namespace {

@@ -31,6 +31,7 @@ public:
     // Runs and waits. Returns "" or what went wrong, messages of the validation layers included.
     std::string run(const Dispatch &dispatch, std::span<const Buffer> buffers);
     bool has_float64() const;
+    bool has_storage_16() const;
     const std::string &name() const;
     ~VulkanDevice();
 

@@ -28,9 +28,9 @@ void LayerPackage::plain(const std::string &type, const std::string &name) {
     layers_.push_back({{"type", type}, {"name", name}});
 }
 
-void LayerPackage::linear(const std::string &name, uint64_t in, uint64_t out) {
+void LayerPackage::linear(const std::string &name, uint64_t in, uint64_t out, float gain) {
     layers_.push_back({{"type", "linear"}, {"name", name}, {"out_features", out}});
-    tensor(name + ".weight", {out, in}, scale_of(in));
+    tensor(name + ".weight", {out, in}, gain * scale_of(in));
     tensor(name + ".bias", {out}, 0.2f);
 }
 

@@ -20,7 +20,7 @@ public:
     };
 
     void plain(const std::string &type, const std::string &name); // without weights
-    void linear(const std::string &name, uint64_t in, uint64_t out);
+    void linear(const std::string &name, uint64_t in, uint64_t out, float gain = 1);
     void layer_norm(const std::string &name, uint64_t channels);
     void embedding(const std::string &name, uint64_t vocabulary, uint64_t channels);
     void conv1d(const std::string &name, uint64_t in, uint64_t out, uint64_t kernel, uint64_t stride = 1);

@@ -68,6 +68,12 @@ int64_t change(const char *name) {
     return begins(name, "vkDestroy") || strcmp(name, "vkFreeMemory") == 0 ? -1 : 0;
 }
 
+void take_storage_16(VkPhysicalDeviceFeatures2 *all) {
+    for (auto *at = static_cast<VkBaseOutStructure *>(all->pNext); at; at = at->pNext)
+        if (at->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES)
+            reinterpret_cast<VkPhysicalDevice16BitStorageFeatures *>(at)->storageBuffer16BitAccess = VK_FALSE;
+}
+
 // One wrapper for each entry point: `Which` tells them apart.
 template <int Which, class Function> struct Wrapper;
 template <int Which, class Result, class... Args> struct Wrapper<Which, Result(VKAPI_PTR *)(Args...)> {
@@ -96,6 +102,8 @@ template <int Which, class Result, class... Args> struct Wrapper<Which, Result(V
                 if (VulkanShim::properties) [](auto, auto *all) { VulkanShim::properties(all); }(args...);
             if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkGetPhysicalDeviceFeatures>)
                 if (VulkanShim::features) [](auto, auto *all) { VulkanShim::features(all); }(args...);
+            if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkGetPhysicalDeviceFeatures2>)
+                if (VulkanShim::no_storage_16) [](auto, auto *all) { take_storage_16(all); }(args...);
         } else {
             return real(args...);
         }
@@ -142,6 +150,7 @@ PFN_vkVoidFunction VKAPI_CALL device_lookup(VkDevice device, const char *name) {
 
 void (*VulkanShim::properties)(VkPhysicalDeviceProperties *) = nullptr;
 void (*VulkanShim::features)(VkPhysicalDeviceFeatures *) = nullptr;
+bool VulkanShim::no_storage_16 = false;
 bool VulkanShim::no_barriers = false;
 
 bool VulkanShim::present() { return real_lookup() != nullptr; }

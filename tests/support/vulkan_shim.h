@@ -27,7 +27,8 @@ public:
     // Changes what the driver says of a device.
     static void (*properties)(VkPhysicalDeviceProperties *);
     static void (*features)(VkPhysicalDeviceFeatures *);
-    static bool no_barriers; // leaves out vkCmdPipelineBarrier
+    static bool no_storage_16; // it has no storageBuffer16BitAccess
+    static bool no_barriers;   // leaves out vkCmdPipelineBarrier
 
     // After each n-th wait every number that the host can see has another mantissa; 0: none.
     static void corrupt(uint64_t nth);

@@ -7,7 +7,7 @@ import json
 import random
 import tempfile
 
-from cli_support import BAD_INPUT, Cli, DEVICE, OK, USAGE, main, safetensors
+from cli_support import BAD_INPUT, CHECK_FAILED, Cli, DEVICE, OK, USAGE, main, safetensors
 
 CACHES = tempfile.TemporaryDirectory(prefix="longwave-device-test-")
 
@@ -96,16 +96,36 @@ class Devices(Cli):
             self.assertGreater(streams["ticks_per_second"], 0)
         windowed = self.scratch / "windowed.lw"
         self.done("compile", self.package_of_products("windowed"), "-o", windowed, "--target", f"host,{target}", "--window", "32", "--hop", "16")
-        for verb in (("run", windowed, "--input", "x=50x6", "--stream"), ("bench", windowed, "--streams", "2")):
-            self.refused(USAGE, ["no stream entries for a GPU", "--device auto"], *verb, "--device", "vulkan")
-        self.assertIn("no stream entries for a GPU", self.done("verify", windowed, "--stream", "--device", "vulkan"))
-        self.assertIsNone(json.loads(self.done("verify", windowed, "--stream", "--device", "vulkan", "--json"))["stream"])
+        self.done("run", windowed, "--input", "x=64x6", "--stream", "-o", f"y={numbers}")
+        self.done("run", windowed, "--input", "x=64x6", "--stream", "--device", "vulkan", "--expected", f"y=@{numbers}", "--limit", "1e-5")
+        self.assertTrue(json.loads(self.done("verify", windowed, "--stream", "--device", "vulkan", "--json"))["stream"]["holds"])
+        self.assertEqual(len(json.loads(self.done("bench", windowed, "--streams", "1,2", "--device", "vulkan", "--repeats", "2", "--json"))["streams_at_once"]), 2)
         benched = json.loads(self.done("bench", artifact, "--device", "vulkan", "--repeats", "2", "--json"))
         self.assertEqual(benched["device"], self.gpus()[0]["name"])
         self.assertEqual([stream["block"] for stream in benched["streams"]], [1])
         self.assertIn("run", benched)
         self.kept_between_runs(artifact)
         self.placed_by_cost(artifact)
+
+    def test_float16(self):
+        package, artifact, numbers = self.package_of_products("halves"), self.scratch / "halves.lw", self.scratch / "halves.npy"
+        for extra, words in (([], ["--gpu-storage f16", "--target host,vulkan-32k"]), (["--target", "host,vulkan-16k", "--no-whole"], ["--no-whole"]),
+                             (["--target", "host,vulkan-16k", "--window", "32", "--hop", "16"], ["--window"])):
+            self.refused(USAGE, words, "compile", package, "-o", artifact, "--gpu-storage", "f16", *extra)
+        self.refused(USAGE, ["f8", "f32 or f16"], "compile", package, "-o", artifact, "--gpu-storage", "f8")
+        compile_it = ("compile", package, "-o", artifact, "--target", "host,vulkan-16k", "--length", "70", "--gpu-storage", "f16")
+        self.assertRegex(self.done(*compile_it), "float16 in [0-9]+ of [0-9]+ buffers, .* moved instead of .*\n +float16 alone moves an output by [0-9.e-]+ of its peak")
+        report = json.loads(self.done(*compile_it, "--json").splitlines()[-1])
+        self.assertGreater(report["precision"]["float16"]["rounding"], 1e-5)
+        stored = [entry["storage"] for entry in report["entries"] if "storage" in entry]
+        self.assertEqual([entry["float16"] for entry in stored], [1])  # between the two products
+        if not self.gpus():
+            self.skipTest("no Vulkan device (Debian: libvulkan1, mesa-vulkan-drivers)")
+        self.assertTrue(json.loads(self.done("verify", artifact, "--stream", "--device", "vulkan", "--json"))["ok"])
+        self.done("run", artifact, "--input", "x=50x6", "-o", f"y={numbers}")
+        run = ("run", artifact, "--input", "x=50x6", "--device", "vulkan", "--expected", f"y=@{numbers}", "--limit")
+        self.done(*run, "5e-3")
+        self.assertEqual(self.run_cli(*run, "1e-6").returncode, CHECK_FAILED)
 
     def kept_between_runs(self, artifact):
         """Pipelines, the proof and what was measured lie in a folder of the user's; whatever becomes of it, results are the same."""

@@ -25,8 +25,8 @@ namespace longwave::cli {
 namespace {
 
 struct CompileFlags {
-    std::string package, output, targets, place, convolution, tuning, weights = "float32", dump_after, cache,
-                                                                      kgen, sign;
+    std::string package, output, targets, place, convolution, tuning,
+        weights = "float32", gpu_storage = "f32", dump_after, cache, kgen, sign;
     std::vector<uint32_t> blocks, lengths;
     uint32_t window = 0, hop = 0;
     unsigned jobs = 0, walks = 20;
@@ -86,6 +86,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
         if (bytes.empty()) return Status::input(flags.tuning + ": no tuning file: it is empty");
     }
     options.weights = flags.weights;
+    options.gpu_storage = flags.gpu_storage;
     options.dump_after = flags.dump_after;
     options.timings = flags.timings;
     options.dump = &std::cerr; // logs; stdout is for the report
@@ -303,6 +304,11 @@ Command add_compile(CommandLine &program) {
         "--weights", flags->weights,
         "How weights of products are stored: float32, bf16, or int8 with a scale for each output; sums "
         "stay float32, the report has the errors (default: float32)");
+    app->add_option(
+        "--gpu-storage", flags->gpu_storage,
+        "With a target of a GPU: f16 stores what the kernels of whole sequences hand to each other as "
+        "float16 where they can, sums stay float32; the report has the error and the bytes. Devices "
+        "without storageBuffer16BitAccess refuse it. Streams store float32 (default: f32)");
     app->add_option("--convolution", flags->convolution,
                     "Force one algorithm where an op has several, by its name in the report (default: the "
                     "planner chooses)");

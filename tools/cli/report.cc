@@ -178,6 +178,29 @@ std::string precision(const ReportValue &report) {
         precision["rounding"].number(), precision["limit"].number());
 }
 
+// What a GPU's whole runs store as float16: the error beside that of float32, and the bytes it saves.
+std::string storage(const ReportValue &report) {
+    std::string out;
+    for (const ReportValue &entry : entries_of(report, "run")) {
+        const ReportValue stored = entry["storage"];
+        if (!stored) continue;
+        out += out.empty() ? "storage   " : "          ";
+        out += entry["name"].text() +
+               format(": float16 in %g of %g buffers, ", stored["float16"].number(),
+                      stored["float16"].number() + stored["float32"].number()) +
+               bytes_text(static_cast<uint64_t>(entry["moved_bytes"].number())) + " moved instead of " +
+               bytes_text(static_cast<uint64_t>(stored["moved_bytes_of_float32"].number())) + "\n";
+    }
+    const ReportValue halves = report["precision"]["float16"];
+    if (out.empty() || !halves) return out;
+    return out +
+           format(
+               "          float16 alone moves an output by %.1e of its peak; golden vectors may by %.1e "
+               "there\n"
+               "          inputs, outputs, weights and spectra are float32 there, and so is every stream\n",
+               halves["rounding"].number(), halves["limit"].number());
+}
+
 // Weights in fewer bytes: a line for each product, and one for each output.
 std::string stored_weights(const ReportValue &report) {
     const ReportValue stored = report["stored_weights"];
@@ -324,7 +347,8 @@ std::string targets(const ReportValue &report) {
 Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
     return title(report) + layers(report) + fusion(report) + stored_weights(report) + precision(report) +
-           no_stream(report) + entries(report) + memory(report) + unused(report) + targets(report);
+           storage(report) + no_stream(report) + entries(report) + memory(report) + unused(report) +
+           targets(report);
 } catch (const WrongType &wrong) {
     return Status::input(where + ": " + wrong.text);
 }

@@ -92,9 +92,11 @@ Status verify_on_device(const VerifyFlags &flags) {
     ordered_json entry = {{"model", model.info.name},
                           {"device", name_of(model.device.get())},
                           {"ok", static_cast<bool>(failure)},
-                          {"worst_of_limit", worst}};
-    std::string text = name_of(model.device.get()) + format("   golden vectors within %.2f of their limits%s",
-                                                            worst, failure ? "" : " -- FAILED");
+                          {"worst_of_limit", worst},
+                          {"limit", model.info.error_limit}};
+    std::string text = name_of(model.device.get()) +
+                       format("   golden vectors within %.2f of their limits (%.1e of a peak)%s", worst,
+                              static_cast<double>(model.info.error_limit), failure ? "" : " -- FAILED");
     if (flags.stream && failure && model.info.has_stream) {
         LW_ASSIGN(const Proof proof, prove_stream(model));
         entry["stream"] = to_json(proof);

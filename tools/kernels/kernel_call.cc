@@ -16,6 +16,7 @@ halide_type_t type_of(schedules::Elem elem) {
     switch (elem) {
     case schedules::Elem::f32: return halide_type_of<float>();
     case schedules::Elem::f64: return halide_type_of<double>();
+    case schedules::Elem::f16: return halide_type_t(halide_type_float, 16);
     case schedules::Elem::i32: return halide_type_of<int32_t>();
     }
     return {};

@@ -61,7 +61,7 @@ typedef enum lw_status {
     LW_NO_MEMORY = 30,        /* there is none, or memory_limit allows none */
     LW_IO = 31,
     LW_DEVICE = 32,       /* a kernel failed, or code may not be executed */
-    LW_NOT_FINITE = 33,   /* generator: a logit is NaN or infinite */
+    LW_NOT_FINITE = 33,   /* generator: a logit is not finite; run: nor what a GPU is to store as float16 */
     LW_NO_DEVICE = 34,    /* no such device here, or nothing to reach one with */
     LW_UNSUPPORTED = 35,  /* the device lacks a limit or feature that the model needs, or cannot do this */
     LW_DEVICE_LOST = 36,  /* the device is gone: close what was made on it */
@@ -187,7 +187,7 @@ typedef struct lw_model_info {
     const lw_entry_info *stream_entries; /* the first is the default */
     const lw_state_field *state_fields;
     uint64_t memory_bytes, memory_limit; /* taken by the model itself; the limit in force */
-    float error_limit; /* of its golden vectors, relative to the peak of an output; 0: it has none */
+    float error_limit; /* of its golden vectors on this device, of the peak of an output; 0: it has none */
 } lw_model_info;
 
 /* Set info->struct_size first, here and below. LW_NOT_FOUND: no such input or output. */

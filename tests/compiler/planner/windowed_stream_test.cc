@@ -44,7 +44,7 @@ TEST_CASE(
     const auto run = planner.plan({});
     REQUIRE(run);
     REQUIRE(std::any_of(run->steps.begin(), run->steps.end(), asks_for_length));
-    const EntryPlan plan = windowed_stream(*run, g, 12, record);
+    const EntryPlan plan = windowed_stream(*run, g, 12, record, storage);
     CHECK(plan.kind == EntryPlan::Kind::stream);
     CHECK(plan.name() == "stream 12");
     CHECK(plan.window == 48);

@@ -29,7 +29,7 @@ struct ManifestCase {
 const ManifestCase manifests[] = {
     {"no target", [](fb::ModulesT &m) { m.target = ""; }},
     {"a target with a line break", [](fb::ModulesT &m) { m.target = "a\nb"; }},
-    {"an unknown feature", [](fb::ModulesT &m) { m.features = 2; }},
+    {"an unknown feature", [](fb::ModulesT &m) { m.features = 4; }},
     {"a target without threads", [](fb::ModulesT &m) { m.threads = 0; }},
     {"a target with more threads than there are", [](fb::ModulesT &m) { m.threads = 1025; }},
     {"a target with more shared memory than there is", [](fb::ModulesT &m) { m.shared_bytes = 2 << 20; }},
@@ -56,6 +56,10 @@ const ManifestCase manifests[] = {
     {"a table of streams with a buffer's descriptor", [](fb::ModulesT &m) { m.modules[0]->table = 1; }},
     {"a table of streams that leaves a descriptor out", [](fb::ModulesT &m) { m.modules[0]->table = 5; }},
     {"a table of streams with descriptor 64", [](fb::ModulesT &m) { m.modules[0]->table = 64; }},
+    {"a word for overflows with a buffer's descriptor", [](fb::ModulesT &m) { m.modules[0]->overflow = 1; }},
+    {"a word for overflows that leaves a descriptor out",
+     [](fb::ModulesT &m) { m.modules[0]->overflow = 5; }},
+    {"a word for overflows with descriptor 64", [](fb::ModulesT &m) { m.modules[0]->overflow = 64; }},
     {"no descriptors at all", [](fb::ModulesT &m) { m.modules[0]->bindings.assign(4, artifact::unbound); }},
     {"code behind the segment", [](fb::ModulesT &m) { m.modules[1]->size += 4; }},
     {"code far behind the segment", [](fb::ModulesT &m) { m.modules[1]->offset = 0xfffffff0u - 4096; }},
@@ -79,6 +83,8 @@ const Case plans[] = {
          fb::Place &p = *entry(d, gpu_run).inputs[0]->place;
          move_to(p, 30);
      }},
+    {"a module of float16 whose target needs no 16-bit storage", 21,
+     [](Draft &d) { d.plan.kernels[5]->args[0]->elem = fb::Elem::f16; }},
     {"a stream of kernels without a table of streams", 21,
      [](Draft &d) {
          d.plan.entries.push_back(std::make_unique<fb::EntryT>(entry(d, stream)));
@@ -93,6 +99,8 @@ const Case cases[] = {
     {"an unknown device", 13, [](Draft &d) { entry(d, run).device = static_cast<fb::DeviceKind>(2); }},
     {"an entry of the processor calls a kernel without code", 11,
      [](Draft &d) { step(d, run, 3).kernel = 5; }},
+    {"float16 in a kernel of processors", 11,
+     [](Draft &d) { d.plan.kernels[4]->args[0]->elem = fb::Elem::f16; }},
     {"code for a kernel that only a GPU calls", 11,
      [](Draft &d) {
          d.plan.variants[0]->entry.push_back(d.plan.variants[0]->entry.back());
@@ -192,6 +200,24 @@ TEST_CASE("modules: those of a sound artifact are found, and it is of format 2.1
     const artifact::Bytes code = modules.code(*modules.of_kernel(5));
     CHECK(code.size == gpu_code().size() - modules.code(*modules.of_kernel(2)).size);
     CHECK(memcmp(code.data, gpu_code().data() + gpu_code().size() - code.size, code.size) == 0);
+}
+
+TEST_CASE("modules: float16 needs 16-bit storage and a word for overflows, and is of format 2.3") {
+    const auto with = [](uint32_t features, uint8_t overflow) {
+        fb::ModulesT manifest = gpu_manifest();
+        manifest.features = features;
+        manifest.modules[1]->overflow = overflow;
+        Draft draft = gpu_model(manifest);
+        draft.plan.kernels[5]->args[0]->elem = fb::Elem::f16;
+        return draft;
+    };
+    const Draft sound = with(artifact::gpu_storage_16, 3);
+    check_sound(sound);
+    CHECK_FALSE(check_modules(sound));
+    const std::vector<uint8_t> bytes = sound.bytes();
+    CHECK(bytes[10] == 3);
+    CHECK(check_modules(with(0, 3)).rule == 21);
+    CHECK(check_modules(with(artifact::gpu_storage_16, artifact::unbound)).rule == 21);
 }
 
 TEST_CASE("modules: an artifact without them is of format 2.0, as it was before there were any") {

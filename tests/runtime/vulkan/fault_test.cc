@@ -231,6 +231,22 @@ TEST_CASE("vulkan: a feature that the code needs and the device lacks is refused
     VulkanShim::features = nullptr;
 }
 
+TEST_CASE(
+    "vulkan: a device without 16-bit storage refuses what stores float16 by its name, and runs the rest") {
+    if (!has_device()) return;
+    fb::ModulesT manifest = gpu_manifest();
+    VulkanShim::no_storage_16 = true;
+    VulkanShim::reset();
+    CHECK(whole_life(gpu_model(manifest).bytes()).status == LW_OK);
+    manifest.features = artifact::gpu_storage_16;
+    const std::vector<uint8_t> bytes = gpu_model(manifest).bytes();
+    CHECK(whole_life(bytes).status == LW_UNSUPPORTED);
+    for (const char *part : {"storageBuffer16BitAccess", "--gpu-storage f16"})
+        CHECK(std::string(lw_last_error()).find(part) != std::string::npos);
+    VulkanShim::no_storage_16 = false;
+    CHECK(whole_life(bytes).status == LW_OK);
+}
+
 TEST_CASE("vulkan: a run out of time is computed by the processor, and the late answer of the device changes "
           "nothing") {
     if (!has_device()) return;
