@@ -47,8 +47,10 @@ lw_status create_set(const RunSession &session, Recording &recording, uint32_t s
     VkWriteDescriptorSet writes[64];
     if (const uint32_t table = pipeline.module->table(); table != artifact::unbound)
         buffers[table] = {session.exchange.buffer, 0, zeros_bytes};
-    if (const uint32_t word = pipeline.module->overflow(); word != artifact::unbound)
+    if (const uint32_t word = pipeline.module->overflow(); word != artifact::unbound) {
         buffers[word] = {session.exchange.buffer, overflow_at, sizeof(uint32_t)};
+        recording.halves = true;
+    }
     for (uint32_t a = 0; a < pipeline.module->bindings()->size(); ++a)
         if (const uint32_t binding = pipeline.module->bindings()->Get(a); binding != artifact::unbound)
             buffers[binding] = descriptor(session, recording, step, a);

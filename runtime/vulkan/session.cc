@@ -248,7 +248,7 @@ static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &e
     gpu.stats.moved_bytes += recording.moved;
     gpu.stats.dispatches += recording.dispatches;
     gpu.stats.fills += recording.fills;
-    if (overflow == 0) return LW_OK;
+    if (!recording.halves || overflow == 0) return LW_OK;
     return fail(LW_NOT_FINITE,
                 "a layer gives values beyond float16 (65,504) on this input, and the model was "
                 "compiled with --gpu-storage f16: run it on the processor, or compile it without");

@@ -24,6 +24,7 @@ struct Piece {
 struct Recording {
     const fb::Entry *entry = nullptr; // null: of another device
     bool mixed = false;
+    bool halves = false; // some kernel stores float16, and tells of values that it does not hold
     Commands commands;
     Piece *pieces = nullptr; // of a mixed entry; else one
     uint32_t n_pieces = 0;
