@@ -21,7 +21,8 @@ bool is_structure(const json &row, int64_t after) {
     return row.is_object() && in_range(row, "up_to", 1, 1 << 30, true) &&
            row["up_to"].get<int64_t>() > after && in_range(row, "vec", 1, 16, true) &&
            in_range(row, "outer", 2, 64, true) && in_range(row, "columns", 0, 4096, false) &&
-           in_range(row, "chunk", 1, 64, false) && (!row.contains("fused") || row["fused"].is_boolean());
+           in_range(row, "chunk", 1, 64, false) && in_range(row, "gap", 0, 64, false) &&
+           (!row.contains("fused") || row["fused"].is_boolean());
 }
 
 Status check_structures(const json &all, const std::vector<targets::Target> &targets) {
@@ -40,7 +41,7 @@ Status check_structures(const json &all, const std::vector<targets::Target> &tar
         };
         if (!good("structures") || (table.contains("phases") && !good("phases")))
             return Status::input(fmt::format("structures of {}: no list of rows with up_to (ascending), vec, "
-                                             "outer, columns, chunk and fused",
+                                             "outer, columns, chunk, gap and fused",
                                              target));
     }
     for (const targets::Target &target : targets)

@@ -187,11 +187,12 @@ TEST_CASE("tuning: costs come of all rows or not at all") {
 }
 
 TEST_CASE("tuning: structures have one text each") {
-    const kernels::Structure structure{.vec = 8, .outer = 10, .columns = 64, .chunk = 2, .fused = true};
-    CHECK(kernels::to_text(structure) == "vec=8 outer=10 columns=64 chunk=2 fused=1");
+    const kernels::Structure structure{
+        .vec = 8, .outer = 10, .columns = 64, .chunk = 2, .gap = 1, .fused = true};
+    CHECK(kernels::to_text(structure) == "vec=8 outer=10 columns=64 chunk=2 gap=1 fused=1");
     CHECK(kernels::parse_structure(kernels::to_text(structure)) == structure);
-    for (const char *bad : {"", "vec=8", "vec=8 outer=10 columns=64 chunk=2 fused=2",
-                            " vec=8 outer=10 columns=64 chunk=2 fused=1"})
+    for (const char *bad : {"", "vec=8", "vec=8 outer=10 columns=64 chunk=2 gap=1 fused=2",
+                            " vec=8 outer=10 columns=64 chunk=2 gap=1 fused=1"})
         CHECK(!kernels::parse_structure(bad));
     CHECK(kernels::plausible("cost direct 1", json{1, 0.5, 0.1}));
     CHECK(!kernels::plausible("cost direct 1", json{"a", 0.5}));

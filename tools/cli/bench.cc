@@ -310,11 +310,10 @@ Command add_bench(CommandLine &program) {
         "longwave bench conv: our long convolutions of whole sequences against FFTW's; with --device "
         "vulkan against VkFFT's. longwave bench "
         "stream: streams of them against zita-convolver and FFTW. longwave bench linear: our products "
-        "against a BLAS. longwave bench model: known models beside PyTorch, and longwave bench block one "
-        "layer "
-        "of them in batches (LONGWAVE_PYTHON: an interpreter that has it). longwave bench text: tokens a "
-        "second "
-        "of language models beside PyTorch, memory and llama.cpp. All flags in --help of each.");
+        "against a BLAS. longwave bench model: known models beside PyTorch, the keyword model beside ONNX "
+        "Runtime and OpenVINO, and longwave bench block one layer of them in batches (LONGWAVE_PYTHON: an "
+        "interpreter that has the peer). longwave bench text: tokens a second of language models beside "
+        "PyTorch, memory and llama.cpp. All flags in --help of each.");
     return {app, [flags] { return bench(*flags); }};
 }
 

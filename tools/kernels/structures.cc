@@ -99,15 +99,15 @@ Expected<std::vector<Comparison>> in_turns(std::vector<TiledCalls> &contestants,
 } // namespace
 
 std::string to_text(const Structure &s) {
-    return fmt::format("vec={} outer={} columns={} chunk={} fused={}", s.vec, s.outer, s.columns, s.chunk,
-                       s.fused ? 1 : 0);
+    return fmt::format("vec={} outer={} columns={} chunk={} gap={} fused={}", s.vec, s.outer, s.columns,
+                       s.chunk, s.gap, s.fused ? 1 : 0);
 }
 
 std::optional<Structure> parse_structure(const std::string &text) {
     Structure s;
     int fused = 0;
-    if (std::sscanf(text.c_str(), "vec=%d outer=%d columns=%d chunk=%d fused=%d", &s.vec, &s.outer,
-                    &s.columns, &s.chunk, &fused) != 5)
+    if (std::sscanf(text.c_str(), "vec=%d outer=%d columns=%d chunk=%d gap=%d fused=%d", &s.vec, &s.outer,
+                    &s.columns, &s.chunk, &s.gap, &fused) != 6)
         return std::nullopt;
     s.fused = fused != 0;
     if (to_text(s) != text) return std::nullopt;
@@ -117,6 +117,7 @@ std::optional<Structure> parse_structure(const std::string &text) {
 OrderedJson to_json(const Structure &s, int up_to) {
     OrderedJson row{{"up_to", up_to}, {"vec", s.vec}, {"outer", s.outer}};
     if (s.columns) row["columns"] = s.columns, row["chunk"] = s.chunk;
+    if (s.gap) row["gap"] = s.gap;
     if (s.fused) row["fused"] = true;
     return row;
 }
@@ -156,6 +157,11 @@ std::vector<Structure> more_candidates(const targets::Target &target, const Stru
     if (target.fused_multiply_add) {
         all.push_back(best);
         all.back().fused = !best.fused;
+    }
+    for (const int gap : {1, 2}) {
+        if (best.columns == 0) break;
+        all.push_back(best);
+        all.back().gap = gap;
     }
     if (best.vec > 4) {
         all.push_back(best);

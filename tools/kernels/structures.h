@@ -7,12 +7,12 @@
 namespace longwave::kernels {
 
 struct Structure {
-    int vec = 16, outer = 4, columns = 0, chunk = 1;
+    int vec = 16, outer = 4, columns = 0, chunk = 1, gap = 0;
     bool fused = false;
     bool operator==(const Structure &) const = default;
 };
 
-std::string to_text(const Structure &structure); // "vec=16 outer=10 columns=64 chunk=2 fused=1"
+std::string to_text(const Structure &structure); // "vec=16 outer=10 columns=64 chunk=2 gap=1 fused=1"
 std::optional<Structure> parse_structure(const std::string &text);
 // A row of long_conv/<target>.json.
 nlohmann::ordered_json to_json(const Structure &structure, int up_to);

@@ -3,6 +3,7 @@
 512, 1024 and 2048, four SGConv layers of that width with gated linear units, a sequence of 1,024.
 
     longwave bench model [MODEL…] --against pytorch [--threads N] [--weights bf16] [--json]
+    longwave bench model kws12 --against onnxruntime|openvino [--json]      (onnx_peers.py; needs onnx, onnxscript and the engine)
 
 PyTorch is made as fast as eager mode goes: inference mode, spectra of the long kernels computed once, real transforms of a length that factors well, and
 the number of threads with which it is fastest. Times are medians in turns; p99 is of all calls. PyTorch has no streaming form of the model: for a block
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 from side_by_side import ROOT, Longwave, arguments, best_threads, cache_spectra, environment, p99, tell, times_ms
 
+import onnx_peers
 import sc10_package
 from longwave import package
 from longwave.kws.labels import CLASSES
@@ -139,8 +141,26 @@ def one_block(name, longwave, options, scratch):
             "ratio": statistics.median(o["median"] / 1e3 / statistics.median(t) for o, t in zip(ours, theirs))}
 
 
+def behind_features(engine, longwave, options, scratch):
+    """The whole second of kws12 beside an engine that gets the features."""
+    artifact, (_, samples) = scratch / "kws12-second.lw", input_of("kws12", RATE)
+    longwave("compile", ROOT / "examples/kws/model", "-o", artifact, "--target", "host", "--length", RATE, "--no-stream", "--quiet")
+    net = keyword_net()
+    features = net.front_end(samples)
+    wanted = net(features).numpy()
+    peer, call, logits = onnx_peers.contestant(engine, net, features, scratch)
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        ours.append(longwave.run_ms(artifact, 1, 200))
+        theirs.append(times_ms(call))
+    return {"what": "model", "model": "kws12", "piece": "whole second; the peer without the front end", "threads": 1, "weights": "float32", "ours_ms": statistics.median(ours),
+            "peer": peer, "peer_threads": 1, "peer_ms": statistics.median(map(statistics.median, theirs)), "peer_p99_ms": p99(sum(theirs, [])),
+            "ratio": statistics.median(o / statistics.median(t) for o, t in zip(ours, theirs)),
+            "peer_difference": float(np.abs(wanted - logits).max() / np.abs(wanted).max())}
+
+
 def main():
-    parser = arguments(__doc__, "model")
+    parser = arguments(__doc__, "model", peers=["pytorch", *onnx_peers.SESSIONS])
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"{', '.join(MODELS)} (default: kws12)")
     parser.add_argument("--threads", type=int, default=1, help="of our whole runs, and at most of PyTorch's of a stack (default: 1)")
     parser.add_argument("--weights", choices=["bf16", "int8"], help="storage of our products' weights (default: float32)")
@@ -152,6 +172,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder, torch.inference_mode():
         scratch = pathlib.Path(folder)
         tell(environment(longwave), options.json)
+        if options.against != "pytorch":
+            if options.models not in ([], ["kws12"]) or options.threads > 1 or options.weights:
+                parser.error(f"--against {options.against}: for kws12 alone, float32, one thread")
+            tell(behind_features(options.against, longwave, options, scratch), options.json)
+            return
         for name in options.models or ["kws12"]:
             tell(whole(name, longwave, options, scratch), options.json)
             if name == "kws12":

@@ -18,10 +18,10 @@ sys.path[:0] = [str(ROOT / "tools/python"), str(ROOT / "tests/conformance")]
 from longwave.layers.sgconv import GConv  # noqa: E402
 
 
-def arguments(description, name):
+def arguments(description, name, peers=("pytorch",)):
     parser = argparse.ArgumentParser(description=description, prog=f"longwave bench {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--longwave", required=True, help=argparse.SUPPRESS)  # the launcher gives it
-    parser.add_argument("--against", choices=["pytorch"], default="pytorch", help="the peer")
+    parser.add_argument("--against", choices=list(peers), default="pytorch", help="the peer")
     parser.add_argument("--rounds", type=int, default=5, help="in turns, so that a slow spell of the machine meets both (default: 5)")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     return parser
