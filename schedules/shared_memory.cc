@@ -9,7 +9,6 @@ namespace {
 class OneAllocation : public Internal::IRMutator {
 public:
     explicit OneAllocation(const KernelBuilder::SharedMemory &pair) : pair_(pair) {}
-    bool done() const { return both_; }
 
 private:
     using Internal::IRMutator::visit;
@@ -19,7 +18,6 @@ private:
     Internal::Stmt visit(const Internal::Allocate *op) override {
         if (!ours(op->name)) return Internal::IRMutator::visit(op);
         if (kept_) {
-            both_ = true;
             if (bytes(kept_) != bytes(op))
                 throw SpecError("'" + op->name + "' and '" + kept_->name +
                                 "' share memory, but not their size");
@@ -59,7 +57,6 @@ private:
 
     const KernelBuilder::SharedMemory &pair_;
     const Internal::Allocate *kept_ = nullptr;
-    bool both_ = false;
 };
 
 } // namespace
