@@ -96,6 +96,7 @@ struct Way {
 bool thin(std::map<Standing, Way> &ways, size_t most) {
     if (ways.size() <= most) return false;
     std::vector<double> times;
+    times.reserve(ways.size());
     for (const auto &[standing, way] : ways) times.push_back(way.time);
     std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(most), times.end());
     const double limit = times[most];
