@@ -1,15 +1,13 @@
 #include "compiler/layer_times.h"
+#include "compiler/shallow_json.h"
 #include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace longwave::compiler {
 
 namespace {
 
 using nlohmann::json;
-
-constexpr int most_levels = 8;
 
 bool is_time(const json &object, const char *key) {
     const auto found = object.find(key);
@@ -23,18 +21,13 @@ std::string text_of(const json &object, const char *key) {
 }
 
 Expected<MeasuredLayers> parse(std::string_view text, const std::string &model) {
-    bool deep = false; // deeper than any such file: reading on would cost stack without end
-    const auto shallow = [&](int depth, json::parse_event_t, const json &) {
-        deep = deep || depth > most_levels;
-        return !deep;
-    };
-    const json all = json::parse(text.begin(), text.end(), shallow, false);
-    if (deep || !all.is_object() || !all.contains("layer_times"))
+    const json all = parse_shallow(text);
+    if (!all.is_object() || !all.contains("layer_times"))
         return Status::input(
             "no times of layers: make it with longwave bench MODEL --device vulkan --layers --json");
     if (all["layer_times"] != layer_times_version)
         return Status::input(fmt::format("version {}, this program reads {}: measure again",
-                                         all["layer_times"].dump(), layer_times_version));
+                                         all["layer_times"].dump().substr(0, 20), layer_times_version));
     if (const std::string of = text_of(all, "model"); of != model)
         return Status::input(fmt::format("times of model \"{}\", and \"{}\" is compiled", of, model));
     MeasuredLayers measured;

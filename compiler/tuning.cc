@@ -1,14 +1,12 @@
 #include "compiler/tuning.h"
+#include "compiler/shallow_json.h"
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace longwave::compiler {
 
 namespace {
 
 using nlohmann::json;
-
-constexpr int most_levels = 8;
 
 bool in_range(const json &row, const char *name, int low, int high, bool needed) {
     const auto found = row.find(name);
@@ -52,13 +50,8 @@ Status check_structures(const json &all, const std::vector<targets::Target> &tar
 }
 
 Expected<Tuning> parse(std::string_view text, const std::vector<targets::Target> &targets) {
-    bool deep = false; // deeper than any table: reading on would cost stack without end
-    const auto shallow = [&](int depth, json::parse_event_t, const json &) {
-        deep = deep || depth > most_levels;
-        return !deep;
-    };
-    const json all = json::parse(text.begin(), text.end(), shallow, false);
-    if (deep || !all.is_object() || !all.contains("tuning")) return Status::input("no tuning file");
+    const json all = parse_shallow(text);
+    if (!all.is_object() || !all.contains("tuning")) return Status::input("no tuning file");
     if (all["tuning"] != tuning_version)
         return Status::input(fmt::format("version {} of tuning files is unknown, expected {}: measure again "
                                          "with `longwave tune`",

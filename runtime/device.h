@@ -25,8 +25,8 @@ struct ModelSource {
     const fb::CodeVariant *variant = nullptr; // of `functions`; null only without kernels
     const Function *functions = nullptr;      // one a kernel
     const lw_allocator *allocator = nullptr;
-    const lw_device *device =
-        nullptr; // that was asked for; null: the processor, which else has the mixed entries too
+    // That was asked for, beside which the processor has its parts of mixed entries; null: the processor alone.
+    const lw_device *device = nullptr;
     const Device *processor = nullptr; // what may prepare the model for another
 };
 

@@ -1,4 +1,5 @@
 #include "schedules/gpu/halves.h"
+#include "formats/base/half.h"
 #include "schedules/gpu/spirv_words.h"
 #include <algorithm>
 #include <bit>
@@ -11,14 +12,13 @@ namespace longwave::schedules {
 
 namespace {
 
-constexpr float most_half = 65504;
 constexpr uint32_t scope_device = 1, relaxed = 0;
 
 // ---- the table: whose activations may be stored as float16, what they take and what they give ----
-// Left out, or half of them: powers of frame_power, up to n_fft² / 4, of which logarithms want the small ones; sums over all
-// rows, which grow with their number (linear attention without a norm); exponents
-// (float16 has 100 to within 0.03, of which e^x makes 3 %) and what gives -1e30 for none: softmaxes; decays (1 to within
-// 2^-12, a memory of 4,096 rows): running_softmax, and what takes them; counts and sums that streams carry.
+// Left out, or half of them: powers of frame_power, up to n_fft² / 4, of which logarithms want the small ones; sums
+// over all rows, which grow with their number (linear attention without a norm); exponents (float16 has 100 to within
+// 0.03, of which e^x makes 3 %) and what gives -1e30 for none: softmaxes; decays (1 to within 2^-12, a memory of 4,096
+// rows): running_softmax, and what takes them; counts and sums that streams carry.
 struct Activations {
     std::string_view kernel;
     bool taken, given;
@@ -180,8 +180,8 @@ private:
         put(decorations_, op_member_decorate, {block, 0, decoration_offset, 0});
         put(decorations_, op_decorate, {overflow_, decoration_descriptor_set, 0});
         put(decorations_, op_decorate, {overflow_, decoration_binding, overflow_binding_});
-        most_ = constant(facts_.float_type, std::bit_cast<uint32_t>(most_half));
-        least_ = constant(facts_.float_type, std::bit_cast<uint32_t>(-most_half));
+        most_ = constant(facts_.float_type, std::bit_cast<uint32_t>(static_cast<float>(most_half)));
+        least_ = constant(facts_.float_type, std::bit_cast<uint32_t>(static_cast<float>(-most_half)));
         zero_ = constant(uint_, relaxed);
         one_ = constant(uint_, scope_device);
     }

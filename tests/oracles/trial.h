@@ -31,8 +31,7 @@ struct Settings {
     std::string cache, kgen, convolution;
     std::shared_ptr<lw_device> device; // what runs and streams are on; null: the processor
     std::string gpu_target;            // of the device
-    std::string gpu_storage =
-        "f32"; // Options::gpu_storage: f16 widens the limits of whole runs as told there
+    std::string gpu_storage = "f32";   // Options::gpu_storage: f16 widens the limits of whole runs
 };
 
 // Largest error of one comparison, over all sequences.

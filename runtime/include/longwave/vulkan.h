@@ -119,9 +119,9 @@ typedef struct lw_vulkan_stats {
     uint64_t cached_models;     /* whose pipelines the driver had from cache_folder */
     uint64_t remembered_proofs; /* that cache_folder had */
     uint64_t fallen_back;       /* runs that the processor computed */
-    uint64_t
-        submissions; /* of runs: one each, and of a mixed entry, some of whose layers are the processor's, one
-                           * for each piece that is the device's */
+    /* Of runs: one each, and of a mixed entry, some of whose layers are the processor's, one for each piece that is the
+     * device's. */
+    uint64_t submissions;
     uint64_t moved_bytes; /* that mixed entries moved between the processor's memory and the device's */
 } lw_vulkan_stats;
 /* Set info->struct_size, stats->struct_size first. Any thread. */

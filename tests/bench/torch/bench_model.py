@@ -171,7 +171,7 @@ def main():
     longwave = Longwave(options.longwave)
     with tempfile.TemporaryDirectory() as folder, torch.inference_mode():
         scratch = pathlib.Path(folder)
-        tell(environment(longwave), options.json)
+        tell(environment(longwave) | ({} if options.against == "pytorch" else {"peer": options.against}), options.json)
         if options.against != "pytorch":
             if options.models not in ([], ["kws12"]) or options.threads > 1 or options.weights:
                 parser.error(f"--against {options.against}: for kws12 alone, float32, one thread")

@@ -90,4 +90,25 @@ lw_status run_audio(lw_runner *runner, const std::vector<float> &x, Results *res
     return lw_run(runner, &in, 1, out, 2);
 }
 
+void check_batch(lw_runner *one, lw_runner *threads, size_t n) {
+    std::vector<std::vector<float>> x;
+    std::vector<Results> batched(n);
+    std::vector<lw_tensor> in, out;
+    for (size_t s = 0; s < n; ++s) x.push_back(noise(20 + 3 * s, static_cast<uint32_t>(s)));
+    for (size_t s = 0; s < n; ++s) {
+        batched[s].y.resize(x[s].size());
+        batched[s].mean.resize(1);
+        in.push_back({sizeof(lw_tensor), x[s].data(), x[s].size(), 0});
+        out.push_back({sizeof(lw_tensor), batched[s].y.data(), x[s].size(), 0});
+        out.push_back({sizeof(lw_tensor), batched[s].mean.data(), 1, 0});
+    }
+    REQUIRE(lw_run_batch(threads, n, in.data(), 1, out.data(), 2) == LW_OK);
+    for (size_t s = 0; s < n; ++s) {
+        Results alone;
+        REQUIRE(run_audio(one, x[s], &alone) == LW_OK);
+        CHECK(alone.y == batched[s].y);
+        CHECK(alone.mean == batched[s].mean);
+    }
+}
+
 } // namespace longwave::test

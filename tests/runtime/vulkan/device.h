@@ -45,5 +45,7 @@ struct Results {
     std::vector<float> y, mean;
 };
 lw_status run_audio(lw_runner *runner, const std::vector<float> &x, Results *results, size_t length = 0);
+// Sequences of n lengths at once on `threads` give the same bits as one after the other on `one`.
+void check_batch(lw_runner *one, lw_runner *threads, size_t n);
 
 } // namespace longwave::test

@@ -85,25 +85,7 @@ TEST_CASE("vulkan, mixed: a batch on several threads gives the same bits as one 
     const std::vector<uint8_t> bytes = mixed_model().bytes();
     Opened there(bytes);
     Runner one(there.model), three(there.model, 3);
-    constexpr size_t n = 9;
-    std::vector<std::vector<float>> x;
-    std::vector<Results> batched(n);
-    std::vector<lw_tensor> in, out;
-    for (size_t s = 0; s < n; ++s) x.push_back(noise(20 + 3 * s, static_cast<uint32_t>(s)));
-    for (size_t s = 0; s < n; ++s) {
-        batched[s].y.resize(x[s].size());
-        batched[s].mean.resize(1);
-        in.push_back({sizeof(lw_tensor), x[s].data(), x[s].size(), 0});
-        out.push_back({sizeof(lw_tensor), batched[s].y.data(), x[s].size(), 0});
-        out.push_back({sizeof(lw_tensor), batched[s].mean.data(), 1, 0});
-    }
-    REQUIRE(lw_run_batch(three.runner, n, in.data(), 1, out.data(), 2) == LW_OK);
-    for (size_t s = 0; s < n; ++s) {
-        Results alone;
-        REQUIRE(run_audio(one.runner, x[s], &alone) == LW_OK);
-        CHECK(alone.y == batched[s].y);
-        CHECK(alone.mean == batched[s].mean);
-    }
+    check_batch(one.runner, three.runner, 9);
 }
 
 TEST_CASE("vulkan, mixed: each step is timed on its side, and a wrong question is refused in a line") {
