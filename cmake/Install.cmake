@@ -1,7 +1,7 @@
 # What `cmake --install` and `cpack -G DEB` make, in three parts that can be installed apart:
 #   runtime       liblongwave.so: what a device needs; liblongwave-vulkan.so, where it was built: what a GPU needs beside it
 #   development   headers, liblongwave.a, find_package(longwave), pkg-config
-#   tools         longwave, longwave-kgen beside it, and libHalide.so in a folder of its own under the library folder: that
+#   tools         longwave with its manual and shell completions, longwave-kgen beside it, and libHalide.so in a folder of its own under the library folder: that
 #                 library comes from a Python wheel, is found by no search path and fits exactly this longwave-kgen
 # Everything is found relative to itself, so a prefix may be moved.
 include(GNUInstallDirs)
@@ -38,6 +38,13 @@ set_target_properties(longwave_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_li
 set_target_properties(longwave-kgen PROPERTIES INSTALL_RPATH "$ORIGIN/${to_private_libraries}")
 install(TARGETS longwave_program longwave-kgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 install(FILES $<TARGET_FILE:Halide::Halide> DESTINATION ${private_libraries} COMPONENT tools)
+
+# Man pages and shell completions: written by the program itself (tools/cli/CMakeLists.txt).
+set(manual ${PROJECT_BINARY_DIR}/generated/manual)
+install(DIRECTORY ${manual}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT tools)
+install(FILES ${manual}/bash/longwave DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT tools)
+install(FILES ${manual}/zsh/_longwave DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions COMPONENT tools)
+install(FILES ${manual}/fish/longwave.fish DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d COMPONENT tools)
 
 # Each part is a package, and Debian wants the licence in each.
 foreach(package IN ITEMS runtime:liblongwave0 development:liblongwave-dev tools:longwave)

@@ -1,5 +1,5 @@
 #include "tools/cli/text/text_output.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -38,6 +38,13 @@ std::string beside(const std::string &artifact) {
 
 } // namespace
 
+void add_tokenizer_flag(CommandLine &app, std::string &file) {
+    app.add_option("--tokenizer", file,
+                   "tokenizer.json of the model (default: MODEL.tokenizer.json next to the model; a byte-level "
+                   "model needs none)")
+        ->file(".json");
+}
+
 Expected<std::unique_ptr<Tokens>> tokens_of(const std::string &artifact, uint32_t vocabulary,
                                             std::string file) {
     if (file.empty()) file = beside(artifact);

@@ -1,6 +1,7 @@
 // Text as token ids and back.
 #pragma once
 #include "formats/base/expected.h"
+#include "tools/cli/command_line/command_line.h"
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,9 @@ public:
     // Pieces of a text give the ids of the whole.
     virtual bool divisible() const = 0;
 };
+
+// --tokenizer, of the commands that read or write text.
+void add_tokenizer_flag(CommandLine &app, std::string &file);
 
 // Bytes, when the model's vocabulary has 256 ids and no tokenizer is named. Otherwise `file`, or, empty, the one
 // beside the artifact: model.tokenizer.json beside model.lw. Fault::input: it cannot be read, or its ids exceed

@@ -1,5 +1,5 @@
-#include "tools/cli/model/sandboxed_process.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/process/sandboxed_process.h"
+#include "tools/cli/output/text.h"
 #include <cerrno>
 #include <csignal>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "tools/cli/model/kgen.h"
+#include "tools/cli/process/installed_program.h"
 #include <filesystem>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-#include "tools/cli/model/report_value.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/report_value.h"
+#include "tools/cli/output/text.h"
 #include <cmath>
 
 using nlohmann::ordered_json;

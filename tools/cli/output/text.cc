@@ -1,4 +1,4 @@
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <chrono>
 #include <cstdarg>

@@ -1,6 +1,6 @@
-#include "tools/cli/support/output_file.h"
+#include "tools/cli/files/output_file.h"
 #include "formats/artifact/write.h"
-#include "tools/cli/support/interruption.h"
+#include "tools/cli/process/interruption.h"
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "tools/cli/support/interruption.h"
+#include "tools/cli/process/interruption.h"
 #include "compiler/driver/compile.h"
 #include <cerrno>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "tools/cli/support/limited_json.h"
+#include "tools/cli/files/limited_json.h"
 #include <vector>
 
 using nlohmann::ordered_json;

@@ -1,6 +1,6 @@
-#include "tools/cli/model/report.h"
-#include "tools/cli/model/report_value.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/report.h"
+#include "tools/cli/output/report_value.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cctype>
 #include <cmath>

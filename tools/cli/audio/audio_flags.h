@@ -1,7 +1,7 @@
 // Flags that several verbs share, so that they are called the same everywhere.
 #pragma once
 #include "formats/audio/audio.h"
-#include "tools/cli/support/command_line.h"
+#include "tools/cli/command_line/command_line.h"
 #include "tools/cli/audio/spotter.h"
 
 namespace longwave::cli {

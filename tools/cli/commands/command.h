@@ -1,7 +1,7 @@
 // A verb of the command line: its flags, and what it does. One file each.
 #pragma once
 #include "formats/base/status.h"
-#include "tools/cli/support/command_line.h"
+#include "tools/cli/command_line/command_line.h"
 #include <functional>
 
 namespace longwave::cli {
@@ -22,6 +22,7 @@ Command add_generate(CommandLine &program);
 Command add_score(CommandLine &program);
 Command add_tune(CommandLine &program);
 Command add_devices(CommandLine &program);
+Command add_manual(CommandLine &program);
 // `longwave bench conv ...`, `stream`, `linear`, `model` or `block`: becomes that program; returns only when it cannot be
 // started. Its flags are its own.
 bool is_bench_program(const std::string &name);

@@ -1,6 +1,6 @@
-#include "tools/cli/support/npy.h"
+#include "tools/cli/files/npy.h"
 #include "formats/base/checked.h"
-#include "tools/cli/support/output_file.h"
+#include "tools/cli/files/output_file.h"
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
