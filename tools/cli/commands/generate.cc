@@ -45,7 +45,7 @@ public:
             LW_ASSIGN(const std::string piece,
                       tokens_.divisible() ? prompt.read(size_t{1} << 16) : prompt.rest());
             if (piece.empty()) break;
-            const std::vector<int32_t> ids = tokens_.encode(piece);
+            LW_ASSIGN(const std::vector<int32_t> ids, tokens_.encode(piece));
             LW_TRY(read(ids, progress, done, std::max(done + piece.size(), prompt.size())));
             done += piece.size();
         }
@@ -150,12 +150,12 @@ Status generate(const GenerateFlags &flags, bool has_prompt) {
     LW_ASSIGN(Generator generator,
               Generator::create(model, flags.model.path, flags.sampling, reach(flags), flags.json,
                                 flags.state_out.empty())); // a state is for whoever goes on, and however
-    LW_ASSIGN(const auto tokens, tokens_of(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+    LW_ASSIGN(const Tokens tokens, Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
     if (!flags.state_in.empty()) {
         LW_ASSIGN(const std::vector<uint8_t> state, read_bytes(flags.state_in, uint64_t{1} << 40));
         LW_TRY(generator.load(flags.state_in, state));
     }
-    Writing writing(flags, *tokens, generator);
+    Writing writing(flags, tokens, generator);
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);
     if (has_prompt) {

@@ -90,17 +90,18 @@ private:
 Status score(const ScoreFlags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const uint32_t output, logits_of(model, flags.model.path));
-    LW_ASSIGN(const auto tokens, tokens_of(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+    LW_ASSIGN(const Tokens tokens, Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
     LW_ASSIGN(TextInput text, TextInput::open(flags.text));
     LW_ASSIGN(Stream stream, Stream::create(model, LW_I32, widest_entry(model)));
-    Score result(std::move(stream), *tokens, output);
+    Score result(std::move(stream), tokens, output);
     stop_on_signals();
     const double start = now();
     Progress progress;
     for (size_t done = 0; !stopped;) {
-        LW_ASSIGN(const std::string piece, tokens->divisible() ? text.read(size_t{1} << 16) : text.rest());
+        LW_ASSIGN(const std::string piece, tokens.divisible() ? text.read(size_t{1} << 16) : text.rest());
         if (piece.empty()) break;
-        LW_TRY(result.read(tokens->encode(piece)));
+        LW_ASSIGN(const std::vector<int32_t> ids, tokens.encode(piece));
+        LW_TRY(result.read(ids));
         done += piece.size();
         progress.show(done, std::max(done, text.size()), "bytes");
     }

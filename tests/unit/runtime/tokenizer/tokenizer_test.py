@@ -78,8 +78,8 @@ def check_refusals(folder):
 
     largest = max([*good["model"]["vocab"].values(), *(token["id"] for token in good["added_tokens"])])
     refused([str(largest), f"has {largest} ids", "another model"], lambda t: None, vocabulary=largest)
-    refused(["no JSON"], lambda t: "{")
-    refused(["no JSON object"], lambda t: "[]")
+    refused(["expected JSON"], lambda t: "{")
+    refused(["JSON object"], lambda t: "[]")
     refused(["WordPiece", "BPE"], lambda t: t["model"].update(type="WordPiece"))
     refused(["normalizer", "NFC"], lambda t: t.update(normalizer={"type": "NFC"}))
     refused(["byte_fallback"], lambda t: t["model"].update(byte_fallback=True))
@@ -87,16 +87,16 @@ def check_refusals(folder):
     refused(["model.vocab"], lambda t: t["model"].pop("vocab"))
     refused(["model.merges"], lambda t: t["model"].pop("merges"))
     refused(["no token for byte 97"], lambda t: t["model"]["vocab"].pop("a"))
-    refused(["merge 0", "no two tokens"], lambda t: t["model"]["merges"].insert(0, ["nowhere", "a"]))
-    refused(["merge 0", "the vocabulary lacks"], lambda t: t["model"]["merges"].insert(0, ["!", "a"]))
-    refused(["no whole number"], lambda t: t["model"]["vocab"].update(a=-1))
-    refused(["no whole number"], lambda t: t["model"]["vocab"].update(a=1.5))
+    refused(["merge 0", "two tokens of the vocabulary"], lambda t: t["model"]["merges"].insert(0, ["nowhere", "a"]))
+    refused(["merge 0", "not in the vocabulary"], lambda t: t["model"]["merges"].insert(0, ["!", "a"]))
+    refused(["whole number of at least 0"], lambda t: t["model"]["vocab"].update(a=-1))
+    refused(["whole number of at least 0"], lambda t: t["model"]["vocab"].update(a=1.5))
     refused(["lstrip"], lambda t: t["added_tokens"][0].update(lstrip=True))
     refused(["no content"], lambda t: t["added_tokens"][0].update(content=""))
     refused(["pre-tokenizer", "Whitespace"], lambda t: t.update(pre_tokenizer={"type": "Whitespace"}))
     refused(["pre-tokenizer", "missing"], lambda t: t.update(pre_tokenizer=None))
     refused(["Isolated"], lambda t: t["pre_tokenizer"]["pretokenizers"][0].update(behavior="Removed"))
-    refused(["no regular expression"], lambda t: t["pre_tokenizer"]["pretokenizers"][0].update(pattern={"Regex": "("}))
+    refused(["wrong regular expression"], lambda t: t["pre_tokenizer"]["pretokenizers"][0].update(pattern={"Regex": "("}))
 
 
 def check_package(folder):

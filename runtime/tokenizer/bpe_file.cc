@@ -1,13 +1,13 @@
-// tokenizer.json, checked: what is not understood is refused, for other ids would come out.
-#include "tools/cli/text/bpe.h"
+// tokenizer.json, checked. It rejects everything that it does not understand, because the ids would be wrong.
+#include "runtime/tokenizer/bpe.h"
 #include <nlohmann/json.hpp>
 
 using nlohmann::json;
 
-namespace longwave::cli {
+namespace longwave::tokenizer {
 namespace {
 
-// GPT-2's expression, which ByteLevel has unless told otherwise.
+// GPT-2's expression: the default of ByteLevel.
 constexpr const char *gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 // The characters that stand for bytes in vocabulary and merges: printable ones for themselves, the others from
@@ -26,13 +26,16 @@ std::unordered_map<std::string, char> byte_characters() {
     return result;
 }
 
+constexpr uint32_t largest_vocabulary = 1 << 20;
+
 class Reader {
 public:
     Reader(std::string name, const json &file, uint32_t vocabulary)
-        : name_(std::move(name)), file_(file), vocabulary_(vocabulary) {}
+        : name_(std::move(name)), file_(file), vocabulary_(vocabulary ? vocabulary : largest_vocabulary),
+          any_size_(vocabulary == 0) {}
 
     Expected<BpeTables> read() {
-        if (!file_.is_object()) return bad("is no JSON object");
+        if (!file_.is_object()) return bad("expected a JSON object");
         LW_TRY(check_kind());
         LW_TRY(read_vocabulary());
         LW_TRY(read_merges());
@@ -57,28 +60,30 @@ private:
     Status check_kind() const {
         const json &model = member(file_, "model");
         if (text(member(model, "type")) != "BPE")
-            return bad("is no byte-level BPE: model.type is \"" + text(member(model, "type")) +
-                       "\"; only BPE with a ByteLevel pre-tokenizer is read");
+            return bad("model.type is \"" + text(member(model, "type")) +
+                       "\"; expected \"BPE\" with a ByteLevel pre-tokenizer");
         for (const char *key :
              {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"})
             if (!absent(member(model, key)))
-                return bad(std::string("model.") + key + " is set, which byte-level BPE has no use for");
+                return bad(std::string("model.") + key + " is set; byte-level BPE does not support it");
         if (!file_.contains("normalizer") || file_["normalizer"].is_null()) return {};
-        return bad("has a normalizer, " + text(member(file_["normalizer"], "type")) +
-                   ", which changes the text; only tokenizers without one are read");
+        return bad("the normalizer " + text(member(file_["normalizer"], "type")) +
+                   " changes the text; only tokenizers without a normalizer are supported");
     }
 
-    Status check_id(const json &id, const std::string &of, int32_t &result) const {
+    Status check_id(const json &id, const std::string &of, int32_t &result) {
         if (!id.is_number_integer() || id < 0)
-            return bad("the id of " + of + " is no whole number from 0 on");
+            return bad("the id of " + of + " must be a whole number of at least 0");
         if (id >= vocabulary_)
-            return bad("the id of " + of + " is " + id.dump() + ", the model's vocabulary has " +
-                       std::to_string(vocabulary_) + " ids; this is the tokenizer of another model");
+            return Status::usage(name_ + ": the id of " + of + " is " + id.dump() + ", but the model's vocabulary has " +
+                                 std::to_string(vocabulary_) + " ids; this is the tokenizer of another model");
         result = id.get<int32_t>();
+        const size_t needed = static_cast<size_t>(result) + 1;
+        if (tables_.bytes.size() < needed) tables_.bytes.resize(needed);
         return {};
     }
 
-    // Empty: a character stands for no byte.
+    // Empty: the token has a character that does not stand for a byte.
     std::string to_bytes(const std::string &token) const {
         std::string bytes;
         for (size_t i = 0; i < token.size();) {
@@ -93,8 +98,8 @@ private:
 
     Status read_vocabulary() {
         const json &vocab = member(member(file_, "model"), "vocab");
-        if (!vocab.is_object()) return bad("has no model.vocab");
-        tables_.bytes.resize(vocabulary_);
+        if (!vocab.is_object()) return bad("model.vocab is missing");
+        if (!any_size_) tables_.bytes.resize(vocabulary_);
         for (const auto &[token, id] : vocab.items()) {
             int32_t number = 0;
             LW_TRY(check_id(id, "\"" + token + "\"", number));
@@ -106,8 +111,8 @@ private:
         for (size_t i = 0; i < 256; i++) {
             const auto found = tables_.ids.find(std::string(1, static_cast<char>(i)));
             if (found == tables_.ids.end())
-                return bad("has no token for byte " + std::to_string(i) +
-                           ": no byte-level vocabulary, texts with that byte could not be read");
+                return bad("the vocabulary has no token for byte " + std::to_string(i) +
+                           "; byte-level BPE needs one for every byte");
             tables_.of_byte[i] = found->second;
         }
         tables_.whole_first = flag(member(member(file_, "model"), "ignore_merges"), false);
@@ -116,7 +121,7 @@ private:
 
     Status read_merges() {
         const json &merges = member(member(file_, "model"), "merges");
-        if (!merges.is_array()) return bad("has no model.merges");
+        if (!merges.is_array()) return bad("model.merges is missing");
         for (const json &merge : merges) {
             std::string left, right;
             if (merge.is_string()) { // "a b", as older files have it
@@ -131,9 +136,9 @@ private:
             const auto l = names_.find(left), r = names_.find(right), both = names_.find(left + right);
             const std::string which = "merge " + std::to_string(rank_);
             if (l == names_.end() || r == names_.end())
-                return bad(which + " is of no two tokens of the vocabulary: " + merge.dump(-1, ' ', true));
+                return bad(which + " must join two tokens of the vocabulary: " + merge.dump(-1, ' ', true));
             if (both == names_.end())
-                return bad(which + " makes a token that the vocabulary lacks: " + merge.dump(-1, ' ', true));
+                return bad(which + " makes a token that is not in the vocabulary: " + merge.dump(-1, ' ', true));
             tables_.merges.emplace(BpeTables::pair(l->second, r->second),
                                    BpeTables::Merge{rank_, both->second});
             rank_++;
@@ -144,7 +149,7 @@ private:
     Status read_added() {
         const json &added = member(file_, "added_tokens");
         if (added.is_null()) return {};
-        if (!added.is_array()) return bad("added_tokens is no list");
+        if (!added.is_array()) return bad("added_tokens must be a list");
         for (const json &token : added) {
             AddedToken result;
             result.text = text(member(token, "content"));
@@ -153,7 +158,7 @@ private:
             for (const char *key : {"single_word", "lstrip", "rstrip"})
                 if (flag(member(token, key), false))
                     return bad("the added token \"" + result.text + "\" has " + key +
-                               ", which is not known here");
+                               "; this is not supported");
             tables_.bytes[static_cast<size_t>(result.id)] = result.text;
             tables_.added[flag(member(token, "normalized"), true) ? 1 : 0].push_back(std::move(result));
         }
@@ -178,10 +183,10 @@ private:
                 LW_TRY(read_split(cut));
             } else {
                 return bad("the pre-tokenizer " + (kind.empty() ? "is missing" : "has \"" + kind + "\"") +
-                           "; Split, and behind it ByteLevel, are read");
+                           "; expected Split, followed by ByteLevel");
             }
         }
-        return byte_level ? Status() : bad("has no ByteLevel pre-tokenizer; only byte-level BPE is read");
+        return byte_level ? Status() : bad("the ByteLevel pre-tokenizer is missing; only byte-level BPE is supported");
     }
 
     Status read_split(const json &cut) {
@@ -189,8 +194,7 @@ private:
         if (!expression.is_string() || text(member(cut, "behavior")) != "Isolated" ||
             flag(member(cut, "invert"), false))
             return bad(
-                "a Split of the pre-tokenizer is not by a Regex, Isolated and not inverted, as those of "
-                "byte-level BPE are");
+                "a Split of the pre-tokenizer must be by Regex, with behavior Isolated and without invert");
         LW_ASSIGN(Pattern pattern, Pattern::compile(text(expression), name_));
         tables_.splits.push_back(std::move(pattern));
         return {};
@@ -199,6 +203,7 @@ private:
     const std::string name_;
     const json &file_;
     const uint32_t vocabulary_;
+    const bool any_size_; // the vocabulary has as many ids as the file
     const std::unordered_map<std::string, char> characters_ = byte_characters();
     std::unordered_map<std::string, int32_t> names_; // as the file writes them
     uint32_t rank_ = 0;
@@ -209,8 +214,8 @@ private:
 
 Expected<BpeTables> bpe_of(std::string_view text, const std::string &name, uint32_t vocabulary) {
     const json parsed = json::parse(text.begin(), text.end(), nullptr, false);
-    if (parsed.is_discarded()) return Status::input(name + ": is no JSON, as tokenizer.json is");
+    if (parsed.is_discarded()) return Status::input(name + ": expected JSON, as in tokenizer.json");
     return Reader(name, parsed, vocabulary).read();
 }
 
-} // namespace longwave::cli
+} // namespace longwave::tokenizer
