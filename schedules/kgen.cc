@@ -1,10 +1,10 @@
 // longwave-kgen: one kernel specification in, one object file or SPIR-V module and its signature out. One process per kernel,
 // because names and therefore bytes of Halide's output depend on what the same process compiled before.
-#include "schedules/gpu/dispatch.h"
-#include "schedules/gpu/divisions.h"
-#include "schedules/lowered.h"
-#include "schedules/registry.h"
-#include "schedules/shared_memory.h"
+#include "schedules/halide/dispatch.h"
+#include "schedules/halide/divisions.h"
+#include "schedules/halide/lowered.h"
+#include "schedules/halide/registry.h"
+#include "schedules/halide/merge_allocations.h"
 #include <cstdio>
 #include <fstream>
 #include <iostream>

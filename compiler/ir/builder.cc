@@ -1,5 +1,5 @@
 #include "compiler/ir/builder.h"
-#include "compiler/ops/op.h"
+#include "compiler/ir/op.h"
 #include <fmt/format.h>
 
 namespace longwave::ir {

@@ -1,5 +1,5 @@
 #include "compiler/ir/graph.h"
-#include "schedules/kernel.h"
+#include "schedules/contract/kernel.h"
 #include <algorithm>
 
 namespace longwave::ir {

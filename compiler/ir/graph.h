@@ -36,7 +36,7 @@ struct Type {
         return n;
     }
     // Elements of a row in memory: the innermost channels are padded to whole vectors on every target
-    // (schedules/kernel.h). {F, 1} and {C} are one run.
+    // (schedules/contract/kernel.h). {F, 1} and {C} are one run.
     uint32_t row() const;
     // Where logical element i of a row lies in memory.
     uint32_t physical(uint32_t i) const;
@@ -54,7 +54,7 @@ struct Constant {
     Numbers data;
 };
 
-struct OpDef; // compiler/ops/op.h
+struct OpDef; // compiler/ir/op.h
 
 struct Value {
     Type type;

@@ -1,6 +1,6 @@
 // The printer.
 #include "compiler/ir/text.h"
-#include "compiler/ops/op.h"
+#include "compiler/ir/op.h"
 #include <fmt/format.h>
 
 namespace longwave::ir {

@@ -1,7 +1,7 @@
 // The algebra of merge_branches: a value as a filter on another, and how such filters add up.
 #pragma once
-#include "compiler/ops/filter.h"
-#include "compiler/ops/op.h"
+#include "compiler/ops/support/filter.h"
+#include "compiler/ir/op.h"
 
 namespace longwave::compiler {
 

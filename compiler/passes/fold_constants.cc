@@ -1,6 +1,6 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/ir/builder.h"
-#include "compiler/ops/reference.h"
+#include "compiler/ops/support/reference.h"
 
 namespace longwave::compiler {
 

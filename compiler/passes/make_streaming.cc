@@ -1,6 +1,6 @@
 #include "compiler/passes/make_streaming.h"
 #include "compiler/ir/builder.h"
-#include "compiler/ops/op.h"
+#include "compiler/ir/op.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>

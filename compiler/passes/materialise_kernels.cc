@@ -1,6 +1,6 @@
 #include "compiler/passes/materialise_kernels.h"
 #include "compiler/ir/builder.h"
-#include "compiler/ops/op.h"
+#include "compiler/ir/op.h"
 #include <fmt/format.h>
 
 namespace longwave::compiler {

@@ -1,6 +1,6 @@
 #include "compiler/passes/merge_chains.h"
 #include "compiler/ir/builder.h"
-#include "compiler/ops/compare.h"
+#include "compiler/ops/support/compare.h"
 #include "compiler/passes/branch.h"
 #include <algorithm>
 #include <fmt/format.h>

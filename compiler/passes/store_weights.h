@@ -7,7 +7,7 @@
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
-#include "schedules/weight_formats.h"
+#include "schedules/contract/weight_formats.h"
 #include <string>
 #include <vector>
 

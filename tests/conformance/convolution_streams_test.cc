@@ -1,7 +1,7 @@
 // Streams of a long convolution, from package to rows, against sums in float64: few channels and several tiles
 // of them, one entry and several, straight through and with saved and copied states.
-#include "compiler/compile.h"
-#include "tests/schedules/kernel_call.h"
+#include "compiler/driver/compile.h"
+#include "tests/kernels/kernel_call.h"
 #include "tests/support/convolution_package.h"
 #include "tests/support/session.h"
 #include <cmath>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Several stream entries over one state: causal SGConv stacks of short, long and very long kernels, compiled for blocks of 1, 16, 160 and 640 ticks in one
 artifact. Random walks through the entries and code variants, with saved states, copies and resets between them, give the rows of the whole within 1e-5, and
-the same bits when they are taken again (tools/cli/walk.h). The report must name every entry with its block, delay and what it costs to take over.
+the same bits when they are taken again (tools/cli/check/entry_switching.h). The report must name every entry with its block, delay and what it costs to take over.
 
     entries_test.py LONGWAVE FOLDER [--walks N] [--taps K ...]
 """

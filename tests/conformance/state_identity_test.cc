@@ -1,11 +1,11 @@
 // Whose states a model takes, from the package on: what it computes counts, though weights and layout of the
 // state are equal; how it was compiled does not.
-#include "compiler/compile.h"
+#include "compiler/driver/compile.h"
 #include "formats/artifact/header.h"
 #include "formats/artifact/schema.h"
 #include "formats/package/package.h"
-#include "tools/cli/artifact_file.h"
-#include "tools/cli/model.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/model/model.h"
 #include <cstdlib>
 #include <cstring>
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_streams.h"
-#include "tools/cli/proof.h"
+#include "tools/cli/check/streaming_check.h"
 #include <longwave/generator.h>
 
 using namespace longwave;

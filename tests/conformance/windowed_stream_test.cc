@@ -2,7 +2,7 @@
 // the definition, against lw_run of each window, and through everything that may happen to a stream.
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"
-#include "tools/cli/proof.h"
+#include "tools/cli/check/streaming_check.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -45,7 +45,7 @@ private:
     uint8_t *all_ = nullptr, *at_ = nullptr;
 };
 
-// What kernels are called with (schedules/kernel.h).
+// What kernels are called with (schedules/contract/kernel.h).
 struct Dimension {
     int32_t min, extent, stride;
     uint32_t flags;

@@ -1,7 +1,7 @@
 // make_seeds FOLDER: what fuzzing starts from, made of the tree's own tests and examples: FOLDER/<target>/*
 // and FOLDER/<target>.dict. Run from the root of the tree.
 #include "compiler/ir/text.h"
-#include "compiler/ops/op.h"
+#include "compiler/ir/op.h"
 #include "compiler/passes/lower.h"
 #include "formats/package/layer_types.h"
 #include "longwave/longwave.h"

@@ -2,7 +2,7 @@
 // any file is read or refused in one line; the ids of a text are inside the vocabulary, and their bytes are the
 // text again, but for spaces that the tokenizer puts in front of pieces.
 #include "tests/fuzz/must.h"
-#include "tools/cli/bpe.h"
+#include "tools/cli/text/bpe.h"
 #include <string_view>
 
 using longwave::fuzz::must;

@@ -1,7 +1,7 @@
 // Fixtures whose kinds are in the table, as graphs in float64: what layers become, and what the exact rewrites
 // make of it, equal the references. No kernels, so limits are those of references stored in float32.
 #include "compiler/ir/verify.h"
-#include "compiler/ops/reference.h"
+#include "compiler/ops/support/reference.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
 #include "compiler/passes/lower.h"

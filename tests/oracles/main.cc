@@ -2,10 +2,10 @@
 #include "tests/oracles/fixture.h"
 #include "tests/oracles/outcome.h"
 #include "tests/oracles/trials.h"
-#include "tools/cli/command_line.h"
-#include "tools/cli/device.h"
-#include "tools/cli/json_line.h"
-#include "tools/cli/kgen.h"
+#include "tools/cli/support/command_line.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/support/json_line.h"
+#include "tools/cli/model/kgen.h"
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

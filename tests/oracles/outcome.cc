@@ -1,5 +1,5 @@
 #include "tests/oracles/outcome.h"
-#include "tools/cli/text.h"
+#include "tools/cli/text/text.h"
 #include <algorithm>
 #include <cmath>
 #include <set>

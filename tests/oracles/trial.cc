@@ -1,7 +1,7 @@
 #include "tests/oracles/trial.h"
-#include "compiler/compile.h"
-#include "tools/cli/artifact_file.h"
-#include "tools/cli/samples.h"
+#include "compiler/driver/compile.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/audio/samples.h"
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>

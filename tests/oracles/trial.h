@@ -2,7 +2,7 @@
 #pragma once
 #include "formats/base/expected.h"
 #include "formats/package/package.h"
-#include "tools/cli/model.h"
+#include "tools/cli/model/model.h"
 #include <string>
 #include <vector>
 

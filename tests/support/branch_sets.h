@@ -2,7 +2,7 @@
 // between their taps, causal or centred, long ones of one side or both and of several copies, D, identities,
 // norms behind a branch or behind the sum.
 #pragma once
-#include "tests/compiler/ir/graphs.h"
+#include "tests/unit/compiler/ir/graphs.h"
 #include <fmt/format.h>
 
 namespace longwave::test {

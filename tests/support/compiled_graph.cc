@@ -1,11 +1,11 @@
 #include "tests/support/compiled_graph.h"
-#include "compiler/emit/code.h"
-#include "compiler/emit/emit.h"
-#include "compiler/emit/identity.h"
+#include "compiler/codegen/code.h"
+#include "compiler/artifact/emit.h"
+#include "compiler/artifact/identity.h"
 #include "compiler/passes/pack_outputs.h"
-#include "compiler/passes/plan_memory.h"
-#include "compiler/planner/stream_family.h"
-#include "compiler/tuning.h"
+#include "compiler/plan/plan_memory.h"
+#include "compiler/plan/stream_family.h"
+#include "compiler/driver/tuning.h"
 
 namespace longwave::test {
 

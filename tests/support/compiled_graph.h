@@ -1,7 +1,7 @@
 // A graph as an artifact, behind the passes that a test has run itself: to compare what compiled code makes
 // of a graph with what it makes of the same graph rewritten.
 #pragma once
-#include "compiler/compile.h"
+#include "compiler/driver/compile.h"
 #include "compiler/ir/graph.h"
 
 namespace longwave::test {

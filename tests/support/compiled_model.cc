@@ -1,5 +1,5 @@
 #include "tests/support/compiled_model.h"
-#include "tools/cli/artifact_file.h"
+#include "tools/cli/model/artifact_file.h"
 #include <cstdlib>
 #include <cstring>
 #include <doctest/doctest.h>

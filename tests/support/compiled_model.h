@@ -1,8 +1,8 @@
 // From a model package to rows in one line each, for tests whose subject is what a compiled model computes.
 #pragma once
-#include "compiler/compile.h"
+#include "compiler/driver/compile.h"
 #include "formats/package/package.h"
-#include "tools/cli/model.h"
+#include "tools/cli/model/model.h"
 #include <map>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
-// The right-angle transform by its definition in float64 (schedules/twiddles.h), level by level: what spectra of tests and
+// The right-angle transform by its definition in float64 (schedules/contract/twiddles.h), level by level: what spectra of tests and
 // benches are made by.
 #pragma once
-#include "schedules/twiddles.h"
+#include "schedules/contract/twiddles.h"
 #include <complex>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #include "tests/support/vulkan_models.h"
-#include "tools/cli/device.h"
+#include "tools/cli/model/device.h"
 #include <cstdio>
 #include <cstdlib>
 

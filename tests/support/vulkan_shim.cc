@@ -131,14 +131,14 @@ PFN_vkVoidFunction wrapped(const char *name, PFN_vkVoidFunction real) {
 #define LW_VK_GLOBAL(f) which_##f,
 #define LW_VK_INSTANCE(f) which_##f,
 #define LW_VK_DEVICE(f) which_##f,
-#include "runtime/vulkan/entry_points.inc"
+#include "runtime/vulkan/device/entry_points.inc"
     };
 #define LW_VK_GLOBAL(f)                                                                                      \
     if (strcmp(name, #f) == 0) return wrap<which_##f, PFN_##f>(#f, real);
 #define LW_VK_INSTANCE(f) LW_VK_GLOBAL(f)
 #define LW_VK_DEVICE(f)                                                                                      \
     if (strcmp(name, #f) == 0) return wrap<which_##f, PFN_##f>(#f, real);
-#include "runtime/vulkan/entry_points.inc"
+#include "runtime/vulkan/device/entry_points.inc"
     return real;
 }
 

@@ -1,5 +1,5 @@
 // longwave: finds the verb, runs it, turns its Status into one line on stderr and an exit code.
-#include "tools/cli/command.h"
+#include "tools/cli/support/command.h"
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

@@ -1,6 +1,6 @@
 #include "tools/kernels/costs.h"
-#include "schedules/dyadic.h"
-#include "schedules/twiddles.h"
+#include "schedules/contract/dyadic_plan.h"
+#include "schedules/contract/twiddles.h"
 #include "tools/kernels/kernel_call.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>

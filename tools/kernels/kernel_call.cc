@@ -1,5 +1,5 @@
 #include "tools/kernels/kernel_call.h"
-#include "compiler/emit/code_image.h"
+#include "compiler/codegen/code_image.h"
 #include "formats/artifact/features.h"
 #include <HalideRuntime.h>
 #include <cstdlib>

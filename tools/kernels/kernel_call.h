@@ -1,9 +1,9 @@
 // Kernels as the runtime sees them: compiled by longwave-kgen, linked into an image, copied into anonymous
 // memory, called with plain buffers.
 #pragma once
-#include "compiler/emit/kernel_cache.h"
+#include "compiler/codegen/kernel_cache.h"
 #include "formats/base/expected.h"
-#include "schedules/kernel.h"
+#include "schedules/contract/kernel.h"
 #include "targets/target.h"
 #include <functional>
 #include <initializer_list>
@@ -66,7 +66,7 @@ private:
 };
 
 struct LoadOptions {
-    std::string structures; // of transforms, instead of the shipped (compiler/emit/kernel_cache.h)
+    std::string structures; // of transforms, instead of the shipped (compiler/codegen/kernel_cache.h)
     std::string cache;      // kernel cache folder; empty: the user's
 };
 

@@ -1,4 +1,4 @@
-// Structures of transforms (schedules/long_conv_transform.h, long_conv/<target>.json): which there are for a
+// Structures of transforms (schedules/long_conv/transform.h, long_conv/<target>.json): which there are for a
 // length, and how they compare on this machine.
 #pragma once
 #include "tools/kernels/costs.h"

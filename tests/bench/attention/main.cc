@@ -3,8 +3,8 @@
 // CHELA: the matrix alone; softmax attention without a window: 64 queries a call. One JSON object a line; pins
 // itself to the processor it is on.
 #include "tests/bench/machine.h"
-#include "tests/schedules/kernel_call.h"
-#include "tools/cli/command_line.h"
+#include "tests/kernels/kernel_call.h"
+#include "tools/cli/support/command_line.h"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

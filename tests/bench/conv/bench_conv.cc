@@ -1,8 +1,8 @@
 #include "tests/bench/conv/bench_conv.h"
-#include "schedules/twiddles.h"
+#include "schedules/contract/twiddles.h"
 #include "tests/bench/conv/problem.h"
 #include "tests/bench/machine.h"
-#include "tests/schedules/kernel_call.h"
+#include "tests/kernels/kernel_call.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>

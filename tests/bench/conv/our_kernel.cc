@@ -1,8 +1,8 @@
 // Our side: the spectrum kernel once, then the convolution's for each tile of 16 channels, through a code image as
 // the runtime calls it. Input and output are rows of all channels, the layout of activations in a plan.
-#include "schedules/twiddles.h"
+#include "schedules/contract/twiddles.h"
 #include "tests/bench/conv/problem.h"
-#include "tests/schedules/kernel_call.h"
+#include "tests/kernels/kernel_call.h"
 #include <cstring>
 #include <fmt/format.h>
 

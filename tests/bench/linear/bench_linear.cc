@@ -1,7 +1,7 @@
 #include "tests/bench/linear/bench_linear.h"
 #include "tests/bench/linear/contestant.h"
 #include "tests/bench/machine.h"
-#include "tests/schedules/kernel_call.h"
+#include "tests/kernels/kernel_call.h"
 #include <algorithm>
 #include <charconv>
 #include <cmath>

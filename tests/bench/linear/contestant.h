@@ -1,7 +1,7 @@
 // One product and those who compute it.
 #pragma once
 #include "formats/base/expected.h"
-#include "schedules/weight_formats.h"
+#include "schedules/contract/weight_formats.h"
 #include "targets/target.h"
 #include <cstdint>
 #include <memory>

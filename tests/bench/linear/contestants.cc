@@ -1,6 +1,6 @@
-#include "schedules/panels.h"
+#include "schedules/contract/panels.h"
 #include "tests/bench/linear/contestant.h"
-#include "tests/schedules/kernel_call.h"
+#include "tests/kernels/kernel_call.h"
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>

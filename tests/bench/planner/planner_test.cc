@@ -1,7 +1,7 @@
-#include "compiler/compile.h"
+#include "compiler/driver/compile.h"
 #include "formats/package/package.h"
 #include "tests/bench/planner/bench_planner.h"
-#include "tests/schedules/kernel_call.h"
+#include "tests/kernels/kernel_call.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fstream>

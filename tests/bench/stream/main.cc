@@ -2,8 +2,8 @@
 // lines on standard output. `longwave bench stream` starts it. Pins itself to the processor it is on.
 #include "tests/bench/machine.h"
 #include "tests/bench/stream/contestant.h"
-#include "tests/schedules/kernel_call.h"
-#include "tools/cli/command_line.h"
+#include "tests/kernels/kernel_call.h"
+#include "tools/cli/support/command_line.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,7 +1,7 @@
-#include "compiler/compile.h"
+#include "compiler/driver/compile.h"
 #include "longwave/longwave.h"
 #include "tests/bench/stream/contestant.h"
-#include "tests/schedules/kernel_call.h"
+#include "tests/kernels/kernel_call.h"
 #include "tests/support/convolution_package.h"
 #include <nlohmann/json.hpp>
 

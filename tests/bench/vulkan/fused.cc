@@ -1,8 +1,8 @@
 // Our kernel as longwave-kgen makes it, from a folder, so that it also runs where there is no compiler.
-#include "compiler/emit/process.h"
+#include "compiler/codegen/process.h"
 #include "tests/bench/vulkan/problem.h"
 #include "tests/support/right_angle.h"
-#include "tools/cli/kgen.h"
+#include "tools/cli/model/kgen.h"
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-"""The decision layer: rows of class probabilities in, events out.  Same rules as tools/cli/spotter.cc.
+"""The decision layer: rows of class probabilities in, events out.  Same rules as tools/cli/audio/spotter.cc.
 
 Each row is averaged with those before it (zeros before the start); a word fires when its average is the highest and at
 its threshold for `min_count` rows in a row.  Then nothing fires until that word's average has fallen below

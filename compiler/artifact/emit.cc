@@ -1,0 +1,224 @@
+#include "compiler/artifact/emit.h"
+#include "compiler/driver/version.h"
+#include "formats/artifact/write.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace longwave::compiler {
+
+namespace {
+
+class Emitter {
+public:
+    explicit Emitter(Parts parts) : parts_(std::move(parts)) {
+        for (size_t i = 0; i < parts_.specs.size(); i++)
+            kernel_index_[parts_.specs[i]] = static_cast<uint16_t>(i);
+    }
+
+    Expected<std::vector<uint8_t>> run() {
+        plan_.name = parts_.package.name;
+        plan_.producer = producer();
+        plan_.labels = parts_.package.labels;
+        plan_.report = parts_.report;
+        plan_.certificates = parts_.certificates;
+        plan_.weights_bytes = parts_.storage.weight_bytes();
+        plan_.derived_bytes = parts_.storage.derived_bytes();
+        plan_.computation.assign(parts_.computation.begin(), parts_.computation.end());
+        inputs();
+        state();
+        for (size_t i = 0; i < parts_.specs.size(); i++) kernel(i);
+        for (const EntryPlan &entry : parts_.entries) plan_.entries.push_back(emit_entry(entry));
+        for (auto &golden : parts_.golden) plan_.golden.push_back(std::make_unique<fb::GoldenT>(golden));
+        if (parts_.package.has_decision) LW_TRY(decision());
+        std::vector<artifact::SegmentData> segments;
+        if (plan_.weights_bytes > 0)
+            segments.push_back({fb::SegmentKind::weights, parts_.storage.take_weights()});
+        for (TargetCode &code : parts_.code) {
+            auto variant = std::make_unique<fb::CodeVariantT>();
+            variant->target = code.target.name;
+            variant->machine = code.target.elf_machine;
+            variant->features = code.target.features;
+            variant->segment = static_cast<uint16_t>(segments.size());
+            variant->entry = std::move(code.entries);
+            variant->scratch = std::move(code.scratch);
+            plan_.variants.push_back(std::move(variant));
+            segments.push_back({fb::SegmentKind::code, std::move(code.image)});
+        }
+        if (!parts_.modules.empty())
+            segments.push_back({fb::SegmentKind::modules, std::move(parts_.modules)});
+        if (!parts_.golden_bytes.empty())
+            segments.push_back({fb::SegmentKind::golden, std::move(parts_.golden_bytes)});
+        return artifact::write(std::move(plan_), std::move(segments));
+    }
+
+private:
+    void inputs() {
+        for (const auto &input : parts_.package.inputs) {
+            auto t = std::make_unique<fb::InputT>();
+            t->name = input.name;
+            t->kind = static_cast<fb::InputKind>(input.kind);
+            t->width = input.width;
+            t->sample_rate = input.sample_rate;
+            t->vocabulary = input.vocabulary;
+            plan_.inputs.push_back(std::move(t));
+        }
+    }
+
+    void kernel(size_t index) {
+        auto t = std::make_unique<fb::KernelT>();
+        t->spec = parts_.specs[index];
+        for (const auto &arg : parts_.signatures[index].args) {
+            auto a = std::make_unique<fb::KernelArgT>();
+            a->kind = static_cast<fb::ArgKind>(arg.kind);
+            a->elem = static_cast<fb::Elem>(arg.elem);
+            for (const auto &dim : arg.dims) a->dims.emplace_back(dim.extent, dim.stride);
+            a->alignment = static_cast<uint16_t>(arg.alignment);
+            a->high = arg.high;
+            a->multiple = arg.multiple;
+            t->args.push_back(std::move(a));
+        }
+        plan_.kernels.push_back(std::move(t));
+    }
+
+    void state() {
+        plan_.state_bytes = parts_.record.bytes();
+        for (const StateField &field : parts_.record.fields()) {
+            auto t = std::make_unique<fb::StateFieldT>();
+            t->layer = field.layer;
+            t->name = field.name;
+            t->kind = static_cast<fb::StateKind>(field.kind);
+            t->elem = static_cast<fb::Elem>(field.elem);
+            t->dims = field.dims;
+            t->offset = field.offset;
+            plan_.state.push_back(std::move(t));
+        }
+    }
+
+    std::pair<Space, uint64_t> address(const EntryPlan &entry, BufferId id) const {
+        if (id & state_buffer) return {Space::state, parts_.record.at(id).offset};
+        const Buffer &b = id & shared_buffer ? parts_.storage.buffer(id) : entry.buffers[id];
+        return {b.space, b.offset};
+    }
+
+    fb::Place place(const EntryPlan &entry, const Place &p) const {
+        const auto [space, offset] = address(entry, p.buffer);
+        return fb::Place(offset + p.offset, p.slot_bytes, p.tile_bytes, p.slots, p.slot_add,
+                         static_cast<fb::Space>(space));
+    }
+
+    std::unique_ptr<fb::StepT> step(const EntryPlan &entry, const Step &s) const {
+        auto t = std::make_unique<fb::StepT>();
+        t->kind = static_cast<fb::StepKind>(s.kind);
+        t->name = s.name;
+        if (s.kind == Step::Kind::call) t->kernel = kernel_index_.at(s.spec);
+        t->period = s.period;
+        t->phase = s.phase;
+        t->tiles = s.tiles;
+        t->ordered = s.ordered;
+        t->processor = s.processor;
+        t->replay_from = s.replay_from;
+        t->replay_to = s.replay_to;
+        t->bytes = s.bytes;
+        t->rows = s.rows;
+        t->row_bytes = s.row_bytes;
+        t->mul = s.mul;
+        t->den = s.den;
+        for (const auto &arg : s.args) {
+            auto b = std::make_unique<fb::BindingT>();
+            if (auto *p = std::get_if<Place>(&arg)) b->place = std::make_unique<fb::Place>(place(entry, *p));
+            else {
+                const Scalar &v = std::get<Scalar>(arg);
+                b->scalar = std::make_unique<fb::Scalar>(static_cast<fb::ScalarKind>(v.kind), v.value, v.mul,
+                                                         v.tile_mul, v.modulus, v.add);
+            }
+            t->args.push_back(std::move(b));
+        }
+        return t;
+    }
+
+    std::unique_ptr<fb::EntryT> emit_entry(const EntryPlan &entry) const {
+        auto t = std::make_unique<fb::EntryT>();
+        t->kind = static_cast<fb::EntryKind>(entry.kind);
+        t->block = entry.block;
+        t->least = entry.least;
+        t->fixed = entry.fixed;
+        t->device = entry.gpu ? fb::DeviceKind::gpu : fb::DeviceKind::cpu;
+        t->arena_bytes = entry.arena_bytes;
+        t->cache_bytes = entry.cache_bytes;
+        t->period = entry.period;
+        for (const auto &port : entry.inputs) {
+            auto p = std::make_unique<fb::InputPortT>();
+            p->input = static_cast<uint16_t>(port.input);
+            p->place = std::make_unique<fb::Place>(place(entry, port.place));
+            p->rows = port.rows;
+            p->row_bytes = port.row_bytes;
+            t->inputs.push_back(std::move(p));
+        }
+        for (const auto &port : entry.outputs) {
+            auto p = std::make_unique<fb::OutputPortT>();
+            p->name = port.name;
+            p->width = port.width;
+            p->place = std::make_unique<fb::Place>(place(entry, port.place));
+            p->rows = port.rows;
+            p->row_bytes = port.row_bytes;
+            p->period = port.period;
+            p->phase = port.phase;
+            p->clock_num = port.clock_num;
+            p->clock_den = port.clock_den;
+            p->delay = port.delay;
+            t->outputs.push_back(std::move(p));
+        }
+        for (const auto &s : entry.steps) t->steps.push_back(step(entry, s));
+        for (const auto &s : entry.rebuild) t->rebuild.push_back(step(entry, s));
+        return t;
+    }
+
+    Status decision() {
+        const auto &d = parts_.package.decision;
+        auto label = [&](const std::string &word) {
+            return std::find(parts_.package.labels.begin(), parts_.package.labels.end(), word) -
+                   parts_.package.labels.begin();
+        };
+        auto t = std::make_unique<fb::DecisionT>();
+        t->output = d.output;
+        for (const auto &word : d.ignore) t->ignore.push_back(static_cast<uint16_t>(label(word)));
+        t->default_threshold = d.default_threshold;
+        for (const auto &[word, value] : d.thresholds) {
+            auto threshold = std::make_unique<fb::ThresholdT>();
+            threshold->label = static_cast<uint16_t>(label(word));
+            threshold->value = value;
+            t->thresholds.push_back(std::move(threshold));
+        }
+        t->smoothing_ms = d.smoothing_ms;
+        t->min_count = d.min_count;
+        t->release = d.release;
+        t->refractory_ms = d.refractory_ms;
+        plan_.decision = std::move(t);
+        return Status::ok();
+    }
+
+    Parts parts_;
+    fb::PlanT plan_;
+    std::map<std::string, uint16_t> kernel_index_;
+};
+
+} // namespace
+
+Expected<std::vector<uint8_t>> emit(Parts parts) { return Emitter(std::move(parts)).run(); }
+
+Specs unique_specs(const std::vector<EntryPlan> &entries) {
+    std::set<std::string> processors, gpu;
+    for (const auto &entry : entries)
+        for (const auto *steps : {&entry.steps, &entry.rebuild})
+            for (const auto &step : *steps)
+                if (step.kind == Step::Kind::call) (on_gpu(entry, step) ? gpu : processors).insert(step.spec);
+    Specs specs{{processors.begin(), processors.end()}, processors.size()};
+    for (const auto &spec : gpu)
+        if (!processors.contains(spec)) specs.all.push_back(spec);
+    return specs;
+}
+
+} // namespace longwave::compiler

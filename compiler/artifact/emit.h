@@ -1,0 +1,50 @@
+// The last step: plans, weights, code and golden vectors become the bytes of an artifact.
+#pragma once
+#include "compiler/plan/entry_plan.h"
+#include "compiler/plan/state_record.h"
+#include "compiler/plan/storage.h"
+#include "formats/artifact/plan_generated.h"
+#include "formats/base/expected.h"
+#include "formats/package/package.h"
+#include "schedules/contract/kernel.h"
+#include "targets/target.h"
+#include <array>
+#include <string>
+#include <vector>
+
+namespace longwave::compiler {
+
+// All kernels of the artifact for one target: one image, an entry for each kernel in the order of `specs`.
+struct TargetCode {
+    targets::Target target;
+    std::vector<uint8_t> image;
+    std::vector<uint32_t> entries;
+    std::vector<uint64_t> scratch;
+};
+
+struct Parts {
+    const package::Package &package;
+    Storage storage;
+    const StateRecord &record;
+    const std::vector<EntryPlan> &entries;               // prepare (when it has steps), run, streams
+    const std::vector<std::string> &specs;               // unique kernel specifications
+    const std::vector<schedules::Signature> &signatures; // the same order
+    std::vector<TargetCode> code; // of the kernels that processors call, the first of them
+    std::vector<uint8_t> modules; // what a GPU runs, a segment as it is (modules.h); empty: nothing
+    std::vector<fb::GoldenT> golden;
+    std::vector<uint8_t> golden_bytes;
+    std::string report, certificates;
+    std::array<uint8_t, 32> computation{}; // identity of what the model computes (identity.h)
+};
+
+// Equal parts give equal bytes.
+Expected<std::vector<uint8_t>> emit(Parts parts);
+
+// The specifications of all steps, each once: sorted, those that only a GPU calls behind all others.
+struct Specs {
+    std::vector<std::string> all;
+    size_t processors = 0; // how many of them processors call
+};
+Specs unique_specs(const std::vector<EntryPlan> &entries);
+
+} // namespace longwave::compiler

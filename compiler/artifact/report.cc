@@ -1,0 +1,267 @@
+#include "compiler/artifact/report.h"
+#include "compiler/ops/support/compare.h"
+#include "compiler/ir/op.h"
+#include "compiler/placement/transfers.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <set>
+
+namespace longwave::compiler {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+const char *name_of(EntryPlan::Kind kind) {
+    return kind == EntryPlan::Kind::prepare ? "prepare" : kind == EntryPlan::Kind::run ? "run" : "stream";
+}
+
+const char *name_of(StateKind kind) {
+    return kind == StateKind::history ? "history" : kind == StateKind::carry ? "carry" : "copy";
+}
+
+const char *name_of(Elem elem) {
+    static const char *const names[] = {"f32", "i32", "f64", "f16"};
+    return names[static_cast<int>(elem)];
+}
+
+// Calls of kernels, and bytes that these read and write, in one block on average.
+struct Traffic {
+    double calls = 0, bytes = 0;
+};
+
+// `wide`: what is stored as float16 counted as if it were float32.
+Traffic work_of(const ReportInputs &in, const std::vector<Step> &steps, bool replays, bool wide = false) {
+    std::map<std::string, uint64_t> bytes;
+    for (size_t i = 0; i < in.specs.size(); i++)
+        for (const auto &arg : in.signatures[i].args) {
+            if (arg.kind == schedules::ArgKind::scalar) continue;
+            uint64_t elements = 1;
+            for (const auto &dim : arg.dims) elements *= dim.extent;
+            bytes[in.specs[i]] += elements * bytes_of(wide && arg.elem == Elem::f16 ? Elem::f32 : arg.elem) *
+                                  (arg.kind == schedules::ArgKind::inout ? 2 : 1);
+        }
+    Traffic work;
+    for (const Step &step : steps) {
+        const double firings = replays ? step.replay_from - step.replay_to : 1.0 / step.period;
+        if (step.kind == Step::Kind::call) work.calls += firings * step.tiles;
+        work.bytes += firings * step.tiles *
+                      static_cast<double>(step.kind == Step::Kind::call ? bytes[step.spec] : step.bytes);
+    }
+    return work;
+}
+
+// What the blocks of a stream will cost, predicted by what the planner chose by, and for other steps by the
+// bytes they touch: only the shape of it is meant, how far the dearest block is above the others.
+ordered_json predicted(const ReportInputs &in, const EntryPlan &plan) {
+    constexpr double bytes_a_ns = 20;
+    std::vector<double> blocks(plan.period, 0.0);
+    for (const Step &step : plan.steps) {
+        const double cost =
+            step.cost > 0 ? step.cost : step.period * work_of(in, {step}, false).bytes / bytes_a_ns;
+        for (uint32_t b = step.phase; b < plan.period; b += step.period) blocks[b] += cost;
+    }
+    const double mean = std::accumulate(blocks.begin(), blocks.end(), 0.0) / plan.period,
+                 ratio = mean > 0 ? *std::max_element(blocks.begin(), blocks.end()) / mean : 1;
+    ordered_json found{{"block_us", mean / 1000}, {"dearest_to_mean", ratio}};
+    if (ratio > 1.5)
+        found["remark"] = fmt::format("the dearest of {} blocks is predicted to take {:.1f} times the mean: "
+                                      "a longer block, or one with more divisors, spreads the work better",
+                                      plan.period, ratio);
+    return found;
+}
+
+ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
+    const Traffic work = work_of(in, plan.steps, false);
+    ordered_json e{{"name", plan.name()},
+                   {"kind", name_of(plan.kind)},
+                   {"steps", plan.steps.size()},
+                   {"arena_bytes", plan.arena_bytes}};
+    e["calls"] = work.calls;
+    e["moved_bytes"] = work.bytes;
+    if (plan.gpu) e["gpu"] = plan.gpu->name;
+    const auto halves =
+        std::count_if(plan.buffers.begin(), plan.buffers.end(), [](const Buffer &b) { return b.half; });
+    if (halves > 0)
+        e["storage"] = {{"float16", halves},
+                        {"float32", static_cast<int64_t>(plan.buffers.size()) - halves},
+                        {"moved_bytes_of_float32", work_of(in, plan.steps, false, true).bytes}};
+    if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
+    if (plan.least) e["fixed_by"] = plan.fixed;
+    if (plan.kind != EntryPlan::Kind::stream) return e;
+    e["block"] = plan.block;
+    if (plan.window) e["window"] = plan.window;
+    e["period"] = plan.period;
+    uint32_t delay = 0;
+    for (const auto &port : plan.outputs) delay = std::max(delay, port.delay);
+    e["delay"] = delay;
+    if (const uint32_t rate = in.package.inputs[0].sample_rate) {
+        e["block_ms"] = 1000.0 * plan.block / rate;
+        e["delay_ms"] = 1000.0 * delay / rate;
+    }
+    e["cache_bytes"] = plan.cache_bytes;
+    e["predicted"] = predicted(in, plan);
+    if (plan.rebuild.empty()) return e;
+    const Traffic again = work_of(in, plan.rebuild, true);
+    e["switch"] = {{"calls", again.calls},
+                   {"moved_bytes", again.bytes},
+                   {"blocks", again.bytes / std::max(1.0, work.bytes)}};
+    return e;
+}
+
+ordered_json state_report(const StateRecord &record) {
+    ordered_json list = ordered_json::array();
+    for (const StateField &field : record.fields())
+        list.push_back({{"layer", field.layer},
+                        {"name", field.name},
+                        {"kind", name_of(field.kind)},
+                        {"elem", name_of(field.elem)},
+                        {"dims", field.dims},
+                        {"bytes", field.bytes()}});
+    return list;
+}
+
+// Layers in the order of the graph, each with its ops after all passes and its kernels in every entry.
+ordered_json layers(const ReportInputs &in) {
+    std::vector<std::string> order;
+    std::map<std::string, std::vector<std::string>> ops;
+    for (const auto &node : in.graph.nodes) {
+        if (!ops.count(node.layer)) order.push_back(node.layer);
+        ops[node.layer].push_back(node.op->name);
+    }
+    ordered_json list = ordered_json::array();
+    for (const auto &layer : order) {
+        ordered_json entry{{"layer", layer}, {"ops", ops[layer]}};
+        for (const auto &plan : in.entries) {
+            std::vector<std::string> kernels;
+            std::set<std::string> seen; // channel tiles that take turns are several steps of one kernel
+            for (const auto &step : plan.steps)
+                if (step.kind == Step::Kind::call && step.layer == layer && seen.insert(step.spec).second)
+                    kernels.push_back(nlohmann::json::parse(step.spec).at("kernel"));
+            if (!kernels.empty()) entry["kernels"].push_back({{"entry", plan.name()}, {"names", kernels}});
+        }
+        for (const auto &[where, report] : in.algorithms) {
+            if (report.layer != layer) continue;
+            ordered_json choice{{"entry", where},
+                                {"op", report.op},
+                                {"algorithm", report.choice.algorithm->name},
+                                {"next_best", report.choice.runner_up},
+                                {"predicted_ns", report.choice.cost},
+                                {"elements", report.elements}};
+            for (const auto &[name, value] : report.choice.figures.list()) choice[name] = value;
+            entry["algorithms"].push_back(std::move(choice));
+        }
+        list.push_back(std::move(entry));
+    }
+    return list;
+}
+
+// What weights in fewer bytes cost in accuracy: of each product, and of the outputs on the golden input.
+ordered_json weights_report(const ReportInputs &in) {
+    ordered_json layers = ordered_json::array(), outputs = ordered_json::array();
+    for (const StoredWeights &w : in.stored)
+        layers.push_back({{"layer", w.layer},
+                          {"format", schedules::name_of(w.format)},
+                          {"error", w.error},
+                          {"largest", w.largest}});
+    for (size_t i = 0; i < in.changes.size(); i++)
+        outputs.push_back({{"name", in.graph.outputs[i].name}, {"change", in.changes[i]}});
+    return {{"layers", std::move(layers)}, {"outputs", std::move(outputs)}};
+}
+
+} // namespace
+
+ordered_json make_report(const ReportInputs &in) {
+    ordered_json report{{"name", in.package.name}};
+    for (const auto &input : in.package.inputs) {
+        static const char *kinds[] = {"audio", "features", "tokens"};
+        ordered_json i{{"name", input.name}, {"kind", kinds[static_cast<int>(input.kind)]}};
+        if (input.sample_rate) i["sample_rate"] = input.sample_rate;
+        if (input.vocabulary) i["vocabulary"] = input.vocabulary;
+        if (input.width != 1) i["width"] = input.width;
+        report["inputs"].push_back(i);
+    }
+    for (const auto &output : in.graph.outputs)
+        report["outputs"].push_back({{"name", output.name}, {"width", in.graph.type(output.value).width()}});
+    report["labels"] = in.package.labels.size();
+    uint64_t parameters = 0;
+    for (const auto &[key, tensor] : in.package.weights)
+        if (std::find(in.package.unused.begin(), in.package.unused.end(), key) == in.package.unused.end())
+            parameters += tensor.elements();
+    report["parameters"] = parameters;
+    report["layers"] = layers(in);
+    report["fusion"] = make_certificates(in.graph);
+    report["precision"] = {{"rounding", in.precision.rounding}, {"limit", in.precision.limit()}};
+    if (in.precision.halves > 0 || in.precision.between > 0)
+        report["precision"]["float16"] = {{"rounding", in.precision.halves},
+                                          {"limit", in.precision.limit_of_halves()}};
+    if (!in.stored.empty()) report["stored_weights"] = weights_report(in);
+    for (const auto &plan : in.entries) report["entries"].push_back(entry_report(in, plan));
+    report["state"] = state_report(in.record);
+    report["state_bytes"] = in.record.bytes();
+    report["causal"] = in.no_stream.empty();
+    const bool slides = std::any_of(in.entries.begin(), in.entries.end(),
+                                    [](const EntryPlan &plan) { return plan.window > 0; });
+    if (!in.no_stream.empty() && !slides) report["no_stream"] = in.no_stream;
+    report["weights_bytes"] = in.storage.weight_bytes();
+    report["derived_bytes"] = in.storage.derived_bytes();
+    report["kernels"] = in.kernels;
+    for (const auto &code : in.code)
+        report["targets"].push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}});
+    if (!in.package.unused.empty()) report["unused_weights"] = in.package.unused;
+    return report;
+}
+
+ordered_json placement_report(const std::vector<EntryPlan> &entries, const Placed &placed) {
+    const auto entry = std::find_if(entries.begin(), entries.end(), [](const EntryPlan &plan) {
+        return plan.gpu && plan.kind == EntryPlan::Kind::run;
+    });
+    if (entry == entries.end()) return nullptr;
+    ordered_json layers = ordered_json::array();
+    std::set<std::string> seen;
+    uint64_t moves = 0, bytes = 0;
+    for (const Step &step : entry->steps) {
+        if (step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_processor)
+            moves++, bytes += step.bytes;
+        if (step.kind != Step::Kind::call || !seen.insert(step.layer).second) continue;
+        layers.push_back({{"layer", step.layer}, {"device", step.processor ? "cpu" : "gpu"}});
+        ordered_json &layer = layers.back();
+        const auto times = placed.times.find(step.layer);
+        if (times != placed.times.end()) {
+            layer["cpu_us"] = times->second.processor;
+            layer["gpu_us"] = times->second.gpu < never ? ordered_json(times->second.gpu) : ordered_json();
+        }
+        const auto why = placed.on_processor.find(step.layer);
+        if (why != placed.on_processor.end()) layer["why"] = why->second;
+        else if (times != placed.times.end())
+            layer["why"] = times->second.gpu <= times->second.processor
+                               ? "it takes less there"
+                               : "moving would take more than it saves";
+    }
+    const std::vector<Piece> pieces = pieces_of(entry->steps);
+    const auto submissions =
+        std::count_if(pieces.begin(), pieces.end(), [](const Piece &piece) { return !piece.processor; });
+    ordered_json report{{"layers", std::move(layers)},
+                        {"submissions", submissions},
+                        {"moves", moves},
+                        {"moved_bytes", bytes}};
+    if (placed.measured.empty()) return report;
+    report["predicted"] = {{"on", placed.measured}, {"us", placed.time}, {"cpu_us", placed.processor}};
+    report["predicted"]["gpu_us"] = placed.gpu < never ? ordered_json(placed.gpu) : ordered_json();
+    report["predicted"]["exact"] = placed.exact;
+    return report;
+}
+
+ordered_json make_certificates(const ir::Graph &graph) {
+    ordered_json list = ordered_json::array();
+    for (const auto &c : graph.certificates)
+        list.push_back({{"pass", c.pass},
+                        {"layer", c.layer},
+                        {"what", c.what},
+                        {"bound", ir::rewrite_bound},
+                        {"error", c.error}});
+    return list;
+}
+
+} // namespace longwave::compiler

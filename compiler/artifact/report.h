@@ -1,0 +1,36 @@
+// The compile report as JSON: what became of every layer, what it costs in memory, which algorithms were
+// chosen. compiler/README.md has its layout.
+#pragma once
+#include "compiler/artifact/emit.h"
+#include "compiler/artifact/golden.h"
+#include "compiler/ir/graph.h"
+#include "compiler/passes/store_weights.h"
+#include "compiler/placement/placement.h"
+#include "compiler/plan/entry_planner.h"
+#include <nlohmann/json.hpp>
+
+namespace longwave::compiler {
+
+struct ReportInputs {
+    const package::Package &package;
+    const ir::Graph &graph;
+    const std::vector<EntryPlan> &entries;
+    const std::vector<std::pair<std::string, AlgorithmReport>> &algorithms; // entry name, choice
+    const Storage &storage;
+    const StateRecord &record;
+    const std::vector<schedules::Signature> &signatures; // of the specifications, in their order
+    const std::vector<std::string> &specs;
+    const std::vector<TargetCode> &code;
+    const Precision &precision;
+    size_t kernels = 0;
+    std::string no_stream; // why the model has no stream entry; empty when it has or was not asked for
+    const std::vector<StoredWeights> &stored; // products whose weights were rounded
+    const std::vector<double> &changes;       // of the outputs by that, relative to their peaks
+};
+
+nlohmann::ordered_json make_report(const ReportInputs &inputs);
+// The layers of the GPU's runs: where each runs and, on the processor, why; and what that moves in the first of them.
+nlohmann::ordered_json placement_report(const std::vector<EntryPlan> &entries, const Placed &placed);
+nlohmann::ordered_json make_certificates(const ir::Graph &graph);
+
+} // namespace longwave::compiler

@@ -1,0 +1,79 @@
+#include "compiler/codegen/process_cleanup.h"
+#include "compiler/driver/compile.h"
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace longwave::compiler {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct List {
+    std::mutex mutex;
+    std::set<pid_t> programs;
+    std::set<fs::path> folders;
+};
+
+List &list() {
+    static List *const list = new List; // never destroyed: a thread may look at it to the very end
+    return *list;
+}
+
+// A program that was just killed, or a thread of ours, may still put a file into it.
+void remove_at_last(const fs::path &folder) {
+    std::error_code error;
+    for (int tries = 0; tries < 200; tries++) {
+        fs::remove_all(folder, error);
+        if (!error) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+}
+
+} // namespace
+
+namespace unfinished {
+
+int start_program(const std::function<int()> &start, const pid_t &pid) {
+    List &all = list();
+    const std::lock_guard lock(all.mutex);
+    const int error = start();
+    if (error == 0) all.programs.insert(pid);
+    return error;
+}
+
+void end_program(pid_t pid) {
+    List &all = list();
+    const std::lock_guard lock(all.mutex);
+    all.programs.erase(pid);
+}
+
+fs::path make_folder(const std::function<fs::path()> &make) {
+    List &all = list();
+    const std::lock_guard lock(all.mutex);
+    fs::path path = make();
+    if (!path.empty()) all.folders.insert(path);
+    return path;
+}
+
+void remove_folder(const fs::path &path) {
+    std::error_code ignored; // nothing is lost when a temporary folder stays
+    fs::remove_all(path, ignored);
+    List &all = list();
+    const std::lock_guard lock(all.mutex);
+    all.folders.erase(path);
+}
+
+} // namespace unfinished
+
+void abandon_compiles() {
+    List &all = list();
+    // And never unlocked: a compile that finds its programs killed waits here instead of reporting it.
+    all.mutex.lock();
+    for (const pid_t pid : all.programs) kill(pid, SIGKILL);
+    for (const fs::path &folder : all.folders) remove_at_last(folder);
+}
+
+} // namespace longwave::compiler

@@ -1,0 +1,211 @@
+#include "compiler/codegen/spirv_modules.h"
+#include "compiler/codegen/dispatch.h"
+#include "compiler/codegen/fp16_kernel.h"
+#include "compiler/codegen/kernel_cache.h"
+#include "formats/artifact/modules.h"
+#include "formats/artifact/modules_generated.h"
+#include "compiler/spirv/rewrite_batch.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+namespace longwave::compiler {
+namespace {
+
+// Calls visit(entry, step) for each call of a GPU entry.
+template <class Visit> void each_call(const std::vector<EntryPlan> &entries, const Visit &visit) {
+    for (const EntryPlan &entry : entries)
+        for (const auto *steps : {&entry.steps, &entry.rebuild})
+            for (const Step &step : *steps)
+                if (on_gpu(entry, step) && step.kind == Step::Kind::call) visit(entry, step);
+}
+
+// Kernels of GPU entries by their index in the plan.
+std::vector<size_t> called_by_gpu(const Specs &specs, const std::vector<EntryPlan> &entries) {
+    std::set<std::string> called;
+    each_call(entries, [&](const EntryPlan &, const Step &step) { called.insert(step.spec); });
+    std::vector<size_t> kernels;
+    for (size_t k = 0; k < specs.all.size(); k++)
+        if (called.contains(specs.all[k])) kernels.push_back(k);
+    return kernels;
+}
+
+// What of the plan no GPU does: one line for each layer.
+RefusedOnGpu lines_of(const std::vector<EntryPlan> &entries, const targets::Target &gpu,
+                      const std::map<std::string, std::string> &refused) {
+    RefusedOnGpu lines;
+    std::set<std::string> told;
+    each_call(entries, [&](const EntryPlan &entry, const Step &step) {
+        const auto found = refused.find(step.spec);
+        std::string why = found == refused.end() ? "" : found->second;
+        if (const std::string program = "longwave-kgen: "; why.starts_with(program))
+            why.erase(0, program.size());
+        if (why.empty() && step.tiles > 1) why = "it is computed in several calls";
+        if (why.empty()) return;
+        const bool stream = entry.kind == EntryPlan::Kind::stream;
+        if (!stream) lines.layers.emplace(step.layer, why);
+        std::string &to = stream ? lines.streams : lines.runs;
+        const std::string line = fmt::format("layer {}: does not run on {}: {}", step.layer, gpu.name, why);
+        if (told.insert((stream ? "s" : "r") + line).second) to += (to.empty() ? "" : "\n") + line;
+    });
+    return lines;
+}
+
+std::vector<KernelRequest> requests_for(const Specs &specs, const std::vector<size_t> &kernels,
+                                        const targets::Target &gpu) {
+    std::vector<KernelRequest> requests;
+    requests.reserve(kernels.size());
+    for (const size_t k : kernels) requests.push_back({split_halves(specs.all[k]).kernel, gpu.name});
+    return requests;
+}
+
+Expected<std::vector<CompiledKernel>> compile_all(const std::vector<KernelRequest> &requests,
+                                                  const Options &options) {
+    return compile_kernels(requests, {.kgen = options.kgen,
+                                      .folder = options.cache,
+                                      .jobs = options.jobs,
+                                      .progress = options.progress,
+                                      .keep_refused = true});
+}
+
+// The module of a kernel that streams call, which sees many of them at once.
+Expected<std::vector<uint8_t>> code_for_streams(const std::string &spec, const CompiledKernel &kernel,
+                                                const targets::Target &gpu, Dispatch &dispatch) {
+    std::vector<uint32_t> words(kernel.object.size() / sizeof(uint32_t));
+    std::memcpy(words.data(), kernel.object.data(), words.size() * sizeof(uint32_t));
+    const auto &args = kernel.signature.args;
+    const auto scalars = std::count_if(
+        args.begin(), args.end(), [](const auto &arg) { return arg.kind == schedules::ArgKind::scalar; });
+    const std::array<int, 3> grid{static_cast<int>(dispatch.grid[0]), static_cast<int>(dispatch.grid[1]),
+                                  static_cast<int>(dispatch.grid[2])};
+    try {
+        const auto made = schedules::for_streams(words, grid, static_cast<uint32_t>(scalars));
+        if (static_cast<int64_t>(made.table) >= gpu.buffers)
+            return Status::input(fmt::format("kernel {} has {} buffers and the table of streams, {} has {}",
+                                             spec, made.table, gpu.name, gpu.buffers));
+        dispatch.table = static_cast<uint8_t>(made.table);
+        std::vector<uint8_t> code(made.words.size() * sizeof(uint32_t));
+        std::memcpy(code.data(), made.words.data(), code.size());
+        return code;
+    } catch (const std::exception &fault) {
+        return Status::internal(fmt::format("kernel {}: {}", spec, fault.what()));
+    }
+}
+
+// Manifest and modules, as formats/artifact/modules.fbs lays them out.
+class Segment {
+public:
+    explicit Segment(const targets::Target &gpu) {
+        manifest_.target = gpu.name;
+        manifest_.shared_bytes = static_cast<uint32_t>(gpu.shared_bytes);
+        manifest_.threads = static_cast<uint32_t>(gpu.threads);
+    }
+
+    void add(size_t kernel, const Dispatch &dispatch, const std::vector<uint8_t> &code) {
+        auto module = std::make_unique<fb::ModuleT>();
+        const auto three = [](const std::array<uint32_t, 3> &n) {
+            return std::make_unique<fb::Extent3>(n[0], n[1], n[2]);
+        };
+        module->kernel = static_cast<uint16_t>(kernel);
+        module->offset = static_cast<uint32_t>(code_.size()); // from the first one
+        module->size = static_cast<uint32_t>(code.size());
+        module->entry = dispatch.entry;
+        module->grid = three(dispatch.grid);
+        module->local = three(dispatch.local);
+        module->shared_bytes = dispatch.shared_bytes;
+        module->bindings = dispatch.bindings;
+        module->table = dispatch.table;
+        module->overflow = dispatch.overflow;
+        manifest_.modules.push_back(std::move(module));
+        manifest_.features |= dispatch.features;
+        code_.insert(code_.end(), code.begin(), code.end());
+    }
+
+    std::vector<uint8_t> finish() {
+        // Offsets are never 0, so that none takes the place of a default: the manifest's size stays the same.
+        const uint64_t behind = 8 + (pack().size() + 3) / 4 * 4;
+        for (auto &module : manifest_.modules) module->offset += static_cast<uint32_t>(behind);
+        std::vector<uint8_t> manifest = pack(), segment(8);
+        const uint64_t size = manifest.size();
+        std::memcpy(segment.data(), &size, sizeof size);
+        segment.insert(segment.end(), manifest.begin(), manifest.end());
+        segment.resize(behind);
+        segment.insert(segment.end(), code_.begin(), code_.end());
+        return segment;
+    }
+
+private:
+    std::vector<uint8_t> pack() const {
+        flatbuffers::FlatBufferBuilder builder;
+        builder.ForceDefaults(true);
+        builder.Finish(fb::Modules::Pack(builder, &manifest_), fb::ModulesIdentifier());
+        return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+    }
+
+    fb::ModulesT manifest_;
+    std::vector<uint8_t> code_;
+};
+
+} // namespace
+
+Expected<RefusedOnGpu> refused_on_gpu(const std::vector<EntryPlan> &entries, const targets::Target &gpu,
+                                      const Options &options) {
+    const Specs specs = unique_specs(entries);
+    const auto requests = requests_for(specs, called_by_gpu(specs, entries), gpu);
+    LW_ASSIGN(const auto compiled, compile_all(requests, options));
+    std::map<std::string, std::string> refused;
+    for (size_t i = 0; i < requests.size(); i++) refused[requests[i].spec] = compiled[i].refused;
+    return lines_of(entries, gpu, refused);
+}
+
+Expected<KernelSignatures> signatures_on_gpu(const std::vector<EntryPlan> &entries,
+                                             const targets::Target &gpu, const Options &options) {
+    const Specs specs = unique_specs(entries);
+    const auto requests = requests_for(specs, called_by_gpu(specs, entries), gpu);
+    LW_ASSIGN(const auto compiled, compile_all(requests, options));
+    KernelSignatures signatures;
+    for (size_t i = 0; i < requests.size(); i++) signatures[requests[i].spec] = compiled[i].signature;
+    return signatures;
+}
+
+Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries, const targets::Target &gpu,
+                       const Options &options, Code &code) {
+    const std::vector<size_t> kernels = called_by_gpu(specs, entries);
+    const auto requests = requests_for(specs, kernels, gpu);
+    LW_ASSIGN(const auto compiled, compile_all(requests, options));
+    std::set<std::string> streamed;
+    each_call(entries, [&](const EntryPlan &entry, const Step &step) {
+        if (entry.kind == EntryPlan::Kind::stream) streamed.insert(step.spec);
+    });
+
+    Segment segment(gpu);
+    code.signatures.resize(specs.all.size());
+    for (size_t i = 0; i < kernels.size(); i++) {
+        const CompiledKernel &kernel = compiled[i];
+        (kernel.cached ? code.cached : code.compiled)++;
+        schedules::Signature signature = kernel.signature;
+        align_arguments(signature);
+        schedules::Signature &known = code.signatures[kernels[i]];
+        if (kernels[i] >= specs.processors) known = signature;
+        else if (!same_arguments(known, signature))
+            return Status::internal(fmt::format(
+                "kernel {} has another argument list on {} than on processors", requests[i].spec, gpu.name));
+        LW_ASSIGN(Dispatch dispatch, parse_dispatch(kernel.text, signature));
+        std::vector<uint8_t> module = kernel.object;
+        if (const HalfSpec halves = split_halves(specs.all[kernels[i]]); !halves.arguments.empty()) {
+            LW_TRY(store_halves(halves, module, signature, dispatch));
+            code.signatures[kernels[i]] = signature;
+        } else if (streamed.contains(requests[i].spec)) {
+            LW_ASSIGN(module, code_for_streams(requests[i].spec, kernel, gpu, dispatch));
+        }
+        segment.add(kernels[i], dispatch, module);
+    }
+    LW_TRY(check_steps(specs.all, entries, code.signatures, true));
+    code.gpu_kernels = kernels.size();
+    if (!kernels.empty()) code.modules = segment.finish();
+    return Status::ok();
+}
+
+} // namespace longwave::compiler

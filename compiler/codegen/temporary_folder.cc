@@ -1,0 +1,62 @@
+#include "compiler/codegen/temporary_folder.h"
+#include "compiler/codegen/process_cleanup.h"
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+namespace longwave::compiler {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t full = 1 << 20; // bytes: a disk that has fewer left counts as full
+
+struct Parent {
+    std::string path, name; // name: what the user knows it by
+};
+
+Parent parent() {
+    const char *given = std::getenv("TMPDIR");
+    if (given && *given) return {given, std::string("TMPDIR=") + given};
+    return {"/tmp", "/tmp"};
+}
+
+} // namespace
+
+Expected<TemporaryFolder> TemporaryFolder::create() {
+    const Parent in = parent();
+    int reason = 0;
+    fs::path path = unfinished::make_folder([&]() -> fs::path {
+        std::string name = (fs::path(in.path) / "longwave-XXXXXX").string();
+        if (mkdtemp(name.data())) return name;
+        reason = errno;
+        return {};
+    });
+    if (!path.empty()) return TemporaryFolder(path);
+    return Status::device(fmt::format(
+        "{}: no temporary folder can be made there: {}; set TMPDIR to a folder with some megabytes to spare",
+        in.name, std::strerror(reason)));
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder &&other) noexcept : path_(std::move(other.path_)) {
+    other.path_.clear();
+}
+
+TemporaryFolder::~TemporaryFolder() {
+    if (!path_.empty()) unfinished::remove_folder(path_);
+}
+
+Status TemporaryFolder::explained(Status failure) const {
+    struct statvfs disk;
+    if (statvfs(path_.c_str(), &disk) != 0) return failure;
+    const uint64_t left = uint64_t{disk.f_bavail} * disk.f_frsize;
+    const bool counts_files = disk.f_files != 0, no_files_left = counts_files && disk.f_favail == 0;
+    if (left >= full && !no_files_left) return failure;
+    return Status::device(fmt::format(
+        "{}: the disk is full: {} bytes are left; make room there, or set TMPDIR to another folder",
+        parent().name, left));
+}
+
+} // namespace longwave::compiler

@@ -1,0 +1,20 @@
+#include "compiler/ir/algorithm.h"
+#include "compiler/ir/kernel_call.h"
+#include <nlohmann/json.hpp>
+
+namespace longwave::ir {
+
+uint32_t Figures::at(const std::string &name) const {
+    for (const auto &[known, value] : list_)
+        if (known == name) return value;
+    return 0;
+}
+
+std::string kernel_spec(const std::string &kernel, const Attributes &params) {
+    nlohmann::json spec{{"kernel", kernel}, {"params", nlohmann::json::object()}};
+    for (const auto &[name, attribute] : params)
+        spec["params"][name] = std::visit([](const auto &value) { return nlohmann::json(value); }, attribute);
+    return spec.dump();
+}
+
+} // namespace longwave::ir

@@ -1,0 +1,78 @@
+// One way of computing an op, where there are several: when it applies, what it costs, how far it looks back,
+// how it is planned. An algorithm is one file, and one line in its op's list; the planner takes the cheapest
+// that applies.
+#pragma once
+#include "compiler/ir/graph.h"
+#include "formats/base/expected.h"
+#include <string>
+#include <vector>
+
+namespace longwave::compiler::costs {
+class Tables; // compiler/ops/long_conv/costs.h
+}
+namespace longwave::targets {
+struct Target; // targets/target.h
+}
+
+namespace longwave::ir {
+
+class KernelCall; // kernel_call.h
+
+// Where an op stands.
+struct Situation {
+    const Graph &graph;
+    const Node &node;
+    uint32_t rows = 0; // new rows of the first input: the whole sequence, or one block of a stream
+    bool streaming = false;
+    bool shared =
+        false; // several entries advance one stream: copies of the past are made anew from the history
+    uint32_t alike =
+        1; // nodes of this op in the graph: what all of them walk over decides which cache it is in
+    uint32_t before = 0;                            // of these, how many stand before this one
+    const compiler::costs::Tables *costs = nullptr; // what estimates rest on; never null in the planner
+    const targets::Target *gpu = nullptr;           // planned for this one; null: for processors
+
+    const Type &type(size_t input) const { return graph.type(node.inputs[input]); }
+};
+
+// What an algorithm has decided, by name: for its own planning, and for the report.
+class Figures {
+public:
+    void put(const char *name, uint32_t value) { list_.emplace_back(name, value); }
+    uint32_t at(const std::string &name) const; // 0 when it was not put
+    const std::vector<std::pair<std::string, uint32_t>> &list() const { return list_; }
+
+private:
+    std::vector<std::pair<std::string, uint32_t>> list_;
+};
+
+struct Estimate {
+    std::string refused; // why it does not apply here; empty when it does
+    double cost = 0;     // ns an output element on one thread; only ratios matter
+    Figures figures;
+};
+
+// What the first input's ring must hold for it.
+struct Reach {
+    uint32_t history = 0;  // older rows
+    uint32_t multiple = 1; // the ring is a whole number of these
+};
+
+struct Algorithm {
+    const char *name;
+    // `gpu`: whole sequences there. All others are for processors, and for streams on a GPU unless they say
+    // `processor_streams` or are for whole sequences: a call of theirs is one dispatch.
+    enum class Where {
+        everywhere,
+        whole_sequences,
+        streams,
+        processor_streams,
+        gpu
+    } where = Where::everywhere;
+    Estimate (*estimate)(const Situation &situation);
+    Reach (*reach)(const Situation &situation,
+                   const Figures &figures) = nullptr; // null: as the op's stream rule says
+    Status (*plan)(KernelCall &call);
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,136 @@
+// How an op says which kernel computes it. Its kernel rule reads the facts of a place in a plan and names a
+// kernel of schedules/README.md with its params and arguments, once for a whole sequence and for a block of a
+// stream: what a row is, where it lies and how calls are tiled is the planner's business, which implements
+// this interface.
+//
+//     Status kernel(KernelCall &call) {
+//         call.kernel("linear");
+//         call.param("in", call.type(0).row());
+//         call.read_rows(0);
+//         call.weight("weight", packed);
+//         call.write();
+//         return Status::ok();
+//     }
+//
+// Errors (Fault::input) say what the kernel cannot compute; the planner adds the layer.
+#pragma once
+#include "compiler/ir/graph.h"
+#include "compiler/ir/algorithm.h"
+#include "compiler/ir/step.h"
+#include "formats/base/expected.h"
+#include <string>
+#include <vector>
+
+namespace longwave::ir {
+
+using compiler::Packed;
+using compiler::Place;
+using compiler::Scalar;
+using compiler::Step;
+
+class KernelCall {
+public:
+    virtual ~KernelCall() = default;
+    const Situation &situation;
+    const Node &node;
+
+    // ---- facts ----
+    const Type &type(size_t input) const { return situation.type(input); }
+    const Graph &graph() const { return situation.graph; }
+    // The numbers of a constant input, of this node or of another.
+    const Numbers &constant(size_t input) const { return constant(node, input); }
+    const Numbers &constant(const Node &of, size_t input) const {
+        return graph().constant(of.inputs[input])->data;
+    }
+    // Null for inputs and constants of the graph.
+    const Node *producer(size_t input) const { return graph().producer(node.inputs[input]); }
+    virtual const Type &result() const = 0;                 // after what is fused behind the op
+    virtual bool gated() const = 0;                         // a gate behind the op is part of its kernel
+    virtual uint32_t rows() const = 0;                      // output rows of one call
+    virtual uint32_t all_rows() const = 0;                  // output rows of a sequence or block
+    virtual uint32_t rows_of_input(size_t input) const = 0; // of a sequence or block
+    virtual const Figures &figures() const = 0;             // what the chosen algorithm has decided
+
+    // ---- the kernel ----
+    virtual void kernel(const std::string &name) = 0;
+    virtual void param(const std::string &name, Attribute value) = 0;
+
+    // ---- tiling; say it before asking for rows() ----
+    // All rows of a sequence or block at once.
+    virtual void one_call() = 0;
+    // So many rows a call, one call after another: for what is carried.
+    virtual void ordered_tiles(uint32_t rows) = 0;
+    // All rows, groups of channels; places of rows move by tile_bytes.
+    virtual void channel_tiles(uint32_t tiles, uint64_t tile_bytes) = 0;
+
+    // ---- its arguments, in the kernel's order within inputs, weights, scalars and outputs ----
+    // The rows that belong to this call's output rows.
+    virtual void read_rows(size_t input) = 0;
+    // Rows with their history, `reads` new ones for each output row: sets the param `ring`, appends the
+    // scalar `position`.
+    virtual void read_ring(size_t input, uint32_t reads = 1) = 0;
+    // Every row, whatever the tile.
+    virtual void read_all(size_t input) = 0;
+    virtual void weight(const std::string &name, Packed packed) = 0;
+    void weight(const std::string &name, const std::vector<float> &values) {
+        weight(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
+    }
+    // The result's rows.
+    virtual void write() = 0;
+    // Scalar: rows of an input before the end of the sequence, known at run time.
+    virtual void valid_rows(size_t input) = 0;
+    // What the op's stream rule declares under this name: updated in place, zero at the start.
+    virtual void carry(const std::string &name) = 0;
+    // The same for the number of rows so far, which every part of a call reads. On a GPU it is an input behind those
+    // before it, and a dispatch of its own moves it on before this call (kernels with the param `counts`).
+    virtual void carry_count(const std::string &name) = 0;
+    virtual void input(Place place) = 0;
+    virtual void weight(Place place) = 0;
+    virtual void scalar(Scalar scalar) = 0;
+    virtual void output(Place place) = 0;
+    // Rows as those of the result are added to it, before everything else behind the op.
+    virtual void add(Place rows) = 0;
+
+    // ---- memory ----
+    // In the artifact's weights.
+    virtual Place stored(const std::string &name, Packed packed) = 0;
+    // Filled by steps of `prepare` when the model is opened, shared by all entries and found again by `key`.
+    // *fresh: it is new, and the steps that fill it must be added.
+    virtual Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,
+                          bool *fresh) = 0;
+    // While preparing only.
+    virtual Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
+    // The past in a form of the algorithm's own (spectra), zero at the start: state where one entry owns the
+    // stream, a cache where several do.
+    virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
+    // Whole sequences: what steps of this call hand to each other. Holds anything at first, nothing afterwards.
+    virtual Place scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
+    // Whole sequences: all rows of an input, for further steps.
+    virtual Place sequence(size_t input) const = 0;
+    // Streams: an input's rows of the large block `ago` before this one, for a step that fires once in a
+    // large block of `rows` rows.
+    virtual Place large_block(size_t input, uint32_t rows, uint32_t ago) = 0;
+
+    // ---- cost ----
+    // Of this call, for the report: ns, predicted.
+    virtual void cost(double ns) = 0;
+    // What the steps so far that do not run in every block cost in each of so many blocks, predicted: for
+    // steps that may choose theirs.
+    virtual std::vector<double> load(uint32_t blocks) const = 0;
+
+    // ---- further steps ----
+    virtual void prepare(Step step) = 0; // of the entry that runs when the model is opened
+    // Before this one. `replay`: as for replay() below.
+    virtual void also(Step step, uint32_t replay) = 0;
+    // With several entries a cache is made from the history by running the last `firings` firings again,
+    // their rows thrown away.
+    virtual void replay(uint32_t firings) = 0;
+
+protected:
+    explicit KernelCall(const Situation &of) : situation(of), node(of.node) {}
+};
+
+// Canonical text of a kernel's specification.
+std::string kernel_spec(const std::string &kernel, const Attributes &params);
+
+} // namespace longwave::ir

@@ -1,0 +1,125 @@
+// What an op is: its attributes, the type of its result, what a stream of it needs to remember, and a
+// reference loop. One file per op; one line in op_table.inc.
+#pragma once
+#include "compiler/ir/graph.h"
+#include "compiler/ir/algorithm.h"
+#include "compiler/ir/rewrites.h"
+#include "formats/base/expected.h"
+#include <span>
+#include <string>
+#include <vector>
+
+namespace longwave::ir {
+
+struct AttributeDef {
+    const char *name;
+    enum class Kind { integer, number, text } kind;
+    bool required = true;
+};
+
+// What an op hands from row to row, updated in place; zero before the first row.
+struct Carry {
+    const char *name;
+    Elem elem;
+    std::vector<uint32_t> dims; // as it lies in memory, slowest first
+};
+
+// What a stream of an op remembers.
+struct StreamRule {
+    std::string looks_ahead; // why it cannot stream: what it reads after t, in the words of the layer's user;
+                             // empty: it can
+    uint32_t history = 0;    // older rows of the first input, in that input's clock
+    std::vector<Carry> carries;
+};
+
+// How an op behaves when the sequence is shorter than the capacity of a run.
+enum class LengthRule {
+    exact, // rows before the end do not depend on rows after it
+    mask,  // rows of the first input after the end must be zero: the planner clears them
+    fixed  // no shorter sequence is possible: such a run is refused
+};
+
+// Whether one output element comes from the same element of the first input, so that the op can be applied
+// while another kernel's results are in registers, and what its further inputs are.
+enum class Pointwise {
+    no,
+    unary,
+    with_channels, // constants, one value for every element of a row or for every channel
+    with_rows      // rows of their own, read element by element; the order of the inputs does not matter
+};
+
+// A value in the reference interpreter: [rows][width], logical channels without padding, float64.
+struct Array {
+    size_t rows = 0, width = 0;
+    std::vector<double> data;
+    double *row(size_t t) { return data.data() + t * width; }
+    const double *row(size_t t) const { return data.data() + t * width; }
+};
+
+// What a reference loop reads: rows of a value, or a constant where it lies.
+struct Operand {
+    size_t rows = 0, width = 0;
+    Numbers data;
+    Operand() = default;
+    Operand(const Array &array)
+        : rows(array.rows), width(array.width), data(SharedArray<double>(nullptr, array.data)) {}
+    Operand(const Constant &constant) : rows(1), width(constant.data.size()), data(constant.data) {}
+    const double *row(size_t t) const {
+        return data.doubles().data() + t * width;
+    } // of the first input, and of any that has a time axis
+};
+
+struct ReferenceContext {
+    size_t length = 0;           // valid rows of the first input for pooling
+    std::span<const Type> types; // of the inputs
+    unsigned workers = 1;        // threads for an op that takes long; sums do not depend on them
+};
+
+struct OpDef {
+    const char *name;
+    std::vector<AttributeDef> attributes;
+    // Errors (Fault::input) say expected and found; the builder adds the layer.
+    Expected<Type> (*infer)(const Node &node, std::span<const Type> inputs);
+    StreamRule (*stream)(const Node &node, std::span<const Type> inputs);
+    LengthRule length = LengthRule::exact;
+    Pointwise pointwise = Pointwise::no;
+    bool moves_zero = false; // pointwise: f(0) is not 0
+    bool gate = false;       // halves a row; may be part of the kernel of an op that takes a gate
+    bool takes_gate = false; // its kernel applies a gate behind it to its results
+    bool view = false; // overlapping rows of its input, never written: the reader's kernel reads through it
+    bool reads_view = false;   // its kernel can do so
+    bool prepared = false;     // computed when the model is opened, by steps that its reader adds
+    bool plain_result = false; // its kernel applies nothing behind it
+    // Says what its readers may leave out; they ask for it where takes_advice() (advice.h) holds, and it is planned
+    // nowhere else.
+    bool advice = false;
+    bool channel_tiles =
+        false; // writes tiles of channels, so that what is fused behind it must not look across them
+    // Names the kernel. Null: pointwise, part of another op's kernel, or one of several algorithms.
+    Status (*kernel)(KernelCall &call) = nullptr;
+    std::span<const Algorithm *const> algorithms = {};
+    // Rows of the sequences that the op was made for, where it says so. Null: it does not.
+    uint32_t (*natural_length)(const Node &node) = nullptr;
+    // What stands for the op in a stream, its inputs already mapped. Null: the op itself.
+    Expected<ValueId> (*streamed)(Rewriter &rewrite, const Node &node) = nullptr;
+    Rewrites rewrites = {};
+    // float64, at most 40 lines, written from the definition and never from the kernel. out arrives with rows
+    // and width set and zeros inside. A timeless input has rows = 1 and its whole shape as width.
+    void (*reference)(const Node &node, std::span<const Operand *const> inputs,
+                      const ReferenceContext &context, Array &out);
+};
+
+const OpDef *find_op(const std::string &name); // null when unknown
+std::span<const OpDef *const> all_ops();
+
+// `length` of the op as its attributes have it: a mask is needed only where the op looks ahead, so a causal
+// long_conv is exact.
+LengthRule length_rule(const Node &node, std::span<const Type> inputs);
+
+// Every attribute known, present where required, of its kind and finite.
+Status check_attributes(const OpDef &op, const Attributes &attributes);
+// Attributes checked, then the type the op infers: what the builder gives a new node and the verifier expects
+// of an old one.
+Expected<Type> result_type(const Node &node, std::span<const Type> inputs);
+
+} // namespace longwave::ir

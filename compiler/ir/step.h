@@ -1,0 +1,76 @@
+// What kernel rules say of a plan: where an argument lies, what a scalar is, when a step fires. Data only;
+// plan.fbs says how the runtime reads it.
+#pragma once
+#include "formats/base/elem.h"
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace longwave::compiler {
+
+enum class Space : uint8_t { weights, derived, state, arena, cache };
+
+// Names a buffer of the plan. The two top bits say whose: an entry's own count from 0.
+using BufferId = uint32_t;
+inline constexpr BufferId shared_buffer = 0x80000000u; // Storage: weights and what prepare derives
+inline constexpr BufferId state_buffer = 0x40000000u;  // StateRecord: what every stream entry remembers
+
+// The address of an argument on firing f and tile i:
+// offset + ((f + slot_add) mod slots)·slot_bytes + i·tile_bytes inside the buffer.
+struct Place {
+    BufferId buffer = 0;
+    uint64_t offset = 0, slot_bytes = 0, tile_bytes = 0;
+    uint32_t slots = 1, slot_add = 0;
+};
+
+struct Scalar {
+    enum class Kind : uint8_t { constant, slot, length, margin } kind = Kind::constant;
+    int32_t value = 0, mul = 0, tile_mul = 0;
+    uint32_t modulus = 1, add = 0;
+};
+
+using Argument = std::variant<Place, Scalar>;
+
+struct Step {
+    enum class Kind : uint8_t { call, zero, zero_tail, to_device, to_processor } kind = Kind::call;
+    std::string name; // "block.0.conv long_conv_direct"
+    std::string layer;
+    std::string spec; // kernel specification (schedules/contract/kernel.h)
+    uint32_t period = 1, phase = 0, tiles = 1;
+    size_t writes = SIZE_MAX; // call: so many of the last arguments; or which of them is not known
+    bool processor = false;   // in a run planned for a GPU: the processor computes it
+    bool ordered = false; // a tile takes up what the one before left in an argument that is updated in place
+    std::vector<Argument> args;
+    double cost = 0;                         // ns of a firing, predicted; 0: not known
+    uint64_t bytes = 0;                      // zero, to_device, to_processor
+    uint32_t rows = 0, row_bytes = 0;        // zero_tail
+    uint32_t mul = 1, den = 1;               // zero_tail
+    uint32_t replay_from = 0, replay_to = 0; // rebuild: which of the firings that lie behind run again
+};
+
+// Numbers as a kernel wants them in memory, little-endian.
+struct Packed {
+    Elem elem = Elem::f32;
+    std::vector<uint32_t> dims; // slowest first
+    std::vector<uint8_t> bytes;
+
+    template <class T> static Packed of(Elem elem, std::vector<uint32_t> dims, const std::vector<T> &values) {
+        const auto *data = reinterpret_cast<const uint8_t *>(values.data());
+        return {elem, std::move(dims), std::vector<uint8_t>(data, data + values.size() * sizeof(T))};
+    }
+    static Packed f32(std::vector<uint32_t> dims, const std::vector<float> &values) {
+        return of(Elem::f32, std::move(dims), values);
+    }
+    static Packed f64(std::vector<uint32_t> dims, const std::vector<double> &values) {
+        return of(Elem::f64, std::move(dims), values);
+    }
+};
+
+inline uint64_t bytes_of(Elem elem, const std::vector<uint32_t> &dims) {
+    uint64_t bytes = longwave::bytes_of(elem);
+    for (uint32_t extent : dims) bytes *= extent;
+    return bytes;
+}
+
+} // namespace longwave::compiler

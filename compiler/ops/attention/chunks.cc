@@ -1,0 +1,73 @@
+#include "compiler/ops/attention/chunks.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace longwave::ir {
+
+namespace {
+
+constexpr uint32_t longest_chunk = 16;
+// Turns of all loops of a thread together: Mesa's software driver ends them after 65,535, and drivers of desktops
+// end a dispatch that takes seconds.
+constexpr uint32_t most_turns = 60000;
+
+void plan_rows(KernelCall &call, const char *kernel, uint32_t rows, uint32_t dk, uint32_t dv) {
+    call.kernel(kernel);
+    if (rows > 1) call.param("rows", rows);
+    call.ordered_tiles(rows);
+    call.param("heads", call.node.integer("heads"));
+    call.param("dk", dk);
+    call.param("dv", dv);
+}
+
+} // namespace
+
+uint32_t chunk_rows(const Situation &situation) {
+    if (!situation.streaming) return std::min(longest_chunk, std::max(2u, situation.rows));
+    uint32_t chunk = longest_chunk;
+    while (situation.rows % chunk) chunk--;
+    return chunk;
+}
+
+Estimate estimate_chunk(const Situation &situation, double each, double state) {
+    const uint32_t rows = chunk_rows(situation);
+    if (rows < 2)
+        return {.refused = fmt::format("a block of {} rows does not divide into chunks of 2 to {}",
+                                       situation.rows, longest_chunk)};
+    Estimate estimate{.cost = each + state / rows};
+    estimate.figures.put("rows", rows);
+    return estimate;
+}
+
+Reach reach_row(const Situation &, const Figures &) { return {}; }
+Reach reach_chunk(const Situation &situation, const Figures &figures) {
+    return {.multiple = situation.streaming ? 1 : figures.at("rows")};
+}
+
+Estimate estimate_scan(const Situation &situation) {
+    const auto heads = static_cast<uint32_t>(situation.node.integer("heads"));
+    const uint32_t of_state = situation.type(0).width() / heads, // a row steps through
+        most = std::max(1u, most_turns / (of_state + 2)), calls = (situation.rows + most - 1) / most;
+    uint32_t rows = (situation.rows + calls - 1) / calls;
+    while (situation.streaming && situation.rows % rows) --rows;
+    Estimate estimate{.cost = 1};
+    estimate.figures.put("rows", rows);
+    if (situation.rows > rows) estimate.figures.put("dispatches", (situation.rows + rows - 1) / rows);
+    return estimate;
+}
+Reach reach_scan(const Situation &situation, const Figures &figures) {
+    return {.multiple = situation.streaming ? 1 : figures.at("rows")};
+}
+void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv) {
+    const uint32_t rows = call.figures().at("rows");
+    plan_rows(call, rows == 1 ? step : chunk, rows, dk, dv);
+}
+
+void plan_chunk(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv) {
+    plan_rows(call, kernel, call.figures().at("rows"), dk, dv);
+}
+void plan_row(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv) {
+    plan_rows(call, kernel, 1, dk, dv);
+}
+
+} // namespace longwave::ir

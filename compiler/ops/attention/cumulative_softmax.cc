@@ -1,0 +1,78 @@
+// running_softmax: the weight of the newest row in a softmax over all rows so far, w_t = e^{k_t} / S_t with
+// S_t = S_0 + Σ_{τ ≤ t} e^{k_τ}, for each channel (LightNet's normalised keys; models.md §4.1). A second
+// input masks: rows where it is 0 weigh nothing and leave S alone.
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernel.h"
+#include <algorithm>
+#include <cmath>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    const bool masked = in.size() == 2;
+    LW_TRY(rules::count(in, masked ? 2 : 1));
+    LW_TRY(rules::flag(node, "start").status());
+    Type type = in[0];
+    for (const Type &other : in) {
+        LW_TRY(rules::real(other));
+        LW_TRY(rules::timed(other));
+        LW_TRY(rules::rank(other, 1));
+        if (other.clock != type.clock) return Status::input("keys and mask expected at one rate");
+        type.causal = type.causal && other.causal;
+        type.delay = std::max(type.delay, other.delay);
+    }
+    if (masked && in[1].dims[0] != 1)
+        return Status::input(fmt::format("a mask of width 1 expected, found {}", in[1].dims[0]));
+    return type;
+}
+
+// log S, and how many rows there were where S begins with nothing.
+StreamRule stream(const Node &node, std::span<const Type> in) {
+    StreamRule rule{.carries = {{"z", Elem::f64, {schedules::pad(in[0].width())}}}};
+    if (node.integer("start") == 0) rule.carries.push_back({"count", Elem::f64, {1}});
+    return rule;
+}
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    std::vector<double> z(out.width, node.integer("start") ? 0.0 : -INFINITY);
+    for (size_t t = 0; t < out.rows; ++t) {
+        if (in.size() == 2 && in[1]->row(t)[0] == 0) continue;
+        for (size_t i = 0; i < out.width; ++i) {
+            const double k = in[0]->row(t)[i], top = std::max(z[i], k);
+            z[i] = top + std::log(std::exp(z[i] - top) + std::exp(k - top));
+            out.row(t)[i] = std::exp(k - z[i]);
+        }
+    }
+}
+
+Status kernel(KernelCall &call) {
+    const bool masked = call.node.inputs.size() == 2, one = call.node.integer("start") != 0;
+    call.kernel("running_softmax");
+    call.one_call();
+    call.param("channels", call.type(0).width());
+    call.param("rows", call.rows());
+    call.param("start", int64_t{one});
+    call.param("mask", int64_t{masked});
+    call.read_rows(0);
+    if (masked) call.read_rows(1);
+    call.write();
+    call.carry("z");
+    if (!one) call.carry_count("count");
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_running_softmax{
+    .name = "running_softmax",
+    .attributes = {{"start", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = stream,
+    .plain_result = true,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,94 @@
+// linear_attention: causal attention without a softmax. For each head o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ
+// v_τᵀ, a matrix of dk × dv (CHELA, Eq. 9 without its norm; models.md §2.1). The matrix is the stream's
+// state: two floats for each element, because it grows with every row.
+#include "compiler/ops/attention/attention.h"
+#include "compiler/ops/attention/chunks.h"
+#include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernel.h"
+#include <algorithm>
+
+namespace longwave::ir {
+namespace {
+
+using attention::heads_of;
+
+// S high and low, as its kernels lay it out: tiles of value lanes outermost, each [dk, lanes].
+StreamRule stream(const Node &node, std::span<const Type> in) {
+    const std::vector<uint32_t> dims{schedules::pad(in[2].dims[0]), in[0].dims[0] / heads_of(node)};
+    return {.carries = {{"S high", Elem::f32, dims}, {"S low", Elem::f32, dims}}};
+}
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    const size_t heads = heads_of(node), dk = in[0]->width / heads, dv = in[2]->width / heads;
+    std::vector<double> s(heads * dk * dv, 0.0);
+    for (size_t t = 0; t < out.rows; ++t)
+        for (size_t h = 0; h < heads; ++h)
+            for (size_t i = 0; i < dk; ++i)
+                for (size_t c = 0; c < dv; ++c) {
+                    double &element = s[(h * dk + i) * dv + c];
+                    element += in[1]->row(t)[h * dk + i] * in[2]->row(t)[h * dv + c];
+                    out.row(t)[h * dv + c] += in[0]->row(t)[h * dk + i] * element;
+                }
+}
+
+// ---- two forms over one state ----
+
+uint32_t width_of(const Situation &situation, size_t input) {
+    return situation.type(input).dims[0] / heads_of(situation.node);
+}
+
+// Figures of Sapphire Rapids, ns an output element and row of S (spec of the kernels: schedules/README.md).
+Estimate estimate_step(const Situation &situation) { return {.cost = 0.23 * width_of(situation, 0)}; }
+Estimate estimate_chunks(const Situation &situation) {
+    return estimate_chunk(situation, 0.06 * width_of(situation, 0), 0.23 * width_of(situation, 0));
+}
+
+void arguments(KernelCall &call) {
+    for (size_t input = 0; input < 3; ++input) call.read_rows(input);
+    call.carry("S high");
+    call.carry("S low");
+    call.write();
+}
+
+Status plan_steps(KernelCall &call) {
+    plan_row(call, "linear_attention_step", width_of(call.situation, 0), width_of(call.situation, 2));
+    arguments(call);
+    return Status::ok();
+}
+
+Status plan_chunks(KernelCall &call) {
+    plan_chunk(call, "linear_attention_chunk", width_of(call.situation, 0), width_of(call.situation, 2));
+    arguments(call);
+    return Status::ok();
+}
+
+Status plan_linear_scan(KernelCall &call) {
+    plan_scan(call, "linear_attention_step", "linear_attention_chunk", width_of(call.situation, 0),
+              width_of(call.situation, 2));
+    arguments(call);
+    return Status::ok();
+}
+
+const Algorithm step{.name = "step", .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
+const Algorithm chunk{
+    .name = "chunk", .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
+const Algorithm scan{.name = "scan",
+                     .where = Algorithm::Where::gpu,
+                     .estimate = estimate_scan,
+                     .reach = reach_scan,
+                     .plan = plan_linear_scan};
+const Algorithm *const algorithms[] = {&step, &chunk, &scan};
+
+} // namespace
+
+const OpDef op_linear_attention{
+    .name = "linear_attention",
+    .attributes = {{"heads", AttributeDef::Kind::integer}},
+    .infer = attention::infer,
+    .stream = stream,
+    .plain_result = true,
+    .algorithms = algorithms,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

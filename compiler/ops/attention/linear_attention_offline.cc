@@ -1,0 +1,61 @@
+// linear_attention_whole: attention without a softmax in which every row sees the whole sequence: for each head
+// o_t = q_t·S with S = Σ_τ k_τ v_τᵀ over all rows (CHELA, Eq. 9 without its norm, two-sided; models.md §2.1).
+#include "compiler/ops/attention/attention.h"
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/rules.h"
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_ASSIGN(Type type, attention::infer(node, in));
+    type.causal = false;
+    return type;
+}
+
+StreamRule stream(const Node &, std::span<const Type>) {
+    return looks_ahead("its attention is two-sided (every row reads a sum over the whole sequence)");
+}
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    const size_t heads = attention::heads_of(node), dk = in[0]->width / heads, dv = in[2]->width / heads;
+    std::vector<double> s(heads * dk * dv, 0.0);
+    const auto each = [&](const auto &visit) {
+        for (size_t h = 0; h < heads; ++h)
+            for (size_t i = 0; i < dk; ++i)
+                for (size_t c = 0; c < dv; ++c) visit(h * dk + i, h * dv + c, s[(h * dk + i) * dv + c]);
+    };
+    for (size_t t = 0; t < std::min(out.rows, context.length); ++t)
+        each([&](size_t i, size_t c, double &sum) { sum += in[1]->row(t)[i] * in[2]->row(t)[c]; });
+    for (size_t t = 0; t < out.rows; ++t)
+        each([&](size_t i, size_t c, double sum) { out.row(t)[c] += in[0]->row(t)[i] * sum; });
+}
+
+Status kernel(KernelCall &call) {
+    const uint32_t heads = attention::heads_of(call.node);
+    call.one_call();
+    call.kernel("linear_attention_whole");
+    call.param("heads", heads);
+    call.param("dk", call.type(0).dims[0] / heads);
+    call.param("dv", call.type(2).dims[0] / heads);
+    call.param("rows", call.rows());
+    for (size_t input = 0; input < 3; ++input) call.read_all(input);
+    call.valid_rows(0);
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_linear_attention_whole{
+    .name = "linear_attention_whole",
+    .attributes = {{"heads", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = stream,
+    .plain_result = true,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,74 @@
+// rotary: pairs of features of each head turned by tΘ, a Θ for each pair, the same for all heads (RoFormer,
+// Su et al. 2021, Eq. 34). Features behind the turned ones pass.
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/attention/positions.h"
+#include "compiler/ops/support/rules.h"
+#include <cmath>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 2));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    LW_TRY(rules::rank(in[0], 1));
+    LW_ASSIGN(const uint32_t heads, rules::integer(node, "heads", 1, 1 << 12));
+    LW_TRY(rules::flag(node, "interleaved").status());
+    LW_TRY(rules::rank(in[1], 1));
+    const uint64_t turned = uint64_t{2} * heads * in[1].dims[0];
+    LW_TRY(rules::operand(in[1], "theta", {in[1].dims[0]}));
+    if (turned > in[0].dims[0])
+        return Status::input(fmt::format("{} heads of {} pairs do not fit into rows of {} features", heads,
+                                         in[1].dims[0], in[0].dims[0]));
+    return in[0];
+}
+
+StreamRule stream(const Node &, std::span<const Type>) { return {.carries = {{"position", Elem::f64, {1}}}}; }
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    const size_t heads = static_cast<size_t>(node.integer("heads")), pairs = in[1]->data.size();
+    const bool interleaved = node.integer("interleaved") == 1;
+    for (size_t t = 0; t < out.rows; ++t) {
+        std::copy_n(in[0]->row(t), out.width, out.row(t));
+        for (size_t h = 0; h < heads; ++h)
+            for (size_t p = 0; p < pairs; ++p) {
+                const size_t i = 2 * h * pairs + (interleaved ? 2 * p : p), j = i + (interleaved ? 1 : pairs);
+                const double phase = static_cast<double>(t) * in[1]->data[p], x = in[0]->row(t)[i],
+                             y = in[0]->row(t)[j];
+                out.row(t)[i] = x * std::cos(phase) - y * std::sin(phase);
+                out.row(t)[j] = y * std::cos(phase) + x * std::sin(phase);
+            }
+    }
+}
+
+Status kernel(KernelCall &call) {
+    const auto pairs = static_cast<uint32_t>(call.constant(1).size());
+    call.kernel("rotary");
+    call.one_call();
+    call.param("heads", call.node.integer("heads"));
+    call.param("pairs", int64_t{pairs});
+    call.param("interleaved", call.node.integer("interleaved"));
+    call.param("width", int64_t{call.type(0).dims[0]});
+    call.param("rows", int64_t{call.rows()});
+    call.read_rows(0);
+    call.weight("turns.high", Packed::of(Elem::i32, {pairs}, turn_words(call.constant(1), 32)));
+    call.weight("turns.low", Packed::of(Elem::i32, {pairs}, turn_words(call.constant(1), 0)));
+    call.write();
+    call.carry_count("position");
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_rotary{
+    .name = "rotary",
+    .attributes = {{"heads", AttributeDef::Kind::integer}, {"interleaved", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = stream,
+    .plain_result = true,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,58 @@
+// time_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel (LightNet, Eq. 8). Rows
+// behind the end of a sequence are 0.
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/rules.h"
+#include <algorithm>
+#include <cmath>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 1));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    LW_TRY(rules::rank(in[0], 1));
+    Type type = in[0];
+    type.causal = false;
+    return type;
+}
+
+StreamRule stream(const Node &, std::span<const Type>) {
+    return looks_ahead("its keys are normalised over the whole sequence (a softmax over time)");
+}
+
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    for (size_t i = 0; i < out.width; ++i) {
+        double top = -INFINITY, sum = 0;
+        for (size_t t = 0; t < context.length; ++t) top = std::max(top, in[0]->row(t)[i]);
+        for (size_t t = 0; t < context.length; ++t) sum += std::exp(in[0]->row(t)[i] - top);
+        for (size_t t = 0; t < context.length; ++t) out.row(t)[i] = std::exp(in[0]->row(t)[i] - top) / sum;
+    }
+}
+
+Status kernel(KernelCall &call) {
+    call.kernel("time_softmax");
+    call.one_call();
+    call.param("channels", call.type(0).width());
+    call.param("rows", call.rows());
+    call.read_rows(0);
+    call.valid_rows(0);
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_time_softmax{
+    .name = "time_softmax",
+    .attributes = {},
+    .infer = infer,
+    .stream = stream,
+    .plain_result = true,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

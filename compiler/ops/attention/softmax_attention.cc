@@ -1,0 +1,187 @@
+// softmax_attention: o_t = Σ_τ softmax_τ(q_t·k_τ / √dk)·v_τ for each head, over a window of rows up to t, over
+// all of them, or over the whole sequence (Vaswani et al. 2017).
+//
+// Keys and values come in one row, [keys | values | 1]: the last feature says that the row is there. The
+// history of a stream begins with zeros, and rows behind the end of a sequence are cleared: neither is a key.
+// With constants r, u and v (Transformer-XL, §3.3) the score is (q + u)·k_τ + (q + v)·r_{t−τ}.
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernel.h"
+#include <algorithm>
+#include <cmath>
+
+namespace longwave::ir {
+namespace {
+
+struct Shape {
+    uint32_t heads, dk, dv, window; // window: 0 for all rows
+    bool causal, relative;
+
+    Shape(const Node &node, const Type &kv, const Type &q)
+        : heads(static_cast<uint32_t>(node.integer("heads"))), dk(q.dims[0] / heads),
+          dv((kv.dims[0] - 1) / heads - dk), window(static_cast<uint32_t>(node.integer("window"))),
+          causal(node.integer("causal") == 1), relative(node.inputs.size() == 5) {}
+};
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    const bool relative = in.size() == 5;
+    LW_TRY(rules::count(in, relative ? 5 : 2));
+    LW_ASSIGN(const uint32_t heads, rules::integer(node, "heads", 1, 1 << 12));
+    LW_ASSIGN(const uint32_t window, rules::integer(node, "window", 0, 1 << 20));
+    LW_ASSIGN(const uint32_t causal, rules::flag(node, "causal"));
+    for (const Type &type : in.first(2)) {
+        LW_TRY(rules::real(type));
+        LW_TRY(rules::timed(type));
+        LW_TRY(rules::rank(type, 1));
+    }
+    const uint32_t kv = in[0].dims[0], q = in[1].dims[0];
+    if (q % heads || kv % heads != 1 % heads || kv <= q + 1)
+        return Status::input(fmt::format("rows [keys | values | 1] and queries that divide into {} heads "
+                                         "expected, found widths {} and {}",
+                                         heads, kv, q));
+    if (in[0].clock != in[1].clock) return Status::input("queries, keys and values expected at one rate");
+    if ((window || relative) && !causal) return Status::input("a window and lags need a causal attention");
+    if (relative && !window) return Status::input("lags need a window");
+    if (relative) {
+        LW_TRY(rules::operand(in[2], "r", {window, q}));
+        for (size_t i : {3, 4}) LW_TRY(rules::vector(in[i], "bias of the queries", q));
+    }
+    Type type = in[1];
+    type.dims[0] = kv - 1 - q;
+    type.causal = causal && in[0].causal && in[1].causal;
+    type.delay = std::max(in[0].delay, in[1].delay);
+    return type;
+}
+
+StreamRule stream(const Node &node, std::span<const Type>) {
+    if (!node.integer("causal")) return looks_ahead("it attends to later rows (causal is false)");
+    if (!node.integer("window"))
+        return looks_ahead("it attends to every row before it, more than any state holds; give it a window");
+    return history(static_cast<uint32_t>(node.integer("window")) - 1);
+}
+
+double score(const Shape &s, std::span<const Operand *const> in, size_t t, size_t row, size_t head) {
+    const double *q = in[1]->row(t) + head * s.dk, *k = in[0]->row(row) + head * s.dk;
+    double sum = 0;
+    for (size_t i = 0; i < s.dk; ++i) {
+        const size_t of = head * s.dk + i;
+        sum += s.relative ? (q[i] + in[3]->data[of]) * k[i] +
+                                (q[i] + in[4]->data[of]) * in[2]->data[(t - row) * s.heads * s.dk + of]
+                          : q[i] * k[i];
+    }
+    return sum / std::sqrt(s.dk);
+}
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    const Shape s(node, context.types[0], context.types[1]);
+    std::vector<double> weights;
+    for (size_t t = 0; t < out.rows; ++t)
+        for (size_t h = 0; h < s.heads; ++h) {
+            const size_t first = s.window && t + 1 > s.window ? t + 1 - s.window : 0,
+                         end = s.causal ? t + 1 : std::min(context.length, in[0]->rows);
+            weights.clear();
+            double top = -INFINITY, total = 0;
+            for (size_t row = first; row < end; ++row) {
+                weights.push_back(in[0]->row(row)[in[0]->width - 1] > 0.5 ? score(s, in, t, row, h)
+                                                                          : -INFINITY);
+                top = std::max(top, weights.back());
+            }
+            if (top == -INFINITY) continue;
+            for (double &weight : weights) total += weight = std::exp(weight - top);
+            for (size_t row = first; row < end; ++row)
+                for (size_t i = 0; i < s.dv; ++i)
+                    out.row(t)[h * s.dv + i] +=
+                        weights[row - first] / total * in[0]->row(row)[size_t{s.heads} * s.dk + h * s.dv + i];
+        }
+}
+
+// ---- the kernel ----
+
+uint32_t window_of(const Situation &situation) {
+    const auto window = static_cast<uint32_t>(situation.node.integer("window"));
+    return situation.streaming ? window : std::min(window ? window : situation.rows, situation.rows);
+}
+
+// A whole sequence in sight: keys are the rows from its first on, without zeros before them.
+bool whole(const Situation &situation) {
+    return !situation.streaming && situation.node.integer("causal") &&
+           window_of(situation) == situation.rows && schedules::attention_over_queries(situation.rows);
+}
+
+// ns an output element and key, of Sapphire Rapids: a product with the key, and one with the value.
+Estimate estimate(const Situation &situation) { return {.cost = 0.1 * window_of(situation)}; }
+Reach reach(const Situation &situation, const Figures &) {
+    return {.history = situation.node.integer("causal") && !whole(situation) ? window_of(situation) - 1 : 0};
+}
+
+// As the kernel reads them: lags side by side for each feature where its lanes are queries.
+Packed pack_lags(const Numbers &r, uint32_t heads, uint32_t dk, uint32_t window, bool over_queries) {
+    const uint32_t margin = schedules::attention_margin, lags = window + 2 * margin;
+    if (!over_queries) {
+        std::vector<float> packed(r.begin(), r.end());
+        return Packed::f32({window, heads, dk}, packed);
+    }
+    std::vector<float> packed(size_t{heads} * dk * lags, 0.0f);
+    for (size_t lag = 0; lag < window; ++lag)
+        for (size_t of = 0; of < size_t{heads} * dk; ++of)
+            packed[of * lags + margin + lag] = static_cast<float>(r[lag * heads * dk + of]);
+    return Packed::f32({heads, dk, lags}, packed);
+}
+
+Status plan(KernelCall &call) {
+    const Shape s(call.node, call.type(0), call.type(1));
+    const uint32_t window = s.causal ? window_of(call.situation) : 0, rows = call.rows();
+    call.kernel("softmax_attention");
+    call.param("heads", int64_t{s.heads});
+    call.param("dk", int64_t{s.dk});
+    call.param("dv", int64_t{s.dv});
+    call.param("rows", int64_t{rows});
+    call.param("window", int64_t{window});
+    if (s.causal && !whole(call.situation)) {
+        call.read_ring(0);
+    } else {
+        call.param("ring", int64_t{call.rows_of_input(0)});
+        call.read_all(0);
+    }
+    if (whole(call.situation)) {
+        call.param("whole", int64_t{1});
+        call.scalar({.kind = Scalar::Kind::slot, .tile_mul = static_cast<int32_t>(rows)});
+    }
+    call.read_rows(1);
+    if (s.relative) {
+        call.param("relative", int64_t{1});
+        const bool over_queries = schedules::attention_over_queries(rows);
+        call.weight(over_queries ? "lags" : "lags row by row",
+                    pack_lags(call.constant(2), s.heads, s.dk, window, over_queries));
+        for (const auto &[name, input] : {std::pair("content_bias", 3), std::pair("position_bias", 4)}) {
+            const Numbers &bias = call.constant(static_cast<size_t>(input));
+            call.weight(name, std::vector<float>(bias.begin(), bias.end()));
+        }
+    }
+    call.write();
+    return Status::ok();
+}
+
+const Algorithm tiles{.name = "tiles", .estimate = estimate, .reach = reach, .plan = plan};
+// A workgroup for each query and head.
+const Algorithm queries{
+    .name = "queries", .where = Algorithm::Where::gpu, .estimate = estimate, .reach = reach, .plan = plan};
+const Algorithm *const algorithms[] = {&tiles, &queries};
+
+} // namespace
+
+const OpDef op_softmax_attention{
+    .name = "softmax_attention",
+    .attributes = {{"heads", AttributeDef::Kind::integer},
+                   {"window", AttributeDef::Kind::integer},
+                   {"causal", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = stream,
+    .length = LengthRule::mask,
+    .plain_result = true,
+    .algorithms = algorithms,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

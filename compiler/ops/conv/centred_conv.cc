@@ -1,0 +1,122 @@
+// centred_conv: a short filter of each channel that reaches as far ahead as back, in torch's cross-correlation
+// order, zeros outside the sequence: y[t,h] = Σ_i w[h,i] x[t+i−p,h] + bias[h], 2p + 1 taps (models.md §2.4).
+#include "compiler/ir/builder.h"
+#include "compiler/ops/support/filter.h"
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernel.h"
+#include <algorithm>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_ASSIGN(const uint32_t bias, rules::flag(node, "bias"));
+    LW_TRY(rules::count(in, 2 + bias));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    LW_TRY(rules::rank(in[0], 1));
+    LW_TRY(rules::operand(in[1], "weight", {in[0].dims[0], 0}));
+    if (in[1].dims[1] % 2 == 0)
+        return Status::input(fmt::format("an odd number of taps expected, found {}", in[1].dims[1]));
+    if (bias) LW_TRY(rules::operand(in[2], "bias", {in[0].dims[0]}));
+    Type type = in[0];
+    type.causal = false;
+    return type;
+}
+
+StreamRule stream(const Node &, std::span<const Type> in) {
+    return looks_ahead(
+        fmt::format("it is centred ({} taps read {} samples after t)", in[1].dims[1], in[1].dims[1] / 2));
+}
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    const auto taps = static_cast<int64_t>(context.types[1].dims[1]), rows = static_cast<int64_t>(out.rows);
+    for (int64_t t = 0; t < rows; ++t)
+        for (size_t h = 0; h < out.width; ++h) {
+            double sum = node.integer("bias") ? in[2]->data[h] : 0.0;
+            for (int64_t i = 0; i < taps; ++i) {
+                const int64_t from = t + i - taps / 2;
+                if (from < 0 || from >= rows) continue;
+                sum += in[1]->data[h * static_cast<size_t>(taps) + static_cast<size_t>(i)] *
+                       in[0]->row(static_cast<size_t>(from))[h];
+            }
+            out.row(static_cast<size_t>(t))[h] = sum;
+        }
+}
+
+// Weights [taps][P(H)].
+Status kernel(KernelCall &call) {
+    const uint32_t heads = call.type(0).dims[0], taps = call.type(1).dims[1], stride = schedules::pad(heads);
+    const bool bias = call.node.integer("bias") != 0;
+    call.one_call();
+    call.kernel("centred_conv");
+    call.param("channels", heads);
+    call.param("taps", taps);
+    call.param("rows", call.rows());
+    call.param("bias", bias);
+    call.read_all(0);
+    std::vector<float> packed(size_t{taps} * stride, 0.f);
+    for (size_t h = 0; h < heads; ++h)
+        for (size_t i = 0; i < taps; ++i)
+            packed[i * stride + h] = static_cast<float>(call.constant(1)[h * taps + i]);
+    call.weight("weight", packed);
+    if (bias) call.weight("bias", call.type(0).packed(call.constant(2)));
+    call.write();
+    return Status::ok();
+}
+
+bool is_filter(const Graph &, const Node &) { return true; }
+
+std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
+    if (!constants_from(graph, node, 1)) return {};
+    const Numbers &w = graph.constant(node.inputs[1])->data;
+    const auto &dims = graph.type(node.inputs[1]).dims;
+    const size_t half = dims[1] / 2;
+    Filter filter = Filter::identity(dims[0]);
+    filter.two_sided = true;
+    for (size_t h = 0; h < dims[0]; ++h) {
+        const std::vector<double> row = w.copy(h * dims[1], dims[1]);
+        const auto middle = row.begin() + static_cast<ptrdiff_t>(half); // lag 0
+        filter.taps[h].assign(std::make_reverse_iterator(middle + 1), row.rend());
+        filter.ahead[h].assign(middle + 1, row.end());
+        if (node.integer("bias")) filter.bias[h] = graph.constant(node.inputs[2])->data[h];
+    }
+    return filter;
+}
+
+// A sum of centred filters and identities: as many taps ahead as behind, or fewer on one side.
+Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &, ValueId x, const Filter &filter,
+                               const std::string &layer) {
+    const size_t half = std::max(filter.known_taps() - 1, filter.known_ahead()), taps = 2 * half + 1;
+    const auto heads = static_cast<uint32_t>(filter.heads);
+    std::vector<double> weight(heads * taps);
+    for (size_t h = 0; h < heads; ++h) {
+        double *row = &weight[h * taps + half];
+        for (size_t j = 0; j < filter.taps[h].size(); ++j) *(row - j) = filter.taps[h][j];
+        std::copy(filter.ahead[h].begin(), filter.ahead[h].end(), row + 1);
+    }
+    Builder &to = rewrite.to();
+    std::vector<ValueId> inputs{
+        x, to.constant(layer + ".weight.merged", {heads, static_cast<uint32_t>(taps)}, std::move(weight))};
+    if (filter.biased()) inputs.push_back(to.constant(layer + ".bias.merged", {heads}, filter.bias));
+    return to.node(op_centred_conv.name, std::move(inputs), {{"bias", int64_t{filter.biased()}}}, layer);
+}
+
+constexpr FilterForm filter_form{.is = is_filter, .read = read_filter, .write = write_filter};
+
+} // namespace
+
+const OpDef op_centred_conv{
+    .name = "centred_conv",
+    .attributes = {{"bias", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = stream,
+    .length = LengthRule::mask,
+    .kernel = kernel,
+    .rewrites = {.fold_result = fold_result_into_weights, .filter = &filter_form},
+    .reference = reference,
+};
+
+} // namespace longwave::ir

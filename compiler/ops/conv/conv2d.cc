@@ -1,0 +1,204 @@
+// conv2d: a convolution over time and frequency in torch's cross-correlation order. Causal in time, centred
+// in frequency, zeros outside.
+#include "compiler/ir/builder.h"
+#include "compiler/ops/support/filter.h"
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/linear/matrix_multiply.h"
+#include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernel.h"
+
+namespace longwave::ir {
+namespace {
+
+struct Image {
+    uint32_t frequencies, channels;
+};
+
+// A row without channels counts as frequencies × 1 channel, or as 1 frequency × channels (conv1d).
+Image image(const Node &node, const Type &x) {
+    if (x.dims.size() == 2) return {x.dims[0], x.dims[1]};
+    return node.integer("frequency") ? Image{x.dims[0], 1} : Image{1, x.dims[0]};
+}
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_ASSIGN(const uint32_t bias, rules::flag(node, "bias"));
+    LW_TRY(rules::flag(node, "frequency").status());
+    LW_TRY(weight_format(node).status());
+    LW_TRY(rules::count(in, 2 + bias));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    if (in[0].dims.size() != 2) LW_TRY(rules::rank(in[0], 1));
+    const auto [frequencies, channels] = image(node, in[0]);
+    LW_ASSIGN(const uint32_t stride_t, rules::integer(node, "stride_t", 1, 1 << 20));
+    LW_ASSIGN(const uint32_t stride_f, rules::integer(node, "stride_f", 1, 1 << 20));
+    LW_ASSIGN(const uint32_t groups, rules::integer(node, "groups", 1, channels));
+    if (channels % groups)
+        return Status::input(fmt::format("{} channels do not divide into {} groups", channels, groups));
+    LW_TRY(rules::operand(in[1], "weight", {0, channels / groups, 0, 0}));
+    const uint32_t out = in[1].dims[0], kf = in[1].dims[3];
+    if (out % groups)
+        return Status::input(fmt::format("{} output channels do not divide into {} groups", out, groups));
+    if (bias) LW_TRY(rules::operand(in[2], "bias", {out}));
+    const uint64_t padded = uint64_t{frequencies} + 2 * ((uint64_t{kf} - 1) / 2);
+    if (padded < kf)
+        return Status::input(
+            fmt::format("a kernel of {} frequencies does not fit {} padded ones", kf, padded));
+    const auto bands = static_cast<uint32_t>((padded - kf) / stride_f + 1);
+    Type type = in[0];
+    type.dims = bands == 1 ? std::vector{out} : std::vector{bands, out};
+    LW_ASSIGN(type.clock, rules::slower(in[0].clock, stride_t));
+    return type;
+}
+
+StreamRule stream(const Node &node, std::span<const Type> in) {
+    const int64_t rows = int64_t{in[1].dims[2]} - node.integer("stride_t");
+    return history(rows > 0 ? static_cast<uint32_t>(rows) : 0);
+}
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    const auto [frequencies, channels] = image(node, context.types[0]);
+    const auto &w = context.types[1].dims; // [out, in/groups, kt, kf]
+    const int64_t stride_t = node.integer("stride_t"), stride_f = node.integer("stride_f"),
+                  pad = (w[3] - 1) / 2;
+    const size_t of_group = w[0] / static_cast<size_t>(node.integer("groups"));
+    for (size_t m = 0; m < out.rows; ++m)
+        for (size_t i = 0; i < out.width; ++i) { // i = f·out + o
+            const size_t o = i % w[0], first = o / of_group * w[1];
+            double sum = node.integer("bias") ? in[2]->data[o] : 0.0;
+            for (size_t c = 0; c < w[1]; ++c)
+                for (size_t a = 0; a < w[2]; ++a)
+                    for (size_t b = 0; b < w[3]; ++b) {
+                        const int64_t t =
+                            static_cast<int64_t>(m + 1) * stride_t - w[2] + static_cast<int64_t>(a);
+                        const int64_t f =
+                            static_cast<int64_t>(i / w[0]) * stride_f - pad + static_cast<int64_t>(b);
+                        if (t < 0 || f < 0 || f >= frequencies) continue;
+                        const double weight = in[1]->data[((o * w[1] + c) * w[2] + a) * w[3] + b];
+                        sum +=
+                            weight *
+                            in[0]->row(static_cast<size_t>(t))[static_cast<size_t>(f) * channels + first + c];
+                    }
+            out.row(m)[i] = sum;
+        }
+}
+
+// Packed [kt][kf][in/groups][out]: channels innermost, the newest row last.
+std::vector<float> packed(const Numbers &w, const std::vector<uint32_t> &dims, uint32_t stride) {
+    const size_t out = dims[0], in = dims[1], times = dims[2], frequencies = dims[3];
+    std::vector<float> result(times * frequencies * in * stride, 0.f);
+    for (size_t o = 0; o < out; ++o)
+        for (size_t i = 0; i < in; ++i)
+            for (size_t t = 0; t < times; ++t)
+                for (size_t f = 0; f < frequencies; ++f)
+                    result[((t * frequencies + f) * in + i) * stride + o] =
+                        static_cast<float>(w[((o * in + i) * times + t) * frequencies + f]);
+    return result;
+}
+
+// One row and one frequency of the input for each of the output.
+bool is_product(const Graph &graph, const Node &node) {
+    const std::vector<uint32_t> &w = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
+    return image(node, graph.type(node.inputs[0])).frequencies == 1 && w[2] == 1 && w[3] == 1 &&
+           node.integer("stride_t") == 1 && node.integer("groups") == 1;
+}
+
+Status kernel(KernelCall &call) {
+    if (is_product(call.graph(), call.node)) return product(call);
+    const Type &x = call.type(0);
+    const std::vector<uint32_t> &w = call.type(1).dims;
+    const auto groups = static_cast<uint32_t>(call.node.integer("groups")),
+               stride_t = static_cast<uint32_t>(call.node.integer("stride_t"));
+    const bool bias = call.node.integer("bias") != 0;
+    const uint32_t in_f = x.dims.size() == 2 || call.node.integer("frequency") ? x.dims[0] : 1,
+                   in_c = x.width() / in_f;
+    const uint32_t out_c = w[0], out_f = call.result().width() / out_c, stride = schedules::pad(out_c);
+    if (groups != 1 && (groups != in_c || out_c != in_c))
+        return Status::input(fmt::format(
+            "groups = {} of {} input channels: expected 1 (full) or {} with as many outputs (depthwise)",
+            groups, in_c, in_c));
+    if (out_c == 1 && out_f > 1)
+        return Status::input("a 2-D convolution to one channel: give it at least 2 output channels");
+    call.kernel("conv2d");
+    call.param("time", w[2]);
+    call.param("frequency", w[3]);
+    call.param("stride_t", stride_t);
+    call.param("stride_f", call.node.integer("stride_f"));
+    call.param("in_f", in_f);
+    call.param("in_c", in_c);
+    call.param("out_f", out_f);
+    call.param("out_c", out_c);
+    call.param("groups", groups);
+    call.param("pad_f", (w[3] - 1) / 2);
+    call.param("in_row", x.row());
+    call.param("rows", call.rows());
+    call.param("bias", bias);
+    call.read_ring(0, stride_t);
+    call.weight("weight", packed(call.constant(1), w, stride));
+    if (bias) call.weight("bias", packed(call.constant(2), {out_c, 1, 1, 1}, stride));
+    call.write();
+    return Status::ok();
+}
+
+// Over one frequency with a filter for each channel, or several of a single channel: short causal ones in
+// torch order, so lag j has weight W[kt − 1 − j].
+bool is_filter(const Graph &graph, const Node &node) {
+    if (graph.type(node.inputs[0]).dims.size() != 1) return false;
+    const auto &dims = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
+    const uint32_t heads = graph.type(node.inputs[0]).dims[0];
+    return (dims[0] == heads || heads == 1) && dims[1] == 1 && dims[3] == 1 &&
+           node.integer("groups") == heads && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
+}
+
+std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
+    if (!constants_from(graph, node, 1)) return {};
+    const Numbers &w = graph.constant(node.inputs[1])->data;
+    const auto &dims = graph.type(node.inputs[1]).dims;
+    const uint32_t heads = graph.type(node.inputs[0]).dims[0];
+    Filter filter = Filter::identity(heads, dims[0] / heads);
+    for (size_t n = 0; n < dims[0]; ++n) {
+        const auto first = w.begin() + static_cast<ptrdiff_t>(n * dims[2]);
+        filter.taps[n].assign(std::make_reverse_iterator(first + dims[2]), std::make_reverse_iterator(first));
+        if (node.integer("bias")) filter.bias[n] = graph.constant(node.inputs[2])->data[n];
+    }
+    return filter;
+}
+
+Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &, ValueId x, const Filter &filter,
+                               const std::string &layer) {
+    const auto rows = static_cast<uint32_t>(filter.rows()),
+               length = static_cast<uint32_t>(filter.known_taps());
+    std::vector<double> weight;
+    for (const auto &row : filter.taps) weight.insert(weight.end(), row.rbegin(), row.rend());
+    Builder &to = rewrite.to();
+    std::vector<ValueId> inputs{
+        x, to.constant(layer + ".weight.merged", {rows, 1, length, 1}, std::move(weight))};
+    if (filter.biased()) inputs.push_back(to.constant(layer + ".bias.merged", {rows}, filter.bias));
+    const Attributes attributes{{"stride_t", int64_t{1}},
+                                {"stride_f", int64_t{1}},
+                                {"groups", static_cast<int64_t>(filter.heads)},
+                                {"bias", int64_t{filter.biased()}},
+                                {"frequency", int64_t{0}}};
+    return to.node(op_conv2d.name, std::move(inputs), attributes, layer);
+}
+
+constexpr FilterForm filter_form{.is = is_filter, .read = read_filter, .write = write_filter};
+
+} // namespace
+
+const OpDef op_conv2d{
+    .name = "conv2d",
+    .attributes = {{"stride_t", AttributeDef::Kind::integer},
+                   {"stride_f", AttributeDef::Kind::integer},
+                   {"groups", AttributeDef::Kind::integer},
+                   {"bias", AttributeDef::Kind::integer},
+                   {"frequency", AttributeDef::Kind::integer},
+                   stored_weights},
+    .infer = infer,
+    .stream = stream,
+    .kernel = kernel,
+    .rewrites = {.fold_result = fold_result_into_weights, .is_product = is_product, .filter = &filter_form},
+    .reference = reference,
+};
+
+} // namespace longwave::ir

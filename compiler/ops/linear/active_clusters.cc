@@ -1,0 +1,51 @@
+// wanted_tails: which tails of a two-level softmax (log_softmax.cc) may hold a word that the reader of a stream takes.
+// A word is no likelier than its class, so where the logit of a class is further below that of the likeliest word of
+// the head than the reader's margin, no word of its tail is taken. 1: wanted. Without a margin all are: the reference.
+#include "compiler/ops/linear/skip_mask.h"
+#include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernel.h"
+#include <algorithm>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 2));
+    for (const Type &row : in) {
+        LW_TRY(rules::real(row));
+        LW_TRY(rules::rank(row, 1));
+    }
+    Type type = in[1];
+    type.causal = type.causal && in[0].causal;
+    return type;
+}
+
+void reference(const Node &, std::span<const Operand *const>, const ReferenceContext &, Array &out) {
+    std::fill(out.data.begin(), out.data.end(), 1.0);
+}
+
+Status kernel(KernelCall &call) {
+    call.kernel("wanted_tails");
+    call.param("words", call.type(0).width());
+    call.param("classes", call.type(1).width());
+    call.read_rows(0);
+    call.read_rows(1);
+    call.scalar({.kind = Scalar::Kind::margin, .value = schedules::most_margin});
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_wanted_tails{
+    .name = "wanted_tails",
+    .attributes = {},
+    .infer = infer,
+    .stream = row_by_row,
+    .plain_result = true,
+    .advice = true,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

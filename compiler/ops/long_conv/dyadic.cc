@@ -1,0 +1,152 @@
+// dyadic: streams of multi-scale kernels; sums over 2, 4, 8 … rows are kept, and a weight of a scale is one
+// product with them, however far it is stretched. Flat cost, any block; for few channels and short blocks, as
+// what it remembers is a few times the taps.
+#include "schedules/contract/dyadic_plan.h"
+#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/long_conv/kernels.h"
+#include <fmt/format.h>
+
+namespace longwave::compiler::convolution {
+namespace {
+
+using schedules::DyadicPlan;
+using schedules::DyadicShape;
+using schedules::DyadicTerm;
+
+// Null when the kernel is given tap by tap.
+const ir::Node *scales_of(const Situation &situation) {
+    return situation.graph.producer(situation.node.inputs[1]);
+}
+
+DyadicShape shape_of(const Situation &situation, const ir::Node &expand) {
+    const auto &dims = situation.graph.type(expand.inputs[0]).dims; // [N, C', H, d]
+    const uint32_t taps = situation.type(1).dims[2];
+    const bool merged = expand.inputs.size() == 2;
+    const uint32_t direct = merged ? situation.graph.type(expand.inputs[1]).dims[2] : 1;
+    return {.kernel_dim = static_cast<int>(dims[3]),
+            .scales = static_cast<int>(dims[0]),
+            .init_scale = static_cast<int>(expand.integer("init_scale")),
+            .nearest = expand.integer("nearest") != 0,
+            .taps = static_cast<int>(taps),
+            .direct = static_cast<int>(std::min(direct, taps))};
+}
+
+std::string not_possible(const Situation &situation) {
+    if (situation.node.integer("two_sided")) return "it is one-sided, and the convolution has two sides";
+    const ir::Node *expand = scales_of(situation);
+    if (!expand) return "the kernel is not kept as its scales";
+    if (situation.type(1).dims[2] > schedules::dyadic_most_taps ||
+        expand->integer("init_scale") > schedules::dyadic_most_init_scale)
+        return fmt::format("more than {} taps or an init_scale above {}", schedules::dyadic_most_taps,
+                           schedules::dyadic_most_init_scale);
+    return {};
+}
+
+double cost_of(const Situation &situation, const DyadicPlan &plan, int rows) {
+    const Shape shape(situation);
+    const auto channels = static_cast<int>(shape.channels);
+    const double lanes = schedules::dyadic_lanes(channels),
+                 filled = lanes * schedules::dyadic_planes(channels),
+                 steps = static_cast<double>(plan.products()) +
+                         static_cast<double>(plan.additions()) / shape.copies,
+                 numbers = static_cast<double>(plan.slots + plan.products() * shape.copies) * filled;
+    const double cost =
+        situation.costs->dyadic(rows, steps, sizeof(float) * numbers * situation.alike, lanes == 1);
+    return cost * filled / channels;
+}
+
+Estimate estimate(const Situation &situation) {
+    Estimate estimate{.refused = not_possible(situation)};
+    if (!estimate.refused.empty()) return estimate;
+    const Shape shape(situation);
+    const int block = static_cast<int>(situation.rows), rows = schedules::dyadic_call_rows(block);
+    const DyadicPlan plan = schedules::dyadic_plan(shape_of(situation, *scales_of(situation)), rows);
+    const int64_t slots = plan.slots * schedules::dyadic_lanes(static_cast<int>(shape.channels)) *
+                          schedules::dyadic_planes(static_cast<int>(shape.channels));
+    if (slots > schedules::dyadic_most_floats || plan.period_of(block) > schedules::dyadic_most_period)
+        return {.refused = fmt::format("its sums of {} taps would take too much memory", shape.taps)};
+    estimate.cost = cost_of(situation, plan, rows);
+    // Its sums and weights take several times the memory of the others: of many channels a lot, which a few
+    // percent are not worth.
+    if (shape.channels > shape.tile) estimate.cost *= 1.25;
+    estimate.figures.put("taps", shape.taps);
+    estimate.figures.put("rows", static_cast<uint32_t>(rows));
+    estimate.figures.put("products", static_cast<uint32_t>(plan.products()));
+    estimate.figures.put("additions", static_cast<uint32_t>(plan.additions()));
+    estimate.figures.put("reach", static_cast<uint32_t>(plan.reach));
+    return estimate;
+}
+
+// Firings to run again, until every sum that a result is made of is there.
+uint32_t replays(const Situation &situation, const Figures &figures) {
+    return (figures.at("reach") + situation.rows - 1) / situation.rows;
+}
+
+Reach reach(const Situation &situation, const Figures &figures) {
+    return {.history = situation.shared ? replays(situation, figures) * situation.rows : 0};
+}
+
+// A weight for each product, [planes, copies, products, lanes].
+Packed packed_products(const KernelCall &call, const Shape &shape, const DyadicPlan &plan) {
+    const Scales scales(call, shape, *call.producer(1));
+    const auto lanes = static_cast<uint32_t>(schedules::dyadic_lanes(static_cast<int>(shape.channels))),
+               planes = static_cast<uint32_t>(schedules::dyadic_planes(static_cast<int>(shape.channels)));
+    const auto products = static_cast<uint32_t>(plan.products());
+    std::vector<float> packed(size_t(planes) * shape.copies * products * lanes, 0.f);
+    each_kernel(shape, [&](uint32_t copy, uint32_t h, size_t of) {
+        size_t at = (size_t(h / lanes) * shape.copies + copy) * products * lanes + h % lanes;
+        for (const DyadicTerm &term : plan.terms)
+            for (int i = term.first; i < term.first + term.count; i++, at += lanes) {
+                const auto j = static_cast<uint32_t>(i);
+                const double weight = term.scale < 0
+                                          ? scales.direct_tap(of, j)
+                                          : scales.weight(static_cast<uint32_t>(term.scale), of, j);
+                packed[at] = static_cast<float>(term.factor * weight);
+            }
+    });
+    return Packed::f32({planes, shape.copies, products, lanes}, packed);
+}
+
+Status plan(KernelCall &call) {
+    const Shape shape(call.situation);
+    const DyadicShape of = shape_of(call.situation, *scales_of(call.situation));
+    const uint32_t block = call.all_rows(), rows = call.figures().at("rows");
+    const DyadicPlan plan = schedules::dyadic_plan(of, static_cast<int>(rows));
+    const auto period = static_cast<uint32_t>(plan.period_of(static_cast<int>(block)));
+    call.kernel("long_conv_dyadic");
+    call.ordered_tiles(rows);
+    shape_params(call, shape);
+    call.param("rows", int64_t{rows});
+    call.param("kernel_dim", int64_t{of.kernel_dim});
+    call.param("scales", int64_t{of.scales});
+    call.param("init_scale", int64_t{of.init_scale});
+    call.param("nearest", int64_t{of.nearest});
+    call.param("taps", int64_t{of.taps});
+    call.param("direct", int64_t{of.direct});
+    call.param("period", int64_t{period});
+    call.read_rows(0);
+    call.weight("k products", packed_products(call, shape, plan));
+    call.scalar({.kind = Scalar::Kind::slot,
+                 .mul = static_cast<int32_t>(block),
+                 .tile_mul = block > rows ? static_cast<int32_t>(rows) : 0,
+                 .modulus = period / block});
+    call.write();
+    const int channels = static_cast<int>(shape.channels);
+    call.output(call.memory("sums", Elem::f32,
+                            {static_cast<uint32_t>(schedules::dyadic_planes(channels)),
+                             static_cast<uint32_t>(plan.slots),
+                             static_cast<uint32_t>(schedules::dyadic_lanes(channels))}));
+    call.replay(replays(call.situation, call.figures()));
+    return Status::ok();
+}
+
+} // namespace
+
+extern const ir::Algorithm dyadic;
+const ir::Algorithm dyadic{.name = "dyadic",
+                           .where = ir::Algorithm::Where::processor_streams,
+                           .estimate = estimate,
+                           .reach = reach,
+                           .plan = plan};
+
+} // namespace longwave::compiler::convolution

@@ -1,0 +1,56 @@
+// four_step: whole sequences on a GPU that are longer than shared memory, one- or two-sided: the transform of right_angle as
+// a matrix, columns, rows with the product, columns back, a dispatch each. Its spectrum is that of right_angle.
+#include "compiler/ops/transforms/four_step.h"
+#include "compiler/ops/long_conv/gpu_costs.h"
+#include "schedules/contract/twiddles.h"
+
+namespace longwave::compiler::convolution {
+namespace {
+
+// A complex number in shared memory: columns and rows are transformed in place.
+constexpr uint32_t bytes_of_a_point = 2 * sizeof(float);
+
+ir::FourStep form_of(const Situation &situation) {
+    const Shape shape(situation);
+    return {shape.channels, shape.padded, shape.copies, situation.rows,
+            schedules::right_angle_length(situation.rows)};
+}
+
+Estimate estimate(const Situation &situation) {
+    if (situation.streaming) return {.refused = "it is for whole sequences"};
+    const ir::FourStep form = form_of(situation);
+    if (std::string refused = form.refused(situation, bytes_of_a_point); !refused.empty())
+        return {.refused = std::move(refused)};
+    const Shape shape(situation);
+    // Columns read u and write points, rows read these and the spectrum, columns back read what rows wrote.
+    const double copies = shape.copies, padding = double(form.length) / situation.rows;
+    const GpuWork work{.bytes = row_bytes / copies + row_bytes + point_bytes * (1 / copies + 4) * padding,
+                       .workgroups = double(form.tiles) * std::min(form.points, form.length / form.points),
+                       .dispatches = 3};
+    Estimate estimate{.cost = work.cost(shape, situation.rows)};
+    estimate.figures.put("taps", shape.taps);
+    estimate.figures.put("length", form.length);
+    estimate.figures.put("points", form.points);
+    estimate.figures.put("dispatches", work.dispatches);
+    return estimate;
+}
+
+Reach reach(const Situation &, const Figures &) { return {}; }
+
+Status plan(KernelCall &call) {
+    const ir::FourStep form = form_of(call.situation);
+    const Place spectrum = spectrum_of(call, Shape(call.situation), {.length = form.length});
+    form.plan(call, spectrum, twiddles(call, form.length));
+    return Status::ok();
+}
+
+} // namespace
+
+extern const ir::Algorithm four_step;
+const ir::Algorithm four_step{.name = "four_step",
+                              .where = ir::Algorithm::Where::gpu,
+                              .estimate = estimate,
+                              .reach = reach,
+                              .plan = plan};
+
+} // namespace longwave::compiler::convolution

@@ -1,0 +1,58 @@
+// fused: whole sequences on a GPU, forward transform, product and inverse in one dispatch, from shared memory.
+#include "compiler/ops/long_conv/gpu_costs.h"
+#include "schedules/contract/twiddles.h"
+#include "targets/target.h"
+#include <fmt/format.h>
+
+namespace longwave::compiler::convolution {
+namespace {
+
+// A complex number of the sequence in shared memory: it is transformed in place.
+constexpr uint32_t bytes_of_a_point = 2 * sizeof(float);
+
+Estimate estimate(const Situation &situation) {
+    if (situation.streaming) return {.refused = "it is for whole sequences"};
+    const uint32_t length = schedules::right_angle_length(situation.rows);
+    const uint32_t most = static_cast<uint32_t>(situation.gpu->shared_bytes) / bytes_of_a_point;
+    if (length > most)
+        return {.refused =
+                    fmt::format("a sequence of {} rows is transformed by {} points, and a workgroup "
+                                "has shared memory for {}: compile with --length {}, or for a target with "
+                                "more",
+                                situation.rows, length, most, most)};
+    const Shape shape(situation);
+    // Whoever can have one dispatch gets it, however few workgroups that is.
+    const GpuWork work{.bytes = row_bytes / shape.copies + row_bytes + point_bytes * length / situation.rows};
+    Estimate estimate{.cost = work.cost(shape, situation.rows)};
+    estimate.figures.put("taps", shape.taps);
+    estimate.figures.put("length", length);
+    return estimate;
+}
+
+Reach reach(const Situation &, const Figures &) { return {}; }
+
+// The spectrum is that of right_angle: one for both, where an artifact has both.
+Status plan(KernelCall &call) {
+    const Shape shape(call.situation);
+    const uint32_t length = call.figures().at("length");
+    call.one_call();
+    call.kernel("long_conv_fused");
+    shape_params(call, shape);
+    call.param("length", int64_t{length});
+    call.param("rows", int64_t{call.rows()});
+    call.read_all(0);
+    Place spectrum = spectrum_of(call, shape, {.length = length});
+    spectrum.tile_bytes = 0;
+    call.weight(spectrum);
+    call.weight(twiddles(call, length));
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+extern const ir::Algorithm fused;
+const ir::Algorithm fused{
+    .name = "fused", .where = ir::Algorithm::Where::gpu, .estimate = estimate, .reach = reach, .plan = plan};
+
+} // namespace longwave::compiler::convolution

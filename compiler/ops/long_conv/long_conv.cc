@@ -1,0 +1,196 @@
+// long_conv: each channel with its own long kernel, in lag form (k[0] weighs the current row), plus D times
+// the current row. Two-sided: the second half of the kernels starts at lag −1, so its first tap weighs the
+// next row.
+#include "compiler/ir/builder.h"
+#include "compiler/ops/support/filter.h"
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/parallel.h"
+#include "compiler/ops/support/rules.h"
+#include "compiler/ops/support/sums.h"
+#include "compiler/ops/transforms/transforms.h"
+#include <bit>
+#include <cmath>
+
+namespace longwave::compiler::convolution {
+#define LW_ALGORITHM(name) extern const ir::Algorithm name;
+#include "compiler/ops/long_conv/algorithms.inc"
+#undef LW_ALGORITHM
+} // namespace longwave::compiler::convolution
+
+namespace longwave::ir {
+
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_ASSIGN(const uint32_t copies, rules::integer(node, "channels", 1, 1 << 20));
+    LW_ASSIGN(const uint32_t two_sided, rules::flag(node, "two_sided"));
+    LW_TRY(rules::count(in, 3));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    LW_TRY(rules::rank(in[0], 1));
+    const uint32_t heads = in[0].dims[0];
+    LW_TRY(rules::operand(in[1], "kernel", {two_sided ? 2 * copies : copies, heads, 0}));
+    LW_TRY(rules::operand(in[2], "D", {copies, heads}));
+    Type type = in[0];
+    if (copies > 1)
+        type.dims = heads > 1 ? std::vector<uint32_t>{copies, heads} : std::vector<uint32_t>{copies};
+    type.causal = in[0].causal && !two_sided;
+    return type;
+}
+
+StreamRule stream(const Node &node, std::span<const Type> in) {
+    if (node.integer("two_sided"))
+        return looks_ahead("it is bidirectional (the second kernel reads samples after t)");
+    return history(in[1].dims[2] - 1);
+}
+
+// Written from the input's side: row s reaches rows s, s+1, … through k0 and rows s−1, s−2, … through k1.
+// Zero rows cost nothing.
+// One channel of a sequence, by the definition: k0 of lags 0, 1, …, k1 of lags −1, −2, …
+std::vector<double> summed(const std::vector<double> &x, const std::vector<double> &k0,
+                           const std::vector<double> &k1) {
+    std::vector<double> y(x.size());
+    for (size_t s = 0; s < x.size(); ++s) {
+        if (x[s] == 0) continue;
+        add_scaled(k0.data(), x[s], std::min(k0.size(), x.size() - s), y.data() + s);
+        for (size_t j = 0; j < k1.size() && j < s; ++j) y[s - 1 - j] += k1[j] * x[s];
+    }
+    return y;
+}
+
+double length_of(const std::vector<double> &x) {
+    double sum = 0;
+    for (double value : x) sum += value * value;
+    return std::sqrt(sum);
+}
+
+// The same by transforms on a circle of at least twice the rows, lags below 0 at its end: within 1e-14 of the
+// peak, for sequences whose sums would take minutes. Rows are the real part, taps of the same size the
+// imaginary one: their spectra are the symmetric halves of one.
+std::vector<double> transformed(const std::vector<double> &x, const std::vector<double> &k0,
+                                const std::vector<double> &k1) {
+    using namespace std::complex_literals;
+    const size_t rows = x.size(), circle = std::bit_ceil(2 * rows);
+    const double taps = std::hypot(length_of(k0), length_of(k1)), size = length_of(x);
+    if (taps == 0 || size == 0) return std::vector<double>(rows);
+    const double scale = size / taps;
+    std::vector<std::complex<double>> both(x.begin(), x.end());
+    both.resize(circle);
+    for (size_t j = 0; j < std::min(k0.size(), rows); ++j) both[j] += 1i * (scale * k0[j]);
+    for (size_t j = 0; j < k1.size() && j + 1 < rows; ++j) both[circle - 1 - j] += 1i * (scale * k1[j]);
+    both = fourier_sums(both, -1);
+    std::vector<std::complex<double>> product(circle);
+    for (size_t f = 0; f < circle; ++f) {
+        const auto here = both[f], mirrored = std::conj(both[(circle - f) % circle]);
+        product[f] = (here + mirrored) * (here - mirrored) / 4i;
+    }
+    product = fourier_sums(product, 1);
+    std::vector<double> y(rows);
+    for (size_t t = 0; t < rows; ++t) y[t] = product[t].real() / (scale * static_cast<double>(circle));
+    return y;
+}
+
+constexpr uint64_t most_sums = uint64_t{1} << 23; // of a channel
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    const Operand &u = *in[0];
+    const auto copies = static_cast<size_t>(node.integer("channels"));
+    const size_t heads = u.width, taps = context.types[1].dims[2];
+    in_parts(copies * heads, context.workers, [&](size_t begin, size_t end) {
+        for (size_t n = begin; n < end; ++n) { // (copy, head)
+            const std::vector<double> k0 = in[1]->data.copy(n * taps, taps);
+            const std::vector<double> k1 =
+                in[1]->data.copy((copies * heads + n) * taps, node.integer("two_sided") ? taps : 0);
+            std::vector<double> x(u.rows);
+            for (size_t t = 0; t < u.rows; ++t) x[t] = u.row(t)[n % heads];
+            const bool many = u.rows * std::min(u.rows, taps) > most_sums;
+            const std::vector<double> y = many ? transformed(x, k0, k1) : summed(x, k0, k1);
+            for (size_t t = 0; t < out.rows; ++t) out.row(t)[n] = y[t] + in[2]->data[n] * x[t];
+        }
+    });
+}
+
+bool is_filter(const Graph &, const Node &) { return true; }
+
+// Of a prepared kernel, the taps known now are those that it adds itself.
+std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
+    const Constant *k = graph.constant(node.inputs[1]), *d = graph.constant(node.inputs[2]);
+    const Node *made = graph.producer(node.inputs[1]);
+    if (!d || (!k && !(made && made->op->rewrites.prepared))) return {};
+    const std::optional<Numbers> known = k ? k->data : made->op->rewrites.prepared->added(graph, *made);
+    if (!known) return {};
+    const auto &dims = graph.type(node.inputs[1]).dims; // [C', H, taps]
+    Filter filter = Filter::identity(dims[1], static_cast<uint32_t>(node.integer("channels")));
+    filter.two_sided = node.integer("two_sided") != 0;
+    const size_t length = known->size() / (size_t{dims[0]} * dims[1]);
+    for (size_t n = 0; n < filter.rows(); ++n) {
+        filter.taps[n] = known->empty() ? std::vector{0.0} : known->copy(n * length, length);
+        filter.taps[n][0] += d->data[n];
+        filter.scattered |= k && d->data[n] != 0;
+        if (filter.two_sided && !known->empty())
+            filter.ahead[n] = known->copy((filter.rows() + n) * length, length);
+    }
+    if (!k) {
+        filter.prepared = made;
+        filter.prepared_taps = dims[2];
+    }
+    return filter;
+}
+
+Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, const Filter &filter,
+                               const std::string &layer) {
+    const auto heads = static_cast<uint32_t>(filter.heads), copies = static_cast<uint32_t>(filter.copies()),
+               length = static_cast<uint32_t>(std::max(filter.known_taps(), filter.known_ahead()));
+    std::vector<double> taps; // [C', H, length]
+    const auto append = [&](const std::vector<std::vector<double>> &side) {
+        for (const auto &row : side) {
+            taps.insert(taps.end(), row.begin(), row.end());
+            taps.insert(taps.end(), length - row.size(), 0.0);
+        }
+    };
+    append(filter.taps);
+    if (filter.two_sided) append(filter.ahead);
+    Builder &to = rewrite.to();
+    ValueId k = to.constant(layer + ".k.merged", {filter.two_sided ? 2 * copies : copies, heads, length},
+                            std::move(taps));
+    if (filter.prepared) {
+        LW_ASSIGN(k, filter.prepared->op->rewrites.prepared->write(rewrite, from, *filter.prepared,
+                                                                   filter.gain, k, layer));
+    }
+    const ValueId d = to.constant(layer + ".D.merged", {copies, heads}, std::vector(filter.rows(), 0.0));
+    LW_ASSIGN(const ValueId y,
+              to.node(op_long_conv.name, {x, k, d},
+                      {{"channels", int64_t{copies}}, {"two_sided", int64_t{filter.two_sided}}}, layer));
+    if (!filter.biased()) return y;
+    const auto width = static_cast<uint32_t>(filter.rows());
+    const ValueId ones = to.constant(layer + ".ones", {width}, std::vector(width, 1.0)),
+                  bias = to.constant(layer + ".bias.merged", {width}, filter.bias);
+    return to.node(op_affine.name, {y, ones, bias}, {}, layer);
+}
+
+constexpr FilterForm filter_form{.is = is_filter, .read = read_filter, .write = write_filter, .any = true};
+
+// In the order of planner/convolution/.
+#define LW_ALGORITHM(name) &compiler::convolution::name,
+constexpr const Algorithm *algorithms[] = {
+#include "compiler/ops/long_conv/algorithms.inc"
+};
+#undef LW_ALGORITHM
+
+} // namespace
+
+const OpDef op_long_conv{
+    .name = "long_conv",
+    .attributes = {{"channels", AttributeDef::Kind::integer}, {"two_sided", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = stream,
+    .length =
+        LengthRule::mask, // a causal one is exact as well; only the two-sided kernel reads rows after the end
+    .channel_tiles = true,
+    .algorithms = algorithms,
+    .rewrites = {.filter = &filter_form},
+    .reference = reference,
+};
+
+} // namespace longwave::ir

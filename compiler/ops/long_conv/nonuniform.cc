@@ -1,0 +1,158 @@
+// nonuniform: streams; the first taps in partitions of a block, the others in larger partitions, level by level
+// (Gardner 1995). What a level gives of a large block of input is needed two large blocks later, so that there is
+// a whole large block of time to compute it in, piece by piece, and the cost of a block stays flat.
+#include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/twiddles.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace longwave::compiler::convolution {
+namespace {
+
+// From tap 2·length on, to where the next level begins or the taps end.
+struct Level {
+    uint32_t length = 0, partitions = 0,
+             ahead = 1; // ahead: large blocks whose products are computed together
+
+    Partitions spectra() const { return {.length = length, .count = partitions, .first = 2 * length}; }
+    // Firings of a step to run again: the last two fill both slots of rows, the tail of the one before them is
+    // added to these, and it is a product with the spectra of all large blocks, some of it made ahead. One more,
+    // because pieces that come early in a large block have fired once more than those behind them.
+    uint32_t replays() const { return partitions + ahead + 2; }
+};
+
+// In the figures: the last level's, and those of the one before, if there are two.
+std::vector<Level> levels_of(const Figures &figures) {
+    std::vector<Level> levels;
+    if (figures.at("middle_length") > 0)
+        levels.push_back(
+            {figures.at("middle_length"), figures.at("middle_partitions"), figures.at("middle_ahead")});
+    levels.push_back({figures.at("tail_length"), figures.at("tail_partitions"), figures.at("tail_ahead")});
+    return levels;
+}
+
+Level level(const Situation &situation, uint32_t length, uint32_t end) {
+    Level level{.length = length, .partitions = (end - 2 * length + length - 1) / length};
+    if (!lanes_over_positions(situation) && schedules::right_angle_radices(length).size() > 1)
+        for (const uint32_t rounds : {2, 4, 8})
+            if (level.partitions > 2 * rounds && length % rounds == 0) level.ahead = rounds;
+    return level;
+}
+
+// ns an output element that a level adds to its transforms: its pieces find nothing in the caches, its spectra are
+// written far apart, its rows wait in memory. Measured.
+constexpr double level_cost = 3;
+
+Estimate with_levels(const Situation &situation, uint32_t taps, const std::vector<uint32_t> &lengths) {
+    Estimate estimate;
+    const uint32_t partitions = 2 * lengths[0] / situation.rows;
+    double products = partitions;
+    estimate.cost = transform_cost(situation, situation.rows);
+    Level middle, tail;
+    for (size_t i = 0; i < lengths.size(); i++) {
+        middle = tail;
+        tail = level(situation, lengths[i], i + 1 < lengths.size() ? 2 * lengths[i + 1] : taps);
+        products += products_ahead_share(tail.ahead) * tail.partitions;
+        estimate.cost += transform_cost(situation, tail.length) + level_cost;
+    }
+    estimate.cost += products * product_cost(situation, taps);
+    Figures &figures = estimate.figures;
+    figures.put("taps", taps);
+    figures.put("length", situation.rows);
+    figures.put("partitions", partitions);
+    figures.put("middle_length", middle.length);
+    figures.put("middle_partitions", middle.partitions);
+    figures.put("middle_ahead", middle.ahead);
+    figures.put("tail_length", tail.length);
+    figures.put("tail_partitions", tail.partitions);
+    figures.put("tail_ahead", tail.ahead);
+    return estimate;
+}
+
+Estimate estimate(const Situation &situation) {
+    const uint32_t taps = situation.type(1).dims[2];
+    if (std::string refused = no_transform(situation); !refused.empty())
+        return {.refused = std::move(refused)};
+    Estimate best{.refused = fmt::format("{} taps are too few for blocks of {} rows", taps, situation.rows)};
+    const auto consider = [&](const std::vector<uint32_t> &lengths) {
+        if (taps <= 2 * uint64_t{lengths.back()}) return;
+        Estimate next = with_levels(situation, taps, lengths);
+        if (!best.refused.empty() || next.cost < best.cost) best = std::move(next);
+    };
+    // Powers of two: layers that choose differently still have a short period together.
+    for (const uint32_t ratio : {4, 8, 16}) {
+        if (taps <= 2 * uint64_t{ratio} * situation.rows) break;
+        consider({ratio * situation.rows});
+        if (lanes_over_positions(situation)) continue;
+        for (const uint32_t next : {4, 8}) consider({ratio * situation.rows, next * ratio * situation.rows});
+    }
+    return best;
+}
+
+Reach reach(const Situation &situation, const Figures &figures) {
+    Reach reach;
+    for (const Level &level : levels_of(figures)) {
+        // The large block before the one that is coming in stays as it is while it is computed; and again for
+        // each replay.
+        const uint32_t blocks = situation.shared ? level.replays() + 2 : 2;
+        reach.history = std::max(reach.history, blocks * level.length - figures.at("length"));
+        reach.multiple = level.length;
+    }
+    return reach;
+}
+
+// In large block Q the input of large block Q − 1 is complete: its pieces are computed in turn, at steps
+// spread over the blocks of Q, into rows that large block Q + 1 adds to its own. Until then they lie in two
+// slots, one written and one read.
+void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t small,
+                const std::string &prefix) {
+    const uint32_t ratio = level.length / small;
+    const Place u = call.large_block(0, level.length, 1);
+    Place rows = call.memory(prefix + "rows", Elem::f32, {2, level.length, s.copies, s.padded});
+    rows.slots = 2;
+    rows.slot_bytes = bytes_of(Elem::f32, {level.length, s.copies, s.padded});
+    rows.tile_bytes = s.tile * sizeof(float);
+    take_turns(call, tile_jobs(call, s, level.spectra(), level.ahead, {u, rows, ratio, prefix}), ratio,
+               level.replays());
+
+    // Block by block through the slot that is not being written.
+    Place ready = rows;
+    ready.slots = 2 * ratio;
+    ready.slot_bytes = rows.slot_bytes / ratio;
+    ready.slot_add = ratio;
+    call.add(ready);
+}
+
+void plan_lanes(KernelCall &call, const Shape &s, const Level &level, const Partitions &small) {
+    const LargeRows rows{call.memory("large rows", Elem::f32, {s.channels, s.lane_copies(), 2, level.length}),
+                         level.length};
+    call_lanes(call, s, small, rows);
+    take_turns(call, lane_jobs(call, s, level.spectra(), call.large_block(0, level.length, 1), rows),
+               level.length / small.length, level.replays());
+}
+
+Status plan(KernelCall &call) {
+    const Shape s(call.situation);
+    const std::vector<Level> levels = levels_of(call.figures());
+    const Partitions small{.length = call.figures().at("length"), .count = call.figures().at("partitions")};
+    if (lanes_over_positions(call.situation)) {
+        plan_lanes(call, s, levels[0], small);
+        return Status::ok();
+    }
+    call_partitioned(call, s, small);
+    for (const Level &level : levels)
+        plan_level(call, s, level, small.length,
+                   levels.size() > 1 && &level == &levels[0] ? "middle " : "large ");
+    return Status::ok();
+}
+
+} // namespace
+
+extern const ir::Algorithm nonuniform;
+const ir::Algorithm nonuniform{.name = "nonuniform",
+                               .where = ir::Algorithm::Where::processor_streams,
+                               .estimate = estimate,
+                               .reach = reach,
+                               .plan = plan};
+
+} // namespace longwave::compiler::convolution

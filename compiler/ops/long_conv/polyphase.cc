@@ -1,0 +1,78 @@
+// polyphase: whole sequences as right_angle, with lanes over the phases of one channel after the other: for few
+// channels, and for lengths at which sixteen side by side are too much for a near cache.
+#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/twiddles.h"
+#include <fmt/format.h>
+
+namespace longwave::compiler::convolution {
+namespace {
+
+Estimate estimate(const Situation &situation) {
+    const Shape shape(situation);
+    const uint32_t length = schedules::polyphase_length(situation.rows);
+    const double idle = shape.tiles() > 1 ? double(shape.padded) / shape.channels : 1;
+    Estimate estimate{.cost = idle * situation.costs->phases(length, shape.channels > 1) * length /
+                              situation.rows};
+    estimate.figures.put("taps", shape.taps);
+    estimate.figures.put("length", length);
+    return estimate;
+}
+
+Reach reach(const Situation &, const Figures &) { return {}; }
+
+// [copies, length, 2] for each channel of each tile, in the order of the kernel; computed in float64 at open.
+Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vector<double> &table) {
+    const std::vector<uint32_t> tile = {s.tile, s.lane_copies(), length, 2};
+    std::vector<uint32_t> dims = tile;
+    dims.insert(dims.begin(), s.tiles());
+    bool fresh = false;
+    Place place = call.derived(fmt::format("{}.k spectrum of {} by phases", call.node.layer, length),
+                               Elem::f32, dims, &fresh);
+    place.tile_bytes = bytes_of(Elem::f32, tile);
+    if (!fresh) return place;
+    Place taps = taps_of(call, s, false);
+    taps.tile_bytes = s.tile * sizeof(float);
+    Step step{.name = call.node.layer + " spectrum", .layer = call.node.layer, .tiles = s.tiles()};
+    step.spec = ir::kernel_spec("spectrum_of_phases", {{"length", int64_t{length}},
+                                                       {"taps", int64_t{s.taps}},
+                                                       {"copies", int64_t{s.lane_copies()}},
+                                                       {"stored_copies", int64_t{s.copies}},
+                                                       {"channels", int64_t{s.channels}},
+                                                       {"two_sided", int64_t{s.two_sided}}});
+    step.args = {taps,
+                 call.stored("twiddles of phases in float64",
+                             Packed::f64({static_cast<uint32_t>(table.size())}, table)),
+                 place};
+    call.prepare(std::move(step));
+    return place;
+}
+
+Status plan(KernelCall &call) {
+    const Shape shape(call.situation);
+    const uint32_t length = call.figures().at("length");
+    const std::vector<double> table = schedules::polyphase_twiddles(length);
+    call.kernel("long_conv_polyphase");
+    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
+    call.param("channels", int64_t{shape.channels});
+    call.param("copies", int64_t{shape.lane_copies()});
+    call.param("length", int64_t{length});
+    call.param("rows", int64_t{call.rows()});
+    call.read_all(0);
+    call.weight(spectrum(call, shape, length, table));
+    call.weight(call.stored("twiddles of phases", Packed::f32({static_cast<uint32_t>(table.size())},
+                                                              {table.begin(), table.end()})));
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+extern const ir::Algorithm polyphase;
+const ir::Algorithm polyphase{.name = "polyphase",
+                              .where = ir::Algorithm::Where::whole_sequences,
+                              .estimate = estimate,
+                              .reach = reach,
+                              .plan = plan};
+
+} // namespace longwave::compiler::convolution

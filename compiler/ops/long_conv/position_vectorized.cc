@@ -1,0 +1,178 @@
+// Streams of few channels: kernels with lanes over positions (schedules/long_conv/position_vectorized.cc). No channel is
+// padded in what they remember.
+#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/twiddles.h"
+
+namespace longwave::compiler::convolution {
+namespace {
+
+uint64_t row_bytes(const Partitions &p) { return uint64_t{p.length} * sizeof(float); }
+
+// What the pieces of one large block's work share.
+struct Pieces {
+    const KernelCall &call;
+    const Shape &s;
+    const Partitions &p;
+    LanePlaces places;
+    Place work; // [2, 2, length]: pieces read one half and write the other
+    uint32_t levels;
+    double level_cost, partition_cost; // of all positions
+
+    Place half(uint32_t which, bool imaginary) const {
+        return moved(work, (2 * (which % 2) + imaginary) * row_bytes(p));
+    }
+    Step step(const char *kernel, ir::Attributes params, double cost) const {
+        params["length"] = int64_t{p.length};
+        Step step{.name = call.node.layer + " " + kernel, .layer = call.node.layer};
+        step.spec = ir::kernel_spec(kernel, params);
+        step.cost = cost;
+        return step;
+    }
+};
+
+// Level by level, so that even one channel's work has pieces for every block; several channels have enough of
+// them with several levels each.
+uint32_t levels_of_a_piece(const Shape &s, uint32_t levels) {
+    const uint32_t signals = s.channels * s.lane_copies();
+    return signals <= 2 ? 1 : signals <= 4 ? 2 : levels;
+}
+
+// Forward: from the samples to the newest spectrum of the ring.
+void add_forward(const Pieces &w, uint32_t channel, const Place &u, std::vector<Job> &jobs) {
+    const uint32_t each = levels_of_a_piece(w.s, w.levels);
+    const Place newest = moved(w.places.newest, uint64_t{channel} * w.p.count * 2 * row_bytes(w.p));
+    uint32_t half = 0;
+    for (uint32_t level = 0; level < w.levels; level += each, half++) {
+        const uint32_t last = std::min(level + each, w.levels);
+        ir::Attributes params{{"first", int64_t{level}}, {"last", int64_t{last}}};
+        if (level == 0) params["stride"] = int64_t{w.s.padded};
+        Step step = w.step("long_conv_lanes_forward", params, (last - level) * w.level_cost);
+        if (level == 0) step.args = {moved(u, channel * sizeof(float))};
+        else step.args = {w.half(half + 1, false), w.half(half + 1, true)};
+        step.args.emplace_back(w.places.twiddles);
+        const bool out = last == w.levels;
+        step.args.emplace_back(out ? newest : w.half(half, false));
+        step.args.emplace_back(out ? moved(newest, row_bytes(w.p)) : w.half(half, true));
+        jobs.push_back({{std::move(step)}});
+    }
+}
+
+// Slices of bins of the sum over all partitions, into the first half of `work`.
+void add_products(const Pieces &w, uint32_t channel, uint32_t copy, std::vector<Job> &jobs) {
+    uint32_t slices = 1; // no longer than a level takes, as far as whole groups of bins allow
+    while (w.p.length % (2 * slices * 64) == 0 && w.partition_cost * w.p.count > slices * w.level_cost)
+        slices *= 2;
+    const uint32_t bins = w.p.length / slices;
+    const uint64_t ring = uint64_t{w.p.count} * 2 * row_bytes(w.p);
+    const Place past = moved(w.places.past, channel * ring),
+                spectrum = moved(w.places.spectrum, (uint64_t{channel} * w.s.copies + copy) * ring);
+    for (uint32_t slice = 0; slice < slices; slice++) {
+        const uint64_t at = uint64_t{slice} * bins * sizeof(float);
+        Step step =
+            w.step("long_conv_lanes_product", {{"bins", int64_t{bins}}, {"partitions", int64_t{w.p.count}}},
+                   w.partition_cost * w.p.count / slices);
+        step.args = {moved(past, at), moved(spectrum, at), newest_slot(w.p), moved(w.half(0, false), at),
+                     moved(w.half(0, true), at)};
+        jobs.push_back({{std::move(step)}, false});
+    }
+}
+
+// Back, to the rows that wait for the next large block and their tail.
+void add_inverse(const Pieces &w, uint32_t channel, uint32_t copy, const Place &rows,
+                 std::vector<Job> &jobs) {
+    const uint32_t each = levels_of_a_piece(w.s, w.levels), copies = w.s.lane_copies();
+    const uint64_t signal = uint64_t{channel} * copies + copy;
+    uint32_t half = 0;
+    for (uint32_t last = w.levels; last > 0; half++) {
+        const uint32_t first = last > each ? last - each : 0;
+        Step step = w.step("long_conv_lanes_inverse", {{"first", int64_t{first}}, {"last", int64_t{last}}},
+                           (last - first) * w.level_cost);
+        step.args = {w.half(half, false), w.half(half, true)};
+        if (first == 0) step.args.emplace_back(moved(w.places.tail, signal * row_bytes(w.p)));
+        step.args.emplace_back(w.places.twiddles);
+        step.args.emplace_back(first == 0 ? moved(rows, signal * 2 * row_bytes(w.p))
+                                          : w.half(half + 1, false));
+        step.args.emplace_back(first == 0 ? moved(w.places.tail_out, signal * row_bytes(w.p))
+                                          : w.half(half + 1, true));
+        jobs.push_back({{std::move(step)}});
+        last = first;
+    }
+}
+
+} // namespace
+
+LanePlaces lane_places(KernelCall &call, const Shape &s, const Partitions &p, const std::string &prefix) {
+    LanePlaces places;
+    places.past = call.memory(prefix + "spectra", Elem::f32, {s.channels, p.count, 2, p.length});
+    places.newest = places.past;
+    places.newest.slots = p.count;
+    places.newest.slot_bytes = 2 * row_bytes(p);
+    places.tail = call.memory(prefix + "tail", Elem::f32, {2, s.channels, s.lane_copies(), p.length});
+    places.tail.slots = 2;
+    places.tail.slot_bytes = uint64_t{s.channels} * s.lane_copies() * row_bytes(p);
+    places.tail_out = places.tail;
+    places.tail_out.slot_add = 1;
+    places.spectrum = spectrum_of(call, s, p);
+    const std::vector<float> table = schedules::lane_twiddles(p.length);
+    places.twiddles = call.stored("lane twiddles", Packed::f32({static_cast<uint32_t>(table.size())}, table));
+    return places;
+}
+
+void call_lanes(KernelCall &call, const Shape &s, const Partitions &p,
+                const std::optional<LargeRows> &large) {
+    call.kernel("long_conv_lanes");
+    call.one_call();
+    call.param("channels", int64_t{s.channels});
+    call.param("copies", int64_t{s.lane_copies()});
+    call.param("block", int64_t{p.length});
+    call.param("partitions", int64_t{p.count});
+    const LanePlaces places = lane_places(call, s, p, "");
+    call.read_all(0);
+    call.input(places.past);
+    call.input(places.tail);
+    if (large) {
+        call.param("added", 2 * int64_t{large->length});
+        Place ready = large->all; // block by block through the half that is not being written
+        ready.slots = 2 * large->length / p.length;
+        ready.slot_bytes = row_bytes(p);
+        ready.slot_add = large->length / p.length;
+        call.input(ready);
+    }
+    call.weight(places.spectrum);
+    call.weight(places.twiddles);
+    call.scalar(newest_slot(p));
+    call.write();
+    call.output(places.newest);
+    call.output(places.tail_out);
+    call.replay(p.count); // the tail of the last block is a product with the spectra of `count` blocks
+    const double element =
+        transform_cost(call.situation, p.length) + p.count * product_cost(call.situation, s.taps);
+    call.cost(element * p.length * s.channels * s.lane_copies());
+}
+
+std::vector<Job> lane_jobs(KernelCall &call, const Shape &s, const Partitions &p, const Place &u,
+                           const LargeRows &rows) {
+    Pieces w{call,
+             s,
+             p,
+             lane_places(call, s, p, "large "),
+             call.memory("large work", Elem::f32, {2, 2, p.length}),
+             static_cast<uint32_t>(schedules::right_angle_radices(p.length).size()),
+             call.situation.costs->lanes_level(p.length) * p.length,
+             product_cost(call.situation, s.taps) * p.length};
+    Place half = rows.all;
+    half.slots = 2;
+    half.slot_bytes = row_bytes(p);
+    std::vector<Job> jobs;
+    for (uint32_t channel = 0; channel < s.channels; channel++) {
+        add_forward(w, channel, u, jobs);
+        for (uint32_t copy = 0; copy < s.lane_copies(); copy++) {
+            add_products(w, channel, copy, jobs);
+            add_inverse(w, channel, copy, half, jobs);
+        }
+    }
+    return jobs;
+}
+
+} // namespace longwave::compiler::convolution

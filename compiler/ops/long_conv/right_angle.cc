@@ -1,0 +1,44 @@
+// right_angle: whole sequences, one complex transform of the sequence's length; two-sided as well.
+#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/twiddles.h"
+
+namespace longwave::compiler::convolution {
+namespace {
+
+Estimate estimate(const Situation &situation) {
+    const uint32_t length = schedules::right_angle_length(situation.rows);
+    Estimate estimate{.cost = idle_lanes(situation) * situation.costs->transforms(length) * length /
+                              situation.rows};
+    estimate.figures.put("taps", Shape(situation).taps);
+    estimate.figures.put("length", length);
+    return estimate;
+}
+
+Reach reach(const Situation &, const Figures &) { return {}; }
+
+Status plan(KernelCall &call) {
+    const Shape shape(call.situation);
+    const uint32_t length = call.figures().at("length");
+    call.kernel("long_conv_right_angle");
+    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
+    shape_params(call, shape);
+    call.param("length", int64_t{length});
+    call.param("rows", int64_t{call.rows()});
+    call.read_all(0);
+    call.weight(spectrum_of(call, shape, {.length = length}));
+    call.weight(twiddles(call, length));
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+extern const ir::Algorithm right_angle;
+const ir::Algorithm right_angle{.name = "right_angle",
+                                .where = ir::Algorithm::Where::whole_sequences,
+                                .estimate = estimate,
+                                .reach = reach,
+                                .plan = plan};
+
+} // namespace longwave::compiler::convolution

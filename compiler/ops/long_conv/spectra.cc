@@ -1,0 +1,103 @@
+// Spectra of the kernel and of past blocks.
+#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/kernel.h"
+#include "schedules/contract/twiddles.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <tuple>
+
+namespace longwave::compiler::convolution {
+
+std::string no_transform(const Situation &situation) {
+    if (situation.node.integer("two_sided")) return "it is one-sided, and the convolution has two sides";
+    if (schedules::right_angle_radices(situation.rows).empty())
+        return fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)",
+                           situation.rows);
+    return {};
+}
+
+bool lanes_over_positions(const Situation &situation) {
+    return situation.streaming && !situation.gpu && situation.type(1).dims[1] < schedules::lanes &&
+           situation.rows % schedules::lanes == 0;
+}
+
+double idle_lanes(const Situation &situation) {
+    const Shape s(situation);
+    return s.channels == 1 ? situation.costs->one_channel() : double(s.padded) / s.channels;
+}
+
+double transform_cost(const Situation &situation, uint32_t length) {
+    if (!lanes_over_positions(situation)) return idle_lanes(situation) * situation.costs->transforms(length);
+    return 2 * static_cast<double>(schedules::right_angle_radices(length).size()) *
+           situation.costs->lanes_level(length);
+}
+
+double product_cost(const Situation &situation, double taps) {
+    const double complex_bytes = 2 * sizeof(float);
+    const double spectra = 1.0 + static_cast<double>(situation.node.integer("channels"));
+    const double bytes = complex_bytes * taps * situation.type(1).dims[1] * spectra * situation.alike;
+    return lanes_over_positions(situation) ? situation.costs->lanes_partition(bytes)
+                                           : idle_lanes(situation) * situation.costs->partition(bytes);
+}
+
+Place twiddles(KernelCall &call, uint32_t length) {
+    const auto exact = schedules::right_angle_twiddles(length);
+    return call.stored("twiddles",
+                       Packed::f32({static_cast<uint32_t>(exact.size())}, {exact.begin(), exact.end()}));
+}
+
+Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p) {
+    const bool lanes = lanes_over_positions(call.situation);
+    const std::vector<uint32_t> tile = lanes
+                                           ? std::vector<uint32_t>{s.channels, s.copies, p.count, 2, p.length}
+                                           : std::vector<uint32_t>{s.copies, p.length, p.count, 2, s.tile};
+    std::vector<uint32_t> dims = tile;
+    dims.insert(dims.begin(), s.tiles());
+    bool fresh = false;
+    Place spectrum = call.derived(fmt::format("{}.k spectrum {} x {} from {}{}", call.node.layer, p.count,
+                                              p.length, p.first, lanes ? " by bins" : ""),
+                                  Elem::f32, dims, &fresh);
+    spectrum.tile_bytes = bytes_of(Elem::f32, tile);
+    if (!fresh) return spectrum;
+    Place taps = taps_of(call, s, false);
+    taps.offset += uint64_t(p.first) * s.kernels * s.padded * sizeof(float);
+    taps.tile_bytes = s.tile * sizeof(float);
+    const auto exact = schedules::right_angle_twiddles(p.length);
+    const Place table =
+        call.stored("twiddles in float64", Packed::f64({static_cast<uint32_t>(exact.size())}, exact));
+    Step step{.name = call.node.layer + " spectrum", .layer = call.node.layer, .tiles = s.tiles()};
+    step.spec =
+        ir::kernel_spec("spectrum", {{"length", int64_t{p.length}},
+                                     {"partitions", int64_t{p.count}},
+                                     {"taps", int64_t{std::min(s.taps - p.first, p.count * p.length)}},
+                                     {"copies", int64_t{s.copies}},
+                                     {"channels", int64_t{s.channels}},
+                                     {"lanes", int64_t{lanes}},
+                                     {"two_sided", int64_t{s.two_sided}}});
+    step.args = {taps, table, spectrum};
+    call.prepare(std::move(step));
+    return spectrum;
+}
+
+PartitionedPlaces partitioned_places(KernelCall &call, const Shape &s, const Partitions &p,
+                                     const std::string &prefix) {
+    PartitionedPlaces places;
+    places.past = call.memory(prefix + "spectra", Elem::f32, {s.tiles(), p.length, p.count, 2, s.tile});
+    places.past.tile_bytes = bytes_of(Elem::f32, {p.length, p.count, 2, s.tile});
+    places.newest = places.past;
+    places.newest.slots = p.count;
+    places.newest.slot_bytes = bytes_of(Elem::f32, {2, s.tile});
+    // Read in one slot and written in the other: block by block they change places.
+    places.tail = call.memory(prefix + "tail", Elem::f32, {2, s.tiles(), p.length, s.copies, s.tile});
+    places.tail.tile_bytes = bytes_of(Elem::f32, {p.length, s.copies, s.tile});
+    places.tail.slots = 2;
+    places.tail.slot_bytes = places.tail.tile_bytes * s.tiles();
+    places.tail_out = places.tail;
+    places.tail_out.slot_add = 1;
+    places.spectrum = spectrum_of(call, s, p);
+    places.twiddles = twiddles(call, p.length);
+    return places;
+}
+
+} // namespace longwave::compiler::convolution

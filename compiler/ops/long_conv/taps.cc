@@ -1,0 +1,135 @@
+// The taps of a long convolution as its kernels want them.
+#include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/kernel.h"
+#include <algorithm>
+
+namespace longwave::compiler::convolution {
+
+using schedules::pad;
+
+Shape::Shape(const Situation &situation) {
+    const auto &dims = situation.type(1).dims;
+    given = static_cast<uint32_t>(situation.node.integer("channels"));
+    channels = dims[1];
+    padded = pad(channels);
+    copies = channels == 1 ? pad(given) : given;
+    kernels = dims[0] / given * copies;
+    tile = channels == 1 ? 1 : schedules::lanes;
+    two_sided = situation.node.integer("two_sided") != 0;
+    taps = situation.streaming ? dims[2] : std::min(dims[2], situation.rows);
+}
+
+std::optional<uint32_t> Shape::given_row(uint32_t kernel) const {
+    const uint32_t side = kernel / copies, copy = kernel % copies;
+    return copy < given ? std::optional(side * given + copy) : std::nullopt;
+}
+
+void each_kernel(const Shape &s, const std::function<void(uint32_t, uint32_t, size_t)> &visit) {
+    for (uint32_t kernel = 0; kernel < s.kernels; kernel++) {
+        const auto row = s.given_row(kernel);
+        for (uint32_t h = 0; row && h < s.channels; h++) visit(kernel, h, size_t(*row) * s.channels + h);
+    }
+}
+
+namespace {
+
+// D[c,h], for every row of the node's k: the backward ones have none.
+std::vector<double> direct_term(const KernelCall &call, const Shape &s) {
+    std::vector<double> d(size_t(call.type(1).dims[0]) * s.channels, 0.0);
+    const auto &given = call.constant(2);
+    std::copy(given.begin(), given.end(), d.begin());
+    return d;
+}
+
+Place constant_taps(KernelCall &call, const Shape &s) {
+    const auto &k = call.constant(1);
+    const auto d = direct_term(call, s);
+    const uint32_t given = call.type(1).dims[2];
+    std::vector<float> packed(size_t(s.taps) * s.kernels * s.padded, 0.f);
+    each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
+        for (uint32_t j = 0; j < s.taps; j++) {
+            const double tap = k[of * given + j] + (j == 0 ? d[of] : 0.0);
+            packed[(size_t(j) * s.kernels + kernel) * s.padded + h] = static_cast<float>(tap);
+        }
+    });
+    return call.stored("k", Packed::f32({s.taps, s.kernels, s.padded}, packed));
+}
+
+// SGConv's parameters [scales, kernels, kernel_dim, P(channels)] (models.md §1.1), growth and norm folded in.
+Packed packed_scales(const Shape &s, const Scales &k) {
+    std::vector<float> packed(size_t(k.count) * s.kernels * k.kernel_dim * s.padded, 0.f);
+    each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
+        for (uint32_t n = 0; n < k.count; n++)
+            for (uint32_t j = 0; j < k.kernel_dim; j++)
+                packed[((size_t(n) * s.kernels + kernel) * k.kernel_dim + j) * s.padded + h] =
+                    static_cast<float>(k.weight(n, of, j));
+    });
+    return Packed::f32({k.count, s.kernels, k.kernel_dim, s.padded}, packed);
+}
+
+// [length, kernels, P(channels)]
+Packed packed_direct(const Shape &s, const Scales &k) {
+    std::vector<float> packed(size_t(k.direct) * s.kernels * s.padded, 0.f);
+    each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
+        for (uint32_t j = 0; j < k.direct; j++)
+            packed[(size_t(j) * s.kernels + kernel) * s.padded + h] = static_cast<float>(k.direct_tap(of, j));
+    });
+    return Packed::f32({k.direct, s.kernels, s.padded}, packed);
+}
+
+Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bool keep) {
+    const Scales scales(call, s, expand);
+    const std::vector<uint32_t> dims{s.taps, s.kernels, s.padded};
+    bool fresh = true;
+    const Place taps =
+        keep ? call.derived(call.node.layer + ".k taps " + std::to_string(s.taps), Elem::f32, dims, &fresh)
+             : call.prepare_memory(call.node.layer + ".k", Elem::f32, dims);
+    if (!fresh) return taps;
+    Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
+    step.spec = ir::kernel_spec("expand_scales", {{"channels", int64_t{s.channels}},
+                                                  {"copies", int64_t{s.kernels}},
+                                                  {"kernel_dim", int64_t{scales.kernel_dim}},
+                                                  {"scales", int64_t{scales.count}},
+                                                  {"init_scale", expand.integer("init_scale")},
+                                                  {"nearest", expand.integer("nearest")},
+                                                  {"taps", int64_t{s.taps}},
+                                                  {"direct", int64_t{scales.direct}}});
+    step.args = {call.stored("kernel_list", packed_scales(s, scales)),
+                 call.stored("D", packed_direct(s, scales)), taps};
+    call.prepare(std::move(step));
+    return taps;
+}
+
+} // namespace
+
+Scales::Scales(const KernelCall &call, const Shape &s, const ir::Node &expand)
+    : weights_(call.constant(expand, 0)), d_(direct_term(call, s)) {
+    const auto &dims = call.graph().type(expand.inputs[0]).dims; // [N, C', H, d]
+    count = dims[0];
+    kernel_dim = dims[3];
+    rows_ = size_t(dims[1]) * dims[2];
+    if (expand.inputs.size() == 1) return;
+    merged_ = &call.constant(expand, 1);
+    merged_taps_ = call.graph().type(expand.inputs[1]).dims[2];
+    direct = std::min(merged_taps_, s.taps);
+}
+
+double Scales::weight(uint32_t scale, size_t of, uint32_t j) const {
+    return weights_[(scale * rows_ + of) * kernel_dim + j];
+}
+
+double Scales::direct_tap(size_t of, uint32_t j) const {
+    return (j == 0 ? d_[of] : 0.0) + (merged_ ? (*merged_)[of * merged_taps_ + j] : 0.0);
+}
+
+Place taps_of(KernelCall &call, const Shape &shape, bool keep) {
+    const ir::Node *expand = call.producer(1);
+    return expand ? expanded_taps(call, shape, *expand, keep) : constant_taps(call, shape);
+}
+
+void shape_params(KernelCall &call, const Shape &shape) {
+    call.param("channels", int64_t{shape.channels});
+    call.param("copies", int64_t{shape.copies});
+}
+
+} // namespace longwave::compiler::convolution

@@ -1,0 +1,34 @@
+// add: the sum of two values, row by row.
+#include "compiler/ir/builder.h"
+#include "compiler/ops/support/rules.h"
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 2));
+    LW_TRY(rules::real(in[0]));
+    return rules::join(in[0], in[1]);
+}
+
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    for (size_t i = 0; i < out.data.size(); ++i) out.data[i] = in[0]->data[i] + in[1]->data[i];
+}
+
+} // namespace
+
+const OpDef op_add{
+    .name = "add",
+    .attributes = {},
+    .infer = infer,
+    .stream = row_by_row,
+    .pointwise = Pointwise::with_rows,
+    .rewrites = {.sum = true},
+    .reference = reference,
+};
+
+Expected<ValueId> make_sum(Builder &to, ValueId a, ValueId b, const std::string &layer) {
+    return to.node(op_add.name, {a, b}, {}, layer);
+}
+
+} // namespace longwave::ir

@@ -1,0 +1,35 @@
+// glu: the first half of a row times the sigmoid of the second half.
+#include "compiler/ops/support/rules.h"
+#include <cmath>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 1));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::rank(in[0], 1));
+    if (in[0].dims[0] % 2) return Status::input("expected two halves, found " + rules::text(in[0].dims));
+    Type type = in[0];
+    type.dims[0] /= 2;
+    return type;
+}
+
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    for (size_t t = 0; t < out.rows; ++t)
+        for (size_t i = 0; i < out.width; ++i)
+            out.row(t)[i] = in[0]->row(t)[i] / (1 + std::exp(-in[0]->row(t)[out.width + i]));
+}
+
+} // namespace
+
+const OpDef op_glu{
+    .name = "glu",
+    .attributes = {},
+    .infer = infer,
+    .stream = row_by_row,
+    .gate = true,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

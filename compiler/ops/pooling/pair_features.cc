@@ -1,0 +1,57 @@
+// pair_features: the retrieval head's view of two pooled documents: [u, v, u − v, u·v].
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/rules.h"
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 2));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::rank(in[0], 1));
+    if (!in[0].clock.timeless())
+        return Status::input("expected two pooled sequences, found one with a time axis");
+    LW_ASSIGN(Type type, rules::join(in[0], in[1]));
+    LW_TRY(rules::elements({4, in[0].dims[0]}, "the result").status());
+    type.dims = {4, in[0].dims[0]}; // four groups of H channels
+    return type;
+}
+
+StreamRule stream(const Node &, std::span<const Type>) {
+    return looks_ahead("it compares two whole sequences");
+}
+
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    const size_t h = in[0]->width;
+    for (size_t i = 0; i < h; ++i) {
+        const double u = in[0]->data[i], v = in[1]->data[i];
+        out.data[i] = u;
+        out.data[h + i] = v;
+        out.data[2 * h + i] = u - v;
+        out.data[3 * h + i] = u * v;
+    }
+}
+
+Status kernel(KernelCall &call) {
+    LW_TRY(rules::plain_channels(call));
+    call.kernel("pair_features");
+    call.param("channels", call.type(0).width());
+    call.read_rows(0);
+    call.read_rows(1);
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_pair_features{
+    .name = "pair_features",
+    .attributes = {},
+    .infer = infer,
+    .stream = stream,
+    .plain_result = true,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

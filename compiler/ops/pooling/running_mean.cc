@@ -1,0 +1,61 @@
+// running_mean: the streaming form of `mean`: at each row the mean (or sum) of all rows so far.
+// make_streaming puts it in; packages never name it.
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernel.h"
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 1));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    const std::string &mode = node.text("mode");
+    if (mode != "mean" && mode != "sum")
+        return Status::input("attribute mode expected mean or sum, found \"" + mode + "\"");
+    return in[0];
+}
+
+// Sums of the channels and the number of rows.
+StreamRule stream(const Node &, std::span<const Type> in) {
+    return {.carries = {{"sums", Elem::f64, {schedules::pad(in[0].width())}}, {"count", Elem::f64, {1}}}};
+}
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    const bool mean = node.text("mode") == "mean";
+    std::vector<double> sum(out.width, 0.0);
+    for (size_t t = 0; t < out.rows; ++t)
+        for (size_t i = 0; i < out.width; ++i) {
+            sum[i] += in[0]->row(t)[i];
+            out.row(t)[i] = mean ? sum[i] / static_cast<double>(t + 1) : sum[i];
+        }
+}
+
+Status kernel(KernelCall &call) {
+    LW_TRY(rules::plain_channels(call));
+    const uint32_t channels = call.type(0).width();
+    call.kernel("mean_stream");
+    call.one_call();
+    call.param("channels", channels);
+    call.param("rows", call.rows());
+    call.param("mode", call.node.text("mode"));
+    call.read_rows(0);
+    call.write();
+    call.carry("sums");
+    call.carry_count("count");
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_running_mean{
+    .name = "running_mean",
+    .attributes = {{"mode", AttributeDef::Kind::text}},
+    .infer = infer,
+    .stream = stream,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

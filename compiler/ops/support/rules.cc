@@ -1,0 +1,138 @@
+#include "compiler/ops/support/rules.h"
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/norms/norm_groups.h"
+#include "formats/base/checked.h"
+#include <numeric>
+
+namespace longwave::ir {
+
+namespace rules {
+
+std::string text(const std::vector<uint32_t> &dims) { return fmt::format("[{}]", fmt::join(dims, ",")); }
+
+Status count(std::span<const Type> inputs, size_t expected) {
+    if (inputs.size() == expected) return Status::ok();
+    return Status::input(
+        fmt::format("expects {} input{}, found {}", expected, expected == 1 ? "" : "s", inputs.size()));
+}
+
+Status operand(const Type &type, const char *what, const std::vector<uint32_t> &dims) {
+    if (!type.clock.timeless()) return Status::input(fmt::format("{} must not have a time axis", what));
+    if (type.elem != Elem::f32) return Status::input(fmt::format("{} must be float32", what));
+    bool same = type.dims.size() == dims.size();
+    for (size_t i = 0; same && i < dims.size(); ++i) same = dims[i] == 0 || dims[i] == type.dims[i];
+    if (same) return Status::ok();
+    std::string expected;
+    for (auto d : dims)
+        expected += (expected.empty() ? "" : ",") + (d ? fmt::format("{}", d) : std::string("any"));
+    return Status::input(fmt::format("{} expected shape [{}], found {}", what, expected, text(type.dims)));
+}
+
+Status vector(const Type &type, const char *what, uint32_t width) {
+    if (width == 1 && type.dims.empty()) return operand(type, what, {});
+    return operand(type, what, {width});
+}
+
+Status real(const Type &type) {
+    return type.elem == Elem::f32
+               ? Status::ok()
+               : Status::input("expected float32 rows, found token ids (an embedding turns ids into rows)");
+}
+
+Status timed(const Type &type) {
+    return type.clock.timeless() ? Status::input("expected a sequence, found a value without a time axis")
+                                 : Status::ok();
+}
+
+Status rank(const Type &type, size_t dims) {
+    if (type.dims.size() == dims) return Status::ok();
+    return Status::input(fmt::format("expected rows with {} dimension{}, found {}", dims,
+                                     dims == 1 ? "" : "s", text(type.dims)));
+}
+
+Expected<uint32_t> integer(const Node &node, const char *name, uint32_t low, uint32_t high) {
+    const int64_t value = node.integer(name);
+    if (value >= int64_t{low} && value <= int64_t{high}) return static_cast<uint32_t>(value);
+    return Status::input(fmt::format("attribute {} expected {} to {}, found {}", name, low, high, value));
+}
+
+Expected<uint32_t> flag(const Node &node, const char *name) { return integer(node, name, 0, 1); }
+
+Expected<uint32_t> elements(const std::vector<uint64_t> &dims, const char *what) {
+    uint64_t product = 1;
+    for (auto d : dims)
+        if (!checked::mul(product, d, &product) || product > most_elements)
+            return Status::input(
+                fmt::format("{} [{}] has more than {} elements", what, fmt::join(dims, ","), most_elements));
+    return static_cast<uint32_t>(product);
+}
+
+uint32_t l_max(const Node &node) { return static_cast<uint32_t>(node.integer("l_max")); }
+
+Expected<Clock> slower(const Clock &clock, uint32_t stride) {
+    const uint64_t den = uint64_t{clock.den} * stride, common = std::gcd(uint64_t{clock.num}, den);
+    if (den / common > UINT32_MAX)
+        return Status::input(fmt::format("strides multiply to {}: too large for a clock", den / common));
+    return Clock{static_cast<uint32_t>(clock.num / common), static_cast<uint32_t>(den / common)};
+}
+
+Expected<uint32_t> norm_groups(const Node &node, const Type &x) {
+    if (!node.has("groups")) return 1u;
+    LW_ASSIGN(const uint32_t groups, integer(node, "groups", 1, x.width()));
+    if (x.width() % groups || (groups > 1 && x.dims.size() > 1))
+        return Status::input(fmt::format("rows of {} do not divide into {} groups", text(x.dims), groups));
+    return groups;
+}
+
+Expected<Type> join(const Type &a, const Type &b) {
+    if (a.elem != b.elem || a.dims != b.dims)
+        return Status::input(
+            fmt::format("expected two inputs of one shape, found {} and {}", text(a.dims), text(b.dims)));
+    if (a.clock != b.clock)
+        return Status::input(fmt::format("expected two inputs of one clock, found {}/{} and {}/{}",
+                                         a.clock.num, a.clock.den, b.clock.num, b.clock.den));
+    if (a.delay != b.delay)
+        return Status::input(
+            fmt::format("expected two inputs of one delay, found {} and {} ticks", a.delay, b.delay));
+    Type type = a;
+    type.causal = a.causal && b.causal;
+    return type;
+}
+
+Status plain_channels(const KernelCall &call) {
+    if (call.type(0).dims.size() == 1) return Status::ok();
+    return Status::input("pooling and softmax need plain channels: put a linear layer before them");
+}
+
+Status norm_kernel(KernelCall &call, const std::string &kind) {
+    const Type &x = call.type(0);
+    call.kernel("norm");
+    call.param("kind", kind);
+    call.param("channels", x.dims.back());
+    call.param("copies", x.width() / x.dims.back());
+    LW_ASSIGN(const uint32_t groups, norm_groups(call.node, x));
+    if (groups > 1) call.param("groups", groups);
+    call.param("rows", call.rows());
+    call.param("eps", call.node.has("eps") ? call.node.number("eps") : 0.0);
+    call.read_rows(0);
+    for (size_t i = 1; i < call.node.inputs.size(); ++i) {
+        const Numbers &values = call.constant(i);
+        const bool scalar = values.size() == 1; // transposed: m and s
+        call.weight("norm." + std::to_string(i),
+                    scalar ? std::vector<float>{static_cast<float>(values[0])} : x.packed(values));
+    }
+    call.write();
+    return Status::ok();
+}
+
+} // namespace rules
+
+StreamRule row_by_row(const Node &, std::span<const Type>) { return {}; }
+
+Expected<Type> infer_same(const Node &, std::span<const Type> inputs) {
+    LW_TRY(rules::count(inputs, 1));
+    LW_TRY(rules::real(inputs[0]));
+    return inputs[0];
+}
+
+} // namespace longwave::ir

@@ -1,0 +1,57 @@
+// What the ops' shape rules have in common: counting inputs, matching shapes, reading attributes within
+// limits, and joining clocks. Messages say what was expected and what was found; the builder puts the layer
+// and the op in front.
+#pragma once
+#include "compiler/ir/op.h"
+#include <fmt/format.h>
+
+namespace longwave::ir {
+
+// One definition for each line of the table, in the file of the same name.
+#define LW_OP(name) extern const OpDef op_##name;
+#include "compiler/ops/op_table.inc"
+#undef LW_OP
+
+namespace rules {
+
+inline constexpr uint64_t most_elements =
+    uint64_t{1} << 31; // of one row or one constant: indices stay in int32 on every target
+
+std::string text(const std::vector<uint32_t> &dims); // "[12,96]"
+
+Status count(std::span<const Type> inputs, size_t expected);
+// An operand that is constant over the sequence, of exactly these dims. 0 accepts any extent.
+Status operand(const Type &type, const char *what, const std::vector<uint32_t> &dims);
+// The same for a list of one value an element, also where the package stored a scalar.
+Status vector(const Type &type, const char *what, uint32_t width);
+Status real(const Type &type);  // float32 rows
+Status timed(const Type &type); // rows with a time axis
+Status rank(const Type &type, size_t dims);
+Expected<uint32_t> integer(const Node &node, const char *name, uint32_t low, uint32_t high);
+Expected<uint32_t> flag(const Node &node, const char *name); // 0 or 1
+Expected<uint32_t> elements(const std::vector<uint64_t> &dims,
+                            const char *what); // their product, within most_elements
+
+// Attribute `l_max`: the longest sequence that the op was made for.
+uint32_t l_max(const Node &node);
+
+// The clock of a value with one row for every `stride` rows of x.
+Expected<Clock> slower(const Clock &clock, uint32_t stride);
+// Two values read row by row: equal types but for causality, which the result has when both have it.
+Expected<Type> join(const Type &a, const Type &b);
+
+// ---- what kernel rules share ----
+Status plain_channels(const KernelCall &call); // the first input's rows have one dimension
+Status norm_kernel(KernelCall &call,
+                   const std::string &kind); // kernel "norm": x, then the constants as padded rows
+
+} // namespace rules
+
+StreamRule row_by_row(const Node &node, std::span<const Type> inputs);
+inline StreamRule history(uint32_t rows) { return {.history = rows}; }
+inline StreamRule looks_ahead(std::string reason) { return {.looks_ahead = std::move(reason)}; }
+
+// Shape rule of ops that keep the first input's type and have no operands.
+Expected<Type> infer_same(const Node &node, std::span<const Type> inputs);
+
+} // namespace longwave::ir

@@ -1,0 +1,85 @@
+// sequence_spectrum: the transform of a whole sequence of each channel. Row k of the result is bin k;
+// rows behind the last bin are zero.
+#include "compiler/ops/support/parallel.h"
+#include "compiler/ops/support/rules.h"
+#include "compiler/ops/transforms/transforms.h"
+#include <numeric>
+
+namespace longwave::ir {
+namespace {
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_ASSIGN(const auto transform, SequenceTransform::parse(node.text("transform")));
+    LW_ASSIGN(const uint32_t doubled, rules::flag(node, "doubled"));
+    LW_ASSIGN(const uint32_t magnitude, rules::flag(node, "magnitude"));
+    LW_TRY(rules::count(in, 1));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    LW_TRY(rules::rank(in[0], 1));
+    if (doubled && transform.cosine)
+        return Status::input("attribute doubled expected 0 with a cosine transform, found 1");
+    Type type = in[0];
+    type.causal = false;
+    if (!magnitude && !transform.cosine) type.dims.insert(type.dims.begin(), 2);
+    if (doubled) {
+        if (type.clock.den % 2) type.clock.num *= 2;
+        else type.clock.den /= 2;
+    }
+    return type;
+}
+
+StreamRule stream(const Node &, std::span<const Type>) { return looks_ahead(around); }
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    const auto transform = SequenceTransform::of(node);
+    const Operand &x = *in[0];
+    in_parts(x.width, context.workers, [&](size_t begin, size_t end) {
+        for (size_t c = begin; c < end; ++c) {
+            std::vector<double> samples(x.rows * (node.integer("doubled") ? 2 : 1));
+            for (size_t t = 0; t < x.rows; ++t) samples[t] = x.row(t)[c];
+            const auto bins = transform.forward(samples);
+            for (size_t k = 0; k < bins.size(); ++k) {
+                out.row(k)[c] = bins[k].real();
+                if (node.integer("magnitude"))
+                    out.row(k)[c] = transform.cosine ? std::abs(bins[k].real()) : std::norm(bins[k]);
+                else if (!transform.cosine) out.row(k)[x.width + c] = bins[k].imag();
+            }
+        }
+    });
+}
+
+Status kernel(KernelCall &call) {
+    const auto transform = SequenceTransform::of(call.node);
+    const uint32_t rows = call.rows_of_input(0), length = call.node.integer("doubled") ? 2 * rows : rows;
+    const ChannelTiles tiles(call.type(0).dims[0]);
+    call.kernel("sequence_transform");
+    tiles.plan(call);
+    transform_params(call, transform, length, false);
+    call.param("channels", tiles.channels);
+    call.param("rows", rows);
+    call.param("out_rows", call.rows());
+    call.param("magnitude", call.node.integer("magnitude"));
+    call.read_all(0);
+    transform_weights(call, transform, length, false);
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_sequence_spectrum{
+    .name = "sequence_spectrum",
+    .attributes = {{"transform", AttributeDef::Kind::text},
+                   {"doubled", AttributeDef::Kind::integer},
+                   {"magnitude", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = stream,
+    .length = LengthRule::fixed,
+    .plain_result = true,
+    .channel_tiles = true,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,61 @@
+// One entry of the artifact while it is being planned: buffers, and steps that call kernels on them. The last
+// form before bytes.
+#pragma once
+#include "compiler/ir/step.h"
+#include "formats/base/expected.h"
+#include "targets/target.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace longwave::compiler {
+
+struct Buffer {
+    std::string name;
+    Space space = Space::arena;
+    uint64_t bytes = 0;
+    uint64_t offset = 0; // set by plan_memory (arena, cache) or by Storage (weights, derived)
+    int first = -1,
+        last = -1;     // steps of its entry between which an arena buffer is alive; -1: from the start
+    int value = -1;    // of the graph, of which it holds all rows; -1: of none
+    bool half = false; // its elements are float16 (passes/store_halves.h)
+};
+
+struct InputPort {
+    uint32_t input = 0;
+    Place place;
+    uint32_t rows = 0, row_bytes = 0;
+};
+
+struct OutputPort {
+    std::string name;
+    uint32_t width = 0;
+    Place place;
+    uint32_t rows = 0, row_bytes = 0, period = 1, phase = 0, clock_num = 1, clock_den = 1;
+    uint32_t delay = 0; // input ticks
+};
+
+struct EntryPlan {
+    enum class Kind : uint8_t { prepare, run, stream } kind = Kind::run;
+    uint32_t block = 0;                   // input ticks: capacity of a run, block of a stream
+    uint32_t window = 0;                  // stream: ticks that every block looks at again; 0: its own
+    const targets::Target *gpu = nullptr; // run, stream: planned for this one; null: for processors
+    uint32_t least = 0;                   // run: fewest ticks; 0: any
+    std::string fixed;                    // the layer that asks for `least`
+    bool one_of_several = false;          // run: there are others, of other capacities
+    std::vector<Buffer> buffers;          // its own arena and caches
+    std::vector<Step> steps;
+    std::vector<Step> rebuild; // stream: the caches from the state
+    std::vector<InputPort> inputs;
+    std::vector<OutputPort> outputs;
+    uint64_t arena_bytes = 0, cache_bytes = 0;
+    uint32_t period = 1;
+
+    // "prepare", "run", "run on vulkan-32k", "run 128" where it is one of several, "stream 160", "stream 160 on …"
+    std::string name() const;
+};
+
+// A mixed run is planned for a GPU, and some steps are the processor's.
+inline bool on_gpu(const EntryPlan &entry, const Step &step) { return entry.gpu && !step.processor; }
+
+} // namespace longwave::compiler

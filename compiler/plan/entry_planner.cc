@@ -1,0 +1,346 @@
+#include "compiler/plan/entry_planner.h"
+#include "compiler/ops/linear/skip_mask.h"
+#include "compiler/ir/op.h"
+#include "compiler/placement/transfers.h"
+#include "compiler/plan/planned_call.h"
+#include "compiler/plan/rounding.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <numeric>
+
+namespace longwave::compiler {
+
+namespace {
+
+// The rows a chain of pointwise ops alone is applied to.
+void plain_copy(PlannedCall &call) {
+    const ir::Type &x = call.type(0);
+    call.kernel("pointwise");
+    call.param("width", int64_t{x.row()});
+    call.param("channels", int64_t{x.dims.back() == 1 ? x.width() : x.dims.back()});
+    call.param("rows", int64_t{call.rows()});
+    call.read_rows(0);
+    call.write();
+}
+
+} // namespace
+
+std::string EntryPlan::name() const {
+    static const char *const names[] = {"prepare", "run", "stream"};
+    std::string text = names[static_cast<int>(kind)];
+    if (kind == Kind::stream || one_of_several) text += fmt::format(" {}", block);
+    return gpu ? fmt::format("{} on {}", text, gpu->name) : text;
+}
+
+EntryPlanner::EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record)
+    : graph_(graph), options_(std::move(options)), storage_(storage), record_(record) {
+    plan_.kind = options_.kind;
+    plan_.block = options_.block;
+    plan_.gpu = options_.gpu;
+}
+
+Status EntryPlanner::in_layer(const ir::Node &node, const Status &status) {
+    refused_.emplace(node.layer, status.message());
+    return Status(status.fault(), fmt::format("layer {}: {}", node.layer, status.message()));
+}
+
+// ---- facts -----------------------------------------------------------------------------------------------
+
+Pace EntryPlanner::pace(ir::ValueId value) const {
+    const auto pace = pace_of(graph_.type(value).clock, options_.block);
+    return pace ? *pace : Pace{};
+}
+
+uint32_t EntryPlanner::input_of(ir::ValueId value) const {
+    while (const ir::Node *node = graph_.producer(value)) value = node->inputs[0];
+    for (size_t i = 0; i < graph_.inputs.size(); i++)
+        if (graph_.inputs[i].value == value) return static_cast<uint32_t>(i);
+    return 0;
+}
+
+uint32_t EntryPlanner::rows_of(ir::ValueId value) const {
+    const auto clock = graph_.type(value).clock;
+    if (clock.timeless()) return 1;
+    if (streaming()) return pace(value).rows;
+    return static_cast<uint32_t>(uint64_t(options_.block) * clock.num / clock.den);
+}
+
+bool EntryPlanner::stores(ir::ValueId value) const {
+    if (graph_.values[value].kind == ir::Value::Kind::input) return true;
+    return std::any_of(regions_.begin(), regions_.end(),
+                       [&](const Region &region) { return region.output == value; });
+}
+
+bool EntryPlanner::plans(const Region &region) const {
+    return !graph_.nodes[region.anchor].op->advice || takes_advice(situations_[region.anchor]);
+}
+
+const ir::Node &EntryPlanner::reader(const Region &region) const {
+    const ir::Node &node = graph_.nodes[region.anchor];
+    if (!region.view) return node;
+    const ir::Node *producer = graph_.producer(node.inputs[0]);
+    return producer ? *producer : node;
+}
+
+ir::Reach EntryPlanner::reach_of(const Region &region) const {
+    const Choice &choice = choices_[region.anchor];
+    if (choice.algorithm && choice.algorithm->reach)
+        return choice.algorithm->reach(situations_[region.anchor], choice.figures);
+    const ir::Node &node = reader(region);
+    std::vector<ir::Type> types;
+    for (auto v : node.inputs) types.push_back(graph_.type(v));
+    return {.history = node.op->stream(node, types).history};
+}
+
+uint32_t EntryPlanner::stride_of(const Region &region) const {
+    const auto in = graph_.type(reader(region).inputs[0]).clock,
+               out = graph_.type(graph_.nodes[region.anchor].output).clock;
+    if (in.timeless() || out.timeless()) return 1;
+    return static_cast<uint32_t>(uint64_t(in.num) * out.den / (uint64_t(in.den) * out.num));
+}
+
+// ---- 1. algorithms, regions, demands ---------------------------------------------------------------------
+
+Status EntryPlanner::choose_algorithms() {
+    std::map<const ir::OpDef *, uint32_t> alike;
+    std::map<std::pair<std::string, const ir::OpDef *>, uint32_t> in_layers;
+    for (const ir::Node &node : graph_.nodes) {
+        situations_.push_back({.graph = graph_,
+                               .node = node,
+                               .rows = rows_of(node.inputs[0]),
+                               .streaming = streaming(),
+                               .shared = options_.shared,
+                               .before = alike[node.op]++,
+                               .costs = options_.costs,
+                               .gpu = gpu_of(node)});
+        const uint32_t twin = in_layers[{node.layer, node.op}]++;
+        suffixes_.push_back(twin ? fmt::format(" {}", twin + 1) : "");
+    }
+    choices_.resize(graph_.nodes.size());
+    Status failed;
+    for (size_t i = 0; i < graph_.nodes.size(); i++) {
+        const ir::Node &node = graph_.nodes[i];
+        situations_[i].alike = alike[node.op];
+        if (node.op->algorithms.empty()) continue;
+        // What was forced is forced on processors: a GPU has algorithms of its own for whole sequences.
+        const bool forced = streaming() || !gpu_of(node);
+        auto choice = choose(situations_[i], forced ? options_.convolution : "");
+        if (!choice) {
+            const Status status = in_layer(node, choice.status());
+            if (failed) failed = status;
+            continue;
+        }
+        choices_[i] = *choice;
+        const uint64_t elements = uint64_t{rows_of(node.output)} * graph_.type(node.output).width();
+        reports_.push_back({node.layer, node.op->name, *choice, elements});
+    }
+    return failed;
+}
+
+// A value is stored when it is an input of the entry or leaves a region. Its buffer must hold, for every
+// reader, the rows that reader looks back on.
+void EntryPlanner::demand(const Region &region) {
+    const ir::Node &anchor = graph_.nodes[region.anchor];
+    const ir::Reach reach = reach_of(region);
+    const ir::ValueId input = reader(region).inputs[0];
+    const uint32_t rows = rows_of(anchor.output), stride = stride_of(region);
+    Demand &d = demands_[input];
+    d.history = std::max(d.history, reach.history);
+    if (streaming()) {
+        d.rows = std::max(d.rows, rows * stride);
+        d.multiple = std::lcm(d.multiple, std::lcm(rows * stride, reach.multiple));
+        return;
+    }
+    // The last tile of a run may reach beyond the end, in everything that it reads row by row and in what it
+    // writes.
+    const uint32_t whole =
+        std::max(round_up(rows, rows_of_call(rows, gpu_alone())), round_up(rows, reach.multiple));
+    const bool pooled = graph_.type(anchor.output).clock.timeless();
+    d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride);
+    if (region.view) {
+        const ir::Node &view = reader(region);
+        d.granule =
+            static_cast<uint32_t>(std::gcd(uint64_t{graph_.type(view.output).width()}, uint64_t{stride}));
+    }
+    if (reach.multiple == 1) return;
+    const auto also = [&](ir::ValueId value) {
+        if (!graph_.constant(value)) demands_[value].rows = std::max(demands_[value].rows, whole);
+    };
+    std::for_each(anchor.inputs.begin() + 1, anchor.inputs.end(), also);
+    for (size_t node : region.epilogue)
+        std::for_each(graph_.nodes[node].inputs.begin(), graph_.nodes[node].inputs.end(), also);
+    also(region.output);
+}
+
+Status EntryPlanner::survey() {
+    LW_TRY(choose_algorithms());
+    regions_ = fuse_regions(graph_, options_.on_processor);
+    demands_.resize(graph_.values.size());
+    for (const Region &region : regions_) demand(region);
+    for (ir::ValueId v = 0; v < graph_.values.size(); v++) {
+        demands_[v].rows = std::max(demands_[v].rows, rows_of(v));
+        demands_[v].multiple = std::lcm(demands_[v].multiple, rows_of(v));
+    }
+    return Status::ok();
+}
+
+// ---- 2. the plan -----------------------------------------------------------------------------------------
+
+BufferId EntryPlanner::buffer(std::string name, Space space, uint64_t bytes, int value) {
+    plan_.buffers.push_back({.name = std::move(name), .space = space, .bytes = bytes, .value = value});
+    return static_cast<BufferId>(plan_.buffers.size() - 1);
+}
+
+void EntryPlanner::place_values(const std::vector<Ring> &rings) {
+    stored_.resize(graph_.values.size());
+    const auto store = [&](ir::ValueId value, const std::string &name) {
+        const ir::Type &type = graph_.type(value);
+        const Demand &d = demands_[value];
+        Stored &s = stored_[value];
+        s = {.row_bytes = type.row() * longwave::bytes_of(type.elem), .rows = rows_of(value)};
+        if (streaming() && rings[value].rows) {
+            s.ring = rings[value].rows;
+            s.buffer = rings[value].field;
+            return;
+        }
+        s.ring = s.rows;
+        if (!streaming()) {
+            const uint32_t line = line_of(value);
+            s.history = round_up(d.history, line / std::gcd(line, s.row_bytes));
+            s.ring = round_up(
+                s.history + std::max(round_up(s.rows, rows_of_call(s.rows, gpu_alone())), d.rows), d.granule);
+        }
+        s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes, static_cast<int>(value));
+    };
+    for (const auto &input : graph_.inputs) store(input.value, "input " + input.name);
+    for (const Region &region : regions_)
+        if (plans(region)) store(region.output, graph_.nodes[region.anchor].layer);
+}
+
+Step EntryPlanner::clear(BufferId id, uint64_t offset, uint64_t bytes, const std::string &name) const {
+    Step step{.kind = Step::Kind::zero, .name = name + " clear"};
+    step.bytes = bytes;
+    step.args.push_back(Place{.buffer = id, .offset = offset});
+    return step;
+}
+
+// A whole run: the rows before the first are silence, and so are those behind the last that a reader's last
+// tile reaches.
+void EntryPlanner::clear_around(ir::ValueId value, uint32_t written, const std::string &name) {
+    const Stored &s = stored_[value];
+    const uint64_t row_bytes = s.row_bytes;
+    if (s.history > 0) plan_.steps.push_back(clear(s.buffer, 0, s.history * row_bytes, name));
+    const uint32_t end = s.history + written;
+    if (s.ring > end)
+        plan_.steps.push_back(clear(s.buffer, end * row_bytes, (s.ring - end) * row_bytes, name));
+}
+
+void EntryPlanner::clear_tail(ir::ValueId value, const std::string &name) {
+    const Stored &s = stored_[value];
+    const auto clock = graph_.type(value).clock;
+    Step step{.kind = Step::Kind::zero_tail, .name = name + " clear after the end"};
+    step.args.push_back(Place{.buffer = s.buffer, .offset = uint64_t{s.history} * s.row_bytes});
+    step.rows = s.rows;
+    step.row_bytes = s.row_bytes;
+    step.mul = clock.num;
+    step.den = clock.den;
+    plan_.steps.push_back(std::move(step));
+}
+
+// What the region computes, as an op's kernel rule says it.
+Status EntryPlanner::plan_call(PlannedCall &call, const Region &region) {
+    const ir::Node &node = graph_.nodes[region.anchor];
+    const Choice &choice = choices_[region.anchor];
+    ir::ValueId value = region.gate ? region.gate->output : node.output;
+    if (region.pointwise) {
+        value = node.inputs[0];
+        plain_copy(call);
+    } else if (choice.algorithm) {
+        if (auto status = choice.algorithm->plan(call); !status) return in_layer(node, status);
+    } else if (!node.op->kernel) {
+        return in_layer(node, Status::input(fmt::format("op {} has no kernel in this place", node.op->name)));
+    } else if (auto status = node.op->kernel(call); !status) {
+        return in_layer(node, status);
+    }
+    for (size_t index : region.epilogue) {
+        const ir::Node &op = graph_.nodes[index];
+        if (auto status = call.epilogue(op, value); !status) return in_layer(node, status);
+        value = op.output;
+    }
+    return Status::ok();
+}
+
+Status EntryPlanner::plan_region(const Region &region) {
+    const ir::Node &node = graph_.nodes[region.anchor];
+    const size_t before = plan_.steps.size();
+    if (!streaming()) {
+        std::vector<ir::Type> types;
+        for (auto v : node.inputs) types.push_back(graph_.type(v));
+        const ir::LengthRule rule = ir::length_rule(node, types);
+        if (rule == ir::LengthRule::mask) clear_tail(node.inputs[0], node.layer);
+        if (rule == ir::LengthRule::fixed && plan_.least == 0) {
+            plan_.least = options_.block;
+            plan_.fixed = node.layer;
+        }
+    }
+
+    PlannedCall call(*this, region);
+    LW_TRY(plan_call(call, region));
+    if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
+    call.finish();
+    for (size_t i = before; i < plan_.steps.size(); i++)
+        plan_.steps[i].processor = options_.gpu && !gpu_of(node);
+    return Status::ok();
+}
+
+void EntryPlanner::plan_ports() {
+    const auto ring = [&](const Stored &s) {
+        Place place{.buffer = s.buffer, .offset = uint64_t(s.history) * s.row_bytes};
+        if (s.ring > s.rows && streaming()) {
+            place.slots = s.ring / s.rows;
+            place.slot_bytes = uint64_t(s.rows) * s.row_bytes;
+        }
+        return place;
+    };
+    for (size_t i = 0; i < graph_.inputs.size(); i++) {
+        const Stored &s = stored_[graph_.inputs[i].value];
+        plan_.inputs.push_back(
+            {.input = static_cast<uint32_t>(i), .place = ring(s), .rows = s.rows, .row_bytes = s.row_bytes});
+    }
+    for (const auto &output : graph_.outputs) {
+        const Stored &s = stored_[output.value];
+        const ir::Type &type = graph_.type(output.value);
+        OutputPort port{.name = output.name,
+                        .width = type.width(),
+                        .place = ring(s),
+                        .rows = rows_of(output.value),
+                        .row_bytes = s.row_bytes,
+                        .clock_num = type.clock.num,
+                        .clock_den = type.clock.den,
+                        .delay = type.delay};
+        if (streaming()) {
+            const Pace p = pace(output.value);
+            port.period = p.period;
+            port.phase = p.phase;
+        }
+        plan_.outputs.push_back(std::move(port));
+    }
+}
+
+Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
+    place_values(rings);
+    if (!streaming())
+        for (const auto &input : graph_.inputs)
+            clear_around(input.value, stored_[input.value].rows, "input " + input.name);
+    // The inputs of a mixed run come to the processor.
+    for (Step &step : plan_.steps) step.processor = options_.gpu && !gpu_alone();
+    for (const Region &region : regions_)
+        if (plans(region)) LW_TRY(plan_region(region));
+    plan_ports();
+    if (options_.gpu && !streaming()) add_moves(plan_);
+    measure_lifetimes(plan_);
+    return std::move(plan_);
+}
+
+} // namespace longwave::compiler

@@ -1,0 +1,73 @@
+#include "compiler/plan/fp16_storage.h"
+#include "compiler/codegen/fp16_kernel.h"
+#include "compiler/spirv/rewrite_fp16.h"
+#include <nlohmann/json.hpp>
+
+namespace longwave::compiler {
+
+namespace {
+
+// Of a place before: half of it begins at a multiple of 64 bytes for kernels, and of 4 for clears.
+constexpr uint64_t kernel_unit = 128, clear_unit = 8;
+
+bool own(const Place &place) { return (place.buffer & (shared_buffer | state_buffer)) == 0; }
+
+std::string kernel_of(const std::string &spec) {
+    return nlohmann::json::parse(spec).at("kernel").get<std::string>();
+}
+
+bool call_allows(const Step &step, const Place &place, const std::string &kernel,
+                 const schedules::KernelArg &arg) {
+    return arg.elem == Elem::f32 && schedules::stores_halves(kernel, arg.kind) && step.tiles == 1 &&
+           place.slots == 1 && place.offset % kernel_unit == 0;
+}
+
+bool clear_allows(const Step &step, const Place &place) {
+    return place.offset % clear_unit == 0 && step.bytes % clear_unit == 0 && step.row_bytes % clear_unit == 0;
+}
+
+// Buffers of which no step and no port wants float32.
+std::vector<bool> find_halves(const EntryPlan &plan, const KernelSignatures &signatures) {
+    std::vector<bool> called(plan.buffers.size(), false), halves(plan.buffers.size());
+    for (size_t b = 0; b < plan.buffers.size(); b++) halves[b] = plan.buffers[b].space == Space::arena;
+    for (const InputPort &port : plan.inputs) halves[port.place.buffer] = false;
+    for (const OutputPort &port : plan.outputs) halves[port.place.buffer] = false;
+    for (const Step &step : plan.steps) {
+        const bool call = step.kind == Step::Kind::call;
+        const std::string kernel = call ? kernel_of(step.spec) : "";
+        for (size_t a = 0; a < step.args.size(); a++) {
+            const auto *place = std::get_if<Place>(&step.args[a]);
+            if (!place || !own(*place)) continue;
+            called[place->buffer] = called[place->buffer] || call;
+            if (!(call ? call_allows(step, *place, kernel, signatures.at(step.spec).args.at(a))
+                       : clear_allows(step, *place)))
+                halves[place->buffer] = false;
+        }
+    }
+    for (size_t b = 0; b < halves.size(); b++) halves[b] = halves[b] && called[b];
+    return halves;
+}
+
+} // namespace
+
+void store_halves(EntryPlan &plan, const KernelSignatures &signatures) {
+    const std::vector<bool> halves = find_halves(plan, signatures);
+    for (size_t b = 0; b < halves.size(); b++) {
+        if (!halves[b]) continue;
+        plan.buffers[b].half = true;
+        plan.buffers[b].bytes /= 2;
+    }
+    for (Step &step : plan.steps) {
+        std::vector<size_t> arguments;
+        for (size_t a = 0; a < step.args.size(); a++) {
+            auto *place = std::get_if<Place>(&step.args[a]);
+            if (!place || !own(*place) || !halves[place->buffer]) continue;
+            place->offset /= 2;
+            if (step.kind == Step::Kind::call) arguments.push_back(a);
+            else step.bytes /= 2, step.row_bytes /= 2;
+        }
+        step.spec = with_halves(step.spec, arguments);
+    }
+}
+
+} // namespace longwave::compiler

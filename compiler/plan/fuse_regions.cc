@@ -1,0 +1,86 @@
+#include "compiler/plan/fuse_regions.h"
+#include "compiler/ir/op.h"
+#include "schedules/contract/kernel.h"
+#include <algorithm>
+
+namespace longwave::compiler {
+
+namespace {
+
+// The one node that reads v, or none.
+const ir::Node *only_reader(const ir::Graph &graph, ir::ValueId v) {
+    if (graph.uses(v) != 1) return nullptr;
+    for (const auto &node : graph.nodes)
+        for (auto input : node.inputs)
+            if (input == v) return &node;
+    return nullptr; // a graph output reads it
+}
+
+size_t index_of(const ir::Graph &graph, const ir::Node *node) {
+    return static_cast<size_t>(node - graph.nodes.data());
+}
+
+// Elementwise on the stored row: the value must come first, except for commutative ops.
+bool continues(const ir::Graph &graph, const ir::Node &node, ir::ValueId value) {
+    if (node.op->pointwise == ir::Pointwise::no) return false;
+    bool commutes = node.op->pointwise == ir::Pointwise::with_rows;
+    if (node.inputs[0] != value && !commutes) return false;
+    if (commutes && node.inputs[0] == node.inputs[1]) return false;
+    return graph.type(node.output).dims == graph.type(value).dims;
+}
+
+// A transform writes tiles of 16 channels: operands with rows would need the same tiling, and where the last
+// tile has padding lanes nothing may move zero.
+bool fits_channel_tiles(const ir::Graph &graph, const ir::Node &node) {
+    const ir::OpDef &op = *node.op;
+    bool padding = graph.type(node.output).dims.back() % schedules::lanes != 0;
+    return op.pointwise == ir::Pointwise::unary && !(op.moves_zero && padding);
+}
+
+} // namespace
+
+std::vector<Region> fuse_regions(const ir::Graph &graph, const std::set<std::string> &apart) {
+    std::vector<Region> regions;
+    std::vector<bool> taken(graph.nodes.size(), false);
+    for (size_t i = 0; i < graph.nodes.size(); i++) {
+        const ir::Node &node = graph.nodes[i];
+        if (taken[i]) continue;
+        if (node.op->prepared) continue;
+        if (node.op->view)
+            if (auto *reader = only_reader(graph, node.output); reader && reader->op->reads_view)
+                continue; // part of its reader's region
+        Region region{
+            .anchor = i, .pointwise = node.op->pointwise != ir::Pointwise::no, .output = node.output};
+        if (node.op->reads_view) {
+            auto *before = graph.producer(node.inputs[0]);
+            region.view = before && before->op->view && graph.uses(node.inputs[0]) == 1;
+        }
+        if (region.pointwise) region.epilogue.push_back(i);
+        if (node.op->takes_gate)
+            if (auto *reader = only_reader(graph, node.output); reader && reader->op->gate) {
+                region.gate = reader;
+                region.output = reader->output;
+                taken[index_of(graph, reader)] = true;
+            }
+        while (auto *reader = node.op->plain_result ? nullptr : only_reader(graph, region.output)) {
+            size_t next = index_of(graph, reader);
+            if (taken[next] || !continues(graph, *reader, region.output) ||
+                apart.contains(reader->layer) != apart.contains(node.layer) ||
+                (node.op->channel_tiles && !fits_channel_tiles(graph, *reader)))
+                break;
+            taken[next] = true;
+            region.epilogue.push_back(next);
+            region.output = reader->output;
+        }
+        regions.push_back(std::move(region));
+    }
+    // An operand of an epilogue may be made after the anchor: a region runs where its last node stands.
+    auto position = [](const Region &r) {
+        return r.epilogue.empty() ? r.anchor : std::max(r.anchor, r.epilogue.back());
+    };
+    std::stable_sort(regions.begin(), regions.end(),
+                     [&](const Region &a, const Region &b) { return position(a) < position(b); });
+    return regions;
+}
+
+} // namespace longwave::compiler

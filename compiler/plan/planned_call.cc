@@ -1,0 +1,291 @@
+#include "compiler/plan/planned_call.h"
+#include "compiler/ir/op.h"
+#include "compiler/plan/rounding.h"
+#include "schedules/contract/kernel.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace longwave::compiler {
+
+namespace {
+
+nlohmann::json to_json(const ir::Attribute &attribute) {
+    return std::visit([](const auto &value) { return nlohmann::json(value); }, attribute);
+}
+
+} // namespace
+
+PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
+    : KernelCall(planner.situations_[region.anchor]), planner_(planner), region_(region) {
+    spec_["params"] = nlohmann::json::object();
+    all_rows_ = planner.rows_of(region.output);
+    rows_ = situation.streaming ? all_rows_ : planner.rows_of_call(all_rows_, situation.gpu != nullptr);
+    tiles_ = (all_rows_ + rows_ - 1) / rows_;
+}
+
+void PlannedCall::param(const std::string &name, ir::Attribute value) {
+    spec_["params"][name] = to_json(value);
+}
+
+// ---- tiling ----------------------------------------------------------------------------------------------
+
+void PlannedCall::one_call() {
+    rows_ = all_rows_;
+    tiles_ = 1;
+}
+
+void PlannedCall::ordered_tiles(uint32_t rows) {
+    rows_ = rows;
+    tiles_ = (all_rows_ + rows - 1) / rows;
+    ordered_ = true;
+}
+
+void PlannedCall::channel_tiles(uint32_t tiles, uint64_t tile_bytes) {
+    rows_ = all_rows_;
+    tiles_ = tiles;
+    channel_bytes_ = tile_bytes;
+}
+
+// ---- where rows lie --------------------------------------------------------------------------------------
+
+Place PlannedCall::rows_place(ir::ValueId value) const {
+    const Stored &s = planner_.stored(value);
+    Place place{
+        .buffer = s.buffer, .offset = uint64_t{s.history} * s.row_bytes, .tile_bytes = channel_bytes_};
+    if (situation.streaming && s.ring > s.rows) {
+        place.slots = s.ring / s.rows;
+        place.slot_bytes = uint64_t{s.rows} * s.row_bytes;
+    }
+    if (channel_bytes_ == 0 && tiles_ > 1) place.tile_bytes = uint64_t{rows_} * s.row_bytes;
+    return place;
+}
+
+void PlannedCall::read_all(size_t input) {
+    Place place = rows_place(node.inputs[input]);
+    place.tile_bytes = channel_bytes_;
+    inputs_.push_back(place);
+}
+
+void PlannedCall::read_ring(size_t input, uint32_t reads) {
+    const ir::ValueId value = region_.view && input == 0 ? producer(0)->inputs[0] : node.inputs[input];
+    const Stored &s = planner_.stored(value);
+    param("ring", int64_t{s.ring});
+    inputs_.push_back(Place{.buffer = s.buffer});
+    const uint32_t fresh = all_rows_ * reads, of_tile = rows_ * reads;
+    Scalar position{.kind = Scalar::Kind::slot, .tile_mul = tiles_ > 1 ? static_cast<int32_t>(of_tile) : 0};
+    if (situation.streaming) {
+        position.modulus = s.ring / fresh;
+        position.mul = static_cast<int32_t>(fresh);
+    } else {
+        position.value = static_cast<int32_t>(s.history);
+    }
+    scalars_.push_back(position);
+}
+
+void PlannedCall::write() {
+    result_ = outputs_.size();
+    outputs_.push_back(rows_place(region_.output));
+}
+
+void PlannedCall::valid_rows(size_t input) {
+    const auto clock = type(input).clock;
+    scalar({.kind = Scalar::Kind::length,
+            .value = static_cast<int32_t>(rows_of_input(input)),
+            .mul = static_cast<int32_t>(clock.num),
+            .modulus = clock.den,
+            .add = planner_.input_of(node.inputs[input])}); // two documents have lengths of their own
+}
+
+Place PlannedCall::large_block(size_t input, uint32_t rows, uint32_t ago) {
+    const Stored &s = planner_.stored(node.inputs[input]);
+    const uint32_t slots = s.ring / rows;
+    return {.buffer = s.buffer,
+            .slot_bytes = uint64_t{rows} * s.row_bytes,
+            .tile_bytes = channel_bytes_,
+            .slots = slots,
+            .slot_add = slots - ago};
+}
+
+void PlannedCall::add(Place rows) {
+    spec_["epilogue"].push_back({{"op", schedules::epilogue_sum}});
+    operands_.push_back(rows);
+}
+
+// ---- memory ----------------------------------------------------------------------------------------------
+
+Place PlannedCall::stored(const std::string &name, Packed packed) {
+    return {.buffer = planner_.storage_.weights(node.layer + "." + name, std::move(packed))};
+}
+
+Place PlannedCall::derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,
+                           bool *fresh) {
+    return {.buffer = planner_.storage_.derived(key + suffix(), bytes_of(elem, dims), fresh)};
+}
+
+Place PlannedCall::prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
+    EntryPlan &prepare = planner_.storage_.prepare();
+    prepare.buffers.push_back({.name = name, .space = Space::arena, .bytes = bytes_of(elem, dims)});
+    return {.buffer = static_cast<BufferId>(prepare.buffers.size() - 1)};
+}
+
+// A whole run begins with zeros in its arena.
+Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem,
+                              const std::vector<uint32_t> &dims) {
+    if (situation.streaming)
+        return {.buffer =
+                    planner_.record_.field(node.layer, name + suffix(), node.op->name, kind, elem, dims)};
+    const std::string full = fmt::format("{} {}{}", node.layer, name, suffix());
+    const uint64_t bytes = bytes_of(elem, dims);
+    const BufferId id = planner_.buffer(full, Space::arena, bytes);
+    planner_.plan_.steps.push_back(planner_.clear(id, 0, bytes, full));
+    return {.buffer = id};
+}
+
+Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
+    if (!situation.streaming || !situation.shared) return own_memory(name, StateKind::copy, elem, dims);
+    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::cache,
+                                      bytes_of(elem, dims))};
+}
+
+Place PlannedCall::scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
+    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::arena,
+                                      bytes_of(elem, dims))};
+}
+
+Place PlannedCall::carried(const std::string &name) {
+    std::vector<ir::Type> types;
+    for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));
+    Place place;
+    for (const ir::Carry &carry : node.op->stream(node, types).carries)
+        if (name == carry.name) place = own_memory(name, StateKind::carry, carry.elem, carry.dims);
+    return place;
+}
+
+void PlannedCall::carry(const std::string &name) { outputs_.push_back(carried(name)); }
+
+void PlannedCall::carry_count(const std::string &name) {
+    if (!situation.gpu) return carry(name);
+    const Place count = carried(name);
+    Step moves_on{.kind = Step::Kind::call,
+                  .name = fmt::format("{} count_rows", node.layer),
+                  .layer = node.layer,
+                  .spec = ir::kernel_spec("count_rows", {{"rows", int64_t{all_rows_}}})};
+    fires(moves_on);
+    moves_on.args.emplace_back(count);
+    planner_.plan_.steps.push_back(std::move(moves_on));
+    param("counts", int64_t{0});
+    inputs_.push_back(count);
+}
+
+// ---- what is fused behind, and the steps -----------------------------------------------------------------
+
+Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
+    nlohmann::json entry{{"op", op.op->name}};
+    for (const auto &[name, attribute] : op.attributes) entry[name] = to_json(attribute);
+    // The value itself may stand anywhere among the inputs of what commutes, and more than once.
+    const auto itself = std::find(op.inputs.begin(), op.inputs.end(), value) - op.inputs.begin();
+    for (size_t i = 0; i < op.inputs.size(); i++) {
+        if (static_cast<ptrdiff_t>(i) == itself) continue;
+        const ir::Constant *constant = graph().constant(op.inputs[i]);
+        if (op.op->pointwise == ir::Pointwise::with_channels) {
+            if (!constant)
+                return Status::input(fmt::format("the operands of {} must be constants", op.op->name));
+            const std::vector<float> row = graph().type(op.output).packed(constant->data);
+            Place place{.buffer =
+                            planner_.storage_.weights(fmt::format("{}.{}.{}", op.layer, op.op->name, i),
+                                                      Packed::f32({static_cast<uint32_t>(row.size())}, row))};
+            place.tile_bytes = channel_bytes_;
+            operands_.push_back(place);
+        } else {
+            if (constant)
+                return Status::input(
+                    fmt::format("an operand of {} must be a value with rows, not a constant", op.op->name));
+            operands_.push_back(rows_place(op.inputs[i]));
+        }
+    }
+    spec_["epilogue"].push_back(std::move(entry));
+    return Status::ok();
+}
+
+// When it fires.
+void PlannedCall::fires(Step &step) const {
+    if (!situation.streaming) return;
+    const Pace pace = planner_.pace(region_.output);
+    step.period = pace.period;
+    step.phase = pace.phase;
+}
+
+Step PlannedCall::step() const {
+    Step step{.kind = Step::Kind::call,
+              .name = fmt::format("{} {}", node.layer, spec_["kernel"].get<std::string>()),
+              .layer = node.layer,
+              .spec = spec_.dump()};
+    step.tiles = tiles_;
+    step.ordered = ordered_ && tiles_ > 1;
+    step.cost = cost_;
+    step.writes = outputs_.size();
+    fires(step);
+    for (auto *places : {&inputs_, &weights_, &operands_})
+        for (const Place &place : *places) step.args.emplace_back(place);
+    for (const Scalar &scalar : scalars_) step.args.emplace_back(scalar);
+    for (const Place &place : outputs_) step.args.emplace_back(place);
+    return step;
+}
+
+std::vector<double> PlannedCall::load(uint32_t blocks) const {
+    std::vector<double> load(blocks, 0.0);
+    for (const Step &step : planner_.plan_.steps) {
+        if (step.period == 1) continue;
+        const double share = step.period > blocks ? double(blocks) / step.period : 1;
+        for (uint32_t b = step.phase % blocks; b < blocks; b += step.period) load[b] += step.cost * share;
+    }
+    return load;
+}
+
+// The same call with its rows written where nobody reads them.
+Step PlannedCall::thrown_away(Step step) const {
+    const Stored &s = planner_.stored(region_.output);
+    const BufferId nowhere =
+        planner_.buffer(node.layer + " thrown away", Space::arena, uint64_t{all_rows_} * s.row_bytes);
+    const size_t argument = step.args.size() - outputs_.size() + result_;
+    step.args[argument] =
+        Place{.buffer = nowhere, .tile_bytes = std::get<Place>(step.args[argument]).tile_bytes};
+    step.replay_from = replay_;
+    return step;
+}
+
+void PlannedCall::finish() {
+    Step whole = step();
+    if (situation.shared && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
+    if (!situation.gpu || tiles_ == 1) {
+        planner_.plan_.steps.push_back(std::move(whole));
+        return;
+    }
+    for (uint32_t tile = 0; tile < tiles_; tile++) planner_.plan_.steps.push_back(step_of_tile(whole, tile));
+}
+
+// One of the calls of a whole run as a step of its own: on a GPU a step is one dispatch.
+Step PlannedCall::step_of_tile(Step step, uint32_t tile) const {
+    step.tiles = 1, step.ordered = false;
+    for (Argument &argument : step.args)
+        if (auto *place = std::get_if<Place>(&argument)) {
+            place->offset += tile * place->tile_bytes;
+            place->tile_bytes = 0;
+            place->slot_add = (place->slot_add + tile) % place->slots;
+        } else if (auto &scalar = std::get<Scalar>(argument); scalar.kind == Scalar::Kind::slot) {
+            scalar.value += static_cast<int32_t>(tile) * scalar.tile_mul;
+            scalar.tile_mul = 0;
+            scalar.add = (scalar.add + tile) % scalar.modulus;
+        }
+    return step;
+}
+
+void PlannedCall::also(Step step, uint32_t replay) {
+    if (situation.shared && replay) {
+        planner_.plan_.rebuild.push_back(step);
+        planner_.plan_.rebuild.back().replay_from = replay;
+    }
+    planner_.plan_.steps.push_back(std::move(step));
+}
+
+} // namespace longwave::compiler

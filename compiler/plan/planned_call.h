@@ -1,0 +1,89 @@
+// A kernel call in the plan of one entry: places and scalars for what an op's kernel rule
+// (compiler/ir/kernel_call.h) asks for.
+#pragma once
+#include "compiler/ir/kernel_call.h"
+#include "compiler/plan/entry_planner.h"
+#include <nlohmann/json.hpp>
+
+namespace longwave::compiler {
+
+class PlannedCall final : public ir::KernelCall {
+public:
+    PlannedCall(EntryPlanner &planner, const Region &region);
+
+    const ir::Type &result() const override { return graph().type(region_.output); }
+    bool gated() const override { return region_.gate != nullptr; }
+    uint32_t rows() const override { return rows_; }
+    uint32_t all_rows() const override { return all_rows_; }
+    uint32_t rows_of_input(size_t input) const override { return planner_.rows_of(node.inputs[input]); }
+    const ir::Figures &figures() const override { return planner_.choices_[region_.anchor].figures; }
+
+    void kernel(const std::string &name) override { spec_["kernel"] = name; }
+    void param(const std::string &name, ir::Attribute value) override;
+
+    void one_call() override;
+    void ordered_tiles(uint32_t rows) override;
+    void channel_tiles(uint32_t tiles, uint64_t tile_bytes) override;
+
+    void read_rows(size_t input) override { inputs_.push_back(rows_place(node.inputs[input])); }
+    void read_ring(size_t input, uint32_t reads) override;
+    void read_all(size_t input) override;
+    void weight(const std::string &name, Packed packed) override {
+        weights_.push_back(stored(name, std::move(packed)));
+    }
+    void write() override;
+    void valid_rows(size_t input) override;
+    void carry(const std::string &name) override;
+    void carry_count(const std::string &name) override;
+    void input(Place place) override { inputs_.push_back(place); }
+    void weight(Place place) override { weights_.push_back(place); }
+    void scalar(Scalar scalar) override { scalars_.push_back(scalar); }
+    void output(Place place) override { outputs_.push_back(place); }
+    void add(Place rows) override;
+    using KernelCall::weight;
+
+    Place stored(const std::string &name, Packed packed) override;
+    Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) override;
+    Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
+    Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
+    Place scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
+    Place sequence(size_t input) const override { return rows_place(node.inputs[input]); }
+    Place large_block(size_t input, uint32_t rows, uint32_t ago) override;
+
+    void cost(double ns) override { cost_ = ns; }
+    std::vector<double> load(uint32_t blocks) const override;
+
+    void prepare(Step step) override { planner_.storage_.prepare().steps.push_back(std::move(step)); }
+    void also(Step step, uint32_t replay) override;
+    void replay(uint32_t firings) override { replay_ = firings; }
+
+    // ---- for the planner ----
+    Status
+    epilogue(const ir::Node &op,
+             ir::ValueId value); // a pointwise op applied to the result, reading `value` as its first operand
+    uint32_t written_rows() const { return channel_bytes_ ? rows_ : rows_ * tiles_; }
+    void finish(); // adds the step to the plan
+
+private:
+    Place rows_place(ir::ValueId value) const;
+    Place own_memory(const std::string &name, StateKind kind, Elem elem, const std::vector<uint32_t> &dims);
+    const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }
+    Place carried(const std::string &name);
+    void fires(Step &step) const;
+    Step step() const;
+    Step step_of_tile(Step step, uint32_t tile) const;
+    Step thrown_away(Step step) const;
+
+    EntryPlanner &planner_;
+    const Region &region_;
+    nlohmann::json spec_;
+    uint32_t rows_ = 1, all_rows_ = 1, tiles_ = 1, replay_ = 0;
+    uint64_t channel_bytes_ = 0; // channel tiles: step of a tile in a row
+    bool ordered_ = false;
+    double cost_ = 0;
+    std::vector<Place> inputs_, weights_, operands_, outputs_;
+    size_t result_ = 0; // which of the outputs are the rows
+    std::vector<Scalar> scalars_;
+};
+
+} // namespace longwave::compiler

@@ -1,0 +1,44 @@
+#include "compiler/plan/storage.h"
+#include "compiler/plan/rounding.h"
+#include "formats/artifact/hash.h"
+#include <iterator>
+
+namespace longwave::compiler {
+
+BufferId Storage::weights(const std::string &name, Packed packed) {
+    const size_t size = packed.bytes.size();
+    uint8_t digest[artifact::hash_bytes];
+    artifact::hash(packed.bytes.data(), size, digest);
+    const auto [entry, inserted] = by_hash_.try_emplace(std::string(std::begin(digest), std::end(digest)), 0);
+    if (!inserted) return entry->second;
+    entry->second = shared_buffer | static_cast<BufferId>(buffers_.size());
+    const uint64_t offset = to_lines(weight_bytes_);
+    buffers_.push_back({.name = name, .space = Space::weights, .bytes = size, .offset = offset});
+    weights_.emplace_back(offset, std::move(packed.bytes));
+    weight_bytes_ = offset + size;
+    return entry->second;
+}
+
+std::vector<uint8_t> Storage::take_weights() {
+    std::vector<uint8_t> segment;
+    segment.reserve(weight_bytes_);
+    for (auto &[offset, bytes] : weights_) {
+        segment.resize(offset);
+        segment.insert(segment.end(), bytes.begin(), bytes.end());
+        bytes = {};
+    }
+    return segment;
+}
+
+BufferId Storage::derived(const std::string &key, uint64_t bytes, bool *fresh) {
+    auto [entry, inserted] = by_key_.try_emplace(key, 0);
+    *fresh = inserted;
+    if (inserted) {
+        entry->second = shared_buffer | static_cast<BufferId>(buffers_.size());
+        buffers_.push_back({.name = key, .space = Space::derived, .bytes = bytes, .offset = derived_bytes_});
+        derived_bytes_ = to_lines(derived_bytes_ + bytes);
+    }
+    return entry->second;
+}
+
+} // namespace longwave::compiler

@@ -1,0 +1,32 @@
+// What entries share: weights packed as kernels want them (equal bytes are stored once) and buffers derived
+// at open by the `prepare` entry.
+#pragma once
+#include "compiler/plan/entry_plan.h"
+#include <map>
+
+namespace longwave::compiler {
+
+class Storage {
+public:
+    // Packed little-endian bytes; 64-aligned in the segment. Equal bytes give the same buffer.
+    BufferId weights(const std::string &name, Packed packed);
+    // A buffer that prepare steps fill, found again by `key`. *fresh says whether the caller must add those
+    // steps.
+    BufferId derived(const std::string &key, uint64_t bytes, bool *fresh);
+
+    EntryPlan &prepare() { return prepare_; }
+    const Buffer &buffer(BufferId id) const { return buffers_[id & ~shared_buffer]; }
+    uint64_t weight_bytes() const { return weight_bytes_; }
+    std::vector<uint8_t> take_weights(); // the segment, once; memory is given back as it is copied from
+    uint64_t derived_bytes() const { return derived_bytes_; }
+    const EntryPlan &prepare() const { return prepare_; }
+
+private:
+    std::vector<Buffer> buffers_;
+    std::vector<std::pair<uint64_t, std::vector<uint8_t>>> weights_; // where each lies in the segment
+    uint64_t weight_bytes_ = 0, derived_bytes_ = 0;
+    std::map<std::string, BufferId> by_hash_, by_key_;
+    EntryPlan prepare_{.kind = EntryPlan::Kind::prepare};
+};
+
+} // namespace longwave::compiler

@@ -1,0 +1,22 @@
+// Plans the stream entries of an artifact together: each has a block of its own, and all advance one state.
+// A ring is as long as the longest look-back of any entry plus the largest block, so any aligned block may be
+// written into it.
+#pragma once
+#include "compiler/plan/entry_planner.h"
+
+namespace longwave::compiler {
+
+struct StreamFamily {
+    StateRecord record;
+    std::vector<EntryPlan> entries; // in the order of the blocks: for processors, then for the GPU
+    std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
+};
+
+// `graph` from make_streaming, `blocks` checked by check_blocks, `costs` alive while this runs. Fails as
+// EntryPlanner does. `gpu`: the same blocks for it as well, over the same state; null: none.
+Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
+                                    const std::string &convolution, Storage &storage,
+                                    const costs::Tables &costs = costs::shipped(),
+                                    const targets::Target *gpu = nullptr);
+
+} // namespace longwave::compiler

@@ -1,0 +1,153 @@
+#include "compiler/plan/windowed_stream.h"
+#include "compiler/driver/compile.h"
+#include "compiler/ir/kernel_call.h"
+#include "compiler/plan/entry_planner.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace longwave::compiler {
+
+namespace {
+
+constexpr uint32_t most_hops = 64;           // in a window: each is a step of every block
+constexpr uint32_t longest_hop = 1 << 20;    // rows of one call of the copying kernel
+constexpr uint32_t longest_window = 1 << 24; // of a run
+constexpr uint32_t longest_delay = 1 << 20;  // of an output
+
+Status check_output(const ir::GraphOutput &output, ir::Clock clock, uint32_t window, uint32_t hop) {
+    const uint64_t rows = uint64_t{hop} * clock.num;
+    if (rows % clock.den)
+        return Status::usage(
+            fmt::format("--hop {}: it cuts a row of output {}, which has {} for every {} ticks", hop,
+                        output.name, clock.num, clock.den));
+    const uint64_t lead = (uint64_t{window} - hop) * clock.num / clock.den / 2;
+    if (lead * clock.den % clock.num)
+        return Status::usage(
+            fmt::format("--window {} --hop {}: the middle cuts a tick: output {} has {} rows for "
+                        "every {} ticks",
+                        window, hop, output.name, clock.num, clock.den));
+    if (lead * clock.den / clock.num > longest_delay)
+        return Status::usage(fmt::format("--window {} --hop {}: a delay of {} ticks; expected at most {}",
+                                         window, hop, lead * clock.den / clock.num, longest_delay));
+    return Status::ok();
+}
+
+// Rows of one slot, bits as they are: ids of tokens pass as well.
+Step copy_slot(const InputPort &run, BufferId ring, uint32_t slots, uint32_t slot, uint32_t rows,
+               const std::string &name) {
+    Step step{.name = fmt::format("input {} window {}", name, slot)};
+    step.spec =
+        ir::kernel_spec("pointwise", {{"width", int64_t{run.row_bytes} / 4}, {"rows", int64_t{rows}}});
+    const uint64_t bytes = uint64_t{rows} * run.row_bytes;
+    step.args.emplace_back(Place{
+        .buffer = ring, .slot_bytes = bytes, .slots = slots, .slot_add = (slot + 1) % slots}); // oldest first
+    step.args.emplace_back(Place{.buffer = run.place.buffer, .offset = run.place.offset + slot * bytes});
+    return step;
+}
+
+// What `clear` does, as a call.
+Step copy_zeros(const Step &clear, Storage &storage) {
+    constexpr uint64_t line = 64, number = 4; // bytes
+    const Place to = std::get<Place>(clear.args[0]);
+    const bool lines =
+        to.offset % line == 0 && clear.bytes % line == 0; // else rows of one may start anywhere
+    const auto numbers = static_cast<uint32_t>(clear.bytes / number);
+    const int64_t width = lines ? int64_t{line / number} : 1;
+    Step step{.name = clear.name, .layer = clear.layer};
+    step.spec = ir::kernel_spec("pointwise", {{"width", width}, {"rows", numbers / width}});
+    const BufferId zeros = storage.weights(fmt::format("{} zeros", numbers),
+                                           Packed::f32({numbers}, std::vector<float>(numbers)));
+    step.args.emplace_back(Place{.buffer = zeros});
+    step.args.emplace_back(to);
+    return step;
+}
+
+// What a run asks of its length has one answer where every window is full.
+void fill_length(Step &step, uint32_t window) {
+    if (step.kind == Step::Kind::zero_tail) {
+        const uint64_t from = std::min<uint64_t>(step.rows, uint64_t{window} * step.mul / step.den);
+        step.bytes = (step.rows - from) * step.row_bytes;
+        std::get<Place>(step.args[0]).offset += from * step.row_bytes;
+        step.kind = Step::Kind::zero;
+        step.rows = step.row_bytes = 0;
+        step.mul = step.den = 1;
+    }
+    for (Argument &argument : step.args) {
+        auto *scalar = std::get_if<Scalar>(&argument);
+        if (!scalar || scalar->kind != Scalar::Kind::length) continue;
+        const int64_t rows = int64_t{window} * scalar->mul / scalar->modulus;
+        *scalar = {.kind = Scalar::Kind::constant,
+                   .value = static_cast<int32_t>(std::min<int64_t>(rows, scalar->value))};
+    }
+}
+
+} // namespace
+
+WindowRows rows_in_window(ir::Clock clock, uint32_t window, uint32_t hop) {
+    if (clock.timeless()) return {};
+    const auto rows = [&](uint64_t ticks) { return static_cast<uint32_t>(ticks * clock.num / clock.den); };
+    const uint32_t around = rows(window - hop), behind = around / 2;
+    return {.first = around - behind,
+            .rows = rows(hop),
+            .delay = static_cast<uint32_t>(uint64_t{behind} * clock.den / clock.num)};
+}
+
+Status check_window(const ir::Graph &graph, uint32_t window, uint32_t hop) {
+    if (hop == 0 || hop > longest_hop)
+        return Status::usage(fmt::format("--hop {}: expected 1 to {} input ticks", hop, longest_hop));
+    if (window == 0 || window > longest_window || window % hop || window / hop > most_hops)
+        return Status::usage(
+            fmt::format("--window {} --hop {}: expected 1 to {} whole hops, and at most {} ticks", window,
+                        hop, most_hops, longest_window));
+    if (graph.inputs.size() != 1)
+        return Status::usage(
+            fmt::format("--window slides over one input; this model has {}", graph.inputs.size()));
+    for (const auto &output : graph.outputs)
+        if (const ir::Clock clock = graph.type(output.value).clock; !clock.timeless())
+            LW_TRY(check_output(output, clock, window, hop));
+    return Status::ok();
+}
+
+EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, StateRecord &record,
+                          Storage &storage) {
+    const uint32_t window = plan.block, slots = window / hop;
+    const ir::GraphInput &input = graph.inputs[0];
+    const ir::Type &type = graph.type(input.value);
+    const BufferId ring = record.field("input " + input.name, window_field, "", StateKind::history, type.elem,
+                                       {window, type.row()});
+
+    std::vector<Step> steps;
+    for (uint32_t slot = 0; slot < slots; slot++)
+        steps.push_back(copy_slot(plan.inputs[0], ring, slots, slot, hop, input.name));
+    for (Step &step : plan.steps) {
+        fill_length(step, window);
+        if (step.kind == Step::Kind::zero && step.bytes == 0) continue;
+        const bool clears = plan.gpu && step.kind == Step::Kind::zero;
+        steps.push_back(clears ? copy_zeros(step, storage) : std::move(step));
+    }
+    plan.steps = std::move(steps);
+
+    plan.kind = EntryPlan::Kind::stream;
+    plan.block = hop;
+    plan.window = window;
+    plan.least = 0; // a window is always full
+    plan.fixed.clear();
+    InputPort &port = plan.inputs[0];
+    port.place = {.buffer = ring, .slot_bytes = uint64_t{hop} * port.row_bytes, .slots = slots};
+    port.rows = hop;
+    for (OutputPort &output : plan.outputs) {
+        const ir::Clock clock{output.clock_num, output.clock_den};
+        const WindowRows rows = rows_in_window(clock, window, hop);
+        output.place.offset += uint64_t{rows.first} * output.row_bytes;
+        output.rows = rows.rows;
+        output.delay += rows.delay;
+        if (clock.timeless()) {
+            output.clock_num = 1;
+            output.clock_den = hop;
+        }
+    }
+    measure_lifetimes(plan);
+    return plan;
+}
+
+} // namespace longwave::compiler

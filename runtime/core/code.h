@@ -1,0 +1,34 @@
+// The kernels' machine code: a table of functions, one a kernel, wherever they came from.
+#pragma once
+#include "formats/artifact/view.h"
+#include <cstdint>
+
+namespace longwave::runtime {
+
+// Every kernel has this form; what the arguments are is said in program.h and schedules/contract/kernel.h.
+using Function = int (*)(void **args);
+
+// Filled in from an image of the artifact. Whoever links kernels into the program hands a table of their
+// addresses to the device instead: nothing behind this class knows the difference.
+class Code {
+public:
+    enum class Fault { none, memory, hash, protect };
+
+    // Copies the image into anonymous memory, hashes it there and only then makes it executable: the file
+    // cannot change under it. `table` has room for `entries->size()` functions and lives as long as this
+    // does.
+    Fault load(artifact::Bytes image, const uint8_t *expected_hash,
+               const flatbuffers::Vector<uint32_t> &entries, Function *table);
+    void unload();
+    const Function *functions() const { return functions_; }
+
+    // What load takes for an image of so many bytes, beside the table.
+    static uint64_t memory_for(uint64_t image_bytes);
+
+private:
+    const Function *functions_ = nullptr;
+    uint8_t *base_ = nullptr;
+    uint64_t mapped_ = 0;
+};
+
+} // namespace longwave::runtime

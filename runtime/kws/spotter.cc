@@ -1,0 +1,298 @@
+// lw_spotter_*: a stream, and the decision rule on one of its outputs.
+#include "longwave/spotter.h"
+#include "formats/artifact/geometry.h"
+#include "formats/artifact/text.h"
+#include "runtime/kws/decision.h"
+#include "runtime/core/model.h"
+#include "runtime/stream/samples.h"
+#include "runtime/core/status.h"
+#include "runtime/stream/stream.h"
+#include <new>
+
+using namespace longwave;
+using namespace longwave::runtime;
+
+namespace {
+constexpr uint32_t waiting_events = 16;
+}
+
+struct lw_spotter {
+    const lw_model *model;
+    lw_stream *stream;
+    uint64_t bytes;
+    uint32_t output;
+    uint64_t clock_num, clock_den;
+    uint64_t sample_bytes;
+    Decision decision;
+    struct Event {
+        Detection detection;
+        uint64_t before; // ticks of the spotter before those of its stream
+    } events[waiting_events];
+    uint32_t head, count;
+    bool deaf;            // a score was not finite: the stream is to be reset
+    uint64_t before;      // ticks before the stream's last reset of this kind
+    lw_stream_stats past; // counted before it
+};
+
+namespace {
+
+struct Setup {
+    lw_spotter_options options;
+    const fb::Decision *decision;
+    const fb::OutputPort *port;
+    uint32_t output, labels;
+    double rows_per_ms;
+    DecisionSettings settings;
+};
+
+// Not inlined: a dozen copies of the message would be a kilobyte.
+[[gnu::noinline]] lw_status invalid(const char *what) {
+    return fail(LW_INVALID_ARGUMENT, {"lw_spotter_options: ", what});
+}
+
+// Rows of at least `ms`, at least `least`.
+uint32_t rows_of(double ms, const Setup &setup, uint32_t least) {
+    const double rows = ms * setup.rows_per_ms + 0.5;
+    return rows < least ? least : rows > 1e6 ? 1000000 : static_cast<uint32_t>(rows);
+}
+
+lw_status find_output(const lw_model &model, Setup &setup) {
+    const fb::Entry *stream = model.view.stream();
+    if (!stream) return fail(LW_NO_STREAM, {model.plan().name()->c_str(), " was compiled without a stream"});
+    setup.decision = model.plan().decision();
+    if (!setup.decision || !setup.decision->output())
+        return fail(LW_NOT_FOUND, {model.plan().name()->c_str(), " has no decision settings"});
+    for (uint32_t i = 0; i < stream->outputs()->size(); ++i) {
+        const fb::OutputPort &port = *stream->outputs()->Get(i);
+        if (!artifact::equal(*port.name(), *setup.decision->output())) continue;
+        setup.port = &port;
+        setup.output = i;
+        setup.labels = artifact::count(model.plan().labels());
+        if (port.width() != setup.labels)
+            return fail(LW_NOT_FOUND, {"output ", port.name()->c_str(), " has ", port.width(), " values for ",
+                                       setup.labels, " labels"});
+        const fb::Input &input = *model.plan().inputs()->Get(stream->inputs()->Get(0)->input());
+        if (input.kind() != fb::InputKind::audio)
+            return fail(LW_NOT_FOUND, "the model does not listen to audio");
+        setup.rows_per_ms =
+            static_cast<double>(input.sample_rate()) / 1000 * port.clock_num() / port.clock_den();
+        return LW_OK;
+    }
+    return fail(LW_NOT_FOUND, {"the stream has no output ", setup.decision->output()->c_str()});
+}
+
+lw_status read_settings(Setup &setup) {
+    const lw_spotter_options &o = setup.options;
+    if (!known_format(o.format)) return invalid("unknown format");
+    const fb::Decision &d = *setup.decision;
+    if (!(o.threshold >= 0 && o.threshold <= 1)) return invalid("threshold is not in (0, 1]");
+    if (!(o.release >= 0 && o.release <= 1)) return invalid("release is not in (0, 1]");
+    if (!(o.smoothing_ms < 3.6e6f) || !(o.refractory_ms < 3.6e6f))
+        return invalid("a time is not under an hour");
+    if (o.min_count > 1000000) return invalid("min_count is more than 1000000");
+    if (o.n_words > 0 && !o.words) return invalid("words is NULL");
+    const float smoothing = o.smoothing_ms != 0 ? o.smoothing_ms : d.smoothing_ms(),
+                refractory = o.refractory_ms != 0 ? o.refractory_ms : d.refractory_ms();
+    setup.settings.labels = setup.labels;
+    setup.settings.window = rows_of(double{smoothing}, setup, 1);
+    setup.settings.refractory = rows_of(double{refractory}, setup, 0);
+    setup.settings.min_count = o.min_count ? o.min_count : d.min_count() ? d.min_count() : 1;
+    setup.settings.release = o.release > 0 ? o.release : d.release();
+    return LW_OK;
+}
+
+lw_status fill_thresholds(const lw_model &model, const Setup &setup, float *thresholds) {
+    const fb::Decision &d = *setup.decision;
+    for (uint32_t i = 0; i < setup.labels; ++i)
+        thresholds[i] = setup.options.threshold > 0 ? setup.options.threshold : d.default_threshold();
+    if (setup.options.threshold == 0)
+        for (uint32_t i = 0; i < artifact::count(d.thresholds()); ++i)
+            thresholds[d.thresholds()->Get(i)->label()] = d.thresholds()->Get(i)->value();
+    for (size_t w = 0; w < setup.options.n_words; ++w) {
+        const lw_word_threshold &word = setup.options.words[w];
+        if (!word.word || !(word.threshold > 0))
+            return invalid("a word is NULL or its threshold is not above 0");
+        uint32_t label = 0;
+        while (label < setup.labels && !artifact::equal(*model.plan().labels()->Get(label), word.word))
+            ++label;
+        if (label == setup.labels) return fail(LW_NOT_FOUND, {"no label ", word.word});
+        thresholds[label] = word.threshold;
+    }
+    for (uint32_t i = 0; i < artifact::count(d.ignore()); ++i)
+        thresholds[d.ignore()->Get(i)] = 2; // above any probability
+    return LW_OK;
+}
+
+uint64_t lay_out(const Setup &setup, uint8_t *memory, lw_spotter *spotter) {
+    Parts parts(memory);
+    parts.take<lw_spotter>(1);
+    spotter->decision.build(setup.settings, parts);
+    return parts.used();
+}
+
+// Starts anew with a stream whose scores are no longer finite, but for the count of what came before.
+void recover(lw_spotter &spotter) {
+    lw_stream_stats stats{};
+    stats.struct_size = sizeof stats;
+    lw_stream_get_stats(spotter.stream, &stats);
+    spotter.before += stats.ticks;
+    spotter.past.blocks += stats.blocks;
+    spotter.past.non_finite += stats.non_finite;
+    spotter.past.non_finite_outputs += stats.non_finite_outputs;
+    ++spotter.past.resets;
+    clear(*spotter.stream);
+    spotter.decision.reset();
+    spotter.deaf = false;
+}
+
+// Turns waiting rows into events while events fit; *last is what pull said last.
+lw_status decide(lw_spotter &spotter, lw_status *last) {
+    lw_output out{};
+    out.struct_size = sizeof out;
+    while (spotter.count < waiting_events && (*last = lw_stream_pull(spotter.stream, &out)) == LW_OK) {
+        if (out.index != spotter.output) continue;
+        uint64_t bad = 0;
+        spotter.deaf |=
+            count_non_finite(reinterpret_cast<const uint8_t *>(out.data), out.width, 1, 0, &bad) > 0;
+        Detection detection;
+        if (spotter.deaf || !spotter.decision.row(out.data, &detection)) continue;
+        spotter.events[(spotter.head + spotter.count) % waiting_events] = {detection, spotter.before};
+        ++spotter.count;
+    }
+    if (*last == LW_AGAIN && spotter.deaf)
+        recover(spotter); // at the end of the audio there is nothing left to hear
+    return *last == LW_OK || *last == LW_AGAIN || *last == LW_END ? LW_OK : *last;
+}
+
+} // namespace
+
+lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *options, lw_spotter **out) {
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
+    *out = nullptr;
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
+    Setup setup{};
+    if (!read_options(options, &setup.options)) return invalid("struct_size is not set");
+    if (lw_status status = find_output(*model, setup)) return status;
+    if (lw_status status = read_settings(setup)) return status;
+    lw_spotter measure{};
+    const uint64_t bytes = lay_out(setup, nullptr, &measure);
+    lw_stream_options stream_options{};
+    stream_options.struct_size = sizeof stream_options;
+    stream_options.format = setup.options.format;
+    stream_options.entry = setup.options.entry;
+    size_t stream_bytes, alignment;
+    if (lw_status status = lw_stream_size(model, &stream_options, &stream_bytes, &alignment)) return status;
+    if (lw_status status = model->budget.allows("a spotter", bytes + stream_bytes)) return status;
+    Block block;
+    if (!block.allocate(model->allocator, bytes))
+        return fail(LW_NO_MEMORY, {"no memory for a spotter: ", bytes, " bytes"});
+    lw_spotter *spotter = new (block.data) lw_spotter{};
+    spotter->model = model;
+    spotter->bytes = lay_out(setup, block.data, spotter);
+    spotter->output = setup.output;
+    spotter->clock_num = setup.port->clock_num();
+    spotter->clock_den = setup.port->clock_den();
+    lw_status status = fill_thresholds(*model, setup, spotter->decision.thresholds());
+    if (status == LW_OK) status = lw_stream_create(model, &stream_options, &spotter->stream);
+    if (status != LW_OK) {
+        lw_spotter_destroy(spotter);
+        return status;
+    }
+    spotter->sample_bytes = sample_bytes(setup.options.format);
+    *out = spotter;
+    return LW_OK;
+}
+
+void lw_spotter_destroy(lw_spotter *spotter) {
+    if (!spotter) return;
+    lw_stream_destroy(spotter->stream);
+    const lw_allocator allocator = spotter->model->allocator;
+    Block block{reinterpret_cast<uint8_t *>(spotter), spotter->bytes};
+    block.release(allocator);
+}
+
+lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, size_t *taken) {
+    size_t ignored;
+    if (!taken) taken = &ignored;
+    *taken = 0;
+    if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
+    const uint8_t *from = static_cast<const uint8_t *>(samples);
+    lw_status last = LW_AGAIN;
+    do {
+        if (lw_status status = decide(*spotter, &last)) return status;
+        if (spotter->count == waiting_events) return LW_OK;
+        // Never across the end of a block: whether the stream must be reset is known before the next one
+        // begins.
+        const uint64_t to_block = ticks_to_block(*spotter->stream);
+        const size_t left = n - *taken, piece = left < to_block ? left : static_cast<size_t>(to_block);
+        size_t now = 0;
+        const uint8_t *at = from ? from + *taken * spotter->sample_bytes : from;
+        if (lw_status status = lw_stream_push(spotter->stream, at, piece, &now)) return status;
+        *taken += now;
+    } while (*taken < n);
+    return decide(*spotter, &last);
+}
+
+lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event) {
+    if (!spotter || !event || event->struct_size < sizeof(size_t))
+        return fail(LW_INVALID_ARGUMENT, "spotter or event is NULL, or struct_size is not set");
+    if (spotter->count == 0) { // rows may still wait behind what was a full list of events, or behind the end
+        lw_status last = LW_AGAIN;
+        if (lw_status status = decide(*spotter, &last)) return status;
+        if (spotter->count == 0) return last;
+    }
+    const auto &[detection, before] = spotter->events[spotter->head];
+    lw_event now{};
+    now.label = detection.label;
+    now.word = lw_model_label(spotter->model, detection.label);
+    now.score = detection.score;
+    now.row = before * spotter->clock_num / spotter->clock_den + detection.row;
+    now.tick = before + (detection.row + 1) * spotter->clock_den / spotter->clock_num;
+    now.tick_start = before + detection.first_row * spotter->clock_den / spotter->clock_num;
+    spotter->head = (spotter->head + 1) % waiting_events;
+    --spotter->count;
+    copy_sized(event, now);
+    return LW_OK;
+}
+
+lw_status lw_spotter_finish(lw_spotter *spotter) {
+    if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
+    return lw_stream_finish(spotter->stream);
+}
+
+lw_status lw_spotter_reset(lw_spotter *spotter) {
+    if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
+    spotter->decision.reset();
+    spotter->head = spotter->count = 0;
+    spotter->deaf = false;
+    spotter->before = 0;
+    spotter->past = lw_stream_stats{};
+    return lw_stream_reset(spotter->stream);
+}
+
+lw_status lw_spotter_scores(const lw_spotter *spotter, const float **scores, uint32_t *n) {
+    if (!spotter || !scores || !n) return fail(LW_INVALID_ARGUMENT, "an argument is NULL");
+    *scores = spotter->decision.averages();
+    *n = spotter->decision.settings().labels;
+    return LW_OK;
+}
+
+float lw_spotter_threshold(const lw_spotter *spotter, uint32_t label) {
+    if (!spotter || label >= spotter->decision.settings().labels) return 0;
+    const float threshold = spotter->decision.thresholds()[label];
+    return threshold > 1 ? 0 : threshold;
+}
+
+lw_status lw_spotter_get_stats(const lw_spotter *spotter, lw_stream_stats *stats) {
+    if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
+    lw_stream_stats now{};
+    now.struct_size = sizeof now;
+    if (lw_status status = lw_stream_get_stats(spotter->stream, &now)) return status;
+    now.ticks += spotter->before;
+    now.blocks += spotter->past.blocks;
+    now.non_finite += spotter->past.non_finite;
+    now.non_finite_outputs += spotter->past.non_finite_outputs;
+    now.resets = spotter->past.resets;
+    return copy_sized(stats, now) ? LW_OK
+                                  : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
+}

@@ -1,0 +1,324 @@
+// Streams from outside: creation, and input and output by the block.
+#include "runtime/stream/stream.h"
+#include "runtime/stream/samples.h"
+#include "runtime/core/status.h"
+#include <cstring>
+#include <new>
+
+using namespace longwave;
+using namespace longwave::runtime;
+
+namespace {
+
+uint32_t widest(const fb::Entry &entry) {
+    uint32_t width = 0;
+    for (const fb::OutputPort *port : *entry.outputs()) width = port->width() > width ? port->width() : width;
+    return width;
+}
+
+// What the caller asked for, checked.
+struct Request {
+    lw_stream_options options{};
+    const StreamEntry *own = nullptr;
+};
+
+// Lays the block out; with memory null it only measures. Returns the size; *session_at is where the session
+// begins.
+uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory, lw_stream *stream,
+                 uint8_t **session_at) {
+    Parts parts(memory);
+    parts.take<lw_stream>(1);
+    // Rows that waited in a stream of any entry may come in with its saved state.
+    const uint64_t least = model.streams.most_rows();
+    const uint32_t wanted = request.options.queue ? request.options.queue : 64;
+    stream->rows_per_block = model.streams.rows_per_block(*request.own);
+    const uint32_t rows =
+        wanted > least ? wanted : static_cast<uint32_t>(least < UINT32_MAX ? least : UINT32_MAX);
+    stream->state = parts.take<StreamState>(1);
+    stream->cache_ticks = parts.take<uint64_t>(model.streams.size());
+    stream->queue.build(rows, widest(*request.own->entry), parts);
+    *session_at = parts.take<uint8_t>(model.device->session_bytes(model.source(), fb::EntryKind::stream, 1));
+    return parts.used();
+}
+
+lw_status read(const lw_model *model, const lw_stream_options *given, Request *request) {
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
+    lw_stream_options &options = request->options;
+    if (!read_options(given, &options))
+        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_stream_options is not set");
+    if (!known_format(options.format)) return fail(LW_INVALID_ARGUMENT, "lw_stream_options: unknown format");
+    if (model->streams.size() == 0)
+        return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream",
+                                   model->asked ? " for this device" : ""});
+    if (options.entry >= model->streams.size())
+        return fail(LW_NOT_FOUND,
+                    {"stream entry ", options.entry, "; the model has ", model->streams.size()});
+    request->own = &model->streams[options.entry];
+    const fb::Input &input = *model->plan().inputs()->Get(request->own->entry->inputs()->Get(0)->input());
+    if (!given && input.kind() == fb::InputKind::tokens) options.format = LW_I32;
+    if (!format_fits(options.format, input.kind()))
+        return fail(LW_INVALID_ARGUMENT,
+                    {"format ", uint64_t(options.format), " does not fit input ", input.name()->c_str()});
+    if (options.queue > 1u << 20)
+        return fail(LW_INVALID_ARGUMENT, {"queue of ", options.queue, " rows; at most 1048576"});
+    return LW_OK;
+}
+
+// ---- input ------------------------------------------------------------------------------------------------
+
+lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) {
+    if (n > 0 && !samples) return fail(LW_INVALID_ARGUMENT, "samples is NULL");
+    if (stream.state->life != Life::open) return not_open(stream);
+    if (stream.format != LW_I32) return LW_OK;
+    const uint32_t vocabulary = input_of(stream).vocabulary();
+    const size_t bad = first_bad_token(samples, n, vocabulary);
+    return bad == n ? LW_OK
+                    : fail(LW_BAD_TOKEN,
+                           {"token ", uint64_t(bad), " of this push is outside 0 … ", vocabulary - 1});
+}
+
+// Samples on their way into the ring.
+struct Feed {
+    const uint8_t *from;
+    size_t left;
+
+    // The next ticks, as many as are there and at most `most`: into the input ring behind those that wait.
+    void put(lw_stream &stream, uint64_t most) {
+        const uint64_t ticks = left < most ? left : most;
+        if (ticks == 0) return;
+        const lw_model &model = *stream.model;
+        const InputRing &ring = model.streams.ring();
+        StreamState &state = *stream.state;
+        const Samples samples = {from, stream.format, ticks, input_of(stream).width(),
+                                 model.plan().sample_limit()};
+        const Area area = {fb::Space::state, 0, ring.at(state.done + state.pending), ticks * ring.row_bytes};
+        state.non_finite += stream.device().put(*stream.session, area, ring.row_bytes, samples);
+        state.pending += static_cast<uint32_t>(ticks);
+        state.ticks += ticks;
+        from += ticks * samples.width * sample_bytes(stream.format);
+        left -= ticks;
+    }
+};
+
+// Takes ticks until they are used up or a block would bring rows there is no room for.
+lw_status take(lw_stream &stream, Feed &feed) {
+    StreamState &state = *stream.state;
+    for (;;) {
+        const StreamEntry &entry = next_entry(stream);
+        const bool room = room_for_block(stream, entry);
+        // Without room the block may still fill up to its last tick: what is taken does not depend on how
+        // pushes were cut.
+        const uint64_t fill = entry.block - (room ? 0 : 1);
+        if (state.pending < fill) feed.put(stream, fill - state.pending);
+        if (state.pending < entry.block || !room) return LW_OK;
+        if (feed.left == 0 && runs_together(stream)) return LW_OK;
+        if (lw_status status = run_waiting(stream, entry)) return status;
+    }
+}
+
+// Takes all ticks; the largest entries that fit run, the own one at the end.
+lw_status read_ahead(lw_stream &stream, Feed &feed) {
+    StreamState &state = *stream.state;
+    const StreamEntries &entries = stream.model->streams;
+    stream.queue.clear();
+    for (;;) {
+        const uint64_t ticks = state.pending + feed.left;
+        const bool aligned = state.done % stream.own->block == 0;
+        const StreamEntry &entry = aligned && ticks >= stream.own->block
+                                       ? entries.largest(*stream.own, state.done, ticks)
+                                       : next_entry(stream);
+        if (ticks < entry.block) break;
+        if (state.pending < entry.block) feed.put(stream, entry.block - state.pending);
+        if (!rebuild(stream, entry)) return LW_DEVICE;
+        const uint64_t then = ticks - entry.block;
+        const bool last = then < entries.at(*stream.own, state.done + entry.block).block;
+        if (lw_status status = run_block(stream, entry, last ? Keep::instead : Keep::newest)) return status;
+    }
+    feed.put(stream, feed.left);
+    return LW_OK;
+}
+
+// LW_OK: a row waits. A finished stream runs on for it, and blocks of a loaded state may wait.
+lw_status wait_for_row(lw_stream &stream) {
+    StreamState &state = *stream.state;
+    if (state.life == Life::failed) return not_open(stream);
+    while (stream.queue.rows() == 0) {
+        if (state.life == Life::open) {
+            const StreamEntry &entry = next_entry(stream);
+            if (state.pending < entry.block) return LW_AGAIN;
+            if (lw_status status = run_waiting(stream, entry)) return status;
+        } else {
+            if (state.done >= last_tick(stream)) return LW_END;
+            if (lw_status status = run_zeros(stream)) return status;
+        }
+    }
+    return LW_OK;
+}
+
+} // namespace
+
+// ---- interface --------------------------------------------------------------------------------------------
+
+lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size,
+                         size_t *alignment) {
+    if (!size || !alignment) return fail(LW_INVALID_ARGUMENT, "size or alignment is NULL");
+    Request request;
+    if (lw_status status = read(model, options, &request)) return status;
+    lw_stream measure{};
+    uint8_t *session_at = nullptr;
+    *size = lay_out(*model, request, nullptr, &measure, &session_at);
+    *alignment = line;
+    return LW_OK;
+}
+
+lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options, void *memory, size_t size,
+                         lw_stream **out) {
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
+    *out = nullptr;
+    size_t needed, alignment;
+    if (lw_status status = lw_stream_size(model, options, &needed, &alignment)) return status;
+    if (!memory || reinterpret_cast<uintptr_t>(memory) % alignment != 0)
+        return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t(alignment)});
+    if (size < needed)
+        return fail(LW_TOO_SMALL, {"a stream needs ", uint64_t(needed), " bytes, given ", uint64_t(size)});
+    Request request;
+    if (lw_status status = read(model, options, &request)) return status;
+    lw_stream *stream = new (memory) lw_stream{};
+    stream->model = model;
+    stream->own = request.own;
+    stream->format = request.options.format;
+    uint8_t *session_at = nullptr;
+    stream->bytes = lay_out(*model, request, static_cast<uint8_t *>(memory), stream, &session_at);
+    if (lw_status status =
+            model->device->begin(*model->on_device, fb::EntryKind::stream, 1, session_at, &stream->session))
+        return status;
+    clear(*stream); // where that fails, the first block says so
+    if (model->asked) {
+        stream->next = model->asked->streams;
+        model->asked->streams = stream;
+    }
+    *out = stream;
+    return LW_OK;
+}
+
+lw_status lw_stream_create(const lw_model *model, const lw_stream_options *options, lw_stream **out) {
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
+    *out = nullptr;
+    size_t size, alignment;
+    if (lw_status status = lw_stream_size(model, options, &size, &alignment)) return status;
+    if (lw_status status = model->budget.allows("a stream", size)) return status;
+    Block block;
+    if (!block.allocate(model->allocator, size))
+        return fail(LW_NO_MEMORY, {"no memory for a stream: ", uint64_t(size), " bytes"});
+    lw_stream *stream = nullptr;
+    if (lw_status status = lw_stream_init(model, options, block.data, size, &stream)) {
+        block.release(model->allocator);
+        return status;
+    }
+    stream->owned = true;
+    *out = stream;
+    return LW_OK;
+}
+
+void lw_stream_destroy(lw_stream *stream) {
+    if (!stream) return;
+    stream->device().end(stream->session);
+    if (stream->model->asked) {
+        lw_stream **link = &stream->model->asked->streams;
+        while (*link != stream) link = &(*link)->next;
+        *link = stream->next;
+    }
+    if (!stream->owned) return;
+    Block block{reinterpret_cast<uint8_t *>(stream), stream->bytes};
+    block.release(stream->model->allocator);
+}
+
+lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken) {
+    size_t ignored;
+    if (!taken) taken = &ignored;
+    *taken = 0;
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
+    if (lw_status status = check_samples(*stream, samples, n)) return status;
+    Feed feed = {static_cast<const uint8_t *>(samples), n};
+    const lw_status status = take(*stream, feed);
+    *taken = n - feed.left;
+    return status;
+}
+
+lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n) {
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
+    if (lw_status status = check_samples(*stream, samples, n)) return status;
+    Feed feed = {static_cast<const uint8_t *>(samples), n};
+    return read_ahead(*stream, feed);
+}
+
+lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
+    if (!stream || !out || out->struct_size < sizeof(size_t))
+        return fail(LW_INVALID_ARGUMENT, "stream or out is NULL, or struct_size is not set");
+    if (lw_status status = wait_for_row(*stream)) return status;
+    Queue &queue = stream->queue;
+    const QueuedRows &run = queue.run(0);
+    lw_output output{};
+    output.index = run.output;
+    output.width = run.width;
+    output.data = reinterpret_cast<const float *>(queue.row(0));
+    output.row = run.row;
+    output.end = stream->own->rows[run.output].end(run.row);
+    copy_sized(out, output);
+    queue.drop(1);
+    return LW_OK;
+}
+
+lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
+    lw_rows rows{};
+    if (!stream || !out || !read_options(out, &rows) || !rows.data)
+        return fail(LW_INVALID_ARGUMENT, "stream, out or data is NULL, or struct_size is not set");
+    if (lw_status status = wait_for_row(*stream)) return status;
+    Queue &queue = stream->queue;
+    const QueuedRows run = queue.run(0);
+    const uint64_t room = rows.capacity / run.width, bytes = uint64_t{run.width} * 4;
+    if (room == 0)
+        return fail(LW_TOO_SMALL, {"room for ", uint64_t(rows.capacity), " floats; a row has ", run.width});
+    const uint32_t n = room < run.rows ? static_cast<uint32_t>(room) : run.rows;
+    uint8_t *to = reinterpret_cast<uint8_t *>(rows.data);
+    for (uint32_t done = 0, piece; done < n; done += piece) {
+        piece = queue.in_line(done, n - done);
+        copy_rows(queue.row(done), queue.stride(), to + done * bytes, bytes, piece, bytes);
+    }
+    queue.drop(n);
+    rows.index = run.output;
+    rows.width = run.width;
+    rows.row = run.row;
+    rows.rows = n;
+    rows.end = stream->own->rows[run.output].end(run.row + n - 1);
+    copy_sized(out, rows);
+    return LW_OK;
+}
+
+lw_status lw_stream_finish(lw_stream *stream) {
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
+    if (stream->state->life != Life::open) return not_open(*stream);
+    // Pull runs the blocks that are left, one at a time: they need no more room than a push does.
+    stream->state->life = Life::finished;
+    return LW_OK;
+}
+
+lw_status lw_stream_reset(lw_stream *stream) {
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
+    clear(*stream);
+    return settle(*stream);
+}
+
+lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats) {
+    if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
+    const StreamState &state = *stream->state;
+    lw_stream_stats now{};
+    now.ticks = state.ticks;
+    now.blocks = state.done / stream->own->block;
+    now.rows_dropped = state.rows_dropped;
+    now.non_finite = state.non_finite;
+    now.non_finite_outputs = state.non_finite_outputs;
+    now.poisoned = state.poisoned != 0;
+    return copy_sized(stats, now) ? LW_OK
+                                  : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
+}

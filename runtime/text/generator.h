@@ -1,0 +1,39 @@
+// A generator (longwave/generator.h): a stream, the sampler, and the ids it remembers.
+#pragma once
+#include "longwave/generator.h"
+#include "runtime/text/sampler.h"
+#include "runtime/stream/stream.h"
+
+struct lw_generator {
+    lw_stream *stream;
+    uint64_t bytes;
+    uint32_t output; // of the stream: the logits
+    uint32_t margin; // that its rows are made for
+    uint32_t window; // ids in which repetitions are looked for
+    bool log_probabilities;
+    longwave::runtime::Sampler sampler;
+    uint32_t n_stops;
+    uint64_t *stop_ends; // [n_stops] in stop_ids
+    int32_t *stop_ids;
+    int32_t *recent; // id number i at i mod `room`
+    uint32_t room;
+    uint64_t count, first; // ids known so far · the first of them behind the last prompt
+};
+
+namespace longwave::runtime {
+
+inline uint64_t kept(const lw_generator &g) { return g.count < g.room ? g.count : g.room; }
+inline uint64_t written(const lw_generator &g) { // and still kept
+    const uint64_t n = g.count - g.first;
+    return n < g.room ? n : g.room;
+}
+inline int32_t newest(const lw_generator &g, uint64_t back) {
+    return g.recent[(g.count - 1 - back) % g.room];
+}
+
+inline void remember(lw_generator &g, const int32_t *ids, uint64_t n) {
+    g.count += n;
+    for (uint64_t i = n < g.room ? n : g.room; i > 0; --i) g.recent[(g.count - i) % g.room] = ids[n - i];
+}
+
+} // namespace longwave::runtime

@@ -1,0 +1,74 @@
+// One GPU made ready: what lw_vulkan_open gives, and every model and session on it uses.
+#pragma once
+#include "runtime/core/device.h"
+#include "runtime/vulkan/cache/cache.h"
+#include "runtime/vulkan/device/entry_points.h"
+#include <atomic>
+
+namespace longwave::runtime::vulkan {
+
+extern const Device calls; // calls.cc: the seam
+
+// What a device must have whatever the model: kernels' buffers begin at multiples of 64.
+inline constexpr uint32_t place_alignment = 64;
+
+// Counted by whoever runs something; read by lw_vulkan_get_stats.
+struct Stats {
+    std::atomic<uint64_t> runs{0}, dispatches{0}, fills{0}, recordings{0}, uploaded_bytes{0},
+        cached_models{0}, remembered_proofs{0}, fallen_back{0}, submissions{0}, moved_bytes{0};
+};
+
+class Gpu : public lw_device {
+public:
+    // Loads Vulkan and makes an instance.
+    lw_status start(const lw_vulkan_options &options);
+    // Chooses among its devices and makes the one ready.
+    lw_status choose(const char *wanted);
+    lw_status make_device();
+    void stop();
+
+    // Devices of the instance, at most `capacity` of them; *n: how many there are.
+    lw_status list(VkPhysicalDevice *devices, uint32_t capacity, uint32_t *n) const;
+    lw_vulkan_info describe(VkPhysicalDevice device) const;
+
+    // Hands the command buffer over and waits for it, at most as long as the options say. A queue takes one
+    // hand-over at a time; waiting goes on side by side. The fence is used for nothing else. *handed_over: it
+    // was, whatever came of the waiting.
+    lw_status submit(VkCommandBuffer commands, VkFence fence, bool *handed_over) const;
+    lw_status wait(VkFence fence) const;
+
+    EntryPoints vk;
+    VkDevice device = VK_NULL_HANDLE;
+    VkPhysicalDevice physical = VK_NULL_HANDLE;
+    uint32_t queue_family = 0;
+    VkPhysicalDeviceProperties properties{};
+    VkPhysicalDeviceLimits limits{};     // of those
+    VkPhysicalDeviceFeatures features{}; // that are switched on
+    bool storage_16 = false;             // storageBuffer16BitAccess, likewise
+    VkPhysicalDeviceMemoryProperties memory{};
+    lw_allocator allocator{};
+    bool fall_back = false; // runs that fail go on with the processor
+    Cache cache;
+    const char *no_cache = ""; // why the folder that was asked for is not used
+    mutable Stats stats;
+    // Work timed out twice and may still go on: nothing made on the device is given back any more, for it may be
+    // in use. Whatever is asked of it is LW_TIMEOUT.
+    mutable std::atomic<bool> abandoned{false};
+    // It answered wrongly or not the same twice (proof.cc), or it is gone: nothing more is handed over to it.
+    mutable std::atomic<bool> put_aside{false}, lost{false};
+    mutable std::atomic<int> proving{0}; // proofs at work: nothing falls back
+    lw_status usable() const;
+
+private:
+    VkPhysicalDeviceProperties properties_of(VkPhysicalDevice device) const;
+    const char *missing(VkPhysicalDevice of, const VkPhysicalDeviceProperties &its, uint32_t *family) const;
+
+    VkInstance instance_ = VK_NULL_HANDLE;
+    VkQueue queue_ = VK_NULL_HANDLE;
+    uint64_t timeout_ns_ = 0;
+    mutable std::atomic<bool> handing_over_{false};
+};
+
+inline const Gpu &gpu_of(const lw_device *device) { return *static_cast<const Gpu *>(device); }
+
+} // namespace longwave::runtime::vulkan

@@ -1,0 +1,168 @@
+#include "runtime/vulkan/device/memory.h"
+#include "runtime/vulkan/device/failure.h"
+#include <string.h>
+
+namespace longwave::runtime::vulkan {
+namespace {
+
+constexpr uint64_t piece_bytes = 16u << 20;
+
+// The first type of those allowed with every property, best of all with `also`; UINT32_MAX: none.
+uint32_t type_of(const Gpu &gpu, uint32_t allowed, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags also) {
+    for (const VkMemoryPropertyFlags wanted : {needed | also, needed})
+        for (uint32_t t = 0; t < gpu.memory.memoryTypeCount; ++t)
+            if ((allowed >> t & 1) && (gpu.memory.memoryTypes[t].propertyFlags & wanted) == wanted) return t;
+    return UINT32_MAX;
+}
+
+} // namespace
+
+lw_status DeviceBuffer::create(const Gpu &gpu, uint64_t size, Where where, const char *what) {
+    if (size == 0) return LW_OK;
+    VkBufferCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    info.size = size;
+    info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    if (where == Where::host) info.usage |= VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
+    info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+    LW_VK(gpu.vk, vkCreateBuffer, gpu.device, &info, nullptr, &buffer);
+    bytes = size;
+    VkMemoryRequirements needs{};
+    gpu.vk.vkGetBufferMemoryRequirements(gpu.device, buffer, &needs);
+    const bool host = where == Where::host;
+    VkMemoryAllocateInfo allocation{};
+    allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+    allocation.allocationSize = needs.size;
+    allocation.memoryTypeIndex =
+        type_of(gpu, needs.memoryTypeBits,
+                host ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT : 0,
+                host ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    if (allocation.memoryTypeIndex == UINT32_MAX)
+        return fail(LW_UNSUPPORTED, "the GPU has no memory of a kind that %s need", what);
+    const VkResult result = gpu.vk.vkAllocateMemory(gpu.device, &allocation, nullptr, &memory);
+    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
+        return fail(LW_NO_MEMORY, "the GPU has no memory for %s: %llu bytes", what,
+                    static_cast<unsigned long long>(size));
+    if (lw_status status = check(result, "vkAllocateMemory")) return status;
+    LW_VK(gpu.vk, vkBindBufferMemory, gpu.device, buffer, memory, 0);
+    if (!host) return LW_OK;
+    void *mapped = nullptr;
+    LW_VK(gpu.vk, vkMapMemory, gpu.device, memory, 0, VK_WHOLE_SIZE, 0, &mapped);
+    data = static_cast<uint8_t *>(mapped);
+    return LW_OK;
+}
+
+void DeviceBuffer::destroy(const Gpu &gpu) {
+    if (gpu.abandoned) return;
+    if (buffer) gpu.vk.vkDestroyBuffer(gpu.device, buffer, nullptr);
+    if (memory) gpu.vk.vkFreeMemory(gpu.device, memory, nullptr); // unmaps it
+    *this = {};
+}
+
+lw_status Commands::create(const Gpu &gpu) {
+    VkCommandPoolCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+    info.queueFamilyIndex = gpu.queue_family;
+    LW_VK(gpu.vk, vkCreateCommandPool, gpu.device, &info, nullptr, &pool);
+    if (lw_status status = allocate(gpu, 1, &buffer)) return status;
+    VkFenceCreateInfo fences{};
+    fences.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+    LW_VK(gpu.vk, vkCreateFence, gpu.device, &fences, nullptr, &fence);
+    return LW_OK;
+}
+
+lw_status Commands::allocate(const Gpu &gpu, uint32_t n, VkCommandBuffer *more) const {
+    if (n == 0) return LW_OK;
+    VkCommandBufferAllocateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    info.commandPool = pool;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = n;
+    LW_VK(gpu.vk, vkAllocateCommandBuffers, gpu.device, &info, more);
+    return LW_OK;
+}
+
+lw_status begin(const Gpu &gpu, VkCommandBuffer commands, bool once) {
+    VkCommandBufferBeginInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    info.flags = once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT : 0;
+    LW_VK(gpu.vk, vkBeginCommandBuffer, commands, &info);
+    return LW_OK;
+}
+
+lw_status end(const Gpu &gpu, VkCommandBuffer commands) {
+    LW_VK(gpu.vk, vkEndCommandBuffer, commands);
+    return LW_OK;
+}
+
+lw_status Commands::submit(const Gpu &gpu, VkCommandBuffer recorded) {
+    (void)idle(gpu); // after a time-out: work that goes on makes the device unusable
+    if (lw_status status = gpu.usable()) return status;
+    const lw_status status = gpu.submit(recorded, fence, &in_flight);
+    if (status == LW_OK || status == LW_DEVICE_LOST) in_flight = false; // a lost device holds nothing
+    return status;
+}
+
+bool Commands::idle(const Gpu &gpu) {
+    if (!in_flight) return true;
+    const lw_status status = gpu.wait(fence);
+    in_flight = status != LW_OK && status != LW_DEVICE_LOST;
+    if (in_flight) gpu.abandoned = true;
+    return !in_flight;
+}
+
+void Commands::destroy(const Gpu &gpu) {
+    if (!idle(gpu)) return;
+    if (fence) gpu.vk.vkDestroyFence(gpu.device, fence, nullptr);
+    if (pool) gpu.vk.vkDestroyCommandPool(gpu.device, pool, nullptr); // and its buffer
+    *this = {};
+}
+
+void barrier(const Gpu &gpu, VkCommandBuffer commands, VkAccessFlags seen_by) {
+    VkMemoryBarrier memory{};
+    memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    memory.dstAccessMask = seen_by;
+    const VkPipelineStageFlags work = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    VkPipelineStageFlags after = work;
+    if (seen_by == VK_ACCESS_HOST_READ_BIT) after = VK_PIPELINE_STAGE_HOST_BIT;
+    gpu.vk.vkCmdPipelineBarrier(commands, work, after, 0, 1, &memory, 0, nullptr, 0, nullptr);
+}
+
+namespace {
+
+lw_status upload_pieces(const Gpu &gpu, const uint8_t *from, uint64_t bytes, const DeviceBuffer &to,
+                        const DeviceBuffer &staging, Commands &commands) {
+    for (uint64_t done = 0; done < bytes;) {
+        const uint64_t piece = bytes - done < staging.bytes ? bytes - done : staging.bytes;
+        memcpy(staging.data, from + done, piece);
+        if (lw_status status = commands.begin(gpu, true)) return status;
+        const VkBufferCopy copy{0, done, piece};
+        gpu.vk.vkCmdCopyBuffer(commands.buffer, staging.buffer, to.buffer, 1, &copy);
+        barrier(gpu, commands.buffer);
+        if (lw_status status = commands.end(gpu)) return status;
+        if (lw_status status = commands.submit(gpu)) return status;
+        done += piece;
+    }
+    return LW_OK;
+}
+
+} // namespace
+
+lw_status upload(const Gpu &gpu, const uint8_t *from, uint64_t bytes, const DeviceBuffer &to) {
+    if (bytes == 0) return LW_OK;
+    DeviceBuffer staging;
+    Commands commands;
+    lw_status status = staging.create(gpu, bytes < piece_bytes ? bytes : piece_bytes,
+                                      DeviceBuffer::Where::host, "pieces on their way to it");
+    if (status == LW_OK) status = commands.create(gpu);
+    if (status == LW_OK) status = upload_pieces(gpu, from, bytes, to, staging, commands);
+    if (status == LW_OK) gpu.stats.uploaded_bytes += bytes;
+    commands.destroy(gpu);
+    staging.destroy(gpu);
+    return status;
+}
+
+} // namespace longwave::runtime::vulkan

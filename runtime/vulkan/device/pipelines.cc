@@ -1,0 +1,163 @@
+#include "runtime/vulkan/device/pipelines.h"
+#include "formats/artifact/geometry.h"
+#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/device/pipeline_cache.h"
+#include <new>
+
+namespace longwave::runtime::vulkan {
+namespace {
+
+constexpr uint32_t move_words[] = {
+#include "runtime/vulkan/run/transfer.inc"
+};
+
+uint32_t descriptors_of(const fb::Module &module) {
+    uint32_t most = 0;
+    for (uint32_t a = 0; a < module.bindings()->size(); ++a)
+        if (module.bindings()->Get(a) != artifact::unbound && module.bindings()->Get(a) + 1u > most)
+            most = module.bindings()->Get(a) + 1u;
+    if (module.table() != artifact::unbound && module.table() + 1u > most) most = module.table() + 1u;
+    if (module.overflow() != artifact::unbound && module.overflow() + 1u > most)
+        most = module.overflow() + 1u;
+    return most; // V21: each below it is taken
+}
+
+lw_status beyond(const fb::Modules &manifest, const char *limit, uint64_t needed, uint64_t has) {
+    return fail(LW_UNSUPPORTED, "the model's code for %.60s needs %s of %llu, this GPU has %llu",
+                manifest.target()->c_str(), limit, static_cast<unsigned long long>(needed),
+                static_cast<unsigned long long>(has));
+}
+
+lw_status check_module(const Gpu &gpu, const fb::Modules &manifest, const fb::Module &module,
+                       const fb::Kernel &kernel) {
+    const VkPhysicalDeviceLimits &has = gpu.limits;
+    const uint32_t groups[3] = {module.grid()->x(), module.grid()->y(), module.grid()->z()};
+    const uint32_t threads[3] = {module.local()->x(), module.local()->y(), module.local()->z()};
+    for (int d = 0; d < 3; ++d) {
+        if (groups[d] > has.maxComputeWorkGroupCount[d])
+            return beyond(manifest, "maxComputeWorkGroupCount", groups[d], has.maxComputeWorkGroupCount[d]);
+        if (threads[d] > has.maxComputeWorkGroupSize[d])
+            return beyond(manifest, "maxComputeWorkGroupSize", threads[d], has.maxComputeWorkGroupSize[d]);
+    }
+    if (descriptors_of(module) > has.maxPerStageDescriptorStorageBuffers)
+        return beyond(manifest, "maxPerStageDescriptorStorageBuffers", descriptors_of(module),
+                      has.maxPerStageDescriptorStorageBuffers);
+    for (const fb::KernelArg *arg : *kernel.args()) {
+        uint64_t span = 0;
+        if (arg->kind() == fb::ArgKind::scalar || !artifact::span_bytes(*arg, &span)) continue;
+        if (span > has.maxStorageBufferRange)
+            return beyond(manifest, "maxStorageBufferRange", span, has.maxStorageBufferRange);
+    }
+    return LW_OK;
+}
+
+lw_status create_layouts(const Gpu &gpu, Pipeline &pipeline) {
+    VkDescriptorSetLayoutBinding bindings[64]; // V21
+    for (uint32_t b = 0; b < pipeline.buffers; ++b)
+        bindings[b] = {b, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+    VkDescriptorSetLayoutCreateInfo set{};
+    set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+    set.bindingCount = pipeline.buffers;
+    set.pBindings = bindings;
+    LW_VK(gpu.vk, vkCreateDescriptorSetLayout, gpu.device, &set, nullptr, &pipeline.set);
+    VkPipelineLayoutCreateInfo layout{};
+    layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    layout.setLayoutCount = 1;
+    layout.pSetLayouts = &pipeline.set;
+    LW_VK(gpu.vk, vkCreatePipelineLayout, gpu.device, &layout, nullptr, &pipeline.layout);
+    return LW_OK;
+}
+
+lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, const char *entry,
+                          VkPipelineCache cache, Pipeline &pipeline) {
+    if (lw_status status = create_layouts(gpu, pipeline)) return status;
+    VkShaderModuleCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    info.codeSize = code.size;
+    info.pCode = reinterpret_cast<const uint32_t *>(code.data);
+    VkShaderModule shader = VK_NULL_HANDLE;
+    LW_VK(gpu.vk, vkCreateShaderModule, gpu.device, &info, nullptr, &shader);
+    VkComputePipelineCreateInfo made{};
+    made.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    made.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    made.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    made.stage.module = shader;
+    made.stage.pName = entry;
+    made.layout = pipeline.layout;
+    const VkResult result =
+        gpu.vk.vkCreateComputePipelines(gpu.device, cache, 1, &made, nullptr, &pipeline.pipeline);
+    gpu.vk.vkDestroyShaderModule(gpu.device, shader, nullptr);
+    return check(result, "vkCreateComputePipelines");
+}
+
+void destroy_pipeline(const Gpu &gpu, Pipeline &pipeline) {
+    if (pipeline.pipeline) gpu.vk.vkDestroyPipeline(gpu.device, pipeline.pipeline, nullptr);
+    if (pipeline.layout) gpu.vk.vkDestroyPipelineLayout(gpu.device, pipeline.layout, nullptr);
+    if (pipeline.set) gpu.vk.vkDestroyDescriptorSetLayout(gpu.device, pipeline.set, nullptr);
+    pipeline = {};
+}
+
+} // namespace
+
+lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Plan &plan) {
+    if ((manifest.features() & artifact::gpu_float64) && !gpu.features.shaderFloat64)
+        return fail(LW_UNSUPPORTED, "the model's code for %.60s needs shaderFloat64, which this GPU lacks",
+                    manifest.target()->c_str());
+    if ((manifest.features() & artifact::gpu_storage_16) && !gpu.storage_16)
+        return fail(
+            LW_UNSUPPORTED,
+            "the model's code for %.60s stores float16 and needs storageBuffer16BitAccess, which this GPU "
+            "lacks: compile the model without --gpu-storage f16",
+            manifest.target()->c_str());
+    if (manifest.shared_bytes() > gpu.limits.maxComputeSharedMemorySize)
+        return beyond(manifest, "maxComputeSharedMemorySize", manifest.shared_bytes(),
+                      gpu.limits.maxComputeSharedMemorySize);
+    if (manifest.threads() > gpu.limits.maxComputeWorkGroupInvocations)
+        return beyond(manifest, "maxComputeWorkGroupInvocations", manifest.threads(),
+                      gpu.limits.maxComputeWorkGroupInvocations);
+    for (const fb::Module *module : *manifest.modules())
+        if (lw_status status = check_module(gpu, manifest, *module, *plan.kernels()->Get(module->kernel())))
+            return status;
+    return LW_OK;
+}
+
+void Pipelines::lay_out(const fb::Plan &plan, Parts &parts) {
+    const uint32_t kernels = plan.kernels()->size();
+    table_ = parts.take<Pipeline>(kernels);
+    if (!table_) return; // only measuring
+    for (uint32_t k = 0; k < kernels; ++k) new (table_ + k) Pipeline{};
+    n_ = kernels;
+}
+
+lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules, const fb::Plan &plan,
+                            const uint8_t *artifact) {
+    PipelineCache cache(gpu, artifact);
+    for (const fb::Module *module : *modules.manifest().modules()) {
+        Pipeline &pipeline = table_[module->kernel()];
+        pipeline.module = module;
+        pipeline.buffers = descriptors_of(*module);
+        const lw_status status =
+            create_pipeline(gpu, modules.code(*module), module->entry()->c_str(), cache.handle(), pipeline);
+        if (status == LW_DEVICE) // a driver that does not take the code: which, for whoever reports it
+            return fail(LW_DEVICE, "the Vulkan driver takes no module of kernel %.160s",
+                        plan.kernels()->Get(module->kernel())->spec()->c_str());
+        if (status != LW_OK) return status;
+    }
+    bool streams = false;
+    for (const fb::Entry *entry : *plan.entries()) streams |= gpu_stream(*entry);
+    if (streams) {
+        move_.buffers = 3;
+        const artifact::Bytes code{reinterpret_cast<const uint8_t *>(move_words), sizeof move_words};
+        if (lw_status status = create_pipeline(gpu, code, "main", cache.handle(), move_)) return status;
+    }
+    cache.keep();
+    return LW_OK;
+}
+
+void Pipelines::destroy(const Gpu &gpu) {
+    if (gpu.abandoned) return;
+    for (uint32_t k = 0; k < n_; ++k) destroy_pipeline(gpu, table_[k]);
+    destroy_pipeline(gpu, move_);
+}
+
+} // namespace longwave::runtime::vulkan

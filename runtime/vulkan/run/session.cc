@@ -1,0 +1,266 @@
+#include "runtime/vulkan/run/session.h"
+#include "formats/artifact/geometry.h"
+#include "runtime/stream/samples.h"
+#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/stream/streams.h"
+#include <new>
+#include <string.h>
+
+namespace longwave::runtime::vulkan {
+namespace {
+
+using artifact::count;
+
+// The exchange buffer of one entry while it is laid out: entries share it, for one runs at a time.
+struct Exchange {
+    uint64_t used = exchanged_from;
+
+    uint64_t take(uint64_t bytes) {
+        const uint64_t at = used;
+        used += to_line(bytes);
+        return at;
+    }
+};
+
+template <class PortOf> void lay_out_ports(const flatbuffers::Vector<flatbuffers::Offset<PortOf>> *ports,
+                                           Exchange &exchange, Port *to) {
+    for (uint32_t i = 0; i < count(ports); ++i) {
+        const PortOf &port = *ports->Get(i);
+        const uint64_t bytes = uint64_t{port.rows()} * port.row_bytes(), at = exchange.take(bytes);
+        if (to) new (to + i) Port{port.place(), at, bytes};
+    }
+}
+
+// A piece goes on while its steps are of one side; the first is there without any. Without memory it only counts.
+uint32_t cut(const fb::Entry &entry, Piece *pieces) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count(entry.steps()) || n == 0; ++i) {
+        const bool any = i < count(entry.steps()), processor = any && entry.steps()->Get(i)->processor();
+        if (i == 0 || processor != entry.steps()->Get(i - 1)->processor()) {
+            if (pieces) new (pieces + n) Piece{i, i, processor, VK_NULL_HANDLE};
+            ++n;
+        }
+        if (pieces && any) pieces[n - 1].last = i + 1;
+    }
+    return n;
+}
+
+// What a step exchanges with the host: the scalars of a call, the bytes of a move.
+uint64_t exchanged(const fb::Plan &plan, const fb::Step &step) {
+    return artifact::moves(step) ? step.bytes() : scalars_of(plan, step) * sizeof(int32_t);
+}
+
+// Without memory it only measures. Returns what the entry exchanges.
+uint64_t lay_out(const fb::Plan &plan, const fb::Entry &entry, Parts &parts, Recording *recording) {
+    const uint32_t steps = count(entry.steps()), n_pieces = cut(entry, nullptr);
+    Piece *pieces = parts.take<Piece>(n_pieces);
+    VkDescriptorSet *sets = parts.take<VkDescriptorSet>(steps);
+    uint64_t *scalars = parts.take<uint64_t>(steps);
+    Port *inputs = parts.take<Port>(count(entry.inputs())),
+         *outputs = parts.take<Port>(count(entry.outputs()));
+    Exchange exchange;
+    bool tails = false;
+    for (uint32_t i = 0; i < steps; ++i) {
+        const fb::Step &step = *entry.steps()->Get(i);
+        const uint64_t at = exchange.take(exchanged(plan, step));
+        if (scalars) scalars[i] = at, sets[i] = VK_NULL_HANDLE;
+        tails |= step.kind() == fb::StepKind::zero_tail && !step.processor();
+    }
+    lay_out_ports(entry.inputs(), exchange, inputs);
+    lay_out_ports(entry.outputs(), exchange, outputs);
+    if (!recording) return exchange.used;
+    recording->entry = &entry;
+    recording->mixed = artifact::mixed(entry);
+    recording->pieces = pieces;
+    recording->n_pieces = cut(entry, pieces);
+    recording->sets = sets;
+    recording->scalars = scalars;
+    recording->inputs = inputs;
+    recording->outputs = outputs;
+    recording->n_inputs = count(entry.inputs());
+    recording->n_outputs = count(entry.outputs());
+    recording->depends_on_rows = tails;
+    return exchange.used;
+}
+
+struct Sizes {
+    uint64_t memory = 0, arena = 0, exchange = 0;
+};
+
+Sizes lay_out(const fb::Plan &plan, uint8_t *memory, RunSession **out) {
+    Parts parts(memory);
+    Sizes sizes;
+    RunSession *session = parts.take<RunSession>(1);
+    const uint32_t entries = plan.entries()->size();
+    Recording *recordings = parts.take<Recording>(entries);
+    if (session) (new (session) RunSession{})->recordings = recordings;
+    for (uint32_t e = 0; e < entries; ++e) {
+        const fb::Entry &entry = *plan.entries()->Get(e);
+        Recording *recording = recordings ? new (recordings + e) Recording{} : nullptr;
+        if (!of_gpu(entry) || entry.kind() != fb::EntryKind::run) continue;
+        const uint64_t exchange = lay_out(plan, entry, parts, recording);
+        sizes.exchange = exchange > sizes.exchange ? exchange : sizes.exchange;
+        sizes.arena = entry.arena_bytes() > sizes.arena ? entry.arena_bytes() : sizes.arena;
+    }
+    if (out) *out = session;
+    sizes.memory = parts.used();
+    return sizes;
+}
+
+RunSession &session_of(Session &session) { return reinterpret_cast<RunSession &>(session); }
+
+// A command buffer for each piece that is the device's.
+lw_status create_buffers(const Gpu &gpu, Recording &recording) {
+    if (lw_status status = recording.commands.create(gpu)) return status;
+    bool taken = false;
+    for (uint32_t p = 0; p < recording.n_pieces; ++p) {
+        Piece &piece = recording.pieces[p];
+        if (piece.processor) continue;
+        if (!taken) piece.commands = recording.commands.buffer;
+        else if (lw_status status = recording.commands.allocate(gpu, 1, &piece.commands)) return status;
+        taken = true;
+    }
+    return LW_OK;
+}
+
+lw_status create(RunSession &session, const Sizes &sizes) {
+    const Gpu &gpu = session.gpu();
+    using Where = DeviceBuffer::Where;
+    if (lw_status status = session.arena.create(gpu, sizes.arena, Where::device, "a run")) return status;
+    if (lw_status status = session.exchange.create(gpu, sizes.exchange, Where::host, "inputs and outputs"))
+        return status;
+    memset(session.exchange.data, 0,
+           session.exchange.bytes < exchanged_from ? session.exchange.bytes : exchanged_from);
+    for (uint32_t e = 0; e < session.model->plan().entries()->size(); ++e) {
+        Recording &recording = session.recordings[e];
+        if (!recording.entry) continue;
+        if (lw_status status = create_buffers(gpu, recording)) return status;
+        if (lw_status status = create_sets(session, recording)) return status;
+    }
+    return LW_OK;
+}
+
+// Where the host finds the area, which is a part of one of the entry's ports; null: of none, and nobody asks.
+uint8_t *find(const RunSession &session, const Area &area, bool output) {
+    const Recording &recording = session.recordings[area.entry];
+    const Port *ports = output ? recording.outputs : recording.inputs;
+    for (uint32_t i = 0; i < (output ? recording.n_outputs : recording.n_inputs); ++i) {
+        const uint64_t begin = offset_of(*ports[i].place, 0);
+        if (ports[i].place->space() == area.space && area.offset >= begin &&
+            area.offset < begin + ports[i].bytes)
+            return session.exchange.data + ports[i].offset + (area.offset - begin);
+    }
+    return nullptr;
+}
+
+} // namespace
+
+DeviceBuffer RunSession::buffer_of(fb::Space space) const {
+    switch (space) {
+    case fb::Space::weights: return model->weights;
+    case fb::Space::derived: return model->derived;
+    case fb::Space::arena: return arena;
+    case fb::Space::state:
+    case fb::Space::cache: break; // V12: a run has none
+    }
+    return {};
+}
+
+uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
+    if (kind == fb::EntryKind::stream) return stream_bytes();
+    return lay_out(source.view->plan(), nullptr, nullptr).memory + fall_back_bytes(source, workers);
+}
+
+lw_status begin_session(const DeviceModel &on, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
+                        Session **out) {
+    const Model &model = model_of(on);
+    if (kind == fb::EntryKind::stream) return begin_stream(model, memory, out);
+    RunSession *session = nullptr;
+    const Sizes sizes = lay_out(model.plan(), memory, &session);
+    session->model = &model;
+    lw_status status = begin_fall_back(*session, workers, memory + sizes.memory);
+    if (status == LW_OK) status = create(*session, sizes);
+    if (status != LW_OK) {
+        end_session(reinterpret_cast<Session *>(session));
+        return status;
+    }
+    *out = reinterpret_cast<Session *>(session);
+    return LW_OK;
+}
+
+void end_session(Session *ending) {
+    RunSession &session = session_of(*ending);
+    const Gpu &gpu = session.gpu();
+    for (uint32_t e = 0; e < session.model->plan().entries()->size(); ++e) {
+        Recording &recording = session.recordings[e];
+        recording.commands.destroy(gpu);
+        if (recording.pool && !gpu.abandoned)
+            gpu.vk.vkDestroyDescriptorPool(gpu.device, recording.pool, nullptr);
+        recording.pool = VK_NULL_HANDLE;
+    }
+    end_fall_back(session);
+    session.exchange.destroy(gpu);
+    session.arena.destroy(gpu);
+}
+
+void clear(Session &session, const Area &area) {
+    if (uint8_t *at = find(session_of(session), area, false)) memset(at, 0, area.bytes);
+}
+
+void write(Session &session, const Area &area, const uint8_t *from) {
+    if (uint8_t *at = find(session_of(session), area, false)) memcpy(at, from, area.bytes);
+}
+
+void read(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
+          uint64_t to_stride) {
+    const auto &running = reinterpret_cast<const RunSession &>(session);
+    if (!running.fall_back.on && running.recordings[area.entry].mixed)
+        return processor_of(running).read(*running.fall_back.session, area, rows, stride, to, to_stride);
+    if (running.fall_back.on)
+        return read_of_processor(running, running.recordings[area.entry], area, rows, to, to_stride);
+    const uint8_t *at = find(running, area, true);
+    if (at) copy_rows(at, stride, to, to_stride, rows, area.bytes);
+}
+
+uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples &samples) {
+    uint8_t *at = find(session_of(session), area, false);
+    return at ? convert(samples, at, stride) : 0;
+}
+
+static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &extent, Crew *crew) {
+    Recording &recording = session.recordings[entry];
+    const Gpu &gpu = session.gpu();
+    const uint64_t rows = recording.depends_on_rows ? extent.rows : 0;
+    (void)recording.commands.idle(gpu);
+    if (lw_status status = gpu.usable()) return status;
+    if (recording.recorded_for != rows) {
+        recording.recorded_for = UINT64_MAX;
+        if (lw_status status = record(session, recording, rows)) return status;
+        recording.recorded_for = rows;
+        ++gpu.stats.recordings;
+    }
+    put_scalars(session, recording, extent);
+    uint32_t &overflow = *reinterpret_cast<uint32_t *>(session.exchange.data + overflow_at);
+    overflow = 0;
+    if (lw_status status = run_pieces(session, entry, extent, crew)) return status;
+    ++gpu.stats.runs;
+    gpu.stats.submissions += recording.submissions;
+    gpu.stats.moved_bytes += recording.moved;
+    gpu.stats.dispatches += recording.dispatches;
+    gpu.stats.fills += recording.fills;
+    if (!recording.halves || overflow == 0) return LW_OK;
+    return fail(LW_NOT_FINITE,
+                "a layer gives values beyond float16 (65,504) on this input, and the model was "
+                "compiled with --gpu-storage f16: run it on the processor, or compile it without");
+}
+
+lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, Crew *crew) {
+    RunSession &session = session_of(running);
+    Recording &recording = session.recordings[entry];
+    session.fall_back.on = false;
+    const lw_status status = run_on_gpu(session, entry, extent, crew);
+    if (!falls_back(session, status)) return status;
+    return run_on_processor(session, recording, extent, crew);
+}
+
+} // namespace longwave::runtime::vulkan

@@ -1,0 +1,161 @@
+// decaying_attention: o_t = q_t·C_t with C_t = (1 − w_t) C_{t−1} + k_t v_tᵀ, a matrix C of dk × dv for each
+// head whose rows decay each by a weight w of its own in [0, 1] (LightNet, Eq. 7). k is w itself, or w turned
+// by the position into `turns` parts, each with the decay of its row of w. One row a call
+// (decaying_attention_step) or several (decaying_attention_chunk), on the same state in any order.
+//
+// C is a mean over everything so far and its weights fall as 1/t: in one float it would stand still. It is
+// kept as two floats, high + low, and moves by differences: k v − w C, never (1 − w) C + k v.
+#include "schedules/attention/matrix_state.h"
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+int turns_of(KernelBuilder &k) { return k.params.integer_or("turns", 1, 1, 2); }
+
+void build_decaying_step(KernelBuilder &k) {
+    const int turns = turns_of(k);
+    MatrixState a(k, 1, "w", turns);
+    const ImageParam key = turns > 1 ? a.keys("k", a.state_rows) : a.key;
+
+    // THE ALGORITHM
+    // One pass over C updates it and sums o, which has no row dimension: every row of C adds to the same
+    // element.
+    const Var c = a.c, s = a.s, h = a.h;
+    RDom r(0, a.dk, 0, turns, "r");
+    const Expr row = r.y * a.dk + r.x, w = a.key(r.x, 0, a.head()), v = a.v(c, 0, s, h),
+               now = a.y(c, row, s, h)[0];
+    const Expr p = turns > 1 ? key(row, 0, a.head()) * v - w * now : w * (v - now);
+    const MatrixState::Sum sum = a.plus(row, p);
+    a.y(c, 0, s, h) = a.only_o(0.0f);
+    // The sum again, in plain sight: Halide must see what this element reads of its siblings, and does not
+    // look inside strict_float.
+    a.y(c, row, s, h) = Tuple(
+        sum.high, sum.low, a.y(c, row, s, h)[2] + a.q(row, 0, a.head()) * (now + (p + a.y(c, row, s, h)[1])));
+
+    // THE SCHEDULE
+    a.y.update(0).vectorize(c, a.vec);
+    a.y.update(1)
+        .split(c, a.co, a.ci, std::min(a.tile, 4 * a.vec))
+        .reorder(a.ci, r.x, r.y, a.co, s, h)
+        .vectorize(a.ci, a.vec)
+        .unroll(a.ci);
+    a.outputs({static_cast<uint32_t>(a.state_rows), 0});
+}
+
+// What the rows of a chunk weigh in each other and in C, all of it products of decays and so at most the
+// weights themselves, whatever the keys: nothing is divided, and no exponential but those of the weights.
+class DecayWeights {
+public:
+    DecayWeights(MatrixState &state, const ImageParam &key_, int turns)
+        : a(state), key(key_), rt(1, a.rows - 1, "rt"), rb(1, a.rows - 1, "rb"), rd(0, a.rows, "rd"),
+          ri(0, a.state_rows, "ri"), rw(0, a.rows, "rw") {
+        const auto decay_of = [&](const Expr &row) { return turns > 1 ? row % a.dk : row; };
+        decay(i, t, n) = 1.0f - a.key(i, t, n);
+        before(i, t, n) = undef<float>(); // from C to row t: all decays up to it
+        before(i, 0, n) = decay(i, 0, n);
+        before(i, rt, n) = before(i, rt - 1, n) * decay(i, rt, n);
+        after(i, t, n) = undef<float>(); // from row t to the end: all decays behind it
+        after(i, a.rows - 1, n) = 1.0f;
+        after(i, a.rows - 1 - rb, n) = after(i, a.rows - rb, n) * decay(i, a.rows - rb, n);
+        query(i, t, n) = a.q(i, t, n) * before(decay_of(i), t, n);
+        share(i, t, n) = key(i, t, n) * after(decay_of(i), t, n);
+        lost(i, n) = 0.0f;
+        lost(i, n) += a.key(i, rw, n) * after(i, rw, n);
+        // What is left of row j at row t, for one row of C after the other.
+        left(j, t, i, n) = undef<float>();
+        left(j, rd, i, n) = select(j == rd, key(i, rd, n), j < rd,
+                                   left(j, max(rd - 1, 0), i, n) * decay(decay_of(i), rd, n), 0.0f);
+        score(j, t, n) = 0.0f;
+        score(j, t, n) += a.q(ri, t, n) * left(j, t, ri, n);
+    }
+
+    // Of one head at a time, or of all where tiles hold several.
+    void schedule(int vector_lanes) {
+        const int together = a.one_head ? 1 : a.heads, bytes = 4 * a.rows * together;
+        int lanes = 1; // of the scores, whose rows are padded to whole vectors
+        while (lanes < std::min(a.rows, vector_lanes)) lanes *= 2;
+        const int columns = (a.rows + lanes - 1) / lanes * lanes;
+        for (Func f : {decay, before, after, query, share}) {
+            const int of_head = f.name() == query.name() || f.name() == share.name() ? a.state_rows : a.dk;
+            f.compute_at(a.y, a.h).bound_extent(i, of_head).bound(t, 0, a.rows).bound_extent(n, together);
+            store(f, int64_t{bytes} * of_head);
+        }
+        const int wide = dividing_vector(a.dk, vector_lanes);
+        for (Func f : {decay, query, share}) f.vectorize(i, wide);
+        for (const auto &[f, r] : {std::pair{before, rt}, std::pair{after, rb}}) {
+            Func(f).update(0).vectorize(i, wide);
+            Func(f).update(1).reorder(i, r.x, n).vectorize(i, wide);
+        }
+        lost.compute_at(a.y, a.h).bound_extent(i, a.dk).bound_extent(n, together).vectorize(i, wide);
+        lost.update().reorder(i, rw, n).vectorize(i, wide);
+        store(lost, int64_t{4} * a.dk * together);
+        Var ji("ji"), jo("jo");
+        score.compute_at(a.y, a.h).bound_extent(j, columns).bound_extent(t, a.rows).bound_extent(n, together);
+        score.vectorize(j, lanes);
+        score.update().split(j, jo, ji, lanes).reorder(ji, t, ri, jo, n).vectorize(ji).unroll(t);
+        store(score, int64_t{bytes} * columns);
+        left.compute_at(score, ri).bound_extent(j, lanes).bound_extent(t, a.rows);
+        left.update().reorder(j, rd).vectorize(j, lanes).unroll(rd);
+        store(left, int64_t{4} * lanes * a.rows);
+    }
+
+    Func query{"query"}, share{"share"}, lost{"lost"}, score{"score"};
+
+private:
+    MatrixState &a;
+    const ImageParam key;
+    Func decay{"decay"}, before{"before"}, after{"after"}, left{"left"};
+    Var i{"i"}, t{"t"}, j{"j"}, n{"n"};
+    RDom rt, rb, rd, ri, rw;
+};
+
+void build_decaying_chunk(KernelBuilder &k) {
+    const int turns = turns_of(k);
+    MatrixState a(k, k.params.integer("rows", 2, 64), "w", turns);
+    const ImageParam key = turns > 1 ? a.keys("k", a.state_rows) : a.key;
+    const Var c = a.c, i = a.i, s = a.s, h = a.h, t = a.t;
+    const int rows = a.rows, vectors = a.tile / a.vec, sums = k.target.vector_registers == 32 ? 16 : 8;
+    const RegisterTile time = register_tile(vectors, rows, sums), state = register_tile(vectors, a.dk, sums);
+
+    // THE ALGORITHM
+    // o = score·v + query·C row by row of time, then C += shareᵀ·v − lost·C; in-chunk sums are plain float32,
+    // of at most 64 terms.
+    DecayWeights weights(a, key, turns);
+    Func inside("inside"), increment("increment");
+    RDom rj(0, rows, "rj"), first(0, time.down, 0, rows / time.down, "first"), rs(0, rows, "rs");
+    RDom r(0, time.down, 0, a.state_rows, 0, rows / time.down, "r"),
+        ru(0, state.down, 0, a.dk / state.down, 0, turns, "ru");
+    inside(c, t, s, h) = 0.0f;
+    inside(c, t, s, h) += weights.score(rj, t, a.head()) * a.v(c, rj, s, h);
+    increment(c, i, s, h) = 0.0f;
+    increment(c, i, s, h) += weights.share(i, rs, a.head()) * a.v(c, rs, s, h);
+    const Expr start = first.y * time.down + first.x, row = r.z * time.down + r.x,
+               w = ru.y * state.down + ru.x, at = ru.z * a.dk + w;
+    a.y(c, start, s, h) = a.only_o(inside(c, start, s, h));
+    a.y(c, row, s, h) =
+        a.only_o(a.y(c, row, s, h)[2] + weights.query(r.y, row, a.head()) * a.y(c, r.y, s, h)[0]);
+    const MatrixState::Sum sum =
+        a.plus(at, increment(c, at, s, h) - weights.lost(w, a.head()) * a.y(c, at, s, h)[0]);
+    a.y(c, at, s, h) = Tuple(sum.high, sum.low, undef<float>());
+
+    // THE SCHEDULE
+    const int time_block = time.across * a.vec, state_block = state.across * a.vec;
+    schedule_update(a, 0, time_block, {first.x, first.y});
+    schedule_update(a, 1, time_block, {r.x, r.y, r.z});
+    schedule_update(a, 2, state_block, {ru.x, ru.y, ru.z});
+    schedule_block(a, inside, first.y, time_block, t, time.down, rj);
+    schedule_block(a, increment, ru.y, state_block, i, state.down, rs);
+    weights.schedule(k.target.vector_lanes);
+    a.outputs({static_cast<uint32_t>(rows), a.width});
+}
+
+} // namespace
+
+static const Kernel decaying_attention_step{"decaying_attention_step", build_decaying_step};
+static const Kernel decaying_attention_chunk{"decaying_attention_chunk", build_decaying_chunk};
+
+} // namespace longwave::schedules

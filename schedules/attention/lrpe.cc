@@ -1,0 +1,125 @@
+// lrpe: a row turned by its position, [x·cos(tΘ) ‖ x·sin(tΘ)] for each head.
+#include "schedules/pointwise/elementary.h"
+#include "schedules/attention/gpu_positions.h"
+#include "schedules/halide/threads.h"
+#include "schedules/attention/phases.h"
+#include "schedules/halide/registry.h"
+#include "schedules/attention/row_count.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct Lrpe {
+    int heads, dk, rows, axes, conditions;
+    std::vector<int> sizes;
+    ImageParam x, high, low;
+    std::optional<RowCount> count;
+
+    explicit Lrpe(KernelBuilder &k)
+        : heads(k.params.integer("heads", 1, 1 << 12)), dk(k.params.integer("dk", 1, 1 << 12)),
+          rows(k.params.integer("rows", 1, 1 << 20)), axes(k.params.integer_or("axes", 0, 0, 3)),
+          conditions(k.params.integer_or("conditions", 0, 0, 1 << 24)) {
+        for (int a = 0; a < axes; a++)
+            sizes.push_back(k.params.integer("size_" + std::to_string(a), 1, 1 << 24));
+        const int row = static_cast<int>(pad(extent(heads * dk)));
+        x = k.input("x", {{extent(dk), 1}, {extent(heads), dk}, {extent(rows), row}});
+        count.emplace(k, rows);
+        high = k.weight("turns_high", dense({dk, heads}), Int(32));
+        low = k.weight("turns_low", dense({dk, heads}), Int(32));
+        k.no_epilogue();
+    }
+    int width() const { return 2 * heads * dk; }
+    int padded() const { return static_cast<int>(pad(extent(width()))); }
+    // Of feature i of a head.
+    Expr axis(const Expr &i) const { return axes > 1 ? Expr(i / ((dk + axes - 1) / axes)) : Expr(0); }
+    // [dk, 2, heads] in each row, and the same memory as rows.
+    Shape turned_shape() const {
+        return {{extent(dk), 1}, {2, dk}, {extent(heads), 2 * dk}, {extent(rows), padded()}};
+    }
+};
+
+void lrpe_on_processor(KernelBuilder &k) {
+    Lrpe n(k);
+    const int heads = n.heads, dk = n.dk, rows = n.rows, axes = n.axes, width = n.width(),
+              padded = n.padded();
+
+    // THE ALGORITHM
+    // The position is the row's number, or along the axes of an image that follows the conditions, at 0.
+    Var i("i"), p("p"), h("h"), r("r"), a("a"), c("c");
+    Func position("position"), turned("turned"), y("y");
+    const Expr number = row_number(n.count->now(), r, rows);
+    Expr at = number;
+    if (axes) {
+        at = cast<int64_t>(0);
+        int64_t stride = 1;
+        for (int axis = axes - 1; axis >= 0; stride *= n.sizes[static_cast<size_t>(axis--)])
+            at = select(a == axis,
+                        (number - n.conditions) / cast<int64_t>(Expr(static_cast<int64_t>(stride))) %
+                            cast<int64_t>(n.sizes[static_cast<size_t>(axis)]),
+                        at);
+        at = select(number < n.conditions, cast<int64_t>(0), at);
+    }
+    position(a, r) = cast<uint64_t>(at);
+    const Turn turn = turn_of(phase_of(position(n.axis(i), r), n.high(i, h), n.low(i, h)));
+    turned(i, p, h, r) = n.x(i, h, r) * select(p == 0, turn.cosine, turn.sine);
+
+    // THE SCHEDULE
+    position.compute_root();
+    store(position, int64_t{8} * rows * std::max(axes, 1));
+    const int vec = dividing_vector(dk, k.target.vector_lanes);
+    if (width == padded) {
+        y(i, p, h, r) = turned(i, p, h, r);
+        y.reorder(p, i, h, r).bound(p, 0, 2).unroll(p).vectorize(i, vec);
+        k.output(y, n.turned_shape());
+    } else {
+        turned.compute_at(y, r).bound_extent(i, dk).bound_extent(p, 2).bound_extent(h, heads);
+        turned.reorder(p, i, h).unroll(p).vectorize(i, vec);
+        store(turned, int64_t{4} * width);
+        const Expr lane = min(c, width - 1);
+        y(c, r) = select(c < width, turned(lane % dk, lane / dk % 2, lane / (2 * dk), r), 0.0f);
+        k.output(y, dense({padded, rows}));
+    }
+    n.count->output();
+}
+
+// A thread for each feature.
+void lrpe_on_gpu(KernelBuilder &k) {
+    const Lrpe n(k);
+
+    // THE ALGORITHM
+    Var c("c"), r("r");
+    Func y("y");
+    const Expr lane = min(c, n.width() - 1), i = lane % n.dk, part = lane / n.dk % 2, h = lane / (2 * n.dk);
+    const Expr before = n.count->now() - cast<double>(n.rows);
+    RowWords position = moved_on(words_of(before), r);
+    if (n.axes) {
+        int all = 1;
+        for (const int size : n.sizes) all *= size;
+        const Expr row = before + cast<double>(r),
+                   of_image = max(row - cast<double>(n.conditions), cast<double>(0)),
+                   number = rows_modulo(of_image, all);
+        Expr at = 0;
+        int stride = 1;
+        for (int a = n.axes - 1; a >= 0; stride *= n.sizes[static_cast<size_t>(a--)])
+            at = select(n.axis(i) == a, number / stride % n.sizes[static_cast<size_t>(a)], at);
+        at = select(row < cast<double>(n.conditions), 0, at);
+        position = {cast<uint32_t>(0), cast<uint32_t>(at)};
+    }
+    const Turn turn = turn_of(phase_of(position, n.high(i, h), n.low(i, h)));
+    const Expr value = n.x(i, h, r) * select(part == 0, turn.cosine, turn.sine);
+    y(c, r) = n.width() == n.padded() ? value : select(c < n.width(), value, 0.0f);
+
+    // THE SCHEDULE
+    spread(y, {c, r}, {n.padded(), n.rows});
+    const Shape shape = dense({n.padded(), n.rows});
+    k.outputs(y, {{"y", shape, ArgKind::output, n.width() == n.padded() ? n.turned_shape() : shape}});
+}
+
+const Kernel lrpe{"lrpe", lrpe_on_processor, lrpe_on_gpu};
+
+} // namespace
+
+} // namespace longwave::schedules

@@ -1,0 +1,94 @@
+// rotary: pairs of features of each head turned by their row's position; the features behind them pass.
+#include "schedules/pointwise/elementary.h"
+#include "schedules/attention/gpu_positions.h"
+#include "schedules/halide/threads.h"
+#include "schedules/attention/phases.h"
+#include "schedules/halide/registry.h"
+#include "schedules/attention/row_count.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct Rotary {
+    int heads, pairs, width, rows, padded;
+    bool interleaved;
+    Shape shape;
+    ImageParam x, high, low;
+    RowCount count;
+
+    explicit Rotary(KernelBuilder &k)
+        : heads(k.params.integer("heads", 1, 1 << 12)), pairs(k.params.integer("pairs", 1, 1 << 12)),
+          width(k.params.integer("width", 1, 1 << 20)), rows(k.params.integer("rows", 1, 1 << 20)),
+          padded(static_cast<int>(pad(extent(width)))),
+          interleaved(k.params.integer("interleaved", 0, 1) == 1), shape(dense({padded, rows})),
+          x(k.input("x", shape)), count(k, rows) {
+        k.params.require(2 * heads * pairs <= width, "'width' must hold heads * pairs * 2 features");
+        high = k.weight("turns_high", dense({pairs}), Int(32));
+        low = k.weight("turns_low", dense({pairs}), Int(32));
+        k.no_epilogue();
+    }
+};
+
+void rotary_on_processor(KernelBuilder &k) {
+    Rotary p(k);
+
+    // THE ALGORITHM
+    const int pairs = p.pairs;
+    const bool interleaved = p.interleaved;
+    const ImageParam &x = p.x;
+    Var c("c"), r("r"), n("n"), part("part");
+    Func turns("turns"), y("y");
+    const Expr position = cast<uint64_t>(row_number(p.count.now(), r, p.rows));
+    const Turn turn = turn_of(phase_of(position, p.high(n), p.low(n)));
+    turns(n, part, r) = select(part == 0, turn.cosine, turn.sine);
+    RDom of(0, pairs, 0, p.heads, "of");
+    const Expr first = of.y * 2 * pairs + (interleaved ? 2 * of.x : Expr(of.x)),
+               second = first + (interleaved ? 1 : pairs);
+    const Expr cosine = turns(of.x, 0, r), sine = turns(of.x, 1, r);
+    y(c, r) = x(c, r);
+    y(first, r) = x(first, r) * cosine - x(second, r) * sine;
+    y(second, r) = x(second, r) * cosine + x(first, r) * sine;
+
+    // THE SCHEDULE
+    // Every feature of a pair is written by one pair only, which Halide cannot see.
+    const int vec = dividing_vector(pairs, k.target.vector_lanes);
+    y.vectorize(c, dividing_vector(p.padded, k.target.vector_lanes));
+    for (int update : {0, 1})
+        y.update(update).reorder(of.x, of.y, r).allow_race_conditions().vectorize(of.x, vec);
+    turns.compute_at(y, r).bound_extent(n, pairs).bound_extent(part, 2);
+    turns.reorder(part, n).unroll(part).vectorize(n, vec);
+    store(turns, int64_t{8} * pairs);
+    k.output(y, p.shape);
+    p.count.output();
+}
+
+// A thread for each feature, which takes what it needs of the other of its pair.
+void rotary_on_gpu(KernelBuilder &k) {
+    const Rotary p(k);
+
+    // THE ALGORITHM
+    Var c("c"), r("r");
+    Func y("y");
+    const int of_head = 2 * p.pairs, turned = p.heads * of_head;
+    const Expr feature = c % of_head, pair = p.interleaved ? feature / 2 : feature % p.pairs,
+               second = p.interleaved ? feature % 2 == 1 : feature >= p.pairs;
+    const int apart = p.interleaved ? 1 : p.pairs;
+    const Expr other = clamp(select(second, c - apart, c + apart), 0, p.padded - 1);
+    const RowWords position = moved_on(words_of(p.count.now() - cast<double>(p.rows)), r);
+    const Turn turn = turn_of(phase_of(position, p.high(pair), p.low(pair)));
+    const Expr across = turn.sine * p.x(other, r);
+    y(c, r) = select(c < turned, p.x(c, r) * turn.cosine + select(second, across, -across), p.x(c, r));
+
+    // THE SCHEDULE
+    spread(y, {c, r}, {p.padded, p.rows});
+    k.output(y, p.shape);
+}
+
+const Kernel rotary{"rotary", rotary_on_processor, rotary_on_gpu};
+
+} // namespace
+
+} // namespace longwave::schedules

@@ -1,0 +1,39 @@
+// How many rows a stream has had, for kernels whose result depends on it: a float64, exact up to 2^53 rows.
+#pragma once
+#include "schedules/halide/builder.h"
+
+namespace longwave::schedules {
+
+// The argument `count` [1]. With the param `counts` 1 (the default) it is in-out: the rows before this call's, and the
+// call moves it on. With 0 it is an input that another kernel, `count_rows`, has moved on before this one: on a gpu a
+// call is one dispatch, and no dispatch can write what all of its workgroups read.
+class RowCount {
+public:
+    // Declares the input, where it is one, behind those before it.
+    RowCount(KernelBuilder &k, int rows) : k_(k) {
+        using namespace Halide;
+        moves_ = k.params.flag_or("counts", true);
+        k.params.require(!moves_ || k.target.kind != targets::Kind::gpu,
+                         "'counts' must be 0 on a gpu, where 'count_rows' moves the count on");
+        if (moves_) {
+            count_(Var()) = undef<double>();
+            count_(0) += cast<double>(rows);
+        } else {
+            given_ = k.input("count", dense({1}), Float(64));
+        }
+    }
+    // With this call's rows.
+    Halide::Expr now() const { return moves_ ? Halide::Expr(count_(0)) : Halide::Expr(given_(0)); }
+    // Behind the other outputs.
+    void output() {
+        if (moves_) k_.in_place(count_, dense({1}));
+    }
+
+private:
+    KernelBuilder &k_;
+    bool moves_ = true;
+    Halide::Func count_{"count"};
+    Halide::ImageParam given_;
+};
+
+} // namespace longwave::schedules

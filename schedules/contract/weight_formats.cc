@@ -1,0 +1,50 @@
+#include "schedules/contract/weight_formats.h"
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace longwave::schedules {
+
+const char *name_of(WeightFormat format) {
+    return format == WeightFormat::float32 ? "float32" : format == WeightFormat::bf16 ? "bf16" : "int8";
+}
+
+std::optional<WeightFormat> find_weight_format(std::string_view name) {
+    for (const WeightFormat format : weight_formats)
+        if (name == name_of(format)) return format;
+    return std::nullopt;
+}
+
+double nearest_bf16(double value) {
+    constexpr int dropped = 52 - 7; // bits of a float64's fraction
+    constexpr double largest = 0x1.FEp127, smallest = std::numeric_limits<float>::min();
+    if (!std::isfinite(value)) return value;
+    auto bits = std::bit_cast<uint64_t>(value);
+    bits += (uint64_t{1} << (dropped - 1)) - 1 + (bits >> dropped & 1); // a carry moves on into the exponent
+    bits &= ~((uint64_t{1} << dropped) - 1);
+    const auto rounded = std::bit_cast<double>(bits);
+    if (std::fabs(rounded) > largest) return std::copysign(std::numeric_limits<double>::infinity(), value);
+    return std::fabs(rounded) < smallest ? std::copysign(0.0, value) : rounded;
+}
+
+float int8_scale(double largest) {
+    const auto scale = static_cast<float>(largest / 127);
+    return scale < std::numeric_limits<float>::min() ? 0.f : scale;
+}
+
+int int8_steps(double value, float scale) {
+    if (scale == 0) return 0;
+    return static_cast<int>(std::clamp(std::nearbyint(value / double{scale}), -127.0, 127.0));
+}
+
+uint32_t stored_bits(WeightFormat format, double value, float scale) {
+    switch (format) {
+    case WeightFormat::float32: return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case WeightFormat::bf16: return std::bit_cast<uint32_t>(static_cast<float>(nearest_bf16(value))) >> 16;
+    case WeightFormat::int8: return static_cast<uint32_t>(int8_steps(value, scale)) & 0xff;
+    }
+    return 0;
+}
+
+} // namespace longwave::schedules

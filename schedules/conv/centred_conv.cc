@@ -1,0 +1,73 @@
+// centred_conv: a short filter of each channel that reaches as far ahead as back, over a whole sequence with
+// zeros around it.
+#include "schedules/halide/threads.h"
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct CentredConv {
+    int taps, rows, width;
+    Shape shape;
+    RDom i;
+    Var c{"c"}, r{"r"}, t{"t"};
+    Func around{"around"}, sum{"sum"}, y{"y"};
+};
+
+// THE ALGORITHM
+CentredConv define_centred_conv(KernelBuilder &k) {
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              taps = k.params.integer("taps", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 24);
+    const bool has_bias = k.params.flag_or("bias", false);
+    k.params.require(taps % 2 == 1, "'taps' must be odd");
+    const int width = static_cast<int>(pad(channels)), half = taps / 2;
+    CentredConv d{.taps = taps, .rows = rows, .width = width, .shape = dense({width, rows}), .i = {}};
+    ImageParam x = k.input("x", d.shape), w = k.weight("weight", dense({width, taps})), b;
+    if (has_bias) b = k.weight("bias", dense({width}));
+    d.i = RDom(0, taps, "i");
+    const Var &c = d.c, &r = d.r, &t = d.t;
+    d.around(c, t) = select(t >= 0 && t < rows, x(c, clamp(t, 0, rows - 1)), 0.0f);
+    d.sum(c, r) = has_bias ? Expr(b(c)) : Expr(0.0f);
+    d.sum(c, r) += w(c, d.i) * d.around(c, r + d.i - half);
+    d.y(c, r) = k.epilogue(d.sum(c, r), {c, r}, d.shape, channels);
+    return d;
+}
+
+// A block of rows with its surroundings lies in a buffer of its own, so that the sums, of as many rows as
+// the registers hold, read it without looking at the edges.
+void centred_conv_on_processor(KernelBuilder &k) {
+    CentredConv d = define_centred_conv(k);
+    const int vec = dividing_vector(d.width, k.target.vector_lanes), down = std::min(d.rows, 8),
+              block = std::min(d.rows / down, std::max(8, (d.taps + 7) / 8)) * down;
+    Var co("co"), ci("ci"), ro("ro"), ri("ri"), rt("rt"), rr("rr");
+    d.y.split(d.c, co, ci, vec)
+        .split(d.r, ro, ri, block, TailStrategy::ShiftInwards)
+        .split(ri, rt, rr, down, TailStrategy::ShiftInwards)
+        .reorder(ci, rr, rt, ro, co)
+        .vectorize(ci)
+        .unroll(rr);
+    const int around = block + d.taps - 1;
+    d.around.compute_at(d.y, ro).bound_extent(d.c, vec).bound_extent(d.t, around).vectorize(d.c, vec);
+    store(d.around, int64_t{4} * vec * around);
+    d.sum.compute_at(d.y, rt).bound_extent(d.c, vec).bound_extent(d.r, down).vectorize(d.c, vec).unroll(d.r);
+    d.sum.update().reorder(d.c, d.r, d.i).vectorize(d.c, vec).unroll(d.r);
+    if (d.taps <= 16) d.sum.update().unroll(d.i);
+    k.output(d.y, d.shape);
+}
+
+// A thread for each sum; what its neighbours read as well comes from the caches.
+void centred_conv_on_gpu(KernelBuilder &k) {
+    CentredConv d = define_centred_conv(k);
+    const Spread loops = spread(d.y, {d.c, d.r}, {d.width, d.rows});
+    d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
+    k.output(d.y, d.shape);
+}
+
+const Kernel centred_conv{"centred_conv", centred_conv_on_processor, centred_conv_on_gpu};
+
+} // namespace
+
+} // namespace longwave::schedules

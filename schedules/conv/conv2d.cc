@@ -1,0 +1,125 @@
+// conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise and depthwise; a
+// 1-D convolution has one frequency.
+#include "schedules/halide/threads.h"
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct Conv2d {
+    int in_width, width, out_f, rows, used_f, height; // `height`: rows that the taps touch
+    bool padded, depthwise;
+    Shape shape;
+    Var c, f, r, i, n;
+    RDom taps;
+    Func framed, sum, y;
+};
+
+// THE ALGORITHM
+Conv2d define_conv2d(KernelBuilder &k) {
+    Params &params = k.params;
+    const int time = params.integer("time", 1, 4096), frequency = params.integer("frequency", 1, 4096);
+    const int stride_t = params.integer_or("stride_t", 1, 1, 4096),
+              stride_f = params.integer_or("stride_f", 1, 1, 4096);
+    const int dilation_t = params.integer_or("dilation_t", 1, 1, 1 << 16),
+              pad_f = params.integer_or("pad_f", 0, 0, 4096);
+    const int in_f = params.integer("in_f", 1, 1 << 16), in_c = params.integer("in_c", 1, 1 << 16);
+    const int out_f = params.integer("out_f", 1, 1 << 16), out_c = params.integer("out_c", 1, 1 << 16);
+    const int groups = params.integer_or("groups", 1, 1, 1 << 16),
+              phase = params.integer_or("phase", stride_t - 1, 0, 1 << 16);
+    const int rows = params.integer("rows", 1, 1 << 20), ring = params.integer("ring", 1, 1 << 24);
+    const int in_width = static_cast<int>(pad(in_c)), width = static_cast<int>(pad(out_c));
+    const int in_row = params.integer_or("in_row", in_f * in_width, in_f * in_width, 1 << 24);
+    const bool depthwise = groups > 1, has_bias = params.flag_or("bias", false);
+    params.require(!depthwise || (groups == in_c && in_c == out_c),
+                   "'groups' must be 1, or equal to in_c and out_c");
+    params.require(in_c == 1 || in_row == in_f * in_width, "'in_row' may exceed the row only when in_c is 1");
+    const int reach = (time - 1) * dilation_t; // rows before the newest tap
+    params.require(ring >= int64_t{rows} * stride_t + std::max(0, reach - phase),
+                   "'ring' must hold the new rows and their history");
+    const int used_f = (out_f - 1) * stride_f + frequency; // frequencies the taps touch, padding included
+    params.require(phase < rows * stride_t, "'phase' must lie in the new rows");
+
+    const Shape y_shape = dense({width, out_f, rows});
+    ImageParam x = k.input("x", {{static_cast<uint32_t>(in_width), 1},
+                                 {static_cast<uint32_t>(in_f), in_width},
+                                 {static_cast<uint32_t>(ring), in_row}});
+    ImageParam w = depthwise ? k.weight("w", dense({width, frequency, time}))
+                             : k.weight("w", dense({width, in_c, frequency, time}));
+    ImageParam bias;
+    if (has_bias) bias = k.weight("bias", dense({width}));
+    Expr position = k.scalar("position", ring - rows * stride_t);
+
+    Var c("c"), f("f"), r("r"), i("i"), n("n");
+    const bool padded = pad_f > 0 || used_f > in_f;
+    // Rows count from the first new one, history is negative.
+    auto row_of = [&](const Expr &row) { return wrapped(position + row, ring); };
+    Func framed(
+        "framed"); // the rows in use with zeros around the frequencies; row n is new row n - reach + phase
+    framed(i, f, n) = select(f >= pad_f && f < pad_f + in_f,
+                             x(i, clamp(f - pad_f, 0, in_f - 1), row_of(n - reach + phase)), 0.0f);
+    auto input = [&](const Expr &channel, const Expr &tap_f, const Expr &tap_t) -> Expr {
+        Expr at_f = f * stride_f + tap_f, row = r * stride_t + tap_t * dilation_t;
+        return padded ? Expr(framed(channel, at_f, row))
+                      : Expr(x(channel, at_f, row_of(row - reach + phase)));
+    };
+    Func sum("sum"), y("y");
+    sum(c, f, r) = has_bias ? Expr(bias(c)) : Expr(0.0f);
+    RDom taps =
+        depthwise ? RDom(0, frequency, 0, time, "taps") : RDom(0, in_c, 0, frequency, 0, time, "taps");
+    if (depthwise) sum(c, f, r) += w(c, taps.x, taps.y) * input(c, taps.x, taps.y);
+    else sum(c, f, r) += w(c, taps.x, taps.y, taps.z) * input(taps.x, taps.y, taps.z);
+    y(c, f, r) = k.epilogue(sum(c, f, r), {c, f, r}, y_shape, out_c);
+
+    const int height = reach + (rows - 1) * stride_t + 1;
+    return {in_width, width, out_f, rows, used_f, height, padded, depthwise, y_shape,
+            c,        f,     r,     i,    n,      taps,   framed, sum,       y};
+}
+
+// A register tile of channels by frequencies (or rows, when there is one frequency).
+void conv2d_on_processor(KernelBuilder &k) {
+    Conv2d d = define_conv2d(k);
+    const auto &[in_width, width, out_f, rows, used_f, height, padded, depthwise, shape, c, f, r, i, n, taps,
+                 framed_, sum_, y_] = d;
+    Func framed = framed_, sum = sum_, y = y_;
+    const int vec = dividing_vector(width, k.target.vector_lanes),
+              sums = k.target.vector_registers == 32 ? 16 : 8;
+    const int vectors = divisor_at_most(width / vec, sums / 4), across = sums / vectors;
+    const int tile_f = out_f == 1 ? 1 : std::min(out_f, across),
+              tile_r = out_f == 1 ? std::min(rows, across) : 1, block = vectors * vec;
+    Var co("co"), ci("ci"), fo("fo"), fi("fi"), ro("ro"), ri("ri");
+    y.split(c, co, ci, block)
+        .split(f, fo, fi, tile_f, TailStrategy::ShiftInwards)
+        .split(r, ro, ri, tile_r, TailStrategy::ShiftInwards);
+    y.reorder(ci, fi, ri, fo, co, ro).vectorize(ci, vec).unroll(ci).unroll(fi).unroll(ri);
+    sum.compute_at(y, fo).bound_extent(c, block).bound_extent(f, tile_f).bound_extent(r, tile_r);
+    sum.vectorize(c, vec).unroll(c).unroll(f).unroll(r);
+    std::vector<VarOrRVar> order = {c, f, r, taps.x, taps.y};
+    if (!depthwise) order.push_back(taps.z);
+    sum.update().reorder(order).vectorize(c, vec).unroll(c).unroll(f).unroll(r);
+    if (padded) {
+        const int vector = k.target.vector_lanes;
+        framed.compute_root().bound_extent(i, in_width).bound_extent(f, used_f).bound_extent(n, height);
+        if (in_width > 1) framed.vectorize(i, vector);
+        else if (used_f >= vector) framed.vectorize(f, vector, TailStrategy::ShiftInwards);
+        store(framed, int64_t{4} * in_width * used_f * height);
+    }
+    k.output(y, shape);
+}
+
+// A thread for each sum; what its neighbours read as well comes from the caches.
+void conv2d_on_gpu(KernelBuilder &k) {
+    Conv2d d = define_conv2d(k);
+    const Spread loops = spread(d.y, {d.c, d.f, d.r}, {d.width, d.out_f, d.rows});
+    d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
+    k.output(d.y, d.shape);
+}
+
+const Kernel conv2d{"conv2d", conv2d_on_processor, conv2d_on_gpu};
+
+} // namespace
+
+} // namespace longwave::schedules

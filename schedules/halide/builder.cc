@@ -1,0 +1,179 @@
+#include "schedules/halide/builder.h"
+#include "schedules/pointwise/epilogue.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+void constrain(OutputImageParam buffer, const Shape &shape) {
+    for (size_t i = 0; i < shape.size(); i++)
+        buffer.dim(i).set_bounds(0, static_cast<int>(shape[i].extent)).set_stride(shape[i].stride);
+}
+
+} // namespace
+
+Shape dense(const std::vector<int> &extents) {
+    Shape shape;
+    int stride = 1;
+    for (int extent : extents) {
+        shape.push_back({static_cast<uint32_t>(extent), stride});
+        stride *= extent;
+    }
+    return shape;
+}
+
+KernelBuilder::KernelBuilder(const std::string &kernel, const nlohmann::json &spec,
+                             const targets::Target &target_)
+    : params(kernel, spec.contains("params") ? spec.at("params") : spec), target(target_), kernel_(kernel),
+      spec_(spec) {
+    params.require(spec.contains("params"), "the specification has no params");
+    for (const auto &[key, value] : spec.items())
+        params.require(key == "kernel" || key == "params" || key == "epilogue",
+                       "unknown key '" + key + "' in the specification");
+    params.require(!spec.contains("epilogue") || spec.at("epilogue").is_array(),
+                   "'epilogue' must be an array");
+}
+
+ImageParam KernelBuilder::add(std::vector<ImageParam> &list, const std::string &name, const Shape &shape,
+                              Type type) {
+    ImageParam buffer(type, static_cast<int>(shape.size()), name);
+    constrain(buffer, shape);
+    list.push_back(buffer);
+    return buffer;
+}
+
+ImageParam KernelBuilder::input(const std::string &name, const Shape &shape, Type type) {
+    return add(inputs_, name, shape, type);
+}
+ImageParam KernelBuilder::weight(const std::string &name, const Shape &shape, Type type) {
+    return add(weights_, name, shape, type);
+}
+
+Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
+    params.require(high >= 0 && multiple >= 1 && high % multiple == 0, "scalar '" + name + "' has no value");
+    const int index = static_cast<int>(scalars_.size());
+    scalars_.push_back({name, Param<int>(name), high, multiple});
+    Expr given = scalars_.back().param;
+    if (target.kind == targets::Kind::gpu) {
+        if (!scalars_buffer_) scalars_buffer_.emplace(Int(32), 1, scalars_buffer);
+        scalars_buffer_->dim(0).set_bounds(0, index + 1).set_stride(1);
+        given = (*scalars_buffer_)(index);
+    }
+    const Expr value = clamp(given, 0, high);
+    return multiple == 1 ? value : value / multiple * multiple;
+}
+
+void KernelBuilder::no_epilogue() const { params.require(!has_epilogue(), "this kernel takes no epilogue"); }
+
+KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
+    struct Step {
+        const PointwiseOp *op;
+        float param = 0;
+        std::vector<ImageParam> operands;
+    };
+    std::vector<Step> steps;
+    bool moves_zero = false;
+    const Shape row(shape.begin(), shape.end() - 1);
+    for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
+        const std::string number = std::to_string(steps.size());
+        Params own(kernel_ + ": epilogue " + number, entry);
+        Step step{.op = &pointwise_op(own)};
+        if (step.op->param) step.param = static_cast<float>(own.real(step.op->param, 0, 1e30));
+        own.finish();
+        for (const char *name : step.op->operands)
+            step.operands.push_back(add(operands_, std::string(name) + "_" + number,
+                                        step.op->kind == Operands::row ? row : shape, Float(32)));
+        moves_zero = moves_zero || step.op->moves_zero;
+        steps.push_back(step);
+    }
+    const bool mask = moves_zero && valid < static_cast<int>(shape[0].extent);
+    const int group =
+        static_cast<int>(pad(static_cast<uint32_t>(valid))); // dimension 0 may hold several padded groups
+    const bool grouped = group < static_cast<int>(shape[0].extent);
+    return [steps, mask, valid, group, grouped](Expr value, const std::vector<Expr> &at) {
+        const std::vector<Expr> at_row(at.begin(), at.end() - 1);
+        for (const Step &step : steps) {
+            std::vector<Expr> operands;
+            for (const ImageParam &operand : step.operands)
+                operands.push_back(operand(step.op->kind == Operands::row ? at_row : at));
+            value = step.op->apply(value, operands, step.param);
+        }
+        return mask ? select((grouped ? at[0] % group : at[0]) < valid, value, 0.0f) : value;
+    };
+}
+
+KernelBuilder::Epilogue KernelBuilder::tile_epilogue(const Shape &shape, int channels) {
+    const bool padded = static_cast<int>(pad(channels)) != channels;
+    for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
+        Params own(kernel_ + ": epilogue", entry);
+        const PointwiseOp &op = pointwise_op(own);
+        params.require(!padded || !op.moves_zero,
+                       std::string("epilogue '") + op.name +
+                           "' needs channels to be a multiple of 16 here; use a pointwise kernel");
+    }
+    return epilogue(shape, static_cast<int>(shape[0].extent));
+}
+
+void KernelBuilder::outputs(Func f, const std::vector<Output> &list) {
+    const std::vector<OutputImageParam> buffers = f.output_buffers();
+    const Tuple pure = f.values();
+    params.require(list.size() == buffers.size(), "internal: a name for each element of '" + f.name() + "'");
+    for (size_t i = 0; i < list.size(); i++) {
+        if (list[i].kind == ArgKind::inout) {
+            const auto *call = pure[i].as<Internal::Call>();
+            params.require(call && call->is_intrinsic(Internal::Call::undef),
+                           "internal: '" + list[i].name + "' would be overwritten");
+        }
+        OutputImageParam buffer =
+            buffers[i]; // Halide gives all elements the extents of the first; only strides are their own
+        if (i == 0) constrain(buffer, list[i].shape);
+        for (size_t d = 0; d < list[i].shape.size(); d++)
+            buffer.dim(static_cast<int>(d)).set_stride(list[i].shape[d].stride);
+        output_buffers_.push_back({list[i], f.types()[i], buffer});
+    }
+    outputs_.push_back(f);
+}
+
+void KernelBuilder::finish() const {
+    params.finish();
+    buffers_ = inputs_;
+    buffers_.insert(buffers_.end(), weights_.begin(), weights_.end());
+    buffers_.insert(buffers_.end(), operands_.begin(), operands_.end());
+}
+
+std::vector<Argument> KernelBuilder::arguments() const {
+    std::vector<Argument> list;
+    for (const ImageParam &buffer : buffers_) list.push_back(buffer);
+    if (scalars_buffer_) list.push_back(*scalars_buffer_);
+    else
+        for (const Scalar &scalar : scalars_) list.push_back(scalar.param);
+    return list;
+}
+
+std::vector<std::string> KernelBuilder::argument_names() const {
+    std::vector<std::string> names;
+    for (const ImageParam &buffer : buffers_) names.push_back(buffer.name());
+    names.insert(names.end(), scalars_.size(), "");
+    for (const OutputBuffer &output : output_buffers_) names.push_back(output.buffer.name());
+    return names;
+}
+
+int dividing_vector(int extent, int limit) {
+    while (limit > 1 && extent % limit) limit /= 2;
+    return limit;
+}
+
+int divisor_at_most(int n, int limit) {
+    int best = 1;
+    for (int d = 1; d <= n && d <= limit; d++)
+        if (n % d == 0) best = d;
+    return best;
+}
+
+Expr wrapped(const Expr &index, int ring) { return select(index < 0, index + ring, index); }
+
+void store(Func f, int64_t bytes) { f.store_in(bytes > 1024 ? MemoryType::Heap : MemoryType::Stack); }
+
+} // namespace longwave::schedules

@@ -1,0 +1,130 @@
+// What a schedule file writes into: it asks for params, declares arguments with their static shapes, applies
+// the epilogue and names the outputs.
+#pragma once
+#include "schedules/contract/kernel.h"
+#include "schedules/halide/params.h"
+#include "targets/target.h"
+#include <Halide.h>
+#include <functional>
+#include <optional>
+
+namespace longwave::schedules {
+
+using Shape = std::vector<Dim>;
+
+inline uint32_t extent(int n) { return static_cast<uint32_t>(n); } // of a Dim
+// Extents without gaps, innermost first.
+Shape dense(const std::vector<int> &extents);
+
+class KernelBuilder {
+public:
+    KernelBuilder(const std::string &kernel, const nlohmann::json &spec, const targets::Target &target);
+
+    Params params;
+    const targets::Target &target;
+    // of transforms, instead of the built-in ones (long_conv_transform.h); null: built-in
+    nlohmann::json structures;
+    // Of a gpu: sums carry what they lose, so no driver may rearrange them (gpu/spirv.h).
+    bool exact_sums = false;
+
+    Halide::ImageParam input(const std::string &name, const Shape &shape,
+                             Halide::Type type = Halide::Float(32));
+    Halide::ImageParam weight(const std::string &name, const Shape &shape,
+                              Halide::Type type = Halide::Float(32));
+    // An int32 that the kernel accepts from 0 to `high` in steps of `multiple`. The expression is clamped to
+    // that, so that an index made of it stays inside. On a gpu all scalars lie in one int32 buffer, in order: Halide
+    // computes with parameters outside of the kernel, and passes on what it found by no name.
+    Halide::Expr scalar(const std::string &name, int high, int multiple = 1);
+
+    // Declares the operands of the epilogue chain and returns the function that applies it to the value at
+    // some coordinates of the output. The last dimension of `shape` is the rows. In each padded group of
+    // dimension 0 the lanes from `valid` on become zero when the chain could make them something else.
+    using Epilogue = std::function<Halide::Expr(Halide::Expr value, const std::vector<Halide::Expr> &at)>;
+    Epilogue epilogue(const Shape &shape, int valid);
+    Halide::Expr epilogue(const Halide::Expr &value, const std::vector<Halide::Expr> &at, const Shape &shape,
+                          int valid) {
+        return epilogue(shape, valid)(value, at);
+    }
+    // The same for a tile of channels: which lanes are valid is not known, so a chain that would need to know
+    // is refused.
+    Epilogue tile_epilogue(const Shape &shape, int channels);
+    void no_epilogue() const;
+    bool has_epilogue() const { return spec_.contains("epilogue") && !spec_.at("epilogue").empty(); }
+
+    // The arguments that a Func writes, one for each element of its tuple. In-out: state that the updates of
+    // the Func read and write in place. The pure definition of such an element is undef, which stores
+    // nothing, so the first update finds what the caller left. An input on the same memory would be unsound:
+    // Halide tells LLVM that arguments do not overlap. An update that reads an element writes it in the same
+    // definition only where Halide sees the read: outside of calls (exp, strict_float, …). A read that is
+    // hidden in a call may come after the store.
+    struct Output {
+        std::string name;
+        Shape shape; // a dimension the element does not depend on has stride 0; never vectorise that one
+        ArgKind kind = ArgKind::output;
+        // What the signature says of the same memory, where a Func has more dimensions than the argument.
+        Shape argument = {};
+    };
+    void output(const Halide::Func &f, const Shape &shape) { outputs(f, {{f.name(), shape}}); }
+    void in_place(const Halide::Func &f, const Shape &shape) {
+        outputs(f, {{f.name(), shape, ArgKind::inout}});
+    }
+    void outputs(Halide::Func f, const std::vector<Output> &list);
+
+    // Two intermediates of one size that lie in one memory (shared_memory.h): `later` is written piece by piece,
+    // each when what `earlier` held there has been read for the last time.
+    struct SharedMemory {
+        std::string earlier, later; // by Halide's names
+    };
+    void share_memory(const Halide::Func &earlier, const Halide::Func &later) {
+        shared_memory_.push_back({earlier.name(), later.name()});
+    }
+    const std::vector<SharedMemory> &shared_memory() const { return shared_memory_; }
+
+    // Checks that the whole specification was used.
+    void finish() const;
+    Halide::Pipeline pipeline() const { return Halide::Pipeline(outputs_); }
+    std::vector<Halide::Argument> arguments() const;
+    // Halide's names of the arguments in call order: "" for a scalar.
+    std::vector<std::string> argument_names() const;
+    static constexpr const char *scalars_buffer = "scalars";
+    const std::vector<Halide::ImageParam> &buffers() const { return buffers_; }
+    struct Scalar {
+        std::string name;
+        Halide::Param<int> param; // of a processor
+        int high, multiple;
+    };
+    const std::vector<Scalar> &scalars() const { return scalars_; }
+    struct OutputBuffer {
+        Output declared;
+        Halide::Type type;
+        Halide::OutputImageParam buffer;
+    };
+    const std::vector<OutputBuffer> &output_buffers() const { return output_buffers_; }
+
+private:
+    Halide::ImageParam add(std::vector<Halide::ImageParam> &list, const std::string &name, const Shape &shape,
+                           Halide::Type type);
+
+    std::string kernel_;
+    const nlohmann::json &spec_;
+    std::vector<Halide::ImageParam> inputs_, weights_, operands_;
+    std::vector<Scalar> scalars_;
+    std::optional<Halide::ImageParam> scalars_buffer_;
+    std::vector<Halide::Func> outputs_;
+    std::vector<OutputBuffer> output_buffers_;
+    std::vector<SharedMemory> shared_memory_;
+    mutable std::vector<Halide::ImageParam> buffers_;
+};
+
+// The largest vector of at most `limit` lanes that divides the extent evenly; 1 for odd extents.
+int dividing_vector(int extent, int limit);
+// The largest divisor of `n` that is at most `limit`.
+int divisor_at_most(int n, int limit);
+// Where row `index` of a ring lies when index is in [-ring, ring).
+Halide::Expr wrapped(const Halide::Expr &index, int ring);
+
+// Storage rule of every intermediate: small ones in the stack frame, the others in the caller's scratch.
+// `bytes` is what the whole Func holds.
+void store(Halide::Func f, int64_t bytes);
+
+} // namespace longwave::schedules

@@ -1,0 +1,26 @@
+// What is read back from a finished kernel of a gpu: its module and how it is dispatched.
+#pragma once
+#include "schedules/halide/builder.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace longwave::schedules {
+
+struct GpuKernel {
+    std::vector<uint32_t> module; // SPIR-V 1.0, valid for Vulkan 1.1
+    // The signature as on a processor (lowered.h), with
+    // "gpu": {"entry": name, "grid": [x, y, z] workgroups, "local": [x, y, z] threads, "shared_bytes": n,
+    //         "bindings": one for each argument in call order, -1 for a scalar and for a buffer that the kernel does
+    //         not touch, "scalars": binding of the int32 buffer that holds all scalars in order, or -1,
+    //         "features": [] or ["shaderFloat64"]}
+    std::string signature;
+};
+
+// Throws SpecError when the pipeline is not exactly one dispatch of static sizes, or needs more than the target has.
+GpuKernel gpu_kernel(const std::string &kernel, const KernelBuilder &builder, const Halide::Module &module);
+
+// Halide's target of the kernel: that of the machine, with float64 where an argument is of that type.
+std::string gpu_target(const KernelBuilder &builder);
+
+} // namespace longwave::schedules

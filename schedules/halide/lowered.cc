@@ -1,0 +1,126 @@
+#include "schedules/halide/lowered.h"
+#include <set>
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+constexpr int64_t block_overhead =
+    320; // header, footer, alignment and the padding Halide adds to each heap allocation
+constexpr int64_t stack_limit = 16384;        // bytes of intermediates in a frame
+constexpr int64_t halide_stack_limit = 16384; // larger ones go to the heap by themselves
+
+class Allocations : public Internal::IRVisitor {
+public:
+    explicit Allocations(std::string kernel) : kernel_(std::move(kernel)) {}
+    int64_t heap = 0, stack = 0;
+
+private:
+    using Internal::IRVisitor::visit;
+    void visit(const Internal::Allocate *op) override {
+        int64_t bytes = op->type.bytes();
+        for (const Expr &extent : op->extents) {
+            const auto constant = Internal::as_const_int(Internal::simplify(extent));
+            if (!constant)
+                throw SpecError(kernel_ + ": intermediate '" + op->name + "' has no constant size");
+            bytes *= *constant;
+        }
+        if (op->memory_type == MemoryType::Heap ||
+            (op->memory_type != MemoryType::Register && bytes > halide_stack_limit)) {
+            heap += (bytes + block_overhead + 63) / 64 * 64;
+        } else {
+            stack += bytes;
+        }
+        Internal::IRVisitor::visit(op);
+    }
+    std::string kernel_;
+};
+
+class UnalignedLoads : public Internal::IRMutator {
+    using Internal::IRMutator::visit;
+    Internal::Stmt visit(const Internal::Allocate *op) override {
+        own_.insert(op->name);
+        return Internal::IRMutator::visit(op);
+    }
+    Expr visit(const Internal::Load *op) override {
+        Expr load = Internal::IRMutator::visit(op);
+        const auto *found = load.as<Internal::Load>();
+        if (own_.count(found->name)) return load;
+        return Internal::Load::make(found->type, found->name, found->index, found->image, found->param,
+                                    found->predicate, {});
+    }
+    std::set<std::string> own_; // allocated by the kernel
+};
+
+const char *elem_name(Type type) {
+    if (type == Float(32)) return "f32";
+    if (type == Float(64)) return "f64";
+    if (type == Int(32)) return "i32";
+    throw SpecError("an argument has an element type outside the contract");
+}
+
+int64_t constant(const Expr &e, const std::string &name) {
+    const auto value = Internal::as_const_int(e);
+    if (!value) throw SpecError("argument '" + name + "' has an extent or stride that is not constant");
+    return *value;
+}
+
+nlohmann::json input(const ImageParam &buffer) {
+    nlohmann::json dims = nlohmann::json::array();
+    const Parameter &constraints = buffer.parameter();
+    for (int i = 0; i < buffer.dimensions(); i++)
+        dims.push_back({constant(constraints.extent_constraint(i), buffer.name()),
+                        constant(constraints.stride_constraint(i), buffer.name())});
+    return {{"name", buffer.name()}, {"kind", "input"}, {"elem", elem_name(buffer.type())}, {"dims", dims}};
+}
+
+// Only the first element of a tuple has extents of its own in Halide: the others are as they were declared.
+nlohmann::json output(const KernelBuilder::OutputBuffer &output) {
+    nlohmann::json dims = nlohmann::json::array();
+    const Parameter &constraints = output.buffer.parameter();
+    for (const Dim &dim : output.declared.argument) dims.push_back({dim.extent, dim.stride});
+    for (size_t i = 0; i < output.declared.shape.size() && output.declared.argument.empty(); i++)
+        dims.push_back({output.declared.shape[i].extent,
+                        constant(constraints.stride_constraint(static_cast<int>(i)), output.declared.name)});
+    const char *kind = output.declared.kind == ArgKind::inout ? "inout" : "output";
+    return {{"name", output.declared.name}, {"kind", kind}, {"elem", elem_name(output.type)}, {"dims", dims}};
+}
+
+} // namespace
+
+Module with_unaligned_arguments(const Module &module) {
+    Module unaligned(module.name(), module.target());
+    unaligned.set_any_strict_float(module.any_strict_float());
+    for (Internal::LoweredFunc function : module.functions()) {
+        function.body = UnalignedLoads().mutate(function.body);
+        unaligned.append(function);
+    }
+    for (const Buffer<> &constants : module.buffers()) unaligned.append(constants);
+    return unaligned;
+}
+
+uint64_t scratch_bytes(const std::string &kernel, const Module &module) {
+    Allocations found(kernel);
+    for (const Internal::LoweredFunc &function : module.functions()) function.body.accept(&found);
+    if (found.stack > stack_limit)
+        throw SpecError(kernel + ": " + std::to_string(found.stack) + " bytes of stack frame");
+    return static_cast<uint64_t>(found.heap);
+}
+
+std::string signature_json(const KernelBuilder &builder, uint64_t scratch) {
+    nlohmann::json args = nlohmann::json::array();
+    for (const ImageParam &buffer : builder.buffers()) args.push_back(input(buffer));
+    for (const KernelBuilder::Scalar &scalar : builder.scalars())
+        args.push_back({{"name", scalar.name},
+                        {"kind", "scalar"},
+                        {"elem", "i32"},
+                        {"dims", nlohmann::json::array()},
+                        {"high", scalar.high},
+                        {"multiple", scalar.multiple}});
+    for (const KernelBuilder::OutputBuffer &buffer : builder.output_buffers()) args.push_back(output(buffer));
+    return nlohmann::json{{"args", args}, {"scratch_bytes", scratch}}.dump();
+}
+
+} // namespace longwave::schedules

@@ -1,0 +1,20 @@
+// What is read back from a finished kernel: its signature and the memory it will ask for.
+#pragma once
+#include "schedules/halide/builder.h"
+
+namespace longwave::schedules {
+
+// The same code without assumptions on where arguments lie. Halide takes what a Func reads of its own output
+// for memory it allocated itself, aligned to whole vectors; of inputs and of what it writes it assumes
+// nothing.
+Halide::Module with_unaligned_arguments(const Halide::Module &module);
+
+// Upper bound of the scratch that the kernel holds at once through halide_malloc, headers and alignment
+// included. Throws when an allocation has no constant size, or when the stack frame would be large.
+uint64_t scratch_bytes(const std::string &kernel, const Halide::Module &module);
+
+// {"args":[{"name":"x","kind":"input","elem":"f32","dims":[[96,1],[4,96]]}, …],"scratch_bytes":0}: the
+// extents and strides the code was compiled for.
+std::string signature_json(const KernelBuilder &builder, uint64_t scratch);
+
+} // namespace longwave::schedules

@@ -1,0 +1,120 @@
+#include "schedules/halide/module_blob.h"
+#include "compiler/spirv/words.h"
+#include "schedules/halide/params.h"
+#include <cstring>
+
+namespace longwave::schedules {
+
+namespace {
+
+void check(bool condition, const char *what) {
+    if (!condition) throw SpecError(std::string("SPIR-V of Halide: ") + what);
+}
+
+class Words {
+public:
+    explicit Words(std::vector<uint32_t> words) : words_(std::move(words)) {}
+    uint32_t next() {
+        check(at_ < words_.size(), "the blob ends within its header");
+        return words_[at_++];
+    }
+    std::string text() {
+        const uint32_t count = next();
+        check(count <= words_.size() - at_, "a name is longer than the blob");
+        const char *first = reinterpret_cast<const char *>(words_.data() + at_);
+        at_ += count;
+        return {first, strnlen(first, size_t{count} * 4)};
+    }
+    size_t at() const { return at_; }
+    std::vector<uint32_t> rest() const {
+        return {words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end()};
+    }
+
+private:
+    std::vector<uint32_t> words_;
+    size_t at_ = 0;
+};
+
+template <class Visit> void walk(const SpirvWords &words, const Visit &visit) {
+    const char *fault = each_instruction(words, visit);
+    check(!fault, fault);
+}
+
+std::string text_of(SpirvOperands words) {
+    const char *first = reinterpret_cast<const char *>(words.data());
+    return {first, strnlen(first, words.size_bytes())};
+}
+
+} // namespace
+
+SpirvKernel read_blob(const uint8_t *bytes, size_t size) {
+    check(size % 4 == 0, "the blob is no whole number of words");
+    std::vector<uint32_t> all(size / 4);
+    std::memcpy(all.data(), bytes, size);
+    Words in(std::move(all));
+    check(in.next() == 1, "the pipeline became several kernels; one dispatch is one kernel");
+    const uint32_t module_bytes = in.next();
+    in.text(); // the kernel's name, which is also that of its entry point
+    check(size - in.at() * 4 == module_bytes, "the module is of another size than the blob says");
+    const size_t header = in.at();
+    const uint32_t header_words = in.next();
+    check(in.next() == 1, "the kernel has several descriptor sets");
+    SpirvKernel kernel;
+    kernel.entry = in.text();
+    kernel.uniform_buffers = in.next();
+    kernel.storage_buffers = in.next();
+    check(in.next() == 0, "the kernel has specialisation constants");
+    for (uint32_t count = in.next(); count > 0; count--) {
+        in.text();
+        check(in.next() == 0, "shared memory has no constant size");
+        const uint64_t element = in.next();
+        kernel.shared_bytes += element * in.next();
+    }
+    for (int dimension = 0; dimension < 3; dimension++)
+        check(in.next() == 0, "the workgroup has no constant size");
+    check(in.at() == header + header_words, "the header is of another size than it says");
+    kernel.words = in.rest();
+    check(!kernel.words.empty() && kernel.words[0] == spirv_magic, "the header is not followed by a module");
+    return kernel;
+}
+
+SpirvFacts read_facts(const std::vector<uint32_t> &words) {
+    SpirvFacts facts;
+    std::map<uint32_t, std::string> names;
+    std::map<uint32_t, uint32_t> bindings;
+    walk(words, [&](uint32_t op, SpirvOperands operands, size_t) {
+        if (op == op_name && operands.size() > 1) names[operands[0]] = text_of(operands.subspan(1));
+        if (op == op_execution_mode && operands.size() == 5 && operands[1] == mode_local_size)
+            facts.local = {operands[2], operands[3], operands[4]};
+        if (op != op_decorate || operands.size() != 3) return;
+        if (operands[1] == decoration_binding) bindings[operands[0]] = operands[2];
+        check(operands[1] != decoration_descriptor_set || operands[2] == 0,
+              "a buffer is not in descriptor set 0");
+    });
+    check(facts.local[0] > 0, "the workgroup has no constant size");
+    for (const auto &[id, binding] : bindings) {
+        const std::string &name = names[id]; // "k1_" and the buffer's
+        const size_t prefix = name.find('_');
+        check(prefix != std::string::npos && facts.binding.emplace(name.substr(prefix + 1), binding).second,
+              "a buffer has no name of its own");
+    }
+    return facts;
+}
+
+std::vector<uint32_t> without_contraction(const std::vector<uint32_t> &words) {
+    std::vector<uint32_t> decorations;
+    size_t types = 0;
+    walk(words, [&](uint32_t op, SpirvOperands operands, size_t at) {
+        if (types == 0 && is_type(op)) types = at;
+        if ((op == op_f_add || op == op_f_sub || op == op_f_mul) && operands.size() == 4)
+            decorations.insert(decorations.end(),
+                               {instruction_word(op_decorate, 2), operands[1], decoration_no_contraction});
+    });
+    check(types > 0, "a module without types");
+    std::vector<uint32_t> result = words;
+    result.insert(result.begin() + static_cast<std::ptrdiff_t>(types), decorations.begin(),
+                  decorations.end());
+    return result;
+}
+
+} // namespace longwave::schedules

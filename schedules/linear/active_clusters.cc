@@ -1,0 +1,40 @@
+// wanted_tails: 1 for each class whose logit is at most a margin below that of the likeliest word, else 0; all 1
+// without a margin.
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+static void build_wanted_tails(KernelBuilder &k) {
+    const int words = k.params.integer("words", 1, 1 << 24),
+              classes = k.params.integer("classes", 1, 1 << 10);
+    const int width = static_cast<int>(pad(extent(words))), tails = static_cast<int>(pad(extent(classes)));
+    ImageParam x = k.input("words", dense({width, 1})), of_class = k.input("classes", dense({tails, 1}));
+    const Expr margin = k.scalar("margin", most_margin);
+    k.no_epilogue();
+
+    // THE ALGORITHM
+    const int vec = dividing_vector(width, k.target.vector_lanes);
+    Var c("c"), r("r"), l("l");
+    RDom i(0, width / vec, "i"), f(0, vec, "f");
+    Func peaks("peaks"), peak("peak"), y("wanted");
+    const Expr valid = words == width ? Internal::const_true() : Expr(i * vec + l < words);
+    peaks(l) = -3.0e38f;
+    peaks(l) = max(peaks(l), select(valid, x(i * vec + l, 0), -3.0e38f));
+    peak() = -3.0e38f;
+    peak() = max(peak(), peaks(f));
+    // An infinity is none that a row may have: its row is computed, and found to be not finite. So is NaN.
+    const Expr below = peak() - of_class(c, r), far = below > cast<float>(max(margin, 1) - 1) * 0x1p-16f;
+    y(c, r) = select(c >= classes, 0.0f, margin > 0 && far && below < 3.0e38f, 0.0f, 1.0f);
+
+    // THE SCHEDULE
+    peak.compute_root().update().unroll(f);
+    peaks.compute_at(peak, Var::outermost()).vectorize(l);
+    peaks.update().reorder(l, i).vectorize(l);
+    k.output(y, dense({tails, 1}));
+}
+
+static const Kernel wanted_tails{"wanted_tails", build_wanted_tails};
+
+} // namespace longwave::schedules

@@ -1,0 +1,81 @@
+// block_linear: a block-diagonal matrix times each row: block j makes its outputs of its own inputs. For narrow
+// blocks; those of whole panels are products (linear.cc).
+#include "schedules/halide/threads.h"
+#include "schedules/halide/registry.h"
+#include <numeric>
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct BlockLinear {
+    int out, rows, of_block, made, first, width;
+    Shape shape;
+    ImageParam x, w, bias;
+
+    // The first input of an output's block. Lanes behind the last output weigh nothing.
+    Expr start(const Expr &output) const { return first + min(output / made, out / made - 1) * of_block; }
+};
+
+BlockLinear declare_block_linear(KernelBuilder &k) {
+    const int in = k.params.integer("in", 1, 1 << 24), out = k.params.integer("out", 1, 1 << 20),
+              rows = k.params.integer("rows", 1, 1 << 20);
+    const int of_block = k.params.integer("in_block", 1, in), made = k.params.integer("out_block", 1, out),
+              first = k.params.integer_or("first", 0, 0, in);
+    k.params.require(out % made == 0 && first + out / made * of_block <= in,
+                     "'in' must hold the blocks from 'first' on");
+    const int width = static_cast<int>(pad(out)), in_row = static_cast<int>(pad(in));
+    const Shape y_shape = dense({width, rows});
+    ImageParam x = k.input("x", dense({in_row, rows}));
+    ImageParam w = k.weight("w", dense({width, of_block})), bias = k.weight("bias", dense({width}));
+
+    return {out, rows, of_block, made, first, width, y_shape, x, w, bias};
+}
+
+void block_linear_on_processor(KernelBuilder &k) {
+    const BlockLinear d = declare_block_linear(k);
+
+    // THE ALGORITHM
+    const int vec = dividing_vector(d.width, k.target.vector_lanes);
+    const bool whole = d.made % vec == 0; // a vector lies in one block
+    const int tile = whole ? vec * divisor_at_most(std::gcd(d.made, d.width) / vec, 4) : vec;
+    Var o("o"), r("r"), oo("oo"), oi("oi"), ro("ro"), ri("ri");
+    RDom i(0, d.of_block, "i");
+    Func sum("sum"), y("y");
+    sum(o, oo, r) = d.bias(oo * tile + o);
+    sum(o, oo, r) +=
+        d.w(oo * tile + o, i) * d.x(d.start(whole ? Expr(oo * tile) : Expr(oo * tile + o)) + i, r);
+    Var n("n");
+    y(n, r) = k.epilogue(sum(n % tile, n / tile, r), {n, r}, d.shape, d.out);
+
+    // THE SCHEDULE A register tile of outputs by d.rows; the weights of a tile stay in the first cache
+    // while d.rows go by.
+    const int across = std::min(d.rows, k.target.vector_registers == 32 ? 6 : 3);
+    y.split(n, oo, oi, tile).split(r, ro, ri, across, TailStrategy::ShiftInwards).reorder(oi, ri, ro, oo);
+    y.vectorize(oi, vec).unroll(oi).unroll(ri);
+    sum.compute_at(y, ro).bound_extent(o, tile).bound_extent(r, across).vectorize(o, vec).unroll(o).unroll(r);
+    sum.update().reorder(o, r, i, oo).vectorize(o, vec).unroll(o).unroll(r);
+    k.output(y, d.shape);
+}
+
+// A thread for each output of a row.
+void block_linear_on_gpu(KernelBuilder &k) {
+    const BlockLinear d = declare_block_linear(k);
+    Var o("o"), r("r");
+    RDom i(0, d.of_block, "i");
+    Func sum("sum"), y("y");
+    sum(o, r) = d.bias(o);
+    sum(o, r) += d.w(o, i) * d.x(d.start(o) + i, r);
+    y(o, r) = k.epilogue(sum(o, r), {o, r}, d.shape, d.out);
+    const Spread loops = spread(y, {o, r}, {d.width, d.rows});
+    sum.compute_at(y, loops.thread.var).store_in(MemoryType::Register);
+    k.output(y, d.shape);
+}
+
+const Kernel block_linear{"block_linear", block_linear_on_processor, block_linear_on_gpu};
+
+} // namespace
+
+} // namespace longwave::schedules

@@ -1,0 +1,47 @@
+#include "schedules/linear/linear_product.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+static WeightFormat format_of(Params &params) {
+    std::vector<std::string> names;
+    for (const WeightFormat format : weight_formats) names.push_back(name_of(format));
+    return *find_weight_format(params.choice_or("weights", name_of(WeightFormat::float32), names));
+}
+
+Product declare_product(KernelBuilder &k) {
+    Product p{};
+    p.in = k.params.integer("in", 1, 1 << 20), p.out = k.params.integer("out", 1, 1 << 20);
+    p.rows = k.params.integer("rows", 1, 1 << 20);
+    p.has_bias = k.params.flag_or("bias", false);
+    p.halves = k.params.flag_or("glu", false) ? 2 : 1;
+    p.blocks = k.params.integer_or("blocks", 1, 1, p.out);
+    p.first = k.params.integer_or("first", 0, 0, 1 << 24);
+    k.params.require(p.blocks == 1 || p.out % (p.blocks * static_cast<int>(lanes)) == 0,
+                     "'out' must be whole panels of 16 for each of the 'blocks'");
+    const int inputs = p.first + p.blocks * p.in;
+    p.in_row = k.params.integer_or("in_row", inputs, inputs, 1 << 24);
+    p.panels = {static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), static_cast<uint32_t>(p.halves),
+                format_of(k.params)};
+    const bool narrow = p.panels.format != WeightFormat::float32;
+    const int of_panel = static_cast<int>(p.panels.width());
+    p.x = k.input("x", {{static_cast<uint32_t>(inputs), 1}, {static_cast<uint32_t>(p.rows), p.in_row}});
+    const int advice = k.params.integer_or("advice", 0, 1, 1 << 10);
+    p.wanted = advice ? k.params.integer("wanted", 0, advice - 1) : -1;
+    if (advice) {
+        k.params.require(p.rows == 1 && p.out > 1 && p.blocks == 1,
+                         "'advice' is for one row of several outputs of a whole matrix");
+        p.advice = k.input("advice", dense({static_cast<int>(pad(extent(advice))), 1}));
+    }
+    p.w = k.weight("w",
+                   {{p.panels.width(), 1},
+                    {p.panels.words(), of_panel},
+                    {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}},
+                   narrow ? Int(32) : Float(32));
+    if (p.panels.format == WeightFormat::int8) p.scale = k.weight("scale", dense({p.halves * p.width()}));
+    if (p.has_bias) p.bias = k.weight("bias", dense({p.halves * p.width()}));
+    return p;
+}
+
+} // namespace longwave::schedules

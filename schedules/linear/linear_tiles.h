@@ -1,0 +1,32 @@
+// How a product is cut into register tiles and blocks: chosen by counting what a tile costs.
+#pragma once
+#include "schedules/contract/panels.h"
+#include "targets/target.h"
+#include <vector>
+
+namespace longwave::schedules {
+
+inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+struct LinearTiles {
+    int rows = 1;       // of a register tile
+    int tiles = 1;      // register tiles of a block; the last may overlap the one before
+    int block = 1;      // rows that pass by a group of panels before the next
+    int slices = 1;     // of a panel, tile after tile: where values and gates take too many registers
+    int blocks = 1;     // the last may overlap as well
+    int chunks = 1;     // of the inputs, one after another for all rows of a block
+    int parts = 1;      // independent sums that each sum is split into
+    int unrolled = 4;   // inputs of one turn of the innermost loop, about
+    int granule = 1;    // inputs of each part that such a turn has a multiple of: whole words of weights
+    bool widen = false; // weights to float32 once for all rows of a block, not in every register tile
+    bool fetch = false; // ask for the panels of the next tile while this one is computed
+    struct Group {
+        int first, panels, count; // `count` tiles of `panels` panels each
+    };
+    std::vector<Group> groups;
+};
+
+// `diagonal`: blocks of a block-diagonal matrix, each with as many panels; the groups are those of one.
+LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, int rows, int diagonal = 1);
+
+} // namespace longwave::schedules

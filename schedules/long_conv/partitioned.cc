@@ -1,0 +1,83 @@
+// long_conv_partitioned: one block of a long causal convolution: transform of the block, multiply-accumulate
+// with the spectra of all partitions of the kernel over a ring of past spectra, transform back. The
+// right-angle form needs no zero padding: y = Re z + Im of the previous z.
+#include "schedules/long_conv/transform.h"
+#include "schedules/halide/registry.h"
+#include "schedules/long_conv/spectra_product.h"
+#include "schedules/contract/twiddles.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+static void build_long_conv_partitioned(KernelBuilder &k) {
+    const int block = k.params.integer("block", 4, 1 << 20),
+              partitions = k.params.integer("partitions", 1, 1 << 16);
+    const int copies = k.params.integer_or("copies", 1, 1, 64),
+              channels = k.params.integer("channels", 1, 1 << 20);
+    k.params.require(!right_angle_radices(static_cast<uint32_t>(block)).empty(),
+                     "'block' must be a product of 2, 3 and 5");
+    const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16);
+    const Shape y_shape = {{extent(tile), 1}, {extent(copies), row}, {extent(block), copies * row}};
+    const Shape tail_shape = dense({tile, copies, block});
+
+    ImageParam u = k.input("u", {{extent(tile), 1}, {extent(block), row}});
+    ImageParam past = k.input("past", dense({tile, 2, partitions, block}));
+    ImageParam tail = k.input("tail", tail_shape);
+    ImageParam spectrum = k.weight("spectrum", dense({tile, 2, partitions, block, copies}));
+    ImageParam table = k.weight("twiddles", dense({2 * (block - 1)}));
+    const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
+    const Expr slot = k.scalar("slot", partitions - 1);
+
+    const RightAngle transform(block, Float(32), [&](Expr i) { return Expr(table(i)); });
+    const TransformPasses passes(transform);
+    const TransformStructure structure = transform_structure(k, block, tile);
+    const int vec = structure.vec, levels = passes.levels();
+    Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo");
+
+    // THE ALGORITHM, each part with its schedule
+    // 1. The transform of this block.
+    const int first = passes.leading_levels(structure.outer, levels);
+    Func newest = transform_buffer("newest", {v, part, p}), a = transform_buffer("a", {v, part, p});
+    const Writer to_a = write_buffer(a, vec);
+    const Writer to_newest = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                                 const std::vector<RVar> &loops) mutable {
+        define_points(newest, at, x);
+        schedule_output(newest, vec, loops, {}, vo);
+    };
+    const Reader input = [=](const Expr &position) { return Complex{u(v, position), Expr()}; };
+    passes.forward(input, first == levels ? to_newest : to_a, 0, first, block);
+    for (int level = first; level < levels; level++)
+        passes.forward(read_buffer(a), level == levels - 1 ? to_newest : to_a, level, 1, block);
+    if (levels > first) keep_buffer(a, vec, block, newest, vo);
+
+    // 2. The sum over all partitions.
+    const Func z = product_of_spectra({past, spectrum, slot, tile, block, partitions, vec}, newest);
+
+    // 3. Back; the imaginary part waits for the next block.
+    Func y("y"), b = transform_buffer("b", {v, part, p, m});
+    y(v, m, n) = Tuple(undef<float>(), undef<float>());
+    const Writer to_b = write_buffer(b, vec);
+    const Writer to_y = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                            const std::vector<RVar> &loops) mutable {
+        const Expr value = gather(real_parts(x)) + tail(v, m, gather(at));
+        y(v, m, scatter(at)) = Tuple(epilogue(value, {v, m, gather(at)}), gather(imaginary_parts(x)));
+        schedule_output(y, vec, loops, {m}, vo);
+    };
+    Reader from = read_buffer(z, {m});
+    for (int level = levels - 1; level >= first; level--) {
+        passes.inverse(from, to_b, level, 1, block);
+        from = read_buffer(b, {m});
+    }
+    passes.inverse(from, to_y, 0, first, block);
+    keep_buffer(z, tile, block, y, m);
+    if (levels > first) keep_buffer(b, vec, block, y, vo);
+    k.output(newest, {{extent(tile), 1}, {2, tile}, {extent(block), 2 * tile * partitions}});
+    // Not in place: then all points of a group are kept until the last old tail is read, which costs AVX2 (16
+    // registers) 10 to 30 %.
+    k.outputs(y, {{"y", y_shape}, {"tail_out", tail_shape}});
+}
+
+static const Kernel long_conv_partitioned{"long_conv_partitioned", build_long_conv_partitioned};
+
+} // namespace longwave::schedules

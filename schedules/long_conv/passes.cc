@@ -1,0 +1,197 @@
+// long_conv_forward, long_conv_product, long_conv_inverse: parts of one large partition's work for a tile of
+// channels, short enough to take turns over the blocks of a stream. In one piece it is long_conv_partitioned.
+// Products may also be computed for several blocks ahead, a slice of positions at a time: long_conv_product_ahead,
+// then long_conv_product_rest in each of these blocks.
+#include "schedules/long_conv/transform.h"
+#include "schedules/halide/registry.h"
+#include "schedules/long_conv/spectra_product.h"
+#include "schedules/contract/twiddles.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct Tile {
+    int length, channels, copies, row, tile;
+    explicit Tile(KernelBuilder &k)
+        : length(k.params.integer("length", 4, 1 << 20)), channels(k.params.integer("channels", 1, 1 << 20)),
+          copies(k.params.integer_or("copies", 1, 1, 64)), row(static_cast<int>(pad(extent(channels)))),
+          tile(std::min(row, 16)) {
+        k.params.require(!right_angle_radices(extent(length)).empty(),
+                         "'length' must be a product of 2, 3 and 5");
+        k.no_epilogue();
+    }
+};
+
+// Levels first … last − 1 of the transform.
+struct Part : Tile {
+    int first, last;
+    ImageParam table;
+    RightAngle transform;
+    TransformPasses passes;
+    TransformStructure structure;
+    explicit Part(KernelBuilder &k)
+        : Tile(k), first(k.params.integer("first", 0, 32)), last(k.params.integer("last", 1, 32)),
+          table(k.weight("twiddles", dense({2 * (length - 1)}))),
+          transform(length, Float(32), [t = table](const Expr &i) { return Expr(t(i)); }), passes(transform),
+          structure(transform_structure(k, length, tile)) {
+        k.params.require(first < last && last <= passes.levels(),
+                         "'first' … 'last' must be levels of the transform");
+    }
+    Part(const Part &) = delete;
+    // Levels of the pass that begins with the first one.
+    int leading() const { return first == 0 ? passes.leading_levels(structure.outer, last) : 1; }
+};
+
+} // namespace
+
+static void build_long_conv_forward(KernelBuilder &k) {
+    const Part t(k);
+    const int partitions = k.params.integer_or("partitions", 1, 1, 1 << 16); // of the ring that is written
+    const int vec = t.structure.vec;
+    Var v("v"), part("part"), p("p"), vo("vo");
+    Reader in;
+    if (t.first == 0) {
+        ImageParam u = k.input("u", {{extent(t.tile), 1}, {extent(t.length), t.row}});
+        in = [=](const Expr &position) { return Complex{u(v, position), Expr()}; };
+    } else {
+        ImageParam x = k.input("x", dense({t.tile, 2, t.length}));
+        in = [=](const Expr &position) { return Complex{x(v, 0, position), x(v, 1, position)}; };
+    }
+    Func out = transform_buffer("out", {v, part, p}), a = transform_buffer("a", {v, part, p});
+    const Writer to_a = write_buffer(a, vec);
+    const Writer to_out = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                              const std::vector<RVar> &loops) mutable {
+        define_points(out, at, x);
+        schedule_output(out, vec, loops, {}, vo);
+    };
+    const int next = t.first + t.leading();
+    t.passes.forward(in, next == t.last ? to_out : to_a, t.first, t.leading(), t.length);
+    for (int level = next; level < t.last; level++)
+        t.passes.forward(read_buffer(a), level == t.last - 1 ? to_out : to_a, level, 1, t.length);
+    if (next < t.last) keep_buffer(a, vec, t.length, out, vo);
+    k.output(out, {{extent(t.tile), 1}, {2, t.tile}, {extent(t.length), 2 * t.tile * partitions}});
+}
+
+namespace {
+
+// A slice of positions of all partitions' spectra.
+struct Slice : Tile {
+    int positions, partitions, vec;
+    explicit Slice(KernelBuilder &k)
+        : Tile(k), positions(k.params.integer("positions", 1, 1 << 20)),
+          partitions(k.params.integer("partitions", 1, 1 << 16)), vec(std::min(tile, k.target.vector_lanes)) {
+        k.params.require(positions <= length, "'positions' must be within 'length'");
+    }
+    SpectraProduct product(KernelBuilder &k) const {
+        const int partition_stride = 2 * tile, position_stride = partition_stride * partitions;
+        Shape shape = {{extent(tile), 1},
+                       {2, tile},
+                       {extent(partitions), partition_stride},
+                       {extent(positions), position_stride}};
+        ImageParam past = k.input("past", shape);
+        shape.push_back({extent(copies), position_stride * length});
+        ImageParam spectrum = k.weight("spectrum", shape);
+        return {past, spectrum, k.scalar("slot", partitions - 1), tile, positions, partitions, vec};
+    }
+    Shape rows() const { // of products
+        return {
+            {extent(tile), 1}, {2, tile}, {extent(positions), 2 * tile}, {extent(copies), 2 * tile * length}};
+    }
+    // Lane, part, position, copy.
+    void bound(Func z) const {
+        const std::vector<Var> at = z.args();
+        z.bound(at[0], 0, tile).bound(at[2], 0, positions).bound(at[3], 0, copies);
+    }
+};
+
+} // namespace
+
+// Some positions of z = Σ_q X_{t−q}·K_q.
+static void build_long_conv_product(KernelBuilder &k) {
+    const Slice s(k);
+    Func z = product_of_spectra(s.product(k));
+    s.bound(z);
+    k.output(z, s.rows());
+}
+
+// And of the next blocks', without the terms of spectra that are not there yet: next[g − 1] of the g-th.
+static void build_long_conv_product_ahead(KernelBuilder &k) {
+    const Slice s(k);
+    const int blocks = k.params.integer("blocks", 2, 8);
+    k.params.require(s.partitions > blocks, "'partitions' must be more than 'blocks'");
+    Func z = product_of_spectra_ahead(s.product(k), blocks);
+    s.bound(z);
+    std::vector<KernelBuilder::Output> outputs = {{"z", s.rows()}};
+    for (int g = 1; g < blocks; g++) outputs.push_back({"next_" + std::to_string(g), s.rows()});
+    k.outputs(z, outputs);
+}
+
+// Those terms, of the `terms` newest spectra, added to what was computed ahead.
+static void build_long_conv_product_rest(KernelBuilder &k) {
+    const Slice s(k);
+    const int terms = k.params.integer("terms", 1, 7);
+    k.params.require(s.partitions >= terms, "'partitions' must be at least 'terms'");
+    ImageParam before = k.input("before", s.rows());
+    const SpectraProduct product = s.product(k);
+    Var v("v"), part("part"), p("p"), m("m");
+    Expr re = before(v, 0, p, m), im = before(v, 1, p, m);
+    for (int q = 0; q < terms; q++) {
+        const Expr at = wrapped(product.slot - q, s.partitions);
+        const Complex term = Complex{product.past(v, 0, at, p), product.past(v, 1, at, p)} *
+                             Complex{product.spectrum(v, 0, q, p, m), product.spectrum(v, 1, q, p, m)};
+        re += term.re, im += term.im;
+    }
+    Func z("z");
+    z(v, part, p, m) = select(part == 0, re, im);
+    z.bound(part, 0, 2).reorder(v, part, p, m).vectorize(v, s.vec).unroll(v).unroll(part);
+    s.bound(z);
+    k.output(z, s.rows());
+}
+
+static void build_long_conv_inverse(KernelBuilder &k) {
+    const Part t(k);
+    const int vec = t.structure.vec;
+    const Shape waiting = dense({t.tile, 2, t.length, t.copies}),
+                tail_shape = dense({t.tile, t.copies, t.length});
+    Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo");
+    ImageParam z = k.input("z", waiting), tail;
+    if (t.first == 0) tail = k.input("tail", tail_shape);
+    Reader from = [=](const Expr &position) { return Complex{z(v, 0, position, m), z(v, 1, position, m)}; };
+    Func out = transform_buffer("out", {v, part, p, m}), b = transform_buffer("b", {v, part, p, m}), y("y");
+    y(v, m, n) = Tuple(undef<float>(), undef<float>());
+    const Writer to_b = write_buffer(b, vec);
+    const Writer to_out = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                              const std::vector<RVar> &loops) mutable {
+        define_points(out, at, x);
+        schedule_output(out, vec, loops, {m}, vo);
+    };
+    const Writer to_y = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                            const std::vector<RVar> &loops) mutable {
+        y(v, m, scatter(at)) =
+            Tuple(gather(real_parts(x)) + tail(v, m, gather(at)), gather(imaginary_parts(x)));
+        schedule_output(y, vec, loops, {m}, vo);
+    };
+    const int rest = t.first + t.leading(); // the last pass goes from there to the first level
+    for (int level = t.last - 1; level >= rest; level--) {
+        t.passes.inverse(from, to_b, level, 1, t.length);
+        from = read_buffer(b, {m});
+    }
+    t.passes.inverse(from, t.first == 0 ? to_y : to_out, t.first, t.leading(), t.length);
+    const Func last = t.first == 0 ? y : out;
+    if (t.last > rest) keep_buffer(b, vec, t.length, last, vo);
+    if (t.first > 0) return k.output(out, waiting);
+    k.outputs(y,
+              {{"y", {{extent(t.tile), 1}, {extent(t.copies), t.row}, {extent(t.length), t.copies * t.row}}},
+               {"tail_out", tail_shape}});
+}
+
+static const Kernel long_conv_forward{"long_conv_forward", build_long_conv_forward};
+static const Kernel long_conv_product{"long_conv_product", build_long_conv_product};
+static const Kernel long_conv_product_ahead{"long_conv_product_ahead", build_long_conv_product_ahead};
+static const Kernel long_conv_product_rest{"long_conv_product_rest", build_long_conv_product_rest};
+static const Kernel long_conv_inverse{"long_conv_inverse", build_long_conv_inverse};
+
+} // namespace longwave::schedules

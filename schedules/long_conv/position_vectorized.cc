@@ -1,0 +1,139 @@
+// long_conv_lanes: one block of a long causal convolution of few channels, as long_conv_partitioned, with
+// lanes over positions and bins instead of channels. All channels in one call.
+#include "schedules/transforms/lane_transform.h"
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct LaneShapes {
+    int block, partitions, copies, channels, added, row, width;
+    explicit LaneShapes(KernelBuilder &k)
+        : block(k.params.integer("block", 16, 1 << 20)),
+          partitions(k.params.integer("partitions", 1, 1 << 16)),
+          copies(k.params.integer_or("copies", 1, 1, 64)), channels(k.params.integer("channels", 1, 15)),
+          added(k.params.integer_or("added", 0, 0, 1 << 24)),
+          row(static_cast<int>(pad(static_cast<uint32_t>(channels)))),
+          width(channels == 1 ? static_cast<int>(pad(static_cast<uint32_t>(copies))) : copies * row) {
+        k.params.require(block % 16 == 0 && !right_angle_radices(static_cast<uint32_t>(block)).empty(),
+                         "'block' must be a multiple of 16 and a product of 2, 3 and 5");
+    }
+    Expr lane(const Expr &copy, const Expr &channel) const {
+        return channels == 1 ? copy : copy * row + channel;
+    }
+};
+
+// The rows y: as they come where they have one element; else turned from channel after channel to row after
+// row, the lanes between them zero.
+Func rows_of(KernelBuilder &k, const LaneShapes &s, const std::function<Expr(Expr, Expr, Expr)> &value,
+             int vec) {
+    const Shape shape = {{extent(s.width), 1}, {extent(s.block), s.width}};
+    const KernelBuilder::Epilogue epilogue = k.epilogue(shape, s.channels == 1 ? s.copies : s.channels);
+    Func y("y");
+    Var l("l"), n("n");
+    if (s.width == 1) {
+        y(l, n) = epilogue(value(n, 0, 0), {l, n});
+        y.bound(l, 0, 1).bound(n, 0, s.block).reorder(n, l).vectorize(n, vec);
+    } else {
+        Func turned("turned");
+        RDom r(0, vec, 0, s.block / vec, 0, s.copies, 0, s.channels, "turn");
+        const Expr at = r.y * vec + r.x;
+        turned(l, n) = 0.0f;
+        turned(s.lane(r.z, r.w), at) = value(at, r.z, r.w);
+        turned.compute_root().bound_extent(l, s.width).bound_extent(n, s.block).vectorize(l, vec);
+        turned.update().allow_race_conditions().vectorize(r.x);
+        store(turned, int64_t{4} * s.width * s.block);
+        y(l, n) = epilogue(turned(l, n), {l, n});
+        y.bound(l, 0, s.width).bound(n, 0, s.block).vectorize(l, vec);
+    }
+    k.output(y, shape);
+    return y;
+}
+
+} // namespace
+
+static void build_long_conv_lanes(KernelBuilder &k) {
+    const LaneShapes s(k);
+    const Shape by_channel = dense({s.block, s.copies, s.channels});
+    const int vec = dividing_vector(s.block, k.target.vector_lanes);
+
+    ImageParam u = k.input("u", {{extent(s.channels), 1}, {extent(s.block), s.row}});
+    ImageParam past = k.input("past", dense({s.block, 2, s.partitions, s.channels}));
+    ImageParam tail = k.input("tail", by_channel), added;
+    if (s.added)
+        added = k.input(
+            "added",
+            {{extent(s.block), 1}, {extent(s.copies), s.added}, {extent(s.channels), s.added * s.copies}});
+    ImageParam spectrum = k.weight("spectrum", dense({s.block, 2, s.partitions, s.copies, s.channels}));
+    const int table_size = static_cast<int>(lane_twiddles(extent(s.block)).size());
+    ImageParam table = k.weight("twiddles", dense({table_size}));
+    const Expr slot = k.scalar("slot", s.partitions - 1);
+    const LaneTransform transform(s.block, vec, [&](const Expr &i) { return Expr(table(i)); });
+    Var e("e"), n("n"), part("part"), m("m"), c("c");
+
+    // THE ALGORITHM
+    // 1. The transform of this block.
+    std::vector<Func> forward;
+    LaneTransform::Read in = [=](const Expr &at) { return Complex{u(c, at), Expr()}; };
+    for (int level = 0; level < transform.levels(); level++) {
+        forward.push_back(transform.forward("forward_" + std::to_string(level), in, level, {c}));
+        in = read_pairs(forward.back(), {c});
+    }
+    Func newest("newest");
+    newest(e, part, c) = select(part == 0, in(e).re, in(e).im);
+
+    // 2. z = Σ_q X_{t−q}·K_q
+    const auto spectrum_at = [=](const Expr &bin, const Expr &q) {
+        return Complex{spectrum(bin, 0, q, m, c), spectrum(bin, 1, q, m, c)};
+    };
+    LaneProduct product{.bins = s.block, .partitions = s.partitions - 1};
+    product.first = [=](const Expr &bin) {
+        return Complex{newest(bin, 0, c), newest(bin, 1, c)} * spectrum_at(bin, 0);
+    };
+    product.x = [=](const Expr &bin, const Expr &q) {
+        const Expr at = wrapped(slot - 1 - q, s.partitions);
+        return Complex{past(bin, 0, at, c), past(bin, 1, at, c)};
+    };
+    product.k = [=](const Expr &bin, const Expr &q) { return spectrum_at(bin, q + 1); };
+    const Func z = product.define("z", vec, {m, c});
+
+    // 3. Back; the imaginary part waits for the next block.
+    std::vector<Func> inverse = {z};
+    for (int level = transform.levels() - 1; level >= 0; level--)
+        inverse.push_back(transform.inverse("inverse_" + std::to_string(level),
+                                            read_pairs(inverse.back(), {m, c}), level, {m, c}));
+    Func last = inverse.back();
+    const Func y = rows_of(
+        k, s,
+        [=](const Expr &at, const Expr &copy, const Expr &channel) {
+            const Expr value = last(at, copy, channel)[0] + tail(at, copy, channel);
+            return s.added ? value + added(at, copy, channel) : value;
+        },
+        vec);
+    Func tail_out("tail_out");
+    tail_out(n, m, c) = last(n, m, c)[1];
+
+    // THE SCHEDULE
+    newest.bound(e, 0, s.block).bound(part, 0, 2).bound(c, 0, s.channels).reorder(e, part, c);
+    newest.vectorize(e, vec).unroll(part);
+    for (Func f : forward) {
+        f.compute_at(newest, c).bound_extent(f.args()[0], s.block);
+        store(f, int64_t{8} * s.block);
+    }
+    last.compute_root().bound_extent(m, s.copies).bound_extent(c, s.channels);
+    for (Func f : inverse) {
+        if (f.name() != last.name()) f.compute_at(last, m);
+        f.bound_extent(f.args()[0], s.block);
+        store(f, int64_t{8} * s.block * (f.name() == last.name() ? s.copies * s.channels : 1));
+    }
+    tail_out.bound(n, 0, s.block).bound(m, 0, s.copies).bound(c, 0, s.channels).vectorize(n, vec);
+    k.output(newest, {{extent(s.block), 1}, {2, s.block}, {extent(s.channels), 2 * s.block * s.partitions}});
+    k.output(tail_out, by_channel);
+}
+
+static const Kernel long_conv_lanes{"long_conv_lanes", build_long_conv_lanes};
+
+} // namespace longwave::schedules

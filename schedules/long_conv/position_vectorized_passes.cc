@@ -1,0 +1,124 @@
+// long_conv_lanes_forward, long_conv_lanes_product, long_conv_lanes_inverse: parts of one large partition's
+// work for one channel, short enough to take turns over the blocks of a stream. Between them the values wait
+// as two rows, real and imaginary parts.
+#include "schedules/transforms/lane_transform.h"
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+// Levels first … last − 1 of a transform of `length`.
+struct LanePart {
+    int length, first, last;
+    explicit LanePart(KernelBuilder &k)
+        : length(k.params.integer("length", 16, 1 << 20)), first(k.params.integer("first", 0, 32)),
+          last(k.params.integer("last", 1, 32)) {
+        k.params.require(length % 16 == 0 && !right_angle_radices(extent(length)).empty(),
+                         "'length' must be a multiple of 16 and a product of 2, 3 and 5");
+        const int levels = static_cast<int>(right_angle_radices(extent(length)).size());
+        k.params.require(first < last && last <= levels, "'first' … 'last' must be levels of the transform");
+    }
+    int vec(const KernelBuilder &k) const { return dividing_vector(length, k.target.vector_lanes); }
+    LaneTransform transform(KernelBuilder &k) const {
+        ImageParam table =
+            k.weight("twiddles", dense({static_cast<int>(lane_twiddles(extent(length)).size())}));
+        return {length, vec(k), [=](const Expr &i) { return Expr(table(i)); }};
+    }
+};
+
+// The values between two kernels.
+LaneTransform::Read waiting(KernelBuilder &k, int length) {
+    ImageParam re = k.input("re", dense({length})), im = k.input("im", dense({length}));
+    return [=](const Expr &at) { return Complex{re(at), im(at)}; };
+}
+
+// Levels one after the other, all but the last kept inside the kernel.
+void keep(const std::vector<Func> &levels, int length) {
+    for (size_t i = 0; i + 1 < levels.size(); i++) {
+        Func f = levels[i];
+        f.compute_root().bound_extent(f.args()[0], length);
+        store(f, int64_t{8} * length);
+    }
+}
+
+} // namespace
+
+static void build_long_conv_lanes_forward(KernelBuilder &k) {
+    const LanePart part(k);
+    const int stride = k.params.integer_or("stride", 1, 1, 1 << 20); // of the samples
+    k.no_epilogue();
+    LaneTransform::Read in;
+    if (part.first == 0) {
+        // Rows of one element: a channel may begin anywhere in its row.
+        ImageParam u = k.input("u", {{1, 1}, {extent(part.length), stride}});
+        in = [=](const Expr &at) { return Complex{u(0, at), Expr()}; };
+    } else {
+        in = waiting(k, part.length);
+    }
+    const LaneTransform transform = part.transform(k);
+    std::vector<Func> levels;
+    for (int level = part.first; level < part.last; level++) {
+        levels.push_back(transform.forward("forward_" + std::to_string(level), in, level, {}));
+        in = read_pairs(levels.back(), {});
+    }
+    keep(levels, part.length);
+    k.outputs(levels.back(), {{"re_out", dense({part.length})}, {"im_out", dense({part.length})}});
+}
+
+// Some bins of Σ_q X_{t−q}·K_q.
+static void build_long_conv_lanes_product(KernelBuilder &k) {
+    const int length = k.params.integer("length", 16, 1 << 20), bins = k.params.integer("bins", 16, 1 << 20),
+              partitions = k.params.integer("partitions", 1, 1 << 16);
+    k.params.require(bins % 16 == 0 && bins <= length, "'bins' must be a multiple of 16 within 'length'");
+    k.no_epilogue();
+    const Shape shape = {{extent(bins), 1}, {2, length}, {extent(partitions), 2 * length}};
+    ImageParam past = k.input("past", shape), spectrum = k.weight("spectrum", shape);
+    const Expr slot = k.scalar("slot", partitions - 1);
+    LaneProduct product{.bins = bins, .partitions = partitions};
+    product.x = [=](const Expr &bin, const Expr &q) {
+        const Expr at = wrapped(slot - q, partitions);
+        return Complex{past(bin, 0, at), past(bin, 1, at)};
+    };
+    product.k = [=](const Expr &bin, const Expr &q) {
+        return Complex{spectrum(bin, 0, q), spectrum(bin, 1, q)};
+    };
+    const Func z = product.define("z", k.target.vector_lanes, {});
+    k.outputs(z, {{"re_out", dense({bins})}, {"im_out", dense({bins})}});
+}
+
+static void build_long_conv_lanes_inverse(KernelBuilder &k) {
+    const LanePart part(k);
+    k.no_epilogue();
+    LaneTransform::Read in = waiting(k, part.length);
+    ImageParam tail;
+    if (part.first == 0) tail = k.input("tail", dense({part.length}));
+    const LaneTransform transform = part.transform(k);
+    std::vector<Func> levels;
+    for (int level = part.last - 1; level >= part.first; level--) {
+        levels.push_back(transform.inverse("inverse_" + std::to_string(level), in, level, {}));
+        in = read_pairs(levels.back(), {});
+    }
+    if (part.first == 0) {
+        // The imaginary part waits for the next large block.
+        Func y("y");
+        Var n("n");
+        y(n) = Tuple(in(n).re + tail(n), in(n).im);
+        y.bound(n, 0, part.length).vectorize(n, part.vec(k));
+        levels.push_back(y);
+    }
+    keep(levels, part.length);
+    k.outputs(levels.back(), part.first == 0
+                                 ? std::vector<KernelBuilder::Output>{{"y", dense({part.length})},
+                                                                      {"tail_out", dense({part.length})}}
+                                 : std::vector<KernelBuilder::Output>{{"re_out", dense({part.length})},
+                                                                      {"im_out", dense({part.length})}});
+}
+
+static const Kernel long_conv_lanes_forward{"long_conv_lanes_forward", build_long_conv_lanes_forward};
+static const Kernel long_conv_lanes_product{"long_conv_lanes_product", build_long_conv_lanes_product};
+static const Kernel long_conv_lanes_inverse{"long_conv_lanes_inverse", build_long_conv_lanes_inverse};
+
+} // namespace longwave::schedules

@@ -1,0 +1,185 @@
+// norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the valid
+// lanes of each row, or of each of its groups.
+#include "schedules/halide/threads.h"
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct Norm {
+    std::string kind;
+    int groups, channels, copies, rows, width;
+    float eps;
+    bool scalars, centred;
+    Shape shape;
+    ImageParam x, scale, shift;
+
+    int padded() const { return width / copies; } // lanes of a copy
+    int count() const { return channels * copies; }
+    Expr valid(const Expr &lane) const {
+        return channels == padded() ? Expr(Internal::const_true()) : lane % padded() < channels;
+    }
+    // `centre`: the value less the mean, where there is one.
+    Expr finished(const Expr &centre, const Expr &factor, const Expr &c) const {
+        if (scalars) return select(valid(c), (centre + scale(0)) * (shift(0) * factor), 0.0f);
+        const Expr scaled = centre * factor * scale(c);
+        return centred ? scaled + shift(c) : scaled;
+    }
+};
+
+Norm declare_norm(KernelBuilder &k) {
+    Norm n{};
+    n.groups = k.params.integer_or("groups", 1, 1, 1 << 12);
+    n.kind = n.groups > 1 ? k.params.choice("kind", {"layer", "rms"})
+                          : k.params.choice("kind", {"layer", "transposed", "rms"});
+    n.channels = k.params.integer("channels", 1, 1 << 20), n.copies = k.params.integer_or("copies", 1, 1, 64);
+    n.rows = k.params.integer("rows", 1, 1 << 20);
+    n.eps = static_cast<float>(k.params.real("eps", 0, 1e30));
+    k.params.require(n.groups == 1 || (n.copies == 1 && n.channels % n.groups == 0),
+                     "'groups' must divide 'channels' of one copy");
+    n.width = static_cast<int>(pad(n.channels)) * n.copies;
+    n.shape = dense({n.width, n.rows});
+    n.scalars = n.kind == "transposed", n.centred = n.kind != "rms";
+    n.x = k.input("x", n.shape);
+    n.scale = k.weight(n.scalars ? "m" : "weight", dense({n.scalars ? 1 : n.width}));
+    if (n.centred) n.shift = k.weight(n.scalars ? "s" : "bias", dense({n.scalars ? 1 : n.width}));
+    return n;
+}
+
+// Over each of several equal parts of a row. A part need not be whole vectors: its sums run over the
+// widest vector that divides it.
+void grouped_norm_on_processor(KernelBuilder &k, const Norm &n) {
+    const int size = n.channels / n.groups;
+
+    // THE ALGORITHM
+    const int vec = dividing_vector(size, k.target.vector_lanes);
+    const float part = 1.0f / static_cast<float>(size);
+    Var c("c"), r("r"), g("g"), l("l");
+    RDom i(0, size / vec, "i"), f(0, vec, "f"), i2(0, size / vec, "i2"), f2(0, vec, "f2");
+    Func sums("sums"), mean("mean"), squares("squares"), square("square"), factor("factor"), y("y");
+    sums(l, g, r) = 0.0f;
+    sums(l, g, r) += n.x(g * size + i * vec + l, r);
+    mean(g, r) = 0.0f;
+    mean(g, r) += sums(f, g, r) * part;
+    auto centre = [&](const Expr &lane, const Expr &group) {
+        return n.centred ? n.x(lane, r) - mean(group, r) : Expr(n.x(lane, r));
+    };
+    const Expr term = centre(g * size + i2 * vec + l, g);
+    squares(l, g, r) = 0.0f;
+    squares(l, g, r) += term * term;
+    square(g, r) = 0.0f;
+    square(g, r) += squares(f2, g, r);
+    factor(g, r) = 1.0f / sqrt(max(square(g, r) * part + n.eps, 1e-30f));
+    const Expr group = min(c / size, n.groups - 1); // padding lanes have a weight of zero
+    y(c, r) = k.epilogue(n.finished(centre(c, group), factor(group, r), c), {c, r}, n.shape, n.channels);
+
+    // THE SCHEDULE
+    y.vectorize(c, dividing_vector(n.width, vec));
+    for (Func partial : {sums, squares}) {
+        if (partial.name() == sums.name() && !n.centred) continue;
+        partial.compute_at(factor, g).vectorize(l);
+        partial.update().reorder(l, partial.rvars()[0]).vectorize(l);
+    }
+    factor.compute_at(y, r).bound_extent(g, n.groups);
+    square.compute_at(factor, g).update().unroll(f2);
+    if (n.centred) {
+        mean.compute_at(y, r).bound_extent(g, n.groups);
+        sums.compute_at(mean, g);
+    }
+    store(factor, int64_t{4} * n.groups);
+    if (n.centred) store(mean, int64_t{4} * n.groups);
+    k.output(y, n.shape);
+}
+
+void norm_on_processor(KernelBuilder &k) {
+    const Norm n = declare_norm(k);
+    if (n.groups > 1) return grouped_norm_on_processor(k, n);
+
+    // THE ALGORITHM
+    // Sums run in parallel chains. Padding lanes are zero in x: they only matter once the mean is subtracted.
+    const int vec = dividing_vector(n.padded(), k.target.vector_lanes);
+    const float part = 1.0f / static_cast<float>(n.count());
+    Var c("c"), r("r"), l("l");
+    RDom i(0, n.width / vec, "i"), f(0, vec, "f"), i2(0, n.width / vec, "i2"), f2(0, vec, "f2");
+    Func sums("sums"), mean("mean"), squares("squares"), square("square"), factor("factor"), y("y");
+    sums(l, r) = 0.0f;
+    sums(l, r) += n.x(i * vec + l, r);
+    mean(r) = 0.0f;
+    mean(r) += sums(f, r) * part;
+    auto centre = [&](const Expr &lane) { return n.centred ? n.x(lane, r) - mean(r) : Expr(n.x(lane, r)); };
+    Expr term = centre(i2 * vec + l);
+    squares(l, r) = 0.0f;
+    squares(l, r) += n.centred ? select(n.valid(i2 * vec + l), term * term, 0.0f) : term * term;
+    square(r) = 0.0f;
+    square(r) += squares(f2, r);
+    factor(r) = 1.0f / sqrt(max(square(r) * part + n.eps, 1e-30f));
+    y(c, r) = k.epilogue(n.finished(centre(c), factor(r), c), {c, r}, n.shape, n.channels);
+
+    // THE SCHEDULE
+    y.vectorize(c, vec);
+    for (Func partial : {sums, squares}) {
+        if (partial.name() == sums.name() && !n.centred) continue;
+        partial.compute_at(y, r).vectorize(l);
+        partial.update().reorder(l, partial.rvars()[0]).vectorize(l);
+    }
+    factor.compute_at(y, r);
+    square.compute_at(y, r).update().unroll(f2);
+    if (n.centred) mean.compute_at(y, r).update().unroll(f);
+    k.output(y, n.shape);
+}
+
+// A workgroup for each tile of rows: the sums of each row, or of each of its groups, through shared memory.
+void norm_on_gpu(KernelBuilder &k) {
+    const Norm n = declare_norm(k);
+    const bool grouped = n.groups > 1;
+    const int size = grouped ? n.channels / n.groups : n.width;
+    // A few KiB hold the sums that threads have begun.
+    int threads = std::min(64, power_of_two_above(size));
+    while (threads > 1 && threads * n.groups > 1024) threads /= 2;
+    const int most = std::min(64 / threads, 1024 / (threads * n.groups)),
+              tile = std::max(1, std::min(power_of_two_above(n.rows), most));
+
+    // THE ALGORITHM
+    const float part = 1.0f / static_cast<float>(grouped ? size : n.count());
+    Var c("c"), r("r"), g("g");
+    Func y("y");
+    const auto lane_of = [&](const Expr &lane, const std::vector<Expr> &at) {
+        return at[0] * size + lane; // at: group, row
+    };
+    const Fold sum =
+        Fold::sum("sum", {g, r}, size, threads, [&](const Expr &lane, const std::vector<Expr> &at) {
+            return Expr(n.x(lane_of(lane, at), min(at[1], n.rows - 1)));
+        });
+    const auto centre = [&](const Expr &lane, const Expr &group, const Expr &row) {
+        const Expr value = n.x(lane, min(row, n.rows - 1));
+        return n.centred ? value - sum({group, row}) * part : value;
+    };
+    Fold squares =
+        Fold::sum("squares", {g, r}, size, threads, [&](const Expr &lane, const std::vector<Expr> &at) {
+            const Expr i = lane_of(lane, at), term = centre(i, at[0], at[1]);
+            return n.centred && !grouped ? select(n.valid(i), term * term, 0.0f) : term * term;
+        });
+    const Expr group = grouped ? min(c / size, n.groups - 1) : Expr(0);
+    const Expr factor = 1.0f / sqrt(max(squares({group, r}) * part + n.eps, 1e-30f));
+    y(c, r) = k.epilogue(n.finished(centre(c, group, r), factor, c), {c, r}, n.shape, n.channels);
+
+    // THE SCHEDULE
+    Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
+    y.split(r, block, row, tile, TailStrategy::GuardWithIf)
+        .split(c, of_lane, lane, threads, TailStrategy::GuardWithIf)
+        .reorder(of_lane, lane, row, block)
+        .gpu_blocks(block)
+        .gpu_threads(lane, row);
+    squares.compute_at(y, block, {n.groups}, tile);
+    if (n.centred) Fold(sum).compute_at(y, block, {n.groups}, tile);
+    k.output(y, n.shape);
+}
+
+const Kernel norm{"norm", norm_on_processor, norm_on_gpu};
+
+} // namespace
+
+} // namespace longwave::schedules

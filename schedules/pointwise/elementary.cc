@@ -1,0 +1,66 @@
+#include "schedules/pointwise/elementary.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+Expr horner(const Expr &t, const std::vector<float> &coefficients) {
+    Expr value = coefficients.back();
+    for (size_t i = coefficients.size() - 1; i-- > 0;) value = value * t + coefficients[i];
+    return value;
+}
+
+// exp of an argument kept where neither the result nor its use overflows.
+Expr bounded_exp(const Expr &x) { return exp(clamp(x, -87.0f, 87.0f)); }
+
+} // namespace
+
+// x·P(x²)/Q(x²), a minimax fit of degrees 6 and 4 on |x| ≤ 3.9 (beyond it float32 erf is ±1); the fit itself
+// is within 5e-8.
+Expr erf32(Expr x) {
+    x = clamp(x, -3.9f, 3.9f);
+    const Expr t = x * x;
+    const Expr p =
+        horner(t, {1.1283791065216064f, 0.19817888736724854f, 0.050344474613666534f, 0.003632143372669816f,
+                   0.0001405957154929638f, -1.963191607501358e-06f, 2.0148279489262677e-08f});
+    const Expr q = horner(
+        t, {1.0f, 0.5089632272720337f, 0.11427949368953705f, 0.014207577332854271f, 0.0009405468008480966f});
+    return x * p / q;
+}
+
+Expr gelu(const Expr &x) {
+    const Expr half = 0.5f * x;
+    return half + half * erf32(x * 0.70710678118654752f);
+}
+
+Expr sigmoid(const Expr &x) { return 1.0f / (1.0f + bounded_exp(-x)); }
+
+// Near 0 the odd polynomial of Cephes' tanhf, which keeps the relative error; elsewhere by exp.
+Expr hyperbolic_tangent(const Expr &x) {
+    const Expr t = x * x, size = abs(x);
+    const Expr near = x + x * t *
+                              horner(t, {-3.33332819422e-1f, 1.33314422036e-1f, -5.37397155531e-2f,
+                                         2.06390887954e-2f, -5.70498872745e-3f});
+    const Expr far = 1.0f - 2.0f / (bounded_exp(2.0f * size) + 1.0f);
+    return select(size < 0.625f, near, select(x < 0.0f, -far, far));
+}
+
+Expr silu(const Expr &x) { return x / (1.0f + bounded_exp(-x)); }
+Expr logarithm(const Expr &x) { return log(max(x, 1.17549435e-38f)); }
+
+// The nearest quarter turn in whole numbers, then the polynomials of Cephes' sinf and cosf on ±1/8 turn.
+Turn turn_of(const Expr &phase) {
+    const Expr quarter = (cast<uint32_t>(phase) + Internal::make_const(UInt(32), 1 << 29)) >> 30;
+    const Expr rest = cast<int32_t>(cast<uint32_t>(phase) - (quarter << 30));
+    const Expr x = cast<float>(rest) * 1.4629180792671596e-9f, t = x * x; // 2π / 2^32
+    const Expr s = x + x * t * horner(t, {-1.6666654611e-1f, 8.3321608736e-3f, -1.9515295891e-4f});
+    const Expr c = 1.0f - 0.5f * t +
+                   t * t * horner(t, {4.166664568298827e-2f, -1.388731625493765e-3f, 2.443315711809948e-5f});
+    const Expr odd = (quarter & 1) == 1;
+    const Expr cosine = select(odd, s, c), sine = select(odd, c, s);
+    return {select(quarter == 1 || quarter == 2, -cosine, cosine), select(quarter >= 2, -sine, sine)};
+}
+
+} // namespace longwave::schedules

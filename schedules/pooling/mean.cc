@@ -1,0 +1,237 @@
+// Means over time: of a whole sequence (mean_run), of everything so far (mean_stream), of the last rows
+// (mean_window).
+#include "schedules/halide/threads.h"
+#include "schedules/halide/registry.h"
+#include "schedules/attention/row_count.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+static void build_mean_run(KernelBuilder &k) {
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              rows = k.params.integer("rows", 1, 1 << 24);
+    const std::string mode = k.params.choice("mode", {"mean", "sum", "last", "first"});
+    const int width = static_cast<int>(pad(channels));
+    const Shape y_shape = dense({width, 1});
+    ImageParam x = k.input("x", dense({width, rows}));
+    Expr length = k.scalar("length", rows);
+
+    // THE ALGORITHM
+    // Sums in float64: a mean of thousands of rows keeps float32 accuracy, and a run equals a stream.
+    Var c("c"), r("r");
+    Func sum("sum"), y("y");
+    Expr value;
+    if (mode == "mean" || mode == "sum") {
+        RDom valid(0, length, "valid");
+        sum(c) = cast<double>(0);
+        sum(c) += cast<double>(x(c, unsafe_promise_clamped(valid, 0, rows - 1)));
+        value = cast<float>(mode == "mean" ? sum(c) / cast<double>(max(length, 1)) : sum(c));
+    } else {
+        value = select(length > 0, x(c, mode == "last" ? max(length - 1, 0) : Expr(0)), 0.0f);
+    }
+    y(c, r) = k.epilogue(value, {c, r}, y_shape, channels);
+
+    // THE SCHEDULE
+    const int vec = dividing_vector(width, k.target.vector_lanes);
+    const int block = vec * divisor_at_most(width / vec, 4);
+    Var co("co"), ci("ci");
+    y.split(c, co, ci, block).vectorize(ci, vec).unroll(ci);
+    if (mode == "mean" || mode == "sum") {
+        sum.compute_at(y, co).vectorize(c, vec).unroll(c);
+        sum.update().reorder(c, sum.rvars()[0]).vectorize(c, vec).unroll(c);
+    }
+    k.output(y, y_shape);
+}
+
+// A workgroup for 16 channels: 16 threads each take every sixteenth row, in sums that carry what they lose.
+static void build_mean_run_on_gpu(KernelBuilder &k) {
+    constexpr int slices = 16;
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              rows = k.params.integer("rows", 1, 1 << 24);
+    const std::string mode = k.params.choice("mode", {"mean", "sum", "last", "first"});
+    const int width = static_cast<int>(pad(channels)), tile = std::min(width, 16);
+    const bool adds = mode == "mean" || mode == "sum";
+    const Shape y_shape = dense({width, 1});
+    ImageParam x = k.input("x", dense({width, rows}));
+    Expr length = k.scalar("length", rows);
+
+    // THE ALGORITHM
+    Var c("c"), r("r"), s("s");
+    RDom t(0, (rows + slices - 1) / slices, "t"), all(0, slices, "all");
+    Func own("own"), begun("begun"), sum("sum"), y("y");
+    own(s, c) = Tuple(0.0f, 0.0f);
+    const Expr row = t * slices + s, term = select(row < length, x(c, min(row, rows - 1)), 0.0f),
+               high = own(s, c)[0], next = high + term, part = next - high;
+    own(s, c) = Tuple(next, own(s, c)[1] + ((high - (next - part)) + (term - part)));
+    begun(s, c) = own(s, c)[0] + own(s, c)[1];
+    sum(c) = 0.0f;
+    sum(c) += begun(all, c);
+    Expr value = select(length > 0, x(c, mode == "last" ? max(length - 1, 0) : Expr(0)), 0.0f);
+    if (adds) value = mode == "mean" ? sum(c) / cast<float>(max(length, 1)) : Expr(sum(c));
+    y(c, r) = k.epilogue(value, {c, r}, y_shape, channels);
+
+    // THE SCHEDULE
+    k.exact_sums = true;
+    Var block("block"), lane("lane");
+    y.split(c, block, lane, tile).reorder(lane, r, block).gpu_blocks(block).gpu_threads(lane);
+    if (adds) {
+        begun.compute_at(y, block)
+            .store_in(MemoryType::GPUShared)
+            .bound_extent(s, slices)
+            .bound_extent(c, tile);
+        begun.reorder(c, s).gpu_threads(c, s);
+        own.compute_at(begun, c).store_in(MemoryType::Register);
+        sum.compute_at(y, lane).store_in(MemoryType::Register);
+    }
+    k.output(y, y_shape);
+}
+
+namespace {
+
+struct MeanStream {
+    int rows, width, channels;
+    bool mean;
+    Shape shape, sums;
+    ImageParam x;
+
+    explicit MeanStream(KernelBuilder &k)
+        : rows(0), width(0), channels(k.params.integer("channels", 1, 1 << 20)), mean(false) {
+        rows = k.params.integer("rows", 1, 1 << 20);
+        mean = k.params.choice("mode", {"mean", "sum"}) == "mean";
+        width = static_cast<int>(pad(extent(channels)));
+        shape = dense({width, rows});
+        sums = {{extent(width), 1}, {extent(rows), 0}};
+        x = k.input("x", shape);
+    }
+};
+
+// Both elements of y go along the rows together: y is written row by row, sums (which does not depend on r) is what is
+// there after each row.
+void mean_stream_on_processor(KernelBuilder &k) {
+    const MeanStream m(k);
+    RowCount count(k, m.rows);
+
+    // THE ALGORITHM
+    Var c("c"), r("r"), co("co"), ci("ci");
+    Func y("y");
+    RDom t(0, m.rows, "t");
+    y(c, r) = Tuple(undef<float>(), undef<double>());
+    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)),
+               row = count.now() + cast<double>(t + 1 - m.rows);
+    y(c, t) = Tuple(cast<float>(m.mean ? so_far / row : so_far), so_far);
+    // The epilogue by itself, on what is stored: its functions would hide the read of the sums from Halide.
+    if (k.has_epilogue())
+        y(c, r) = Tuple(k.epilogue(y(c, r)[0], {c, r}, m.shape, m.channels), undef<double>());
+
+    // THE SCHEDULE
+    const int vec = dividing_vector(m.width, k.target.vector_lanes);
+    y.update(0).split(c, co, ci, vec).reorder(ci, t, co).vectorize(ci);
+    if (k.has_epilogue()) y.update(1).vectorize(c, vec);
+    k.outputs(y, {{"y", m.shape}, {"sums", m.sums, ArgKind::inout}});
+    count.output();
+}
+
+// A thread for each channel. One definition, or they would be two dispatches: a row is written before the sums that it
+// reads are.
+void mean_stream_on_gpu(KernelBuilder &k) {
+    const MeanStream m(k);
+    const RowCount count(k, m.rows);
+
+    // THE ALGORITHM
+    Var c("c"), r("r");
+    Func y("y");
+    RDom t(0, m.rows, "t");
+    y(c, r) = Tuple(undef<float>(), undef<double>());
+    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)),
+               row = count.now() + cast<double>(t + 1 - m.rows),
+               value = cast<float>(m.mean ? so_far / row : so_far);
+    y(c, t) = Tuple(k.epilogue(value, {c, t}, m.shape, m.channels), so_far);
+
+    // THE SCHEDULE
+    Var block("block"), lane("lane");
+    y.update().split(c, block, lane, std::min(m.width, 64), TailStrategy::GuardWithIf);
+    y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
+    k.outputs(y, {{"y", m.shape}, {"sums", m.sums, ArgKind::inout}});
+}
+
+struct MeanWindow {
+    int channels, rows, ring, frames, width;
+    Shape shape;
+    ImageParam x;
+    Expr position;
+    Var c{"c"}, r{"r"};
+
+    explicit MeanWindow(KernelBuilder &k)
+        : channels(k.params.integer("channels", 1, 1 << 20)), rows(k.params.integer("rows", 1, 1 << 20)),
+          ring(k.params.integer("ring", 1, 1 << 24)), frames(k.params.integer("frames", 1, 1 << 20)),
+          width(static_cast<int>(pad(extent(channels)))), shape(dense({width, rows})) {
+        k.params.require(ring >= rows + frames - 1, "'ring' must hold rows + frames - 1 rows");
+        x = k.input("x", dense({width, ring}));
+        position = k.scalar("position", ring - rows);
+    }
+    // Rows from before the beginning are zero in the ring; only the divisor has to know how many there were.
+    Expr divisor(const RowCount &count) const {
+        return cast<float>(min(cast<double>(frames), count.now() + cast<double>(r + 1 - rows)));
+    }
+};
+
+void mean_window_on_processor(KernelBuilder &k) {
+    const MeanWindow m(k);
+    RowCount count(k, m.rows);
+
+    // THE ALGORITHM
+    const Var c = m.c, r = m.r;
+    Func sum("sum"), y("y");
+    RDom t(0, m.frames, "t");
+    sum(c, r) = 0.0f;
+    sum(c, r) += m.x(c, wrapped(m.position + r - t, m.ring));
+    y(c, r) = k.epilogue(sum(c, r) / m.divisor(count), {c, r}, m.shape, m.channels);
+
+    // THE SCHEDULE
+    const int vec = dividing_vector(m.width, k.target.vector_lanes);
+    const int block = vec * divisor_at_most(m.width / vec, 4);
+    Var co("co"), ci("ci");
+    y.split(c, co, ci, block).reorder(ci, co, r).vectorize(ci, vec).unroll(ci);
+    sum.compute_at(y, co).vectorize(c, vec).unroll(c);
+    sum.update().reorder(c, t).vectorize(c, vec).unroll(c);
+    k.output(y, m.shape);
+    count.output();
+}
+
+// A workgroup for 16 channels of a row, 16 threads for each channel: each takes every sixteenth row of the window.
+void mean_window_on_gpu(KernelBuilder &k) {
+    constexpr int slices = 16;
+    const MeanWindow m(k);
+    const RowCount count(k, m.rows);
+    const int tile = std::min(m.width, 16);
+
+    // THE ALGORITHM
+    const Var c = m.c, r = m.r, s("s");
+    Func own("own"), begun("begun"), sum("sum"), y("y");
+    RDom t(0, (m.frames + slices - 1) / slices, "t"), all(0, slices, "all");
+    const Expr age = t * slices + s, row = m.x(c, wrapped(m.position + r - min(age, m.frames - 1), m.ring));
+    own(c, s, r) = 0.0f;
+    own(c, s, r) += select(age < m.frames, row, 0.0f);
+    begun(c, s, r) = own(c, s, r);
+    sum(c, r) = 0.0f;
+    sum(c, r) += begun(c, all, r);
+    y(c, r) = k.epilogue(sum(c, r) / m.divisor(count), {c, r}, m.shape, m.channels);
+
+    // THE SCHEDULE
+    Var block("block"), lane("lane");
+    y.split(c, block, lane, tile).reorder(lane, block, r).gpu_blocks(block, r).gpu_threads(lane);
+    begun.compute_at(y, block).store_in(MemoryType::GPUShared).bound_extent(s, slices).bound_extent(c, tile);
+    begun.reorder(c, s).gpu_threads(c, s);
+    own.compute_at(begun, c).store_in(MemoryType::Register);
+    sum.compute_at(y, lane).store_in(MemoryType::Register);
+    k.output(y, m.shape);
+}
+
+} // namespace
+
+static const Kernel mean_run{"mean_run", build_mean_run, build_mean_run_on_gpu};
+static const Kernel mean_stream{"mean_stream", mean_stream_on_processor, mean_stream_on_gpu};
+static const Kernel mean_window{"mean_window", mean_window_on_processor, mean_window_on_gpu};
+
+} // namespace longwave::schedules

@@ -1,0 +1,43 @@
+// pair_features: what a retrieval head sees of two pooled documents: u, v, u − v, u·v.
+#include "schedules/halide/threads.h"
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct PairFeatures {
+    int width;
+    Var c{"c"}, part{"part"};
+    Func y{"y"};
+};
+
+// THE ALGORITHM
+PairFeatures define_pair_features(KernelBuilder &k) {
+    PairFeatures p{.width = static_cast<int>(pad(k.params.integer("channels", 1, 1 << 20)))};
+    k.no_epilogue();
+    ImageParam u = k.input("u", dense({p.width})), v = k.input("v", dense({p.width}));
+    const Var &c = p.c, &part = p.part;
+    p.y(c, part) = select(part == 0, u(c), part == 1, v(c), part == 2, u(c) - v(c), u(c) * v(c));
+    return p;
+}
+
+void pair_features_on_processor(KernelBuilder &k) {
+    PairFeatures p = define_pair_features(k);
+    p.y.vectorize(p.c, dividing_vector(p.width, k.target.vector_lanes)).bound(p.part, 0, 4).unroll(p.part);
+    k.output(p.y, dense({p.width, 4}));
+}
+
+void pair_features_on_gpu(KernelBuilder &k) {
+    PairFeatures p = define_pair_features(k);
+    spread(p.y, {p.c, p.part}, {p.width, 4});
+    k.output(p.y, dense({p.width, 4}));
+}
+
+const Kernel pair_features{"pair_features", pair_features_on_processor, pair_features_on_gpu};
+
+} // namespace
+
+} // namespace longwave::schedules

@@ -1,0 +1,51 @@
+#include "schedules/transforms/gpu_butterflies.h"
+#include "schedules/contract/twiddles.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+Butterflies::Butterflies(int points, int blocks, int radix, int threads, int groups) {
+    const int size = points / blocks, apart = size / radix, all = groups > 0 ? groups : points / radix,
+              side = std::min(power_of_two_above(all), std::max(1, threads)), turns = (all + side - 1) / side;
+    d = RDom(0, turns, 0, side, Internal::unique_name("butterfly"));
+    const Expr any = d.x * side + d.y;
+    if (turns * side > all) d.where(any < all);
+    const Expr g = min(any, all - 1); // in sight of the bounds
+    block = blocks == 1 ? Expr(0) : g / apart;
+    offset = blocks == 1 ? g : g % apart;
+    for (int i = 0; i < radix; i++) at.push_back(block * size + offset + i * apart);
+}
+
+void Butterflies::store(Func f, const std::vector<Complex> &x) const {
+    define_points(f, at, x);
+    const Var lane = f.args()[0];
+    f.update(f.num_update_definitions() - 1)
+        .allow_race_conditions()
+        .reorder(d.x, lane, d.y)
+        .gpu_threads(lane, d.y);
+}
+
+int lanes_together(const KernelBuilder &k, int extent, int64_t bytes_of_lane) {
+    const int64_t room = k.target.shared_bytes / bytes_of_lane;
+    return divisor_at_most(extent, static_cast<int>(std::clamp<int64_t>(room, 1, sector_channels)));
+}
+
+void require_fits(const KernelBuilder &k, const char *param, int length, int bytes_of_point) {
+    const std::string name = std::string("'") + param + "'";
+    k.params.require(!right_angle_radices(extent(length)).empty(), name + " must be a product of 2, 3 and 5");
+    k.params.require(int64_t{length} * bytes_of_point <= k.target.shared_bytes,
+                     name + " is at most " + std::to_string(k.target.shared_bytes / bytes_of_point) + " on " +
+                         k.target.name);
+}
+
+void share(Func points, const LoopLevel &level, int wide, int positions) {
+    const std::vector<Var> vars = points.args();
+    points.compute_at(level)
+        .store_in(MemoryType::GPUShared)
+        .bound_extent(vars[0], wide)
+        .bound_extent(vars[1], 2)
+        .bound_extent(vars[2], positions);
+}
+
+} // namespace longwave::schedules

@@ -1,0 +1,117 @@
+// circular_conv on a gpu: all of it in one dispatch, as long_conv_fused. With a kernel made in the run both transforms
+// lie in shared memory, 16 bytes a point, else 8.
+#include "schedules/transforms/gpu_butterflies.h"
+#include "schedules/halide/registry.h"
+#include "schedules/contract/twiddles.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+class Circular {
+public:
+    explicit Circular(KernelBuilder &k)
+        : k_(k), length_(k.params.integer("length", 4, 1 << 22)), rows_(k.params.integer("rows", 1, 1 << 22)),
+          channels_(k.params.integer("channels", 1, 1 << 20)), adaptive_(k.params.flag_or("adaptive", false)),
+          all_(k.params.flag_or("all", false)), scale_(static_cast<float>(k.params.real("scale", 0, 1e30))),
+          row_(static_cast<int>(pad(extent(channels_)))), tile_(std::min(row_, 16)),
+          transform_(length_, Float(32), [this](const Expr &i) { return Expr(twiddles_(i)); }) {
+        k.params.require(rows_ <= length_, "'rows' must not exceed length");
+        k.params.require(all_ || row_ == tile_, "more than 16 channels need 'all' on a gpu");
+        const int bytes_of_point = adaptive_ ? 16 : 8;
+        require_fits(k, "length", length_, bytes_of_point);
+        wide_ = lanes_together(k, row_, int64_t{length_} * bytes_of_point);
+    }
+
+    void build() {
+        const Shape y_shape = dense({row_, rows_});
+        u_ = k_.input("u", y_shape);
+        if (adaptive_) h_ = k_.input("h", y_shape);
+        fixed_ =
+            k_.weight("fixed", all_ ? dense({tile_, 2, length_, row_ / tile_}) : dense({tile_, 2, length_}));
+        twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
+        const KernelBuilder::Epilogue epilogue = k_.epilogue(y_shape, channels_);
+
+        // THE ALGORITHM
+        const int last = static_cast<int>(transform_.radices().size()) - 1;
+        for (Func *f : {&made_, &points_}) (*f)(c_, part_, p_) = undef<float>();
+        for (int level = 0; adaptive_ && level <= last; level++) pass(made_, h_, level, Step::forward);
+        for (int level = 0; level < last; level++) pass(points_, u_, level, Step::forward);
+        pass(points_, u_, last, Step::middle);
+        for (int level = last - 1; level >= 0; level--) pass(points_, u_, level, Step::inverse);
+        // What lies `rows` further on comes round: in the real part as far as the transform reaches, then in the
+        // imaginary one.
+        Var t("t");
+        const auto point = [&](const Expr &at, int part) { return Expr(points_(c_, part, at)); };
+        const Expr behind = t + rows_;
+        Expr round = point(t, 1);
+        if (rows_ < length_)
+            round = select(behind < length_, point(min(behind, length_ - 1), 0),
+                           point(clamp(behind - length_, 0, length_ - 1), 1));
+        Func y("y");
+        y(c_, t) = epilogue(point(t, 0) + round, {c_, t});
+
+        // THE SCHEDULE
+        Var block("block"), channel("channel"), line("line"), of_line("of_line");
+        y.split(c_, block, channel, wide_)
+            .split(t, of_line, line, std::min(power_of_two_above(rows_), k_.target.threads / wide_),
+                   TailStrategy::GuardWithIf)
+            .reorder(of_line, channel, line, block)
+            .gpu_blocks(block)
+            .gpu_threads(channel, line);
+        share(points_, LoopLevel(y, block), wide_, length_);
+        if (adaptive_) share(made_, LoopLevel(y, block), wide_, length_);
+        k_.output(y, y_shape);
+    }
+
+private:
+    enum class Step { forward, middle, inverse };
+
+    void pass(Func &f, const ImageParam &from, int level, Step step) {
+        const int radix = transform_.radices()[static_cast<size_t>(level)],
+                  apart = length_ / transform_.blocks(level + 1);
+        const Butterflies b(length_, transform_.blocks(level), radix, k_.target.threads / wide_);
+        std::vector<Complex> x;
+        for (size_t i = 0; i < b.at.size(); i++)
+            x.push_back(level == 0 && step != Step::inverse
+                            ? Complex{sample(from, b.at[i], static_cast<int>(i) * apart), Expr()}
+                            : read_buffer(f)(b.at[i]));
+        if (step != Step::inverse) transform_.forward(x, level, b.block);
+        for (size_t i = 0; step == Step::middle && i < x.size(); i++) x[i] = x[i] * kernel(b.at[i]);
+        if (step != Step::forward) transform_.inverse(x, level, b.block);
+        b.store(f, x);
+    }
+    // `least`: the first position that the point of a butterfly can have. What lies behind the rows is zero.
+    Expr sample(const ImageParam &from, const Expr &position, int least) const {
+        if (least >= rows_) return {};
+        return select(position < rows_, from(c_, min(position, rows_ - 1)), 0.0f);
+    }
+    Complex kernel(const Expr &at) const {
+        const auto still = [&](int part) -> Expr {
+            return all_ ? fixed_(c_ % tile_, part, at, c_ / tile_) : fixed_(c_, part, at);
+        };
+        if (!adaptive_) return {still(0), still(1)};
+        return {still(0) + scale_ * made_(c_, 0, at), still(1) + scale_ * made_(c_, 1, at)};
+    }
+
+    KernelBuilder &k_;
+    const int length_, rows_, channels_;
+    const bool adaptive_, all_;
+    const float scale_; // of the kernel made in the run
+    const int row_, tile_;
+    int wide_ = 1; // channels of a workgroup
+    RightAngle transform_;
+    ImageParam u_, h_, fixed_, twiddles_;
+    Var c_{"c"}, part_{"part"}, p_{"p"};
+    Func made_{"made"}, points_{"points"};
+};
+
+void circular_conv_on_gpu(KernelBuilder &k) { Circular(k).build(); }
+
+const GpuSchedule circular_conv_of_gpu{"circular_conv", circular_conv_on_gpu};
+
+} // namespace
+
+} // namespace longwave::schedules

@@ -1,0 +1,142 @@
+#include "schedules/transforms/gpu_sequence_sums.h"
+#include "schedules/halide/threads.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+constexpr int bytes_of_sum_point = 8, terms_of_sum = 128;
+constexpr int longest_direct = 46340; // the product of two indices is an int32
+
+Complex conjugate_of(const Complex &a) { return {a.re, a.im.defined() ? -a.im : Expr(0.0f)}; }
+
+} // namespace
+
+SequenceSums::SequenceSums(KernelBuilder &k, int length, int width, const ImageParam &table)
+    : k_(k), length_(length), shape_(real_shape(extent(length))), table_(table), part_("part"), sum_("sum") {
+    const int64_t bytes = int64_t{shape_.points} * bytes_of_sum_point;
+    wide_ = std::min(width, sector_channels);
+    if (shape_.dense || bytes > k.target.shared_bytes) {
+        k.params.require(length <= longest_direct,
+                         "'length' " + std::to_string(length) + " fits no shared memory on " + k.target.name +
+                             ", and sums over all samples are for at most " + std::to_string(longest_direct));
+        return;
+    }
+    while (wide_ * bytes > k.target.shared_bytes) wide_ /= 2;
+    const auto of_points = [this](const Expr &index) { return root(length_ % 2 ? index : 2 * index); };
+    transform_.emplace("points", shape_.radices, wide_, k.target.threads, of_points);
+}
+
+// Where there are passes the table ends with the middle of an even length.
+Complex SequenceSums::root(const Expr &index) const {
+    const auto entry = [&](const Expr &at) {
+        return Complex{table_(shape_.roots + 2 * at), table_(shape_.roots + 2 * at + 1)};
+    };
+    if (shape_.dense || length_ % 2) return entry(index);
+    const Expr behind = index > shape_.points;
+    const Complex value = entry(select(behind, max(index - shape_.points, 0), min(index, shape_.points)));
+    return {select(behind, -value.re, value.re), select(behind, -value.im, value.im)};
+}
+
+SequenceSums::Bins SequenceSums::forward(const Samples &x) {
+    if (!transform_) return direct_forward(x);
+    const int points = shape_.points;
+    if (length_ % 2) {
+        transform_->define([&](const Expr &lane, const Expr &t) { return Complex{x(lane, t), Expr(0.0f)}; });
+        return [this](const Expr &lane, const Expr &k) { return conjugate_of(transform_->bin(lane, k)); };
+    }
+    // X(k) = conj(E + w^k·O) with E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i, Z with exp(+).
+    transform_->define([&](const Expr &lane, const Expr &m) {
+        return Complex{x(lane, 2 * m), x(lane, 2 * m + 1)};
+    });
+    return [this, points](const Expr &lane, const Expr &k) {
+        const Complex a = transform_->bin(lane, k % points),
+                      b = conjugate_of(transform_->bin(lane, (points - k) % points)), sum = a + b,
+                      apart = a - b;
+        const Complex bin = sum + Complex{apart.im, -apart.re} * root(k);
+        return Complex{0.5f * bin.re, -0.5f * bin.im};
+    };
+}
+
+SequenceSums::Samples SequenceSums::inverse(const Bins &h) {
+    const auto bin = [h, this](const Expr &lane, const Expr &k) {
+        const Complex value = h(lane, k);
+        const Expr real_only = length_ % 2 ? k == 0 : k == 0 || k == length_ / 2;
+        return Complex{value.re, select(real_only, 0.0f, value.im)};
+    };
+    if (!transform_) return direct_inverse(bin);
+    const int points = shape_.points;
+    if (length_ % 2) {
+        transform_->define([&](const Expr &lane, const Expr &k) {
+            const Complex a = bin(lane, clamp(min(k, length_ - k), 0, length_ / 2));
+            return Complex{a.re, select(2 * k > length_, -a.im, a.im)};
+        });
+        return [this](const Expr &lane, const Expr &t) { return transform_->bin(lane, t).re; };
+    }
+    // Z(k) = (H(k) + conj H(M − k)) + i·w^k·(H(k) − conj H(M − k)) holds even samples and i times odd ones.
+    transform_->define([&](const Expr &lane, const Expr &k) {
+        const Complex a = bin(lane, k), b = conjugate_of(bin(lane, points - k));
+        return (a + b) + times_i((a - b) * root(k));
+    });
+    return [this](const Expr &lane, const Expr &t) {
+        const Complex pair = transform_->bin(lane, t / 2);
+        return select(t % 2 == 0, pair.re, pair.im);
+    };
+}
+
+// Sums of `terms_of_sum` terms each, then of these: rounding does not grow with the length.
+SequenceSums::Bins SequenceSums::direct_forward(const Samples &x) {
+    Var v("v"), k("k"), g("g");
+    RDom t(0, terms_of_sum, "t"), of(0, (length_ + terms_of_sum - 1) / terms_of_sum, "of");
+    const Expr at = g * terms_of_sum + t, inside = min(at, length_ - 1);
+    const Complex w = root(k * inside % length_);
+    const Expr sample = select(at < length_, x(v, inside), 0.0f);
+    part_(v, k, g) = Tuple(0.0f, 0.0f);
+    part_(v, k, g) = Tuple(part_(v, k, g)[0] + sample * w.re, part_(v, k, g)[1] - sample * w.im);
+    sum_(v, k) = Tuple(0.0f, 0.0f);
+    sum_(v, k) = Tuple(sum_(v, k)[0] + part_(v, k, of)[0], sum_(v, k)[1] + part_(v, k, of)[1]);
+    return [this](const Expr &lane, const Expr &b) { return Complex{sum_(lane, b)[0], sum_(lane, b)[1]}; };
+}
+
+SequenceSums::Samples SequenceSums::direct_inverse(const Bins &h) {
+    Var v("v"), t("t"), g("g");
+    const int pairs = (length_ - 1) / 2;
+    RDom k(0, terms_of_sum, "k"), of(0, std::max(1, (pairs + terms_of_sum - 1) / terms_of_sum), "of");
+    const Expr at = g * terms_of_sum + k + 1, inside = clamp(at, 0, length_ / 2);
+    const Complex w = root(inside * t % length_), bin = h(v, inside);
+    part_(v, t, g) = 0.0f;
+    part_(v, t, g) += select(at <= pairs, 2.0f * (bin.re * w.re - bin.im * w.im), 0.0f);
+    const Expr first = h(v, 0).re;
+    if (length_ % 2) {
+        sum_(v, t) = first;
+    } else {
+        const Expr middle = h(v, length_ / 2).re;
+        sum_(v, t) = first + select(t % 2 == 0, middle, -middle);
+    }
+    sum_(v, t) += part_(v, t, of);
+    return [this](const Expr &lane, const Expr &s) { return Expr(sum_(lane, s)); };
+}
+
+void SequenceSums::schedule(Func y, const Var &lane, const Var &row, const std::vector<Var> &inner,
+                            int rows) {
+    Var block("block"), channel("channel"), line("line"), of_line("of_line");
+    y.split(lane, block, channel, wide_)
+        .split(row, of_line, line, std::min(power_of_two_above(rows), k_.target.threads / wide_),
+               TailStrategy::GuardWithIf);
+    std::vector<VarOrRVar> order(inner.begin(), inner.end());
+    if (transform_) {
+        order.insert(order.end(), {of_line, channel, line, block});
+        y.reorder(order).gpu_blocks(block).gpu_threads(channel, line);
+        transform_->compute_at(y, block);
+    } else {
+        // A result a thread: drivers may bound how many turns of loops it takes.
+        order.insert(order.end(), {channel, line, block, of_line});
+        y.reorder(order).gpu_blocks(block, of_line).gpu_threads(channel, line);
+        sum_.compute_at(y, channel).store_in(MemoryType::Register);
+        part_.compute_at(sum_, sum_.rvars()[0]).store_in(MemoryType::Register);
+    }
+}
+
+} // namespace longwave::schedules

@@ -1,0 +1,58 @@
+#include "schedules/transforms/gpu_shared_transform.h"
+#include "schedules/transforms/gpu_butterflies.h"
+#include <numeric>
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+SharedTransform::SharedTransform(const std::string &name, std::vector<int> radices, int wide, int threads,
+                                 Root root)
+    : points(std::accumulate(radices.begin(), radices.end(), 1, std::multiplies<>())), values(name),
+      radices_(std::move(radices)), wide_(wide), threads_(threads), root_(std::move(root)) {}
+
+void SharedTransform::define(const Sample &sample) {
+    values(lane_, part_, point_) = undef<float>();
+    if (radices_.empty()) {
+        define_points(values, {Expr(0)}, {sample(lane_, 0)});
+        values.update(0).gpu_threads(lane_);
+    }
+    int blocks = 1;
+    for (const int radix : radices_) {
+        pass(radix, blocks, sample);
+        blocks *= radix;
+    }
+}
+
+// A block becomes `radix` blocks, m of them at the frequencies radix·k' + m.
+void SharedTransform::pass(int radix, int blocks, const Sample &sample) {
+    const Butterflies b(points, blocks, radix, threads_ / wide_);
+    std::vector<Complex> x;
+    for (const Expr &at : b.at) x.push_back(blocks == 1 ? sample(lane_, at) : read_buffer(values)(at));
+    x = dft(x);
+    for (int m = 1; m < radix && blocks * radix < points; m++)
+        x[static_cast<size_t>(m)] = x[static_cast<size_t>(m)] * root_(b.offset * (m * blocks));
+    b.store(values, x);
+}
+
+Expr SharedTransform::place(const Expr &k) const {
+    Expr position = 0, rest = k;
+    int apart = points;
+    for (const int radix : radices_) {
+        apart /= radix;
+        position += rest % radix * apart;
+        rest = rest / radix;
+    }
+    return position;
+}
+
+Complex SharedTransform::bin(const Expr &lane, const Expr &k) const {
+    const Expr at = place(k);
+    return {values(lane, 0, at), values(lane, 1, at)};
+}
+
+void SharedTransform::compute_at(const Func &f, const Var &block) {
+    share(values, LoopLevel(f, block), wide_, points);
+}
+
+} // namespace longwave::schedules

@@ -1,0 +1,104 @@
+// grouped_conv: short centred convolutions over the rows of a whole sequence or spectrum, zeros
+// outside, each output from one or two features of its group.
+#include "schedules/halide/threads.h"
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct GroupedConv {
+    int width, outputs, rows, used;
+    Shape shape;
+    Var c{"c"}, part{"part"}, r{"r"};
+    RDom of;
+    Func sum{"sum"};
+};
+
+// THE ALGORITHM
+GroupedConv define_grouped_conv(KernelBuilder &k) {
+    const int channels = k.params.integer("channels", 1, 1 << 20), inputs = k.params.integer("inputs", 1, 2),
+              outputs = k.params.integer("outputs", 1, 2), taps = k.params.integer("taps", 1, 4095);
+    const int rows = k.params.integer("rows", 1, 1 << 23), used = k.params.integer("used", 1, 1 << 23);
+    const std::string groups = k.params.choice("groups", {"channel", "pairs", "halves"});
+    k.params.require(taps % 2 == 1, "'taps' must be odd");
+    k.params.require(used <= rows, "'used' must not exceed rows");
+    k.params.require(groups == "channel" || inputs == 2, "'pairs' and 'halves' need two inputs");
+    k.no_epilogue();
+    const int width = static_cast<int>(pad(channels));
+    ImageParam x = k.input("x", dense({width, inputs, rows}));
+    ImageParam w = k.weight("w", dense({width, outputs, inputs, taps})),
+               bias = k.weight("bias", dense({width, outputs}));
+
+    // Feature n of a row is channel n % channels of part n / channels.
+    GroupedConv g{.width = width,
+                  .outputs = outputs,
+                  .rows = rows,
+                  .used = used,
+                  .shape = dense({width, outputs, rows}),
+                  .of = RDom(0, inputs, 0, taps, "of")};
+    const Var &c = g.c, &part = g.part, &r = g.r;
+    const RDom &of = g.of;
+    const auto input = [&](const Expr &i, const Expr &row) -> Expr {
+        if (groups == "channel") return x(c, i, row);
+        const Expr group = groups == "pairs" ? Expr(c) : (part * channels + c) / 2;
+        const Expr feature =
+            clamp(2 * group + i, 0, 2 * channels - 1); // lanes beyond the channels weigh nothing
+        return x(feature % channels, feature / channels, row);
+    };
+    const Expr row = r + of.y - taps / 2;
+    g.sum(c, part, r) = bias(c, part);
+    g.sum(c, part, r) +=
+        select(row >= 0 && row < used, w(c, part, of.x, of.y) * input(of.x, clamp(row, 0, used - 1)), 0.0f);
+    return g;
+}
+
+void grouped_conv_on_processor(KernelBuilder &k) {
+    GroupedConv g = define_grouped_conv(k);
+    const Var &c = g.c, &part = g.part, &r = g.r;
+    const RDom &of = g.of;
+    const int width = g.width, outputs = g.outputs, vec = dividing_vector(width, k.target.vector_lanes);
+    Func &sum = g.sum, y("y");
+    y(c, part, r) = 0.0f;
+    RDom valid(0, g.used, "valid");
+    y(c, part, valid) = sum(c, part, valid);
+
+    // THE SCHEDULE
+    // Two vectors of sums in registers for each part.
+    const int block = vec * divisor_at_most(width / vec, 2);
+    Var co("co"), ci("ci"), zo("zo"), zi("zi");
+    y.bound(part, 0, outputs).vectorize(c, vec);
+    y.update()
+        .split(c, co, ci, block)
+        .reorder(ci, part, co, valid)
+        .vectorize(ci, vec)
+        .unroll(ci)
+        .unroll(part);
+    sum.compute_at(y, co)
+        .bound_extent(c, block)
+        .bound_extent(part, outputs)
+        .vectorize(c, vec)
+        .unroll(c)
+        .unroll(part);
+    sum.update().reorder(c, part, of.x, of.y).vectorize(c, vec).unroll(c).unroll(part).unroll(of.x);
+    k.output(y, g.shape);
+}
+
+// A thread for each sum; what its neighbours read as well comes from the caches.
+void grouped_conv_on_gpu(KernelBuilder &k) {
+    GroupedConv g = define_grouped_conv(k);
+    Func y("y");
+    y(g.c, g.part, g.r) =
+        g.used < g.rows ? select(g.r < g.used, g.sum(g.c, g.part, g.r), 0.0f) : Expr(g.sum(g.c, g.part, g.r));
+    const Spread loops = spread(y, {g.c, g.part, g.r}, {g.width, g.outputs, g.rows});
+    g.sum.compute_at(y, loops.thread.var).store_in(MemoryType::Register);
+    k.output(y, g.shape);
+}
+
+const Kernel grouped_conv{"grouped_conv", grouped_conv_on_processor, grouped_conv_on_gpu};
+
+} // namespace
+
+} // namespace longwave::schedules

@@ -1,0 +1,207 @@
+// sequence_transform, sequence_inverse: the transform of a whole sequence of each channel, Fourier or
+// cosine, and the way back from a spectrum or from the product of two.
+#include "schedules/transforms/gpu_sequence_sums.h"
+#include "schedules/halide/threads.h"
+#include "schedules/transforms/real_transform.h"
+#include "schedules/halide/registry.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+// What both directions have in common.
+struct Transformed {
+    bool cosine, all;
+    int length, channels, row, tile, vec, bins, parts;
+    float scale;
+    ImageParam table, cosines;
+
+    explicit Transformed(KernelBuilder &k)
+        : cosine(k.params.choice("transform", {"fourier", "cosine"}) == "cosine"),
+          all(k.target.kind == targets::Kind::gpu && k.params.flag_or("all", false)),
+          length(k.params.integer("length", 1, 1 << 22)), channels(k.params.integer("channels", 1, 1 << 20)),
+          row(static_cast<int>(pad(channels))), tile(std::min(row, 16)),
+          vec(dividing_vector(tile, k.target.vector_lanes)), bins(cosine ? length : length / 2 + 1),
+          parts(cosine ? 1 : 2), scale(static_cast<float>(k.params.real("scale", 1e-30, 1e30))) {
+        k.params.require(k.target.kind != targets::Kind::gpu || all || row == tile,
+                         "more than 16 channels need 'all' on a gpu");
+    }
+
+    void weights(KernelBuilder &k) {
+        table = k.weight("twiddles", dense({real_shape(extent(length)).size}));
+        if (cosine) cosines = k.weight("cosines", dense({2, length}));
+    }
+    Shape rows_of(int count, int parts_of_row) const {
+        return {{extent(width()), 1}, {extent(parts_of_row), row}, {extent(count), parts_of_row * row}};
+    }
+    // Of a call: a tile, or on a gpu all channels.
+    int width() const { return all ? row : tile; }
+    Complex turn(const Expr &k) const { return {cosines(0, k), cosines(1, k)}; }
+    // Where a cosine transform takes its sample t from: even ones, then odd ones backwards.
+    Expr reordered(const Expr &t) const {
+        const int even = (length + 1) / 2;
+        return select(t < even, 2 * t, 2 * (length - 1 - t) + 1);
+    }
+    Expr place(const Expr &sample) const { // of a sample among those
+        return select(sample % 2 == 0, sample / 2, length - 1 - sample / 2);
+    }
+};
+
+struct Forward : Transformed {
+    int rows, out_rows, parts_out;
+    bool magnitude;
+    ImageParam x;
+
+    explicit Forward(KernelBuilder &k)
+        : Transformed(k), rows(k.params.integer("rows", 1, 1 << 22)),
+          out_rows(k.params.integer("out_rows", 1, 1 << 23)), parts_out(0),
+          magnitude(k.params.flag_or("magnitude", false)) {
+        k.params.require(cosine ? rows == length : rows <= length, "'rows' must fit 'length'");
+        k.params.require(out_rows >= bins, "'out_rows' must hold the spectrum");
+        k.no_epilogue();
+        parts_out = magnitude ? 1 : parts;
+        x = k.input("x", {{extent(width()), 1}, {extent(rows), row}});
+        weights(k);
+    }
+    Expr sample(const Expr &lane, const Expr &t) const {
+        if (cosine) return x(lane, reordered(t));
+        return rows == length ? Expr(x(lane, t)) : select(t < rows, x(lane, min(t, rows - 1)), 0.0f);
+    }
+    // `bin`: of the Fourier transform of the samples.
+    Expr spectrum(const std::function<Complex(const Expr &k)> &bin, const Expr &part, const Expr &b) const {
+        const Expr factor = scale;
+        if (cosine) { // 2·Re(exp(−πik/2L)·X(k)), X(L − k) = conj X(k)
+            const Complex a = bin(clamp(min(b, length - b), 0, length / 2)), w = turn(b);
+            const Expr value = factor * (a.re * w.re + select(2 * b > length, -a.im, a.im) * w.im);
+            return magnitude ? abs(value) : value;
+        }
+        const Complex a = bin(b);
+        return magnitude ? (factor * a.re) * (factor * a.re) + (factor * a.im) * (factor * a.im)
+                         : factor * select(part == 0, a.re, a.im);
+    }
+};
+
+struct Inverse : Transformed {
+    int rows, adaptive; // parts of h
+    bool product;
+    ImageParam u, h, fixed;
+    Shape y_shape;
+
+    explicit Inverse(KernelBuilder &k)
+        : Transformed(k), rows(k.params.integer("rows", 1, 1 << 22)),
+          adaptive(k.params.integer_or("parts", 0, 0, parts)), product(k.params.flag_or("product", false)) {
+        k.params.require(rows <= length, "'rows' must not exceed length");
+        k.params.require(product || adaptive > 0, "'parts' of the spectrum expected");
+        if (product) u = k.input("u", rows_of(bins, parts));
+        if (adaptive) h = k.input("h", rows_of(bins, adaptive));
+        if (product)
+            fixed =
+                k.weight("fixed", all ? dense({tile, parts, bins, row / tile}) : dense({tile, parts, bins}));
+        weights(k);
+        y_shape = {{extent(width()), 1}, {extent(rows), row}};
+    }
+    // Of u·(fixed + h), or of h: what the transform back begins with.
+    Complex bin(const Expr &lane, const Expr &b) const {
+        if (!cosine) return whole(value(lane, b));
+        // X(k) = (C(k) − i·C(L − k))·exp(πik/2L)/2L, C(L) = 0
+        const Expr mirror = select(b == 0, 0.0f, value(lane, (length - b) % length).re);
+        return Complex{value(lane, b).re, -mirror} * turn(b);
+    }
+    Expr sample_of(const Expr &r) const { return cosine ? place(r) : r; }
+
+private:
+    Complex value(const Expr &lane, const Expr &b) const {
+        const auto read = [&](const ImageParam &from, int count) {
+            return Complex{from(lane, 0, b), count == 2 ? Expr(from(lane, 1, b)) : Expr()};
+        };
+        if (!product) return read(h, adaptive);
+        Complex kernel;
+        if (all)
+            kernel = {fixed(lane % tile, 0, b, lane / tile),
+                      parts == 2 ? Expr(fixed(lane % tile, 1, b, lane / tile)) : Expr()};
+        else kernel = read(fixed, parts);
+        if (adaptive) kernel = kernel + read(h, adaptive);
+        return read(u, parts) * kernel;
+    }
+    static Complex whole(const Complex &a) { return {a.re, a.im.defined() ? a.im : Expr(0.0f)}; }
+};
+
+} // namespace
+
+static void build_sequence_transform(KernelBuilder &k) {
+    const Forward of(k);
+
+    // THE ALGORITHM
+    Var v("v"), part("part"), r("r"), b("b");
+    Func y("y"), spectrum("spectrum");
+    const RealTransform transform(of.length, of.table, v, of.tile, of.vec);
+    const RealTransform::Bins bin = transform.forward([&](const Expr &t) { return of.sample(v, t); });
+    spectrum(v, part, b) = of.spectrum(bin, part, b);
+    y(v, part, r) = 0.0f;
+    RDom used(0, of.bins, "used");
+    y(v, part, used) = spectrum(v, part, used);
+
+    // THE SCHEDULE
+    y.bound(v, 0, of.tile).bound(part, 0, of.parts_out).vectorize(v, of.vec).unroll(part);
+    y.update().reorder(v, part, used).vectorize(v, of.vec).unroll(part);
+    k.output(y, of.rows_of(of.out_rows, of.parts_out));
+}
+
+static void build_sequence_inverse(KernelBuilder &k) {
+    const Inverse of(k);
+    const KernelBuilder::Epilogue epilogue = k.tile_epilogue(of.y_shape, of.channels);
+
+    // THE ALGORITHM
+    Var v("v"), r("r");
+    Func y("y");
+    const RealTransform transform(of.length, of.table, v, of.tile, of.vec);
+    const RealTransform::Samples sample = transform.inverse([&](const Expr &b) { return of.bin(v, b); });
+    const Expr value = of.scale * sample(of.sample_of(r));
+    y(v, r) = epilogue(value, {v, r});
+
+    // THE SCHEDULE
+    y.bound(v, 0, of.tile).vectorize(v, of.vec);
+    if (of.rows % 2 == 0) y.unroll(r, 2); // even and odd samples lie in two halves
+    k.output(y, of.y_shape);
+}
+
+static void build_sequence_transform_on_gpu(KernelBuilder &k) {
+    const Forward of(k);
+
+    // THE ALGORITHM
+    Var v("v"), part("part"), r("r");
+    Func y("y");
+    SequenceSums sums(k, of.length, of.width(), of.table);
+    const SequenceSums::Bins bin =
+        sums.forward([&](const Expr &lane, const Expr &t) { return of.sample(lane, t); });
+    const Expr b = min(r, of.bins - 1),
+               value = of.spectrum([&](const Expr &at) { return bin(v, at); }, part, b);
+    y(v, part, r) = of.out_rows > of.bins ? select(r < of.bins, value, 0.0f) : value;
+    sums.schedule(y, v, r, {part}, of.out_rows);
+    k.output(y, of.rows_of(of.out_rows, of.parts_out));
+}
+
+static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
+    const Inverse of(k);
+    const KernelBuilder::Epilogue epilogue =
+        of.all ? k.epilogue(of.y_shape, of.channels) : k.tile_epilogue(of.y_shape, of.channels);
+
+    // THE ALGORITHM
+    Var v("v"), r("r");
+    Func y("y");
+    SequenceSums sums(k, of.length, of.width(), of.table);
+    const SequenceSums::Samples sample =
+        sums.inverse([&](const Expr &lane, const Expr &b) { return of.bin(lane, b); });
+    y(v, r) = epilogue(of.scale * sample(v, of.sample_of(r)), {v, r});
+    sums.schedule(y, v, r, {}, of.rows);
+    k.output(y, of.y_shape);
+}
+
+static const Kernel sequence_transform{"sequence_transform", build_sequence_transform,
+                                       build_sequence_transform_on_gpu};
+static const Kernel sequence_inverse{"sequence_inverse", build_sequence_inverse,
+                                     build_sequence_inverse_on_gpu};
+
+} // namespace longwave::schedules

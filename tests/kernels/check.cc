@@ -1,0 +1,66 @@
+#include "tests/kernels/check.h"
+#include "tests/kernels/vulkan.h"
+#include <cstdlib>
+
+namespace longwave::test {
+
+const targets::Target *gpu_under_test() {
+    const char *name = std::getenv("LONGWAVE_KERNELS_ON");
+    if (!name) return nullptr;
+    const targets::Target *target = targets::find_gpu(name);
+    REQUIRE_MESSAGE(target, "LONGWAVE_KERNELS_ON names no gpu: ", name);
+    std::string why;
+    if (VulkanDevice::get(why)) return target;
+    fmt::print("SKIPPED: {}\n", why);
+    std::fflush(stdout);
+    std::_Exit(77);
+}
+
+// Both signatures, so that one plan is for both devices.
+static void same_arguments(const schedules::Signature &gpu, const schedules::Signature &processor) {
+    const auto &ours = gpu.args, &theirs = processor.args;
+    REQUIRE(ours.size() == theirs.size());
+    for (size_t i = 0; i < ours.size(); i++) {
+        INFO("argument ", theirs[i].name);
+        CHECK(ours[i].name == theirs[i].name);
+        CHECK(ours[i].kind == theirs[i].kind);
+        CHECK(ours[i].elem == theirs[i].elem);
+        CHECK(ours[i].high == theirs[i].high);
+        CHECK(ours[i].multiple == theirs[i].multiple);
+        REQUIRE(ours[i].dims.size() == theirs[i].dims.size());
+        for (size_t d = 0; d < ours[i].dims.size(); d++) {
+            CHECK(ours[i].dims[d].extent == theirs[i].dims[d].extent);
+            CHECK(ours[i].dims[d].stride == theirs[i].dims[d].stride);
+        }
+    }
+}
+
+void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu) {
+    size_t ran = 0;
+    for (size_t i = 0; i < cases.size(); i++) {
+        INFO(gpu.name, " ", cases[i].spec);
+        auto kernel = load_gpu_kernel(cases[i].spec, gpu, find_kgen());
+        if (!kernel && kernel.status().fault() == Fault::usage) {
+            if (!cases[i].prepares) continue;
+            auto kernels = load_kernels({cases[i].spec}, *targets::find("x86-64-v2"), find_kgen());
+            REQUIRE_MESSAGE(kernels, kernels.status().message());
+            (*kernels)[0].fill_inputs(static_cast<uint32_t>(i + 1));
+            cases[i].check((*kernels)[0]);
+            ran++;
+            continue;
+        }
+        REQUIRE_MESSAGE(kernel, kernel.status().message());
+        if (!cases[i].gpu_only) {
+            auto processor = compiler::compile_kernels({{cases[i].spec, "x86-64-v2"}}, {.kgen = find_kgen()});
+            REQUIRE_MESSAGE(processor, processor.status().message());
+            same_arguments(kernel->signature(), processor->front().signature);
+        }
+        kernel->fill_inputs(static_cast<uint32_t>(i + 1));
+        cases[i].check(*kernel);
+        ran++;
+    }
+    if (ran < cases.size())
+        MESSAGE(gpu.name, ": ", cases.size() - ran, " of ", cases.size(), " have no schedule");
+}
+
+} // namespace longwave::test

@@ -1,0 +1,89 @@
+// How kernel tests are written: a specification, inputs, and a reference in float64 for each element of an
+// output.
+#pragma once
+#include "tests/kernels/kernel_call.h"
+#include <cmath>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+namespace longwave::test {
+
+using Reference = std::function<double(const std::vector<int> &at)>;
+
+// A kernel and what to do with it once it is loaded.
+struct Case {
+    std::string spec;
+    std::function<void(Kernel &)> check;
+    bool gpu_only = false; // there is no schedule for a processor
+    bool prepares = false; // what a gpu leaves to the processor: runs there
+};
+
+inline std::string spec(const std::string &kernel, const std::string &params,
+                        const std::string &epilogue = "") {
+    return "{\"kernel\":\"" + kernel + "\",\"params\":{" + params + "}" +
+           (epilogue.empty() ? "" : ",\"epilogue\":[" + epilogue + "]") + "}";
+}
+
+// Relative L2 error a float32 sum of `terms` products may have; each further function of an epilogue adds a
+// few units.
+inline double limit(double terms, double functions = 0) {
+    return 1.1920929e-7 * (1.5 + 0.25 * std::log2(terms + 1) + 2 * functions);
+}
+
+// Calls the kernel and compares one output.
+inline void compare(Kernel &kernel, const std::string &output, const Reference &reference, double tolerance) {
+    uint64_t left = 1;
+    REQUIRE(kernel.call(&left) == 0);
+    CHECK(left == 0);
+    double difference = 0, size = 0;
+    Tensor &found = kernel[output];
+    found.for_each([&](const std::vector<int> &at) {
+        const double expected = reference(at), value = found.get(at);
+        difference += (value - expected) * (value - expected), size += expected * expected;
+        if (expected == 0) CHECK_MESSAGE(value == 0, output, " lane ", at[0], " must be zero");
+    });
+    const double error = std::sqrt(difference / std::max(size, 1e-300));
+    INFO(output, ": error ", error, ", limit ", tolerance);
+    CHECK(error <= tolerance);
+}
+
+// The gpu that $LONGWAVE_KERNELS_ON names, "vulkan-32k"; null: kernels run on this processor.
+const targets::Target *gpu_under_test();
+// Every case on the gpu; those whose kernel has no schedule for one are left out.
+void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu);
+
+// Every case on every x86 level that this machine runs, each level through one image; or on the gpu.
+inline void run_everywhere(const std::vector<Case> &cases) {
+    if (const targets::Target *gpu = gpu_under_test()) return run_on_gpu(cases, *gpu);
+    std::vector<std::string> specs;
+    for (const Case &one : cases) specs.push_back(one.spec);
+    for (const targets::Target &target : targets::all()) {
+        if (!host_runs(target)) continue;
+        auto kernels = load_kernels(specs, target, find_kgen());
+        REQUIRE_MESSAGE(kernels, kernels.status().message());
+        for (size_t i = 0; i < cases.size(); i++) {
+            INFO(target.name, " ", cases[i].spec);
+            (*kernels)[i].fill_inputs(static_cast<uint32_t>(i + 1));
+            cases[i].check((*kernels)[i]);
+        }
+    }
+}
+
+// Kernels that depend on how many rows there were: on a gpu another one moves that count on before them.
+inline std::string counts_param() { return gpu_under_test() ? R"(,"counts":0)" : ""; }
+inline void rows_before(Kernel &k, double before, int rows) {
+    k["count"].set({0}, gpu_under_test() ? before + rows : before);
+}
+
+// Sets lanes [valid, end) of every group of `group` lanes of dimension 0 to zero, as the compiler pads
+// weights and kernels pad rows.
+inline void zero_padding(Tensor &tensor, int valid, int group) {
+    tensor.for_each([&](const std::vector<int> &at) {
+        if (at[0] % group >= valid) tensor.set(at, 0);
+    });
+}
+
+inline int padded(int channels) { return static_cast<int>(schedules::pad(static_cast<uint32_t>(channels))); }
+inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+} // namespace longwave::test

@@ -1,0 +1,57 @@
+// long_conv_fused: one dispatch of a gpu against convolution by its definition in float64.
+#include "tests/kernels/long_conv_check.h"
+
+using namespace longwave::test;
+
+namespace {
+
+Case fused(const LongConv &s, const std::string &epilogue = "", const Finish &finish = {}) {
+    return {spec("long_conv_fused",
+                 fmt::format(R"("length":{},"rows":{},"channels":{},"copies":{})", s.length, s.rows,
+                             s.channels, s.copies),
+                 epilogue),
+            [=](Kernel &k) {
+                const Filters filters(s);
+                set_twiddles(k["twiddles"], s.length);
+                set_spectrum(k["spectrum"], s, filters);
+                zero_padding(k["u"], s.channels, padded(s.channels));
+                REQUIRE(k.call() == 0);
+                const double error = error_of(k["u"], k, s, filters, finish);
+                INFO("relative L2 error ", error);
+                CHECK(error <= 5e-7);
+            },
+            true};
+}
+
+} // namespace
+
+TEST_CASE("long_conv_fused: every radix, sequences as long as the transform and shorter, odd channels") {
+    if (!gpu_under_test()) return;
+    run_everywhere({fused({4, 3, 1}), fused({64, 64, 16}), fused({60, 57, 5}), fused({100, 100, 1}),
+                    fused({256, 200, 24}), fused({512, 512, 3})});
+}
+
+TEST_CASE("long_conv_fused: as long as 16 KiB hold in place") {
+    if (!gpu_under_test()) return;
+    run_everywhere({fused({1024, 1000, 3}), fused({2048, 2048, 3})});
+}
+
+TEST_CASE("long_conv_fused: two-sided and in copies") {
+    if (!gpu_under_test()) return;
+    run_everywhere({fused({128, 128, 17, 1, true}), fused({256, 250, 6, 2, true}), fused({320, 300, 20, 3})});
+}
+
+TEST_CASE("long_conv_fused: bias, gate and activation in the same dispatch; padding stays zero") {
+    if (!gpu_under_test()) return;
+    const auto finish = [](Kernel &k, double sum, int c, int m, int t) {
+        const double moved = sum * k["scale_0"].get({c, m}) + k["shift_0"].get({c, m});
+        return logistic(moved) * k["mul_2"].get({c, m, t});
+    };
+    run_everywhere({fused({256, 256, 20}, R"({"op":"affine"},{"op":"sigmoid"},{"op":"mul"})", finish)});
+}
+
+TEST_CASE("long_conv_fused: as long as 32 KiB hold in place") {
+    const auto *gpu = gpu_under_test();
+    if (!gpu || gpu->shared_bytes < 32 << 10) return;
+    run_everywhere({fused({4096, 4096, 2})});
+}

@@ -1,0 +1,99 @@
+// Long convolutions of graphics processors against their definition in float64: one dispatch, or several in a row. Spectra
+// are made in float64 by the definition of the right-angle transform (tests/support/right_angle.h).
+#pragma once
+#include "tests/kernels/check.h"
+#include "tests/support/right_angle.h"
+#include <random>
+
+namespace longwave::test {
+
+struct LongConv {
+    int length, rows, channels, copies = 1;
+    bool two_sided = false;
+};
+
+// What the epilogue makes of a sum: the kernel that has it, sum, channel, copy, row.
+using Finish = std::function<double(Kernel &, double, int, int, int)>;
+
+// taps[channel][copy][lag] and, two-sided, backward; as many as there are rows.
+class Filters {
+public:
+    explicit Filters(const LongConv &s) : s_(s), taps_(size_t(s.channels) * s.copies * 2 * s.rows) {
+        std::mt19937 random(7);
+        std::uniform_real_distribution<float> uniform(-1, 1);
+        for (size_t i = 0; i < taps_.size(); i++)
+            taps_[i] = uniform(random) *
+                       std::exp(-4.0f * static_cast<float>(i % s.rows) / static_cast<float>(s.rows));
+    }
+    const float *taps(int channel, int copy, int side) const {
+        return &taps_[((size_t(channel) * s_.copies + copy) * 2 + side) * s_.rows];
+    }
+    Points spectrum(int channel, int copy) const {
+        Points x(static_cast<size_t>(s_.length));
+        const float *causal = taps(channel, copy, 0), *ahead = taps(channel, copy, 1);
+        for (int n = 0; n < s_.rows; n++) {
+            x[static_cast<size_t>(n)] += causal[n];
+            if (s_.two_sided && n < s_.rows - 1)
+                x[static_cast<size_t>(s_.length - 1 - n)] -= std::complex<double>(0, ahead[n]);
+        }
+        Points made = right_angle_spectrum(x);
+        for (auto &value : made) value /= s_.length;
+        return made;
+    }
+    double convolved(const std::vector<double> &u, int channel, int copy, int t) const {
+        double sum = 0;
+        const float *causal = taps(channel, copy, 0), *ahead = taps(channel, copy, 1);
+        for (int j = 0; j <= t; j++) sum += causal[j] * u[static_cast<size_t>(t - j)];
+        for (int j = 0; s_.two_sided && t + 1 + j < s_.rows; j++)
+            sum += ahead[j] * u[static_cast<size_t>(t + 1 + j)];
+        return sum;
+    }
+
+private:
+    LongConv s_;
+    std::vector<float> taps_;
+};
+
+inline void set_twiddles(Tensor &twiddles, int length) {
+    const auto table = schedules::right_angle_twiddles(static_cast<uint32_t>(length));
+    for (size_t i = 0; i < table.size(); i++) twiddles.set({static_cast<int>(i)}, table[i]);
+}
+
+inline void set_spectrum(Tensor &spectrum, const LongConv &s, const Filters &filters) {
+    spectrum.for_each([&](const std::vector<int> &at) { spectrum.set(at, 0); });
+    const int tile = spectrum.extent(0);
+    for (int c = 0; c < s.channels; c++)
+        for (int m = 0; m < s.copies; m++) {
+            const Points made = filters.spectrum(c, m);
+            for (int q = 0; q < s.length; q++) {
+                spectrum.set({c % tile, 0, q, m, c / tile}, made[static_cast<size_t>(q)].real());
+                spectrum.set({c % tile, 1, q, m, c / tile}, made[static_cast<size_t>(q)].imag());
+            }
+        }
+}
+
+// Relative L2 error of y, the output of `last`; a long one is looked at in some rows. Padding must be zero.
+inline double error_of(Tensor &u, Kernel &last, const LongConv &s, const Filters &filters,
+                       const Finish &finish = {}) {
+    double difference = 0, size = 0;
+    const int stride = std::max(1, s.rows / 97);
+    Tensor &y = last["y"];
+    for (int c = 0; c < padded(s.channels); c++) {
+        std::vector<double> x;
+        for (int t = 0; t < s.rows; t++) x.push_back(u.get({c, t}));
+        for (int m = 0; m < s.copies; m++)
+            for (int t = s.rows - 1; t >= 0; t -= stride) {
+                const double found = y.get({c, m, t});
+                if (c >= s.channels) {
+                    CHECK(found == 0);
+                    continue;
+                }
+                double expected = filters.convolved(x, c, m, t);
+                if (finish) expected = finish(last, expected, c, m, t);
+                difference += std::pow(found - expected, 2), size += expected * expected;
+            }
+    }
+    return std::sqrt(difference / size);
+}
+
+} // namespace longwave::test

@@ -1,0 +1,138 @@
+// Long convolutions with lanes over the phases of a sequence, against their definition.
+#include "schedules/contract/twiddles.h"
+#include "tests/kernels/check.h"
+#include <cstring>
+
+using namespace longwave::test;
+
+namespace {
+
+struct Problem {
+    int length, rows, taps, channels = 1, copies = 1;
+    bool two_sided = false, relu = false;
+};
+
+void set_twiddles(Kernel &k, int length) {
+    const std::vector<double> table = longwave::schedules::polyphase_twiddles(static_cast<uint32_t>(length));
+    REQUIRE(static_cast<int>(table.size()) == k["twiddles"].extent(0));
+    for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
+}
+
+// Relative L2 of some rows of some lanes.
+double error_of(const Problem &p, Kernel &k, Tensor &taps) {
+    const int stride = std::max(1, p.rows / 97), signals = std::min(p.channels, k["u"].extent(0));
+    double difference = 0, size = 0;
+    for (int c = 0; c<signals; c += signals> 4 ? 3 : 1)
+        for (int m = 0; m < p.copies; m++)
+            for (int t = p.rows - 1; t >= 0; t -= stride) {
+                double sum = 0;
+                for (int j = 0; j <= t && j < p.taps; j++)
+                    sum += taps.get({c, m, j}) * k["u"].get({c, t - j});
+                for (int j = 0; p.two_sided && j < p.taps && t + 1 + j < p.rows; j++)
+                    sum += taps.get({c, p.copies + m, j}) * k["u"].get({c, t + 1 + j});
+                if (p.relu) sum = std::max(sum, 0.0);
+                const double y = p.channels == 1 ? k["y"].get({m, t}) : k["y"].get({c, m, t});
+                difference += std::pow(sum - y, 2), size += sum * sum;
+            }
+    return std::sqrt(difference / size);
+}
+
+// The kernel that is loaded before makes the spectrum of the one that is checked.
+void add(std::vector<Case> &cases, const Problem &p) {
+    auto taps = std::make_shared<Tensor>(), spectrum = std::make_shared<Tensor>();
+    const std::string params =
+        fmt::format(R"("length":{},"copies":{},"channels":{})", p.length, p.copies, p.channels);
+    cases.push_back({spec("spectrum_of_phases",
+                          fmt::format(R"({},"taps":{},"two_sided":{})", params, p.taps, int(p.two_sided))),
+                     [=](Kernel &k) {
+                         set_twiddles(k, p.length);
+                         REQUIRE(k.call() == 0);
+                         *taps = k["k"], *spectrum = k["spectrum"];
+                     }});
+    cases.push_back({spec("long_conv_polyphase", fmt::format(R"({},"rows":{})", params, p.rows),
+                          p.relu ? R"({"op":"relu"})" : ""),
+                     [=](Kernel &k) {
+                         set_twiddles(k, p.length);
+                         k["spectrum"].for_each(
+                             [&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum->get(at)); });
+                         uint64_t left = 1;
+                         REQUIRE(k.call(&left) == 0);
+                         CHECK(left == 0);
+                         const double error = error_of(p, k, *taps);
+                         INFO("error ", error);
+                         CHECK(error <= 3e-7); // as long_conv_right_angle
+                         // Lanes without a signal are zero.
+                         const int signals = p.channels == 1 ? p.copies : p.channels;
+                         k["y"].for_each([&](const std::vector<int> &at) {
+                             if (at[0] >= signals) CHECK(k["y"].get(at) == 0);
+                         });
+                     }});
+}
+
+void run(const std::vector<Problem> &problems) {
+    std::vector<Case> cases;
+    for (const Problem &p : problems) add(cases, p);
+    run_everywhere(cases);
+}
+
+} // namespace
+
+TEST_CASE("polyphase_length: possible, long enough, and never far above") {
+    for (uint32_t rows : {1u, 256u, 257u, 1000u, 4001u, 16000u, 100000u}) {
+        const uint32_t length = longwave::schedules::polyphase_length(rows);
+        CHECK(length >= rows);
+        CHECK(length <= std::max(256u, rows + rows / 4 + 256));
+        CHECK(longwave::schedules::has_polyphase(length));
+    }
+    CHECK(!longwave::schedules::has_polyphase(128));
+    CHECK(!longwave::schedules::has_polyphase(256 * 7));
+}
+
+TEST_CASE("long_conv_polyphase: one channel, every radix, with and without columns, kernels shorter and as "
+          "long as the sequence") {
+    run({{256, 256, 256},
+         {512, 512, 100},
+         {768, 768, 768},
+         {1280, 1280, 1280},
+         {2048, 2048, 2048},
+         {3840, 3840, 3840},
+         {4096, 4096, 4096},
+         {6400, 6400, 1},
+         {16384, 16384, 16384}});
+}
+
+TEST_CASE("long_conv_polyphase: sequences that end anywhere") {
+    run({{256, 1, 1},
+         {256, 17, 17},
+         {512, 500, 512},
+         {1024, 777, 1024},
+         {8192, 4099, 8192},
+         {256, 3, 3, 2},
+         {512, 509, 512, 5},
+         {4096, 4001, 4096, 16}});
+}
+
+TEST_CASE("long_conv_polyphase: few channels and tiles of sixteen") {
+    run({{256, 256, 256, 2},
+         {512, 512, 512, 3},
+         {1024, 1024, 1024, 15},
+         {4096, 4096, 4096, 2},
+         {1024, 1024, 500, 40}});
+}
+
+TEST_CASE("long_conv_polyphase: several copies share the way there") {
+    run({{256, 256, 256, 1, 2},
+         {1024, 1000, 1024, 1, 17},
+         {4096, 4096, 4096, 1, 3},
+         {512, 512, 512, 2, 2},
+         {4096, 4096, 4096, 4, 3}});
+}
+
+TEST_CASE("long_conv_polyphase: two-sided kernels, and what follows the convolution in the same call") {
+    run({{256, 256, 256, 1, 1, true},
+         {1280, 1270, 1280, 1, 2, true},
+         {4096, 4096, 4096, 3, 1, true},
+         {1024, 1024, 1024, 1, 1, false, true},
+         {1024, 1001, 1024, 1, 3, false, true},
+         {512, 512, 512, 16, 2, false, true}});
+}

@@ -1,0 +1,273 @@
+// Long convolutions of few channels, with lanes over positions, against their definition; and the pieces that
+// large partitions are computed in, with lanes over positions and over channels.
+#include "schedules/contract/twiddles.h"
+#include "tests/kernels/check.h"
+
+using namespace longwave::test;
+
+namespace {
+
+double tone(int b, int n, int channel) { return std::sin(0.7 * (b + 1) * (n + 3) + 1.3 * channel); }
+
+template <class Values> void set_table(Kernel &k, const Values &table) {
+    for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
+}
+
+std::string spectrum_spec(int length, int partitions, int taps, int copies, int channels, bool lanes) {
+    return spec("spectrum",
+                fmt::format(R"("length":{},"partitions":{},"taps":{},"copies":{},"channels":{},"lanes":{})",
+                            length, partitions, taps, copies, channels, int(lanes)));
+}
+
+struct Lanes {
+    int block, partitions, taps, channels, copies = 1;
+    bool added = false, relu = false;
+};
+
+// A stream of blocks: the case that makes the spectrum, and the one that uses it.
+std::vector<Case> lanes(const Lanes &of) {
+    auto taps = std::make_shared<Tensor>(), made = std::make_shared<Tensor>();
+    Case first{spectrum_spec(of.block, of.partitions, of.taps, of.copies, of.channels, true), [=](Kernel &k) {
+                   set_table(k, longwave::schedules::right_angle_twiddles(static_cast<uint32_t>(of.block)));
+                   REQUIRE(k.call() == 0);
+                   *taps = k["k"], *made = k["spectrum"];
+               }};
+    const int added = of.added ? 4 * of.block : 0;
+    const auto check = [=](Kernel &k) {
+        set_table(k, longwave::schedules::lane_twiddles(static_cast<uint32_t>(of.block)));
+        k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, made->get(at)); });
+        for (const char *zero : {"past", "tail"})
+            k[zero].for_each([&](const std::vector<int> &at) { k[zero].set(at, 0); });
+        const int row = padded(of.channels);
+        std::vector<std::vector<double>> u(of.channels);
+        double difference = 0, size = 0;
+        for (int b = 0; b < 2 * of.partitions + 1; b++) {
+            for (int c = 0; c < of.channels; c++)
+                for (int n = 0; n < of.block; n++) {
+                    k["u"].set({c, n}, tone(b, n, c));
+                    u[c].push_back(k["u"].get({c, n}));
+                }
+            const int slot = b % of.partitions;
+            k.scalar("slot") = slot;
+            // `newest` is that slot of `past`, as in the runtime's memory.
+            k.prepare({{"newest", k["past"].data() + size_t{4} * 2 * of.block * slot}});
+            REQUIRE(k.call_prepared() == 0);
+            k["tail"].for_each([&](const std::vector<int> &at) { k["tail"].set(at, k["tail_out"].get(at)); });
+            k["y"].for_each([&](const std::vector<int> &at) {
+                const int copy = of.channels == 1 ? at[0] : at[0] / row,
+                          c = of.channels == 1 ? 0 : at[0] % row;
+                const double found = k["y"].get(at);
+                if (copy >= of.copies || c >= of.channels) {
+                    CHECK_MESSAGE(found == 0, "lane ", at[0], " is none");
+                    return;
+                }
+                if (at[1] % 7) return;
+                const int t = b * of.block + at[1];
+                double sum = of.added ? k["added"].get({at[1], copy, c}) : 0;
+                for (int j = 0; j <= t && j < of.taps; j++) sum += taps->get({c, copy, j}) * u[c][t - j];
+                if (of.relu) sum = std::max(sum, 0.0);
+                difference += std::pow(sum - found, 2), size += sum * sum;
+            });
+        }
+        const double error = std::sqrt(difference / size);
+        INFO("error ", error);
+        CHECK(error <= 3e-7);
+    };
+    return {first,
+            {spec("long_conv_lanes",
+                  fmt::format(R"("block":{},"partitions":{},"copies":{},"channels":{},"added":{})", of.block,
+                              of.partitions, of.copies, of.channels, added),
+                  of.relu ? R"({"op":"relu"})" : ""),
+             check}};
+}
+
+void run_lanes(const std::vector<Lanes> &list) {
+    std::vector<Case> cases;
+    for (const Lanes &one : list)
+        for (const Case &c : lanes(one)) cases.push_back(c);
+    run_everywhere(cases);
+}
+
+// A large partition in pieces. `tile`: lanes over so many channels; 0: over the positions of one.
+struct Pieces {
+    int length, partitions, taps, tile, cut, slices, copies = 1;
+};
+
+std::vector<std::string> piece_specs(const Pieces &p) {
+    const bool lanes = p.tile == 0;
+    const std::string name = lanes ? "long_conv_lanes_" : "long_conv_",
+                      shape = lanes ? fmt::format(R"("length":{})", p.length)
+                                    : fmt::format(R"("length":{},"channels":{},"copies":{})", p.length,
+                                                  p.tile, p.copies);
+    const int levels =
+        static_cast<int>(longwave::schedules::right_angle_radices(static_cast<uint32_t>(p.length)).size());
+    const auto part = [&](int first, int last) {
+        return fmt::format(R"({},"first":{},"last":{})", shape, first, last);
+    };
+    return {
+        spectrum_spec(p.length, p.partitions, p.taps, p.copies, lanes ? 1 : p.tile, lanes),
+        spec(name + "forward", part(0, p.cut)),
+        spec(name + "forward", part(p.cut, levels)),
+        spec(name + "product", fmt::format(R"({},"{}":{},"partitions":{})", shape,
+                                           lanes ? "bins" : "positions", p.length / p.slices, p.partitions)),
+        spec(name + "inverse", part(p.cut, levels)),
+        spec(name + "inverse", part(0, p.cut))};
+}
+
+// Copies every element of an argument into another of the same extents.
+void hand_over(Kernel &from, const char *out, Kernel &to, const char *in) {
+    from[out].for_each([&](const std::vector<int> &at) { to[in].set(at, from[out].get(at)); });
+}
+void hand_over(Kernel &from, Kernel &to, bool lanes, const char *in) {
+    if (!lanes) return hand_over(from, "out", to, in);
+    hand_over(from, "re_out", to, "re");
+    hand_over(from, "im_out", to, "im");
+}
+
+// The products, slice by slice, with the ring and the spectrum of all positions.
+void multiply(const Pieces &p, Kernel &product, Kernel &spectrum, const std::vector<Tensor> &ring,
+              Kernel &to) {
+    const int each = p.length / p.slices;
+    for (int slice = 0; slice < p.slices; slice++) {
+        const auto value = [&](Tensor &from, const std::vector<int> &at, int position, int copy) {
+            return p.tile == 0 ? from.get({position, at[1], at[2], copy, 0})
+                               : from.get({at[0], at[1], at[2], position, copy});
+        };
+        const int axis = p.tile == 0 ? 0 : 3;
+        product["past"].for_each([&](const std::vector<int> &at) {
+            const int position = at[axis] + slice * each;
+            const Tensor &past = ring[static_cast<size_t>(at[2])];
+            product["past"].set(at, p.tile == 0 ? past.get({position, at[1]})
+                                                : past.get({at[0], at[1], position}));
+        });
+        product["spectrum"].for_each([&](const std::vector<int> &at) {
+            product["spectrum"].set(
+                at, value(spectrum["spectrum"], at, at[axis] + slice * each, p.tile == 0 ? 0 : at[4]));
+        });
+        REQUIRE(product.call() == 0);
+        if (p.tile == 0)
+            for (const auto &[out, in] : {std::pair{"re_out", "re"}, std::pair{"im_out", "im"}})
+                for (int i = 0; i < each; i++) to[in].set({i + slice * each}, product[out].get({i}));
+        else
+            product["z"].for_each([&](const std::vector<int> &at) {
+                to["z"].set({at[0], at[1], at[2] + slice * each, at[3]}, product["z"].get(at));
+            });
+    }
+}
+
+void check_pieces(const Pieces &p, std::vector<Kernel> &k) {
+    const bool lanes = p.tile == 0;
+    const auto length = static_cast<uint32_t>(p.length);
+    for (size_t i = 0; i < k.size(); i++) {
+        k[i].fill_inputs(static_cast<uint32_t>(i + 1));
+        if (i == 3) continue;
+        if (i > 0 && lanes) set_table(k[i], longwave::schedules::lane_twiddles(length));
+        else set_table(k[i], longwave::schedules::right_angle_twiddles(length));
+    }
+    Kernel &spectrum = k[0], &first = k[1], &second = k[2], &product = k[3], &inverse = k[4], &last = k[5];
+    REQUIRE(spectrum.call() == 0);
+    last["tail"].for_each([&](const std::vector<int> &at) { last["tail"].set(at, 0); });
+    const int tile = lanes ? 1 : p.tile;
+    const auto u_at = [&](int c, int n) { return std::vector<int>{lanes ? 0 : c, n}; };
+    // A spectrum of the ring as the forward piece gives it: [position, part] or [lane, part, position].
+    longwave::schedules::KernelArg shape;
+    for (int extent : lanes ? std::vector{p.length, 2} : std::vector{tile, 2, p.length})
+        shape.dims.push_back(
+            {static_cast<uint32_t>(extent),
+             shape.dims.empty() ? 1
+                                : shape.dims.back().stride * static_cast<int32_t>(shape.dims.back().extent)});
+    std::vector<Tensor> ring;
+    for (int i = 0; i < p.partitions; i++) ring.emplace_back(shape);
+    std::vector<std::vector<double>> u(tile);
+    double difference = 0, size = 0;
+    for (int b = 0; b < p.partitions + 3; b++) {
+        for (int c = 0; c < tile; c++)
+            for (int n = 0; n < p.length; n++) {
+                first["u"].set(u_at(c, n), tone(b, n, c));
+                u[c].push_back(first["u"].get(u_at(c, n)));
+            }
+        REQUIRE(first.call() == 0);
+        hand_over(first, second, lanes, "x");
+        REQUIRE(second.call() == 0);
+        Tensor &newest = ring[static_cast<size_t>(b % p.partitions)];
+        if (lanes)
+            for (int i = 0; i < p.length; i++) {
+                newest.set({i, 0}, second["re_out"].get({i}));
+                newest.set({i, 1}, second["im_out"].get({i}));
+            }
+        else
+            second["out"].for_each(
+                [&](const std::vector<int> &at) { newest.set(at, second["out"].get(at)); });
+        product.scalar("slot") = b % p.partitions;
+        multiply(p, product, spectrum, ring, inverse);
+        REQUIRE(inverse.call() == 0);
+        hand_over(inverse, last, lanes, "z");
+        REQUIRE(last.call() == 0);
+        hand_over(last, "tail_out", last, "tail");
+        for (int copy = 0; copy < p.copies; copy++)
+            for (int c = 0; c < tile; c += 5)
+                for (int n = 0; n < p.length; n += 7) {
+                    const int t = b * p.length + n;
+                    double sum = 0;
+                    for (int j = 0; j <= t && j < p.taps; j++)
+                        sum += spectrum["k"].get({c, copy, j}) * u[c][t - j];
+                    const double found = lanes ? last["y"].get({n}) : last["y"].get({c, copy, n});
+                    difference += std::pow(sum - found, 2), size += sum * sum;
+                }
+    }
+    const double error = std::sqrt(difference / size);
+    INFO("length ", p.length, " tile ", p.tile, " error ", error);
+    CHECK(error <= 3e-7);
+}
+
+void run_pieces(const std::vector<Pieces> &list) {
+    for (const longwave::targets::Target &target : longwave::targets::all()) {
+        if (!host_runs(target)) continue;
+        INFO(target.name);
+        for (const Pieces &p : list) {
+            auto kernels = load_kernels(piece_specs(p), target, find_kgen());
+            REQUIRE_MESSAGE(kernels, kernels.status().message());
+            check_pieces(p, *kernels);
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("long_conv_lanes: a stream of blocks equals the convolution, for each number of channels") {
+    run_lanes({
+        {.block = 64, .partitions = 3, .taps = 192, .channels = 1},
+        {.block = 64, .partitions = 3, .taps = 150, .channels = 2},
+        {.block = 16, .partitions = 4, .taps = 64, .channels = 3},
+        {.block = 64, .partitions = 2, .taps = 128, .channels = 4},
+        {.block = 256, .partitions = 2, .taps = 500, .channels = 8},
+        {.block = 64, .partitions = 1, .taps = 64, .channels = 15},
+    });
+}
+
+TEST_CASE("long_conv_lanes: every radix of a block, several copies, an epilogue, rows of large partitions") {
+    run_lanes({
+        {.block = 32, .partitions = 3, .taps = 90, .channels = 1, .added = true},
+        {.block = 160, .partitions = 3, .taps = 480, .channels = 2, .relu = true},
+        {.block = 48, .partitions = 2, .taps = 96, .channels = 1, .copies = 2},
+        {.block = 64, .partitions = 3, .taps = 192, .channels = 3, .copies = 2, .added = true, .relu = true},
+        {.block = 240, .partitions = 2, .taps = 480, .channels = 1, .relu = true},
+    });
+}
+
+TEST_CASE("large partitions of one channel, level by level, equal the convolution") {
+    run_pieces({
+        {.length = 64, .partitions = 3, .taps = 192, .tile = 0, .cut = 1, .slices = 1},
+        {.length = 512, .partitions = 2, .taps = 1000, .tile = 0, .cut = 2, .slices = 4},
+        {.length = 960, .partitions = 2, .taps = 1920, .tile = 0, .cut = 2, .slices = 1},
+        {.length = 1024, .partitions = 3, .taps = 3000, .tile = 0, .cut = 4, .slices = 8},
+    });
+}
+
+TEST_CASE("large partitions of a tile of channels, in pieces, equal the convolution") {
+    run_pieces({
+        {.length = 64, .partitions = 3, .taps = 192, .tile = 16, .cut = 2, .slices = 2},
+        {.length = 160, .partitions = 2, .taps = 300, .tile = 16, .cut = 2, .slices = 4, .copies = 2},
+        {.length = 1024, .partitions = 2, .taps = 2048, .tile = 16, .cut = 3, .slices = 8},
+    });
+}

@@ -1,0 +1,325 @@
+// Kernels along time: means, short convolutions, frames.
+#include "schedules/contract/twiddles.h"
+#include "tests/kernels/check.h"
+#include <complex>
+#include <numeric>
+
+using namespace longwave::test;
+
+namespace {
+
+constexpr double pi = 3.14159265358979323846;
+
+int modulo(int a, int n) { return (a % n + n) % n; }
+
+Case mean_run(const std::string &mode, int channels, int rows, int length) {
+    return {spec("mean_run", fmt::format(R"("mode":"{}","channels":{},"rows":{})", mode, channels, rows)),
+            [=](Kernel &k) {
+                k.scalar("length") = length;
+                compare(
+                    k, "y",
+                    [&](const std::vector<int> &at) {
+                        double sum = 0;
+                        for (int r = 0; r < length; r++) {
+                            const bool counts =
+                                mode == "mean" || mode == "sum" || r == (mode == "last" ? length - 1 : 0);
+                            sum += counts ? k["x"].get({at[0], r}) : 0;
+                        }
+                        return mode == "mean" && length ? sum / length : sum;
+                    },
+                    limit(1));
+            }};
+}
+
+// Three blocks: what a block leaves in place, the next one takes up.
+Case mean_stream(const std::string &mode, int channels, int rows, const std::string &epilogue = "") {
+    const std::string params = fmt::format(R"("mode":"{}","channels":{},"rows":{})", mode, channels, rows);
+    return {spec("mean_stream", params + counts_param(), epilogue), [=](Kernel &k) {
+                zero_padding(k["x"], channels, padded(channels));
+                std::vector<double> sums(padded(channels));
+                for (int block = 0; block < 3; block++) {
+                    rows_before(k, block * rows, rows);
+                    std::vector<std::vector<double>> rows_of;
+                    for (int r = 0; r < rows; r++) {
+                        for (size_t c = 0; c < sums.size(); c++)
+                            sums[c] += k["x"].get({static_cast<int>(c), r});
+                        rows_of.push_back(sums);
+                    }
+                    compare(
+                        k, "y",
+                        [&](const std::vector<int> &at) {
+                            const double sum = rows_of[at[1]][at[0]],
+                                         y = mode == "sum" ? sum : sum / (block * rows + at[1] + 1);
+                            return epilogue.empty() ? y : y * logistic(y);
+                        },
+                        limit(1, epilogue.empty() ? 0 : 1));
+                    for (size_t c = 0; c < sums.size(); c++)
+                        CHECK(std::abs(k["sums"].get({static_cast<int>(c), 0}) - sums[c]) < 1e-12);
+                    CHECK(k["count"].get({0}) == (block + 1) * rows);
+                }
+            }};
+}
+
+Case mean_window(int channels, int rows, int ring, int frames, int position, int before) {
+    return {spec("mean_window", fmt::format(R"("channels":{},"rows":{},"ring":{},"frames":{})", channels,
+                                            rows, ring, frames) +
+                                    counts_param()),
+            [=](Kernel &k) {
+                rows_before(k, before, rows);
+                k.scalar("position") = position;
+                compare(
+                    k, "y",
+                    [&](const std::vector<int> &at) {
+                        double sum = 0;
+                        for (int i = 0; i < frames; i++)
+                            sum += k["x"].get({at[0], modulo(position + at[1] - i, ring)});
+                        return sum / std::min(frames, before + at[1] + 1);
+                    },
+                    limit(frames, 1));
+                CHECK(k["count"].get({0}) == before + rows);
+            }};
+}
+
+struct Conv2d {
+    int time, frequency, in_f, in_c, out_f, out_c, rows, ring;
+    int groups = 1, stride_t = 1, stride_f = 1, dilation_t = 1, pad_f = 0, phase = -1, in_row = 0;
+};
+
+Case conv2d(Conv2d d, const std::vector<int> &positions) {
+    const int phase = d.phase < 0 ? d.stride_t - 1 : d.phase;
+    std::string params = fmt::format(
+        R"("time":{},"frequency":{},"in_f":{},"in_c":{},"out_f":{},"out_c":{},"rows":{},"ring":{},"groups":{},"stride_t":{},"stride_f":{},"dilation_t":{},"pad_f":{},"phase":{},"bias":1)",
+        d.time, d.frequency, d.in_f, d.in_c, d.out_f, d.out_c, d.rows, d.ring, d.groups, d.stride_t,
+        d.stride_f, d.dilation_t, d.pad_f, phase);
+    if (d.in_row) params += fmt::format(R"(,"in_row":{})", d.in_row);
+    return {spec("conv2d", params), [=](Kernel &k) {
+                Tensor &x = k["x"], &w = k["w"];
+                zero_padding(w, d.out_c, padded(d.out_c));
+                zero_padding(k["bias"], d.out_c, padded(d.out_c));
+                for (int position : positions) {
+                    k.scalar("position") = position;
+                    compare(
+                        k, "y",
+                        [&](const std::vector<int> &at) {
+                            const int c = at[0], inputs = d.groups > 1 ? 1 : d.in_c;
+                            double sum = k["bias"].get({c});
+                            for (int t = 0; t < d.time; t++)
+                                for (int f = 0; f < d.frequency; f++)
+                                    for (int i = 0; i < inputs; i++) {
+                                        const int row = modulo(position + at[2] * d.stride_t + phase -
+                                                                   (d.time - 1 - t) * d.dilation_t,
+                                                               d.ring);
+                                        const int from = at[1] * d.stride_f + f - d.pad_f;
+                                        if (from < 0 || from >= d.in_f) continue;
+                                        sum += d.groups > 1 ? w.get({c, f, t}) * x.get({c, from, row})
+                                                            : w.get({c, i, f, t}) * x.get({i, from, row});
+                                    }
+                            return c < d.out_c ? sum : 0;
+                        },
+                        limit(d.time * d.frequency * d.in_c));
+                }
+            }};
+}
+
+Case long_conv_direct(int channels, int copies, int taps, int rows, int ring,
+                      const std::vector<int> &positions) {
+    return {spec("long_conv_direct", fmt::format(R"("channels":{},"copies":{},"taps":{},"rows":{},"ring":{})",
+                                                 channels, copies, taps, rows, ring)),
+            [=](Kernel &k) {
+                for (int position : positions) {
+                    k.scalar("position") = position;
+                    compare(
+                        k, "y",
+                        [&](const std::vector<int> &at) {
+                            double sum = 0;
+                            for (int t = 0; t < taps; t++)
+                                sum += k["k"].get({at[0], at[1], t}) *
+                                       k["u"].get({at[0], modulo(position + at[2] - t, ring)});
+                            return sum;
+                        },
+                        limit(taps));
+                }
+            }};
+}
+
+Case frame_power(int window, int hop, int n_fft, int rows, int ring, const std::vector<int> &positions) {
+    return {spec("frame_power", fmt::format(R"("window":{},"hop":{},"n_fft":{},"rows":{},"ring":{})", window,
+                                            hop, n_fft, rows, ring)),
+            [=](Kernel &k) {
+                const std::vector<float> table =
+                    longwave::schedules::frame_twiddles(static_cast<uint32_t>(n_fft));
+                for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
+                for (int position : positions) {
+                    k.scalar("position") = position;
+                    compare(
+                        k, "power",
+                        [&](const std::vector<int> &at) {
+                            if (at[0] > n_fft / 2) return 0.0;
+                            std::complex<double> sum = 0;
+                            for (int i = 0; i < window; i++) {
+                                const double sample = k["samples"].get(
+                                    {modulo(position + (at[1] + 1) * hop - window + i, ring)});
+                                sum += sample * k["window"].get({i}) *
+                                       std::polar(1.0, -2 * pi * ((int64_t{i} * at[0]) % n_fft) / n_fft);
+                            }
+                            return std::norm(sum);
+                        },
+                        limit(n_fft));
+                }
+            }};
+}
+
+Case count_rows(int rows) {
+    return {spec("count_rows", fmt::format(R"("rows":{})", rows)), [=](Kernel &k) {
+                k["count"].set({0}, 9007199254740000.0);
+                REQUIRE(k.call() == 0);
+                REQUIRE(k.call() == 0);
+                CHECK(k["count"].get({0}) == 9007199254740000.0 + 2 * rows);
+            }};
+}
+
+// What another kernel has counted.
+Case mean_window_counted(int channels, int rows, int frames, int now) {
+    return {spec("mean_window", fmt::format(R"("channels":{},"rows":{},"ring":{},"frames":{},"counts":0)",
+                                            channels, rows, rows + frames, frames)),
+            [=](Kernel &k) {
+                k["count"].set({0}, now);
+                k.scalar("position") = frames;
+                compare(
+                    k, "y",
+                    [&](const std::vector<int> &at) {
+                        double sum = 0;
+                        for (int i = 0; i < frames; i++) sum += k["x"].get({at[0], frames + at[1] - i});
+                        return sum / std::min(frames, now + at[1] + 1 - rows);
+                    },
+                    limit(frames, 1));
+            }};
+}
+
+} // namespace
+
+TEST_CASE("count_rows: moves a count on that other kernels only read") {
+    run_everywhere(
+        {count_rows(1), count_rows(160), mean_window_counted(20, 3, 7, 5), mean_window_counted(1, 2, 4, 90)});
+}
+
+TEST_CASE("mean_run: mean, sum, last and first of the valid rows; of none, zero") {
+    run_everywhere({mean_run("mean", 97, 100, 73), mean_run("sum", 6, 5, 5), mean_run("last", 16, 33, 20),
+                    mean_run("first", 3, 2, 1), mean_run("mean", 1, 33, 33), mean_run("mean", 16, 4, 0),
+                    mean_run("last", 16, 4, 0)});
+}
+
+TEST_CASE("mean_stream: sums go on in float64") {
+    run_everywhere({mean_stream("mean", 97, 2), mean_stream("sum", 1, 5), mean_stream("mean", 16, 1),
+                    mean_stream("mean", 6, 3)});
+}
+
+TEST_CASE("mean_stream: an epilogue works on the mean, not on sums that were already updated") {
+    run_everywhere(
+        {mean_stream("mean", 20, 3, R"({"op":"silu"})"), mean_stream("sum", 1, 2, R"({"op":"silu"})")});
+}
+
+TEST_CASE("mean_window: divides by the rows there were, at most by the window") {
+    run_everywhere({mean_window(97, 1, 16, 15, 3, 2), mean_window(16, 5, 20, 6, 15, 100),
+                    mean_window(1, 2, 8, 3, 0, 0)});
+}
+
+TEST_CASE(
+    "conv2d: regular, pointwise, depthwise and 1-D, with strides, dilation, padding and a wrapped ring") {
+    run_everywhere({
+        conv2d({.time = 3,
+                .frequency = 3,
+                .in_f = 40,
+                .in_c = 1,
+                .out_f = 20,
+                .out_c = 16,
+                .rows = 1,
+                .ring = 4,
+                .stride_f = 2,
+                .pad_f = 1,
+                .in_row = 48},
+               {0, 3}),
+        conv2d({.time = 1,
+                .frequency = 1,
+                .in_f = 20,
+                .in_c = 16,
+                .out_f = 20,
+                .out_c = 24,
+                .rows = 3,
+                .ring = 3},
+               {0}),
+        conv2d({.time = 3,
+                .frequency = 3,
+                .in_f = 20,
+                .in_c = 16,
+                .out_f = 18,
+                .out_c = 16,
+                .rows = 2,
+                .ring = 8,
+                .groups = 16,
+                .stride_t = 2},
+               {0, 4}),
+        conv2d({.time = 5,
+                .frequency = 1,
+                .in_f = 1,
+                .in_c = 97,
+                .out_f = 1,
+                .out_c = 97,
+                .rows = 33,
+                .ring = 66,
+                .groups = 97,
+                .dilation_t = 2},
+               {0, 33}),
+        conv2d({.time = 3,
+                .frequency = 1,
+                .in_f = 1,
+                .in_c = 40,
+                .out_f = 1,
+                .out_c = 97,
+                .rows = 5,
+                .ring = 20,
+                .stride_t = 2,
+                .phase = 0},
+               {0, 10}),
+        conv2d({.time = 2,
+                .frequency = 3,
+                .in_f = 7,
+                .in_c = 3,
+                .out_f = 7,
+                .out_c = 1,
+                .rows = 1,
+                .ring = 2,
+                .pad_f = 1},
+               {1}),
+        conv2d(
+            {.time = 3, .frequency = 1, .in_f = 1, .in_c = 1, .out_f = 1, .out_c = 6, .rows = 2, .ring = 6},
+            {0, 4}),
+    });
+}
+
+TEST_CASE("long_conv_direct: any ring position, one row or many, several copies") {
+    run_everywhere({
+        long_conv_direct(1, 1, 7, 3, 16, {0, 5, 13}),
+        long_conv_direct(3, 2, 5, 1, 8, {0, 3, 7}),
+        long_conv_direct(97, 1, 64, 1, 80, {0, 63, 79}),
+        long_conv_direct(5, 2, 1021, 1, 1024, {0, 512, 1023}), // chunks, and taps that fill none
+        long_conv_direct(5, 2, 1021, 7, 1100, {0, 512, 1093}),
+        long_conv_direct(20, 1, 768, 16, 800, {0, 784}),
+        long_conv_direct(16, 1, 33, 5, 40, {0, 20, 35}),
+        long_conv_direct(96, 1, 9, 33, 41, {8}),
+        long_conv_direct(6, 1, 1, 2, 2, {0}),
+    });
+}
+
+TEST_CASE("frame_power: the power spectrum of windows over a ring") {
+    run_everywhere({
+        frame_power(400, 160, 512, 1, 480, {0, 320}),
+        frame_power(400, 160, 512, 5, 1200, {240}),
+        frame_power(64, 64, 64, 2, 128, {0}),
+        frame_power(101, 50, 128, 1, 200, {0, 149}),
+        frame_power(320, 80, 1024, 1, 400, {80}),
+        frame_power(256, 128, 256, 1, 256, {128}),
+        frame_power(1500, 500, 2048, 1, 1500, {500}),
+        frame_power(2048, 512, 4096, 1, 2048, {1024}),
+    });
+}

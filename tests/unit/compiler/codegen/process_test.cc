@@ -1,0 +1,62 @@
+#include "compiler/codegen/process.h"
+#include "compiler/codegen/temporary_folder.h"
+#include "tests/unit/compiler/codegen/kernel_folder.h"
+#include <csignal>
+#include <pthread.h>
+
+using namespace longwave;
+using namespace longwave::test;
+using compiler::run_process;
+using compiler::TemporaryFolder;
+
+TEST_CASE("process: its words and its exit code") {
+    const auto said = run_process({"sh", "-c", "echo one; echo two >&2; exit 3"});
+    REQUIRE(said);
+    CHECK(said->exit_code == 3);
+    CHECK(said->output == "one\ntwo");
+    CHECK(run_process({"true"})->exit_code == 0);
+    CHECK(run_process({"sh", "-c", "kill -9 $$"})->exit_code == 128 + 9);
+    CHECK(run_process({"cat"})->output.empty()); // it reads nothing of ours
+    const auto missing = run_process({"/nowhere/program"});
+    REQUIRE(!missing);
+    CHECK(missing.status().fault() == Fault::device);
+    CHECK(missing.status().message() == "cannot run /nowhere/program: No such file or directory");
+}
+
+TEST_CASE("process: signals that the caller keeps from itself reach the program") {
+    sigset_t term, before;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &term, &before);
+    const auto ended = run_process({"sh", "-c", "kill -TERM $$; exit 0"});
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    REQUIRE(ended);
+    CHECK(ended->exit_code == 128 + SIGTERM);
+}
+
+TEST_CASE("temporary folder: ours alone, and gone at the end with all that is in it") {
+    KernelFolder around;
+    const Variable variable("TMPDIR", around.path.c_str());
+    fs::path path;
+    {
+        auto folder = TemporaryFolder::create();
+        REQUIRE(folder);
+        path = folder->path();
+        CHECK(path.parent_path() == around.path);
+        CHECK(mode_of(path) == 0700);
+        fs::create_directories(path / "a" / "b");
+        std::ofstream(path / "a" / "file") << "x";
+        const TemporaryFolder moved = *std::move(folder);
+        CHECK(fs::exists(moved.path() / "a" / "file"));
+    }
+    CHECK(!fs::exists(path));
+}
+
+TEST_CASE("temporary folder: where none can be made the place, the reason and the way out are told") {
+    const Variable variable("TMPDIR", "/nowhere");
+    const auto folder = TemporaryFolder::create();
+    REQUIRE(!folder);
+    CHECK(folder.status().fault() == Fault::device);
+    for (const char *words : {"TMPDIR=/nowhere", "No such file or directory", "set TMPDIR"})
+        CHECK_MESSAGE(folder.status().message().find(words) != std::string::npos, folder.status().message());
+}

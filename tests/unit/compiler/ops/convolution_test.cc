@@ -1,0 +1,117 @@
+// long_conv: lags, edges and the two-sided convention.
+#include "compiler/ir/op.h"
+#include "tests/unit/compiler/ir/graphs.h"
+#include <array>
+
+using namespace longwave::ir;
+
+namespace {
+
+Graph convolution(const std::string &shape, int copies, int two_sided, size_t heads, std::vector<double> k,
+                  std::vector<double> d) {
+    return graph_of("%u = input \"u\" features : f32[" + std::to_string(heads) +
+                        "] @1/1\n%k = const \"k\" : " + shape + "\n%d = const \"D\" : [" +
+                        std::to_string(copies) + "," + std::to_string(heads) +
+                        "]\n%y = long_conv(%u, %k, %d) {channels=" + std::to_string(copies) +
+                        ", two_sided=" + std::to_string(two_sided) + "}\noutput \"y\" %y",
+                    {{"k", std::move(k)}, {"D", std::move(d)}});
+}
+
+} // namespace
+
+TEST_CASE("long_conv: an impulse shows the kernel, D at lag 0") {
+    const Graph graph = convolution("[1,1,3]", 1, 0, 1, {1, 2, 3}, {10});
+    check_close(run(graph, rows_of(1, {0, 1, 0, 0, 0, 0})).data, {0, 11, 2, 3, 0, 0});
+}
+
+TEST_CASE("long_conv: the kernel meets zeros before the start and is cut at the end") {
+    const Graph graph = convolution("[1,1,4]", 1, 0, 1, {1, 10, 100, 1000}, {0});
+    check_close(run(graph, rows_of(1, {1, 2})).data, {1, 12});
+    check_close(run(graph, rows_of(1, {3})).data, {3});
+    CHECK(run(graph, rows_of(1, {})).rows == 0);
+}
+
+TEST_CASE("long_conv: each channel has its own kernel and D") {
+    const Graph graph = convolution("[1,2,2]", 1, 0, 2, {1, 2, 3, 4}, {0, 100});
+    check_close(run(graph, rows_of(2, {1, 1, 0, 0})).data, {1, 103, 2, 4});
+}
+
+TEST_CASE("long_conv: the backward kernel starts at the next row, so lag 0 is not counted twice") {
+    const Graph graph = convolution("[2,1,3]", 1, 1, 1, {1, 2, 3, 10, 20, 30}, {0});
+    // impulse at row 4: k0 to its right, k1 to its left
+    check_close(run(graph, rows_of(1, {0, 0, 0, 0, 1, 0, 0, 0})).data, {0, 30, 20, 10, 1, 2, 3, 0});
+    CHECK_FALSE(graph.type(3).causal);
+}
+
+TEST_CASE("long_conv: two-sided kernels are cut at both edges") {
+    const Graph graph = convolution("[2,1,3]", 1, 1, 1, {1, 2, 3, 10, 20, 30}, {0});
+    check_close(run(graph, rows_of(1, {1, 0})).data, {1, 2});
+    check_close(run(graph, rows_of(1, {0, 1})).data, {10, 1});
+}
+
+TEST_CASE("long_conv: copies lie one after the other, two-sided pairs are copy c and copy C + c") {
+    const Graph one_sided = convolution("[2,1,2]", 2, 0, 1, {1, 2, 3, 4}, {10, 20});
+    CHECK(one_sided.type(3).dims == std::vector<uint32_t>{2}); // copies of one channel are a row of their own
+    check_close(run(one_sided, rows_of(1, {1, 0})).data, {11, 23, 2, 4});
+    CHECK(convolution("[2,3,1]", 2, 0, 3, {1, 2, 3, 4, 5, 6}, {0, 0, 0, 0, 0, 0}).type(3).dims ==
+          std::vector<uint32_t>{2, 3});
+    const Graph two_sided = convolution("[4,1,1]", 2, 1, 1, {1, 2, 30, 40}, {0, 0});
+    check_close(run(two_sided, rows_of(1, {0, 1})).data, {30, 40, 1, 2});
+}
+
+TEST_CASE("long_conv: equals the sum of its definition on random numbers") {
+    constexpr size_t heads = 3, copies = 2, taps = 5, rows = 11;
+    const auto k = random_numbers(2 * copies * heads * taps, 1), d = random_numbers(copies * heads, 2),
+               u = random_numbers(rows * heads, 3);
+    const Graph graph = convolution("[4,3,5]", copies, 1, heads, k, d);
+    std::vector<double> expected;
+    for (size_t t = 0; t < rows; ++t)
+        for (size_t c = 0; c < copies; ++c)
+            for (size_t h = 0; h < heads; ++h) {
+                double y = d[c * heads + h] * u[t * heads + h];
+                for (size_t j = 0; j < taps; ++j) {
+                    if (j <= t) y += k[(c * heads + h) * taps + j] * u[(t - j) * heads + h];
+                    if (t + 1 + j < rows)
+                        y += k[((copies + c) * heads + h) * taps + j] * u[(t + 1 + j) * heads + h];
+                }
+                expected.push_back(y);
+            }
+    check_close(run(graph, rows_of(heads, u)).data, expected);
+}
+
+TEST_CASE("long_conv: thousands of rows and taps give the same sums, whole and cut kernels alike") {
+    for (const auto &[rows, taps, sides] :
+         {std::array<size_t, 3>{4096, 4096, 2}, std::array<size_t, 3>{4100, 6000, 2},
+          std::array<size_t, 3>{9000, 1000, 1}}) {
+        const auto k = random_numbers(sides * taps, 1), u = random_numbers(rows, 3);
+        const Graph graph = convolution("[" + std::to_string(sides) + ",1," + std::to_string(taps) + "]", 1,
+                                        static_cast<int>(sides) - 1, 1, k, {0.5});
+        const Array y = run(graph, rows_of(1, u));
+        for (size_t t : {size_t{0}, size_t{1}, rows / 3, rows - 2, rows - 1}) {
+            double expected = 0.5 * u[t];
+            for (size_t j = 0; j < taps && j <= t; ++j) expected += k[j] * u[t - j];
+            for (size_t j = 0; sides == 2 && j < taps && t + 1 + j < rows; ++j)
+                expected += k[taps + j] * u[t + 1 + j];
+            CHECK(y.data[t] == doctest::Approx(expected).epsilon(1e-11));
+        }
+    }
+}
+
+TEST_CASE("long_conv: two-sided, rows before the end do not see what lies behind it") {
+    const Graph graph = convolution("[2,1,3]", 1, 1, 1, {1, 2, 3, 10, 20, 30}, {0});
+    const auto u = random_numbers(9, 4);
+    const Array whole = run(graph, rows_of(1, u), 6),
+                cut = run(graph, rows_of(1, {u.begin(), u.begin() + 6}));
+    check_close({whole.data.begin(), whole.data.begin() + 6}, cut.data, 0);
+}
+
+TEST_CASE("long_conv: only the two-sided form needs a mask") {
+    const Graph causal = convolution("[1,1,3]", 1, 0, 1, {1, 2, 3}, {0}),
+                two_sided = convolution("[2,1,3]", 1, 1, 1, {1, 2, 3, 4, 5, 6}, {0});
+    const auto rule = [](const Graph &graph) {
+        const std::vector<Type> types{graph.type(0), graph.type(1), graph.type(2)};
+        return length_rule(graph.nodes[0], types);
+    };
+    CHECK(rule(causal) == LengthRule::exact);
+    CHECK(rule(two_sided) == LengthRule::mask);
+}

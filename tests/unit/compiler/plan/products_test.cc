@@ -1,0 +1,70 @@
+// Products in plans: which kernel computes them, and where their weights lie.
+#include "compiler/plan/stream_family.h"
+#include "tests/unit/compiler/ir/graphs.h"
+#include <doctest/doctest.h>
+
+using namespace longwave;
+using namespace longwave::compiler;
+using ir::graph_of;
+
+namespace {
+
+// Of a whole run of so many rows.
+EntryPlan plan_run(const ir::Graph &g, uint32_t rows, Storage &storage) {
+    StateRecord record;
+    EntryPlanner planner(g, {.block = rows}, storage, record);
+    REQUIRE(planner.survey());
+    auto plan = planner.plan({});
+    INFO(plan.status().message());
+    REQUIRE(plan);
+    return *plan;
+}
+
+// The one step of a plan whose spec names this kernel.
+const Step &step_of(const EntryPlan &plan, const std::string &kernel) {
+    const Step *found = nullptr;
+    for (const Step &step : plan.steps)
+        if (step.spec.find("\"kernel\":\"" + kernel + "\"") != std::string::npos) {
+            REQUIRE(!found);
+            found = &step;
+        }
+    REQUIRE(found);
+    return *found;
+}
+
+} // namespace
+
+TEST_CASE("products: runs of any number of rows read the same weights, which are stored once") {
+    const auto g = graph_of(R"(graph "product"
+%0 = input "x" features : f32[20] @1/1
+%1 = const "w" : [40,20]
+%2 = const "b" : [40]
+%3 = linear(%0, %1, %2) {bias=1} ; layer out
+output "y" %3
+)");
+    Storage storage;
+    std::vector<Place> weights;
+    for (uint32_t rows : {1u, 3u, 50u, 1000u}) {
+        const EntryPlan plan = plan_run(g, rows, storage);
+        weights.push_back(std::get<Place>(step_of(plan, "linear").args[1]));
+        CHECK(weights.back().buffer == weights.front().buffer);
+    }
+    // Three panels of 24 inputs, of which 20 are there, by 16 outputs; the bias of 48.
+    CHECK(storage.buffer(weights[0].buffer).bytes == 3 * 24 * 16 * 4);
+    CHECK(storage.weight_bytes() == (3 * 24 * 16 + 48) * 4);
+}
+
+TEST_CASE("products: a convolution of one row and one frequency is one") {
+    const char *convolution = R"(graph "conv"
+%0 = input "x" features : f32[32] @1/1
+%1 = const "w" : [48,32,TAPS,1]
+%2 = conv2d(%0, %1) {bias=0, frequency=0, groups=1, stride_f=1, stride_t=1} ; layer conv
+output "y" %2
+)";
+    for (const auto &[taps, kernel] : {std::pair("1", "linear"), std::pair("2", "conv2d")}) {
+        std::string text = convolution;
+        text.replace(text.find("TAPS"), 4, taps);
+        Storage storage;
+        CHECK(step_of(plan_run(graph_of(text), 100, storage), kernel).tiles == 1);
+    }
+}

@@ -1,0 +1,116 @@
+// Runs that go to and fro between a Vulkan device and the processor.
+#include "tests/unit/runtime/vulkan/life.h"
+#include <cmath>
+
+using namespace longwave;
+using namespace longwave::test;
+
+namespace {
+
+struct Opened {
+    explicit Opened(const std::vector<uint8_t> &bytes) {
+        const lw_open_options options = on(device);
+        const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), &options, &model);
+        INFO(lw_last_error());
+        REQUIRE(status == LW_OK);
+    }
+    ~Opened() { lw_model_close(model); }
+    Device device;
+    lw_model *model = nullptr;
+};
+
+struct Runner {
+    explicit Runner(const lw_model *model, uint32_t threads = 1) {
+        lw_run_options options{};
+        options.struct_size = sizeof options;
+        options.threads = options.sequences = threads;
+        const lw_status status = lw_runner_create(model, &options, &runner);
+        INFO(lw_last_error());
+        REQUIRE(status == LW_OK);
+    }
+    ~Runner() { lw_runner_destroy(runner); }
+    lw_runner *runner = nullptr;
+};
+
+void check_equal(const Results &a, const Results &b) {
+    CHECK(std::fabs(a.mean[0] - b.mean[0]) < 1e-6);
+    for (size_t i = 0; i < a.y.size(); ++i) CHECK(std::fabs(a.y[i] - b.y[i]) < 1e-6);
+}
+
+} // namespace
+
+TEST_CASE("vulkan, mixed: sequences of every length give what the processor gives, a submission for each "
+          "piece of the "
+          "device") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = mixed_model().bytes();
+    Opened there(bytes);
+    const Model cpu(bytes);
+    Runner mixed(there.model), here(cpu);
+    uint64_t runs = 0;
+    for (size_t rows : {64, 1, 7, 63, 64, 64}) {
+        Results of_mixed, of_processor;
+        const std::vector<float> x = noise(rows, static_cast<uint32_t>(rows));
+        REQUIRE(run_audio(mixed.runner, x, &of_mixed) == LW_OK);
+        REQUIRE(run_audio(here.runner, x, &of_processor) == LW_OK);
+        check_equal(of_mixed, of_processor);
+        ++runs;
+        const lw_vulkan_stats stats = there.device.stats();
+        CHECK(stats.runs == runs);
+        CHECK(stats.submissions == 2 * runs);
+        CHECK(stats.dispatches == 2 * runs);
+        CHECK(stats.fills == 0);
+        CHECK(stats.moved_bytes == mixed_moves * runs);
+    }
+    CHECK(there.device.stats().recordings == 1); // what depends on the length is the processor's
+}
+
+TEST_CASE("vulkan, mixed: valid lengths reach the steps on either side") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = mixed_model().bytes();
+    Opened there(bytes);
+    const Model cpu(bytes);
+    Runner mixed(there.model), here(cpu);
+    for (size_t length : {1, 13, 40}) {
+        Results of_mixed, of_processor;
+        const std::vector<float> x = noise(40);
+        REQUIRE(run_audio(mixed.runner, x, &of_mixed, length) == LW_OK);
+        REQUIRE(run_audio(here.runner, x, &of_processor, length) == LW_OK);
+        check_equal(of_mixed, of_processor);
+    }
+}
+
+TEST_CASE("vulkan, mixed: a batch on several threads gives the same bits as one after the other") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = mixed_model().bytes();
+    Opened there(bytes);
+    Runner one(there.model), three(there.model, 3);
+    check_batch(one.runner, three.runner, 9);
+}
+
+TEST_CASE("vulkan, mixed: each step is timed on its side, and a wrong question is refused in a line") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = mixed_model().bytes();
+    lw_vulkan_options options = through_shim();
+    options.fall_back = 1;
+    lw_device *device = nullptr;
+    REQUIRE(lw_vulkan_open(&options, &device) == LW_OK);
+    const lw_open_options open = on(device);
+    lw_model *model = nullptr;
+    REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
+    lw_vulkan_times times{};
+    times.struct_size = sizeof times;
+    double us[8], of_processor[4];
+    std::fill(us, us + 8, -1.0);
+    REQUIRE_MESSAGE(lw_vulkan_time_run(model, gpu_run, us, 8, &times) == LW_OK, std::string(lw_last_error()));
+    for (const double step : us) CHECK(step >= 0);
+    for (const size_t move : {1, 3, 5, 7}) CHECK(us[move] == 0);
+    CHECK(times.submission_us > 0);
+    CHECK(times.byte_us > 0);
+    CHECK(lw_vulkan_time_run(model, 2, of_processor, 4, &times) == LW_OK);
+    CHECK(lw_vulkan_time_run(model, gpu_run, us, 7, &times) == LW_INVALID_ARGUMENT);
+    CHECK(lw_vulkan_time_run(model, 0, us, 8, &times) == LW_INVALID_ARGUMENT);
+    CHECK(lw_vulkan_time_run(model, 99, us, 8, &times) == LW_INVALID_ARGUMENT);
+    lw_model_close(model);
+    lw_vulkan_close(device);
+}

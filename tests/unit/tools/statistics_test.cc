@@ -1,0 +1,16 @@
+#include "tools/cli/check/statistics.h"
+#include <doctest/doctest.h>
+
+using namespace longwave;
+
+TEST_CASE("intervals: known values") {
+    const auto [low, high] = cli::proportion_interval(540, 578);
+    CHECK(low == doctest::Approx(0.9110).epsilon(0.001));
+    CHECK(high == doctest::Approx(0.9517).epsilon(0.001));
+    CHECK(cli::proportion_interval(0, 10).first == doctest::Approx(0));
+    CHECK(cli::proportion_interval(0, 10).second == doctest::Approx(0.2775).epsilon(0.001));
+    CHECK(cli::count_interval(0).first == 0);
+    CHECK(cli::count_interval(0).second == doctest::Approx(3.6889).epsilon(0.0001));
+    CHECK(cli::count_interval(3).first == doctest::Approx(0.6187).epsilon(0.001));
+    CHECK(cli::count_interval(3).second == doctest::Approx(8.7673).epsilon(0.0001));
+}

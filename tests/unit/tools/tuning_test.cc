@@ -1,0 +1,201 @@
+#include "compiler/driver/tuning.h"
+#include "tools/kernels/kernel_call.h"
+#include "tools/kernels/search.h"
+#include <doctest/doctest.h>
+#include <fstream>
+#include <sstream>
+
+using namespace longwave;
+using nlohmann::json;
+
+namespace {
+
+std::string shipped(const std::string &name) {
+    std::ifstream file("schedules/long_conv/" + name);
+    std::stringstream text;
+    text << file.rdbuf();
+    REQUIRE(!text.str().empty());
+    return text.str();
+}
+
+json tuning_of_shipped() {
+    return {{"tuning", 1},
+            {"made", {{"processor", "P"}, {"target", "x86-64-v4"}, {"date", "2026-11-22"}}},
+            {"costs", json::parse(shipped("costs.json"))},
+            {"structures", {{"x86-64-v4", json::parse(shipped("x86-64-v4.json"))}}}};
+}
+
+Expected<compiler::Tuning> parsed(const json &tuning) {
+    return compiler::parse_tuning(tuning.dump(), "t.json", {targets::x86_64_v4()});
+}
+
+// What a machine would say on which the k-th candidate of a length takes 1 − k/100 of the generic time.
+kernels::Measured all_measured(const targets::Target &target) {
+    kernels::Measured measured;
+    for (bool more = true; more;) {
+        more = false;
+        for (const std::string &name : kernels::structure_names(target, measured)) {
+            if (measured.count(name)) continue;
+            more = true;
+            json results = json::array();
+            const auto contestants = std::count(name.begin(), name.end(), ';') + 1;
+            for (long i = 0; i < contestants; i++) {
+                const double ratio = 1 - 0.001 * static_cast<double>(measured.size()) - 0.01 * double(i);
+                results.push_back({{"ns", ratio}, {"ratio", ratio}});
+            }
+            measured[name] = results;
+            break; // as the verb does: one after the other
+        }
+    }
+    return measured;
+}
+
+} // namespace
+
+TEST_CASE("tuning: the shipped tables are of the format of a tuning file") {
+    const auto tuning = parsed(tuning_of_shipped());
+    REQUIRE_MESSAGE(tuning, tuning.status().message());
+    CHECK(tuning->made == "P, x86-64-v4, 2026-11-22");
+    REQUIRE(tuning->measured_costs);
+    const auto &a = tuning->costs(), &b = compiler::costs::shipped();
+    for (const double x : {1.0, 3.0, 100.0, 5000.0, 1e6, 1e9}) {
+        CHECK(a.direct(x, 64) == b.direct(x, 64));
+        CHECK(a.transforms(x) == b.transforms(x));
+        CHECK(a.partition(x) == b.partition(x));
+        CHECK(a.dyadic(x, 100, x, false) == b.dyadic(x, 100, x, false));
+        CHECK(a.dyadic(x, 100, x, true) == b.dyadic(x, 100, x, true));
+        CHECK(a.lanes_level(x) == b.lanes_level(x));
+        CHECK(a.lanes_partition(x) == b.lanes_partition(x));
+        CHECK(a.phases(x, false) == b.phases(x, false));
+        CHECK(a.phases(x, true) == b.phases(x, true));
+    }
+    CHECK(a.one_channel() == b.one_channel());
+    CHECK(json::parse(tuning->structures) == tuning_of_shipped()["structures"]);
+}
+
+TEST_CASE("tuning: a part that is missing leaves the shipped one") {
+    json tuning = tuning_of_shipped();
+    tuning.erase("costs");
+    auto structures = parsed(tuning);
+    REQUIRE(structures);
+    CHECK(!structures->measured_costs);
+    CHECK(&structures->costs() == &compiler::costs::shipped());
+    tuning = tuning_of_shipped();
+    tuning.erase("structures");
+    auto costs = compiler::parse_tuning(tuning.dump(), "t.json", targets::all()); // costs are for all levels
+    REQUIRE(costs);
+    CHECK(costs->structures.empty());
+    const auto none = compiler::parse_tuning("", "", targets::all());
+    REQUIRE(none);
+    CHECK(!none->measured_costs);
+}
+
+TEST_CASE("tuning: what is malformed is refused in one line that begins with the file's name") {
+    const auto refused = [](const json &tuning, const char *words, Fault fault = Fault::input) {
+        const auto result = parsed(tuning);
+        REQUIRE_MESSAGE(!result, words);
+        CHECK(result.status().fault() == fault);
+        CHECK(result.status().message().rfind("t.json: ", 0) == 0);
+        CHECK(result.status().message().find('\n') == std::string::npos);
+        CHECK_MESSAGE(result.status().message().find(words) != std::string::npos, result.status().message());
+    };
+    const auto changed = [](const std::vector<std::pair<const char *, json>> &changes) {
+        json tuning = tuning_of_shipped();
+        for (const auto &[path, value] : changes) tuning[json::json_pointer(path)] = value;
+        return tuning;
+    };
+    refused(json::array(), "no tuning file");
+    refused(json{{"costs", 1}}, "no tuning file");
+    refused(changed({{"/tuning", 2}}), "version 2");
+    refused(changed({{"/tuning", "1"}}), "expected 1");
+    refused(json{{"tuning", 1}}, "no tables yet");
+    refused(changed({{"/costs", json::array()}}), "costs");
+    refused(changed({{"/costs/direct", json::array()}}), "\"direct\"");
+    refused(changed({{"/costs/transform/1/1", -1}}), "\"transform\"");
+    refused(changed({{"/costs/transform/1/1", "fast"}}), "\"transform\"");
+    refused(changed({{"/costs/partition/1/0", 1}}), "\"partition\""); // not ascending
+    refused(changed({{"/costs/one_channel", 0}}), "one_channel");
+    refused(changed({{"/structures", 3}}), "structures");
+    refused(changed({{"/structures/x86-64-v9", json::object()}}), "x86-64-v9");
+    refused(changed({{"/structures/x86-64-v4/structures", json::array()}}), "x86-64-v4");
+    refused(changed({{"/structures/x86-64-v4/structures/0/vec", 1e9}}), "x86-64-v4");
+    refused(changed({{"/structures/x86-64-v4/structures/0/outer", "ten"}}), "x86-64-v4");
+    refused(changed({{"/structures/x86-64-v4/structures/1/up_to", 1}}), "x86-64-v4");
+    refused(changed({{"/structures/x86-64-v4/structures/1/fused", 1}}), "x86-64-v4");
+    json other = tuning_of_shipped();
+    other["structures"] = {{"x86-64-v2", json::parse(shipped("x86-64-v2.json"))}};
+    refused(other, "--target x86-64-v2", Fault::usage);
+    const auto deep = compiler::parse_tuning(R"({"tuning":)" + std::string(100000, '['), "t.json", {});
+    CHECK(!deep);
+}
+
+TEST_CASE("tuning: a search ends, takes the best, and goes on where it was") {
+    for (const targets::Target &target : targets::all()) {
+        const kernels::Measured measured = all_measured(target);
+        CHECK(kernels::structure_total(target, measured) == measured.size());
+        const auto table = kernels::structure_table(target, measured);
+        REQUIRE(table.size() == kernels::structure_lengths().size());
+        CHECK(table.back()["up_to"] == 1 << 22);
+        // Any beginning of the search leads to the same end.
+        kernels::Measured part;
+        for (const auto &[name, result] : measured)
+            if (name.rfind("structures 256: ", 0) == 0 && name.find(';') == std::string::npos)
+                part[name] = result;
+        const auto names = kernels::structure_names(target, part);
+        const bool runoff = std::any_of(names.begin(), names.end(), [](const std::string &name) {
+            return name.rfind("structures 256: ", 0) == 0 && name.find(';') != std::string::npos;
+        });
+        CHECK(runoff);
+        CHECK(kernels::structure_table(target, part).size() == 1);
+        CHECK(kernels::structure_table(target, {}).is_null());
+        json tuning = {{"tuning", 1}, {"structures", {{target.name, {{"structures", table}}}}}};
+        CHECK(compiler::parse_tuning(tuning.dump(), "t", {target}));
+    }
+}
+
+TEST_CASE("tuning: a candidate that failed is passed over") {
+    const targets::Target target = targets::x86_64_v4();
+    kernels::Measured measured = all_measured(target);
+    const auto best = kernels::structure_table(target, measured)[0];
+    for (auto &[name, result] : measured)
+        if (name.rfind("structures 256: ", 0) == 0) result = {{"failed", "ended by signal 11"}};
+    const auto table = kernels::structure_table(target, measured);
+    CHECK(table[0] != best);
+    CHECK(table[0] == kernels::to_json(kernels::generic_structure(target), 256));
+}
+
+TEST_CASE("tuning: costs come of all rows or not at all") {
+    kernels::Measured measured;
+    for (const std::string &name : kernels::cost_names()) {
+        const double place = std::stod(name.substr(name.rfind(' ')));
+        measured[name] = {place + 1, 0.5, 0.25};
+        const bool two_figures =
+            name.rfind("direct ", 0) == 0 || name.rfind("dyadic", 0) == 0 || name.rfind("phases ", 0) == 0;
+        if (!two_figures) measured[name] = {place + 1, 0.5};
+        if (name.rfind("dyadic_memory ", 0) == 0) measured[name] = {place + 1, 0.75};
+        if (name == "one_channel 1") measured[name] = 4.0;
+    }
+    const auto costs = kernels::assemble_costs(measured);
+    REQUIRE(!costs.is_null());
+    const auto tables = compiler::costs::Tables::parse(costs.dump());
+    REQUIRE_MESSAGE(tables, tables.status().message());
+    CHECK(tables->one_channel() == 4.0);
+    CHECK(tables->dyadic(16, 2, 1, false) ==
+          doctest::Approx(0.5 + 2 * (0.25 + 0.5))); // 0.75 less 0.25 in a cache
+    measured.erase("direct 1");
+    CHECK(kernels::assemble_costs(measured).is_null());
+}
+
+TEST_CASE("tuning: structures have one text each") {
+    const kernels::Structure structure{
+        .vec = 8, .outer = 10, .columns = 64, .chunk = 2, .gap = 1, .fused = true};
+    CHECK(kernels::to_text(structure) == "vec=8 outer=10 columns=64 chunk=2 gap=1 fused=1");
+    CHECK(kernels::parse_structure(kernels::to_text(structure)) == structure);
+    for (const char *bad : {"", "vec=8", "vec=8 outer=10 columns=64 chunk=2 gap=1 fused=2",
+                            " vec=8 outer=10 columns=64 chunk=2 gap=1 fused=1"})
+        CHECK(!kernels::parse_structure(bad));
+    CHECK(kernels::plausible("cost direct 1", json{1, 0.5, 0.1}));
+    CHECK(!kernels::plausible("cost direct 1", json{"a", 0.5}));
+    CHECK(!kernels::plausible("structures 256: a; b", json::array({{{"ratio", 1.0}}})));
+    CHECK(!kernels::plausible("anything", json(1)));
+}

@@ -1,0 +1,153 @@
+#include "tools/cli/audio/samples.h"
+#include "formats/audio/audio.h"
+#include "tools/cli/support/npy.h"
+#include "tools/cli/text/text.h"
+#include <cmath>
+
+namespace longwave::cli {
+
+uint64_t Random::next() { // splitmix64
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+double Random::normal() {
+    double sum = -6; // Irwin-Hall: near enough, and needs no libm
+    for (int i = 0; i < 12; i++) sum += uniform();
+    return sum;
+}
+
+namespace {
+
+void make_up(const lw_input_info &input, size_t rows, Random &random, std::vector<float> &floats,
+             std::vector<int32_t> &ids) {
+    if (input.kind == LW_TOKENS) {
+        for (size_t i = 0; i < rows; i++) ids.push_back(static_cast<int32_t>(random.below(input.vocabulary)));
+    } else if (input.kind == LW_FEATURES) {
+        for (size_t i = 0; i < rows * input.width; i++) floats.push_back(static_cast<float>(random.normal()));
+    } else {
+        // Noise of a changing colour whose level moves between silence and loud speech every 50 ms.
+        double level = 0, target = 0.1, colour = 0, last = 0;
+        for (size_t i = 0; i < rows; i++) {
+            if (i % 800 == 0) {
+                target = 0.3 * random.uniform() * random.uniform();
+                colour = 0.95 * random.uniform();
+            }
+            level += 0.005 * (target - level);
+            last = colour * last + random.normal();
+            floats.push_back(static_cast<float>(level * last * (1 - colour * 0.8)));
+        }
+    }
+}
+
+Status from_array(const lw_input_info &input, const Array &array, const std::string &what,
+                  std::vector<float> &floats, std::vector<int32_t> &ids) {
+    if (array.data.size() % input.width != 0 || (input.width > 1 && array.shape.back() != input.width))
+        return Status::input(what + ": the last dimension must be " + std::to_string(input.width) +
+                             ", the width of input " + input.name);
+    for (double value : array.data) {
+        if (input.kind != LW_TOKENS) {
+            floats.push_back(static_cast<float>(value));
+        } else if (value != std::floor(value) || value < 0 || value >= input.vocabulary) {
+            return Status::input(what + ": " + format("%g", value) + " is no id of a vocabulary of " +
+                                 std::to_string(input.vocabulary));
+        } else {
+            ids.push_back(static_cast<int32_t>(value));
+        }
+    }
+    return {};
+}
+
+bool ends_with(const std::string &text, const std::string &end) {
+    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+Expected<size_t> rows_of_shape(const lw_input_info &input, const std::string &text) {
+    const auto wrong = [&] {
+        return Status::usage("--input " + std::string(input.name) + "=" + text +
+                             ": not a file (@file.npy, @file.wav) nor a shape (ROWS or ROWSx" +
+                             std::to_string(input.width) + ")");
+    };
+    char *end = nullptr;
+    const unsigned long long rows = std::strtoull(text.c_str(), &end, 10);
+    if (text.empty() || text[0] < '0' || text[0] > '9' || rows == 0 || rows > 1u << 30) return wrong();
+    if (*end == 'x' || *end == ',') {
+        if (std::strtoull(end + 1, &end, 10) != input.width) return wrong();
+    }
+    if (*end) return wrong();
+    return static_cast<size_t>(rows);
+}
+
+} // namespace
+
+Sequence made_up(const Model &model, size_t rows, uint64_t seed) {
+    Sequence result;
+    result.rows = rows;
+    result.floats.resize(model.inputs.size());
+    result.ids.resize(model.inputs.size());
+    Random random(seed);
+    for (size_t i = 0; i < model.inputs.size(); i++)
+        make_up(model.inputs[i], rows, random, result.floats[i], result.ids[i]);
+    return result;
+}
+
+Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string> &given, bool resample,
+                               uint32_t channel) {
+    Sequence result;
+    result.floats.resize(model.inputs.size());
+    result.ids.resize(model.inputs.size());
+    std::vector<bool> have(model.inputs.size());
+    Random random(1);
+    for (const std::string &text : given) {
+        size_t index = 0, equals = text.find('=');
+        if (equals == std::string::npos && model.inputs.size() != 1)
+            return Status::usage("--input " + text + ": the model has several inputs; say which (name=...)");
+        if (equals != std::string::npos) {
+            while (index < model.inputs.size() && text.substr(0, equals) != model.inputs[index].name) index++;
+            if (index == model.inputs.size()) {
+                std::string names;
+                for (const auto &input : model.inputs)
+                    names.append(names.empty() ? "" : ", ").append(input.name);
+                return Status::usage("--input " + text + ": the model has no such input; it has " + names);
+            }
+        }
+        if (have[index]) return Status::usage("--input " + text + ": this input was given twice");
+        have[index] = true;
+        const lw_input_info &input = model.inputs[index];
+        const std::string value = equals == std::string::npos ? text : text.substr(equals + 1);
+        auto &floats = result.floats[index];
+        auto &ids = result.ids[index];
+        if (value.empty() || value[0] != '@') {
+            LW_ASSIGN(const size_t rows, rows_of_shape(input, value));
+            make_up(input, rows, random, floats, ids);
+        } else if (const std::string path = value.substr(1); ends_with(path, ".npy")) {
+            LW_ASSIGN(const Array array, read_npy(path));
+            LW_TRY(from_array(input, array, path, floats, ids));
+        } else {
+            if (input.kind != LW_AUDIO)
+                return Status::usage("--input " + text + ": input " + input.name + " takes a .npy file");
+            audio::Options options;
+            options.sample_rate = input.sample_rate;
+            options.resample = resample;
+            options.channel = channel;
+            LW_ASSIGN(audio::Audio audio, audio::read(path, options));
+            floats = std::move(audio.samples);
+        }
+        const size_t rows = input.kind == LW_TOKENS ? ids.size() : floats.size() / input.width;
+        if (rows == 0) return Status::input("--input " + text + ": holds no rows");
+        if (result.rows != 0 && rows != result.rows)
+            return Status::input("--input " + text + ": has " + std::to_string(rows) +
+                                 " rows, the input before it " + std::to_string(result.rows) +
+                                 "; all inputs of one run have as many");
+        result.rows = rows;
+    }
+    for (size_t i = 0; i < have.size(); i++)
+        if (!have[i])
+            return Status::usage(std::string("input ") + model.inputs[i].name + " is missing (--input " +
+                                 model.inputs[i].name + "=...)");
+    return result;
+}
+
+} // namespace longwave::cli

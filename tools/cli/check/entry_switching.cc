@@ -1,0 +1,204 @@
+#include "tools/cli/check/entry_switching.h"
+#include "tools/cli/check/streaming_check.h"
+#include "tools/cli/audio/samples.h"
+#include "tools/cli/text/text.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace longwave::cli {
+namespace {
+
+using Rows = std::vector<std::vector<float>>; // by output, all rows in order
+
+// What the rows of a walk are held against.
+struct Reference {
+    const std::vector<Model> &models;
+    const Sequence &in;
+    size_t ticks;
+    Rows whole;                // by output of a run
+    std::vector<double> peaks; // likewise
+
+    const Model &model() const { return models[0]; } // what they say of themselves is the same
+};
+
+// One walk: a stream of each entry, one of which is at work.
+class Walker {
+public:
+    Walker(const Reference &reference, Walk &walk, uint64_t seed)
+        : reference_(reference), walk_(walk), random_(seed) {}
+
+    Status run() {
+        for (const Model &model : reference_.models)
+            for (uint32_t stream = 0; stream < 2 * model.info.n_stream_entries; stream++) {
+                LW_ASSIGN(Stream made, Stream::create(model, LW_F32, stream / 2));
+                streams_.push_back(std::move(made));
+            }
+        while (at_ < reference_.ticks) LW_TRY(move());
+        LW_TRY(streams_[current_].finish(keep()));
+        return compare_last();
+    }
+    const std::vector<float> &trace() const { return trace_; } // every number that came out
+
+private:
+    size_t some_ticks() {
+        const size_t longest[] = {4, 64, 700, reference_.ticks};
+        return std::min<size_t>(1 + random_.below(longest[random_.below(4)]), reference_.ticks - at_);
+    }
+    const void *input() const {
+        const lw_input_info &info = reference_.model().inputs[0];
+        return static_cast<const uint8_t *>(reference_.in.data(0)) +
+               at_ * 4 * (info.kind == LW_TOKENS ? 1 : info.width);
+    }
+
+    Status move() {
+        walk_.moves++;
+        const uint64_t kind = random_.below(12);
+        if (kind < 6) return push();
+        if (kind < 8) return prefill();
+        if (kind < 11) return change();
+        if (random_.below(4) != 0) return {};
+        at_ = 0; // from the beginning
+        return streams_[current_].reset();
+    }
+    Status push() {
+        const size_t n = some_ticks();
+        LW_TRY(streams_[current_].push(input(), n, keep()));
+        at_ += n;
+        return {};
+    }
+    Status prefill() {
+        const size_t n = some_ticks();
+        LW_TRY(status_of(lw_stream_prefill(streams_[current_].get(), input(), n), "prefill"));
+        at_ += n;
+        return {};
+    }
+    // To the other stream of this entry by a copy, or to a stream of any entry by a saved state.
+    Status change() {
+        lw_stream *from = streams_[current_].get();
+        if (random_.below(3) == 0) {
+            current_ ^= 1;
+            return status_of(lw_stream_copy(streams_[current_].get(), from), "copy");
+        }
+        size_t size = 0;
+        LW_TRY(status_of(lw_stream_save(from, nullptr, 0, &size), "save"));
+        std::vector<uint8_t> saved(size);
+        LW_TRY(status_of(lw_stream_save(from, saved.data(), saved.size(), &size), "save"));
+        const size_t before = current_;
+        current_ = random_.below(streams_.size());
+        walk_.switches += current_ / 2 != before / 2;
+        return status_of(lw_stream_load(streams_[current_].get(), saved.data(), saved.size()), "load");
+    }
+
+    // Row r of the stream is row r of the whole.
+    OnRow keep() {
+        return [this](const StreamRow &row) {
+            trace_.insert(trace_.end(), row.data, row.data + row.width);
+            last_.resize(std::max<size_t>(last_.size(), row.index + 1));
+            last_[row.index].assign(row.data, row.data + row.width);
+            for (size_t i = 0; i < reference_.model().run_outputs.size(); i++) {
+                const lw_output_info &output = reference_.model().run_outputs[i];
+                if (output.clock_num == 0 ||
+                    reference_.model().stream_output(output.name) != static_cast<int>(row.index))
+                    continue;
+                if ((row.row + 1) * output.width <= reference_.whole[i].size()) compare(i, row.row, row.data);
+            }
+        };
+    }
+    // A whole output without a time axis is the stream's last row.
+    Status compare_last() {
+        for (size_t i = 0; i < reference_.model().run_outputs.size(); i++) {
+            const lw_output_info &output = reference_.model().run_outputs[i];
+            const int j = reference_.model().stream_output(output.name);
+            if (output.clock_num != 0 || j < 0) continue;
+            if (static_cast<size_t>(j) >= last_.size() || last_[static_cast<size_t>(j)].empty())
+                return Status::check(std::string("output ") + output.name +
+                                     ": the stream gave no row to compare");
+            compare(i, 0, last_[static_cast<size_t>(j)].data());
+        }
+        return {};
+    }
+    void compare(size_t output, uint64_t row, const float *values) {
+        const size_t width = reference_.model().run_outputs[output].width;
+        const float *expected = reference_.whole[output].data() + row * width;
+        double error = 0;
+        for (size_t k = 0; k < width; k++) {
+            const double difference = std::fabs(static_cast<double>(values[k]) - expected[k]);
+            error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
+        }
+        const double peak = reference_.peaks[output];
+        walk_.largest_error = std::max(walk_.largest_error, peak > 0 ? error / peak : error);
+        walk_.compared = true;
+        walk_.rows++;
+    }
+
+    const Reference &reference_;
+    Walk &walk_;
+    Random random_;
+    std::vector<Stream> streams_; // two of each entry of each variant
+    size_t current_ = 0, at_ = 0;
+    std::vector<float> trace_;
+    Rows last_; // by stream output
+};
+
+bool same(const std::vector<float> &a, const std::vector<float> &b) {
+    return a.size() == b.size() &&
+           (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+} // namespace
+
+Expected<Walk> walk_entries(const std::vector<Model> &models, unsigned walks) {
+    Walk walk;
+    walk.limit = stream_limit(models.at(0));
+    for (const Model &model : models)
+        walk.variants += (walk.variants.empty() ? "" : ", ") + std::string(model.info.variant);
+    const lw_model_info &info = models.at(0).info;
+    const size_t ticks = info.has_run ? info.run_capacity : 100 * size_t{info.stream_block};
+    const Sequence in = made_up(models[0], ticks, 7);
+    Reference reference{models, in, ticks, Rows(models[0].run_outputs.size()), {}};
+    if (info.has_run) {
+        LW_ASSIGN(Runner runner, Runner::create(models[0]));
+        LW_ASSIGN(reference.whole, runner.run(in));
+    }
+    for (const auto &rows : reference.whole) {
+        double peak = 0;
+        for (float value : rows) peak = std::max<double>(peak, std::fabs(value));
+        reference.peaks.push_back(peak);
+    }
+    for (; walk.walks < walks; walk.walks++) {
+        Walker first(reference, walk, 100 + walk.walks);
+        LW_TRY(first.run());
+        if (walk.walks % 4 != 0) continue; // the first and every fourth are taken again
+        Walk ignored;
+        Walker again(reference, ignored, 100 + walk.walks);
+        LW_TRY(again.run());
+        if (!same(first.trace(), again.trace())) walk.same_bits = false;
+    }
+    return walk;
+}
+
+nlohmann::ordered_json to_json(const Walk &walk) {
+    nlohmann::ordered_json json = {{"variants", walk.variants},
+                                   {"holds", walk.holds()},
+                                   {"walks", walk.walks},
+                                   {"switches", walk.switches}};
+    if (walk.compared)
+        json.update({{"rows", walk.rows}, {"largest_error", walk.largest_error}, {"limit", walk.limit}});
+    json["same_bits"] = walk.same_bits;
+    return json;
+}
+
+std::string to_text(const Walk &walk) {
+    const auto rows = static_cast<unsigned long long>(walk.rows),
+               switches = static_cast<unsigned long long>(walk.switches);
+    std::string text = format("%u random walks with %llu changes of entry", walk.walks, switches);
+    if (walk.compared)
+        text +=
+            format(" = whole within %.1e over %llu rows (limit %.2g)", walk.largest_error, rows, walk.limit);
+    text += walk.same_bits ? ", same bits when taken again" : ", NOT the same bits when taken again";
+    if (!walk.holds()) text += " -- the promise does not hold";
+    return text;
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,348 @@
+// longwave bench: what a model costs on this machine, with the machine and the settings beside the figures.
+#include "tools/cli/commands/bench_layers.h"
+#include "tools/cli/commands/bench_streams.h"
+#include "tools/cli/commands/bench_text.h"
+#include "tools/cli/support/command.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/support/json_line.h"
+#include "tools/cli/model/kgen.h"
+#include "tools/cli/model/model.h"
+#include "tools/cli/model/placement.h"
+#include "tools/cli/audio/samples.h"
+#include "tools/cli/text/text.h"
+#include "tools/kernels/machine.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <thread>
+#include <unistd.h>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct BenchFlags {
+    ModelFlags model;
+    std::optional<float> given_seconds;
+    std::optional<uint32_t> ticks; // to stream, instead
+    unsigned repeats = 20, threads = 1;
+    std::vector<uint32_t> streams; // at once
+    bool json = false, planner = false, layers = false;
+    double seconds() const { return given_seconds.value_or(10); }
+};
+
+ordered_json machine() {
+    utsname name = {};
+    uname(&name);
+    double load[1] = {0};
+    if (getloadavg(load, 1) < 1) load[0] = 0;
+    return {{"cpu", kernels::cpu_name()},
+            {"processors", std::thread::hardware_concurrency()},
+            {"system", std::string(name.sysname) + " " + name.release},
+            {"load", load[0]}};
+}
+
+double quantile(std::vector<double> sorted, double q) {
+    std::sort(sorted.begin(), sorted.end());
+    return sorted.empty()
+               ? 0
+               : sorted[static_cast<size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
+}
+
+const uint8_t *tick(const Model &model, const Sequence &in, size_t at) {
+    return static_cast<const uint8_t *>(in.data(0)) +
+           at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
+}
+
+// So that the first opening reads from the disk.
+void drop_from_page_cache(const std::string &path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    fsync(file); // pages that are not yet written cannot be dropped
+    posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    close(file);
+}
+
+double processor_seconds() {
+    timespec time = {};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Of each run, by the clock, and of the processors: what a busy machine leaves as it is.
+struct Times {
+    std::vector<double> clock, processor;
+};
+
+// Times of whole runs, the first of which warms the caches.
+Expected<Times> times_of_runs(const Model &model, const Sequence &in, unsigned repeats, uint32_t threads) {
+    LW_ASSIGN(Runner runner, Runner::create(model, threads));
+    Times times;
+    for (unsigned i = 0; i < repeats + 1; i++) {
+        const double start = now(), processor = processor_seconds();
+        LW_ASSIGN(const auto rows, runner.run(in));
+        if (i == 0) continue;
+        times.clock.push_back(now() - start);
+        times.processor.push_back(processor_seconds() - processor);
+    }
+    return times;
+}
+
+// From the path to the first output: open, verify, derive, create a stream, push until a row comes.
+Expected<double> open_to_first_output(const BenchFlags &flags, const Sequence &in) {
+    const double start = now();
+    LW_ASSIGN(const Model model, Model::open(flags.model));
+    LW_ASSIGN(Stream stream, Stream::create(model));
+    bool heard = false;
+    const size_t block = std::max<uint32_t>(1, model.info.stream_block);
+    for (size_t at = 0; !heard && at + block <= in.rows; at += block)
+        LW_TRY(stream.push(tick(model, in, at), block, [&](const StreamRow &) { heard = true; }));
+    return now() - start;
+}
+
+size_t ticks_of(const BenchFlags &flags, const Model &model, size_t block) {
+    if (flags.ticks) return (*flags.ticks + block - 1) / block * block;
+    const double rate = model.inputs[0].sample_rate;
+    return std::max<size_t>(block * 64, rate > 0 ? static_cast<size_t>(flags.seconds() * rate) : 20000) /
+           block * block;
+}
+
+Status bench_opening(const BenchFlags &flags, const Model &model, ordered_json &json) {
+    const Sequence in =
+        made_up(model, ticks_of(flags, model, std::max<uint32_t>(1, model.info.stream_block)), 3);
+    std::vector<double> opens;
+    drop_from_page_cache(flags.model.path);
+    for (unsigned i = 0; i < flags.repeats; i++) {
+        LW_ASSIGN(const double seconds, open_to_first_output(flags, in));
+        opens.push_back(seconds);
+    }
+    json["open_to_first_output"] = {{"cold_ms", 1e3 * opens[0]}, {"median_ms", 1e3 * quantile(opens, 0.5)}};
+    return {};
+}
+
+// One stream entry, its index in the artifact.
+Expected<ordered_json> bench_stream(const BenchFlags &flags, const Model &model, uint32_t entry) {
+    const size_t block = model.entry(entry).block, ticks = ticks_of(flags, model, block);
+    const double rate = model.inputs[0].sample_rate;
+    const Sequence in = made_up(model, ticks, 3);
+    LW_ASSIGN(Stream stream, Stream::create(model, LW_F32, entry));
+    const auto nothing = [](const StreamRow &) {};
+    // warm; of slow models not longer than what is measured
+    for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block)
+        LW_TRY(stream.push(tick(model, in, at), block, nothing));
+    std::vector<double> blocks;
+    double total = 0;
+    rusage before = {}, after = {};
+    getrusage(RUSAGE_SELF, &before);
+    for (size_t at = 0; at < ticks; at += block) {
+        const double start = now();
+        LW_TRY(stream.push(tick(model, in, at), block, nothing));
+        blocks.push_back(now() - start);
+        total += blocks.back();
+    }
+    getrusage(RUSAGE_SELF, &after);
+    ordered_json json = {
+        {"block", block},
+        {"blocks", blocks.size()},
+        {"block_us",
+         {{"median", 1e6 * quantile(blocks, 0.5)},
+          {"p99", 1e6 * quantile(blocks, 0.99)},
+          {"worst", 1e6 * quantile(blocks, 1)}}},
+        {"ns_per_tick", 1e9 * total / static_cast<double>(ticks)},
+        {"page_faults", after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt},
+        {"state_bytes", model.info.stream_state_bytes},
+        {"memory_bytes", model.info.stream_memory_bytes}};
+    if (rate > 0) json["real_time_factor"] = total / (static_cast<double>(ticks) / rate);
+    return json;
+}
+
+Status bench_run(const BenchFlags &flags, const Model &model, ordered_json &json) {
+    const Sequence in = made_up(model, model.info.run_capacity, 3);
+    LW_ASSIGN(const Times times, times_of_runs(model, in, flags.repeats, 1));
+    json["run"] = {{"ticks", in.rows},
+                   {"median_ms", 1e3 * quantile(times.clock, 0.5)},
+                   {"worst_ms", 1e3 * quantile(times.clock, 1)},
+                   {"processor_median_ms", 1e3 * quantile(times.processor, 0.5)},
+                   {"memory_bytes", model.info.run_memory_bytes}};
+    if (flags.threads == 1) return {};
+    LW_ASSIGN(const Times of_threads, times_of_runs(model, in, flags.repeats, flags.threads));
+    const std::vector<double> &shared = of_threads.clock;
+    json["run"]["threads"] = flags.threads;
+    json["run"]["threads_median_ms"] = 1e3 * quantile(shared, 0.5);
+    json["run"]["threads_speed_up"] = quantile(times.clock, 0.5) / quantile(shared, 0.5);
+    return {};
+}
+
+void print_stream(const ordered_json &s) {
+    std::printf("stream    block of %u ticks: median %.1f µs, p99 %.1f µs, worst %.1f µs",
+                s["block"].get<unsigned>(), s["block_us"]["median"].get<double>(),
+                s["block_us"]["p99"].get<double>(), s["block_us"]["worst"].get<double>());
+    if (s.contains("real_time_factor"))
+        std::printf(" · real-time factor %.5f", s["real_time_factor"].get<double>());
+    std::printf("\n");
+}
+
+void print(const ordered_json &json) {
+    const auto &m = json["machine"];
+    std::printf("machine   %s, %u processors, %s, load %.2f\n", m["cpu"].get<std::string>().c_str(),
+                m["processors"].get<unsigned>(), m["system"].get<std::string>().c_str(),
+                m["load"].get<double>());
+    std::printf("settings  longwave %s, on %s, code %s, one thread, %u repeats\n",
+                json["version"].get<std::string>().c_str(), json["device"].get<std::string>().c_str(),
+                json["variant"].get<std::string>().c_str(), json["repeats"].get<unsigned>());
+    std::printf("artifact  %s: %s\n", json["model"].get<std::string>().c_str(),
+                bytes_text(json["artifact_bytes"]).c_str());
+    if (json.contains("stream")) {
+        std::printf("open      to the first output: cold %.2f ms, median %.2f ms\n",
+                    json["open_to_first_output"]["cold_ms"].get<double>(),
+                    json["open_to_first_output"]["median_ms"].get<double>());
+        for (const auto &s : json["streams"]) print_stream(s);
+        const auto &s = json["stream"];
+        std::printf("memory    state %s, a stream in all %s\n", bytes_text(s["state_bytes"]).c_str(),
+                    bytes_text(s["memory_bytes"]).c_str());
+    }
+    if (json.contains("streams_at_once"))
+        for (const auto &n : json["streams_at_once"]) print_streams(n);
+    if (json.contains("text")) print_text(json["text"]);
+    if (json.contains("run")) {
+        std::printf("whole     %u ticks: median %.3f ms, worst %.3f ms · memory %s\n",
+                    json["run"]["ticks"].get<unsigned>(), json["run"]["median_ms"].get<double>(),
+                    json["run"]["worst_ms"].get<double>(), bytes_text(json["run"]["memory_bytes"]).c_str());
+        if (json["run"].contains("threads"))
+            std::printf("          with %u threads: median %.3f ms, %.2f times as fast\n",
+                        json["run"]["threads"].get<unsigned>(),
+                        json["run"]["threads_median_ms"].get<double>(),
+                        json["run"]["threads_speed_up"].get<double>());
+    }
+}
+
+// Steps are watched through the runtime's inner seam, which the library people link does not export.
+Status bench_planner(const BenchFlags &flags) {
+    std::vector<std::string> arguments = {flags.model.path};
+    if (!flags.model.variant.empty()) arguments.insert(arguments.end(), {"--variant", flags.model.variant});
+    if (flags.given_seconds)
+        arguments.insert(arguments.end(), {"--seconds", std::to_string(*flags.given_seconds)});
+    if (flags.model.memory)
+        arguments.insert(arguments.end(), {"--memory", std::to_string(flags.model.memory)});
+    if (flags.json) arguments.emplace_back("--json");
+    std::vector<char *> argv;
+    argv.reserve(arguments.size() + 1);
+    for (std::string &argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    return bench_program("planner", argv.data());
+}
+
+Status bench(const BenchFlags &flags) {
+    if (flags.planner) return bench_planner(flags);
+    if (flags.layers) {
+        LW_ASSIGN(const ordered_json times, bench_layers(flags.model));
+        if (flags.json) std::printf("%s\n", json_line(times).c_str());
+        else print_layers(times);
+        return {};
+    }
+    ModelFlags model_flags = flags.model;
+    model_flags.streams = !flags.streams.empty();
+    LW_ASSIGN(const Model model, Model::open(model_flags));
+    ordered_json json = {{"model", model.info.name},      {"version", lw_version()},
+                         {"variant", model.info.variant}, {"device", name_of(model.device.get())},
+                         {"machine", machine()},          {"threads", 1},
+                         {"repeats", flags.repeats},      {"artifact_bytes", model.info.artifact_bytes}};
+    if (model.placement) json["placement"] = to_json(*model.placement);
+    for (const uint32_t n : flags.streams) {
+        LW_ASSIGN(ordered_json at_once, bench_streams(model, n, flags.repeats));
+        json["streams_at_once"].push_back(std::move(at_once));
+    }
+    if (model.info.has_stream) LW_TRY(bench_opening(flags, model, json));
+    for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++) {
+        LW_ASSIGN(ordered_json stream, bench_stream(flags, model, entry));
+        if (entry == 0) json["stream"] = stream; // the default
+        json["streams"].push_back(std::move(stream));
+    }
+    if (writes_text(model, flags.model.path)) {
+        LW_ASSIGN(json["text"], bench_text(model, flags.model.path, flags.seconds()));
+    }
+    if (model.info.has_run) LW_TRY(bench_run(flags, model, json));
+    if (flags.json) std::printf("%s\n", json_line(json).c_str());
+    else print(json);
+    return {};
+}
+
+} // namespace
+
+Command add_bench(CommandLine &program) {
+    auto flags = std::make_shared<BenchFlags>();
+    CommandLine *app =
+        program.add_subcommand("bench", "Speed and memory of an artifact; `bench conv`, `stream` and "
+                                        "`linear` for kernels alone, `bench model` "
+                                        "and `block` beside PyTorch, `bench text` tokens a second");
+    flags->model.add(*app);
+    app->add_option(
+           "--seconds", flags->given_seconds,
+           "Audio to stream, or the longest way to the millionth token (default: 10); with --planner the "
+           "time for each entry (default: 2)")
+        ->check(range(0.1, 36000.0));
+    app->add_option("--ticks", flags->ticks,
+                    "Input ticks to stream (default: --seconds of audio, or 20000 of anything else)")
+        ->check(range(1, 1 << 28));
+    add_device_flags(*app, flags->model);
+    app->add_option("--streams", flags->streams,
+                    "So many streams at once, as 1,64,1024: a block for each, on a GPU all together")
+        ->delimiter(',')
+        ->check(range(1, 1 << 16));
+    app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")
+        ->check(range(1, 10000))
+        ->capture_default_str();
+    app->add_option("--threads", flags->threads, "Whole runs with so many threads as well")
+        ->check(range(1, 255));
+    app->add_flag("--planner", flags->planner,
+                  "Each layer instead: what the planner predicted beside what it takes, one pinned thread");
+    app->add_flag(
+        "--layers", flags->layers,
+        "With --device vulkan: each layer of whole sequences on the processor and on the GPU instead, and "
+        "what moves between them take; --json makes the file that longwave compile --place takes");
+    app->add_flag("--json", flags->json, "One JSON object");
+    app->footer(
+        "longwave bench conv: our long convolutions of whole sequences against FFTW's; with --device "
+        "vulkan against VkFFT's. longwave bench "
+        "stream: streams of them against zita-convolver and FFTW. longwave bench linear: our products "
+        "against a BLAS. longwave bench model: known models beside PyTorch, the keyword model beside ONNX "
+        "Runtime and OpenVINO, and longwave bench block one layer of them in batches (LONGWAVE_PYTHON: an "
+        "interpreter that has the peer). longwave bench text: tokens a second of language models beside "
+        "PyTorch, memory and llama.cpp. All flags in --help of each.");
+    return {app, [flags] { return bench(*flags); }};
+}
+
+// `bench conv --device vulkan`, whose peer is a library for GPUs: a program of its own.
+static bool asks_for_gpu(char **arguments) {
+    bool named = false;
+    for (; *arguments; arguments++) {
+        const std::string word = *arguments;
+        if ((named && word.starts_with("vulkan")) || word.starts_with("--device=vulkan")) return true;
+        named = word == "--device";
+    }
+    return false;
+}
+
+bool is_bench_program(const std::string &name) {
+    return name == "conv" || name == "stream" || name == "linear" || name == "model" || name == "block" ||
+           name == "text";
+}
+
+// They use the kernel compiler and their peers, of which FFTW and zita-convolver are GPL: programs of their
+// own, so that this one is free of them.
+Status bench_program(const std::string &name, char **arguments) {
+    LW_ASSIGN(const std::string program,
+              beside_this_program("bench_" + name + (asks_for_gpu(arguments) ? "_gpu" : "")));
+    std::vector<char *> argv = {const_cast<char *>(program.c_str())};
+    while (*arguments) argv.push_back(*arguments++);
+    argv.push_back(nullptr);
+    execv(program.c_str(), argv.data());
+    return Status::device(program + ": cannot be started");
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,60 @@
+#include "tools/cli/commands/bench_streams.h"
+#include "tools/cli/audio/samples.h"
+#include "tools/cli/text/text.h"
+#include <algorithm>
+#include <cstdio>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+
+namespace {
+
+// A block for each stream; on a device they run together.
+Status push_blocks(const Model &model, std::vector<Stream> &streams, const void *samples, size_t block) {
+    for (Stream &stream : streams)
+        LW_TRY(status_of(lw_stream_push(stream.get(), samples, block, nullptr), "push"));
+    LW_TRY(status_of(lw_device_flush(model.device.get()), "flush"));
+    for (Stream &stream : streams) LW_TRY(stream.pull([](const StreamRow &) {}));
+    return {};
+}
+
+} // namespace
+
+Expected<ordered_json> bench_streams(const Model &model, uint32_t n, unsigned rounds) {
+    if (!model.info.has_stream)
+        return Status::usage(std::string("--streams: ") + model.info.name + " has no stream entries");
+    const size_t block = std::max<uint32_t>(1, model.info.stream_block);
+    const Sequence in = made_up(model, block, 3);
+    std::vector<Stream> streams;
+    for (uint32_t s = 0; s < n; s++) {
+        LW_ASSIGN(Stream stream, Stream::create(model));
+        streams.push_back(std::move(stream));
+    }
+    std::vector<double> seconds;
+    for (unsigned round = 0; round < rounds + 1; round++) { // the first warms
+        const double start = now();
+        LW_TRY(push_blocks(model, streams, in.data(0), block));
+        if (round > 0) seconds.push_back(now() - start);
+    }
+    std::sort(seconds.begin(), seconds.end());
+    const double median = seconds[seconds.size() / 2];
+    ordered_json json = {{"streams", n},
+                         {"block", block},
+                         {"round_ms", {{"median", 1e3 * median}, {"worst", 1e3 * seconds.back()}}},
+                         {"ticks_per_second", static_cast<double>(n * block) / median}};
+    const double rate = model.inputs[0].sample_rate;
+    if (rate > 0) json["real_time_factor"] = median / (static_cast<double>(block) / rate); // of all of them
+    return json;
+}
+
+void print_streams(const ordered_json &json) {
+    std::printf("streams   %u at once, a block of %u ticks each: median %.3f ms, worst %.3f ms",
+                json["streams"].get<unsigned>(), json["block"].get<unsigned>(),
+                json["round_ms"]["median"].get<double>(), json["round_ms"]["worst"].get<double>());
+    if (json.contains("real_time_factor"))
+        std::printf(" · real-time factor %.5f", json["real_time_factor"].get<double>());
+    std::printf("\n");
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,102 @@
+// longwave devices: what there is to compute on, and which targets it runs.
+#include "formats/artifact/features.h"
+#include "targets/target.h"
+#include "tools/cli/support/command.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/support/json_line.h"
+#include "tools/cli/model/model.h"
+#include "tools/cli/text/text.h"
+#include <cstdio>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct DevicesFlags {
+    bool json = false;
+};
+
+ordered_json processor() {
+    const artifact::Host host = artifact::host();
+    ordered_json targets = ordered_json::array();
+    for (const targets::Target &target : targets::for_machine(host.machine))
+        if ((target.features & ~host.features) == 0) targets.push_back(target.name);
+    return {{"device", "cpu"}, {"targets", targets}};
+}
+
+#if LONGWAVE_WITH_VULKAN
+ordered_json describe(const lw_vulkan_info &info, size_t number) {
+    static constexpr const char *kinds[] = {"other", "integrated", "discrete", "virtual", "software"};
+    ordered_json targets = ordered_json::array();
+    for (const targets::Target &target : targets::gpus())
+        if (runs(info, target)) targets.push_back(target.name);
+    return {{"device", format("vulkan:%zu", number)},
+            {"name", info.name},
+            {"kind", kinds[info.kind]},
+            {"vulkan", format("%u.%u.%u", info.api_major, info.api_minor, info.api_patch)},
+            {"shared_bytes", info.shared_bytes},
+            {"threads", info.threads},
+            {"memory_bytes", info.memory_bytes},
+            {"missing", info.missing},
+            {"targets", targets}};
+}
+
+Expected<ordered_json> gpus() {
+    lw_vulkan_info list[16] = {};
+    list[0].struct_size = sizeof list[0];
+    size_t n = std::size(list);
+    const lw_status status = lw_vulkan_devices(nullptr, list, &n);
+    if (status != LW_TOO_SMALL) LW_TRY(status_of(status, "vulkan"));
+    ordered_json found = ordered_json::array();
+    for (size_t i = 0; i < std::min(n, std::size(list)); i++) found.push_back(describe(list[i], i));
+    return found;
+}
+#else
+Expected<ordered_json> gpus() {
+    return Status::usage("vulkan: this longwave was built without it (its headers: Debian's libvulkan-dev)");
+}
+#endif
+
+std::string joined(const ordered_json &names) {
+    std::string text;
+    for (const auto &name : names) text += (text.empty() ? "" : ", ") + name.get<std::string>();
+    return text;
+}
+
+Status devices(const DevicesFlags &flags) {
+    ordered_json all = ordered_json::array({processor()});
+    const auto found = gpus();
+    if (found) all.insert(all.end(), found->begin(), found->end());
+    if (flags.json) {
+        for (const auto &device : all) std::printf("%s\n", json_line(device).c_str());
+    } else {
+        std::printf("cpu       runs %s\n", joined(all[0]["targets"]).c_str());
+        for (size_t i = 1; i < all.size(); i++) {
+            const ordered_json &gpu = all[i];
+            std::printf("%-9s %s (%s, Vulkan %s), %s shared, %u threads a workgroup, %s: %s\n",
+                        gpu["device"].get<std::string>().c_str(), gpu["name"].get<std::string>().c_str(),
+                        gpu["kind"].get<std::string>().c_str(), gpu["vulkan"].get<std::string>().c_str(),
+                        bytes_text(gpu["shared_bytes"]).c_str(), gpu["threads"].get<unsigned>(),
+                        bytes_text(gpu["memory_bytes"]).c_str(),
+                        gpu["missing"] != ""
+                            ? ("cannot be used: " + gpu["missing"].get<std::string>()).c_str()
+                        : gpu["targets"].empty() ? "runs no target"
+                                                 : ("runs " + joined(gpu["targets"])).c_str());
+        }
+    }
+    if (!found) std::fprintf(stderr, "%s\n", found.status().message().c_str()); // and that is no failure
+    return {};
+}
+
+} // namespace
+
+Command add_devices(CommandLine &program) {
+    auto flags = std::make_shared<DevicesFlags>();
+    CommandLine *app =
+        program.add_subcommand("devices", "What there is to compute on, and the targets that it runs");
+    app->add_flag("--json", flags->json, "One JSON object a line");
+    return {app, [flags] { return devices(*flags); }};
+}
+
+} // namespace longwave::cli

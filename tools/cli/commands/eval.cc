@@ -1,0 +1,343 @@
+// longwave eval: how well a keyword model does on labelled clips and on hours of other audio, through the
+// same stream and decisions as `listen`.
+#include "formats/audio/audio.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/support/command.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/support/flags.h"
+#include "tools/cli/support/json_line.h"
+#include "tools/cli/model/placement.h"
+#include "tools/cli/audio/samples.h"
+#include "tools/cli/audio/spotter.h"
+#include "tools/cli/check/statistics.h"
+#include "tools/cli/text/text.h"
+#include "tools/cli/check/window_check.h"
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct EvalFlags {
+    ModelFlags model;
+    std::string clips;
+    std::vector<std::string> negatives;
+    AudioFlags audio;
+    DecisionFlags decision;
+    bool isolated = false, json = false, predictions = false;
+    double quiet_ms = 1500;
+    uint64_t seed = 0;
+};
+
+struct Clip {
+    std::string path;
+    uint32_t label = 0;
+};
+
+Expected<std::vector<fs::path>> entries(const fs::path &folder) {
+    std::error_code error;
+    std::vector<fs::path> found;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+        if (it->path().filename().string()[0] != '.') found.push_back(it->path());
+    if (error) return Status::input(folder.string() + ": cannot be listed: " + error.message());
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+// Every file under a folder, sorted; a file stands for itself.
+Status collect(const fs::path &path, std::vector<std::string> &files) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+        files.push_back(path.string()); // opening it tells what is wrong with it
+        return {};
+    }
+    LW_ASSIGN(const auto found, entries(path));
+    for (const auto &entry : found) LW_TRY(collect(entry, files));
+    return {};
+}
+
+Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vector<std::string> &labels,
+                                       uint64_t seed) {
+    std::vector<Clip> clips;
+    LW_ASSIGN(const auto folders, entries(folder));
+    std::string unknown;
+    for (const auto &path : folders) {
+        if (std::error_code error; !fs::is_directory(path, error)) continue;
+        const auto label = std::find(labels.begin(), labels.end(), path.filename().string());
+        if (label == labels.end()) {
+            unknown += (unknown.empty() ? "" : ", ") + path.filename().string();
+            continue;
+        }
+        std::vector<std::string> files;
+        LW_TRY(collect(path, files));
+        for (auto &file : files)
+            clips.push_back({std::move(file), static_cast<uint32_t>(label - labels.begin())});
+    }
+    if (!unknown.empty())
+        return Status::input(folder + ": the model has no label for the folders " + unknown);
+    if (clips.empty()) return Status::input(folder + ": holds no clips; they are expected as <label>/<file>");
+    std::sort(clips.begin(), clips.end(), [](const Clip &a, const Clip &b) { return a.path < b.path; });
+    Random random(seed);
+    for (size_t i = clips.size(); i > 1; i--) std::swap(clips[i - 1], clips[random.below(i)]);
+    return clips;
+}
+
+class Evaluation {
+public:
+    Evaluation(const EvalFlags &flags, const Model &model, Stream stream)
+        : flags_(flags), model_(model), stream_(std::move(stream)) {}
+
+    // Top-1 over the clips, each cut or filled with silence to one length.
+    Status accuracy(const std::vector<Clip> &clips, ordered_json &json) {
+        if (model_.stream_outputs.at(0).width != model_.labels.size())
+            return Status::usage(
+                "the model's first output has " + std::to_string(model_.stream_outputs[0].width) +
+                " values a row, not one for each of its " + std::to_string(model_.labels.size()) + " labels");
+        const size_t labels = model_.labels.size();
+        std::vector<std::vector<uint64_t>> confusion(labels, std::vector<uint64_t>(labels));
+        ordered_json predictions = ordered_json::object();
+        LW_TRY(decide(clips, [&](const Clip &clip, const StreamRow &row) {
+            const auto decided =
+                static_cast<size_t>(std::max_element(row.data, row.data + row.width) - row.data);
+            confusion[clip.label][decided]++;
+            if (flags_.predictions)
+                predictions[clip.path] = {{"label", model_.labels[clip.label]},
+                                          {"predicted", model_.labels[decided]},
+                                          {"outputs", std::vector<float>(row.data, row.data + row.width)}};
+        }));
+        uint64_t right = 0, all = 0, right_words = 0, all_words = 0;
+        ordered_json recall;
+        for (size_t i = 0; i < labels; i++) {
+            uint64_t n = 0;
+            for (const uint64_t count : confusion[i]) n += count;
+            right += confusion[i][i];
+            all += n;
+            if (model_.labels[i] != "_silence_") {
+                right_words += confusion[i][i];
+                all_words += n;
+            }
+            if (n) recall[model_.labels[i]] = share(confusion[i][i], n);
+        }
+        json["accuracy"] = share(right, all);
+        json["accuracy_interval"] = interval(right, all);
+        json["accuracy_without_silence"] = share(right_words, all_words);
+        json["accuracy_without_silence_interval"] = interval(right_words, all_words);
+        json["clips"] = all;
+        json["state"] = flags_.isolated ? "reset before each clip" : "carried from clip to clip";
+        json["labels"] = model_.labels;
+        json["confusion"] = confusion; // [true label][decided label]
+        json["recall"] = recall;
+        if (flags_.predictions) json["predictions"] = predictions;
+        return {};
+    }
+
+    // Events over the clips, each followed by quiet: how many words are missed.
+    Status rejects(const std::vector<Clip> &clips, Spotter &spotter, ordered_json &json) {
+        const std::vector<float> quiet(static_cast<size_t>(flags_.quiet_ms * rate() / 1000) + delay());
+        uint64_t words = 0, missed = 0, wrong = 0, on_others = 0;
+        LW_TRY(spotter.reset());
+        Progress progress;
+        for (size_t i = 0; i < clips.size(); i++) {
+            progress.show(i, clips.size(), "events");
+            const uint32_t label = clips[i].label;
+            const bool word = spotter.fires(label);
+            bool heard = false;
+            const auto event = [&](const lw_event &e) {
+                if (word && e.label == label) heard = true;
+                else (word ? wrong : on_others)++;
+            };
+            LW_ASSIGN(const std::vector<float> samples, read(clips[i].path));
+            if (flags_.isolated) LW_TRY(spotter.reset());
+            LW_TRY(spotter.push(samples.data(), samples.size(), event));
+            LW_TRY(spotter.push(quiet.data(), quiet.size(), event));
+            words += word;
+            missed += word && !heard;
+        }
+        json["false_reject_rate"] = share(missed, words);
+        json["false_reject_rate_interval"] = interval(missed, words);
+        json["false_rejects"] = missed;
+        json["word_clips"] = words;
+        json["wrong_word_events"] = wrong;
+        json["events_on_other_clips"] = on_others; // unknown words and noise
+        json["quiet_ms"] = flags_.quiet_ms;
+        return {};
+    }
+
+    // Events where there should be none, in one long stream.
+    Status accepts(const std::vector<std::string> &files, Spotter &spotter, ordered_json &json) {
+        ordered_json events = ordered_json::array();
+        double seconds = 0;
+        LW_TRY(spotter.reset());
+        Progress progress;
+        size_t now = 0;
+        const auto event = [&](const lw_event &e) {
+            events.push_back({{"word", e.word},
+                              {"score", e.score},
+                              {"t", spotter.seconds(e.tick)},
+                              {"file", fs::path(files[now]).filename().string()}});
+        };
+        for (; now < files.size(); now++) {
+            progress.show(now, files.size(), "negatives");
+            LW_ASSIGN(const std::vector<float> samples, read(files[now]));
+            LW_TRY(spotter.push(samples.data(), samples.size(), event));
+            seconds += static_cast<double>(samples.size()) / rate();
+        }
+        now = files.size() - 1;
+        LW_TRY(spotter.finish(event));
+        const double hours = seconds / 3600;
+        const auto [low, high] = count_interval(events.size());
+        json["false_accepts"] = events.size();
+        json["hours"] = hours;
+        json["false_accepts_per_hour"] = static_cast<double>(events.size()) / hours;
+        json["false_accepts_per_hour_interval"] = {low / hours, high / hours};
+        json["false_accept_events"] = events;
+        return {};
+    }
+
+private:
+    // The first output's row at the end of each clip. Of an output that is late it comes with the clip behind
+    // it, or when the stream is finished.
+    template <class Decided> Status decide(const std::vector<Clip> &clips, const Decided &decided) {
+        const lw_output_info &output = model_.stream_outputs.at(0);
+        // A sliding window's run entry is as long as the window, which says nothing of clips.
+        const bool whole_clips = model_.info.has_run && !window_of(model_);
+        const size_t length = whole_clips ? model_.info.run_capacity : static_cast<size_t>(rate());
+        const auto rows_of = [&](size_t n) { return rows_after(output, n * length); }; // of the first n clips
+        size_t first = 0, next = 0; // the clip that the stream began with, and whose row is awaited
+        const auto take = [&](const StreamRow &row) {
+            if (row.index != 0 || next == clips.size() || row.row + 1 != rows_of(next + 1 - first)) return;
+            decided(clips[next++], row);
+        };
+        LW_TRY(stream_.reset());
+        Progress progress;
+        for (size_t i = 0; i < clips.size(); i++) {
+            progress.show(i, clips.size(), "accuracy");
+            LW_ASSIGN(std::vector<float> samples, read(clips[i].path));
+            if (rows_of(i + 1 - first) == rows_of(i - first))
+                return Status::input(clips[i].path + ": the model gave no output for a clip of " +
+                                     std::to_string(length) + " samples");
+            samples.resize(length);
+            LW_TRY(stream_.push(samples.data(), length, take));
+            if (!flags_.isolated && i + 1 < clips.size()) continue;
+            LW_TRY(stream_.finish(take));
+            LW_TRY(stream_.reset());
+            first = i + 1;
+        }
+        if (next != clips.size())
+            return Status::internal("the stream ended before the row of " + clips[next].path);
+        return {};
+    }
+    // What an event may come late by, in samples.
+    size_t delay() const { return model_.info.stream_delay; }
+    double rate() const { return model_.audio()->sample_rate; }
+    static ordered_json share(uint64_t hits, uint64_t n) {
+        return n ? ordered_json(static_cast<double>(hits) / static_cast<double>(n)) : ordered_json();
+    }
+    static ordered_json interval(uint64_t hits, uint64_t n) {
+        const auto [low, high] = proportion_interval(hits, n);
+        return {low, high};
+    }
+    Expected<std::vector<float>> read(const std::string &path) const {
+        LW_ASSIGN(audio::Audio audio, audio::read(path, flags_.audio.options(model_.audio()->sample_rate)));
+        return std::move(audio.samples);
+    }
+    const EvalFlags &flags_;
+    const Model &model_;
+    Stream stream_;
+};
+
+void print_summary(const ordered_json &json) {
+    const auto value = [&](const char *key) { return json[key].is_number() ? json[key].get<double>() : 0.0; };
+    if (json.contains("accuracy"))
+        std::fprintf(
+            stderr, "accuracy        %.2f %% of %llu clips (95 %%: %.1f-%.1f), without _silence_ %.2f %%\n",
+            100 * value("accuracy"), json["clips"].get<unsigned long long>(),
+            100 * json["accuracy_interval"][0].get<double>(),
+            100 * json["accuracy_interval"][1].get<double>(), 100 * value("accuracy_without_silence"));
+    if (json.contains("false_rejects"))
+        std::fprintf(stderr, "false rejects   %.2f %% of %llu words, %llu wrong words\n",
+                     100 * value("false_reject_rate"), json["word_clips"].get<unsigned long long>(),
+                     json["wrong_word_events"].get<unsigned long long>());
+    if (json.contains("false_accepts"))
+        std::fprintf(stderr, "false accepts   %llu in %.3f hours: %.2f an hour (95 %%: %.2f-%.2f)\n",
+                     json["false_accepts"].get<unsigned long long>(), value("hours"),
+                     value("false_accepts_per_hour"),
+                     json["false_accepts_per_hour_interval"][0].get<double>(),
+                     json["false_accepts_per_hour_interval"][1].get<double>());
+}
+
+Status evaluate(const EvalFlags &flags) {
+    if (flags.clips.empty() && flags.negatives.empty())
+        return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
+    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
+    LW_ASSIGN(const Model model, Model::open(flags.model));
+    if (!model.audio()) return Status::usage(flags.model.path + ": the model does not listen to audio");
+    if (model.labels.empty()) return Status::usage(flags.model.path + ": the model has no labels");
+    LW_ASSIGN(Stream stream, Stream::create(model));
+    auto spotter = Spotter::create(file.view(), model, flags.decision); // needed for events only
+    if (!spotter && file.plan().decision()) return spotter.status();
+    Evaluation evaluation(flags, model, std::move(stream));
+
+    ordered_json json = {
+        {"model", model.info.name}, {"variant", model.info.variant}, {"device", name_of(model.device.get())}};
+    if (model.placement) json["placement"] = to_json(*model.placement);
+    if (!flags.clips.empty()) {
+        LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed));
+        LW_TRY(evaluation.accuracy(clips, json));
+        json["false_reject_rate"] = nullptr;
+        if (spotter) LW_TRY(evaluation.rejects(clips, *spotter, json));
+    }
+    if (!flags.negatives.empty()) {
+        if (!spotter) return spotter.status();
+        std::vector<std::string> files;
+        for (const auto &path : flags.negatives) LW_TRY(collect(path, files));
+        if (files.empty()) return Status::input(flags.negatives[0] + ": holds no files");
+        LW_TRY(evaluation.accepts(files, *spotter, json));
+    }
+    if (spotter) json["decision"] = spotter->settings();
+    print_summary(json);
+    std::printf("%s\n", json_line(json).c_str());
+    return {};
+}
+
+} // namespace
+
+Command add_eval(CommandLine &program) {
+    auto flags = std::make_shared<EvalFlags>();
+    CommandLine *app = program.add_subcommand(
+        "eval", "Accuracy, missed words and false alarms through the streaming path; one JSON object");
+    flags->model.add(*app);
+    flags->model.streams = true;
+    add_device_flags(*app, flags->model);
+    app->add_option("--clips", flags->clips, "Folder of labelled clips: DIR/<label>/<file>");
+    app->add_option("--negatives", flags->negatives, "Folders or files in which no word is spoken");
+    app->add_flag("--isolated", flags->isolated,
+                  "Reset the state before each clip (default: one stream, state carried from clip to clip)");
+    app->add_option("--quiet-ms", flags->quiet_ms, "Silence after each clip when words are counted")
+        ->check(range(1500.0, 60000.0))
+        ->capture_default_str();
+    app->add_option("--seed", flags->seed, "Of the order of the clips")->capture_default_str();
+    app->add_flag("--predictions", flags->predictions, "Also every clip's outputs");
+    app->add_flag("--json", flags->json, "The result is always JSON; accepted for uniformity");
+    flags->audio.add(*app, false);
+    add_decision_flags(*app, flags->decision);
+    app->footer("accuracy: every clip is cut or filled with zeros to one second (or the capacity of the run "
+                "entry, where no\n"
+                "  window slides), and decided by the largest value of the first output's row at its end, "
+                "however late that\n"
+                "  row comes. All clips go through one stream without reset, in the order of their sorted "
+                "paths shuffled by\n"
+                "  --seed.\n"
+                "false_reject_rate: words without an event of their own in the clip or the silence after it "
+                "(events as\n"
+                "  `listen` gives them).\n"
+                "false_accepts: events in the negatives, one long stream.\n"
+                "Intervals are 95 %: Wilson for shares, exact Poisson for counts.");
+    return {app, [flags] { return evaluate(*flags); }};
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,220 @@
+// longwave generate: text behind a prompt, as it comes.
+#include "tools/cli/support/command.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/text/generator.h"
+#include "tools/cli/support/interruption.h"
+#include "tools/cli/support/json_line.h"
+#include "tools/cli/support/output_file.h"
+#include "tools/cli/text/text.h"
+#include "tools/cli/text/text_input.h"
+#include "tools/cli/text/text_output.h"
+#include "tools/cli/text/tokens.h"
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+namespace longwave::cli {
+namespace {
+
+struct GenerateFlags {
+    ModelFlags model;
+    SamplingFlags sampling;
+    std::string prompt, tokenizer, state_in, state_out;
+    std::vector<std::string> stops;
+    uint64_t tokens = 256;
+    bool json = false;
+};
+
+std::string hexadecimal(std::string_view bytes) {
+    std::string text;
+    for (const char c : bytes) text += format("%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    return text;
+}
+
+// One text: what is read, what is written, and where it ends.
+class Writing {
+public:
+    Writing(const GenerateFlags &flags, const Tokens &tokens, Generator &generator)
+        : flags_(flags), tokens_(tokens), generator_(generator), stops_(flags.stops) {}
+
+    // The prompt, in pieces: there is no limit to its length.
+    Status read(TextInput &prompt) {
+        const double start = now();
+        Progress progress;
+        for (size_t done = 0; !stopped;) {
+            LW_ASSIGN(const std::string piece,
+                      tokens_.divisible() ? prompt.read(size_t{1} << 16) : prompt.rest());
+            if (piece.empty()) break;
+            const std::vector<int32_t> ids = tokens_.encode(piece);
+            LW_TRY(read(ids, progress, done, std::max(done + piece.size(), prompt.size())));
+            done += piece.size();
+        }
+        if (prompt_tokens_ == 0 && !stopped)
+            return Status::input(prompt.name() +
+                                 ": the prompt is empty; text goes on from at least one token");
+        prompt_seconds_ = now() - start;
+        return {};
+    }
+    // Goes on with a state: what was written of it may hold the beginning of a stop sequence.
+    void resume() {
+        for (const int32_t id : generator_.recent()) stops_.shown(tokens_.bytes(id));
+    }
+    Status write() {
+        start_ = now();
+        const char *reason = "tokens";
+        while (written_ < flags_.tokens && !stopped && out_.read() && !stops_.complete()) {
+            LW_ASSIGN(const lw_token token, generator_.next());
+            written_++;
+            const std::string_view bytes = tokens_.bytes(token.id);
+            const std::string shown = stops_.add(bytes);
+            if (flags_.json) print(token, bytes);
+            else out_.write(shown);
+        }
+        if (stops_.complete()) reason = "stop";
+        else if (stopped) reason = "interrupted";
+        if (flags_.json) return end(reason);
+        out_.write(stops_.rest()); // held back for nothing
+        out_.end();
+        return out_.status();
+    }
+
+private:
+    Status read(const std::vector<int32_t> &ids, Progress &progress, size_t done, size_t total) {
+        constexpr size_t most = 16384; // then a signal is looked for
+        for (size_t at = 0; at < ids.size() && !stopped; at += most) {
+            progress.show(done, total, "bytes of the prompt");
+            const size_t n = std::min(most, ids.size() - at);
+            LW_TRY(generator_.prompt(
+                {ids.begin() + static_cast<ptrdiff_t>(at), ids.begin() + static_cast<ptrdiff_t>(at + n)}));
+            prompt_tokens_ += n;
+        }
+        return {};
+    }
+    void print(const lw_token &token, std::string_view bytes) {
+        line({{"type", "token"},
+              {"id", token.id},
+              {"text", std::string(bytes)},
+              {"bytes", hexadecimal(bytes)},
+              {"logprob", token.log_probability},
+              {"position", token.position},
+              {"seconds", now() - start_}});
+    }
+    Status end(const char *reason) {
+        const double seconds = now() - start_;
+        nlohmann::ordered_json json = {{"type", "end"}, {"reason", reason}};
+        if (const std::string *stop = stops_.complete()) json["stop"] = *stop;
+        json["prompt_tokens"] = prompt_tokens_;
+        json["prompt_seconds"] = prompt_seconds_;
+        json["tokens"] = written_;
+        json["seconds"] = seconds;
+        line(json);
+        return out_.status();
+    }
+    void line(const nlohmann::ordered_json &json) { out_.write(json_line(json) + "\n"); }
+
+    const GenerateFlags &flags_;
+    const Tokens &tokens_;
+    Generator &generator_;
+    StopText stops_;
+    TextOutput out_;
+    uint64_t prompt_tokens_ = 0, written_ = 0;
+    double prompt_seconds_ = 0, start_ = 0;
+};
+
+// Before anything is read or computed.
+Status check(const GenerateFlags &flags, bool has_prompt) {
+    if (!has_prompt && flags.state_in.empty())
+        return Status::usage(
+            "nothing to go on from: give --prompt TEXT, --prompt @FILE or --prompt - (standard "
+            "input), or --state-in FILE");
+    for (const std::string &stop : flags.stops)
+        if (stop.empty()) return Status::usage("--stop: the text is empty");
+    if (flags.state_out.empty()) return {};
+    std::vector<std::string> inputs = {flags.model.path};
+    if (!flags.tokenizer.empty()) inputs.push_back(flags.tokenizer);
+    if (flags.prompt.starts_with('@')) inputs.push_back(flags.prompt.substr(1));
+    return check_output("--state-out", flags.state_out, inputs);
+}
+
+// Ids that may hold the beginning of a stop sequence: an id has a byte or more, but for those that have none.
+uint32_t reach(const GenerateFlags &flags) {
+    size_t longest = 0;
+    for (const std::string &stop : flags.stops) longest = std::max(longest, stop.size());
+    // The least is what a state holds for whoever goes on with other stop sequences.
+    return static_cast<uint32_t>(std::clamp<size_t>(longest, 256, 1 << 20));
+}
+
+Status generate(const GenerateFlags &flags, bool has_prompt) {
+    LW_TRY(check(flags, has_prompt));
+    LW_ASSIGN(const Model model, Model::open(flags.model));
+    LW_ASSIGN(Generator generator,
+              Generator::create(model, flags.model.path, flags.sampling, reach(flags), flags.json,
+                                flags.state_out.empty())); // a state is for whoever goes on, and however
+    LW_ASSIGN(const auto tokens, tokens_of(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+    if (!flags.state_in.empty()) {
+        LW_ASSIGN(const std::vector<uint8_t> state, read_bytes(flags.state_in, uint64_t{1} << 40));
+        LW_TRY(generator.load(flags.state_in, state));
+    }
+    Writing writing(flags, *tokens, generator);
+    stop_on_signals();
+    std::signal(SIGPIPE, SIG_IGN);
+    if (has_prompt) {
+        TextInput prompt = TextInput::of(flags.prompt);
+        if (flags.prompt == "-") {
+            LW_ASSIGN(prompt, TextInput::open("-"));
+        } else if (flags.prompt.starts_with('@')) {
+            LW_ASSIGN(prompt, TextInput::open(flags.prompt.substr(1)));
+        }
+        LW_TRY(writing.read(prompt));
+    } else {
+        writing.resume();
+    }
+    Status written = writing.write();
+    if (flags.state_out.empty()) return written;
+    // Whatever became of the text: a reader that has gone or a full disk is no reason to lose the state.
+    LW_ASSIGN(const std::vector<uint8_t> state, generator.save());
+    const Status saved = write_output(flags.state_out, state);
+    return written ? saved : written;
+}
+
+} // namespace
+
+Command add_generate(CommandLine &program) {
+    auto flags = std::make_shared<GenerateFlags>();
+    CommandLine *app =
+        program.add_subcommand("generate", "Text behind a prompt, as it comes, by a causal language model");
+    flags->model.add(*app);
+    flags->model.streams = true;
+    add_device_flags(*app, flags->model);
+    Option *prompt = app->add_option("-p,--prompt", flags->prompt, "TEXT, @FILE, or - for standard input");
+    app->add_option("-n,--tokens", flags->tokens, "At most so many tokens; 0 only reads the prompt")
+        ->capture_default_str();
+    app->add_option("--stop", flags->stops, "Ends before this text; may be given several times")->single();
+    flags->sampling.add(*app);
+    app->add_option("--state-in", flags->state_in,
+                    "Goes on from a saved state, before the prompt if there is one");
+    app->add_option("--state-out", flags->state_out,
+                    "Saves the state at the end, and when Control-C ends it");
+    app->add_option("--tokenizer", flags->tokenizer,
+                    "tokenizer.json of the model (default: beside the artifact; bytes need none)");
+    app->add_flag("--json", flags->json, "One JSON object a token, and one at the end");
+    app->footer("Examples: longwave generate text.lw -p 'It was' -n 500 --temperature 0.8 --seed 3 "
+                "--state-out it.state\n"
+                "          longwave generate text.lw --state-in it.state -n 500 --temperature 0.8 --seed 3\n"
+                "Adaptive softmax: greedily, and with --min-p, clusters of words that cannot be chosen are not "
+                "computed; all are\nwith --top-p, a penalty, biases, --json or --state-out.\n"
+                "There is no limit of context: prompts may be of any length, and a token costs the same "
+                "after a million "
+                "others.\n"
+                "The text written and the text of the resumed run are one text: the same as without the "
+                "stop. What was "
+                "held back of a\nstop sequence or a character that did not come is written at the end. "
+                "--logit-bias takes "
+                "ids, of bytes: their values.\n"
+                "In --json `text` has U+FFFD where a token is no whole character, `bytes` has every byte in "
+                "hexadecimal; "
+                "`logprob` is the\nnatural logarithm of the model's own probability.");
+    return {app, [flags, prompt] { return generate(*flags, prompt->given()); }};
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,203 @@
+// longwave run: one whole sequence, or the same through the stream.
+#include "tools/cli/support/command.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/support/flags.h"
+#include "tools/cli/support/json_line.h"
+#include "tools/cli/model/model.h"
+#include "tools/cli/support/npy.h"
+#include "tools/cli/support/output_file.h"
+#include "tools/cli/model/placement.h"
+#include "tools/cli/audio/samples.h"
+#include "tools/cli/text/text.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct RunFlags {
+    ModelFlags model;
+    std::vector<std::string> inputs, expected, outputs;
+    uint64_t length = 0;
+    uint32_t threads = 1;
+    double limit = 1e-4;
+    bool stream = false, json = false;
+    AudioFlags audio;
+};
+
+struct Result {
+    lw_output_info info = {};
+    std::vector<float> rows;
+    std::vector<uint64_t> shape() const {
+        if (info.clock_num == 0) return {info.width};
+        return {rows.size() / info.width, info.width};
+    }
+};
+
+Expected<std::vector<Result>> run_whole(const Model &model, Sequence in, uint64_t length, uint32_t threads) {
+    if (length) in.lengths.assign(model.inputs.size(), length);
+    LW_ASSIGN(Runner runner, Runner::create(model, threads));
+    LW_ASSIGN(auto rows, runner.run(in));
+    std::vector<Result> results;
+    for (size_t i = 0; i < rows.size(); i++) results.push_back({model.run_outputs[i], std::move(rows[i])});
+    return results;
+}
+
+Expected<std::vector<Result>> run_stream(const Model &model, const Sequence &in) {
+    LW_ASSIGN(Stream stream, Stream::create(model));
+    std::vector<Result> results;
+    for (const auto &output : model.stream_outputs) results.push_back({output, {}});
+    const auto keep = [&](const StreamRow &row) {
+        auto &rows = results[row.index].rows;
+        rows.insert(rows.end(), row.data, row.data + row.width);
+    };
+    LW_TRY(stream.push(in.data(0), in.rows, keep));
+    LW_TRY(stream.finish(keep));
+    return results;
+}
+
+// "name=value", or "value" when there is one output (the first, for files to compare with).
+Expected<std::pair<size_t, std::string>> addressed(const std::vector<Result> &results,
+                                                   const std::string &flag, const std::string &text) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+        if (results.size() == 1) return std::pair<size_t, std::string>(0, text);
+        return Status::usage(flag + " " + text + ": the model has several outputs; say which (name=...)");
+    }
+    for (size_t i = 0; i < results.size(); i++)
+        if (text.substr(0, equals) == results[i].info.name) return std::pair(i, text.substr(equals + 1));
+    std::string names;
+    for (const auto &result : results) names += std::string(names.empty() ? "" : ", ") + result.info.name;
+    return Status::usage(flag + " " + text + ": the model has no such output; it has " + names);
+}
+
+std::string shape_text(const std::vector<uint64_t> &shape) {
+    std::string text;
+    for (uint64_t dim : shape) text += (text.empty() ? "" : " x ") + std::to_string(dim);
+    return text;
+}
+
+Status compare(const RunFlags &flags, const std::vector<Result> &results, ordered_json &json) {
+    Status failure;
+    for (const std::string &text : flags.expected) {
+        LW_ASSIGN(const auto where, addressed(results, "--expected", text));
+        const Result &result = results[where.first];
+        LW_ASSIGN(const Array expected,
+                  read_npy(where.second[0] == '@' ? where.second.substr(1) : where.second));
+        if (expected.data.size() != result.rows.size())
+            return Status::input(text + ": holds " + shape_text(expected.shape) + " values, the output is " +
+                                 shape_text(result.shape()));
+        double peak = 0, error = 0;
+        for (size_t i = 0; i < result.rows.size(); i++) {
+            peak = std::max(peak, std::fabs(expected.data[i]));
+            const double difference = std::fabs(expected.data[i] - result.rows[i]);
+            error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
+        }
+        const double relative = peak > 0 ? error / peak : error;
+        json[result.info.name]["error"] = relative;
+        std::fprintf(stderr, "%s: largest error %.2e of the peak, limit %.0e\n", result.info.name, relative,
+                     flags.limit);
+        if (!(relative <= flags.limit) && failure)
+            failure =
+                Status::check(std::string("output ") + result.info.name +
+                              format(" differs from the expected one by %.2e of its peak; the limit is %.0e",
+                                     relative, flags.limit));
+    }
+    return failure;
+}
+
+// The file in "name=@file", "name=file" or "file"; empty for made-up values.
+std::string file_of(const std::string &text, bool marked) {
+    const size_t equals = text.find('=');
+    std::string file = equals == std::string::npos ? text : text.substr(equals + 1);
+    if (file.starts_with('@')) return file.substr(1);
+    return marked ? "" : file;
+}
+
+// No result may be put in the place of what it is made from.
+Status check_outputs(const RunFlags &flags) {
+    std::vector<std::string> read = {flags.model.path};
+    for (const std::string &text : flags.inputs) read.push_back(file_of(text, true));
+    for (const std::string &text : flags.expected) read.push_back(file_of(text, false));
+    for (const std::string &text : flags.outputs) LW_TRY(check_output("-o", file_of(text, false), read));
+    return {};
+}
+
+Status run(const RunFlags &flags) {
+    LW_TRY(check_outputs(flags));
+    LW_ASSIGN(const Model model, Model::open(flags.model));
+    LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
+    if (!flags.stream && model.info.has_stream && in.rows > model.info.run_capacity)
+        return Status::input(format("the input has %zu rows, the artifact's whole-sequence entry takes at "
+                                    "most %u; compile with a larger --length, or pass "
+                                    "--stream",
+                                    in.rows, model.info.run_capacity));
+    LW_ASSIGN(const std::vector<Result> results,
+              flags.stream ? run_stream(model, in) : run_whole(model, in, flags.length, flags.threads));
+
+    ordered_json json;
+    for (const Result &result : results) {
+        json[result.info.name] = {{"shape", result.shape()}};
+        if (flags.json) json[result.info.name]["data"] = result.rows; // several times as large as the rows
+    }
+    Status compared = compare(flags, results, json);
+    if (fallen_back(model.device.get()))
+        std::fprintf(stderr, "note: %s failed; the processor went on\n", name_of(model.device.get()).c_str());
+    if (model.placement && !json.contains("placement")) json["placement"] = to_json(*model.placement);
+    for (const std::string &text : flags.outputs) {
+        LW_ASSIGN(const auto where, addressed(results, "-o", text));
+        LW_TRY(write_npy(where.second, results[where.first].shape(), results[where.first].rows));
+    }
+    if (flags.json) {
+        std::printf("%s\n", json_line(json).c_str());
+        return compared;
+    }
+    for (const Result &result : results) {
+        std::printf("%s: %s", result.info.name, shape_text(result.shape()).c_str());
+        const size_t width = result.info.width;
+        if (result.rows.size() >= width && width == model.labels.size()) { // classes: the last row's largest
+            const float *last = result.rows.data() + result.rows.size() - width;
+            const auto best = std::max_element(last, last + width) - last;
+            std::printf("   last row: %s %.4f", model.labels[static_cast<size_t>(best)].c_str(), last[best]);
+        } else {
+            for (size_t i = 0; i < std::min<size_t>(8, result.rows.size()); i++)
+                std::printf(" %.6g", result.rows[i]);
+        }
+        std::printf("\n");
+    }
+    return compared;
+}
+
+} // namespace
+
+Command add_run(CommandLine &program) {
+    auto flags = std::make_shared<RunFlags>();
+    CommandLine *app = program.add_subcommand("run", "Run one whole sequence");
+    flags->model.add(*app);
+    app->add_option(
+           "-i,--input", flags->inputs,
+           "name=@file.npy, name=@file.wav, or name=ROWS[xWIDTH] for made-up values; one for each input")
+        ->required();
+    app->add_option("--expected", flags->expected,
+                    "output=@file.npy to compare with; exit code 1 when it differs by more than --limit");
+    app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")
+        ->capture_default_str();
+    add_device_flags(*app, flags->model);
+    app->add_option("-o,--output", flags->outputs, "output=file.npy to write");
+    app->add_option("--length", flags->length, "Valid rows, for models that pool over them (default: all)");
+    app->add_option("--threads", flags->threads,
+                    "Threads of a whole run; the outputs are the same bits for any number")
+        ->check(range(1, 255));
+    app->add_flag("--stream", flags->stream, "Through the streaming entry");
+    app->add_flag("--json", flags->json, "Outputs as one JSON object");
+    flags->audio.add(*app, false);
+    return {app, [flags] {
+                flags->model.streams = flags->stream;
+                return run(*flags);
+            }};
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,147 @@
+// longwave score: how well a language model predicts a text.
+#include "tools/cli/support/command.h"
+#include "tools/cli/text/generator.h"
+#include "tools/cli/support/interruption.h"
+#include "tools/cli/support/json_line.h"
+#include "tools/cli/text/text.h"
+#include "tools/cli/text/text_input.h"
+#include "tools/cli/text/tokens.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <deque>
+
+namespace longwave::cli {
+namespace {
+
+struct ScoreFlags {
+    ModelFlags model;
+    std::string text = "-", tokenizer;
+    bool json = false;
+};
+
+// −log2 of the probability that softmax(logits) gives an id.
+double bits(const float *logits, uint32_t n, int32_t id) {
+    float most = logits[0];
+    for (uint32_t i = 1; i < n; i++) most = std::max(most, logits[i]);
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++) sum += std::exp(double{logits[i]} - double{most});
+    return (std::log(sum) - (double{logits[id]} - double{most})) / std::log(2.0);
+}
+
+// The largest: a text is read as fast as the artifact can.
+uint32_t widest_entry(const Model &model) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < model.info.n_stream_entries; i++)
+        if (model.entry(i).block > model.entry(best).block) best = i;
+    return best;
+}
+
+class Score {
+public:
+    Score(Stream stream, const Tokens &tokens, uint32_t output)
+        : stream_(std::move(stream)), tokens_(tokens), output_(output) {}
+
+    // Each id is read when the next one is known, and the last one not at all: nothing is asked behind it.
+    Status read(const std::vector<int32_t> &ids) {
+        std::vector<int32_t> reads;
+        for (const int32_t id : ids) {
+            if (last_ >= 0) {
+                reads.push_back(last_);
+                expected_.push_back(id);
+                bytes_ += tokens_.bytes(id).size();
+            }
+            last_ = id;
+        }
+        return stream_.push(reads.data(), reads.size(), on_row());
+    }
+    Status finish() {
+        LW_TRY(stream_.finish(on_row()));
+        if (last_ < 0 || scored_ == 0)
+            return Status::input(
+                "the text is too short: a score needs two tokens, for the first has nothing before it");
+        return std::isfinite(bits_)
+                   ? Status()
+                   : Status::check("the model's logits are not finite: no score can be told");
+    }
+    uint64_t tokens() const { return scored_; }
+    uint64_t bytes() const { return bytes_; }
+    double bits_per_byte() const { return bits_ / static_cast<double>(bytes_); }
+    double perplexity() const { return std::exp2(bits_ / static_cast<double>(scored_)); }
+
+private:
+    OnRow on_row() {
+        return [this](const StreamRow &row) {
+            if (row.index != output_ || expected_.empty()) return;
+            bits_ += bits(row.data, row.width, expected_.front());
+            expected_.pop_front();
+            scored_++;
+        };
+    }
+    Stream stream_;
+    const Tokens &tokens_;
+    const uint32_t output_;
+    std::deque<int32_t> expected_; // behind ids that the stream has read
+    int32_t last_ = -1;
+    uint64_t scored_ = 0, bytes_ = 0;
+    double bits_ = 0;
+};
+
+Status score(const ScoreFlags &flags) {
+    LW_ASSIGN(const Model model, Model::open(flags.model));
+    LW_ASSIGN(const uint32_t output, logits_of(model, flags.model.path));
+    LW_ASSIGN(const auto tokens, tokens_of(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+    LW_ASSIGN(TextInput text, TextInput::open(flags.text));
+    LW_ASSIGN(Stream stream, Stream::create(model, LW_I32, widest_entry(model)));
+    Score result(std::move(stream), *tokens, output);
+    stop_on_signals();
+    const double start = now();
+    Progress progress;
+    for (size_t done = 0; !stopped;) {
+        LW_ASSIGN(const std::string piece, tokens->divisible() ? text.read(size_t{1} << 16) : text.rest());
+        if (piece.empty()) break;
+        LW_TRY(result.read(tokens->encode(piece)));
+        done += piece.size();
+        progress.show(done, std::max(done, text.size()), "bytes");
+    }
+    progress.finish();
+    if (const Status status = result.finish(); !status)
+        return {status.fault(), text.name() + ": " + status.message()};
+    const double seconds = now() - start, rate = static_cast<double>(result.tokens()) / seconds;
+    if (flags.json) {
+        const nlohmann::ordered_json json = {{"bits_per_byte", result.bits_per_byte()},
+                                             {"perplexity", result.perplexity()},
+                                             {"tokens", result.tokens()},
+                                             {"bytes", result.bytes()},
+                                             {"complete", !stopped},
+                                             {"seconds", seconds},
+                                             {"tokens_per_second", rate}};
+        std::printf("%s\n", json_line(json).c_str());
+    } else {
+        std::printf("%.4f bits a byte · perplexity %.4f a token · %llu tokens of %llu bytes%s · %.0f tokens "
+                    "a second\n",
+                    result.bits_per_byte(), result.perplexity(),
+                    static_cast<unsigned long long>(result.tokens()),
+                    static_cast<unsigned long long>(result.bytes()), stopped ? ", interrupted" : "", rate);
+    }
+    return {};
+}
+
+} // namespace
+
+Command add_score(CommandLine &program) {
+    auto flags = std::make_shared<ScoreFlags>();
+    CommandLine *app = program.add_subcommand(
+        "score", "How well a language model predicts a text: bits a byte and perplexity");
+    flags->model.add(*app);
+    app->add_option("text", flags->text, "File with the text; - for standard input")->required();
+    app->add_option("--tokenizer", flags->tokenizer,
+                    "tokenizer.json of the model (default: beside the artifact; bytes need none)");
+    app->add_flag("--json", flags->json, "One JSON object");
+    app->footer(
+        "The first token has nothing before it and is not scored. A model of bytes reads a text of any "
+        "length piece by piece; with a\ntokenizer the text is held in memory.");
+    return {app, [flags] { return score(*flags); }};
+}
+
+} // namespace longwave::cli

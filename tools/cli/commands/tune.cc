@@ -1,0 +1,244 @@
+// longwave tune: measures on this machine what the planner's tables hold, into a file that `longwave compile
+// --tuning` takes. One process a candidate: this program again, with --measure.
+#include "targets/target.h"
+#include "tools/cli/model/sandboxed_process.h"
+#include "tools/cli/support/command.h"
+#include "tools/cli/support/interruption.h"
+#include "tools/cli/support/json_line.h"
+#include "tools/cli/model/kgen.h"
+#include "tools/cli/support/output_file.h"
+#include "tools/cli/text/text.h"
+#include "tools/cli/model/tuning_file.h"
+#include "tools/kernels/kernel_call.h"
+#include "tools/kernels/machine.h"
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct TuneFlags {
+    std::string output = "longwave-tuning.json", target, cache, kgen, measure, tables;
+    double minutes = 10, timeout = 120, seconds = 0.3;
+    bool compare = false, json = false, quiet = false;
+};
+
+Expected<const targets::Target *> target_of(const TuneFlags &flags) {
+    const targets::Target *best = nullptr;
+    for (const targets::Target &target : targets::all())
+        if (kernels::host_runs(target)) best = &target;
+    if (flags.target.empty() && best) return best;
+    const targets::Target *target = targets::find(flags.target);
+    if (!target) return Status::usage("--target " + flags.target + ": no such target");
+    if (!kernels::host_runs(*target))
+        return Status::usage("--target " + flags.target + ": this processor does not run its code");
+    return target;
+}
+
+Expected<std::string> kgen_of(const TuneFlags &flags) {
+    if (!flags.kgen.empty()) return flags.kgen;
+    return kgen_beside_this_program();
+}
+
+// ---- one candidate, in a process of its own
+
+Status measure_one(const TuneFlags &flags) {
+    end_with_parent();
+    LW_ASSIGN(const targets::Target *const target, target_of(flags));
+    LW_ASSIGN(const std::string kgen, kgen_of(flags));
+    LW_ASSIGN(const TuningFile file, TuningFile::open(flags.output, *target));
+    kernels::MeasureOptions options{
+        .target = target, .kgen = kgen, .cache = flags.cache, .seconds = flags.seconds};
+    const ordered_json tuned = file.json();
+    const bool candidate = flags.measure.rfind("structures ", 0) == 0;
+    if (!candidate && tuned.contains("structures")) options.structures = tuned["structures"].dump();
+    const Interruptible nothing_left_behind;
+    kernels::pin_to_this_processor();
+    LW_ASSIGN(const nlohmann::json result, kernels::measure(flags.measure, options));
+    std::printf("%s\n", result.dump().c_str());
+    return {};
+}
+
+// ---- all of them
+
+class Tuner {
+public:
+    Tuner(const TuneFlags &flags, const targets::Target &target, std::string kgen)
+        : flags_(flags), target_(target), kgen_(std::move(kgen)), start_(now()) {
+        std::error_code error;
+        self_ = std::filesystem::read_symlink("/proc/self/exe", error).string();
+    }
+
+    Status run() {
+        LW_ASSIGN(TuningFile file, TuningFile::open(flags_.output, target_));
+        file.forget_failed_costs();
+        Status status = search(file);
+        if (status) status = file.add_time(now() - start_);
+        progress_.finish();
+        LW_TRY(status);
+        tell(file);
+        return {};
+    }
+
+    // One process; its result, or what went wrong as {"failed": …}.
+    Expected<nlohmann::json> one(const std::string &name) const {
+        std::vector<std::string> arguments = {
+            self_,      "tune",       "--measure", name,  "--output",  flags_.output,
+            "--target", target_.name, "--kgen",    kgen_, "--seconds", format("%g", flags_.seconds)};
+        if (!flags_.cache.empty()) arguments.insert(arguments.end(), {"--cache", flags_.cache});
+        LW_ASSIGN(const Outcome outcome, run_candidate(arguments, flags_.timeout));
+        if (!outcome.failure.empty()) return nlohmann::json{{"failed", outcome.failure}};
+        nlohmann::json result = nlohmann::json::parse(outcome.output, nullptr, false);
+        if (result.is_discarded()) return nlohmann::json{{"failed", "printed no JSON"}};
+        return result;
+    }
+
+    Status compare() {
+        LW_ASSIGN(const TuningFile file, TuningFile::open(flags_.output, target_));
+        if (!file.json().contains("structures"))
+            return Status::usage(flags_.output + ": no structures were measured yet");
+        const auto names = kernels::judged_kernels();
+        ordered_json list = ordered_json::array();
+        size_t within = 0;
+        for (size_t i = 0; i < names.size(); i++) {
+            if (!flags_.quiet) progress_.show(i, names.size(), names[i]);
+            LW_ASSIGN(const auto result, one("judge " + names[i]));
+            list.push_back({{"kernel", names[i]}, {"ratio", result}});
+            within += result.is_number() && result.get<double>() <= 1.05;
+        }
+        progress_.finish();
+        if (flags_.json) {
+            const ordered_json all{{"what", "tuning"},
+                                   {"target", target_.name},
+                                   {"cpu", kernels::cpu_name()},
+                                   {"within_5_percent", within},
+                                   {"kernels", list}};
+            std::printf("%s\n", json_line(all).c_str());
+            return {};
+        }
+        std::printf("time with %s as a part of the time with the shipped tables, %s\n", flags_.output.c_str(),
+                    target_.name.c_str());
+        for (const auto &row : list)
+            std::printf("  %-18s %s\n", row["kernel"].get<std::string>().c_str(),
+                        row["ratio"].is_number() ? format("%.3f", row["ratio"].get<double>()).c_str()
+                                                 : row["ratio"].dump().c_str());
+        std::printf("within 5 %%: %zu of %zu\n", within, names.size());
+        return {};
+    }
+
+private:
+    double spent() const { return now() - start_; }
+
+    // Structures first, as costs are those of the kernels that they make; these have the last two fifths of
+    // the time for themselves.
+    Status search(TuningFile &file) {
+        while (spent() < 0.6 * 60 * flags_.minutes) {
+            const auto names = kernels::structure_names(target_, file.measured());
+            const auto next = std::find_if(names.begin(), names.end(),
+                                           [&](const auto &name) { return !file.measured().count(name); });
+            if (next == names.end()) break;
+            LW_TRY(measure(file, *next));
+        }
+        for (const std::string &name : kernels::cost_names())
+            if (spent() < 60 * flags_.minutes && !file.measured().count("cost " + name))
+                LW_TRY(measure(file, "cost " + name));
+        return {};
+    }
+
+    Status measure(TuningFile &file, const std::string &name) {
+        const size_t costs = kernels::cost_names().size(),
+                     total = kernels::structure_total(target_, file.measured()) + costs;
+        if (!flags_.quiet)
+            progress_.show(file.measured().size(), std::max(total, file.measured().size()),
+                           format("%.0f s left · ", std::max(0.0, 60 * flags_.minutes - spent())) + name);
+        LW_ASSIGN(nlohmann::json result, one(name));
+        if (!kernels::plausible(name, result)) result = {{"failed", "printed something else"}};
+        return file.put(name, std::move(result));
+    }
+
+    void tell(const TuningFile &file) const {
+        const ordered_json json = file.json();
+        size_t failed = 0;
+        for (const auto &[name, result] : file.measured())
+            failed += !kernels::succeeded(file.measured(), name);
+        if (flags_.json) {
+            const ordered_json all{{"what", "tune"},
+                                   {"output", flags_.output},
+                                   {"made", json["made"]},
+                                   {"measured", file.measured().size()},
+                                   {"failed", failed},
+                                   {"complete", file.complete()},
+                                   {"structures", json.contains("structures")},
+                                   {"costs", json.contains("costs")}};
+            std::printf("%s\n", json_line(all).c_str());
+            return;
+        }
+        std::printf("machine   %s, code %s\n", kernels::cpu_name().c_str(), target_.name.c_str());
+        std::printf("%s", kernels::structure_summary(target_, file.measured()).c_str());
+        std::printf("costs     %s\n",
+                    json.contains("costs") ? "all tables" : "not complete: the shipped ones stand");
+        std::printf("wrote     %s  %zu measured, %zu failed, %s%s\n", flags_.output.c_str(),
+                    file.measured().size(), failed, seconds_text(spent()).c_str(),
+                    file.complete() ? "" : "; not complete: the same command goes on");
+    }
+
+    const TuneFlags &flags_;
+    const targets::Target &target_;
+    std::string kgen_, self_;
+    double start_;
+    Progress progress_;
+};
+
+Status tune(const TuneFlags &flags) {
+    if (!flags.measure.empty()) return measure_one(flags);
+    LW_ASSIGN(const targets::Target *const target, target_of(flags));
+    if (!flags.tables.empty()) {
+        LW_ASSIGN(const TuningFile file, TuningFile::open(flags.output, *target));
+        return file.write_tables(flags.tables);
+    }
+    LW_ASSIGN(std::string kgen, kgen_of(flags));
+    LW_TRY(check_output("-o", flags.output, {kgen}));
+    Tuner tuner(flags, *target, std::move(kgen));
+    return flags.compare ? tuner.compare() : tuner.run();
+}
+
+} // namespace
+
+Command add_tune(CommandLine &program) {
+    auto flags = std::make_shared<TuneFlags>();
+    CommandLine *app = program.add_subcommand(
+        "tune", "Measure what the planner's choices and the transforms' structures rest on, on this machine");
+    app->add_option("-o,--output", flags->output,
+                    "Tuning file to write; one that is there already is gone on with")
+        ->capture_default_str();
+    app->add_option("--minutes", flags->minutes, "Time it may take")
+        ->check(range(0.0, 10000.0))
+        ->capture_default_str();
+    app->add_option("--timeout", flags->timeout, "Seconds for one candidate, its compilation included")
+        ->check(range(0.05, 3600.0))
+        ->capture_default_str();
+    app->add_option("--seconds", flags->seconds, "Calls of each kernel")
+        ->check(range(0.001, 60.0))
+        ->capture_default_str();
+    app->add_option("--target", flags->target,
+                    "Level to measure (default: the best that this processor runs)");
+    app->add_flag("--compare", flags->compare,
+                  "Instead: transforms with the file's structures against the shipped ones, in turns");
+    app->add_option("--tables", flags->tables,
+                    "Instead: write the file's tables into this folder, as schedules/long_conv has them");
+    app->add_option(
+        "--measure", flags->measure,
+        "Instead: measure this one, by its name in the file, and print it; what the verb starts for each");
+    app->add_flag("--quiet", flags->quiet,
+                  "No progress line (there is none anyway where stderr is no terminal)");
+    app->add_flag("--json", flags->json, "What was done as one JSON object");
+    app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: the user's cache folder)");
+    app->add_option("--kgen", flags->kgen,
+                    "The kernel compiler (default: longwave-kgen beside this program)");
+    return {app, [flags] { return tune(*flags); }};
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,132 @@
+// longwave verify: the artifact's rules, then its golden vectors on every code variant this machine can run.
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/support/command.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/support/json_line.h"
+#include "tools/cli/model/model.h"
+#include "tools/cli/check/streaming_check.h"
+#include "tools/cli/text/text.h"
+#include <cstdio>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+struct VerifyFlags {
+    ModelFlags model;
+    bool json = false, stream = false;
+};
+
+Status verify_on_processor(const VerifyFlags &flags) {
+    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
+    const auto &plan = file.plan();
+    LW_ASSIGN(const auto modules, file.modules());
+    if (!flags.json)
+        std::printf("rules     V1-V%u hold · %s · %s\n", modules.empty() ? 20u : 21u, plan.name()->c_str(),
+                    bytes_text(file.size()).c_str());
+    ordered_json variants = ordered_json::array();
+    unsigned checked = 0;
+    Status failure;
+    for (const auto *variant : *plan.variants()) {
+        const std::string name = variant->target()->str();
+        if (!flags.model.variant.empty() && name != flags.model.variant) continue;
+        if (!runs_here(*variant)) {
+            variants.push_back({{"variant", name}, {"runs_here", false}});
+            if (!flags.json)
+                std::printf("%-9s cannot run on this processor: run `longwave verify` on one that has it\n",
+                            name.c_str());
+            continue;
+        }
+        ModelFlags this_one = flags.model;
+        this_one.variant = name;
+        LW_ASSIGN(const Model model, Model::open(this_one));
+        double worst = 0;
+        Status golden = status_of(lw_model_verify(model.handle.get(), &worst), name);
+        if (!golden && golden.fault() != Fault::check) return golden;
+        if (!golden && failure) failure = golden;
+        ordered_json entry = {{"variant", name},
+                              {"runs_here", true},
+                              {"golden", static_cast<bool>(golden)},
+                              {"worst_of_limit", worst}};
+        std::string text =
+            format("golden vectors within %.2f of their limits%s", worst, golden ? "" : " -- FAILED");
+        if (flags.stream && model.info.has_stream) {
+            LW_ASSIGN(const Proof proof, prove_stream(model));
+            entry["stream"] = to_json(proof);
+            text += "\n          stream " + to_text(proof);
+            if (!proof.holds() && failure)
+                failure = Status::check(name + ": the stream does not equal the whole");
+        }
+        variants.push_back(std::move(entry));
+        if (!flags.json) std::printf("%-9s %s\n", name.c_str(), text.c_str());
+        checked++;
+    }
+    if (variants.empty())
+        return Status::usage(flags.model.path + ": has no code variant " + flags.model.variant);
+    if (flags.json)
+        std::printf("%s\n", json_line({{"model", plan.name()->str()},
+                                       {"rules", true},
+                                       {"ok", static_cast<bool>(failure)},
+                                       {"variants", variants}})
+                                .c_str());
+    if (checked == 0 && failure)
+        return Status::device(flags.model.path +
+                              ": no code variant runs on this processor; nothing was proved");
+    return failure;
+}
+
+// The golden vectors of the entries that were planned for the device, and whether its stream equals its whole.
+Status verify_on_device(const VerifyFlags &flags) {
+    ModelFlags model_flags = flags.model;
+    model_flags.proved = true; // here, whatever is remembered
+    LW_ASSIGN(const Model model, Model::open(model_flags));
+    if (!model.device) { // auto, and no GPU that is better
+        model_flags.device = "cpu";
+        return verify_on_processor({model_flags, flags.json, flags.stream});
+    }
+    double worst = 0;
+    Status proved = prove_device(model.handle.get(), true, &worst);
+    if (!proved && worst <= 1) return proved; // it gave no answer
+    Status failure = proved ? Status() : Status::check(proved.message());
+    ordered_json entry = {{"model", model.info.name},
+                          {"device", name_of(model.device.get())},
+                          {"ok", static_cast<bool>(failure)},
+                          {"worst_of_limit", worst},
+                          {"limit", model.info.error_limit}};
+    std::string text = name_of(model.device.get()) +
+                       format("   golden vectors within %.2f of their limits (%.1e of a peak)%s", worst,
+                              static_cast<double>(model.info.error_limit), failure ? "" : " -- FAILED");
+    if (flags.stream && failure && model.info.has_stream) {
+        LW_ASSIGN(const Proof proof, prove_stream(model));
+        entry["stream"] = to_json(proof);
+        text += "\n          stream " + to_text(proof);
+        if (!proof.holds())
+            failure = Status::check(name_of(model.device.get()) + ": the stream does not equal the whole");
+    } else if (flags.stream && failure) {
+        entry["stream"] = nullptr;
+        text += "\n          no stream entries for a GPU";
+    }
+    entry["ok"] = static_cast<bool>(failure);
+    std::printf("%s\n", flags.json ? json_line(entry).c_str() : text.c_str());
+    return failure;
+}
+
+Status verify(const VerifyFlags &flags) {
+    return flags.model.device == "cpu" ? verify_on_processor(flags) : verify_on_device(flags);
+}
+
+} // namespace
+
+Command add_verify(CommandLine &program) {
+    auto flags = std::make_shared<VerifyFlags>();
+    CommandLine *app =
+        program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
+    flags->model.add(*app);
+    add_device_flags(*app, flags->model);
+    app->add_flag("--stream", flags->stream, "Also prove stream = whole on random input");
+    app->add_flag("--json", flags->json, "One JSON object");
+    return {app, [flags] { return verify(*flags); }};
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,72 @@
+#include "tools/cli/model/artifact_file.h"
+#include "formats/artifact/verify.h"
+#include "targets/target.h"
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace longwave::cli {
+
+static Status unsound(const std::string &path, const artifact::Broken &broken) {
+    return Status::input(path + ": not a sound artifact: rule V" + std::to_string(broken.rule) + ": " +
+                         broken.text + " (" + std::to_string(broken.a) + ", " + std::to_string(broken.b) +
+                         "); copy it again, or compile it again");
+}
+
+Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
+    const int opened = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); // a pipe must not make us wait
+    std::unique_ptr<FILE, int (*)(FILE *)> file(opened < 0 ? nullptr : fdopen(opened, "rb"),
+                                                [](FILE *f) { return f ? std::fclose(f) : 0; });
+    if (!file) return Status::input(path + ": cannot be opened: " + std::strerror(errno));
+    struct stat info = {};
+    if (fstat(fileno(file.get()), &info) != 0 || !S_ISREG(info.st_mode))
+        return Status::input(path + ": is not a regular file");
+    ArtifactFile result;
+    result.size_ = static_cast<uint64_t>(info.st_size);
+    const size_t room = (result.size_ + 63) / 64 * 64 + 64;
+    result.bytes_ = std::shared_ptr<uint8_t>(static_cast<uint8_t *>(std::aligned_alloc(64, room)), std::free);
+    if (!result.bytes_)
+        return Status::device(path + ": not enough memory to read " + std::to_string(result.size_) +
+                              " bytes");
+    if (std::fread(result.bytes_.get(), 1, result.size_, file.get()) != result.size_)
+        return Status::input(path + ": cannot be read to its end");
+
+    artifact::Request request;
+    request.file = result.bytes_.get();
+    request.size = result.size_;
+    if (const artifact::Broken broken = artifact::verify(request, &result.view_)) {
+        if (broken.no_memory) return Status::device(path + ": not enough memory to check the artifact");
+        return unsound(path, broken);
+    }
+    result.path_ = path;
+    return result;
+}
+
+Expected<std::vector<artifact::ModulesView>> ArtifactFile::modules() const {
+    std::vector<artifact::ModulesView> all;
+    for (uint32_t i = 0; i < plan().segments()->size(); i++) {
+        if (plan().segments()->Get(i)->kind() != fb::SegmentKind::modules) continue;
+        all.emplace_back();
+        if (const artifact::Broken broken = artifact::open_modules(plan(), view_.segment(i), &all.back()))
+            return unsound(path_, broken);
+    }
+    return all;
+}
+
+bool runs_here(const fb::CodeVariant &variant) {
+    const artifact::Host host = artifact::host();
+    return variant.machine() == host.machine && (variant.features() & ~host.features) == 0;
+}
+
+std::string host_target() {
+    const artifact::Host host = artifact::host();
+    std::string best; // the table goes from the least demanding to the most
+    for (const targets::Target &target : targets::all())
+        if (target.elf_machine == host.machine && (target.features & ~host.features) == 0) best = target.name;
+    return best;
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,117 @@
+#include "tools/cli/model/device.h"
+#include "compiler/codegen/kernel_cache_folder.h"
+#include "targets/target.h"
+#include "tools/cli/model/model.h"
+#include "tools/cli/text/text.h"
+#include <cstdio>
+#include <cstdlib>
+
+namespace longwave::cli {
+
+void add_device_flag(CommandLine &app, std::string &device) {
+    app.add_option(
+           "--device", device,
+           "What computes: cpu, vulkan (the best device), vulkan:NAME or vulkan:NUMBER (see `longwave "
+           "devices`), auto (whichever was measured to take less)")
+        ->capture_default_str();
+}
+
+void add_device_flags(CommandLine &app, ModelFlags &flags) {
+    add_device_flag(app, flags.device);
+    app.add_flag("--fall-back", flags.fall_back,
+                 "Go on with the processor when the GPU is lost or fails (default: stop and say so)");
+}
+
+std::string device_cache_folder() {
+    const auto folder = [](const char *variable, const char *below) {
+        const char *value = std::getenv(variable);
+        return value && value[0] == '/' ? std::string(value) + below : std::string();
+    };
+    const std::string given = folder("XDG_CACHE_HOME", "/longwave/vulkan");
+    return given.empty() ? folder("HOME", "/.cache/longwave/vulkan") : given;
+}
+
+#if LONGWAVE_WITH_VULKAN
+namespace {
+
+template <class Info, class Get> Info info_of(const lw_device *device, Get get) {
+    Info info = {};
+    info.struct_size = sizeof info;
+    if (device) (void)get(device, &info);
+    return info;
+}
+
+// With its parents, for the owner alone; empty: it cannot be used, and a line has said why.
+std::string ready_cache_folder() {
+    std::string place = device_cache_folder();
+    if (place.empty()) return "";
+    const auto folder = compiler::KernelCacheFolder::open(place);
+    if (folder) return place;
+    std::fprintf(stderr, "note: nothing is kept of GPUs: %s\n", folder.status().message().c_str());
+    return "";
+}
+
+} // namespace
+
+Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool fall_back) {
+    if (device == "cpu") return std::shared_ptr<lw_device>();
+    const std::string kind = device.substr(0, device.find(':'));
+    if (kind != "vulkan")
+        return Status::usage("--device " + device + ": expected cpu, vulkan, vulkan:NAME or auto");
+    const std::string wanted = kind.size() < device.size() ? device.substr(kind.size() + 1) : "";
+    const std::string folder = ready_cache_folder();
+    lw_vulkan_options options = {};
+    options.struct_size = sizeof options;
+    options.device = wanted.empty() ? nullptr : wanted.c_str();
+    options.cache_folder = folder.empty() ? nullptr : folder.c_str();
+    options.fall_back = fall_back;
+    lw_device *opened = nullptr;
+    LW_TRY(status_of(lw_vulkan_open(&options, &opened), "--device " + device));
+    return std::shared_ptr<lw_device>(opened, lw_vulkan_close);
+}
+
+Status prove_device(const lw_model *model, bool always, double *worst) {
+    return status_of(lw_vulkan_prove(model, always, worst), "the device");
+}
+
+std::string name_of(const lw_device *device) {
+    return device ? info_of<lw_vulkan_info>(device, lw_vulkan_get_info).name : "cpu";
+}
+
+std::string identity_of(const lw_device *device) {
+    const auto info = info_of<lw_vulkan_info>(device, lw_vulkan_get_info);
+    std::string text = format("%u %u %u ", info.vendor, info.identity, info.driver);
+    for (const uint8_t byte : info.uuid) text += format("%02x", byte);
+    return text;
+}
+
+uint64_t fallen_back(const lw_device *device) {
+    return info_of<lw_vulkan_stats>(device, lw_vulkan_get_stats).fallen_back;
+}
+
+Expected<std::string> target_of(const lw_device *device) {
+    lw_vulkan_info info = {};
+    info.struct_size = sizeof info;
+    LW_TRY(status_of(lw_vulkan_get_info(device, &info), "device"));
+    const targets::Target *best = nullptr;
+    for (const targets::Target &target : targets::gpus())
+        if (runs(info, target) && (!best || target.shared_bytes > best->shared_bytes)) best = &target;
+    if (!best) return Status::device(std::string(info.name) + ": runs none of the targets");
+    return best->name;
+}
+#else
+Expected<std::string> target_of(const lw_device *) { return Status::device("there is no device"); }
+
+Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool) {
+    if (device == "cpu") return std::shared_ptr<lw_device>();
+    return Status::usage("--device " + device +
+                         ": this longwave was built without Vulkan (its headers: Debian's libvulkan-dev)");
+}
+
+Status prove_device(const lw_model *, bool, double *) { return Status::device("there is no device"); }
+std::string name_of(const lw_device *) { return "cpu"; }
+std::string identity_of(const lw_device *) { return ""; }
+uint64_t fallen_back(const lw_device *) { return 0; }
+#endif
+
+} // namespace longwave::cli

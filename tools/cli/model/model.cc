@@ -1,0 +1,258 @@
+#include "tools/cli/model/model.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/model/placement.h"
+#include "tools/cli/model/signature.h"
+
+namespace longwave::cli {
+
+Status status_of(lw_status status, const std::string &what) {
+    if (status == LW_OK) return {};
+    const std::string detail = lw_last_error();
+    std::string text = what + ": " + (detail.empty() ? lw_status_text(status) : detail);
+    switch (status) {
+    case LW_CHECK_FAILED: return Status::check(std::move(text));
+    case LW_NO_STREAM: return Status::usage(std::move(text));
+    case LW_NOT_FOUND:
+    case LW_BAD_ARTIFACT:
+    case LW_BAD_VERSION:
+    case LW_BAD_STATE:
+    case LW_BAD_TOKEN:
+    case LW_TOO_LONG:
+    case LW_TOO_SHORT:
+    case LW_UNSIGNED_CODE:
+    case LW_NOT_FINITE:
+    case LW_IO: return Status::input(std::move(text));
+    case LW_NO_VARIANT:
+    case LW_NO_MEMORY:
+    case LW_NO_DEVICE:
+    case LW_UNSUPPORTED:
+    case LW_DEVICE_LOST:
+    case LW_TIMEOUT:
+    case LW_DEVICE_WRONG:
+    case LW_DEVICE: return Status::device(std::move(text));
+    default: return Status::internal(std::move(text));
+    }
+}
+
+static lw_open_options open_options(const std::string &variant) {
+    lw_open_options options = {};
+    options.struct_size = sizeof options;
+    options.allow_unsigned_code = 1;
+    options.variant = variant.empty() ? nullptr : variant.c_str();
+    return options;
+}
+
+void ModelFlags::add(CommandLine &app) {
+    app.add_option("model", path, "Artifact (.lw)")->required();
+    app.add_option("--variant", variant, "Code variant to run (default: the best for this processor)");
+    app.add_option(
+           "--memory", memory,
+           "Memory it may take, as 500M or 2G (default: 64 MiB or 64 times the file, whichever is more)")
+        ->size();
+    app.add_option("--require-key", require_key,
+                   "Open it only if it is signed by this public key (64 hexadecimal digits)");
+}
+
+// A GPU is proved at first use (longwave/vulkan.h), and has what the verb needs.
+static Status check_device(const ModelFlags &flags, const Model &model) {
+    if (!model.device) return {};
+    if (flags.streams && !model.info.has_stream)
+        return Status::usage("--device " + flags.device + ": " + model.info.name +
+                             " has no stream entries for a GPU: leave --device out, or use --device auto");
+    return flags.proved ? Status() : prove_device(model.handle.get(), false);
+}
+
+Expected<Model> Model::open(const ModelFlags &flags) {
+    if (flags.device == "auto") return open_placed(flags);
+    lw_open_options options = open_options(flags.variant);
+    options.memory_limit = flags.memory;
+    PublicKey key;
+    if (!flags.require_key.empty()) {
+        LW_ASSIGN(key, public_key("--require-key", flags.require_key));
+        options.allow_unsigned_code = 0;
+        options.check_signature = signed_by;
+        options.signature_context = &key;
+    }
+    LW_ASSIGN(const std::shared_ptr<lw_device> device, open_device(flags.device, flags.fall_back));
+    options.device = device.get();
+    lw_model *model = nullptr;
+    const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
+    if (status == LW_UNSIGNED_CODE)
+        return Status::input(flags.path + ": is not signed by the key that --require-key names; get it from "
+                                          "where that key belongs, or compile it again with --sign");
+    LW_TRY(status_of(status, flags.path));
+    LW_ASSIGN(Model opened, describe(model, device));
+    LW_TRY(check_device(flags, opened));
+    return opened;
+}
+
+Expected<Model> Model::open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device) {
+    lw_open_options options = open_options("");
+    options.memory_limit = UINT64_MAX; // this program has made it
+    options.device = device.get();
+    lw_model *model = nullptr;
+    LW_TRY(status_of(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model), "the artifact"));
+    return describe(model, std::move(device));
+}
+
+Expected<Model> Model::open(const std::vector<uint8_t> &bytes, const std::string &variant) {
+    lw_open_options options = open_options(variant);
+    options.memory_limit = UINT64_MAX; // this program has made it
+    lw_model *model = nullptr;
+    LW_TRY(status_of(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model), "the artifact"));
+    return describe(model);
+}
+
+Expected<Model> Model::describe(lw_model *model, std::shared_ptr<lw_device> device) {
+    Model result;
+    result.handle =
+        std::shared_ptr<lw_model>(model, [device](lw_model *closing) { lw_model_close(closing); });
+    result.device = std::move(device);
+    result.info.struct_size = sizeof result.info;
+    LW_TRY(status_of(lw_model_get_info(model, &result.info), "model"));
+    for (uint32_t i = 0; i < result.info.inputs; i++) {
+        lw_input_info info = {};
+        info.struct_size = sizeof info;
+        LW_TRY(status_of(lw_model_input(model, i, &info), "input"));
+        result.inputs.push_back(info);
+    }
+    const auto outputs = [&](uint32_t n, auto get, std::vector<lw_output_info> &list) {
+        for (uint32_t i = 0; i < n; i++) {
+            lw_output_info output = {};
+            output.struct_size = sizeof output;
+            LW_TRY(status_of(get(model, i, &output), "output"));
+            list.push_back(output);
+        }
+        return Status();
+    };
+    if (result.info.has_run)
+        LW_TRY(outputs(result.info.run_outputs, lw_model_run_output, result.run_outputs));
+    if (result.info.has_stream)
+        LW_TRY(outputs(result.info.stream_outputs, lw_model_stream_output, result.stream_outputs));
+    for (uint32_t i = 0; i < result.info.labels; i++) result.labels.push_back(lw_model_label(model, i));
+    return result;
+}
+
+const lw_input_info *Model::audio() const {
+    return inputs.size() == 1 && inputs[0].kind == LW_AUDIO ? &inputs[0] : nullptr;
+}
+
+int Model::stream_output(const std::string &name) const {
+    for (size_t i = 0; i < stream_outputs.size(); i++)
+        if (name == stream_outputs[i].name) return static_cast<int>(i);
+    return -1;
+}
+
+// The next entry of the list lies struct_size bytes on.
+const lw_entry_info &Model::entry(uint32_t index) const {
+    const auto *bytes = reinterpret_cast<const uint8_t *>(info.stream_entries);
+    return *reinterpret_cast<const lw_entry_info *>(bytes + index * info.stream_entries->struct_size);
+}
+
+Expected<Stream> Stream::create(const Model &model, lw_format format, uint32_t entry) {
+    if (!model.info.has_stream)
+        return Status::usage(
+            std::string(model.info.name) +
+            ": the artifact has no stream entry; compile it with --stream, or use `longwave run`");
+    const bool tokens = model.inputs.at(0).kind == LW_TOKENS;
+    lw_stream_options options = {};
+    options.struct_size = sizeof options;
+    options.format = tokens ? LW_I32 : format;
+    options.entry = entry;
+    lw_stream *stream = nullptr;
+    LW_TRY(status_of(lw_stream_create(model.handle.get(), &options, &stream), "stream"));
+    Stream result;
+    // The stream keeps its model alive.
+    result.handle_ =
+        std::shared_ptr<lw_stream>(stream, [keep = model.handle](lw_stream *s) { lw_stream_destroy(s); });
+    size_t widest = 1;
+    for (const lw_output_info &output : model.stream_outputs) widest = std::max(widest, size_t{output.width});
+    result.rows_.resize(widest * std::max(64u, model.entry(entry).block));
+    result.tick_bytes_ = tokens ? 4 : (format == LW_S16 ? 2 : 4) * size_t{model.inputs[0].width};
+    return result;
+}
+
+Status Stream::pull(const OnRow &row) {
+    for (;;) {
+        lw_rows out = {};
+        out.struct_size = sizeof out;
+        out.data = rows_.data();
+        out.capacity = rows_.size();
+        const lw_status status = lw_stream_pull_rows(handle_.get(), &out);
+        if (status == LW_AGAIN || status == LW_END) return {};
+        LW_TRY(status_of(status, "pull"));
+        for (size_t i = 0; i < out.rows; i++)
+            row({out.index, out.width, out.row + i, out.data + i * out.width});
+    }
+}
+
+Status Stream::push(const void *samples, size_t n, const OnRow &row) {
+    auto at = static_cast<const uint8_t *>(samples);
+    bool stuck = false;
+    while (n > 0) {
+        size_t taken = 0;
+        LW_TRY(status_of(lw_stream_push(handle_.get(), at, n, &taken), "push"));
+        LW_TRY(pull(row));
+        if (taken == 0 && stuck)
+            return Status::internal("the stream takes no samples although its outputs were pulled");
+        stuck = taken == 0;
+        at += taken * tick_bytes_;
+        n -= taken;
+    }
+    return {};
+}
+
+Status Stream::finish(const OnRow &row) {
+    LW_TRY(status_of(lw_stream_finish(handle_.get()), "finish"));
+    return pull(row);
+}
+
+Status Stream::reset() { return status_of(lw_stream_reset(handle_.get()), "reset"); }
+
+lw_stream_stats Stream::stats() const {
+    lw_stream_stats stats = {};
+    stats.struct_size = sizeof stats;
+    (void)lw_stream_get_stats(handle_.get(), &stats);
+    return stats;
+}
+
+Expected<Runner> Runner::create(const Model &model, uint32_t threads) {
+    if (!model.info.has_run)
+        return Status::usage(std::string(model.info.name) +
+                             ": the artifact has no entry for whole sequences");
+    lw_run_options options = {};
+    options.struct_size = sizeof options;
+    options.format = LW_F32;
+    options.threads = threads;
+    lw_runner *runner = nullptr;
+    LW_TRY(status_of(lw_runner_create(model.handle.get(), &options, &runner), "runner"));
+    Runner result;
+    result.model_ = &model;
+    result.handle_ =
+        std::shared_ptr<lw_runner>(runner, [keep = model.handle](lw_runner *r) { lw_runner_destroy(r); });
+    return result;
+}
+
+uint64_t rows_after(const lw_output_info &output, uint64_t ticks) {
+    return output.clock_num == 0 ? 1 : ticks * output.clock_num / output.clock_den;
+}
+
+Expected<std::vector<std::vector<float>>> Runner::run(const Sequence &in) {
+    std::vector<lw_tensor> inputs, outputs;
+    for (size_t i = 0; i < model_->inputs.size(); i++)
+        inputs.push_back({sizeof(lw_tensor), const_cast<void *>(in.data(i)), in.rows,
+                          in.lengths.empty() ? 0 : in.lengths[i]});
+    std::vector<std::vector<float>> results;
+    for (const lw_output_info &output : model_->run_outputs) {
+        const size_t rows = static_cast<size_t>(rows_after(output, model_->info.run_capacity));
+        results.emplace_back(rows * output.width);
+        outputs.push_back({sizeof(lw_tensor), results.back().data(), rows, 0});
+    }
+    LW_TRY(status_of(lw_run(handle_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()),
+                     "run"));
+    for (size_t i = 0; i < results.size(); i++)
+        results[i].resize(outputs[i].rows * model_->run_outputs[i].width);
+    return results;
+}
+
+} // namespace longwave::cli

@@ -1,0 +1,104 @@
+// The C API with C++ lifetimes and Status.
+#pragma once
+#include "formats/base/expected.h"
+#include "tools/cli/support/command_line.h"
+#include <functional>
+#include <longwave/longwave.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace longwave::cli {
+
+// Ok for LW_OK; otherwise what failed, in the library's own words.
+Status status_of(lw_status status, const std::string &what);
+
+// What is opened, and how: the flags of every verb that runs an artifact.
+struct ModelFlags {
+    std::string path, variant;  // variant empty: the best for this processor
+    uint64_t memory = 0;        // bytes it may take; 0: the library's default, relative to the file
+    std::string require_key;    // hexadecimal public key; empty: the command line allows unsigned code, for
+                                // whoever runs it has chosen the file
+    std::string device = "cpu"; // device.h; only of verbs that have the flag
+    bool fall_back = false;     // likewise: the processor goes on where the GPU fails
+    bool streams = false;       // the verb needs stream entries, on whatever device
+    bool proved = false;        // the verb proves the device itself
+
+    void add(CommandLine &app);
+};
+
+// An open artifact with what it says about itself.
+struct Placement; // placement.h
+
+struct Model {
+    static Expected<Model> open(const ModelFlags &flags);
+    static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant = "");
+    static Expected<Model> open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device);
+
+    std::shared_ptr<lw_model> handle;
+    std::shared_ptr<lw_device> device;          // null: the processor
+    std::shared_ptr<const Placement> placement; // of --device auto
+    lw_model_info info = {};
+    std::vector<lw_input_info> inputs;
+    std::vector<lw_output_info> run_outputs, stream_outputs;
+    std::vector<std::string> labels;
+
+    const lw_input_info *audio() const;               // the only input, if it is audio
+    int stream_output(const std::string &name) const; // -1: there is none
+    const lw_entry_info &entry(uint32_t index) const; // of the stream entries
+private:
+    // The device stays for as long as the model does; null: the processor.
+    static Expected<Model> describe(lw_model *model, std::shared_ptr<lw_device> device = nullptr);
+};
+
+// One row of a stream's output.
+struct StreamRow {
+    uint32_t index, width; // which output, floats
+    uint64_t row;          // its number
+    const float *data;
+};
+using OnRow = std::function<void(const StreamRow &row)>;
+
+class Stream {
+public:
+    static Expected<Stream> create(const Model &model, lw_format format = LW_F32, uint32_t entry = 0);
+    // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the format.
+    Status push(const void *samples, size_t n, const OnRow &row);
+    Status pull(const OnRow &row); // what waits
+    Status finish(const OnRow &row);
+    Status reset();
+    lw_stream_stats stats() const;
+    lw_stream *get() const { return handle_.get(); }
+
+private:
+    std::shared_ptr<lw_stream> handle_;
+    std::vector<float> rows_; // room for what a pull brings
+    size_t tick_bytes_ = 4;
+};
+
+// A whole sequence: one vector of rows × width elements an input (float, or int32 for tokens); results one
+// vector an output.
+struct Sequence {
+    std::vector<std::vector<float>> floats; // by input
+    std::vector<std::vector<int32_t>> ids;
+    size_t rows = 0;
+    std::vector<size_t> lengths; // valid rows by input; empty: all
+    const void *data(size_t input) const {
+        return floats[input].empty() ? static_cast<const void *>(ids[input].data()) : floats[input].data();
+    }
+};
+
+class Runner {
+public:
+    static Expected<Runner> create(const Model &model, uint32_t threads = 1);
+    Expected<std::vector<std::vector<float>>> run(const Sequence &in);
+
+private:
+    const Model *model_ = nullptr;
+    std::shared_ptr<lw_runner> handle_;
+};
+
+// Rows an output has after `ticks` input ticks (clock 0/1: one).
+uint64_t rows_after(const lw_output_info &output, uint64_t ticks);
+
+} // namespace longwave::cli

@@ -1,0 +1,40 @@
+// lw_generator with C++ lifetimes, and the flags that choose how it draws.
+#pragma once
+#include "tools/cli/model/model.h"
+#include <longwave/generator.h>
+#include <string>
+#include <vector>
+
+namespace longwave::cli {
+
+struct SamplingFlags {
+    double temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
+    uint32_t top_k = 0, repetition_window = 64;
+    uint64_t seed = 0;
+    std::vector<std::string> biases; // "ID:VALUE"
+
+    void add(CommandLine &app);
+};
+
+// Which output of the stream holds a logit for each id. Fault::usage: the model is no language model.
+Expected<uint32_t> logits_of(const Model &model, const std::string &path);
+
+class Generator {
+public:
+    // `recent`: ids that recent() can tell. `likely_only`: lw_generator_options has it. Fault::usage: no
+    // stream entry has block 1, or a flag is wrong.
+    static Expected<Generator> create(const Model &model, const std::string &path, const SamplingFlags &flags,
+                                      uint32_t recent, bool log_probabilities, bool likely_only);
+    Status prompt(const std::vector<int32_t> &ids);
+    Expected<lw_token> next();
+    std::vector<int32_t> recent() const; // that next() has given since the last prompt
+    Expected<std::vector<uint8_t>> save() const;
+    Status load(const std::string &name, const std::vector<uint8_t> &state);
+
+private:
+    Stream stream_;
+    std::shared_ptr<lw_generator> handle_;
+    uint32_t room_ = 0;
+};
+
+} // namespace longwave::cli

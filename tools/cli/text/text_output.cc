@@ -1,0 +1,103 @@
+#include "tools/cli/text/text_output.h"
+#include "tools/cli/text/text.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <unistd.h>
+
+namespace longwave::cli {
+
+size_t unfinished_character(std::string_view text) {
+    for (size_t n = 1; n <= std::min<size_t>(3, text.size()); n++) {
+        const auto c = static_cast<unsigned char>(text[text.size() - n]);
+        if ((c & 0xC0) == 0x80) continue;
+        const size_t length = c >= 0xC2 && c < 0xE0   ? 2
+                              : c >= 0xE0 && c < 0xF0 ? 3
+                              : c >= 0xF0 && c < 0xF5 ? 4
+                                                      : 1;
+        return n < length ? n : 0;
+    }
+    return 0;
+}
+
+StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {
+    for (const std::string &stop : stops_) longest_ = std::max(longest_, stop.size());
+}
+
+void StopText::shown(std::string_view bytes) {
+    text_ += bytes;
+    shown_ = text_.size();
+    trim();
+}
+
+// Nothing further back than a stop sequence reaches is needed, once it was shown.
+void StopText::trim() {
+    const size_t needed = longest_ > 0 ? longest_ - 1 : 0;
+    const size_t drop = std::min(shown_, text_.size() > needed ? text_.size() - needed : 0);
+    text_.erase(0, drop);
+    shown_ -= drop;
+}
+
+std::string StopText::add(std::string_view bytes) {
+    if (found_) return {};
+    const size_t before = text_.size();
+    text_ += bytes;
+    size_t end = text_.size();
+    for (const std::string &stop : stops_) { // the one that begins first
+        const size_t from = before >= stop.size() ? before - stop.size() + 1 : 0;
+        const size_t at = text_.find(stop, from);
+        if (at == std::string::npos || (found_ && at >= end)) continue;
+        found_ = &stop;
+        end = at;
+    }
+    if (!found_) {
+        size_t held = unfinished_character(text_);
+        for (const std::string &stop : stops_)
+            for (size_t n = std::min(stop.size() - 1, text_.size()); n > held; n--)
+                if (text_.compare(text_.size() - n, n, stop, 0, n) == 0) held = n;
+        end -= held;
+    }
+    std::string piece = end > shown_ ? text_.substr(shown_, end - shown_) : std::string();
+    shown_ = std::max(shown_, end);
+    trim();
+    return piece;
+}
+
+std::string StopText::rest() {
+    if (found_) return {};
+    std::string piece = text_.substr(shown_);
+    shown_ = text_.size();
+    trim();
+    return piece;
+}
+
+TextOutput::TextOutput() : terminal_(isatty(STDOUT_FILENO) == 1) {}
+
+void TextOutput::write(std::string_view text) {
+    if (error_ != 0 || text.empty()) return;
+    std::string safe;
+    if (terminal_) {
+        safe = printable(std::string(text));
+        for (size_t i = 0; i < safe.size(); i++)
+            if (text[i] == '\t') safe[i] = '\t';
+        text = safe;
+        within_line_ = text.back() != '\n';
+    }
+    while (!text.empty() && error_ == 0) { // a signal while a full pipe waits for its reader loses nothing
+        const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (n >= 0) text.remove_prefix(static_cast<size_t>(n));
+        else if (errno != EINTR) error_ = errno;
+    }
+}
+
+void TextOutput::end() {
+    if (within_line_) write("\n");
+}
+
+Status TextOutput::status() const {
+    return error_ == 0 || error_ == EPIPE
+               ? Status()
+               : Status::device(std::string("standard output cannot be written: ") + std::strerror(error_));
+}
+
+} // namespace longwave::cli
