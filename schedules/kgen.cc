@@ -56,7 +56,7 @@ const targets::Target &find_target(const std::string &name) {
 schedules::BuildFunction find_schedule(const std::string &name, const targets::Target &target) {
     if (const schedules::BuildFunction build = schedules::find_kernel(name, target.kind)) return build;
     const bool gpu = target.kind == targets::Kind::gpu;
-    if (schedules::find_kernel(name, gpu ? targets::Kind::processor : targets::Kind::gpu))
+    if (schedules::find_kernel(name, gpu ? targets::Kind::cpu : targets::Kind::gpu))
         throw schedules::SpecError("kernel '" + name + "' has no schedule for a " +
                                    (gpu ? "gpu: leave target " + target.name + " out" : "processor"));
     throw schedules::SpecError("unknown kernel '" + name + "'");
@@ -68,7 +68,7 @@ void write(const std::string &path, const char *bytes, size_t size) {
     if (!file.flush()) throw schedules::SpecError("cannot write " + path);
 }
 
-// An object file for a processor. Returns the signature.
+// An object file for a CPU. Returns the signature.
 std::string compile_object(const std::string &name, const schedules::KernelBuilder &builder,
                            const Options &options) {
     const Halide::Module lowered = builder.pipeline().compile_to_module(

@@ -7,11 +7,11 @@
 
 namespace longwave::targets {
 
-enum class Kind { processor, gpu };
+enum class Kind { cpu, gpu };
 
 struct Target {
     std::string name; // "x86-64-v3": what users write and artifacts say
-    Kind kind = Kind::processor;
+    Kind kind = Kind::cpu;
     std::string halide;   // Halide target string of its kernels
     int vector_lanes = 4; // float32 lanes of one natural vector
     int vector_registers = 16;
@@ -43,7 +43,7 @@ Target vulkan_16k();
 Target vulkan_32k();
 
 const std::vector<Target> &all();          // processors
-const Target *find(std::string_view name); // of a processor; null: no such target
+const Target *find(std::string_view name); // of a CPU; null: no such target
 const std::vector<Target> &gpus();
 const Target *find_gpu(std::string_view name);
 std::vector<Target> for_machine(uint16_t elf_machine);

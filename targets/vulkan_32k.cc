@@ -1,4 +1,4 @@
-// Vulkan 1.1 with 32 KiB of shared memory: all but a few small graphics processors, and software devices.
+// Vulkan 1.1 with 32 KiB of shared memory: all but a few small GPUs, and software devices.
 #include "targets/target.h"
 
 namespace longwave::targets {

@@ -118,7 +118,7 @@ private:
         t->phase = s.phase;
         t->tiles = s.tiles;
         t->ordered = s.ordered;
-        t->processor = s.processor;
+        t->cpu = s.cpu;
         t->replay_from = s.replay_from;
         t->replay_to = s.replay_to;
         t->bytes = s.bytes;
@@ -210,14 +210,14 @@ private:
 Expected<std::vector<uint8_t>> emit(Parts parts) { return Emitter(std::move(parts)).run(); }
 
 Specs unique_specs(const std::vector<EntryPlan> &entries) {
-    std::set<std::string> processors, gpu;
+    std::set<std::string> cpus, gpu;
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
-                if (step.kind == Step::Kind::call) (on_gpu(entry, step) ? gpu : processors).insert(step.spec);
-    Specs specs{{processors.begin(), processors.end()}, processors.size()};
+                if (step.kind == Step::Kind::call) (on_gpu(entry, step) ? gpu : cpus).insert(step.spec);
+    Specs specs{{cpus.begin(), cpus.end()}, cpus.size()};
     for (const auto &spec : gpu)
-        if (!processors.contains(spec)) specs.all.push_back(spec);
+        if (!cpus.contains(spec)) specs.all.push_back(spec);
     return specs;
 }
 

@@ -29,7 +29,7 @@ struct Parts {
     const std::vector<EntryPlan> &entries;               // prepare (when it has steps), run, streams
     const std::vector<std::string> &specs;               // unique kernel specifications
     const std::vector<schedules::Signature> &signatures; // the same order
-    std::vector<TargetCode> code; // of the kernels that processors call, the first of them
+    std::vector<TargetCode> code; // of the kernels that CPUs call, the first of them
     std::vector<uint8_t> modules; // what a GPU runs, a segment as it is (modules.h); empty: nothing
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
@@ -43,7 +43,7 @@ Expected<std::vector<uint8_t>> emit(Parts parts);
 // The specifications of all steps, each once: sorted, those that only a GPU calls behind all others.
 struct Specs {
     std::vector<std::string> all;
-    size_t processors = 0; // how many of them processors call
+    size_t cpus = 0; // how many of them processors call
 };
 Specs unique_specs(const std::vector<EntryPlan> &entries);
 

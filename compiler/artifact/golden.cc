@@ -43,8 +43,8 @@ double distance(const ir::Array &exact, const ir::Array &other) {
 } // namespace
 
 double Precision::limit() const { return artifact::golden_limit(rounding); }
-double Precision::limit_of_halves() const {
-    return artifact::golden_limit_of_halves(rounding, halves, between);
+double Precision::fp16_limit() const {
+    return artifact::golden_fp16_limit(rounding, halves, between);
 }
 
 uint64_t GoldenVectors::append(const void *bytes, size_t size) {
@@ -147,7 +147,7 @@ void GoldenVectors::again(uint16_t of, uint16_t entry) {
     vectors_.push_back(std::move(golden));
 }
 
-Status GoldenVectors::again_in_halves(uint16_t of, uint16_t entry, const ir::Graph &graph,
+Status GoldenVectors::again_in_fp16(uint16_t of, uint16_t entry, const ir::Graph &graph,
                                       const std::set<ir::ValueId> &halves, uint32_t between) {
     LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs_, 0, {.workers = workers_, .halves = &halves}));
     for (size_t i = 0; i < outputs_.size(); i++) {
@@ -163,14 +163,14 @@ Status GoldenVectors::again_in_halves(uint16_t of, uint16_t entry, const ir::Gra
         precision_.halves = std::max(precision_.halves, apart);
     }
     precision_.between = std::max(precision_.between, between);
-    in_halves_.insert(entry);
+    in_fp16_.insert(entry);
     again(of, entry);
     return Status::ok();
 }
 
 std::vector<fb::GoldenT> GoldenVectors::take_vectors() {
     for (fb::GoldenT &each : vectors_)
-        each.error_limit = static_cast<float>(in_halves_.contains(each.entry) ? precision_.limit_of_halves()
+        each.error_limit = static_cast<float>(in_fp16_.contains(each.entry) ? precision_.fp16_limit()
                                                                               : precision_.limit());
     return std::move(vectors_);
 }

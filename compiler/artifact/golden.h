@@ -19,7 +19,7 @@ struct Precision {
     double halves = 0;    // of what a GPU stores as float16; 0: it stores none
     uint32_t between = 0; // buffers between dispatches of one operation that it stores so, at most
     double limit() const;
-    double limit_of_halves() const; // of its whole runs
+    double fp16_limit() const; // of its whole runs
 };
 
 class GoldenVectors {
@@ -36,7 +36,7 @@ public:
 
     // The same for an entry that stores these values of the graph, the one added last, as float16; its vector has a
     // limit of its own. Errors (Fault::input): a model that float16 cannot hold.
-    Status again_in_halves(uint16_t of, uint16_t entry, const ir::Graph &graph,
+    Status again_in_fp16(uint16_t of, uint16_t entry, const ir::Graph &graph,
                            const std::set<ir::ValueId> &halves, uint32_t between);
 
     // How far each output of `exact`, which has the inputs and outputs of the graph added last, is from that
@@ -58,7 +58,7 @@ private:
     unsigned workers_;
     Precision precision_;
     std::vector<fb::GoldenT> vectors_;
-    std::set<uint16_t> in_halves_; // entries
+    std::set<uint16_t> in_fp16_; // entries
     std::vector<uint8_t> bytes_;   // the segment
     // The last graph, as text, and what became of so many ticks: the stream of a causal model is the same
     // graph.

@@ -195,7 +195,7 @@ ordered_json make_report(const ReportInputs &in) {
     report["precision"] = {{"rounding", in.precision.rounding}, {"limit", in.precision.limit()}};
     if (in.precision.halves > 0 || in.precision.between > 0)
         report["precision"]["float16"] = {{"rounding", in.precision.halves},
-                                          {"limit", in.precision.limit_of_halves()}};
+                                          {"limit", in.precision.fp16_limit()}};
     if (!in.stored.empty()) report["stored_weights"] = weights_report(in);
     for (const auto &plan : in.entries) report["entries"].push_back(entry_report(in, plan));
     report["state"] = state_report(in.record);
@@ -222,32 +222,32 @@ ordered_json placement_report(const std::vector<EntryPlan> &entries, const Place
     std::set<std::string> seen;
     uint64_t moves = 0, bytes = 0;
     for (const Step &step : entry->steps) {
-        if (step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_processor)
+        if (step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_cpu)
             moves++, bytes += step.bytes;
         if (step.kind != Step::Kind::call || !seen.insert(step.layer).second) continue;
-        layers.push_back({{"layer", step.layer}, {"device", step.processor ? "cpu" : "gpu"}});
+        layers.push_back({{"layer", step.layer}, {"device", step.cpu ? "cpu" : "gpu"}});
         ordered_json &layer = layers.back();
         const auto times = placed.times.find(step.layer);
         if (times != placed.times.end()) {
-            layer["cpu_us"] = times->second.processor;
+            layer["cpu_us"] = times->second.cpu;
             layer["gpu_us"] = times->second.gpu < never ? ordered_json(times->second.gpu) : ordered_json();
         }
-        const auto why = placed.on_processor.find(step.layer);
-        if (why != placed.on_processor.end()) layer["why"] = why->second;
+        const auto why = placed.cpu_layers.find(step.layer);
+        if (why != placed.cpu_layers.end()) layer["why"] = why->second;
         else if (times != placed.times.end())
-            layer["why"] = times->second.gpu <= times->second.processor
+            layer["why"] = times->second.gpu <= times->second.cpu
                                ? "it takes less there"
                                : "moving would take more than it saves";
     }
     const std::vector<Piece> pieces = pieces_of(entry->steps);
     const auto submissions =
-        std::count_if(pieces.begin(), pieces.end(), [](const Piece &piece) { return !piece.processor; });
+        std::count_if(pieces.begin(), pieces.end(), [](const Piece &piece) { return !piece.cpu; });
     ordered_json report{{"layers", std::move(layers)},
                         {"submissions", submissions},
                         {"moves", moves},
                         {"moved_bytes", bytes}};
     if (placed.measured.empty()) return report;
-    report["predicted"] = {{"on", placed.measured}, {"us", placed.time}, {"cpu_us", placed.processor}};
+    report["predicted"] = {{"on", placed.measured}, {"us", placed.time}, {"cpu_us", placed.cpu}};
     report["predicted"]["gpu_us"] = placed.gpu < never ? ordered_json(placed.gpu) : ordered_json();
     report["predicted"]["exact"] = placed.exact;
     return report;

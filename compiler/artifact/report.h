@@ -29,7 +29,7 @@ struct ReportInputs {
 };
 
 nlohmann::ordered_json make_report(const ReportInputs &inputs);
-// The layers of the GPU's runs: where each runs and, on the processor, why; and what that moves in the first of them.
+// The layers of the GPU's runs: where each runs and, on the CPU, why; and what that moves in the first of them.
 nlohmann::ordered_json placement_report(const std::vector<EntryPlan> &entries, const Placed &placed);
 nlohmann::ordered_json make_certificates(const ir::Graph &graph);
 

@@ -84,7 +84,7 @@ Expected<Code> compile_code(const Specs &all, const std::vector<EntryPlan> &entr
                             const Options &options) {
     LW_TRY(check_extents(entries));
     const std::vector<std::string> specs(all.all.begin(),
-                                         all.all.begin() + static_cast<ptrdiff_t>(all.processors));
+                                         all.all.begin() + static_cast<ptrdiff_t>(all.cpus));
     std::vector<KernelRequest> requests;
     for (const auto &target : targets)
         for (const auto &spec : specs) requests.push_back({spec, target.name});

@@ -1,4 +1,4 @@
-// All kernels that processors call, for all targets: from the cache or compiled, then linked to one image a
+// All kernels that CPUs call, for all targets: from the cache or compiled, then linked to one image a
 // target.
 #pragma once
 #include "compiler/driver/compile.h"

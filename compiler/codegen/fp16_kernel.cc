@@ -16,15 +16,15 @@ constexpr char member[] = ",\"float16\":[";
 
 } // namespace
 
-std::string with_halves(const std::string &spec, const std::vector<size_t> &arguments) {
+std::string with_fp16(const std::string &spec, const std::vector<size_t> &arguments) {
     if (arguments.empty()) return spec;
     return fmt::format("{}{}{}]}}", spec.substr(0, spec.size() - 1), member, fmt::join(arguments, ","));
 }
 
-HalfSpec split_halves(const std::string &spec) {
+Fp16Spec split_fp16(const std::string &spec) {
     const size_t at = spec.rfind(member);
     if (at == std::string::npos) return {spec, {}};
-    HalfSpec split{spec.substr(0, at) + "}", {}};
+    Fp16Spec split{spec.substr(0, at) + "}", {}};
     size_t number = 0;
     for (const char *c = spec.c_str() + at + std::strlen(member); *c; ++c) {
         if (*c >= '0' && *c <= '9') {
@@ -38,7 +38,7 @@ HalfSpec split_halves(const std::string &spec) {
     return split;
 }
 
-Status store_halves(const HalfSpec &spec, std::vector<uint8_t> &module, schedules::Signature &signature,
+Status store_fp16(const Fp16Spec &spec, std::vector<uint8_t> &module, schedules::Signature &signature,
                     Dispatch &dispatch) {
     std::set<uint32_t> bindings;
     for (const size_t a : spec.arguments) {
@@ -48,7 +48,7 @@ Status store_halves(const HalfSpec &spec, std::vector<uint8_t> &module, schedule
     std::vector<uint32_t> words(module.size() / sizeof(uint32_t));
     std::memcpy(words.data(), module.data(), module.size());
     try {
-        const auto made = schedules::for_halves(words, bindings);
+        const auto made = schedules::for_fp16(words, bindings);
         module.resize(made.words.size() * sizeof(uint32_t));
         std::memcpy(module.data(), made.words.data(), module.size());
         dispatch.overflow = static_cast<uint8_t>(made.overflow);

@@ -12,17 +12,17 @@
 
 namespace longwave::compiler {
 
-struct HalfSpec {
+struct Fp16Spec {
     std::string kernel;            // the specification that longwave-kgen takes
     std::vector<size_t> arguments; // in order; empty: all are as the kernel says
 };
 
-std::string with_halves(const std::string &spec, const std::vector<size_t> &arguments);
-HalfSpec split_halves(const std::string &spec);
+std::string with_fp16(const std::string &spec, const std::vector<size_t> &arguments);
+Fp16Spec split_fp16(const std::string &spec);
 
 // Makes it so: the module's words, the types of its arguments, the descriptor and the feature more. Fault::internal: a
 // module that cannot be rewritten.
-Status store_halves(const HalfSpec &spec, std::vector<uint8_t> &module, schedules::Signature &signature,
+Status store_fp16(const Fp16Spec &spec, std::vector<uint8_t> &module, schedules::Signature &signature,
                     Dispatch &dispatch);
 
 } // namespace longwave::compiler

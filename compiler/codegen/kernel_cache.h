@@ -27,7 +27,7 @@ struct CompiledKernel {
 struct KernelCacheOptions {
     std::string kgen;   // path of the longwave-kgen program
     std::string folder; // empty: $XDG_CACHE_HOME/longwave/kernels, else ~/.cache/longwave/kernels
-    unsigned jobs = 0;  // parallel processes; 0: number of processors
+    unsigned jobs = 0;  // parallel processes; 0: number of CPUs
     // Structures of transforms instead of the shipped ones, {"x86-64-v4": contents of
     // schedules/long_conv/tables/x86-64-v4.json, …}; empty: the shipped ones
     std::string structures;

@@ -57,7 +57,7 @@ std::vector<KernelRequest> requests_for(const Specs &specs, const std::vector<si
                                         const targets::Target &gpu) {
     std::vector<KernelRequest> requests;
     requests.reserve(kernels.size());
-    for (const size_t k : kernels) requests.push_back({split_halves(specs.all[k]).kernel, gpu.name});
+    for (const size_t k : kernels) requests.push_back({split_fp16(specs.all[k]).kernel, gpu.name});
     return requests;
 }
 
@@ -188,14 +188,14 @@ Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries
         schedules::Signature signature = kernel.signature;
         align_arguments(signature);
         schedules::Signature &known = code.signatures[kernels[i]];
-        if (kernels[i] >= specs.processors) known = signature;
+        if (kernels[i] >= specs.cpus) known = signature;
         else if (!same_arguments(known, signature))
             return Status::internal(fmt::format(
                 "kernel {} has another argument list on {} than on processors", requests[i].spec, gpu.name));
         LW_ASSIGN(Dispatch dispatch, parse_dispatch(kernel.text, signature));
         std::vector<uint8_t> module = kernel.object;
-        if (const HalfSpec halves = split_halves(specs.all[kernels[i]]); !halves.arguments.empty()) {
-            LW_TRY(store_halves(halves, module, signature, dispatch));
+        if (const Fp16Spec halves = split_fp16(specs.all[kernels[i]]); !halves.arguments.empty()) {
+            LW_TRY(store_fp16(halves, module, signature, dispatch));
             code.signatures[kernels[i]] = signature;
         } else if (streamed.contains(requests[i].spec)) {
             LW_ASSIGN(module, code_for_streams(requests[i].spec, kernel, gpu, dispatch));

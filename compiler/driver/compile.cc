@@ -126,7 +126,7 @@ Status check_storage(const Options &options, const targets::Target *gpu) {
             "bits of its runs, and streams store float32");
     if (!options.whole)
         return Status::usage("--gpu-storage f16 is for whole sequences, and --no-whole wants none: streams "
-                             "exchange their state with the processor and store float32");
+                             "exchange their state with the CPU and store float32");
     return Status::ok();
 }
 
@@ -155,7 +155,7 @@ Status check_window_options(const Options &options) {
     return Status::ok();
 }
 
-// The vector of a processors' entry, the one added last, for those of a GPU that compute the same.
+// The vector of a CPUs' entry, the one added last, for those of a GPU that compute the same.
 Status add_on_gpu(GoldenVectors &golden, const Plans &plans, size_t of) {
     for (size_t i = 0; i < plans.entries.size(); i++) {
         const EntryPlan &entry = plans.entries[i], &same = plans.entries[of];
@@ -168,7 +168,7 @@ Status add_on_gpu(GoldenVectors &golden, const Plans &plans, size_t of) {
         }
         const auto from = static_cast<uint16_t>(of), to = static_cast<uint16_t>(i);
         if (between > 0 || !halves.empty())
-            LW_TRY(golden.again_in_halves(from, to, *plans.graphs[of], halves, between));
+            LW_TRY(golden.again_in_fp16(from, to, *plans.graphs[of], halves, between));
         else golden.again(from, to);
     }
     return Status::ok();
@@ -200,7 +200,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     LW_TRY(check_lengths(options));
     LW_ASSIGN(const Targets targets, find_targets(options.targets));
     LW_TRY(check_storage(options, targets.gpu));
-    LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets.processors));
+    LW_ASSIGN(const Tuning tuning, parse_tuning(options.tuning, options.tuning_name, targets.cpus));
     LW_ASSIGN(const auto format, find_weights(options.weights));
     Passes passes(options);
 
@@ -247,7 +247,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     // ---- kernels and golden vectors ----
     const auto specs = unique_specs(entries);
     LW_ASSIGN(auto code, passes.timed("compile_code", [&] {
-        return compile_code(specs, entries, targets.processors, tuning, options);
+        return compile_code(specs, entries, targets.cpus, tuning, options);
     }));
     if (targets.gpu)
         LW_TRY(passes.timed("compile_modules",
@@ -260,13 +260,13 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
 
     // ---- bytes ----
     auto report = make_report({package, graph, entries, plans.algorithms, plans.storage, plans.record,
-                               code.signatures, specs.all, code.targets, golden.precision(), specs.processors,
+                               code.signatures, specs.all, code.targets, golden.precision(), specs.cpus,
                                no_stream, stored, changes});
     if (!tuning.made.empty()) report["tuning"] = tuning.made;
     if (targets.gpu)
         report["gpu"] = {
             {"name", targets.gpu->name}, {"kernels", code.gpu_kernels}, {"bytes", code.modules.size()}};
-    if (gpu.runs && (!gpu.placed.on_processor.empty() || !gpu.placed.measured.empty()))
+    if (gpu.runs && (!gpu.placed.cpu_layers.empty() || !gpu.placed.measured.empty()))
         report["gpu"]["placement"] = placement_report(entries, gpu.placed);
     if (!gpu.refused.runs.empty()) report["gpu"]["no_runs"] = gpu.refused.runs;
     if (!gpu.refused.streams.empty()) report["gpu"]["no_streams"] = gpu.refused.streams;

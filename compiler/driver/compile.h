@@ -20,9 +20,9 @@ enum class StreamMode {
 // The name of the one field of state that a windowed stream has: its input. No other field is called so.
 inline constexpr char window_field[] = "window";
 
-// Which layers of whole sequences the processor computes in an artifact for a GPU (--place). Streams run on one device.
+// Which layers of whole sequences the CPU computes in an artifact for a GPU (--place). Streams run on one device.
 struct Placement {
-    std::set<std::string> on_processor; // by name
+    std::set<std::string> cpu_layers; // by name
     bool automatic = false; // those that the target cannot run as well, instead of refusing the target
     // Text and name of a file of `longwave bench --layers` (layer_times.h): those as well of which a run takes least time
     // that way; automatic is then taken as set. Empty: no.
@@ -30,7 +30,7 @@ struct Placement {
 };
 
 struct Options {
-    // "x86-64-v3", ...; of processors none: all that targets/ lists for this host's architecture. Of a GPU at most
+    // "x86-64-v3", ...; of CPUs none: all that targets/ lists for this host's architecture. Of a GPU at most
     // one ("vulkan-32k"), for whole sequences and for streams: whichever has a layer that does not run on it is left
     // out, and the report says which layers; when neither is left, Fault::input does
     std::vector<std::string> targets;
@@ -49,7 +49,7 @@ struct Options {
     bool whole = true;               // also compile the run entries
     std::string kgen;                // path of longwave-kgen
     std::string cache;               // kernel cache folder; empty: the user's cache folder
-    unsigned jobs = 0;               // processes and threads at a time; 0: number of processors
+    unsigned jobs = 0;               // processes and threads at a time; 0: number of CPUs
     std::string weights = "float32"; // of products: float32, bf16 or int8 (schedules/contract/weight_formats.h)
     // What kernels of a GPU hand to each other in whole runs: f32, or f16 where they can (passes/store_halves.h)
     std::string gpu_storage = "f32";

@@ -10,7 +10,7 @@ namespace longwave::compiler {
 
 namespace {
 
-// The plan of whole sequences up to `capacity` on processors, and where a window is asked for, the same plan as a
+// The plan of whole sequences up to `capacity` on CPUs, and where a window is asked for, the same plan as a
 // stream (`windows`); or on a GPU, beside that.
 Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, OnGpu *gpu, bool windows,
                 const Tuning &tuning, const Options &options) {
@@ -19,7 +19,7 @@ Status plan_run(Plans &plans, const ir::Graph &graph, uint32_t capacity, OnGpu *
                           .convolution = options.convolution,
                           .costs = &tuning.costs(),
                           .gpu = gpu ? gpu->target : nullptr,
-                          .on_processor = gpu ? names_of(gpu->placed.on_processor) : std::set<std::string>{},
+                          .cpu_layers = gpu ? names_of(gpu->placed.cpu_layers) : std::set<std::string>{},
                           .halves = options.gpu_storage != "f32"},
                          plans.storage, plans.record);
     const auto planned = [&]() -> Expected<EntryPlan> {
@@ -60,7 +60,7 @@ Expected<Plans> plan_all(const ir::Graph &graph, const ir::Graph *stream, uint32
     Plans plans;
     const auto plan_runs = [&](OnGpu *on) -> Status {
         // A stream has all its layers on one device.
-        const bool windows = options.window && (!on || (on->streams && on->placed.on_processor.empty()));
+        const bool windows = options.window && (!on || (on->streams && on->placed.cpu_layers.empty()));
         if (options.whole || options.window)
             LW_TRY(plan_run(plans, graph, capacity, on, windows, tuning, options));
         for (uint32_t further : options.further_lengths)
@@ -91,7 +91,7 @@ Expected<Plans> plan_all(const ir::Graph &graph, const ir::Graph *stream, uint32
 bool automatic(const Options &options) { return options.place.automatic || !options.place.times.empty(); }
 
 Status place_by_hand(OnGpu &gpu, const ir::Graph &graph, const Options &options) {
-    if (options.place.on_processor.empty() && !automatic(options)) return Status::ok();
+    if (options.place.cpu_layers.empty() && !automatic(options)) return Status::ok();
     if (!gpu.target) return Status::usage("--place: no --target of a GPU to place layers beside");
     if (options.gpu_storage != "f32")
         return Status::usage(
@@ -99,12 +99,12 @@ Status place_by_hand(OnGpu &gpu, const ir::Graph &graph, const Options &options)
             options.gpu_storage + " out");
     LW_TRY(check_placement(options.place, graph));
     std::map<std::string, std::string> asked;
-    for (const std::string &layer : options.place.on_processor) asked[layer] = "asked for";
-    place(gpu.placed.on_processor, asked, followers(graph));
+    for (const std::string &layer : options.place.cpu_layers) asked[layer] = "asked for";
+    place(gpu.placed.cpu_layers, asked, fused_into(graph));
     return Status::ok();
 }
 
-// Why the layers that stand in the way of the GPU's runs are the processor's from now on.
+// Why the layers that stand in the way of the GPU's runs are the CPU's from now on.
 std::map<std::string, std::string> reasons(const OnGpu &gpu) {
     std::map<std::string, std::string> layers;
     for (const auto &[layer, why] : gpu.refused.layers)
@@ -119,7 +119,7 @@ Status place_by_times(OnGpu &gpu, const Plans &plans, const ir::Graph &graph, co
     const auto run = std::find_if(plans.entries.begin(), plans.entries.end(), [](const EntryPlan &entry) {
         return entry.gpu && entry.kind == EntryPlan::Kind::run;
     });
-    const Status status = place_measured(gpu.placed, *run, measured, followers(graph));
+    const Status status = place_measured(gpu.placed, *run, measured, fused_into(graph));
     return status ? status
                   : Status(status.fault(), fmt::format("{}: {}", options.place.times_name, status.message()));
 }
@@ -127,8 +127,8 @@ Status place_by_times(OnGpu &gpu, const Plans &plans, const ir::Graph &graph, co
 std::string nothing_left(const OnGpu &gpu) {
     std::string text = fmt::format("no layer is left for {}", gpu.target->name);
     if (!gpu.placed.measured.empty())
-        text += fmt::format(": by the times measured the processor takes {:.0f} µs for all of them",
-                            gpu.placed.processor);
+        text += fmt::format(": by the times measured the CPU takes {:.0f} µs for all of them",
+                            gpu.placed.cpu);
     return text;
 }
 
@@ -144,12 +144,12 @@ bool any_on_gpu(const std::vector<EntryPlan> &entries) {
 } // namespace
 
 // Whole runs on the GPU with what their steps hand to each other as float16.
-static Status store_halves(std::vector<EntryPlan> &entries, const targets::Target &gpu,
+static Status store_fp16(std::vector<EntryPlan> &entries, const targets::Target &gpu,
                            const Options &options) {
     LW_ASSIGN(const KernelSignatures signatures, signatures_on_gpu(entries, gpu, options));
     for (EntryPlan &entry : entries) {
         if (!entry.gpu || entry.kind != EntryPlan::Kind::run) continue;
-        store_halves(entry, signatures);
+        store_fp16(entry, signatures);
         plan_memory(entry);
     }
     return Status::ok();
@@ -167,7 +167,7 @@ Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, ui
             if (gpu.streams) gpu.refused.streams = found.streams;
         }
         if (gpu.runs && automatic(options) &&
-            place(gpu.placed.on_processor, reasons(gpu), followers(graph))) {
+            place(gpu.placed.cpu_layers, reasons(gpu), fused_into(graph))) {
             gpu.refused.runs.clear();
             continue;
         }
@@ -182,17 +182,17 @@ Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, ui
                    no_streams = gpu.streams && !gpu.refused.streams.empty();
         if (!no_runs && !no_streams) {
             if (plans && gpu.runs && options.gpu_storage == "f16")
-                LW_TRY(store_halves(plans->entries, *gpu.target, options));
+                LW_TRY(store_fp16(plans->entries, *gpu.target, options));
             return plans;
         }
         if (no_runs) gpu.runs = false;
         if (no_streams) gpu.streams = false;
-        // That the processor takes less for every layer is an answer, and no refusal.
+        // That the CPU takes less for every layer is an answer, and no refusal.
         if (!gpu.runs && !gpu.streams && gpu.placed.measured.empty())
             return Status::input(fmt::format(
-                "{}\ncompile without --target {}: these layers run on processors{}",
+                "{}\ncompile without --target {}: these layers run on CPUs{}",
                 gpu.refused.runs.empty() ? gpu.refused.streams : gpu.refused.runs, gpu.target->name,
-                gpu.placed.on_processor.empty() && options.whole
+                gpu.placed.cpu_layers.empty() && options.whole
                     ? ", or with --place auto: the others run on it"
                     : ""));
     }

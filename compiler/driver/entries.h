@@ -1,4 +1,4 @@
-// The entries of an artifact: whole runs, streams, and what prepares the model for them; on processors, and beside them
+// The entries of an artifact: whole runs, streams, and what prepares the model for them; on CPUs, and beside them
 // on a GPU.
 #pragma once
 #include "compiler/driver/compile.h"
@@ -20,11 +20,11 @@ struct Plans {
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 
-// What is planned for a GPU beside the processors' entries.
+// What is planned for a GPU beside the CPUs' entries.
 struct OnGpu {
     const targets::Target *target = nullptr; // null: nothing
     bool runs = false, streams = false;
-    Placed placed;        // layers of runs that are the processor's
+    Placed placed;        // layers of runs that are the CPU's
     RefusedOnGpu refused; // why one of them is not
 };
 

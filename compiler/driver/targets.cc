@@ -8,7 +8,7 @@ Expected<Targets> find_targets(const std::vector<std::string> &names) {
     Targets found;
     for (const auto &name : names) {
         if (const auto *target = targets::find(name)) {
-            found.processors.push_back(*target);
+            found.cpus.push_back(*target);
             continue;
         }
         const auto *gpu = targets::find_gpu(name);
@@ -24,9 +24,9 @@ Expected<Targets> find_targets(const std::vector<std::string> &names) {
                             found.gpu->name, gpu->name));
         found.gpu = gpu;
     }
-    // What prepares the model, and streams: an artifact always has code for processors.
-    if (found.processors.empty()) found.processors = targets::for_machine(artifact::host().machine);
-    if (found.processors.empty())
+    // What prepares the model, and streams: an artifact always has code for CPUs.
+    if (found.cpus.empty()) found.cpus = targets::for_machine(artifact::host().machine);
+    if (found.cpus.empty())
         return Status::usage("none of the targets is of this machine's architecture: name one (--target)");
     return found;
 }

@@ -8,7 +8,7 @@
 namespace longwave::compiler {
 
 struct Targets {
-    std::vector<targets::Target> processors;
+    std::vector<targets::Target> cpus;
     const targets::Target *gpu = nullptr; // beside them; null: none was asked for
 };
 

@@ -4,7 +4,7 @@
 
 namespace longwave::ir {
 
-uint32_t Figures::at(const std::string &name) const {
+uint32_t Decisions::at(const std::string &name) const {
     for (const auto &[known, value] : list_)
         if (known == name) return value;
     return 0;

@@ -19,7 +19,7 @@ namespace longwave::ir {
 class KernelCall; // kernel_call.h
 
 // Where an op stands.
-struct Situation {
+struct PlanContext {
     const Graph &graph;
     const Node &node;
     uint32_t rows = 0; // new rows of the first input: the whole sequence, or one block of a stream
@@ -30,13 +30,13 @@ struct Situation {
         1; // nodes of this op in the graph: what all of them walk over decides which cache it is in
     uint32_t before = 0;                            // of these, how many stand before this one
     const compiler::costs::Tables *costs = nullptr; // what estimates rest on; never null in the planner
-    const targets::Target *gpu = nullptr;           // planned for this one; null: for processors
+    const targets::Target *gpu = nullptr;           // planned for this one; null: for CPUs
 
     const Type &type(size_t input) const { return graph.type(node.inputs[input]); }
 };
 
 // What an algorithm has decided, by name: for its own planning, and for the report.
-class Figures {
+class Decisions {
 public:
     void put(const char *name, uint32_t value) { list_.emplace_back(name, value); }
     uint32_t at(const std::string &name) const; // 0 when it was not put
@@ -49,7 +49,7 @@ private:
 struct Estimate {
     std::string refused; // why it does not apply here; empty when it does
     double cost = 0;     // ns an output element on one thread; only ratios matter
-    Figures figures;
+    Decisions figures;
 };
 
 // What the first input's ring must hold for it.
@@ -60,18 +60,18 @@ struct Reach {
 
 struct Algorithm {
     const char *name;
-    // `gpu`: whole sequences there. All others are for processors, and for streams on a GPU unless they say
+    // `gpu`: whole sequences there. All others are for CPUs, and for streams on a GPU unless they say
     // `processor_streams` or are for whole sequences: a call of theirs is one dispatch.
     enum class Where {
         everywhere,
         whole_sequences,
         streams,
-        processor_streams,
+        cpu_streams,
         gpu
     } where = Where::everywhere;
-    Estimate (*estimate)(const Situation &situation);
-    Reach (*reach)(const Situation &situation,
-                   const Figures &figures) = nullptr; // null: as the op's stream rule says
+    Estimate (*estimate)(const PlanContext &context);
+    Reach (*reach)(const PlanContext &context,
+                   const Decisions &figures) = nullptr; // null: as the op's stream rule says
     Status (*plan)(KernelCall &call);
 };
 

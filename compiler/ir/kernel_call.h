@@ -31,12 +31,12 @@ using compiler::Step;
 class KernelCall {
 public:
     virtual ~KernelCall() = default;
-    const Situation &situation;
+    const PlanContext &context;
     const Node &node;
 
     // ---- facts ----
-    const Type &type(size_t input) const { return situation.type(input); }
-    const Graph &graph() const { return situation.graph; }
+    const Type &type(size_t input) const { return context.type(input); }
+    const Graph &graph() const { return context.graph; }
     // The numbers of a constant input, of this node or of another.
     const Numbers &constant(size_t input) const { return constant(node, input); }
     const Numbers &constant(const Node &of, size_t input) const {
@@ -49,7 +49,7 @@ public:
     virtual uint32_t rows() const = 0;                      // output rows of one call
     virtual uint32_t all_rows() const = 0;                  // output rows of a sequence or block
     virtual uint32_t rows_of_input(size_t input) const = 0; // of a sequence or block
-    virtual const Figures &figures() const = 0;             // what the chosen algorithm has decided
+    virtual const Decisions &figures() const = 0;             // what the chosen algorithm has decided
 
     // ---- the kernel ----
     virtual void kernel(const std::string &name) = 0;
@@ -127,7 +127,7 @@ public:
     virtual void replay(uint32_t firings) = 0;
 
 protected:
-    explicit KernelCall(const Situation &of) : situation(of), node(of.node) {}
+    explicit KernelCall(const PlanContext &of) : context(of), node(of.node) {}
 };
 
 // Canonical text of a kernel's specification.

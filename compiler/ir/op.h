@@ -83,13 +83,13 @@ struct OpDef {
     StreamRule (*stream)(const Node &node, std::span<const Type> inputs);
     LengthRule length = LengthRule::exact;
     Pointwise pointwise = Pointwise::no;
-    bool moves_zero = false; // pointwise: f(0) is not 0
+    bool nonzero_at_zero = false; // pointwise: f(0) is not 0
     bool gate = false;       // halves a row; may be part of the kernel of an op that takes a gate
     bool takes_gate = false; // its kernel applies a gate behind it to its results
     bool view = false; // overlapping rows of its input, never written: the reader's kernel reads through it
     bool reads_view = false;   // its kernel can do so
     bool prepared = false;     // computed when the model is opened, by steps that its reader adds
-    bool plain_result = false; // its kernel applies nothing behind it
+    bool no_epilogue = false; // its kernel applies nothing behind it
     // Says what its readers may leave out; they ask for it where takes_advice() (advice.h) holds, and it is planned
     // nowhere else.
     bool advice = false;

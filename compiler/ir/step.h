@@ -33,13 +33,13 @@ struct Scalar {
 using Argument = std::variant<Place, Scalar>;
 
 struct Step {
-    enum class Kind : uint8_t { call, zero, zero_tail, to_device, to_processor } kind = Kind::call;
+    enum class Kind : uint8_t { call, zero, zero_tail, to_device, to_cpu } kind = Kind::call;
     std::string name; // "block.0.conv long_conv_direct"
     std::string layer;
     std::string spec; // kernel specification (schedules/contract/kernel.h)
     uint32_t period = 1, phase = 0, tiles = 1;
     size_t writes = SIZE_MAX; // call: so many of the last arguments; or which of them is not known
-    bool processor = false;   // in a run planned for a GPU: the processor computes it
+    bool cpu = false;   // in a run planned for a GPU: the CPU computes it
     bool ordered = false; // a tile takes up what the one before left in an argument that is updated in place
     std::vector<Argument> args;
     double cost = 0;                         // ns of a firing, predicted; 0: not known

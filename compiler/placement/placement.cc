@@ -26,7 +26,7 @@ std::set<std::string> with_kernels(const ir::Graph &graph, const std::vector<Reg
 
 } // namespace
 
-std::map<std::string, std::string> followers(const ir::Graph &graph) {
+std::map<std::string, std::string> fused_into(const ir::Graph &graph) {
     const std::vector<Region> regions = fuse_regions(graph);
     const std::set<std::string> leading = with_kernels(graph, regions);
     std::map<std::string, std::string> found;
@@ -36,20 +36,20 @@ std::map<std::string, std::string> followers(const ir::Graph &graph) {
     return found;
 }
 
-bool place(OnProcessor &placed, const std::map<std::string, std::string> &layers,
-           const std::map<std::string, std::string> &followers) {
+bool place(CpuLayers &placed, const std::map<std::string, std::string> &layers,
+           const std::map<std::string, std::string> &fused_into) {
     bool added = false;
     for (const auto &[layer, why] : layers) added = placed.emplace(layer, why).second || added;
-    for (const auto &[layer, leader] : followers)
+    for (const auto &[layer, leader] : fused_into)
         if (layers.contains(leader))
             added = placed.emplace(layer, fmt::format("computed with layer {}", leader)).second || added;
     return added;
 }
 
 Status place_measured(Placed &placed, const EntryPlan &plan, const MeasuredLayers &measured,
-                      const std::map<std::string, std::string> &followers) {
+                      const std::map<std::string, std::string> &fused_into) {
     std::vector<std::string> names;
-    Crossings crossings = crossings_of(plan, names);
+    TransferGraph crossings = crossings_of(plan, names);
     for (size_t i = 0; i < names.size(); i++) {
         const auto found = measured.layers.find(names[i]);
         if (found == measured.layers.end())
@@ -58,27 +58,27 @@ Status place_measured(Placed &placed, const EntryPlan &plan, const MeasuredLayer
                             "compiled otherwise: measure again",
                             names[i]));
         crossings.layers[i] = found->second;
-        if (placed.on_processor.contains(names[i])) crossings.layers[i].gpu = never;
+        if (placed.cpu_layers.contains(names[i])) crossings.layers[i].gpu = never;
         placed.times[names[i]] = crossings.layers[i];
     }
     const Assignment best = cheapest(crossings, measured.moves);
     std::map<std::string, std::string> chosen;
     for (size_t i = 0; i < names.size(); i++) {
         const LayerTimes &times = crossings.layers[i];
-        if (best.on_processor[i])
-            chosen[names[i]] = fmt::format("{:.0f} µs here, {:.0f} there{}", times.processor, times.gpu,
-                                           times.processor > times.gpu ? ", and what would be moved" : "");
+        if (best.cpu_layers[i])
+            chosen[names[i]] = fmt::format("{:.0f} µs here, {:.0f} there{}", times.cpu, times.gpu,
+                                           times.cpu > times.gpu ? ", and what would be moved" : "");
     }
-    place(placed.on_processor, chosen, followers);
+    place(placed.cpu_layers, chosen, fused_into);
     placed.time = best.time;
     placed.exact = best.exact;
     placed.gpu = time_of(crossings, measured.moves, std::vector<bool>(names.size(), false));
-    placed.processor = time_of(crossings, measured.moves, std::vector<bool>(names.size(), true));
+    placed.cpu = time_of(crossings, measured.moves, std::vector<bool>(names.size(), true));
     placed.measured = measured.made;
     return Status::ok();
 }
 
-std::set<std::string> names_of(const OnProcessor &placed) {
+std::set<std::string> names_of(const CpuLayers &placed) {
     std::set<std::string> names;
     for (const auto &[layer, why] : placed) names.insert(layer);
     return names;
@@ -87,8 +87,8 @@ std::set<std::string> names_of(const OnProcessor &placed) {
 Status check_placement(const Placement &placement, const ir::Graph &graph) {
     std::set<std::string> known;
     for (const ir::Node &node : graph.nodes) known.insert(node.layer);
-    const std::set<std::string> leading = with_kernels(graph, fuse_regions(graph, placement.on_processor));
-    for (const std::string &layer : placement.on_processor) {
+    const std::set<std::string> leading = with_kernels(graph, fuse_regions(graph, placement.cpu_layers));
+    for (const std::string &layer : placement.cpu_layers) {
         if (!known.contains(layer))
             return Status::usage(fmt::format("--place {}=cpu: the model has no layer of that name once it is "
                                              "lowered; its layers: {}",

@@ -1,4 +1,4 @@
-// Where the layers of whole sequences run in an artifact for a GPU: on it, or on the processor beside it. Streams run on
+// Where the layers of whole sequences run in an artifact for a GPU: on it, or on the CPU beside it. Streams run on
 // one device.
 #pragma once
 #include "compiler/driver/compile.h"
@@ -12,32 +12,32 @@
 
 namespace longwave::compiler {
 
-// The layers that are the processor's, each with the reason.
-using OnProcessor = std::map<std::string, std::string>;
+// The layers that are the CPU's, each with the reason.
+using CpuLayers = std::map<std::string, std::string>;
 
 // A layer whose ops are all computed in kernels of another goes where that one goes.
-std::map<std::string, std::string> followers(const ir::Graph &graph); // the layer and the one that it follows
+std::map<std::string, std::string> fused_into(const ir::Graph &graph); // the layer and the one that it follows
 
 // Layers and what follows them; a layer that has been placed stays as it is. True: something was added.
-bool place(OnProcessor &placed, const std::map<std::string, std::string> &layers,
-           const std::map<std::string, std::string> &followers);
+bool place(CpuLayers &placed, const std::map<std::string, std::string> &layers,
+           const std::map<std::string, std::string> &fused_into);
 
 // What is known of a placement, for the report.
 struct Placed {
-    OnProcessor on_processor;
+    CpuLayers cpu_layers;
     std::map<std::string, LayerTimes> times; // where they were measured: of every layer with a kernel
-    // By these, µs of a run: as placed, all on the GPU (never: some layer does not run there), all on the processor.
-    double time = 0, gpu = 0, processor = 0;
+    // By these, µs of a run: as placed, all on the GPU (never: some layer does not run there), all on the CPU.
+    double time = 0, gpu = 0, cpu = 0;
     bool exact = true;    // no other placement takes less
     std::string measured; // on what; empty: it was not
 };
 
-// By measured times; `plan` is one of a GPU, with those layers on the processor that have to be. Layers that come to be
-// the processor's get a reason. Fault::input: the file has no time of a layer.
+// By measured times; `plan` is one of a GPU, with those layers on the CPU that have to be. Layers that come to be
+// the CPU's get a reason. Fault::input: the file has no time of a layer.
 Status place_measured(Placed &placed, const EntryPlan &plan, const MeasuredLayers &measured,
-                      const std::map<std::string, std::string> &followers);
+                      const std::map<std::string, std::string> &fused_into);
 
-std::set<std::string> names_of(const OnProcessor &placed);
+std::set<std::string> names_of(const CpuLayers &placed);
 
 // Fault::usage for a name that is no layer's of the graph, or of one that has no kernel of its own whoever computes it.
 Status check_placement(const Placement &placement, const ir::Graph &graph);

@@ -10,26 +10,26 @@ namespace {
 class Sides {
 public:
     explicit Sides(const EntryPlan &plan) : on_(plan.buffers.size()) {
-        for (const auto &port : plan.inputs) on_[port.place.buffer].processor = true;
+        for (const auto &port : plan.inputs) on_[port.place.buffer].cpu = true;
     }
     // Whether the side lacks what was written on the other.
-    bool lacks(BufferId buffer, bool processor) const {
+    bool lacks(BufferId buffer, bool cpu) const {
         const On &on = on_[buffer];
-        return (on.processor || on.device) && !(processor ? on.processor : on.device);
+        return (on.cpu || on.device) && !(cpu ? on.cpu : on.device);
     }
     void moved(BufferId buffer) { on_[buffer] = {true, true}; }
-    void written(BufferId buffer, bool processor) { on_[buffer] = {processor, !processor}; }
+    void written(BufferId buffer, bool cpu) { on_[buffer] = {cpu, !cpu}; }
 
 private:
     struct On {
-        bool processor = false, device = false;
+        bool cpu = false, device = false;
     };
     std::vector<On> on_;
 };
 
-Step move_of(const EntryPlan &plan, BufferId buffer, bool to_processor) {
-    Step step{.kind = to_processor ? Step::Kind::to_processor : Step::Kind::to_device,
-              .name = plan.buffers[buffer].name + (to_processor ? " to the processor" : " to the device")};
+Step move_of(const EntryPlan &plan, BufferId buffer, bool to_cpu) {
+    Step step{.kind = to_cpu ? Step::Kind::to_cpu : Step::Kind::to_device,
+              .name = plan.buffers[buffer].name + (to_cpu ? " to the processor" : " to the device")};
     step.bytes = plan.buffers[buffer].bytes;
     step.args.push_back(Place{.buffer = buffer});
     return step;
@@ -50,19 +50,19 @@ void Touched::add(const Step &step) {
 std::vector<Piece> pieces_of(const std::vector<Step> &steps) {
     std::vector<Piece> pieces;
     for (size_t i = 0; i < steps.size(); i++) {
-        if (pieces.empty() || pieces.back().processor != steps[i].processor)
-            pieces.push_back({i, i, steps[i].processor});
+        if (pieces.empty() || pieces.back().cpu != steps[i].cpu)
+            pieces.push_back({i, i, steps[i].cpu});
         pieces.back().last = i + 1;
     }
     return pieces;
 }
 
 void add_moves(EntryPlan &plan) {
-    const auto is_processors = [](const Step &step) { return step.processor; };
+    const auto is_processors = [](const Step &step) { return step.cpu; };
     if (std::none_of(plan.steps.begin(), plan.steps.end(), is_processors)) return;
     std::vector<Piece> pieces = pieces_of(plan.steps);
-    // The caller reads the outputs on the processor, behind all else.
-    if (!pieces.back().processor) pieces.push_back({plan.steps.size(), plan.steps.size(), true});
+    // The caller reads the outputs on the CPU, behind all else.
+    if (!pieces.back().cpu) pieces.push_back({plan.steps.size(), plan.steps.size(), true});
     Sides sides(plan);
     std::vector<Step> steps;
     for (const Piece &piece : pieces) {
@@ -74,11 +74,11 @@ void add_moves(EntryPlan &plan) {
                 if (std::find(needed.begin(), needed.end(), port.place.buffer) == needed.end())
                     needed.push_back(port.place.buffer);
         for (const BufferId buffer : needed) {
-            if (!sides.lacks(buffer, piece.processor)) continue;
-            steps.push_back(move_of(plan, buffer, piece.processor));
+            if (!sides.lacks(buffer, piece.cpu)) continue;
+            steps.push_back(move_of(plan, buffer, piece.cpu));
             sides.moved(buffer);
         }
-        for (const BufferId buffer : touched.written) sides.written(buffer, piece.processor);
+        for (const BufferId buffer : touched.written) sides.written(buffer, piece.cpu);
         std::move(plan.steps.begin() + static_cast<ptrdiff_t>(piece.first),
                   plan.steps.begin() + static_cast<ptrdiff_t>(piece.last), std::back_inserter(steps));
     }

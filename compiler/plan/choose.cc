@@ -10,13 +10,13 @@ namespace {
 using Where = ir::Algorithm::Where;
 
 // Whether an algorithm is for other places: whole sequences, streams, processors or a GPU.
-bool elsewhere(const ir::Algorithm &algorithm, const ir::Situation &situation) {
-    // A stream on a GPU may take one for processors whose calls are a dispatch each, with state of the same form.
-    const bool gpu_stream = situation.gpu && situation.streaming;
-    if ((algorithm.where == Where::gpu) != (situation.gpu != nullptr) && !gpu_stream) return true;
+bool elsewhere(const ir::Algorithm &algorithm, const ir::PlanContext &context) {
+    // A stream on a GPU may take one for CPUs whose calls are a dispatch each, with state of the same form.
+    const bool gpu_stream = context.gpu && context.streaming;
+    if ((algorithm.where == Where::gpu) != (context.gpu != nullptr) && !gpu_stream) return true;
     if (gpu_stream && algorithm.where == Where::gpu) return false;
-    if (algorithm.where == Where::processor_streams) return gpu_stream || !situation.streaming;
-    return situation.streaming ? algorithm.where == Where::whole_sequences
+    if (algorithm.where == Where::cpu_streams) return gpu_stream || !context.streaming;
+    return context.streaming ? algorithm.where == Where::whole_sequences
                                : algorithm.where == Where::streams;
 }
 
@@ -27,13 +27,13 @@ struct Candidate {
 
 } // namespace
 
-Expected<Choice> choose(const ir::Situation &situation, const std::string &force) {
+Expected<Choice> choose(const ir::PlanContext &context, const std::string &force) {
     std::vector<Candidate> candidates;
     std::string reasons;
-    for (const ir::Algorithm *algorithm : situation.node.op->algorithms) {
+    for (const ir::Algorithm *algorithm : context.node.op->algorithms) {
         const bool forced = force == algorithm->name;
-        if (elsewhere(*algorithm, situation)) continue;
-        ir::Estimate estimate = algorithm->estimate(situation);
+        if (elsewhere(*algorithm, context)) continue;
+        ir::Estimate estimate = algorithm->estimate(context);
         if (forced && !estimate.refused.empty())
             return Status::usage(fmt::format("--convolution {} does not apply: {}", force, estimate.refused));
         if (forced) return Choice{.algorithm = algorithm, .figures = estimate.figures, .cost = estimate.cost};
@@ -44,11 +44,11 @@ Expected<Choice> choose(const ir::Situation &situation, const std::string &force
     }
     if (candidates.empty())
         return Status::input(
-            situation.gpu
+            context.gpu
                 ? fmt::format("no algorithm computes this {} on {} ({}): leave that target out",
-                              situation.node.op->name, situation.gpu->name,
+                              context.node.op->name, context.gpu->name,
                               reasons.empty() ? "there is none for a GPU" : reasons)
-                : fmt::format("no algorithm computes this {} ({})", situation.node.op->name, reasons));
+                : fmt::format("no algorithm computes this {} ({})", context.node.op->name, reasons));
     // What is made for a GPU goes before what would do there, too.
     const auto for_gpu = [](const Candidate &candidate) { return candidate.algorithm->where == Where::gpu; };
     if (std::any_of(candidates.begin(), candidates.end(), for_gpu))

@@ -39,7 +39,7 @@ struct EntryPlan {
     enum class Kind : uint8_t { prepare, run, stream } kind = Kind::run;
     uint32_t block = 0;                   // input ticks: capacity of a run, block of a stream
     uint32_t window = 0;                  // stream: ticks that every block looks at again; 0: its own
-    const targets::Target *gpu = nullptr; // run, stream: planned for this one; null: for processors
+    const targets::Target *gpu = nullptr; // run, stream: planned for this one; null: for CPUs
     uint32_t least = 0;                   // run: fewest ticks; 0: any
     std::string fixed;                    // the layer that asks for `least`
     bool one_of_several = false;          // run: there are others, of other capacities
@@ -55,7 +55,7 @@ struct EntryPlan {
     std::string name() const;
 };
 
-// A mixed run is planned for a GPU, and some steps are the processor's.
-inline bool on_gpu(const EntryPlan &entry, const Step &step) { return entry.gpu && !step.processor; }
+// A mixed run is planned for a GPU, and some steps are the CPU's.
+inline bool on_gpu(const EntryPlan &entry, const Step &step) { return entry.gpu && !step.cpu; }
 
 } // namespace longwave::compiler

@@ -73,7 +73,7 @@ bool EntryPlanner::stores(ir::ValueId value) const {
 }
 
 bool EntryPlanner::plans(const Region &region) const {
-    return !graph_.nodes[region.anchor].op->advice || takes_advice(situations_[region.anchor]);
+    return !graph_.nodes[region.anchor].op->advice || takes_skip_mask(situations_[region.anchor]);
 }
 
 const ir::Node &EntryPlanner::reader(const Region &region) const {
@@ -123,7 +123,7 @@ Status EntryPlanner::choose_algorithms() {
         const ir::Node &node = graph_.nodes[i];
         situations_[i].alike = alike[node.op];
         if (node.op->algorithms.empty()) continue;
-        // What was forced is forced on processors: a GPU has algorithms of its own for whole sequences.
+        // What was forced is forced on CPUs: a GPU has algorithms of its own for whole sequences.
         const bool forced = streaming() || !gpu_of(node);
         auto choice = choose(situations_[i], forced ? options_.convolution : "");
         if (!choice) {
@@ -175,7 +175,7 @@ void EntryPlanner::demand(const Region &region) {
 
 Status EntryPlanner::survey() {
     LW_TRY(choose_algorithms());
-    regions_ = fuse_regions(graph_, options_.on_processor);
+    regions_ = fuse_regions(graph_, options_.cpu_layers);
     demands_.resize(graph_.values.size());
     for (const Region &region : regions_) demand(region);
     for (ir::ValueId v = 0; v < graph_.values.size(); v++) {
@@ -290,7 +290,7 @@ Status EntryPlanner::plan_region(const Region &region) {
     if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
     call.finish();
     for (size_t i = before; i < plan_.steps.size(); i++)
-        plan_.steps[i].processor = options_.gpu && !gpu_of(node);
+        plan_.steps[i].cpu = options_.gpu && !gpu_of(node);
     return Status::ok();
 }
 
@@ -333,8 +333,8 @@ Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
     if (!streaming())
         for (const auto &input : graph_.inputs)
             clear_around(input.value, stored_[input.value].rows, "input " + input.name);
-    // The inputs of a mixed run come to the processor.
-    for (Step &step : plan_.steps) step.processor = options_.gpu && !gpu_alone();
+    // The inputs of a mixed run come to the CPU.
+    for (Step &step : plan_.steps) step.cpu = options_.gpu && !gpu_alone();
     for (const Region &region : regions_)
         if (plans(region)) LW_TRY(plan_region(region));
     plan_ports();

@@ -59,8 +59,8 @@ public:
         std::string convolution; // algorithm to force, or empty
         const costs::Tables *costs = &costs::shipped();
         const targets::Target *gpu = nullptr; // on this one: every call takes all rows, as one dispatch
-        // But for these layers of a run on a GPU, which the processor computes as in a run of its own.
-        std::set<std::string> on_processor;
+        // But for these layers of a run on a GPU, which the CPU computes as in a run of its own.
+        std::set<std::string> cpu_layers;
         bool halves = false; // then some buffers will hold float16 (passes/store_halves.h)
     };
     EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
@@ -88,16 +88,16 @@ private:
     Status in_layer(const ir::Node &node, const Status &status);
     void plan_ports();
 
-    ir::Situation situation(size_t node) const;
+    ir::PlanContext context(size_t node) const;
     uint32_t input_of(ir::ValueId value) const; // number of the graph input that a value is made of
     Pace pace(ir::ValueId value) const;
     const Stored &stored(ir::ValueId value) const { return stored_[value]; }
     BufferId buffer(std::string name, Space space, uint64_t bytes, int value = -1);
     // Of a whole run. On a GPU a call is a dispatch, and what stays in a cache is not a plan's business.
     uint32_t rows_of_call(uint32_t rows, bool gpu) const { return gpu ? rows : tile_rows(rows); }
-    bool gpu_alone() const { return options_.gpu && options_.on_processor.empty(); }
-    const targets::Target *gpu_of(const ir::Node &node) const { // null: the processor
-        return options_.on_processor.contains(node.layer) ? nullptr : options_.gpu;
+    bool gpu_alone() const { return options_.gpu && options_.cpu_layers.empty(); }
+    const targets::Target *gpu_of(const ir::Node &node) const { // null: the CPU
+        return options_.cpu_layers.contains(node.layer) ? nullptr : options_.gpu;
     }
     // Bytes of which the rows before the first are a multiple: on a GPU buffers begin at multiples of 64 bytes, also
     // where their elements become half as long.
@@ -123,7 +123,7 @@ private:
     std::vector<Region> regions_;
     std::vector<Demand> demands_;           // by value
     std::vector<Stored> stored_;            // by value
-    std::vector<ir::Situation> situations_; // by node
+    std::vector<ir::PlanContext> situations_; // by node
     std::vector<Choice> choices_;           // by node
     std::vector<std::string> suffixes_;     // by node: tells it from others of its op in its layer
     std::vector<AlgorithmReport> reports_;

@@ -18,7 +18,7 @@ std::string kernel_of(const std::string &spec) {
 
 bool call_allows(const Step &step, const Place &place, const std::string &kernel,
                  const schedules::KernelArg &arg) {
-    return arg.elem == Elem::f32 && schedules::stores_halves(kernel, arg.kind) && step.tiles == 1 &&
+    return arg.elem == Elem::f32 && schedules::stores_fp16(kernel, arg.kind) && step.tiles == 1 &&
            place.slots == 1 && place.offset % kernel_unit == 0;
 }
 
@@ -27,7 +27,7 @@ bool clear_allows(const Step &step, const Place &place) {
 }
 
 // Buffers of which no step and no port wants float32.
-std::vector<bool> find_halves(const EntryPlan &plan, const KernelSignatures &signatures) {
+std::vector<bool> find_fp16(const EntryPlan &plan, const KernelSignatures &signatures) {
     std::vector<bool> called(plan.buffers.size(), false), halves(plan.buffers.size());
     for (size_t b = 0; b < plan.buffers.size(); b++) halves[b] = plan.buffers[b].space == Space::arena;
     for (const InputPort &port : plan.inputs) halves[port.place.buffer] = false;
@@ -50,8 +50,8 @@ std::vector<bool> find_halves(const EntryPlan &plan, const KernelSignatures &sig
 
 } // namespace
 
-void store_halves(EntryPlan &plan, const KernelSignatures &signatures) {
-    const std::vector<bool> halves = find_halves(plan, signatures);
+void store_fp16(EntryPlan &plan, const KernelSignatures &signatures) {
+    const std::vector<bool> halves = find_fp16(plan, signatures);
     for (size_t b = 0; b < halves.size(); b++) {
         if (!halves[b]) continue;
         plan.buffers[b].half = true;
@@ -66,7 +66,7 @@ void store_halves(EntryPlan &plan, const KernelSignatures &signatures) {
             if (step.kind == Step::Kind::call) arguments.push_back(a);
             else step.bytes /= 2, step.row_bytes /= 2;
         }
-        step.spec = with_halves(step.spec, arguments);
+        step.spec = with_fp16(step.spec, arguments);
     }
 }
 

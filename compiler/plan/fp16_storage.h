@@ -16,6 +16,6 @@ namespace longwave::compiler {
 // By specification: what the kernels of the plan take.
 using KernelSignatures = std::map<std::string, schedules::Signature>;
 
-void store_halves(EntryPlan &plan, const KernelSignatures &signatures);
+void store_fp16(EntryPlan &plan, const KernelSignatures &signatures);
 
 } // namespace longwave::compiler

@@ -34,7 +34,7 @@ bool continues(const ir::Graph &graph, const ir::Node &node, ir::ValueId value) 
 bool fits_channel_tiles(const ir::Graph &graph, const ir::Node &node) {
     const ir::OpDef &op = *node.op;
     bool padding = graph.type(node.output).dims.back() % schedules::lanes != 0;
-    return op.pointwise == ir::Pointwise::unary && !(op.moves_zero && padding);
+    return op.pointwise == ir::Pointwise::unary && !(op.nonzero_at_zero && padding);
 }
 
 } // namespace
@@ -62,7 +62,7 @@ std::vector<Region> fuse_regions(const ir::Graph &graph, const std::set<std::str
                 region.output = reader->output;
                 taken[index_of(graph, reader)] = true;
             }
-        while (auto *reader = node.op->plain_result ? nullptr : only_reader(graph, region.output)) {
+        while (auto *reader = node.op->no_epilogue ? nullptr : only_reader(graph, region.output)) {
             size_t next = index_of(graph, reader);
             if (taken[next] || !continues(graph, *reader, region.output) ||
                 apart.contains(reader->layer) != apart.contains(node.layer) ||

@@ -19,7 +19,7 @@ PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
     : KernelCall(planner.situations_[region.anchor]), planner_(planner), region_(region) {
     spec_["params"] = nlohmann::json::object();
     all_rows_ = planner.rows_of(region.output);
-    rows_ = situation.streaming ? all_rows_ : planner.rows_of_call(all_rows_, situation.gpu != nullptr);
+    rows_ = context.streaming ? all_rows_ : planner.rows_of_call(all_rows_, context.gpu != nullptr);
     tiles_ = (all_rows_ + rows_ - 1) / rows_;
 }
 
@@ -52,7 +52,7 @@ Place PlannedCall::rows_place(ir::ValueId value) const {
     const Stored &s = planner_.stored(value);
     Place place{
         .buffer = s.buffer, .offset = uint64_t{s.history} * s.row_bytes, .tile_bytes = channel_bytes_};
-    if (situation.streaming && s.ring > s.rows) {
+    if (context.streaming && s.ring > s.rows) {
         place.slots = s.ring / s.rows;
         place.slot_bytes = uint64_t{s.rows} * s.row_bytes;
     }
@@ -73,7 +73,7 @@ void PlannedCall::read_ring(size_t input, uint32_t reads) {
     inputs_.push_back(Place{.buffer = s.buffer});
     const uint32_t fresh = all_rows_ * reads, of_tile = rows_ * reads;
     Scalar position{.kind = Scalar::Kind::slot, .tile_mul = tiles_ > 1 ? static_cast<int32_t>(of_tile) : 0};
-    if (situation.streaming) {
+    if (context.streaming) {
         position.modulus = s.ring / fresh;
         position.mul = static_cast<int32_t>(fresh);
     } else {
@@ -131,7 +131,7 @@ Place PlannedCall::prepare_memory(const std::string &name, Elem elem, const std:
 // A whole run begins with zeros in its arena.
 Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem,
                               const std::vector<uint32_t> &dims) {
-    if (situation.streaming)
+    if (context.streaming)
         return {.buffer =
                     planner_.record_.field(node.layer, name + suffix(), node.op->name, kind, elem, dims)};
     const std::string full = fmt::format("{} {}{}", node.layer, name, suffix());
@@ -142,7 +142,7 @@ Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem
 }
 
 Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
-    if (!situation.streaming || !situation.shared) return own_memory(name, StateKind::copy, elem, dims);
+    if (!context.streaming || !context.shared) return own_memory(name, StateKind::copy, elem, dims);
     return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::cache,
                                       bytes_of(elem, dims))};
 }
@@ -164,7 +164,7 @@ Place PlannedCall::carried(const std::string &name) {
 void PlannedCall::carry(const std::string &name) { outputs_.push_back(carried(name)); }
 
 void PlannedCall::carry_count(const std::string &name) {
-    if (!situation.gpu) return carry(name);
+    if (!context.gpu) return carry(name);
     const Place count = carried(name);
     Step moves_on{.kind = Step::Kind::call,
                   .name = fmt::format("{} count_rows", node.layer),
@@ -209,7 +209,7 @@ Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
 
 // When it fires.
 void PlannedCall::fires(Step &step) const {
-    if (!situation.streaming) return;
+    if (!context.streaming) return;
     const Pace pace = planner_.pace(region_.output);
     step.period = pace.period;
     step.phase = pace.phase;
@@ -256,8 +256,8 @@ Step PlannedCall::thrown_away(Step step) const {
 
 void PlannedCall::finish() {
     Step whole = step();
-    if (situation.shared && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
-    if (!situation.gpu || tiles_ == 1) {
+    if (context.shared && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
+    if (!context.gpu || tiles_ == 1) {
         planner_.plan_.steps.push_back(std::move(whole));
         return;
     }
@@ -281,7 +281,7 @@ Step PlannedCall::step_of_tile(Step step, uint32_t tile) const {
 }
 
 void PlannedCall::also(Step step, uint32_t replay) {
-    if (situation.shared && replay) {
+    if (context.shared && replay) {
         planner_.plan_.rebuild.push_back(step);
         planner_.plan_.rebuild.back().replay_from = replay;
     }

@@ -8,7 +8,7 @@ namespace longwave::compiler {
 
 struct StreamFamily {
     StateRecord record;
-    std::vector<EntryPlan> entries; // in the order of the blocks: for processors, then for the GPU
+    std::vector<EntryPlan> entries; // in the order of the blocks: for CPUs, then for the GPU
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 

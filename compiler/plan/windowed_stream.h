@@ -31,7 +31,7 @@ WindowRows rows_in_window(ir::Clock clock, uint32_t window, uint32_t hop);
 Status check_window(const ir::Graph &graph, uint32_t window, uint32_t hop);
 
 // The stream entry of block `hop`; `run.block` is the window, checked by check_window. Its input ring becomes
-// the only field of `record`, the same for processors and a GPU. Streams of a GPU have calls alone: what the run clears
+// the only field of `record`, the same for CPUs and a GPU. Streams of a GPU have calls alone: what the run clears
 // is copied from zeros among the weights of `storage`.
 EntryPlan windowed_stream(EntryPlan run, const ir::Graph &graph, uint32_t hop, StateRecord &record,
                           Storage &storage);

@@ -1,5 +1,5 @@
 #include "compiler/spirv/rewrite_batch.h"
-#include "compiler/spirv/words.h"
+#include "formats/spirv/words.h"
 #include <map>
 #include <set>
 #include <stdexcept>

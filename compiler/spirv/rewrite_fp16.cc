@@ -1,6 +1,6 @@
 #include "compiler/spirv/rewrite_fp16.h"
 #include "formats/base/half.h"
-#include "compiler/spirv/words.h"
+#include "formats/spirv/words.h"
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -18,12 +18,12 @@ constexpr uint32_t scope_device = 1, relaxed = 0;
 // Left out, or half of them: powers of frame_power, up to n_fft² / 4, of which logarithms want the small ones; sums
 // over all rows, which grow with their number (linear attention without a norm); exponents (float16 has 100 to within
 // 0.03, of which e^x makes 3 %) and what gives -1e30 for none: softmaxes; decays (1 to within 2^-12, a memory of 4,096
-// rows): running_softmax, and what takes them; counts and sums that streams carry.
+// rows): cumulative_softmax, and what takes them; counts and sums that streams carry.
 struct Activations {
     std::string_view kernel;
     bool taken, given;
 };
-constexpr Activations in_halves[] = {
+constexpr Activations in_fp16[] = {
     {"block_linear", true, true},
     {"centred_conv", true, true},
     {"circular_conv", true, true},
@@ -37,8 +37,8 @@ constexpr Activations in_halves[] = {
     {"grouped_conv", true, true},
     {"linear", true, true},
     {"linear_attention_chunk", true, false},
+    {"linear_attention_offline", true, false},
     {"linear_attention_step", true, false},
-    {"linear_attention_whole", true, false},
     {"long_conv_columns", true, true},
     {"long_conv_columns_back", true, true},
     {"long_conv_direct", true, true},
@@ -52,12 +52,12 @@ constexpr Activations in_halves[] = {
     {"pointwise", true, true},
     {"rotary", true, true},
     {"sequence_inverse", true, true},
+    {"sequence_softmax", false, true},
     {"sequence_transform", true, true},
     {"softmax", false, true},
     {"softmax_attention", true, true},
-    {"time_softmax", false, true},
 };
-static_assert(std::is_sorted(std::begin(in_halves), std::end(in_halves),
+static_assert(std::is_sorted(std::begin(in_fp16), std::end(in_fp16),
                              [](const auto &a, const auto &b) { return a.kernel < b.kernel; }));
 
 void expect(bool condition, const char *what) {
@@ -110,9 +110,9 @@ BufferFacts learn_buffers(const SpirvWords &words) {
     return facts;
 }
 
-class HalvesRewriting {
+class Fp16Rewrite {
 public:
-    HalvesRewriting(const SpirvWords &words, const std::set<uint32_t> &bindings)
+    Fp16Rewrite(const SpirvWords &words, const std::set<uint32_t> &bindings)
         : words_(words), facts_(learn_buffers(words)), next_(words[3]) {
         for (const auto &[buffer, binding] : facts_.binding) {
             overflow_binding_ = std::max(overflow_binding_, binding + 1);
@@ -125,7 +125,7 @@ public:
         expect(buffers_.size() == bindings.size(), "a binding of no buffer");
     }
 
-    HalvesKernel run() {
+    Fp16Kernel run() {
         declare();
         out_.assign(words_.begin(), words_.begin() + spirv_header);
         visit_all(words_, [&](uint32_t op, SpirvOperands o) { take(op, o); });
@@ -298,14 +298,14 @@ private:
 
 } // namespace
 
-HalvesKernel for_halves(const std::vector<uint32_t> &words, const std::set<uint32_t> &bindings) {
-    return HalvesRewriting(words, bindings).run();
+Fp16Kernel for_fp16(const std::vector<uint32_t> &words, const std::set<uint32_t> &bindings) {
+    return Fp16Rewrite(words, bindings).run();
 }
 
-bool stores_halves(std::string_view kernel, ArgKind kind) {
-    const auto found = std::find_if(std::begin(in_halves), std::end(in_halves),
+bool stores_fp16(std::string_view kernel, ArgKind kind) {
+    const auto found = std::find_if(std::begin(in_fp16), std::end(in_fp16),
                                     [&](const Activations &row) { return row.kernel == kernel; });
-    if (found == std::end(in_halves)) return false;
+    if (found == std::end(in_fp16)) return false;
     return kind == ArgKind::input ? found->taken : kind == ArgKind::output && found->given;
 }
 

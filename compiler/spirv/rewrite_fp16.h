@@ -8,7 +8,7 @@
 
 namespace longwave::schedules {
 
-struct HalvesKernel {
+struct Fp16Kernel {
     std::vector<uint32_t>
         words;             // the module; the device must have storageBuffer16BitAccess (VK_KHR_16bit_storage)
     uint32_t overflow = 0; // binding of the word that tells of an overflow, behind all others
@@ -19,11 +19,11 @@ struct HalvesKernel {
 // that writes what no float16 holds (beyond 65,504, or not a number) sets the word of one more storage buffer to 1.
 // Needs: one function; these buffers in set 0, each a struct of one runtime array of float32 of its own, its elements
 // loaded and stored one by one. Throws std::invalid_argument for any other module.
-HalvesKernel for_halves(const std::vector<uint32_t> &words, const std::set<uint32_t> &bindings);
+Fp16Kernel for_fp16(const std::vector<uint32_t> &words, const std::set<uint32_t> &bindings);
 
 // Whether what a kernel of a gpu takes (an input) or gives (an output) may be stored so; what it updates in place and
 // its weights may not. No for powers and sums over all rows, which reach beyond float16, for exponents and decays, whose
 // errors grow, and for kernels that the table (halves.cc) lacks.
-bool stores_halves(std::string_view kernel, ArgKind kind);
+bool stores_fp16(std::string_view kernel, ArgKind kind);
 
 } // namespace longwave::schedules

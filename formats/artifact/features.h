@@ -54,7 +54,7 @@ struct Host {
     uint64_t features = 0;
 };
 
-// What this processor has *and* its operating system saves across context switches: a bit is set only when
+// What this CPU has *and* its operating system saves across context switches: a bit is set only when
 // code may use it.
 inline Host host() {
     Host result;

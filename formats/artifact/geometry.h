@@ -38,15 +38,15 @@ template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) {
 }
 
 inline bool moves(const fb::Step &step) {
-    return step.kind() == fb::StepKind::to_device || step.kind() == fb::StepKind::to_processor;
+    return step.kind() == fb::StepKind::to_device || step.kind() == fb::StepKind::to_cpu;
 }
 
-// Whether some steps of a GPU's entry are the processor's: then it has two arenas, and its ports lie in the
+// Whether some steps of a GPU's entry are the CPU's: then it has two arenas, and its ports lie in the
 // processor's. One look at every step.
 inline bool mixed(const fb::Entry &entry) {
     if (entry.device() != fb::DeviceKind::gpu || entry.kind() != fb::EntryKind::run) return false;
     for (uint32_t i = 0; i < count(entry.steps()); ++i)
-        if (entry.steps()->Get(i)->processor()) return true;
+        if (entry.steps()->Get(i)->cpu()) return true;
     return false;
 }
 

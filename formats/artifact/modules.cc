@@ -2,7 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/modules_schema.h"
 #include "formats/artifact/rules.h"
-#include "formats/base/spirv.h"
+#include "formats/spirv/spirv.h"
 #include <cstring>
 
 namespace longwave::artifact {
@@ -128,7 +128,7 @@ bool one_a_stream(const fb::Entry &entry, fb::Space space) {
 // its own is found through the table, by the word.
 Broken step_rule(const ModulesView &view, const fb::Entry &entry, const fb::Step &step, uint32_t e,
                  uint32_t i) {
-    if (step.processor()) return {};
+    if (step.cpu()) return {};
     const bool stream = entry.kind() == fb::EntryKind::stream;
     if (stream && step.kind() != fb::StepKind::call)
         return broken(21, "a stream of a GPU has calls alone: entry, step", e, i);
@@ -153,15 +153,15 @@ Broken step_rule(const ModulesView &view, const fb::Entry &entry, const fb::Step
     return {};
 }
 
-// Between two steps of the processor: moves to the device, its work, moves back.
+// Between two steps of the CPU: moves to the device, its work, moves back.
 Broken order_rule(const fb::Entry &entry, uint32_t e) {
     int last = 0;
     for (uint32_t i = 0; i < count(entry.steps()); ++i) {
         const fb::Step &step = *entry.steps()->Get(i);
-        const int now = step.processor() || step.kind() == fb::StepKind::to_device ? 0
-                        : step.kind() == fb::StepKind::to_processor                ? 2
+        const int now = step.cpu() || step.kind() == fb::StepKind::to_device ? 0
+                        : step.kind() == fb::StepKind::to_cpu                ? 2
                                                                                    : 1;
-        if (now < last && !step.processor())
+        if (now < last && !step.cpu())
             return broken(21, "moves of a mixed entry are out of order: entry, step", e, i);
         last = now;
     }

@@ -23,7 +23,7 @@ public:
     ModulesView() = default; // empty: `if (view)` is false
     explicit operator bool() const { return modules_ != nullptr; }
     const fb::Modules &manifest() const { return *modules_; }
-    const fb::Module *of_kernel(uint32_t kernel) const; // null: an entry of the processor alone calls it
+    const fb::Module *of_kernel(uint32_t kernel) const; // null: an entry of the CPU alone calls it
     Bytes code(const fb::Module &module) const;         // SPIR-V, 4-aligned
 
 private:

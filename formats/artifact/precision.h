@@ -20,7 +20,7 @@ inline double golden_limit(double rounding) { return shallow_golden_limit + 8 * 
 // draw of the same errors, of which the largest may be twice as large; twice that is allowed. `between`: buffers that
 // dispatches of one operation hand to each other (a transform's columns and rows), which no value of the graph is: each
 // adds a unit roundoff at most.
-inline double golden_limit_of_halves(double float32, double rounding, double between) {
+inline double golden_fp16_limit(double float32, double rounding, double between) {
     return golden_limit(float32) + 4 * rounding + between / 2048;
 }
 

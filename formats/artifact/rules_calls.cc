@@ -76,7 +76,7 @@ Broken zero_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
         return broken(12, "a step that is no call takes one place: step, arguments", index,
                       count(step.args()));
     uint64_t span = step.bytes();
-    if (moves(step) && (!scene.mixed || step.processor() || step.tiles() != 1 ||
+    if (moves(step) && (!scene.mixed || step.cpu() || step.tiles() != 1 ||
                         step.args()->Get(0)->place()->space() != fb::Space::arena))
         return broken(12, "a move outside the arenas of a mixed entry: step", index);
     if (step.kind() == fb::StepKind::zero_tail) {
@@ -94,8 +94,8 @@ Broken zero_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
 Broken step_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
     if (step.phase() >= step.period()) // V6 has looked at the period
         return broken(12, "phase of a step: step, phase", index, step.phase());
-    if (step.processor() && !scene.mixed)
-        return broken(12, "a step of the processor outside a run entry of a GPU: step", index);
+    if (step.cpu() && !scene.mixed)
+        return broken(12, "a step of the CPU outside a run entry of a GPU: step", index);
     if (step.kind() != fb::StepKind::call) return zero_rule(scene, step, index);
     const fb::Kernel &kernel = *scene.plan.kernels()->Get(step.kernel());
     if (count(step.args()) != kernel.args()->size())

@@ -172,7 +172,7 @@ static uint32_t kernels_with_code(const fb::Plan &plan) {
         if (gpu) all = false;
         for (const auto *steps : {entry->steps(), entry->rebuild()})
             for (uint32_t i = 0; i < count(steps); ++i)
-                if ((!gpu || steps->Get(i)->processor()) && steps->Get(i)->kind() == fb::StepKind::call &&
+                if ((!gpu || steps->Get(i)->cpu()) && steps->Get(i)->kind() == fb::StepKind::call &&
                     steps->Get(i)->kernel() >= called)
                     called = steps->Get(i)->kernel() + uint32_t{1};
     }
@@ -189,7 +189,7 @@ Broken v11_kernels(const Subject &s) {
     for (uint32_t k = 0; k < kernels; ++k)
         for (const fb::KernelArg *arg : *plan.kernels()->Get(k)->args())
             if (arg->elem() == fb::Elem::f16)
-                return broken(11, "a kernel of processors takes float16: kernel", k);
+                return broken(11, "a kernel of CPUs takes float16: kernel", k);
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
         if (variant.entry()->size() != kernels)

@@ -7,7 +7,7 @@
 // from writes that overlap without one containing the other: that is how a tensor looks that another one has
 // run into.
 //
-// A mixed entry has two arenas, one for its ports and the processor's steps, one for the device's. What moves from one to
+// A mixed entry has two arenas, one for its ports and the CPU's steps, one for the device's. What moves from one to
 // the other is written there as far as it was written here: the rest stays what nobody may read.
 #include "formats/artifact/rules.h"
 #include "formats/artifact/spans.h"
@@ -46,7 +46,7 @@ void walk(const fb::Plan &plan, const fb::Entry &entry, bool mixed, Step begin, 
         const fb::Step &step = *entry.steps()->Get(i);
         const Rhythm rhythm{step.period(), step.phase()};
         if (!begin(i)) return;
-        const bool on_device = mixed && !step.processor() && step.kind() != fb::StepKind::to_processor;
+        const bool on_device = mixed && !step.cpu() && step.kind() != fb::StepKind::to_cpu;
         if (step.kind() != fb::StepKind::call) {
             const fb::Place &place = *step.args()->Get(0)->place();
             // A tail keeps the rows before: they must be there already.

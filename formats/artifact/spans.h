@@ -23,7 +23,7 @@ inline Span span_of(const fb::Step &step, const fb::KernelArg &arg, const fb::Bi
     return span_bytes(arg, &bytes) ? span_of(*binding.place(), step.tiles(), bytes) : Span{};
 }
 
-// Bytes that a zero step may clear in each tile, or that a step moves between processor and device.
+// Bytes that a zero step may clear in each tile, or that a step moves between CPU and device.
 inline uint64_t cleared_bytes(const fb::Step &step) {
     return step.kind() == fb::StepKind::zero_tail ? uint64_t{step.rows()} * step.row_bytes() : step.bytes();
 }

@@ -33,7 +33,7 @@ public:
     uint32_t streams() const { return entries(fb::EntryKind::stream); }
     uint32_t runs() const { return entries(fb::EntryKind::run); }
 
-    // The variant this processor should run: of those whose features it has, the one that needs most. With a
+    // The variant this CPU should run: of those whose features it has, the one that needs most. With a
     // name: that variant, if it may run here. Null when there is none.
     const fb::CodeVariant *variant(uint16_t machine, uint64_t features, const char *name = nullptr) const;
 

@@ -55,7 +55,7 @@ bool has_margins(const fb::PlanT &plan) {
 bool has_mixed(const fb::PlanT &plan) {
     for (const auto &entry : plan.entries)
         for (const auto &step : entry->steps)
-            if (step->processor || step->kind > fb::StepKind::zero_tail) return true;
+            if (step->cpu || step->kind > fb::StepKind::zero_tail) return true;
     return false;
 }
 

@@ -13,7 +13,7 @@
 
 namespace longwave::runtime {
 
-class Crew;
+class ThreadPool;
 struct DeviceModel; // of a device; opaque outside of it
 struct Session;     // likewise: state, caches and arena of one stream or runner
 
@@ -25,9 +25,9 @@ struct ModelSource {
     const fb::CodeVariant *variant = nullptr; // of `functions`; null only without kernels
     const Function *functions = nullptr;      // one a kernel
     const lw_allocator *allocator = nullptr;
-    // That was asked for, beside which the processor has its parts of mixed entries; null: the processor alone.
+    // That was asked for, beside which the CPU has its parts of mixed entries; null: the CPU alone.
     const lw_device *device = nullptr;
-    const Device *processor = nullptr; // what may prepare the model for another
+    const Device *cpu = nullptr; // what may prepare the model for another
 };
 
 // Bytes that open takes from the allocator: for as long as the model lives, and while it is prepared.
@@ -56,7 +56,7 @@ struct Extent {
     uint64_t rows = 0;
     const uint64_t *lengths = nullptr; // for each input
     uint32_t margin = 0;               // 0: everything
-    // The steps to run, for who has the processor run parts of a mixed entry; all else runs all of them.
+    // The steps to run, for who has the CPU run parts of a mixed entry; all else runs all of them.
     uint32_t first = 0, last = UINT32_MAX;
 };
 
@@ -66,7 +66,7 @@ inline uint64_t offset_of(const fb::Place &place, uint64_t firing) {
            (place.slots() > 1 ? (firing + place.slot_add()) % place.slots() : 0) * place.slot_bytes();
 }
 
-inline bool of_processor(const fb::Entry &entry) { return entry.device() == fb::DeviceKind::cpu; }
+inline bool of_cpu(const fb::Entry &entry) { return entry.device() == fb::DeviceKind::cpu; }
 
 // For messages.
 inline const char *name_of(const fb::Step *step) {
@@ -104,8 +104,8 @@ struct Device {
 
     // ---- work
     // Every step of the entry that fires in `block` (0 for runs). `crew`: threads that may help, as many as the
-    // session has workers; null: none. But for the processor, a stream's is put down, LW_OK, and run by settle.
-    lw_status (*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew);
+    // session has workers; null: none. But for the CPU, a stream's is put down, LW_OK, and run by settle.
+    lw_status (*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool);
     // One firing of one of the entry's rebuild steps.
     lw_status (*rebuild)(Session &session, uint32_t entry, uint32_t step, uint64_t firing);
     // Of streams. Runs the blocks that were put down, this session's and all others' of its model, and says how this

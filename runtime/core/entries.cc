@@ -20,7 +20,7 @@ bool planned_for(const fb::Entry &entry, fb::EntryKind kind, fb::DeviceKind devi
 }
 
 bool ours(const ModelSource &source, const fb::Entry &entry, fb::EntryKind kind) {
-    return entry.kind() == kind && (of_processor(entry) || (source.device && artifact::mixed(entry)));
+    return entry.kind() == kind && (of_cpu(entry) || (source.device && artifact::mixed(entry)));
 }
 
 void StreamEntries::build(const fb::Plan &plan, fb::DeviceKind device, Parts &parts) {

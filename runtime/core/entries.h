@@ -18,7 +18,7 @@ namespace longwave::runtime {
 // Whether the entry is of that kind and for that kind of device.
 [[gnu::noinline]] bool planned_for(const fb::Entry &entry, fb::EntryKind kind, fb::DeviceKind device);
 
-// Whether the processor computes it: all of it, or parts, beside the device that was asked for.
+// Whether the CPU computes it: all of it, or parts, beside the device that was asked for.
 [[gnu::noinline]] bool ours(const ModelSource &source, const fb::Entry &entry, fb::EntryKind kind);
 
 struct StreamEntry {

@@ -58,8 +58,8 @@ lw_status no_variant(const lw_model &model, const char *wanted) {
     const char *names[4] = {"", "", "", ""};
     for (uint32_t i = 0; i < variants.size() && i < 4; ++i) names[i] = variants.Get(i)->target()->c_str();
     return fail(LW_NO_VARIANT,
-                {wanted ? "the code for " : "no code for this processor; there is: ", wanted ? wanted : "",
-                 wanted ? " is missing or needs another processor; there is: " : "", names[0], " ", names[1],
+                {wanted ? "the code for " : "no code for this CPU; there is: ", wanted ? wanted : "",
+                 wanted ? " is missing or needs another CPU; there is: " : "", names[0], " ", names[1],
                  " ", names[2], " ", names[3]});
 }
 

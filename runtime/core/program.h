@@ -1,4 +1,4 @@
-// An entry made ready for the processor: its steps with their bindings as offsets (Program, immutable, one
+// An entry made ready for the CPU: its steps with their bindings as offsets (Program, immutable, one
 // for the model) and what calls write while they run it (Frame, one for each worker of each stream or
 // runner).
 #pragma once

@@ -21,7 +21,7 @@ void Parking::sleep() {
     }
 }
 
-bool Crew::start(uint32_t workers, Helper *helpers) {
+bool ThreadPool::start(uint32_t workers, Helper *helpers) {
     helpers_ = helpers;
     if (workers < 2) return true;
     if (!caller_.open()) return false;
@@ -37,7 +37,7 @@ bool Crew::start(uint32_t workers, Helper *helpers) {
     bool good = true;
     for (uint32_t w = 1; good && w < workers; ++w) {
         Helper *helper = new (helpers + w - 1) Helper{};
-        helper->crew = this;
+        helper->thread_pool = this;
         helper->worker = w;
         good = helper->parking.open();
         if (!good) break;
@@ -56,7 +56,7 @@ bool Crew::start(uint32_t workers, Helper *helpers) {
     return false;
 }
 
-void Crew::stop() {
+void ThreadPool::stop() {
     if (n_helpers_ == 0) return;
     run(nullptr, nullptr);
     for (uint32_t h = 0; h < n_helpers_; ++h) {
@@ -67,7 +67,7 @@ void Crew::stop() {
     n_helpers_ = 0;
 }
 
-void Crew::run(Work work, void *context) {
+void ThreadPool::run(Work work, void *context) {
     work_ = work;
     context_ = context;
     busy_.store(n_helpers_);
@@ -77,15 +77,15 @@ void Crew::run(Work work, void *context) {
     if (n_helpers_ > 0) caller_.wait([this] { return busy_.load() == 0; });
 }
 
-void *Crew::live(void *memory) {
+void *ThreadPool::live(void *memory) {
     Helper &helper = *static_cast<Helper *>(memory);
-    Crew &crew = *helper.crew;
+    ThreadPool &thread_pool = *helper.thread_pool;
     for (uint64_t seen = 0;;) {
-        helper.parking.wait([&] { return crew.call_.load() != seen; });
+        helper.parking.wait([&] { return thread_pool.call_.load() != seen; });
         ++seen; // the caller starts nothing new before this helper is done
-        const Work work = crew.work_;
-        if (work) work(crew.context_, helper.worker);
-        if (crew.busy_.fetch_sub(1) == 1) crew.caller_.wake();
+        const Work work = thread_pool.work_;
+        if (work) work(thread_pool.context_, helper.worker);
+        if (thread_pool.busy_.fetch_sub(1) == 1) thread_pool.caller_.wake();
         if (!work) return nullptr;
     }
 }

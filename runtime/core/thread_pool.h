@@ -45,11 +45,11 @@ private:
     sem_t semaphore_{};
 };
 
-class Crew {
+class ThreadPool {
 public:
     using Work = void (*)(void *context, uint32_t worker);
     struct Helper {
-        Crew *crew = nullptr;
+        ThreadPool *thread_pool = nullptr;
         pthread_t thread{};
         Parking parking;
         uint32_t worker = 0;
@@ -57,8 +57,8 @@ public:
     static constexpr uint32_t most = 256;             // workers, the caller among them
     static constexpr uint64_t stack_bytes = 1u << 18; // of each helper: kernels take their scratch elsewhere
 
-    Crew() = default;
-    Crew(const Crew &) = delete;
+    ThreadPool() = default;
+    ThreadPool(const ThreadPool &) = delete;
     // Starts workers − 1 threads; `helpers` is memory for as many. False: the system gives no more (none is
     // left running).
     bool start(uint32_t workers, Helper *helpers);

@@ -184,7 +184,7 @@ lw_status begin(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, 
 
 void end(Session *) {} // its memory is the caller's
 
-lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew);
+lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool);
 
 // Runs the prepare entry into the derived space; its arena and frame live no longer than this.
 lw_status prepare(const DeviceModel &model) {
@@ -292,11 +292,11 @@ struct Tiles {
 
 // `watch(call, before)` around every step that fires: no code where nobody watches.
 template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uint64_t block,
-                                           const Extent &extent, Crew *crew, const Watch &watch) {
+                                           const Extent &extent, ThreadPool *thread_pool, const Watch &watch) {
     const FlushDenormals mode;
     const Program &program = session.model->steps[entry];
     Frame &frame = session.workers[0].frames[entry];
-    const bool alone = !crew || crew->workers() == 1;
+    const bool alone = !thread_pool || thread_pool->workers() == 1;
     const uint32_t last = std::min(extent.last, program.size());
     for (uint32_t i = extent.first; i < last; ++i) {
         const Call &call = program[i];
@@ -311,7 +311,7 @@ template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uin
                 if (!program.run(call, frame, firing, tile, extent)) return kernel_failed(call);
         } else {
             Tiles tiles{&session, &program, &call, &extent, entry, firing};
-            crew->run(Tiles::work, &tiles);
+            thread_pool->run(Tiles::work, &tiles);
             if (tiles.failed) return kernel_failed(call);
         }
         watch(call, false);
@@ -319,8 +319,8 @@ template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uin
     return LW_OK;
 }
 
-lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew) {
-    return run_steps(session, entry, block, extent, crew, [](const Call &, bool) {});
+lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool) {
+    return run_steps(session, entry, block, extent, thread_pool, [](const Call &, bool) {});
 }
 
 lw_status rebuild(Session &session, uint32_t entry, uint32_t step, uint64_t firing) {
@@ -338,9 +338,9 @@ const uint8_t *derived(const DeviceModel &model) { return model.derived.data; }
 
 } // namespace
 
-lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew,
+lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool,
                       const StepWatch &watch) {
-    return run_steps(session, entry, block, extent, crew,
+    return run_steps(session, entry, block, extent, thread_pool,
                      [&](const Call &call, bool before) { watch.tell(watch.context, *call.plan, before); });
 }
 

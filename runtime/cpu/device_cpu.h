@@ -1,4 +1,4 @@
-// The processor as a device: programs of kernel calls over memory of this process.
+// The CPU as a device: programs of kernel calls over memory of this process.
 #pragma once
 #include "runtime/core/device.h"
 
@@ -12,7 +12,7 @@ struct StepWatch {
     void *context;
 };
 // As cpu_device.run.
-lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew,
+lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool,
                       const StepWatch &watch);
 
 } // namespace longwave::runtime

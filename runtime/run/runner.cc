@@ -19,8 +19,8 @@ struct lw_runner {
         uint64_t *lengths; // of each input, of the sequence at hand
     } * seats;             // the first with a worker for each thread, the others with one
     uint32_t n_seats;
-    Crew::Helper *helpers;
-    Crew crew;
+    ThreadPool::Helper *helpers;
+    ThreadPool thread_pool;
 };
 
 namespace {
@@ -42,7 +42,7 @@ uint64_t lay_out(const lw_model &model, const lw_run_options &options, uint8_t *
     parts.take<lw_runner>(1);
     const uint32_t seats = seats_of(options);
     Seat *made = parts.take<Seat>(seats);
-    Crew::Helper *helpers = parts.take<Crew::Helper>(options.threads - 1);
+    ThreadPool::Helper *helpers = parts.take<ThreadPool::Helper>(options.threads - 1);
     for (uint32_t s = 0; s < seats; ++s) {
         uint64_t *lengths = parts.take<uint64_t>(model.plan().inputs()->size());
         if (made) new (made + s) Seat{nullptr, lengths};
@@ -77,7 +77,7 @@ lw_status begin(lw_runner &runner, const lw_run_options &options, uint8_t *const
                                     memory, &runner.seats[s].session))
             return status;
     }
-    if (runner.crew.start(options.threads, runner.helpers)) return LW_OK;
+    if (runner.thread_pool.start(options.threads, runner.helpers)) return LW_OK;
     return fail(LW_NO_MEMORY, {"the system does not give ", options.threads - 1, " more threads"});
 }
 
@@ -114,11 +114,11 @@ void get_outputs(const lw_runner &runner, const Seat &seat, const Run &run, uint
 
 // One sequence from its inputs to its outputs.
 lw_status pass(const lw_runner &runner, const Seat &seat, const Run &run, const Inputs &in,
-               const Outputs &out, Crew *crew) {
+               const Outputs &out, ThreadPool *thread_pool) {
     const uint64_t ticks = in[0].rows;
     put_inputs(runner, seat, run, in);
     const Extent extent{ticks, seat.lengths};
-    const lw_status status = runner.model->device->run(*seat.session, run.index, 0, extent, crew);
+    const lw_status status = runner.model->device->run(*seat.session, run.index, 0, extent, thread_pool);
     if (status == LW_OK) get_outputs(runner, seat, run, ticks, out);
     return status;
 }
@@ -163,8 +163,8 @@ lw_status read(const lw_model *model, const lw_run_options *given, lw_run_option
     if (!read_options(given, options))
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_run_options is not set");
     if (!known_format(options->format)) return fail(LW_INVALID_ARGUMENT, "lw_run_options: unknown format");
-    if (options->threads > Crew::most)
-        return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", Crew::most});
+    if (options->threads > ThreadPool::most)
+        return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", ThreadPool::most});
     if (options->threads == 0) options->threads = 1;
     if (options->sequences == 0) options->sequences = 1;
     if (!largest_run(*model))
@@ -177,7 +177,7 @@ lw_status read(const lw_model *model, const lw_run_options *given, lw_run_option
 }
 
 uint64_t bytes_needed(const lw_model &model, const lw_run_options &options) {
-    return block_bytes(model, options) + (options.threads - 1) * Crew::stack_bytes;
+    return block_bytes(model, options) + (options.threads - 1) * ThreadPool::stack_bytes;
 }
 
 } // namespace
@@ -216,7 +216,7 @@ lw_status lw_runner_create(const lw_model *model, const lw_run_options *options,
 void lw_runner_destroy(lw_runner *runner) {
     if (!runner) return;
     const lw_model &model = *runner->model;
-    runner->crew.stop();
+    runner->thread_pool.stop();
     for (uint32_t s = 0; s < runner->n_seats; ++s)
         if (runner->seats[s].session) model.device->end(runner->seats[s].session);
     Block block{reinterpret_cast<uint8_t *>(runner), runner->bytes};
@@ -229,7 +229,7 @@ lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor 
     const Outputs outputs(out, n_out);
     Run run;
     if (lw_status status = check(*runner->model, inputs, outputs, &run)) return status;
-    return pass(*runner, runner->seats[0], run, inputs, outputs, &runner->crew);
+    return pass(*runner, runner->seats[0], run, inputs, outputs, &runner->thread_pool);
 }
 
 lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in, size_t n_in, lw_tensor *out,
@@ -248,7 +248,7 @@ lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in,
         strncpy(reason, lw_last_error(), sizeof reason - 1);
         return fail(status, {"sequence ", uint64_t(s), ": ", reason});
     }
-    runner->crew.run(Batch::work, &batch);
+    runner->thread_pool.run(Batch::work, &batch);
     const lw_status failed = batch.failed;
     return failed == LW_OK ? LW_OK : fail(failed, batch.reason);
 }

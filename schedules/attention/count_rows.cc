@@ -17,7 +17,7 @@ Func define_count_rows(KernelBuilder &k) {
     return count;
 }
 
-void count_rows_on_processor(KernelBuilder &k) { k.in_place(define_count_rows(k), dense({1})); }
+void count_rows_on_cpu(KernelBuilder &k) { k.in_place(define_count_rows(k), dense({1})); }
 
 void count_rows_on_gpu(KernelBuilder &k) {
     Func count = define_count_rows(k);
@@ -26,7 +26,7 @@ void count_rows_on_gpu(KernelBuilder &k) {
     k.in_place(count, dense({1}));
 }
 
-const Kernel count_rows{"count_rows", count_rows_on_processor, count_rows_on_gpu};
+const Kernel count_rows{"count_rows", count_rows_on_cpu, count_rows_on_gpu};
 
 } // namespace
 

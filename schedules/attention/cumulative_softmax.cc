@@ -1,4 +1,4 @@
-// running_softmax: how much the newest row weighs among all so far, w_t = e^{k_t} / S_t with S_t = S_0 +
+// cumulative_softmax: how much the newest row weighs among all so far, w_t = e^{k_t} / S_t with S_t = S_0 +
 // Σ_{τ ≤ t} e^{k_τ}, for each channel. The state is z = log S in float64: log t would stand still in float32.
 #include "schedules/halide/registry.h"
 #include "schedules/attention/row_count.h"
@@ -19,7 +19,7 @@ Expr log_one_plus(const Expr &e) {
 
 } // namespace
 
-static void build_running_softmax(KernelBuilder &k) {
+static void build_cumulative_softmax(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20),
               rows = k.params.integer("rows", 1, 1 << 20);
     const bool one = k.params.flag_or("start", false), masked = k.params.flag_or("mask", false);
@@ -70,6 +70,6 @@ static void build_running_softmax(KernelBuilder &k) {
     if (count) count->output();
 }
 
-static const Kernel running_softmax{"running_softmax", build_running_softmax, build_running_softmax};
+static const Kernel cumulative_softmax{"cumulative_softmax", build_cumulative_softmax, build_cumulative_softmax};
 
 } // namespace longwave::schedules

@@ -38,7 +38,7 @@ struct ExponentialScan {
     int period() const { return stride * std::max(length, 1); }
 };
 
-void exponential_scan_on_processor(KernelBuilder &k) {
+void exponential_scan_on_cpu(KernelBuilder &k) {
     ExponentialScan p(k);
     const int modes = p.modes, rows = p.rows, stride = p.stride, length = p.length, width = p.width;
     const ImageParam &x = p.x, &lambda = p.lambda, &scale = p.scale;
@@ -129,12 +129,12 @@ void exponential_scan_on_gpu(KernelBuilder &k) {
                         {extent(p.rows), p.width}},
                 sums = dense({p.width, p.modes, p.stride}),
                 on_sums = {sums[0], sums[1], sums[2], {extent(p.rows), 0}};
-    const bool alone = p.stride == 1; // the arguments as they are on a processor
+    const bool alone = p.stride == 1; // the arguments as they are on a CPU
     k.outputs(y, {{"y", on_y, ArgKind::output, alone ? Shape{on_y[0], on_y[1], on_y[3]} : p.shape},
                   {"sums", on_sums, ArgKind::inout, alone ? Shape{sums[0], sums[1], on_sums[3]} : sums}});
 }
 
-const Kernel exponential_scan{"exponential_scan", exponential_scan_on_processor, exponential_scan_on_gpu};
+const Kernel exponential_scan{"exponential_scan", exponential_scan_on_cpu, exponential_scan_on_gpu};
 
 } // namespace
 

@@ -40,7 +40,7 @@ void scan(KernelBuilder &k, MatrixState &a, const Increment &increment) {
     in_time.insert(in_time.begin() + 2, Dim{extent(a.rows), 0});
     Shape o_in_time = o_shape;
     o_in_time.insert(o_in_time.begin() + 1, Dim{extent(a.state_rows), 0});
-    if (a.rows == 1) o_shape[1] = {extent(a.state_rows), 0}; // as the step of a processor has it
+    if (a.rows == 1) o_shape[1] = {extent(a.state_rows), 0}; // as the step of a CPU has it
     k.outputs(y, {{"S_high", in_time, ArgKind::inout, state},
                   {"S_low", in_time, ArgKind::inout, state},
                   {"o", o_in_time, ArgKind::output, o_shape}});

@@ -1,4 +1,4 @@
-// Where a row stands, without integers of 64 bits, which few graphics processors have: counts of rows are float64, exact
+// Where a row stands, without integers of 64 bits, which few GPUs have: counts of rows are float64, exact
 // up to 2^53.
 #pragma once
 #include <Halide.h>

@@ -1,4 +1,4 @@
-// linear_attention_whole: o_t = q_t·S with S = Σ_{τ < length} k_τ v_τᵀ, a matrix of dk × dv for each head: a
+// linear_attention_offline: o_t = q_t·S with S = Σ_{τ < length} k_τ v_τᵀ, a matrix of dk × dv for each head: a
 // product of keys and values over all rows, then a product of queries with it.
 #include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
@@ -11,7 +11,7 @@ namespace {
 
 // Values are P(heads·dv) lanes, cut into tiles. Where 16 divides dv, or 8 does and there is no padding, a tile
 // belongs to one head and keys and queries are scalars to its lanes; where not, each lane looks up its head,
-// which takes a processor ten times as long.
+// which takes a CPU ten times as long.
 struct WholeAttention {
     int heads, dk, dv, rows;
     bool one_head;
@@ -49,7 +49,7 @@ private:
     }
 };
 
-void linear_attention_whole_on_processor(KernelBuilder &k) {
+void linear_attention_whole_on_cpu(KernelBuilder &k) {
     WholeAttention a(k);
     const int dk = a.dk, rows = a.rows, tile = a.tile, vec = dividing_vector(tile, k.target.vector_lanes);
     const Expr &length = a.length;
@@ -107,7 +107,7 @@ void linear_attention_whole_on_processor(KernelBuilder &k) {
 
 // A workgroup for a few lanes of values: its threads add up the matrix of these in shared memory, lanes by rows of the
 // matrix, and then take rows of queries.
-void linear_attention_whole_on_gpu(KernelBuilder &k) {
+void linear_attention_offline_on_gpu(KernelBuilder &k) {
     WholeAttention a(k);
     int wide = std::min(a.tile, 64);
     while (wide > 1 && int64_t{4} * wide * a.dk > k.target.shared_bytes / 2) wide /= 2;
@@ -146,8 +146,8 @@ void linear_attention_whole_on_gpu(KernelBuilder &k) {
     k.output(a.y, a.shape);
 }
 
-const Kernel linear_attention_whole{"linear_attention_whole", linear_attention_whole_on_processor,
-                                    linear_attention_whole_on_gpu};
+const Kernel linear_attention_offline{"linear_attention_offline", linear_attention_whole_on_cpu,
+                                    linear_attention_offline_on_gpu};
 
 } // namespace
 

@@ -41,7 +41,7 @@ struct Lrpe {
     }
 };
 
-void lrpe_on_processor(KernelBuilder &k) {
+void lrpe_on_cpu(KernelBuilder &k) {
     Lrpe n(k);
     const int heads = n.heads, dk = n.dk, rows = n.rows, axes = n.axes, width = n.width(),
               padded = n.padded();
@@ -118,7 +118,7 @@ void lrpe_on_gpu(KernelBuilder &k) {
     k.outputs(y, {{"y", shape, ArgKind::output, n.width() == n.padded() ? n.turned_shape() : shape}});
 }
 
-const Kernel lrpe{"lrpe", lrpe_on_processor, lrpe_on_gpu};
+const Kernel lrpe{"lrpe", lrpe_on_cpu, lrpe_on_gpu};
 
 } // namespace
 

@@ -32,7 +32,7 @@ struct Rotary {
     }
 };
 
-void rotary_on_processor(KernelBuilder &k) {
+void rotary_on_cpu(KernelBuilder &k) {
     Rotary p(k);
 
     // THE ALGORITHM
@@ -87,7 +87,7 @@ void rotary_on_gpu(KernelBuilder &k) {
     k.output(y, p.shape);
 }
 
-const Kernel rotary{"rotary", rotary_on_processor, rotary_on_gpu};
+const Kernel rotary{"rotary", rotary_on_cpu, rotary_on_gpu};
 
 } // namespace
 

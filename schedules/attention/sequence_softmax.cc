@@ -1,4 +1,4 @@
-// time_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel.
+// sequence_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel.
 #include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
 
@@ -6,7 +6,7 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_time_softmax(KernelBuilder &k) {
+static void build_sequence_softmax(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20),
               rows = k.params.integer("rows", 1, 1 << 24);
     const int width = static_cast<int>(pad(channels));
@@ -41,7 +41,7 @@ static void build_time_softmax(KernelBuilder &k) {
 
 // A workgroup for 16 channels; 16 threads each take every sixteenth row, twice: for the largest key, then for the sum,
 // whose parts carry what they lose.
-static void build_time_softmax_on_gpu(KernelBuilder &k) {
+static void build_sequence_softmax_on_gpu(KernelBuilder &k) {
     constexpr int slices = 16;
     const int channels = k.params.integer("channels", 1, 1 << 20),
               rows = k.params.integer("rows", 1, 1 << 24);
@@ -94,6 +94,6 @@ static void build_time_softmax_on_gpu(KernelBuilder &k) {
     k.output(y, shape);
 }
 
-static const Kernel time_softmax{"time_softmax", build_time_softmax, build_time_softmax_on_gpu};
+static const Kernel sequence_softmax{"sequence_softmax", build_sequence_softmax, build_sequence_softmax_on_gpu};
 
 } // namespace longwave::schedules

@@ -38,7 +38,7 @@ CentredConv define_centred_conv(KernelBuilder &k) {
 
 // A block of rows with its surroundings lies in a buffer of its own, so that the sums, of as many rows as
 // the registers hold, read it without looking at the edges.
-void centred_conv_on_processor(KernelBuilder &k) {
+void centred_conv_on_cpu(KernelBuilder &k) {
     CentredConv d = define_centred_conv(k);
     const int vec = dividing_vector(d.width, k.target.vector_lanes), down = std::min(d.rows, 8),
               block = std::min(d.rows / down, std::max(8, (d.taps + 7) / 8)) * down;
@@ -66,7 +66,7 @@ void centred_conv_on_gpu(KernelBuilder &k) {
     k.output(d.y, d.shape);
 }
 
-const Kernel centred_conv{"centred_conv", centred_conv_on_processor, centred_conv_on_gpu};
+const Kernel centred_conv{"centred_conv", centred_conv_on_cpu, centred_conv_on_gpu};
 
 } // namespace
 

@@ -80,7 +80,7 @@ Conv2d define_conv2d(KernelBuilder &k) {
 }
 
 // A register tile of channels by frequencies (or rows, when there is one frequency).
-void conv2d_on_processor(KernelBuilder &k) {
+void conv2d_on_cpu(KernelBuilder &k) {
     Conv2d d = define_conv2d(k);
     const auto &[in_width, width, out_f, rows, used_f, height, padded, depthwise, shape, c, f, r, i, n, taps,
                  framed_, sum_, y_] = d;
@@ -118,7 +118,7 @@ void conv2d_on_gpu(KernelBuilder &k) {
     k.output(d.y, d.shape);
 }
 
-const Kernel conv2d{"conv2d", conv2d_on_processor, conv2d_on_gpu};
+const Kernel conv2d{"conv2d", conv2d_on_cpu, conv2d_on_gpu};
 
 } // namespace
 

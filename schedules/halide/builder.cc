@@ -74,7 +74,7 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
         std::vector<ImageParam> operands;
     };
     std::vector<Step> steps;
-    bool moves_zero = false;
+    bool nonzero_at_zero = false;
     const Shape row(shape.begin(), shape.end() - 1);
     for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
         const std::string number = std::to_string(steps.size());
@@ -85,10 +85,10 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
         for (const char *name : step.op->operands)
             step.operands.push_back(add(operands_, std::string(name) + "_" + number,
                                         step.op->kind == Operands::row ? row : shape, Float(32)));
-        moves_zero = moves_zero || step.op->moves_zero;
+        nonzero_at_zero = nonzero_at_zero || step.op->nonzero_at_zero;
         steps.push_back(step);
     }
-    const bool mask = moves_zero && valid < static_cast<int>(shape[0].extent);
+    const bool mask = nonzero_at_zero && valid < static_cast<int>(shape[0].extent);
     const int group =
         static_cast<int>(pad(static_cast<uint32_t>(valid))); // dimension 0 may hold several padded groups
     const bool grouped = group < static_cast<int>(shape[0].extent);
@@ -109,7 +109,7 @@ KernelBuilder::Epilogue KernelBuilder::tile_epilogue(const Shape &shape, int cha
     for (const nlohmann::json &entry : spec_.value("epilogue", nlohmann::json::array())) {
         Params own(kernel_ + ": epilogue", entry);
         const PointwiseOp &op = pointwise_op(own);
-        params.require(!padded || !op.moves_zero,
+        params.require(!padded || !op.nonzero_at_zero,
                        std::string("epilogue '") + op.name +
                            "' needs channels to be a multiple of 16 here; use a pointwise kernel");
     }

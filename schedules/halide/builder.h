@@ -90,7 +90,7 @@ public:
     const std::vector<Halide::ImageParam> &buffers() const { return buffers_; }
     struct Scalar {
         std::string name;
-        Halide::Param<int> param; // of a processor
+        Halide::Param<int> param; // of a CPU
         int high, multiple;
     };
     const std::vector<Scalar> &scalars() const { return scalars_; }

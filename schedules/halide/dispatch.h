@@ -9,7 +9,7 @@ namespace longwave::schedules {
 
 struct GpuKernel {
     std::vector<uint32_t> module; // SPIR-V 1.0, valid for Vulkan 1.1
-    // The signature as on a processor (lowered.h), with
+    // The signature as on a CPU (lowered.h), with
     // "gpu": {"entry": name, "grid": [x, y, z] workgroups, "local": [x, y, z] threads, "shared_bytes": n,
     //         "bindings": one for each argument in call order, -1 for a scalar and for a buffer that the kernel does
     //         not touch, "scalars": binding of the int32 buffer that holds all scalars in order, or -1,

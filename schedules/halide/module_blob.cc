@@ -1,5 +1,5 @@
 #include "schedules/halide/module_blob.h"
-#include "compiler/spirv/words.h"
+#include "formats/spirv/words.h"
 #include "schedules/halide/params.h"
 #include <cstring>
 

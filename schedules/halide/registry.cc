@@ -7,14 +7,14 @@ namespace {
 
 // Made by whichever file comes first: the order of initialisation among files is open.
 std::map<std::string, BuildFunction> &table(targets::Kind kind) {
-    static std::map<std::string, BuildFunction> processor, gpu;
-    return kind == targets::Kind::gpu ? gpu : processor;
+    static std::map<std::string, BuildFunction> cpu, gpu;
+    return kind == targets::Kind::gpu ? gpu : cpu;
 }
 
 } // namespace
 
-Kernel::Kernel(const char *name, BuildFunction processor, BuildFunction gpu) {
-    if (processor) table(targets::Kind::processor).emplace(name, processor);
+Kernel::Kernel(const char *name, BuildFunction cpu, BuildFunction gpu) {
+    if (cpu) table(targets::Kind::cpu).emplace(name, cpu);
     if (gpu) table(targets::Kind::gpu).emplace(name, gpu);
 }
 

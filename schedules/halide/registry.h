@@ -1,5 +1,5 @@
-// The kernels by name. Each schedule file ends with a line that enters what it wrote: the schedule for processors,
-// and that for graphics processors where it has one.
+// The kernels by name. Each schedule file ends with a line that enters what it wrote: the schedule for CPUs,
+// and that for GPUs where it has one.
 //     const Kernel softmax{"softmax", on_processor, on_gpu};
 #pragma once
 #include "schedules/halide/builder.h"
@@ -9,7 +9,7 @@ namespace longwave::schedules {
 using BuildFunction = void (*)(KernelBuilder &);
 
 struct Kernel {
-    Kernel(const char *name, BuildFunction processor, BuildFunction gpu = nullptr);
+    Kernel(const char *name, BuildFunction cpu, BuildFunction gpu = nullptr);
 };
 
 // The schedules of gpu/, where they stand in a file of their own.

@@ -1,4 +1,4 @@
-// wanted_tails: 1 for each class whose logit is at most a margin below that of the likeliest word, else 0; all 1
+// active_clusters: 1 for each class whose logit is at most a margin below that of the likeliest word, else 0; all 1
 // without a margin.
 #include "schedules/halide/registry.h"
 
@@ -6,7 +6,7 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_wanted_tails(KernelBuilder &k) {
+static void build_active_clusters(KernelBuilder &k) {
     const int words = k.params.integer("words", 1, 1 << 24),
               classes = k.params.integer("classes", 1, 1 << 10);
     const int width = static_cast<int>(pad(extent(words))), tails = static_cast<int>(pad(extent(classes)));
@@ -35,6 +35,6 @@ static void build_wanted_tails(KernelBuilder &k) {
     k.output(y, dense({tails, 1}));
 }
 
-static const Kernel wanted_tails{"wanted_tails", build_wanted_tails};
+static const Kernel active_clusters{"active_clusters", build_active_clusters};
 
 } // namespace longwave::schedules

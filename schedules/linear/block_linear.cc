@@ -34,7 +34,7 @@ BlockLinear declare_block_linear(KernelBuilder &k) {
     return {out, rows, of_block, made, first, width, y_shape, x, w, bias};
 }
 
-void block_linear_on_processor(KernelBuilder &k) {
+void block_linear_on_cpu(KernelBuilder &k) {
     const BlockLinear d = declare_block_linear(k);
 
     // THE ALGORITHM
@@ -74,7 +74,7 @@ void block_linear_on_gpu(KernelBuilder &k) {
     k.output(y, d.shape);
 }
 
-const Kernel block_linear{"block_linear", block_linear_on_processor, block_linear_on_gpu};
+const Kernel block_linear{"block_linear", block_linear_on_cpu, block_linear_on_gpu};
 
 } // namespace
 

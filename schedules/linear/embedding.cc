@@ -32,7 +32,7 @@ Embedding define_embedding(KernelBuilder &k) {
     return e;
 }
 
-void embedding_on_processor(KernelBuilder &k) {
+void embedding_on_cpu(KernelBuilder &k) {
     Embedding e = define_embedding(k);
     e.y.vectorize(e.c, dividing_vector(e.width, k.target.vector_lanes));
     k.output(e.y, e.shape);
@@ -44,7 +44,7 @@ void embedding_on_gpu(KernelBuilder &k) {
     k.output(e.y, e.shape);
 }
 
-const Kernel embedding{"embedding", embedding_on_processor, embedding_on_gpu};
+const Kernel embedding{"embedding", embedding_on_cpu, embedding_on_gpu};
 
 } // namespace
 

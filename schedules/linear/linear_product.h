@@ -1,4 +1,4 @@
-// linear: what is multiplied, and by weights that lie how; what the schedules for processors and for graphics
+// linear: what is multiplied, and by weights that lie how; what the schedules for CPUs and for graphics
 // processors share.
 #pragma once
 #include "schedules/linear/skip_mask.h"

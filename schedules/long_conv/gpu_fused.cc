@@ -5,7 +5,7 @@
 // the spectrum, 8 bytes a point, and the operands of the epilogue.
 //
 // Longer transforms in three dispatches (the four steps of Bailey 1990, whose transposition is that columns are read where
-// they lie; the order of the spectrum is the one-dispatch form's and the processor's). As a matrix whose rows lie one after
+// they lie; the order of the spectrum is the one-dispatch form's and the CPU's). As a matrix whose rows lie one after
 // another, of `points` rows and length/points columns: long_conv_columns takes the first levels, those of every column,
 // long_conv_rows the others, whose blocks are the rows, the product and its levels back, long_conv_columns_back the columns
 // back and the epilogue. Between them points go through memory: 32 bytes a sample more with one copy.

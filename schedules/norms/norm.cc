@@ -51,7 +51,7 @@ Norm declare_norm(KernelBuilder &k) {
 
 // Over each of several equal parts of a row. A part need not be whole vectors: its sums run over the
 // widest vector that divides it.
-void grouped_norm_on_processor(KernelBuilder &k, const Norm &n) {
+void grouped_norm_on_cpu(KernelBuilder &k, const Norm &n) {
     const int size = n.channels / n.groups;
 
     // THE ALGORITHM
@@ -94,9 +94,9 @@ void grouped_norm_on_processor(KernelBuilder &k, const Norm &n) {
     k.output(y, n.shape);
 }
 
-void norm_on_processor(KernelBuilder &k) {
+void norm_on_cpu(KernelBuilder &k) {
     const Norm n = declare_norm(k);
-    if (n.groups > 1) return grouped_norm_on_processor(k, n);
+    if (n.groups > 1) return grouped_norm_on_cpu(k, n);
 
     // THE ALGORITHM
     // Sums run in parallel chains. Padding lanes are zero in x: they only matter once the mean is subtracted.
@@ -178,7 +178,7 @@ void norm_on_gpu(KernelBuilder &k) {
     k.output(y, n.shape);
 }
 
-const Kernel norm{"norm", norm_on_processor, norm_on_gpu};
+const Kernel norm{"norm", norm_on_cpu, norm_on_gpu};
 
 } // namespace
 

@@ -33,7 +33,7 @@ Pointwise define_pointwise(KernelBuilder &k) {
     return p;
 }
 
-void pointwise_on_processor(KernelBuilder &k) {
+void pointwise_on_cpu(KernelBuilder &k) {
     Pointwise p = define_pointwise(k);
     const int vec = k.target.vector_lanes;
     if (p.group >= vec) {
@@ -55,7 +55,7 @@ void pointwise_on_gpu(KernelBuilder &k) {
     k.output(p.y, p.shape);
 }
 
-const Kernel pointwise{"pointwise", pointwise_on_processor, pointwise_on_gpu};
+const Kernel pointwise{"pointwise", pointwise_on_cpu, pointwise_on_gpu};
 
 } // namespace
 

@@ -108,7 +108,7 @@ struct MeanStream {
 
 // Both elements of y go along the rows together: y is written row by row, sums (which does not depend on r) is what is
 // there after each row.
-void mean_stream_on_processor(KernelBuilder &k) {
+void mean_stream_on_cpu(KernelBuilder &k) {
     const MeanStream m(k);
     RowCount count(k, m.rows);
 
@@ -176,7 +176,7 @@ struct MeanWindow {
     }
 };
 
-void mean_window_on_processor(KernelBuilder &k) {
+void mean_window_on_cpu(KernelBuilder &k) {
     const MeanWindow m(k);
     RowCount count(k, m.rows);
 
@@ -231,7 +231,7 @@ void mean_window_on_gpu(KernelBuilder &k) {
 } // namespace
 
 static const Kernel mean_run{"mean_run", build_mean_run, build_mean_run_on_gpu};
-static const Kernel mean_stream{"mean_stream", mean_stream_on_processor, mean_stream_on_gpu};
-static const Kernel mean_window{"mean_window", mean_window_on_processor, mean_window_on_gpu};
+static const Kernel mean_stream{"mean_stream", mean_stream_on_cpu, mean_stream_on_gpu};
+static const Kernel mean_window{"mean_window", mean_window_on_cpu, mean_window_on_gpu};
 
 } // namespace longwave::schedules

@@ -24,7 +24,7 @@ PairFeatures define_pair_features(KernelBuilder &k) {
     return p;
 }
 
-void pair_features_on_processor(KernelBuilder &k) {
+void pair_features_on_cpu(KernelBuilder &k) {
     PairFeatures p = define_pair_features(k);
     p.y.vectorize(p.c, dividing_vector(p.width, k.target.vector_lanes)).bound(p.part, 0, 4).unroll(p.part);
     k.output(p.y, dense({p.width, 4}));
@@ -36,7 +36,7 @@ void pair_features_on_gpu(KernelBuilder &k) {
     k.output(p.y, dense({p.width, 4}));
 }
 
-const Kernel pair_features{"pair_features", pair_features_on_processor, pair_features_on_gpu};
+const Kernel pair_features{"pair_features", pair_features_on_cpu, pair_features_on_gpu};
 
 } // namespace
 

@@ -58,7 +58,7 @@ Correlate define_correlate(KernelBuilder &k) {
     return {width, parts, rows, shape, c, part, r, y};
 }
 
-void correlate_on_processor(KernelBuilder &k) {
+void correlate_on_cpu(KernelBuilder &k) {
     Correlate d = define_correlate(k);
     d.y.bound(d.part, 0, d.parts).reorder(d.part, d.c, d.r).unroll(d.part);
     d.y.vectorize(d.c, dividing_vector(d.width, k.target.vector_lanes));
@@ -71,7 +71,7 @@ void correlate_on_gpu(KernelBuilder &k) {
     k.output(d.y, d.shape);
 }
 
-const Kernel correlate{"correlate", correlate_on_processor, correlate_on_gpu};
+const Kernel correlate{"correlate", correlate_on_cpu, correlate_on_gpu};
 
 } // namespace
 

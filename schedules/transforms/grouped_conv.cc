@@ -55,7 +55,7 @@ GroupedConv define_grouped_conv(KernelBuilder &k) {
     return g;
 }
 
-void grouped_conv_on_processor(KernelBuilder &k) {
+void grouped_conv_on_cpu(KernelBuilder &k) {
     GroupedConv g = define_grouped_conv(k);
     const Var &c = g.c, &part = g.part, &r = g.r;
     const RDom &of = g.of;
@@ -97,7 +97,7 @@ void grouped_conv_on_gpu(KernelBuilder &k) {
     k.output(y, g.shape);
 }
 
-const Kernel grouped_conv{"grouped_conv", grouped_conv_on_processor, grouped_conv_on_gpu};
+const Kernel grouped_conv{"grouped_conv", grouped_conv_on_cpu, grouped_conv_on_gpu};
 
 } // namespace
 

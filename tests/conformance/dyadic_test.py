@@ -3,7 +3,7 @@
 
 SGConv stacks of 1, 2 and 16 channels with kernels of 64, 1024 and 16384 taps. One entry alone, where the running sums are state: blocks that divide their rings, that do
 not, and one that takes several calls. Several entries in random walks, with saved states, copies and resets, where the sums are a cache made again from the history: the
-same bits when a walk is taken again. Every code variant of this processor; limit 1e-5 of the largest logit. Standard library only.
+same bits when a walk is taken again. Every code variant of this CPU; limit 1e-5 of the largest logit. Standard library only.
 """
 import argparse
 import json

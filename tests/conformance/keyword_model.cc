@@ -24,7 +24,7 @@ ModelHandle open_variant(const std::string &path, const char *variant) {
     options.variant = variant;
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(path.c_str(), &options, &model);
-    if (status == LW_NO_VARIANT) std::printf("%s  not tried: this processor cannot run it\n", variant);
+    if (status == LW_NO_VARIANT) std::printf("%s  not tried: this CPU cannot run it\n", variant);
     else REQUIRE_MESSAGE(status == LW_OK, lw_last_error());
     return {model, lw_model_close};
 }

@@ -17,7 +17,7 @@ inline constexpr const char *variants[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"
 std::string compiled(const char *name);
 
 using ModelHandle = std::unique_ptr<lw_model, void (*)(lw_model *)>;
-// Null when this processor cannot run the variant: says so on stdout.
+// Null when this CPU cannot run the variant: says so on stdout.
 ModelHandle open_variant(const std::string &path, const char *variant);
 
 // Made-up talk: words of voiced and hissing sounds with pauses between them, over a little noise. The same

@@ -2,7 +2,7 @@
 """Every algorithm of a long convolution, forced, on models of several shapes: long_kernels_test.py LONGWAVE SCRATCH_FOLDER
 
 The packages are small ones of sc10_package.py with seeded weights. `longwave compile --stream` compares the stream with the whole through the runtime, for every
-code variant this processor has, at every position of a sequence longer than the kernel. Whole sequences go through `right_angle` where the streaming form is
+code variant this CPU has, at every position of a sequence longer than the kernel. Whole sequences go through `right_angle` where the streaming form is
 forced, so one algorithm is the other's reference; `direct` serves both, with the same bits: there only the products behind it, whose sums depend on how many rows a call has,
 may differ, by 2e-6. Limit of the others 1e-5 of the largest logit (measured: below 1e-6). Standard library only.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whole sequences of every family whose layers are the GPU's and the processor's by turns: the golden vectors of the artifact hold on the device, and its outputs
-are those of the processor alone.
+"""Whole sequences of every family whose layers are the GPU's and the CPU's by turns: the golden vectors of the artifact hold on the device, and its outputs
+are those of the CPU alone.
 
     placement_test.py LONGWAVE FOLDER [--assignments N] [NAMES...]
 
@@ -119,7 +119,7 @@ def check_measured(cli, package, layers, here):
     assert ("placement" in report["gpu"]) != ("no_runs" in report["gpu"]), report["gpu"]
     there = cli.outputs(path, "vulkan" if "placement" in report["gpu"] else "cpu")
     assert abs(there - here).max() / abs(here).max() <= LIMIT
-    # One layer in the middle costs the GPU a second, every other the processor.
+    # One layer in the middle costs the GPU a second, every other the CPU.
     slow = layers[len(layers) // 2]
     for row in times["layers"]:
         row["cpu_us"], row["gpu_us"] = (10, 1e6) if row["layer"] == slow else (1e6, 10)
@@ -131,7 +131,7 @@ def check_measured(cli, package, layers, here):
     assert all("why" in layer and "cpu_us" in layer and "gpu_us" in layer for layer in placement["layers"])
     there = cli.outputs(path, "vulkan")
     assert abs(there - here).max() / abs(here).max() <= LIMIT
-    # Moving costs more than anything: all stays on one side, and that is the processor's, where inputs and outputs are.
+    # Moving costs more than anything: all stays on one side, and that is the CPU's, where inputs and outputs are.
     times["submission_us"] = 1e9
     file.write_text(json.dumps(times))
     path, report = cli.compile(package, "--place", file)
@@ -182,7 +182,7 @@ def check_automatic(cli, folder):
     cli("verify", path, "--device", "vulkan")
     here, mixed = cli.outputs(path, "cpu"), cli.outputs(path, "vulkan")
     assert abs(mixed - here).max() / abs(here).max() <= LIMIT
-    print(f"auto: {', '.join(there)} on the processor, {len(placed) - len(there)} layers on the GPU", flush=True)
+    print(f"auto: {', '.join(there)} on the CPU, {len(placed) - len(there)} layers on the GPU", flush=True)
 
 
 def main():

@@ -107,7 +107,7 @@ TEST_CASE("stored weights: runs and streams on every level equal float64 sums of
         for (const char *level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
             INFO(format << " on " << level);
             const auto model = cli::Model::open(artifact(format).artifact, level);
-            if (!model && model.status().fault() == Fault::device) continue; // another processor
+            if (!model && model.status().fault() == Fault::device) continue; // another CPU
             REQUIRE_MESSAGE(model, model.status().message());
             const std::vector<double> reference = expected(format);
             // Sums of 96 and 208 products in float32, and tanh: a few units of 6e-8 each.

@@ -49,7 +49,7 @@ nlohmann::json entry_of(const compiler::Compiled &made, const char *kind) {
     return {};
 }
 
-// The largest difference from the processor, of the peak.
+// The largest difference from the CPU, of the peak.
 double away(const Expected<compiler::Compiled> &made, size_t rows, double *of_golden) {
     const Both models(made);
     CHECK(lw_model_verify(models.gpu.handle.get(), of_golden) == LW_OK);

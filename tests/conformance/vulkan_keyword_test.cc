@@ -1,4 +1,4 @@
-// The keyword model, as trained, on a Vulkan device: one stream of it as on the processor, many as one.
+// The keyword model, as trained, on a Vulkan device: one stream of it as on the CPU, many as one.
 #include "formats/package/package.h"
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_streams.h"

@@ -1,4 +1,4 @@
-// Compiled models on a Vulkan device: equal to the processor, one dispatch a kernel call, refusals by layer.
+// Compiled models on a Vulkan device: equal to the CPU, one dispatch a kernel call, refusals by layer.
 #include "formats/artifact/header.h"
 #include "formats/artifact/schema.h"
 #include "tests/support/layer_package.h"
@@ -71,7 +71,7 @@ uint64_t compare(const LayerPackage &package, uint32_t length) {
 } // namespace
 
 TEST_CASE(
-    "vulkan models: linear, GELU and layer norm as on the processor, a dispatch for each fused region") {
+    "vulkan models: linear, GELU and layer norm as on the CPU, a dispatch for each fused region") {
     LayerPackage package = empty_package();
     package.linear("in", 5, 48);
     package.plain("gelu", "act");

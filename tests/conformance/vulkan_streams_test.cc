@@ -1,4 +1,4 @@
-// Streams of compiled models on a Vulkan device: equal to the processor's, over one saved state, many in one dispatch.
+// Streams of compiled models on a Vulkan device: equal to the CPU's, over one saved state, many in one dispatch.
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_streams.h"
@@ -112,7 +112,7 @@ void compare_state(const LayerPackage &package) {
 
 } // namespace
 
-TEST_CASE("vulkan streams: every stream entry gives what the processor's gives") {
+TEST_CASE("vulkan streams: every stream entry gives what the CPU's gives") {
     compare_entries(convolutions(), {1, 7, 16, 64});
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("vulkan streams: the same where spectra of past blocks are made again 
     compare_state(long_convolutions());
 }
 
-TEST_CASE("vulkan streams: a finished stream, a prompt and odd pieces give the processor's rows") {
+TEST_CASE("vulkan streams: a finished stream, a prompt and odd pieces give the CPU's rows") {
     const auto made = compile(convolutions(), {16, 64});
     const Both models(made);
     const std::vector<float> x = random_numbers(150 * width, 6);

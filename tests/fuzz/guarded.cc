@@ -212,7 +212,7 @@ private:
             volatile uint8_t sum = 0;
             for (uint64_t byte = 0; byte < step.bytes(); ++byte) sum = sum + at[byte];
         }
-        if (step.kind() == fb::StepKind::to_processor) memset(at, 0, step.bytes());
+        if (step.kind() == fb::StepKind::to_cpu) memset(at, 0, step.bytes());
     }
 
     [[gnu::noinline]] void one(const fb::Step &step, uint64_t firing, uint64_t length) {
@@ -252,7 +252,7 @@ private:
         for (uint32_t i = 0; i < count(list); ++i) {
             const fb::Step &step = *list->Get(i);
             if (block % step.period() != step.phase()) continue;
-            const bool here = entry.device() == fb::DeviceKind::cpu || step.processor();
+            const bool here = entry.device() == fb::DeviceKind::cpu || step.cpu();
             if (!attempt(name_of(step), [&] {
                     if (here) one(step, block / step.period(), length);
                     else elsewhere(step);

@@ -157,7 +157,7 @@ void packages() {
 
 // The graphs that the compiler's tests are written in: raw strings that begin with a value or a graph's name.
 void graphs() {
-    for (const auto &entry : fs::recursive_directory_iterator("tests/compiler")) {
+    for (const auto &entry : fs::recursive_directory_iterator("tests/unit/compiler")) {
         if (entry.path().extension() != ".cc") continue;
         const std::string source = text_of(entry.path());
         size_t n = 0;

@@ -72,7 +72,7 @@ void collect(std::vector<std::unique_ptr<fb::StepT>> &steps, Parts &parts) {
         parts.add(step->kind, step->kernel, step->period, step->phase, step->tiles, step->replay_from,
                   step->replay_to, step->bytes, step->rows, step->row_bytes, step->mul, step->den);
         parts.lists.push_back([&step](Random &) { step->ordered = !step->ordered; });
-        parts.lists.push_back([&step](Random &) { step->processor = !step->processor; });
+        parts.lists.push_back([&step](Random &) { step->cpu = !step->cpu; });
         parts.list(step->args);
         for (auto &binding : step->args) {
             if (binding->place) parts.words(*binding->place);

@@ -17,8 +17,8 @@ const targets::Target *gpu_under_test() {
 }
 
 // Both signatures, so that one plan is for both devices.
-static void same_arguments(const schedules::Signature &gpu, const schedules::Signature &processor) {
-    const auto &ours = gpu.args, &theirs = processor.args;
+static void same_arguments(const schedules::Signature &gpu, const schedules::Signature &cpu) {
+    const auto &ours = gpu.args, &theirs = cpu.args;
     REQUIRE(ours.size() == theirs.size());
     for (size_t i = 0; i < ours.size(); i++) {
         INFO("argument ", theirs[i].name);
@@ -51,9 +51,9 @@ void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu) {
         }
         REQUIRE_MESSAGE(kernel, kernel.status().message());
         if (!cases[i].gpu_only) {
-            auto processor = compiler::compile_kernels({{cases[i].spec, "x86-64-v2"}}, {.kgen = find_kgen()});
-            REQUIRE_MESSAGE(processor, processor.status().message());
-            same_arguments(kernel->signature(), processor->front().signature);
+            auto cpu = compiler::compile_kernels({{cases[i].spec, "x86-64-v2"}}, {.kgen = find_kgen()});
+            REQUIRE_MESSAGE(cpu, cpu.status().message());
+            same_arguments(kernel->signature(), cpu->front().signature);
         }
         kernel->fill_inputs(static_cast<uint32_t>(i + 1));
         cases[i].check(*kernel);

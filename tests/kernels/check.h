@@ -14,8 +14,8 @@ using Reference = std::function<double(const std::vector<int> &at)>;
 struct Case {
     std::string spec;
     std::function<void(Kernel &)> check;
-    bool gpu_only = false; // there is no schedule for a processor
-    bool prepares = false; // what a gpu leaves to the processor: runs there
+    bool gpu_only = false; // there is no schedule for a CPU
+    bool prepares = false; // what a gpu leaves to the CPU: runs there
 };
 
 inline std::string spec(const std::string &kernel, const std::string &params,
@@ -47,7 +47,7 @@ inline void compare(Kernel &kernel, const std::string &output, const Reference &
     CHECK(error <= tolerance);
 }
 
-// The gpu that $LONGWAVE_KERNELS_ON names, "vulkan-32k"; null: kernels run on this processor.
+// The gpu that $LONGWAVE_KERNELS_ON names, "vulkan-32k"; null: kernels run on this CPU.
 const targets::Target *gpu_under_test();
 // Every case on the gpu; those whose kernel has no schedule for one are left out.
 void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu);

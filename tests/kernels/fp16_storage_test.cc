@@ -126,7 +126,7 @@ Ran run(VulkanDevice &device, const HalfCase &c, float scale) {
         else ran.narrow.push_back(ran.wide.back());
         if (half) bindings.insert(module.gpu["bindings"][a].get<uint32_t>());
     }
-    const schedules::HalvesKernel made = schedules::for_halves(module.words, bindings);
+    const schedules::Fp16Kernel made = schedules::for_fp16(module.words, bindings);
     CHECK(validated(made.words, folder) == "");
     dispatch(device, module, module.words, ran.wide, 0, nullptr);
     dispatch(device, module, made.words, ran.narrow, made.overflow, &ran.overflow);
@@ -198,17 +198,17 @@ TEST_CASE("halves: rounding as IEEE 754 has it") {
 }
 
 TEST_CASE("halves: modules of other forms are refused, and kernels that the table lacks") {
-    CHECK_THROWS_AS(schedules::for_halves({}, {0}), std::invalid_argument);
+    CHECK_THROWS_AS(schedules::for_fp16({}, {0}), std::invalid_argument);
     const Folder folder;
     Module module = load(cases[0].spec, folder);
-    CHECK_THROWS_AS(schedules::for_halves(module.words, {7}), std::invalid_argument); // no such binding
+    CHECK_THROWS_AS(schedules::for_fp16(module.words, {7}), std::invalid_argument); // no such binding
     module.words.resize(module.words.size() - 3);                                     // within the last store
-    CHECK_THROWS_AS(schedules::for_halves(module.words, {0}), std::invalid_argument);
+    CHECK_THROWS_AS(schedules::for_fp16(module.words, {0}), std::invalid_argument);
     using schedules::ArgKind;
-    CHECK(schedules::stores_halves("linear", ArgKind::input));
-    CHECK(schedules::stores_halves("linear", ArgKind::output));
-    CHECK_FALSE(schedules::stores_halves("linear", ArgKind::inout));
-    CHECK(schedules::stores_halves("frame_power", ArgKind::input));
-    CHECK_FALSE(schedules::stores_halves("frame_power", ArgKind::output));
-    CHECK_FALSE(schedules::stores_halves("no_such_kernel", ArgKind::input));
+    CHECK(schedules::stores_fp16("linear", ArgKind::input));
+    CHECK(schedules::stores_fp16("linear", ArgKind::output));
+    CHECK_FALSE(schedules::stores_fp16("linear", ArgKind::inout));
+    CHECK(schedules::stores_fp16("frame_power", ArgKind::input));
+    CHECK_FALSE(schedules::stores_fp16("frame_power", ArgKind::output));
+    CHECK_FALSE(schedules::stores_fp16("no_such_kernel", ArgKind::input));
 }

@@ -55,7 +55,7 @@ struct GpuModule {
     schedules::Signature signature;
     Json gpu;
 
-    // The form in which kernels of processors are called.
+    // The form in which kernels of CPUs are called.
     int call(void **args) const {
         std::string why;
         VulkanDevice *device = VulkanDevice::get(why);

@@ -1,7 +1,7 @@
 // What no kernel of a gpu can be made from, and code of Halide that is not what it should be.
 #include "compiler/codegen/process.h"
 #include "schedules/halide/module_blob.h"
-#include "compiler/spirv/words.h"
+#include "formats/spirv/words.h"
 #include "schedules/halide/params.h"
 #include "tests/kernels/check.h"
 #include <cstring>

@@ -92,7 +92,7 @@ TEST_CASE("linear: weights larger than the caches are walked in blocks of rows, 
 }
 
 TEST_CASE("linear: with advice a row is that without, or stays as it was") {
-    if (gpu_under_test()) return; // advice is for processors
+    if (gpu_under_test()) return; // advice is for CPUs
     const Linear p{40, 97, 1, true, false};
     std::string advised = linear_spec(p, "");
     advised.insert(advised.find("\"bias\""), "\"advice\":2,\"wanted\":1,");

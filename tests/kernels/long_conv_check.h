@@ -1,4 +1,4 @@
-// Long convolutions of graphics processors against their definition in float64: one dispatch, or several in a row. Spectra
+// Long convolutions of GPUs against their definition in float64: one dispatch, or several in a row. Spectra
 // are made in float64 by the definition of the right-angle transform (tests/support/right_angle.h).
 #pragma once
 #include "tests/kernels/check.h"

@@ -29,8 +29,8 @@ Case centred_conv(int channels, int taps, int rows, bool bias, const std::string
 }
 
 // Rows behind the length hold infinities: they must not count.
-Case linear_attention_whole(int heads, int dk, int dv, int rows, int length) {
-    return {spec("linear_attention_whole",
+Case linear_attention_offline(int heads, int dk, int dv, int rows, int length) {
+    return {spec("linear_attention_offline",
                  fmt::format(R"("heads":{},"dk":{},"dv":{},"rows":{})", heads, dk, dv, rows)),
             [=](Kernel &k) {
                 k.scalar("length") = length;
@@ -102,13 +102,13 @@ TEST_CASE("centred_conv: zeros on both sides, sequences shorter than the taps, b
                     centred_conv(3, 101, 250, false), centred_conv(40, 5, 71, true, R"({"op":"silu"})")});
 }
 
-TEST_CASE("linear_attention_whole: every row sees the rows before the length, and no other") {
-    run_everywhere({linear_attention_whole(1, 16, 16, 100, 100), linear_attention_whole(2, 32, 64, 70, 51),
-                    linear_attention_whole(1, 12, 12, 200, 199), linear_attention_whole(3, 5, 7, 33, 20),
-                    linear_attention_whole(1, 1, 1, 5, 3), linear_attention_whole(4, 20, 80, 130, 130),
-                    linear_attention_whole(1, 64, 208, 65, 64), linear_attention_whole(17, 3, 1, 9, 9),
-                    linear_attention_whole(4, 48, 24, 50, 47), linear_attention_whole(2, 6, 8, 20, 20),
-                    linear_attention_whole(6, 10, 40, 33, 30)});
+TEST_CASE("linear_attention_offline: every row sees the rows before the length, and no other") {
+    run_everywhere({linear_attention_offline(1, 16, 16, 100, 100), linear_attention_offline(2, 32, 64, 70, 51),
+                    linear_attention_offline(1, 12, 12, 200, 199), linear_attention_offline(3, 5, 7, 33, 20),
+                    linear_attention_offline(1, 1, 1, 5, 3), linear_attention_offline(4, 20, 80, 130, 130),
+                    linear_attention_offline(1, 64, 208, 65, 64), linear_attention_offline(17, 3, 1, 9, 9),
+                    linear_attention_offline(4, 48, 24, 50, 47), linear_attention_offline(2, 6, 8, 20, 20),
+                    linear_attention_offline(6, 10, 40, 33, 30)});
 }
 
 TEST_CASE("norm: each group of a row has its own mean and square") {

@@ -1,4 +1,4 @@
-// Kernels that know where a row stands: lrpe, rotary, exponential_scan; and time_softmax, which sees all rows.
+// Kernels that know where a row stands: lrpe, rotary, exponential_scan; and sequence_softmax, which sees all rows.
 #include "tests/kernels/check.h"
 
 using namespace longwave::test;
@@ -152,11 +152,11 @@ TEST_CASE("exponential_scan: an image of several lines in one call of a gpu") {
     run_everywhere({scan(24, 2, 65, 13, 4, 0), scan(5, 3, 40, 7, 9, 0)});
 }
 
-TEST_CASE("time_softmax: proportions over the rows before the end, nothing behind it") {
+TEST_CASE("sequence_softmax: proportions over the rows before the end, nothing behind it") {
     std::vector<Case> cases;
     for (const auto &[channels, length] : {std::pair(16, 50), {5, 33}, {48, 1}, {3, 0}})
         cases.push_back(
-            {spec("time_softmax", fmt::format(R"("channels":{},"rows":50)", channels)), [=](Kernel &k) {
+            {spec("sequence_softmax", fmt::format(R"("channels":{},"rows":50)", channels)), [=](Kernel &k) {
                  Tensor &key = k["k"];
                  zero_padding(key, channels, padded(channels));
                  key.for_each([&](const std::vector<int> &at) { key.set(at, 80 * key.get(at)); });

@@ -180,7 +180,7 @@ TEST_CASE("log_softmax: one row, or a head with tails; what the padding holds do
 }
 
 TEST_CASE("log_softmax: with advice a tail is that without, or as unlikely as can be") {
-    if (gpu_under_test()) return; // advice is for processors
+    if (gpu_under_test()) return; // advice is for CPUs
     const std::string params = R"("words":20,"rows":1,"tail_0":16,"tail_1":33)";
     for (const auto &[first, second] : {std::pair(0.f, 1.f), std::pair(1.f, 0.f), std::pair(1.f, 1.f)}) {
         std::vector<double> all;
@@ -209,7 +209,7 @@ TEST_CASE("log_softmax: with advice a tail is that without, or as unlikely as ca
     }
 }
 
-TEST_CASE("wanted_tails: a margin below the likeliest word, to its last unit; without a margin all") {
+TEST_CASE("active_clusters: a margin below the likeliest word, to its last unit; without a margin all") {
     const float unit = 0x1p-16f, nan = std::nanf("");
     const struct {
         int margin;
@@ -218,7 +218,7 @@ TEST_CASE("wanted_tails: a margin below the likeliest word, to its last unit; wi
     } rows[] = {
         {0, {-1e9f, 4}, {1, 1}},        {1, {4, 4 - unit / 16}, {1, 0}},     {1, {5, -3}, {1, 0}},
         {65537, {3, 3 - unit}, {1, 0}}, {1 << 30, {-16000, -17000}, {1, 0}}, {1, {nan, -INFINITY}, {1, 1}}};
-    run_everywhere({{spec("wanted_tails", R"("words":37,"classes":2)"), [&](Kernel &k) {
+    run_everywhere({{spec("active_clusters", R"("words":37,"classes":2)"), [&](Kernel &k) {
                          k["words"].for_each([&](const std::vector<int> &at) {
                              k["words"].set(at, at[0] < 37 ? -at[0] : 99.f);
                          });

@@ -28,7 +28,7 @@ struct Form {
     bool cosine;
     int length, rows, channels;
     int bins() const { return cosine ? length : length / 2 + 1; }
-    // A gpu takes all channels in one call, a processor a tile of them.
+    // A gpu takes all channels in one call, a CPU a tile of them.
     bool all() const { return gpu_under_test() && channels > 16; }
     std::string params() const {
         return fmt::format(R"("transform":"{}","length":{},"rows":{},"channels":{},"scale":0.25)",

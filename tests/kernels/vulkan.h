@@ -1,4 +1,4 @@
-// Kernels of graphics processors, called with plain buffers as those of processors are (check.h): compiled by
+// Kernels of GPUs, called with plain buffers as those of CPUs are (check.h): compiled by
 // longwave-kgen, checked by spirv-val where there is one, dispatched by plain Vulkan, under the validation layers with
 // synchronisation validation where they are installed. libvulkan is loaded when it is asked for.
 #pragma once

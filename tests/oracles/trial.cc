@@ -72,7 +72,7 @@ Expected<compiler::Compiled> compile(const Trial &trial, const Settings &setting
     return compiler::compile(package, options);
 }
 
-// `not_there`: what a device cannot run is compiled once more for the processor alone, so that nothing else passes
+// `not_there`: what a device cannot run is compiled once more for the CPU alone, so that nothing else passes
 // for that.
 // `more`: what float16 may add to the error of whole runs: twice what it may with the golden input, for peaks differ.
 Expected<cli::Model> build(const Trial &trial, const Settings &settings, bool streams, std::string *not_there,

@@ -29,7 +29,7 @@ struct Trial {
 struct Settings {
     std::vector<uint32_t> blocks = {1, 7, 64}; // of one artifact: they advance one state
     std::string cache, kgen, convolution;
-    std::shared_ptr<lw_device> device; // what runs and streams are on; null: the processor
+    std::shared_ptr<lw_device> device; // what runs and streams are on; null: the CPU
     std::string gpu_target;            // of the device
     std::string gpu_storage = "f32";   // Options::gpu_storage: f16 widens the limits of whole runs
 };
@@ -44,7 +44,7 @@ struct Measured {
 };
 
 // Compiles, runs whole and as a stream: by each block alone, and by all of them in turns on one state;
-// compares. `not_there` says why the trial does not run on the device, when it does on the processor; then nothing
+// compares. `not_there` says why the trial does not run on the device, when it does on the CPU; then nothing
 // was measured, and nothing failed.
 Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings, std::string *not_there);
 

@@ -11,7 +11,7 @@ namespace longwave::test {
 
 using Tensors = std::map<std::string, package::Tensor>;
 
-// For this processor, with the kernel compiler of this build and the kernels that its tests share.
+// For this CPU, with the kernel compiler of this build and the kernels that its tests share.
 compiler::Options options_here();
 Expected<compiler::Compiled> compiled(const std::string &model_json, Tensors weights,
                                       const compiler::Options &options);

@@ -90,11 +90,11 @@ Draft mixed_model() {
         step->kind = kind;
         return step;
     };
-    steps[0]->processor = steps[2]->processor = true;
+    steps[0]->cpu = steps[2]->cpu = true;
     steps.insert(steps.begin() + 1, move(fb::StepKind::to_device, 0, 288));
-    steps.insert(steps.begin() + 3, move(fb::StepKind::to_processor, 320, 256));
+    steps.insert(steps.begin() + 3, move(fb::StepKind::to_cpu, 320, 256));
     steps.insert(steps.begin() + 5, move(fb::StepKind::to_device, 320, 256));
-    steps.push_back(move(fb::StepKind::to_processor, 576, 4));
+    steps.push_back(move(fb::StepKind::to_cpu, 576, 4));
     return draft;
 }
 

@@ -1,4 +1,4 @@
-// A Vulkan device for compiled models, and one model on it and on the processor.
+// A Vulkan device for compiled models, and one model on it and on the CPU.
 #pragma once
 #include "tests/support/compiled_model.h"
 #include <doctest/doctest.h>

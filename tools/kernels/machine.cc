@@ -36,7 +36,7 @@ void pin_to_this_processor() {
 
 std::string cpu_name() { return cpu_field("model name"); }
 
-std::string processor() {
+std::string cpu() {
     return cpu_field("vendor_id") + " family " + cpu_field("cpu family") + " model " + cpu_field("model");
 }
 

@@ -1,5 +1,5 @@
 // chela: a block of short-long convolution and linear attention (CHELA, Eq. 8-15; models.md §2.1). Composed of
-// short_long, norms, linear, affine, linear_attention or linear_attention_whole, and pointwise ops; its values
+// short_long, norms, linear, affine, linear_attention or linear_attention_offline, and pointwise ops; its values
 // Z, A, M and U can be read by their addresses.
 #include "compiler/layers/layers.h"
 #include "compiler/layers/sgconv/short_long.h"
@@ -88,7 +88,7 @@ private:
         LW_ASSIGN(v, op(part_of(layer_, "v_proj", "silu", {}), "silu", {v.value}));
         const Layer attention = part_of(layer_, "attention", "linear_attention", {});
         LW_ASSIGN(const Flow a,
-                  op(attention, flag(layer_, "causal") ? "linear_attention" : "linear_attention_whole",
+                  op(attention, flag(layer_, "causal") ? "linear_attention" : "linear_attention_offline",
                      {q.value, k.value, v.value}, {{"heads", int64_t{integer(layer_, "heads")}}}));
         lowering_.define(layer_.address + "/A", a);
         LW_ASSIGN(Flow m, attention_norm(a));

@@ -144,7 +144,7 @@ Expected<Flow> lower_adaptive_softmax(Lowering &lowering, const Layer &layer, st
     LW_ASSIGN(const Flow classes,
               softmax.logits("head.class_proj", head, static_cast<uint32_t>(all.size() - 1)));
     LW_ASSIGN(const Flow wanted,
-              lowering.node(layer, "wanted_tails", {words.value, classes.value}, {}, Form::features));
+              lowering.node(layer, "active_clusters", {words.value, classes.value}, {}, Form::features));
     std::vector<ir::ValueId> rows = {words.value, classes.value};
     for (size_t i = 1; i < all.size(); ++i) {
         LW_ASSIGN(Flow tail, softmax.narrowed(i - 1, inputs[0], all[i].width));

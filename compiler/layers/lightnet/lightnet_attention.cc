@@ -1,7 +1,7 @@
 // lightnet_attention: attention with an additive decay (LightNet; models.md §4.1). Projections → short
-// convolutions → activation and scale of the queries → running_softmax of the keys → lrpe →
-// decaying_attention → gate and norm → projection, as the options say. Not causal: time_softmax and
-// linear_attention_whole instead. Parameter names are those of the first author's library.
+// convolutions → activation and scale of the queries → cumulative_softmax of the keys → lrpe →
+// decaying_attention → gate and norm → projection, as the options say. Not causal: sequence_softmax and
+// linear_attention_offline instead. Parameter names are those of the first author's library.
 #include "compiler/layers/layers.h"
 #include "compiler/layers/lightnet/positions.h"
 
@@ -89,8 +89,8 @@ private:
         if (inputs_.size() > 1) keys.push_back(inputs_[1].value);
         const int64_t start = integer(layer_, "initial_sum");
         LW_ASSIGN(const Flow w,
-                  causal ? to_.node(layer_, "running_softmax", keys, {{"start", start}}, Form::features)
-                         : to_.node(layer_, "time_softmax", keys, {}, Form::features));
+                  causal ? to_.node(layer_, "cumulative_softmax", keys, {{"start", start}}, Form::features)
+                         : to_.node(layer_, "sequence_softmax", keys, {}, Form::features));
         Flow turned = w;
         if (given(layer_, "lrpe")) {
             const ir::ValueId theta = turning_rates(to_, layer_, "lrpe.theta", number(layer_, "lrpe_base"),
@@ -99,7 +99,7 @@ private:
             LW_ASSIGN(turned, turn(to_, layer_, w.value, theta, heads_, positions));
         }
         if (!causal)
-            return to_.node(layer_, "linear_attention_whole", {q.value, turned.value, v.value}, attributes,
+            return to_.node(layer_, "linear_attention_offline", {q.value, turned.value, v.value}, attributes,
                             Form::features);
         std::vector<ir::ValueId> operands = {q.value, w.value, v.value};
         if (turned.value != w.value) operands.push_back(turned.value);

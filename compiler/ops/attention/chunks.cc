@@ -22,41 +22,41 @@ void plan_rows(KernelCall &call, const char *kernel, uint32_t rows, uint32_t dk,
 
 } // namespace
 
-uint32_t chunk_rows(const Situation &situation) {
-    if (!situation.streaming) return std::min(longest_chunk, std::max(2u, situation.rows));
+uint32_t chunk_rows(const PlanContext &context) {
+    if (!context.streaming) return std::min(longest_chunk, std::max(2u, context.rows));
     uint32_t chunk = longest_chunk;
-    while (situation.rows % chunk) chunk--;
+    while (context.rows % chunk) chunk--;
     return chunk;
 }
 
-Estimate estimate_chunk(const Situation &situation, double each, double state) {
-    const uint32_t rows = chunk_rows(situation);
+Estimate estimate_chunk(const PlanContext &context, double each, double state) {
+    const uint32_t rows = chunk_rows(context);
     if (rows < 2)
         return {.refused = fmt::format("a block of {} rows does not divide into chunks of 2 to {}",
-                                       situation.rows, longest_chunk)};
+                                       context.rows, longest_chunk)};
     Estimate estimate{.cost = each + state / rows};
     estimate.figures.put("rows", rows);
     return estimate;
 }
 
-Reach reach_row(const Situation &, const Figures &) { return {}; }
-Reach reach_chunk(const Situation &situation, const Figures &figures) {
-    return {.multiple = situation.streaming ? 1 : figures.at("rows")};
+Reach reach_row(const PlanContext &, const Decisions &) { return {}; }
+Reach reach_chunk(const PlanContext &context, const Decisions &figures) {
+    return {.multiple = context.streaming ? 1 : figures.at("rows")};
 }
 
-Estimate estimate_scan(const Situation &situation) {
-    const auto heads = static_cast<uint32_t>(situation.node.integer("heads"));
-    const uint32_t of_state = situation.type(0).width() / heads, // a row steps through
-        most = std::max(1u, most_turns / (of_state + 2)), calls = (situation.rows + most - 1) / most;
-    uint32_t rows = (situation.rows + calls - 1) / calls;
-    while (situation.streaming && situation.rows % rows) --rows;
+Estimate estimate_scan(const PlanContext &context) {
+    const auto heads = static_cast<uint32_t>(context.node.integer("heads"));
+    const uint32_t of_state = context.type(0).width() / heads, // a row steps through
+        most = std::max(1u, most_turns / (of_state + 2)), calls = (context.rows + most - 1) / most;
+    uint32_t rows = (context.rows + calls - 1) / calls;
+    while (context.streaming && context.rows % rows) --rows;
     Estimate estimate{.cost = 1};
     estimate.figures.put("rows", rows);
-    if (situation.rows > rows) estimate.figures.put("dispatches", (situation.rows + rows - 1) / rows);
+    if (context.rows > rows) estimate.figures.put("dispatches", (context.rows + rows - 1) / rows);
     return estimate;
 }
-Reach reach_scan(const Situation &situation, const Figures &figures) {
-    return {.multiple = situation.streaming ? 1 : figures.at("rows")};
+Reach reach_scan(const PlanContext &context, const Decisions &figures) {
+    return {.multiple = context.streaming ? 1 : figures.at("rows")};
 }
 void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv) {
     const uint32_t rows = call.figures().at("rows");

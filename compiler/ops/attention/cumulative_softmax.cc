@@ -1,4 +1,4 @@
-// running_softmax: the weight of the newest row in a softmax over all rows so far, w_t = e^{k_t} / S_t with
+// cumulative_softmax: the weight of the newest row in a softmax over all rows so far, w_t = e^{k_t} / S_t with
 // S_t = S_0 + Σ_{τ ≤ t} e^{k_τ}, for each channel (LightNet's normalised keys; models.md §4.1). A second
 // input masks: rows where it is 0 weigh nothing and leave S alone.
 #include "compiler/ir/kernel_call.h"
@@ -49,7 +49,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 Status kernel(KernelCall &call) {
     const bool masked = call.node.inputs.size() == 2, one = call.node.integer("start") != 0;
-    call.kernel("running_softmax");
+    call.kernel("cumulative_softmax");
     call.one_call();
     call.param("channels", call.type(0).width());
     call.param("rows", call.rows());
@@ -65,12 +65,12 @@ Status kernel(KernelCall &call) {
 
 } // namespace
 
-const OpDef op_running_softmax{
-    .name = "running_softmax",
+const OpDef op_cumulative_softmax{
+    .name = "cumulative_softmax",
     .attributes = {{"start", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

@@ -1,5 +1,5 @@
 // decaying_attention: the causal core of LightNet (Eq. 7; models.md §4.1). For each head o_t = q_t·C_t with
-// C_t = (1 − w_t) C_{t−1} + k_t v_tᵀ, a matrix of dk × dv; w_t is what running_softmax gives. k is w itself,
+// C_t = (1 − w_t) C_{t−1} + k_t v_tᵀ, a matrix of dk × dv; w_t is what cumulative_softmax gives. k is w itself,
 // or a fourth input: w turned by its position (lrpe), twice as wide, both halves decaying as w.
 #include "compiler/ops/attention/attention.h"
 #include "compiler/ops/attention/chunks.h"
@@ -47,12 +47,12 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 // ---- two forms over one state ----
 
 // Figures of Sapphire Rapids, ns an output element and row of C (schedules/README.md).
-Estimate estimate_step(const Situation &situation) {
-    return {.cost = 0.25 * per_head(situation.node, situation.type(0))};
+Estimate estimate_step(const PlanContext &context) {
+    return {.cost = 0.25 * per_head(context.node, context.type(0))};
 }
-Estimate estimate_chunks(const Situation &situation) {
-    const uint32_t rows = per_head(situation.node, situation.type(0));
-    return estimate_chunk(situation, 0.1 * rows, 0.25 * rows);
+Estimate estimate_chunks(const PlanContext &context) {
+    const uint32_t rows = per_head(context.node, context.type(0));
+    return estimate_chunk(context, 0.1 * rows, 0.25 * rows);
 }
 
 void arguments(KernelCall &call) {
@@ -103,7 +103,7 @@ const OpDef op_decaying_attention{
     .attributes = {{"heads", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .plain_result = true,
+    .no_epilogue = true,
     .algorithms = algorithms,
     .reference = reference,
 };

@@ -70,7 +70,7 @@ Status kernel(KernelCall &call) {
     const uint32_t channels = call.type(0).dims[0], modes = call.type(1).dims[1];
     call.kernel("exponential_scan");
     uint32_t rows = call.all_rows();
-    if (axis.stride == 1 || call.situation.gpu) {
+    if (axis.stride == 1 || call.context.gpu) {
         call.one_call();
     } else { // a call meets each of the lines that lie side by side at most once
         rows = std::min(rows, axis.stride);
@@ -98,7 +98,7 @@ const OpDef op_exponential_scan{
     .attributes = {{"shape", AttributeDef::Kind::text, false}, {"axis", AttributeDef::Kind::integer, false}},
     .infer = infer,
     .stream = stream,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

@@ -33,14 +33,14 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 // ---- two forms over one state ----
 
-uint32_t width_of(const Situation &situation, size_t input) {
-    return situation.type(input).dims[0] / heads_of(situation.node);
+uint32_t width_of(const PlanContext &context, size_t input) {
+    return context.type(input).dims[0] / heads_of(context.node);
 }
 
 // Figures of Sapphire Rapids, ns an output element and row of S (spec of the kernels: schedules/README.md).
-Estimate estimate_step(const Situation &situation) { return {.cost = 0.23 * width_of(situation, 0)}; }
-Estimate estimate_chunks(const Situation &situation) {
-    return estimate_chunk(situation, 0.06 * width_of(situation, 0), 0.23 * width_of(situation, 0));
+Estimate estimate_step(const PlanContext &context) { return {.cost = 0.23 * width_of(context, 0)}; }
+Estimate estimate_chunks(const PlanContext &context) {
+    return estimate_chunk(context, 0.06 * width_of(context, 0), 0.23 * width_of(context, 0));
 }
 
 void arguments(KernelCall &call) {
@@ -51,20 +51,20 @@ void arguments(KernelCall &call) {
 }
 
 Status plan_steps(KernelCall &call) {
-    plan_row(call, "linear_attention_step", width_of(call.situation, 0), width_of(call.situation, 2));
+    plan_row(call, "linear_attention_step", width_of(call.context, 0), width_of(call.context, 2));
     arguments(call);
     return Status::ok();
 }
 
 Status plan_chunks(KernelCall &call) {
-    plan_chunk(call, "linear_attention_chunk", width_of(call.situation, 0), width_of(call.situation, 2));
+    plan_chunk(call, "linear_attention_chunk", width_of(call.context, 0), width_of(call.context, 2));
     arguments(call);
     return Status::ok();
 }
 
 Status plan_linear_scan(KernelCall &call) {
-    plan_scan(call, "linear_attention_step", "linear_attention_chunk", width_of(call.situation, 0),
-              width_of(call.situation, 2));
+    plan_scan(call, "linear_attention_step", "linear_attention_chunk", width_of(call.context, 0),
+              width_of(call.context, 2));
     arguments(call);
     return Status::ok();
 }
@@ -86,7 +86,7 @@ const OpDef op_linear_attention{
     .attributes = {{"heads", AttributeDef::Kind::integer}},
     .infer = attention::infer,
     .stream = stream,
-    .plain_result = true,
+    .no_epilogue = true,
     .algorithms = algorithms,
     .reference = reference,
 };

@@ -1,4 +1,4 @@
-// linear_attention_whole: attention without a softmax in which every row sees the whole sequence: for each head
+// linear_attention_offline: attention without a softmax in which every row sees the whole sequence: for each head
 // o_t = q_t·S with S = Σ_τ k_τ v_τᵀ over all rows (CHELA, Eq. 9 without its norm, two-sided; models.md §2.1).
 #include "compiler/ops/attention/attention.h"
 #include "compiler/ir/kernel_call.h"
@@ -35,7 +35,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 Status kernel(KernelCall &call) {
     const uint32_t heads = attention::heads_of(call.node);
     call.one_call();
-    call.kernel("linear_attention_whole");
+    call.kernel("linear_attention_offline");
     call.param("heads", heads);
     call.param("dk", call.type(0).dims[0] / heads);
     call.param("dv", call.type(2).dims[0] / heads);
@@ -48,12 +48,12 @@ Status kernel(KernelCall &call) {
 
 } // namespace
 
-const OpDef op_linear_attention_whole{
-    .name = "linear_attention_whole",
+const OpDef op_linear_attention_offline{
+    .name = "linear_attention_offline",
     .attributes = {{"heads", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

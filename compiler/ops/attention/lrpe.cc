@@ -85,7 +85,7 @@ const OpDef op_lrpe{
                    {"conditions", AttributeDef::Kind::integer, false}},
     .infer = infer,
     .stream = stream,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

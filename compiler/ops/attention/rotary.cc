@@ -66,7 +66,7 @@ const OpDef op_rotary{
     .attributes = {{"heads", AttributeDef::Kind::integer}, {"interleaved", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

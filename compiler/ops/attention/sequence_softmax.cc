@@ -1,4 +1,4 @@
-// time_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel (LightNet, Eq. 8). Rows
+// sequence_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel (LightNet, Eq. 8). Rows
 // behind the end of a sequence are 0.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
@@ -33,7 +33,7 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
 }
 
 Status kernel(KernelCall &call) {
-    call.kernel("time_softmax");
+    call.kernel("sequence_softmax");
     call.one_call();
     call.param("channels", call.type(0).width());
     call.param("rows", call.rows());
@@ -45,12 +45,12 @@ Status kernel(KernelCall &call) {
 
 } // namespace
 
-const OpDef op_time_softmax{
-    .name = "time_softmax",
+const OpDef op_sequence_softmax{
+    .name = "sequence_softmax",
     .attributes = {},
     .infer = infer,
     .stream = stream,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

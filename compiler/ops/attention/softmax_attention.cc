@@ -98,21 +98,21 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 // ---- the kernel ----
 
-uint32_t window_of(const Situation &situation) {
-    const auto window = static_cast<uint32_t>(situation.node.integer("window"));
-    return situation.streaming ? window : std::min(window ? window : situation.rows, situation.rows);
+uint32_t window_of(const PlanContext &context) {
+    const auto window = static_cast<uint32_t>(context.node.integer("window"));
+    return context.streaming ? window : std::min(window ? window : context.rows, context.rows);
 }
 
 // A whole sequence in sight: keys are the rows from its first on, without zeros before them.
-bool whole(const Situation &situation) {
-    return !situation.streaming && situation.node.integer("causal") &&
-           window_of(situation) == situation.rows && schedules::attention_over_queries(situation.rows);
+bool whole(const PlanContext &context) {
+    return !context.streaming && context.node.integer("causal") &&
+           window_of(context) == context.rows && schedules::attention_over_queries(context.rows);
 }
 
 // ns an output element and key, of Sapphire Rapids: a product with the key, and one with the value.
-Estimate estimate(const Situation &situation) { return {.cost = 0.1 * window_of(situation)}; }
-Reach reach(const Situation &situation, const Figures &) {
-    return {.history = situation.node.integer("causal") && !whole(situation) ? window_of(situation) - 1 : 0};
+Estimate estimate(const PlanContext &context) { return {.cost = 0.1 * window_of(context)}; }
+Reach reach(const PlanContext &context, const Decisions &) {
+    return {.history = context.node.integer("causal") && !whole(context) ? window_of(context) - 1 : 0};
 }
 
 // As the kernel reads them: lags side by side for each feature where its lanes are queries.
@@ -131,20 +131,20 @@ Packed pack_lags(const Numbers &r, uint32_t heads, uint32_t dk, uint32_t window,
 
 Status plan(KernelCall &call) {
     const Shape s(call.node, call.type(0), call.type(1));
-    const uint32_t window = s.causal ? window_of(call.situation) : 0, rows = call.rows();
+    const uint32_t window = s.causal ? window_of(call.context) : 0, rows = call.rows();
     call.kernel("softmax_attention");
     call.param("heads", int64_t{s.heads});
     call.param("dk", int64_t{s.dk});
     call.param("dv", int64_t{s.dv});
     call.param("rows", int64_t{rows});
     call.param("window", int64_t{window});
-    if (s.causal && !whole(call.situation)) {
+    if (s.causal && !whole(call.context)) {
         call.read_ring(0);
     } else {
         call.param("ring", int64_t{call.rows_of_input(0)});
         call.read_all(0);
     }
-    if (whole(call.situation)) {
+    if (whole(call.context)) {
         call.param("whole", int64_t{1});
         call.scalar({.kind = Scalar::Kind::slot, .tile_mul = static_cast<int32_t>(rows)});
     }
@@ -179,7 +179,7 @@ const OpDef op_softmax_attention{
     .infer = infer,
     .stream = stream,
     .length = LengthRule::mask,
-    .plain_result = true,
+    .no_epilogue = true,
     .algorithms = algorithms,
     .reference = reference,
 };

@@ -1,4 +1,4 @@
-// wanted_tails: which tails of a two-level softmax (log_softmax.cc) may hold a word that the reader of a stream takes.
+// active_clusters: which tails of a two-level softmax (log_softmax.cc) may hold a word that the reader of a stream takes.
 // A word is no likelier than its class, so where the logit of a class is further below that of the likeliest word of
 // the head than the reader's margin, no word of its tail is taken. 1: wanted. Without a margin all are: the reference.
 #include "compiler/ops/linear/skip_mask.h"
@@ -25,7 +25,7 @@ void reference(const Node &, std::span<const Operand *const>, const ReferenceCon
 }
 
 Status kernel(KernelCall &call) {
-    call.kernel("wanted_tails");
+    call.kernel("active_clusters");
     call.param("words", call.type(0).width());
     call.param("classes", call.type(1).width());
     call.read_rows(0);
@@ -37,12 +37,12 @@ Status kernel(KernelCall &call) {
 
 } // namespace
 
-const OpDef op_wanted_tails{
-    .name = "wanted_tails",
+const OpDef op_active_clusters{
+    .name = "active_clusters",
     .attributes = {},
     .infer = infer,
     .stream = row_by_row,
-    .plain_result = true,
+    .no_epilogue = true,
     .advice = true,
     .kernel = kernel,
     .reference = reference,

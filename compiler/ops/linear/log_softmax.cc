@@ -75,7 +75,7 @@ void reference(const Node &node, std::span<const Operand *const> all, const Refe
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
     const size_t inputs = rows_among(call.node, call.node.inputs.size());
-    const bool advised = is_advised(call.node) && takes_advice(call.situation);
+    const bool advised = is_advised(call.node) && takes_skip_mask(call.context);
     call.kernel("log_softmax");
     call.param("words", call.type(0).width());
     for (size_t i = 2; i < inputs; ++i) call.param("tail_" + std::to_string(i - 2), call.type(i).width());
@@ -93,7 +93,7 @@ const OpDef op_log_softmax{
     .attributes = {wanted_attribute},
     .infer = infer,
     .stream = row_by_row,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

@@ -44,7 +44,7 @@ Status product(KernelCall &call) {
     call.param("glu", call.gated());
     if (narrow) call.param("weights", schedules::name_of(format));
     const size_t last = call.node.inputs.size() - 1;
-    const bool advised = is_advised(call.node) && takes_advice(call.situation) && out > 1;
+    const bool advised = is_advised(call.node) && takes_skip_mask(call.context) && out > 1;
     if (advised) {
         call.param("advice", call.type(last).width());
         call.param("wanted", call.node.integer(wanted_attribute.name));

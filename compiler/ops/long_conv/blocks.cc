@@ -11,14 +11,14 @@ namespace {
 constexpr uint32_t bytes_of_a_point = 4 * sizeof(float);
 constexpr uint32_t most_blocks = 1024;
 
-Estimate estimate(const Situation &situation) {
-    if (situation.streaming) return {.refused = "it is for whole sequences"};
-    const Shape shape(situation);
+Estimate estimate(const PlanContext &context) {
+    if (context.streaming) return {.refused = "it is for whole sequences"};
+    const Shape shape(context);
     if (shape.two_sided) return {.refused = "it is one-sided, and the convolution has two sides"};
     if (shape.tile == 1)
         return {.refused = "the spectra of a single channel lie too close for a GPU's buffers"};
-    const uint32_t block = static_cast<uint32_t>(situation.gpu->shared_bytes) / bytes_of_a_point,
-                   blocks = (situation.rows + block - 1) / block;
+    const uint32_t block = static_cast<uint32_t>(context.gpu->shared_bytes) / bytes_of_a_point,
+                   blocks = (context.rows + block - 1) / block;
     if (blocks > most_blocks)
         return {.refused = fmt::format("{} blocks of {} rows are more than {}", blocks, block, most_blocks)};
     // Each block reads the spectra of all partitions and of as many blocks, of which its own is in shared memory and is
@@ -28,7 +28,7 @@ Estimate estimate(const Situation &situation) {
     const GpuWork work{.bytes = row_bytes / copies + 3 * row_bytes + point_bytes * spectra,
                        .workgroups = double(shape.padded) * shape.copies,
                        .dispatches = blocks};
-    Estimate estimate{.cost = work.cost(shape, situation.rows)};
+    Estimate estimate{.cost = work.cost(shape, context.rows)};
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("length", block);
     estimate.figures.put("partitions", partitions);
@@ -36,10 +36,10 @@ Estimate estimate(const Situation &situation) {
     return estimate;
 }
 
-Reach reach(const Situation &, const Figures &figures) { return {.multiple = figures.at("length")}; }
+Reach reach(const PlanContext &, const Decisions &figures) { return {.multiple = figures.at("length")}; }
 
 Status plan(KernelCall &call) {
-    call_partitioned(call, Shape(call.situation),
+    call_partitioned(call, Shape(call.context),
                      {.length = call.figures().at("length"), .count = call.figures().at("partitions")});
     return Status::ok();
 }

@@ -5,19 +5,19 @@
 namespace longwave::compiler::convolution {
 namespace {
 
-Estimate estimate(const Situation &situation) {
-    if (situation.node.integer("two_sided"))
+Estimate estimate(const PlanContext &context) {
+    if (context.node.integer("two_sided"))
         return {.refused = "it is one-sided, and the convolution has two sides"};
-    const uint32_t taps = Shape(situation).taps;
-    Estimate estimate{.cost = idle_lanes(situation) * situation.costs->direct(situation.rows, taps)};
+    const uint32_t taps = Shape(context).taps;
+    Estimate estimate{.cost = idle_lanes(context) * context.costs->direct(context.rows, taps)};
     estimate.figures.put("taps", taps);
     return estimate;
 }
 
-Reach reach(const Situation &situation, const Figures &) { return {.history = Shape(situation).taps - 1}; }
+Reach reach(const PlanContext &context, const Decisions &) { return {.history = Shape(context).taps - 1}; }
 
 Status plan(KernelCall &call) {
-    const Shape shape(call.situation);
+    const Shape shape(call.context);
     call.kernel("long_conv_direct");
     shape_params(call, shape);
     call.param("taps", int64_t{shape.taps});

@@ -14,15 +14,15 @@ using schedules::DyadicShape;
 using schedules::DyadicTerm;
 
 // Null when the kernel is given tap by tap.
-const ir::Node *scales_of(const Situation &situation) {
-    return situation.graph.producer(situation.node.inputs[1]);
+const ir::Node *scales_of(const PlanContext &context) {
+    return context.graph.producer(context.node.inputs[1]);
 }
 
-DyadicShape shape_of(const Situation &situation, const ir::Node &expand) {
-    const auto &dims = situation.graph.type(expand.inputs[0]).dims; // [N, C', H, d]
-    const uint32_t taps = situation.type(1).dims[2];
+DyadicShape shape_of(const PlanContext &context, const ir::Node &expand) {
+    const auto &dims = context.graph.type(expand.inputs[0]).dims; // [N, C', H, d]
+    const uint32_t taps = context.type(1).dims[2];
     const bool merged = expand.inputs.size() == 2;
-    const uint32_t direct = merged ? situation.graph.type(expand.inputs[1]).dims[2] : 1;
+    const uint32_t direct = merged ? context.graph.type(expand.inputs[1]).dims[2] : 1;
     return {.kernel_dim = static_cast<int>(dims[3]),
             .scales = static_cast<int>(dims[0]),
             .init_scale = static_cast<int>(expand.integer("init_scale")),
@@ -31,19 +31,19 @@ DyadicShape shape_of(const Situation &situation, const ir::Node &expand) {
             .direct = static_cast<int>(std::min(direct, taps))};
 }
 
-std::string not_possible(const Situation &situation) {
-    if (situation.node.integer("two_sided")) return "it is one-sided, and the convolution has two sides";
-    const ir::Node *expand = scales_of(situation);
+std::string not_possible(const PlanContext &context) {
+    if (context.node.integer("two_sided")) return "it is one-sided, and the convolution has two sides";
+    const ir::Node *expand = scales_of(context);
     if (!expand) return "the kernel is not kept as its scales";
-    if (situation.type(1).dims[2] > schedules::dyadic_most_taps ||
+    if (context.type(1).dims[2] > schedules::dyadic_most_taps ||
         expand->integer("init_scale") > schedules::dyadic_most_init_scale)
         return fmt::format("more than {} taps or an init_scale above {}", schedules::dyadic_most_taps,
                            schedules::dyadic_most_init_scale);
     return {};
 }
 
-double cost_of(const Situation &situation, const DyadicPlan &plan, int rows) {
-    const Shape shape(situation);
+double cost_of(const PlanContext &context, const DyadicPlan &plan, int rows) {
+    const Shape shape(context);
     const auto channels = static_cast<int>(shape.channels);
     const double lanes = schedules::dyadic_lanes(channels),
                  filled = lanes * schedules::dyadic_planes(channels),
@@ -51,21 +51,21 @@ double cost_of(const Situation &situation, const DyadicPlan &plan, int rows) {
                          static_cast<double>(plan.additions()) / shape.copies,
                  numbers = static_cast<double>(plan.slots + plan.products() * shape.copies) * filled;
     const double cost =
-        situation.costs->dyadic(rows, steps, sizeof(float) * numbers * situation.alike, lanes == 1);
+        context.costs->dyadic(rows, steps, sizeof(float) * numbers * context.alike, lanes == 1);
     return cost * filled / channels;
 }
 
-Estimate estimate(const Situation &situation) {
-    Estimate estimate{.refused = not_possible(situation)};
+Estimate estimate(const PlanContext &context) {
+    Estimate estimate{.refused = not_possible(context)};
     if (!estimate.refused.empty()) return estimate;
-    const Shape shape(situation);
-    const int block = static_cast<int>(situation.rows), rows = schedules::dyadic_call_rows(block);
-    const DyadicPlan plan = schedules::dyadic_plan(shape_of(situation, *scales_of(situation)), rows);
+    const Shape shape(context);
+    const int block = static_cast<int>(context.rows), rows = schedules::dyadic_call_rows(block);
+    const DyadicPlan plan = schedules::dyadic_plan(shape_of(context, *scales_of(context)), rows);
     const int64_t slots = plan.slots * schedules::dyadic_lanes(static_cast<int>(shape.channels)) *
                           schedules::dyadic_planes(static_cast<int>(shape.channels));
     if (slots > schedules::dyadic_most_floats || plan.period_of(block) > schedules::dyadic_most_period)
         return {.refused = fmt::format("its sums of {} taps would take too much memory", shape.taps)};
-    estimate.cost = cost_of(situation, plan, rows);
+    estimate.cost = cost_of(context, plan, rows);
     // Its sums and weights take several times the memory of the others: of many channels a lot, which a few
     // percent are not worth.
     if (shape.channels > shape.tile) estimate.cost *= 1.25;
@@ -78,12 +78,12 @@ Estimate estimate(const Situation &situation) {
 }
 
 // Firings to run again, until every sum that a result is made of is there.
-uint32_t replays(const Situation &situation, const Figures &figures) {
-    return (figures.at("reach") + situation.rows - 1) / situation.rows;
+uint32_t replays(const PlanContext &context, const Decisions &figures) {
+    return (figures.at("reach") + context.rows - 1) / context.rows;
 }
 
-Reach reach(const Situation &situation, const Figures &figures) {
-    return {.history = situation.shared ? replays(situation, figures) * situation.rows : 0};
+Reach reach(const PlanContext &context, const Decisions &figures) {
+    return {.history = context.shared ? replays(context, figures) * context.rows : 0};
 }
 
 // A weight for each product, [planes, copies, products, lanes].
@@ -108,8 +108,8 @@ Packed packed_products(const KernelCall &call, const Shape &shape, const DyadicP
 }
 
 Status plan(KernelCall &call) {
-    const Shape shape(call.situation);
-    const DyadicShape of = shape_of(call.situation, *scales_of(call.situation));
+    const Shape shape(call.context);
+    const DyadicShape of = shape_of(call.context, *scales_of(call.context));
     const uint32_t block = call.all_rows(), rows = call.figures().at("rows");
     const DyadicPlan plan = schedules::dyadic_plan(of, static_cast<int>(rows));
     const auto period = static_cast<uint32_t>(plan.period_of(static_cast<int>(block)));
@@ -136,7 +136,7 @@ Status plan(KernelCall &call) {
                             {static_cast<uint32_t>(schedules::dyadic_planes(channels)),
                              static_cast<uint32_t>(plan.slots),
                              static_cast<uint32_t>(schedules::dyadic_lanes(channels))}));
-    call.replay(replays(call.situation, call.figures()));
+    call.replay(replays(call.context, call.figures()));
     return Status::ok();
 }
 
@@ -144,7 +144,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm dyadic;
 const ir::Algorithm dyadic{.name = "dyadic",
-                           .where = ir::Algorithm::Where::processor_streams,
+                           .where = ir::Algorithm::Where::cpu_streams,
                            .estimate = estimate,
                            .reach = reach,
                            .plan = plan};

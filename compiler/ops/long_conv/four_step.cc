@@ -10,24 +10,24 @@ namespace {
 // A complex number in shared memory: columns and rows are transformed in place.
 constexpr uint32_t bytes_of_a_point = 2 * sizeof(float);
 
-ir::FourStep form_of(const Situation &situation) {
-    const Shape shape(situation);
-    return {shape.channels, shape.padded, shape.copies, situation.rows,
-            schedules::right_angle_length(situation.rows)};
+ir::FourStep form_of(const PlanContext &context) {
+    const Shape shape(context);
+    return {shape.channels, shape.padded, shape.copies, context.rows,
+            schedules::right_angle_length(context.rows)};
 }
 
-Estimate estimate(const Situation &situation) {
-    if (situation.streaming) return {.refused = "it is for whole sequences"};
-    const ir::FourStep form = form_of(situation);
-    if (std::string refused = form.refused(situation, bytes_of_a_point); !refused.empty())
+Estimate estimate(const PlanContext &context) {
+    if (context.streaming) return {.refused = "it is for whole sequences"};
+    const ir::FourStep form = form_of(context);
+    if (std::string refused = form.refused(context, bytes_of_a_point); !refused.empty())
         return {.refused = std::move(refused)};
-    const Shape shape(situation);
+    const Shape shape(context);
     // Columns read u and write points, rows read these and the spectrum, columns back read what rows wrote.
-    const double copies = shape.copies, padding = double(form.length) / situation.rows;
+    const double copies = shape.copies, padding = double(form.length) / context.rows;
     const GpuWork work{.bytes = row_bytes / copies + row_bytes + point_bytes * (1 / copies + 4) * padding,
                        .workgroups = double(form.tiles) * std::min(form.points, form.length / form.points),
                        .dispatches = 3};
-    Estimate estimate{.cost = work.cost(shape, situation.rows)};
+    Estimate estimate{.cost = work.cost(shape, context.rows)};
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("length", form.length);
     estimate.figures.put("points", form.points);
@@ -35,11 +35,11 @@ Estimate estimate(const Situation &situation) {
     return estimate;
 }
 
-Reach reach(const Situation &, const Figures &) { return {}; }
+Reach reach(const PlanContext &, const Decisions &) { return {}; }
 
 Status plan(KernelCall &call) {
-    const ir::FourStep form = form_of(call.situation);
-    const Place spectrum = spectrum_of(call, Shape(call.situation), {.length = form.length});
+    const ir::FourStep form = form_of(call.context);
+    const Place spectrum = spectrum_of(call, Shape(call.context), {.length = form.length});
     form.plan(call, spectrum, twiddles(call, form.length));
     return Status::ok();
 }

@@ -10,30 +10,30 @@ namespace {
 // A complex number of the sequence in shared memory: it is transformed in place.
 constexpr uint32_t bytes_of_a_point = 2 * sizeof(float);
 
-Estimate estimate(const Situation &situation) {
-    if (situation.streaming) return {.refused = "it is for whole sequences"};
-    const uint32_t length = schedules::right_angle_length(situation.rows);
-    const uint32_t most = static_cast<uint32_t>(situation.gpu->shared_bytes) / bytes_of_a_point;
+Estimate estimate(const PlanContext &context) {
+    if (context.streaming) return {.refused = "it is for whole sequences"};
+    const uint32_t length = schedules::right_angle_length(context.rows);
+    const uint32_t most = static_cast<uint32_t>(context.gpu->shared_bytes) / bytes_of_a_point;
     if (length > most)
         return {.refused =
                     fmt::format("a sequence of {} rows is transformed by {} points, and a workgroup "
                                 "has shared memory for {}: compile with --length {}, or for a target with "
                                 "more",
-                                situation.rows, length, most, most)};
-    const Shape shape(situation);
+                                context.rows, length, most, most)};
+    const Shape shape(context);
     // Whoever can have one dispatch gets it, however few workgroups that is.
-    const GpuWork work{.bytes = row_bytes / shape.copies + row_bytes + point_bytes * length / situation.rows};
-    Estimate estimate{.cost = work.cost(shape, situation.rows)};
+    const GpuWork work{.bytes = row_bytes / shape.copies + row_bytes + point_bytes * length / context.rows};
+    Estimate estimate{.cost = work.cost(shape, context.rows)};
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("length", length);
     return estimate;
 }
 
-Reach reach(const Situation &, const Figures &) { return {}; }
+Reach reach(const PlanContext &, const Decisions &) { return {}; }
 
 // The spectrum is that of right_angle: one for both, where an artifact has both.
 Status plan(KernelCall &call) {
-    const Shape shape(call.situation);
+    const Shape shape(call.context);
     const uint32_t length = call.figures().at("length");
     call.one_call();
     call.kernel("long_conv_fused");

@@ -8,10 +8,10 @@
 namespace longwave::compiler::convolution {
 
 using ir::Estimate;
-using ir::Figures;
+using ir::Decisions;
 using ir::KernelCall;
 using ir::Reach;
-using ir::Situation;
+using ir::PlanContext;
 
 struct Shape {
     uint32_t channels, copies, kernels, taps, padded,
@@ -19,7 +19,7 @@ struct Shape {
     uint32_t given; // copies the node has: those of one channel are lanes, and more of zeros fill up the row
     bool two_sided;
 
-    explicit Shape(const Situation &situation); // taps: no more than a whole run can look back on
+    explicit Shape(const PlanContext &context); // taps: no more than a whole run can look back on
     uint32_t tiles() const { return padded / tile; }
     uint32_t lane_copies() const { return channels == 1 ? given : copies; } // with lanes over positions
     // The row of the node's k, or none for a row of zeros.
@@ -49,17 +49,17 @@ private:
 };
 
 // Why blocks of this stream cannot be transformed; empty when they can.
-std::string no_transform(const Situation &situation);
+std::string no_transform(const PlanContext &context);
 // Whether a stream's kernels have their lanes over positions: there are fewer channels than lanes.
-bool lanes_over_positions(const Situation &situation);
+bool lanes_over_positions(const PlanContext &context);
 // How many times as much an element costs kernels whose lanes are channels, where there are few of these:
 // the figures of costs.h are those of full vectors.
-double idle_lanes(const Situation &situation);
+double idle_lanes(const PlanContext &context);
 // What a transform of that length there and back costs an output element, or one level of it one way.
-double transform_cost(const Situation &situation, uint32_t length);
+double transform_cost(const PlanContext &context, uint32_t length);
 // What one product of spectra costs an output element when partitions hold `taps` taps in all: the spectra of
 // every layer, the signals' and the kernels', pass through the caches before this layer's are needed again.
-double product_cost(const Situation &situation, double taps);
+double product_cost(const PlanContext &context, double taps);
 
 // k [taps, kernels, P(channels)] with D in tap 0: constants of the artifact, or expanded when the model is
 // opened. Kept for the model's life, or only until a spectrum is made of it.

@@ -63,7 +63,7 @@ double Job::cost() const {
     return sum;
 }
 
-std::vector<uint32_t> cut_into_turns(const std::vector<Job> &jobs, const std::vector<double> &load) {
+std::vector<uint32_t> balance_load(const std::vector<Job> &jobs, const std::vector<double> &load) {
     double low = 0, high = *std::max_element(load.begin(), load.end());
     for (const Job &job : jobs) high += job.cost();
     for (int halving = 0; halving < 50; halving++) {
@@ -73,8 +73,8 @@ std::vector<uint32_t> cut_into_turns(const std::vector<Job> &jobs, const std::ve
     return fill(jobs, load, high);
 }
 
-void take_turns(ir::KernelCall &call, const std::vector<Job> &jobs, uint32_t blocks, uint32_t replay) {
-    const std::vector<uint32_t> turns = cut_into_turns(jobs, call.load(blocks));
+void spread_load(ir::KernelCall &call, const std::vector<Job> &jobs, uint32_t blocks, uint32_t replay) {
+    const std::vector<uint32_t> turns = balance_load(jobs, call.load(blocks));
     for (size_t first = 0, next = 0; first < jobs.size(); first = next) {
         std::vector<Step> steps = jobs[first].steps;
         for (next = first + 1; next < jobs.size() && turns[next] == turns[first]; next++)

@@ -15,10 +15,10 @@ struct Job {
 
 // In which of so many blocks each job runs, in order: the cut of the list whose dearest block is cheapest on
 // top of what the blocks already have to do (`load`, one a block).
-std::vector<uint32_t> cut_into_turns(const std::vector<Job> &jobs, const std::vector<double> &load);
+std::vector<uint32_t> balance_load(const std::vector<Job> &jobs, const std::vector<double> &load);
 
 // Adds the jobs as steps that fire once in `blocks` blocks, around what the plan has so far. `replay`: as
 // KernelCall::also.
-void take_turns(ir::KernelCall &call, const std::vector<Job> &jobs, uint32_t blocks, uint32_t replay);
+void spread_load(ir::KernelCall &call, const std::vector<Job> &jobs, uint32_t blocks, uint32_t replay);
 
 } // namespace longwave::compiler::convolution

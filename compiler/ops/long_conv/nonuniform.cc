@@ -22,7 +22,7 @@ struct Level {
 };
 
 // In the figures: the last level's, and those of the one before, if there are two.
-std::vector<Level> levels_of(const Figures &figures) {
+std::vector<Level> levels_of(const Decisions &figures) {
     std::vector<Level> levels;
     if (figures.at("middle_length") > 0)
         levels.push_back(
@@ -31,9 +31,9 @@ std::vector<Level> levels_of(const Figures &figures) {
     return levels;
 }
 
-Level level(const Situation &situation, uint32_t length, uint32_t end) {
+Level level(const PlanContext &context, uint32_t length, uint32_t end) {
     Level level{.length = length, .partitions = (end - 2 * length + length - 1) / length};
-    if (!lanes_over_positions(situation) && schedules::right_angle_radices(length).size() > 1)
+    if (!lanes_over_positions(context) && schedules::right_angle_radices(length).size() > 1)
         for (const uint32_t rounds : {2, 4, 8})
             if (level.partitions > 2 * rounds && length % rounds == 0) level.ahead = rounds;
     return level;
@@ -43,22 +43,22 @@ Level level(const Situation &situation, uint32_t length, uint32_t end) {
 // written far apart, its rows wait in memory. Measured.
 constexpr double level_cost = 3;
 
-Estimate with_levels(const Situation &situation, uint32_t taps, const std::vector<uint32_t> &lengths) {
+Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vector<uint32_t> &lengths) {
     Estimate estimate;
-    const uint32_t partitions = 2 * lengths[0] / situation.rows;
+    const uint32_t partitions = 2 * lengths[0] / context.rows;
     double products = partitions;
-    estimate.cost = transform_cost(situation, situation.rows);
+    estimate.cost = transform_cost(context, context.rows);
     Level middle, tail;
     for (size_t i = 0; i < lengths.size(); i++) {
         middle = tail;
-        tail = level(situation, lengths[i], i + 1 < lengths.size() ? 2 * lengths[i + 1] : taps);
+        tail = level(context, lengths[i], i + 1 < lengths.size() ? 2 * lengths[i + 1] : taps);
         products += products_ahead_share(tail.ahead) * tail.partitions;
-        estimate.cost += transform_cost(situation, tail.length) + level_cost;
+        estimate.cost += transform_cost(context, tail.length) + level_cost;
     }
-    estimate.cost += products * product_cost(situation, taps);
-    Figures &figures = estimate.figures;
+    estimate.cost += products * product_cost(context, taps);
+    Decisions &figures = estimate.figures;
     figures.put("taps", taps);
-    figures.put("length", situation.rows);
+    figures.put("length", context.rows);
     figures.put("partitions", partitions);
     figures.put("middle_length", middle.length);
     figures.put("middle_partitions", middle.partitions);
@@ -69,32 +69,32 @@ Estimate with_levels(const Situation &situation, uint32_t taps, const std::vecto
     return estimate;
 }
 
-Estimate estimate(const Situation &situation) {
-    const uint32_t taps = situation.type(1).dims[2];
-    if (std::string refused = no_transform(situation); !refused.empty())
+Estimate estimate(const PlanContext &context) {
+    const uint32_t taps = context.type(1).dims[2];
+    if (std::string refused = no_transform(context); !refused.empty())
         return {.refused = std::move(refused)};
-    Estimate best{.refused = fmt::format("{} taps are too few for blocks of {} rows", taps, situation.rows)};
+    Estimate best{.refused = fmt::format("{} taps are too few for blocks of {} rows", taps, context.rows)};
     const auto consider = [&](const std::vector<uint32_t> &lengths) {
         if (taps <= 2 * uint64_t{lengths.back()}) return;
-        Estimate next = with_levels(situation, taps, lengths);
+        Estimate next = with_levels(context, taps, lengths);
         if (!best.refused.empty() || next.cost < best.cost) best = std::move(next);
     };
     // Powers of two: layers that choose differently still have a short period together.
     for (const uint32_t ratio : {4, 8, 16}) {
-        if (taps <= 2 * uint64_t{ratio} * situation.rows) break;
-        consider({ratio * situation.rows});
-        if (lanes_over_positions(situation)) continue;
-        for (const uint32_t next : {4, 8}) consider({ratio * situation.rows, next * ratio * situation.rows});
+        if (taps <= 2 * uint64_t{ratio} * context.rows) break;
+        consider({ratio * context.rows});
+        if (lanes_over_positions(context)) continue;
+        for (const uint32_t next : {4, 8}) consider({ratio * context.rows, next * ratio * context.rows});
     }
     return best;
 }
 
-Reach reach(const Situation &situation, const Figures &figures) {
+Reach reach(const PlanContext &context, const Decisions &figures) {
     Reach reach;
     for (const Level &level : levels_of(figures)) {
         // The large block before the one that is coming in stays as it is while it is computed; and again for
         // each replay.
-        const uint32_t blocks = situation.shared ? level.replays() + 2 : 2;
+        const uint32_t blocks = context.shared ? level.replays() + 2 : 2;
         reach.history = std::max(reach.history, blocks * level.length - figures.at("length"));
         reach.multiple = level.length;
     }
@@ -112,7 +112,7 @@ void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t s
     rows.slots = 2;
     rows.slot_bytes = bytes_of(Elem::f32, {level.length, s.copies, s.padded});
     rows.tile_bytes = s.tile * sizeof(float);
-    take_turns(call, tile_jobs(call, s, level.spectra(), level.ahead, {u, rows, ratio, prefix}), ratio,
+    spread_load(call, tile_jobs(call, s, level.spectra(), level.ahead, {u, rows, ratio, prefix}), ratio,
                level.replays());
 
     // Block by block through the slot that is not being written.
@@ -127,15 +127,15 @@ void plan_lanes(KernelCall &call, const Shape &s, const Level &level, const Part
     const LargeRows rows{call.memory("large rows", Elem::f32, {s.channels, s.lane_copies(), 2, level.length}),
                          level.length};
     call_lanes(call, s, small, rows);
-    take_turns(call, lane_jobs(call, s, level.spectra(), call.large_block(0, level.length, 1), rows),
+    spread_load(call, lane_jobs(call, s, level.spectra(), call.large_block(0, level.length, 1), rows),
                level.length / small.length, level.replays());
 }
 
 Status plan(KernelCall &call) {
-    const Shape s(call.situation);
+    const Shape s(call.context);
     const std::vector<Level> levels = levels_of(call.figures());
     const Partitions small{.length = call.figures().at("length"), .count = call.figures().at("partitions")};
-    if (lanes_over_positions(call.situation)) {
+    if (lanes_over_positions(call.context)) {
         plan_lanes(call, s, levels[0], small);
         return Status::ok();
     }
@@ -150,7 +150,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm nonuniform;
 const ir::Algorithm nonuniform{.name = "nonuniform",
-                               .where = ir::Algorithm::Where::processor_streams,
+                               .where = ir::Algorithm::Where::cpu_streams,
                                .estimate = estimate,
                                .reach = reach,
                                .plan = plan};

@@ -5,9 +5,9 @@ namespace longwave::compiler::convolution {
 
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p) {
     call.kernel("long_conv_partitioned");
-    const bool gpu = call.situation.gpu; // all tiles in one dispatch
+    const bool gpu = call.context.gpu; // all tiles in one dispatch
     if (!gpu) call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
-    else if (!call.situation.streaming) call.ordered_tiles(p.length); // a sequence is a stream of blocks
+    else if (!call.context.streaming) call.ordered_tiles(p.length); // a sequence is a stream of blocks
     if (gpu && shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
     shape_params(call, shape);
     call.param("block", int64_t{p.length});
@@ -28,35 +28,35 @@ void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p)
     // The tail of the last block is a product with the spectra of `count` blocks.
     call.replay(p.count);
     const double element =
-        transform_cost(call.situation, p.length) + p.count * product_cost(call.situation, shape.taps);
+        transform_cost(call.context, p.length) + p.count * product_cost(call.context, shape.taps);
     call.cost(element * p.length * shape.padded * shape.copies);
 }
 
 namespace {
 
-Partitions partitions_of(const Figures &figures) {
+Partitions partitions_of(const Decisions &figures) {
     return {.length = figures.at("length"), .count = figures.at("partitions")};
 }
 
-Estimate estimate(const Situation &situation) {
-    Estimate estimate{.refused = no_transform(situation)};
+Estimate estimate(const PlanContext &context) {
+    Estimate estimate{.refused = no_transform(context)};
     if (!estimate.refused.empty()) return estimate;
-    const uint32_t taps = situation.type(1).dims[2],
-                   partitions = (taps + situation.rows - 1) / situation.rows;
-    estimate.cost = transform_cost(situation, situation.rows) + partitions * product_cost(situation, taps);
+    const uint32_t taps = context.type(1).dims[2],
+                   partitions = (taps + context.rows - 1) / context.rows;
+    estimate.cost = transform_cost(context, context.rows) + partitions * product_cost(context, taps);
     estimate.figures.put("taps", taps);
-    estimate.figures.put("length", situation.rows);
+    estimate.figures.put("length", context.rows);
     estimate.figures.put("partitions", partitions);
     return estimate;
 }
 
-Reach reach(const Situation &situation, const Figures &figures) {
-    return {.history = situation.shared ? figures.at("partitions") * figures.at("length") : 0};
+Reach reach(const PlanContext &context, const Decisions &figures) {
+    return {.history = context.shared ? figures.at("partitions") * figures.at("length") : 0};
 }
 
 Status plan(KernelCall &call) {
-    const Shape shape(call.situation);
-    if (lanes_over_positions(call.situation)) call_lanes(call, shape, partitions_of(call.figures()), {});
+    const Shape shape(call.context);
+    if (lanes_over_positions(call.context)) call_lanes(call, shape, partitions_of(call.figures()), {});
     else call_partitioned(call, shape, partitions_of(call.figures()));
     return Status::ok();
 }

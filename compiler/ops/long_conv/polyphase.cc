@@ -8,18 +8,18 @@
 namespace longwave::compiler::convolution {
 namespace {
 
-Estimate estimate(const Situation &situation) {
-    const Shape shape(situation);
-    const uint32_t length = schedules::polyphase_length(situation.rows);
+Estimate estimate(const PlanContext &context) {
+    const Shape shape(context);
+    const uint32_t length = schedules::polyphase_length(context.rows);
     const double idle = shape.tiles() > 1 ? double(shape.padded) / shape.channels : 1;
-    Estimate estimate{.cost = idle * situation.costs->phases(length, shape.channels > 1) * length /
-                              situation.rows};
+    Estimate estimate{.cost = idle * context.costs->phases(length, shape.channels > 1) * length /
+                              context.rows};
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("length", length);
     return estimate;
 }
 
-Reach reach(const Situation &, const Figures &) { return {}; }
+Reach reach(const PlanContext &, const Decisions &) { return {}; }
 
 // [copies, length, 2] for each channel of each tile, in the order of the kernel; computed in float64 at open.
 Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vector<double> &table) {
@@ -49,7 +49,7 @@ Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vec
 }
 
 Status plan(KernelCall &call) {
-    const Shape shape(call.situation);
+    const Shape shape(call.context);
     const uint32_t length = call.figures().at("length");
     const std::vector<double> table = schedules::polyphase_twiddles(length);
     call.kernel("long_conv_polyphase");

@@ -147,7 +147,7 @@ void call_lanes(KernelCall &call, const Shape &s, const Partitions &p,
     call.output(places.tail_out);
     call.replay(p.count); // the tail of the last block is a product with the spectra of `count` blocks
     const double element =
-        transform_cost(call.situation, p.length) + p.count * product_cost(call.situation, s.taps);
+        transform_cost(call.context, p.length) + p.count * product_cost(call.context, s.taps);
     call.cost(element * p.length * s.channels * s.lane_copies());
 }
 
@@ -159,8 +159,8 @@ std::vector<Job> lane_jobs(KernelCall &call, const Shape &s, const Partitions &p
              lane_places(call, s, p, "large "),
              call.memory("large work", Elem::f32, {2, 2, p.length}),
              static_cast<uint32_t>(schedules::right_angle_radices(p.length).size()),
-             call.situation.costs->lanes_level(p.length) * p.length,
-             product_cost(call.situation, s.taps) * p.length};
+             call.context.costs->lanes_level(p.length) * p.length,
+             product_cost(call.context, s.taps) * p.length};
     Place half = rows.all;
     half.slots = 2;
     half.slot_bytes = row_bytes(p);

@@ -6,19 +6,19 @@
 namespace longwave::compiler::convolution {
 namespace {
 
-Estimate estimate(const Situation &situation) {
-    const uint32_t length = schedules::right_angle_length(situation.rows);
-    Estimate estimate{.cost = idle_lanes(situation) * situation.costs->transforms(length) * length /
-                              situation.rows};
-    estimate.figures.put("taps", Shape(situation).taps);
+Estimate estimate(const PlanContext &context) {
+    const uint32_t length = schedules::right_angle_length(context.rows);
+    Estimate estimate{.cost = idle_lanes(context) * context.costs->transforms(length) * length /
+                              context.rows};
+    estimate.figures.put("taps", Shape(context).taps);
     estimate.figures.put("length", length);
     return estimate;
 }
 
-Reach reach(const Situation &, const Figures &) { return {}; }
+Reach reach(const PlanContext &, const Decisions &) { return {}; }
 
 Status plan(KernelCall &call) {
-    const Shape shape(call.situation);
+    const Shape shape(call.context);
     const uint32_t length = call.figures().at("length");
     call.kernel("long_conv_right_angle");
     call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));

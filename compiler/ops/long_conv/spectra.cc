@@ -9,36 +9,36 @@
 
 namespace longwave::compiler::convolution {
 
-std::string no_transform(const Situation &situation) {
-    if (situation.node.integer("two_sided")) return "it is one-sided, and the convolution has two sides";
-    if (schedules::right_angle_radices(situation.rows).empty())
+std::string no_transform(const PlanContext &context) {
+    if (context.node.integer("two_sided")) return "it is one-sided, and the convolution has two sides";
+    if (schedules::right_angle_radices(context.rows).empty())
         return fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)",
-                           situation.rows);
+                           context.rows);
     return {};
 }
 
-bool lanes_over_positions(const Situation &situation) {
-    return situation.streaming && !situation.gpu && situation.type(1).dims[1] < schedules::lanes &&
-           situation.rows % schedules::lanes == 0;
+bool lanes_over_positions(const PlanContext &context) {
+    return context.streaming && !context.gpu && context.type(1).dims[1] < schedules::lanes &&
+           context.rows % schedules::lanes == 0;
 }
 
-double idle_lanes(const Situation &situation) {
-    const Shape s(situation);
-    return s.channels == 1 ? situation.costs->one_channel() : double(s.padded) / s.channels;
+double idle_lanes(const PlanContext &context) {
+    const Shape s(context);
+    return s.channels == 1 ? context.costs->one_channel() : double(s.padded) / s.channels;
 }
 
-double transform_cost(const Situation &situation, uint32_t length) {
-    if (!lanes_over_positions(situation)) return idle_lanes(situation) * situation.costs->transforms(length);
+double transform_cost(const PlanContext &context, uint32_t length) {
+    if (!lanes_over_positions(context)) return idle_lanes(context) * context.costs->transforms(length);
     return 2 * static_cast<double>(schedules::right_angle_radices(length).size()) *
-           situation.costs->lanes_level(length);
+           context.costs->lanes_level(length);
 }
 
-double product_cost(const Situation &situation, double taps) {
+double product_cost(const PlanContext &context, double taps) {
     const double complex_bytes = 2 * sizeof(float);
-    const double spectra = 1.0 + static_cast<double>(situation.node.integer("channels"));
-    const double bytes = complex_bytes * taps * situation.type(1).dims[1] * spectra * situation.alike;
-    return lanes_over_positions(situation) ? situation.costs->lanes_partition(bytes)
-                                           : idle_lanes(situation) * situation.costs->partition(bytes);
+    const double spectra = 1.0 + static_cast<double>(context.node.integer("channels"));
+    const double bytes = complex_bytes * taps * context.type(1).dims[1] * spectra * context.alike;
+    return lanes_over_positions(context) ? context.costs->lanes_partition(bytes)
+                                           : idle_lanes(context) * context.costs->partition(bytes);
 }
 
 Place twiddles(KernelCall &call, uint32_t length) {
@@ -48,7 +48,7 @@ Place twiddles(KernelCall &call, uint32_t length) {
 }
 
 Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p) {
-    const bool lanes = lanes_over_positions(call.situation);
+    const bool lanes = lanes_over_positions(call.context);
     const std::vector<uint32_t> tile = lanes
                                            ? std::vector<uint32_t>{s.channels, s.copies, p.count, 2, p.length}
                                            : std::vector<uint32_t>{s.copies, p.length, p.count, 2, s.tile};

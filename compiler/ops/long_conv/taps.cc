@@ -7,16 +7,16 @@ namespace longwave::compiler::convolution {
 
 using schedules::pad;
 
-Shape::Shape(const Situation &situation) {
-    const auto &dims = situation.type(1).dims;
-    given = static_cast<uint32_t>(situation.node.integer("channels"));
+Shape::Shape(const PlanContext &context) {
+    const auto &dims = context.type(1).dims;
+    given = static_cast<uint32_t>(context.node.integer("channels"));
     channels = dims[1];
     padded = pad(channels);
     copies = channels == 1 ? pad(given) : given;
     kernels = dims[0] / given * copies;
     tile = channels == 1 ? 1 : schedules::lanes;
-    two_sided = situation.node.integer("two_sided") != 0;
-    taps = situation.streaming ? dims[2] : std::min(dims[2], situation.rows);
+    two_sided = context.node.integer("two_sided") != 0;
+    taps = context.streaming ? dims[2] : std::min(dims[2], context.rows);
 }
 
 std::optional<uint32_t> Shape::given_row(uint32_t kernel) const {

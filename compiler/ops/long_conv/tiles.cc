@@ -149,8 +149,8 @@ std::vector<Job> tile_jobs(KernelCall &call, const Shape &s, const Partitions &p
                .places = partitioned_places(call, s, p, block.prefix),
                .u = block.u,
                .rows = block.rows,
-               .transforms = transform_cost(call.situation, p.length) * elements,
-               .product = p.count * product_cost(call.situation, s.taps) * elements,
+               .transforms = transform_cost(call.context, p.length) * elements,
+               .product = p.count * product_cost(call.context, s.taps) * elements,
                .ahead = ahead};
     const bool pieces =
         w.ahead > 1 || (s.tiles() < 4 * block.blocks && schedules::right_angle_radices(p.length).size() > 1);

@@ -18,7 +18,7 @@ const OpDef op_log{
     .infer = infer_same,
     .stream = row_by_row,
     .pointwise = Pointwise::unary,
-    .moves_zero = true,
+    .nonzero_at_zero = true,
     .reference = reference,
 };
 

@@ -20,7 +20,7 @@ const OpDef op_sigmoid{
     .infer = infer_same,
     .stream = row_by_row,
     .pointwise = Pointwise::unary,
-    .moves_zero = true,
+    .nonzero_at_zero = true,
     .reference = reference,
 };
 

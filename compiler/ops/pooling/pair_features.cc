@@ -49,7 +49,7 @@ const OpDef op_pair_features{
     .attributes = {},
     .infer = infer,
     .stream = stream,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

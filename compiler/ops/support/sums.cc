@@ -1,6 +1,6 @@
 #include "compiler/ops/support/sums.h"
 
-// A copy for processors with wider vectors, chosen when the program is loaded: too early for a sanitizer.
+// A copy for CPUs with wider vectors, chosen when the program is loaded: too early for a sanitizer.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&     \
     !defined(__SANITIZE_THREAD__)
 #define LW_ALSO_AVX2 __attribute__((target_clones("avx2", "default")))

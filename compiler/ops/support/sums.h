@@ -1,5 +1,5 @@
 // The inner loops of the largest reference loops, in float64. Each sum is taken in the order of its
-// definition, with every product and every addition rounded, whatever vectors the processor has: golden
+// definition, with every product and every addition rounded, whatever vectors the CPU has: golden
 // vectors are the same bytes wherever they are made.
 #pragma once
 #include <cstddef>

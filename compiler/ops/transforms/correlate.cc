@@ -72,7 +72,7 @@ const OpDef op_correlate{
     .attributes = {{"activation", AttributeDef::Kind::text}, {"magnitude", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

@@ -26,8 +26,8 @@ FourStep::FourStep(uint32_t of_channels, uint32_t padded, uint32_t of_copies, ui
     }
 }
 
-std::string FourStep::refused(const Situation &situation, uint32_t bytes_of_a_point) const {
-    const uint32_t most = static_cast<uint32_t>(situation.gpu->shared_bytes) / bytes_of_a_point,
+std::string FourStep::refused(const PlanContext &context, uint32_t bytes_of_a_point) const {
+    const uint32_t most = static_cast<uint32_t>(context.gpu->shared_bytes) / bytes_of_a_point,
                    longest = std::max(points, length / points);
     if (points == length) return fmt::format("{} rows are too few", rows);
     if (longest > most)

@@ -13,7 +13,7 @@ struct FourStep {
 
     FourStep(uint32_t channels, uint32_t padded, uint32_t copies, uint32_t rows, uint32_t length);
     // Why it is not possible, for so many bytes of a point in shared memory; empty when it is.
-    std::string refused(const Situation &situation, uint32_t bytes_of_a_point) const;
+    std::string refused(const PlanContext &context, uint32_t bytes_of_a_point) const;
 
     // A kernel made in the run, an input with rows, times `scale`, is added to the one whose spectrum it is; what lies behind
     // the rows comes round.

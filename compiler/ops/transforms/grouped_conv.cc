@@ -97,7 +97,7 @@ const OpDef op_grouped_conv{
     .infer = infer,
     .stream = stream,
     .length = LengthRule::fixed,
-    .plain_result = true,
+    .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,
 };

@@ -76,7 +76,7 @@ const OpDef op_sequence_spectrum{
     .infer = infer,
     .stream = stream,
     .length = LengthRule::fixed,
-    .plain_result = true,
+    .no_epilogue = true,
     .channel_tiles = true,
     .kernel = kernel,
     .reference = reference,

@@ -55,7 +55,7 @@ typedef enum lw_status {
     LW_BAD_ARTIFACT = 20,     /* rule V1-V21 broken; the detail names rule and byte */
     LW_BAD_VERSION = 21,      /* made by a newer format */
     LW_UNSIGNED_CODE = 22,    /* code without signature and allow_unsigned_code not set */
-    LW_NO_VARIANT = 23,       /* no code variant for this processor; the detail lists those present */
+    LW_NO_VARIANT = 23,       /* no code variant for this CPU; the detail lists those present */
     LW_BAD_STATE = 24,        /* saved state of another model, layout or size */
     LW_BAD_TOKEN = 25,        /* id outside the vocabulary */
     LW_NO_MEMORY = 30,        /* there is none, or memory_limit allows none */
@@ -83,7 +83,7 @@ LW_API const char *lw_version(void);
 /* ---- model --------------------------------------------------------------------------------------------- */
 typedef struct lw_model lw_model;
 
-/* What computes in place of the processor: made by a library of its own (longwave/vulkan.h). */
+/* What computes in place of the CPU: made by a library of its own (longwave/vulkan.h). */
 typedef struct lw_device lw_device;
 
 typedef struct lw_allocator {
@@ -95,7 +95,7 @@ typedef struct lw_allocator {
 typedef struct lw_open_options {
     size_t struct_size;
     int allow_unsigned_code; /* 0: refuse code segments without a signature (LW_UNSIGNED_CODE) */
-    const char *variant;     /* NULL: the best this processor runs; else a target name such as "x86-64-v3" */
+    const char *variant;     /* NULL: the best this CPU runs; else a target name such as "x86-64-v3" */
     const lw_allocator *allocator; /* NULL: malloc/free. Copied; its context must outlive the model */
     int map_weights; /* 1: read weights from the mapped file instead of a copy (it must not change) */
     /* Bytes that the model and any one stream, runner, spotter or verification made from it may take
@@ -108,9 +108,9 @@ typedef struct lw_open_options {
      * signature counts for nothing and the artifact is treated as unsigned. */
     int (*check_signature)(void *context, const uint8_t *key, const uint8_t *root, const uint8_t *signature);
     void *signature_context;
-    /* NULL: the processor. Else what runs the entries that the artifact has for it: whole sequences, streams, or
+    /* NULL: the CPU. Else what runs the entries that the artifact has for it: whole sequences, streams, or
      * both. It must outlive the model. LW_UNSUPPORTED: the artifact has nothing for it, or it lacks what that needs. Code is
-     * needed and trusted as without one, for the processor prepares the model. */
+     * needed and trusted as without one, for the CPU prepares the model. */
     const lw_device *device;
 } lw_open_options;
 

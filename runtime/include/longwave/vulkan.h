@@ -2,11 +2,11 @@
  * were compiled for one (longwave compile --target vulkan-32k).
  *
  *   lw_vulkan_open           finds a device and makes it ready. libvulkan is looked for now and not before.
- *   options.device = device  lw_model_open uploads weights and, where an entry needs them, what the processor
+ *   options.device = device  lw_model_open uploads weights and, where an entry needs them, what the CPU
  *                            prepares; compiles the kernels' modules.
- *   lw_runner_create, lw_run as on the processor: one command buffer for a sequence, one dispatch for each
+ *   lw_runner_create, lw_run as on the CPU: one command buffer for a sequence, one dispatch for each
  *                            kernel call.
- *   lw_stream_create, push, pull, save, load …  as on the processor, where the artifact has streams for a GPU
+ *   lw_stream_create, push, pull, save, load …  as on the CPU, where the artifact has streams for a GPU
  *                            (else LW_NO_STREAM). Their state lies on the device; saved, it goes on anywhere.
  *                            lw_device_flush runs blocks of all streams of a device, each kernel call one dispatch
  *                            for all of them.
@@ -48,7 +48,7 @@ typedef struct lw_vulkan_options {
     const char *cache_folder;
     /* 1: a run that fails on the device (lost, no answer in time, no memory, put aside) is computed by the
      * processor, from the same inputs, and so is every later one while the device stays away. What that needs is
-     * taken when a model is opened and a runner made: the processor's tables and arena beside the GPU's. What was
+     * taken when a model is opened and a runner made: the CPU's tables and arena beside the GPU's. What was
      * computed where, lw_vulkan_stats.fallen_back tells. 0: lw_run returns the status */
     int fall_back;
 } lw_vulkan_options;
@@ -92,14 +92,14 @@ LW_API void lw_vulkan_close(lw_device *device); /* NULL is fine */
  * nothing falls back while it is proved. An artifact without golden vectors proves nothing. */
 LW_API lw_status lw_vulkan_prove(const lw_model *model, int again, double *worst);
 
-/* What lies between processor and device: µs of handing work over and waiting for it, whatever it is, of a byte moved
+/* What lies between CPU and device: µs of handing work over and waiting for it, whatever it is, of a byte moved
  * between their memories, and of each move beside. */
 typedef struct lw_vulkan_times {
     size_t struct_size;
     double submission_us, byte_us, move_us;
 } lw_vulkan_times;
 /* Times, by the clock, each step of a run entry of the artifact alone, by its index in the plan, where it is computed:
- * entries of the device, of the processor (its device opened with fall_back) or mixed ones, on silence. *step_us: n
+ * entries of the device, of the CPU (its device opened with fall_back) or mixed ones, on silence. *step_us: n
  * values, n the steps of the entry. Clears take a value too, moves 0. For programs that decide which layer runs where
  * (`longwave bench --layers`): takes seconds, memory of a runner, and calls everything that lw_run does. */
 LW_API lw_status lw_vulkan_time_run(const lw_model *model, uint32_t entry, double *step_us, size_t n,
@@ -118,11 +118,11 @@ typedef struct lw_vulkan_stats {
     uint64_t uploaded_bytes;    /* weights and derived */
     uint64_t cached_models;     /* whose pipelines the driver had from cache_folder */
     uint64_t remembered_proofs; /* that cache_folder had */
-    uint64_t fallen_back;       /* runs that the processor computed */
-    /* Of runs: one each, and of a mixed entry, some of whose layers are the processor's, one for each piece that is the
+    uint64_t fallen_back;       /* runs that the CPU computed */
+    /* Of runs: one each, and of a mixed entry, some of whose layers are the CPU's, one for each piece that is the
      * device's. */
     uint64_t submissions;
-    uint64_t moved_bytes; /* that mixed entries moved between the processor's memory and the device's */
+    uint64_t moved_bytes; /* that mixed entries moved between the CPU's memory and the device's */
 } lw_vulkan_stats;
 /* Set info->struct_size, stats->struct_size first. Any thread. */
 LW_API lw_status lw_vulkan_get_info(const lw_device *device, lw_vulkan_info *info);

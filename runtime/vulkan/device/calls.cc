@@ -46,9 +46,9 @@ uint64_t put_any(Session &session, const Area &area, uint64_t stride, const Samp
     return put(session, area, stride, samples);
 }
 
-lw_status run_any(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew) {
+lw_status run_any(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool) {
     if (StreamSession *stream = stream_of(session)) return run_stream(*stream, entry, block);
-    return run(session, entry, block, extent, crew);
+    return run(session, entry, block, extent, thread_pool);
 }
 
 lw_status rebuild(Session &session, uint32_t entry, uint32_t step, uint64_t firing) {

@@ -47,7 +47,7 @@ public:
     bool storage_16 = false;             // storageBuffer16BitAccess, likewise
     VkPhysicalDeviceMemoryProperties memory{};
     lw_allocator allocator{};
-    bool fall_back = false; // runs that fail go on with the processor
+    bool fall_back = false; // runs that fail go on with the CPU
     Cache cache;
     const char *no_cache = ""; // why the folder that was asked for is not used
     mutable Stats stats;

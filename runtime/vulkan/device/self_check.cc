@@ -60,7 +60,7 @@ lw_status lw_vulkan_prove(const lw_model *model, int again, double *worst) {
         ++gpu.stats.remembered_proofs;
         return LW_OK;
     }
-    ++gpu.proving; // the processor's answers would prove nothing
+    ++gpu.proving; // the CPU's answers would prove nothing
     const lw_status status = prove(gpu, model, worst);
     --gpu.proving;
     if (status == LW_OK) gpu.cache.write(Cache::Kind::proof, artifact, worst, sizeof *worst);

@@ -66,7 +66,7 @@ struct Bench {
     const fb::Entry &plan() const { return *model.plan().entries()->Get(entry); }
     const Gpu &gpu() const { return model_of(*model.on_device).gpu(); }
     RunSession &running() { return *reinterpret_cast<RunSession *>(session); }
-    Session &processors() { return *running().fall_back.session; }
+    Session &cpus() { return *running().fall_back.session; }
 
     // Runs the entry once, on silence.
     lw_status start() {
@@ -81,10 +81,10 @@ struct Bench {
         memset(running().exchange.data, 0, running().exchange.bytes);
         if (of_gpu(plan())) return vulkan::run(*session, entry, 0, extent(), nullptr);
         for (const fb::InputPort *port : *plan().inputs())
-            processor_of(running()).clear(processors(),
+            cpu_of(running()).clear(cpus(),
                                           {port->place()->space(), entry, offset_of(*port->place(), 0),
                                            uint64_t{port->rows()} * port->row_bytes()});
-        return processor_of(running()).run(processors(), entry, 0, extent(), nullptr);
+        return cpu_of(running()).run(cpus(), entry, 0, extent(), nullptr);
     }
     void stop() {
         commands.destroy(gpu());
@@ -107,7 +107,7 @@ struct Bench {
         return each(
             prepare, [&] { return commands.submit(gpu()); }, submission, us);
     }
-    lw_status of_processor(uint32_t step, double *us) {
+    lw_status of_cpu(uint32_t step, double *us) {
         Extent part = extent();
         part.first = step;
         part.last = step + 1;
@@ -116,7 +116,7 @@ struct Bench {
         const auto work = [&] {
             lw_status status = LW_OK;
             for (uint32_t i = 0; i < runs && status == LW_OK; ++i)
-                status = processor_of(running()).run(processors(), entry, 0, part, nullptr);
+                status = cpu_of(running()).run(cpus(), entry, 0, part, nullptr);
             return status;
         };
         return each(prepare, work, 0, us);
@@ -156,8 +156,8 @@ lw_status time_all(Bench &bench, double *step_us, lw_vulkan_times *found) {
         const fb::Step &step = *steps.Get(i);
         step_us[i] = 0;
         if (longwave::artifact::moves(step)) continue;
-        const bool here = of_processor(bench.plan()) || step.processor();
-        if (lw_status status = here ? bench.of_processor(i, step_us + i)
+        const bool here = of_cpu(bench.plan()) || step.cpu();
+        if (lw_status status = here ? bench.of_cpu(i, step_us + i)
                                     : bench.of_device(i, found->submission_us, step_us + i))
             return status;
     }
@@ -177,8 +177,8 @@ lw_status lw_vulkan_time_run(const lw_model *model, uint32_t entry, double *step
     if (n != plan.steps()->size())
         return fail(LW_INVALID_ARGUMENT, "entry %u has %u steps, room for %zu", entry, plan.steps()->size(),
                     n);
-    if (of_processor(plan) && !processor_takes_part(model_of(*model->on_device).source))
-        return fail(LW_INVALID_ARGUMENT, "the processor has no part on this device: open it with fall_back");
+    if (of_cpu(plan) && !processor_takes_part(model_of(*model->on_device).source))
+        return fail(LW_INVALID_ARGUMENT, "the CPU has no part on this device: open it with fall_back");
     lw_vulkan_times found{};
     Bench bench{*model, entry, {}, nullptr, {}, {}, {}, {}};
     const lw_status status = time_all(bench, step_us, &found);

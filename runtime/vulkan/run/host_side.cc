@@ -21,7 +21,7 @@ template <class PortOf> bool same_shape(const flatbuffers::Vector<flatbuffers::O
 uint32_t counterpart(const fb::Plan &plan, const fb::Entry &of) {
     for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
-        if (entry.kind() == fb::EntryKind::run && of_processor(entry) && entry.block() == of.block() &&
+        if (entry.kind() == fb::EntryKind::run && of_cpu(entry) && entry.block() == of.block() &&
             same_shape(entry.inputs(), of.inputs()) && same_shape(entry.outputs(), of.outputs()))
             return e;
     }
@@ -40,31 +40,31 @@ lw_status open_fall_back(Model &model) {
     for (const fb::Entry *entry : *model.plan().entries())
         if (model.gpu().fall_back && of_gpu(*entry) && counterpart(model.plan(), *entry) == UINT32_MAX)
             return fail(LW_UNSUPPORTED,
-                        "fall_back: %.100s has no whole-sequence entry of the processor of %u ticks: compile "
+                        "fall_back: %.100s has no whole-sequence entry of the CPU of %u ticks: compile "
                         "it again, or leave fall_back out",
                         model.plan().name()->c_str(), entry->block());
-    return model.source.processor->open(model.source, &model.on_processor);
+    return model.source.cpu->open(model.source, &model.cpu_layers);
 }
 
 void close_fall_back(Model &model) {
-    if (model.on_processor) model.source.processor->close(model.on_processor);
-    model.on_processor = nullptr;
+    if (model.cpu_layers) model.source.cpu->close(model.cpu_layers);
+    model.cpu_layers = nullptr;
 }
 
 uint64_t fall_back_bytes(const ModelSource &source, uint32_t workers) {
-    return processor_takes_part(source) ? source.processor->session_bytes(source, fb::EntryKind::run, workers)
+    return processor_takes_part(source) ? source.cpu->session_bytes(source, fb::EntryKind::run, workers)
                                         : 0;
 }
 
 lw_status begin_fall_back(RunSession &session, uint32_t workers, uint8_t *memory) {
     const Model &model = *session.model;
-    if (!model.on_processor) return LW_OK;
-    return model.source.processor->begin(*model.on_processor, fb::EntryKind::run, workers, memory,
+    if (!model.cpu_layers) return LW_OK;
+    return model.source.cpu->begin(*model.cpu_layers, fb::EntryKind::run, workers, memory,
                                          &session.fall_back.session);
 }
 
 void end_fall_back(RunSession &session) {
-    if (session.fall_back.session) session.model->source.processor->end(session.fall_back.session);
+    if (session.fall_back.session) session.model->source.cpu->end(session.fall_back.session);
     session.fall_back.session = nullptr;
 }
 
@@ -72,18 +72,18 @@ bool falls_back(const RunSession &session, lw_status failed) {
     return failed != LW_OK && session.gpu().fall_back && session.gpu().proving == 0;
 }
 
-lw_status run_on_processor(RunSession &session, const Recording &recording, const Extent &extent,
-                           Crew *crew) {
-    const Device &processor = *session.model->source.processor;
+lw_status run_on_cpu(RunSession &session, const Recording &recording, const Extent &extent,
+                           ThreadPool *thread_pool) {
+    const Device &cpu = *session.model->source.cpu;
     const fb::Plan &plan = session.model->plan();
     const uint32_t index = counterpart(plan, *recording.entry);
     const fb::Entry &entry = *plan.entries()->Get(index);
     // A device that timed out may still read the inputs, and write the outputs: so those are read elsewhere.
     for (uint32_t i = 0; i < recording.n_inputs; ++i)
-        processor.write(*session.fall_back.session,
+        cpu.write(*session.fall_back.session,
                         area_of(*entry.inputs()->Get(i)->place(), index, recording.inputs[i].bytes),
                         session.exchange.data + recording.inputs[i].offset);
-    const lw_status status = processor.run(*session.fall_back.session, index, 0, extent, crew);
+    const lw_status status = cpu.run(*session.fall_back.session, index, 0, extent, thread_pool);
     session.fall_back.on = status == LW_OK;
     if (status == LW_OK) ++session.gpu().stats.fallen_back;
     return status;
@@ -101,7 +101,7 @@ void read_of_processor(const RunSession &session, const Recording &recording, co
         const fb::OutputPort &port = *plan.entries()->Get(index)->outputs()->Get(i);
         Area there = area_of(*port.place(), index, area.bytes);
         there.offset += area.offset - begin;
-        session.model->source.processor->read(*session.fall_back.session, there, rows, port.row_bytes(), to,
+        session.model->source.cpu->read(*session.fall_back.session, there, rows, port.row_bytes(), to,
                                               to_stride);
         return;
     }

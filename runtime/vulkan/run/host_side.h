@@ -12,13 +12,13 @@ struct RunSession;
 
 // The processor's side of a session; without memory where it has no part in it.
 struct FallBack {
-    Session *session = nullptr; // of the processor
+    Session *session = nullptr; // of the CPU
     bool on = false;            // the newest run failed on the device and was computed there
 };
 
 // Whether models of the source have such a part.
 bool processor_takes_part(const ModelSource &source);
-// LW_UNSUPPORTED where the artifact lacks a run entry of the processor for one of the GPU's.
+// LW_UNSUPPORTED where the artifact lacks a run entry of the CPU for one of the GPU's.
 lw_status open_fall_back(Model &model);
 void close_fall_back(Model &model);
 uint64_t fall_back_bytes(const ModelSource &source, uint32_t workers);
@@ -27,7 +27,7 @@ void end_fall_back(RunSession &session);
 
 // Whether it may be tried once more there.
 bool falls_back(const RunSession &session, lw_status failed);
-lw_status run_on_processor(RunSession &session, const Recording &recording, const Extent &extent, Crew *crew);
+lw_status run_on_cpu(RunSession &session, const Recording &recording, const Extent &extent, ThreadPool *thread_pool);
 // As device.h says; `area` is one of the GPU's entry.
 void read_of_processor(const RunSession &session, const Recording &recording, const Area &area, uint64_t rows,
                        uint8_t *to, uint64_t to_stride);

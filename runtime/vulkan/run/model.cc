@@ -29,7 +29,7 @@ bool reads(const fb::Plan &plan, fb::Space space) {
     for (const fb::Entry *entry : *plan.entries())
         for (const auto *steps : {entry->steps(), entry->rebuild()})
             for (uint32_t i = 0; of_gpu(*entry) && i < count(steps); ++i) {
-                if (steps->Get(i)->processor()) continue;
+                if (steps->Get(i)->cpu()) continue;
                 for (const fb::Binding *binding : *steps->Get(i)->args())
                     if (binding->place() && binding->place()->space() == space) return true;
             }
@@ -94,18 +94,18 @@ lw_status choose_modules(Model &model) {
     return model.modules ? LW_OK : refused;
 }
 
-// The processor prepares; what it derived goes to the device, and the processor's copy away.
+// The CPU prepares; what it derived goes to the device, and the CPU's copy away.
 lw_status upload_derived(Model &model) {
     if (!reads(model.plan(), fb::Space::derived)) return LW_OK;
-    const Device &processor = *model.source.processor;
-    DeviceModel *prepared = model.on_processor;
+    const Device &cpu = *model.source.cpu;
+    DeviceModel *prepared = model.cpu_layers;
     if (!prepared)
-        if (lw_status status = processor.open(model.source, &prepared)) return status;
+        if (lw_status status = cpu.open(model.source, &prepared)) return status;
     const uint64_t bytes = model.plan().derived_bytes();
     lw_status status =
         model.derived.create(model.gpu(), bytes, DeviceBuffer::Where::device, "derived tables");
-    if (status == LW_OK) status = upload(model.gpu(), processor.derived(*prepared), bytes, model.derived);
-    if (prepared != model.on_processor) processor.close(prepared);
+    if (status == LW_OK) status = upload(model.gpu(), cpu.derived(*prepared), bytes, model.derived);
+    if (prepared != model.cpu_layers) cpu.close(prepared);
     return status;
 }
 
@@ -140,7 +140,7 @@ ModelNeeds model_needs(const ModelSource &source) {
     needs.passing = largest; // of another target, while it is looked at
     const bool kept = processor_takes_part(source);
     if (!kept && !reads(source.view->plan(), fb::Space::derived)) return needs;
-    const ModelNeeds prepared = source.processor->needs(source);
+    const ModelNeeds prepared = source.cpu->needs(source);
     (kept ? needs.kept : needs.passing) += prepared.kept;
     needs.passing += prepared.passing;
     return needs;

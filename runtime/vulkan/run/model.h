@@ -14,7 +14,7 @@ struct Model {
     Pipelines pipelines;
     DeviceBuffer weights, derived;
     mutable StreamFamily streams;        // changed by streams alone, which belong to one thread
-    DeviceModel *on_processor = nullptr; // for its part in runs (fall_back.h)
+    DeviceModel *cpu_layers = nullptr; // for its part in runs (fall_back.h)
 
     const Gpu &gpu() const { return gpu_of(source.device); }
     const fb::Plan &plan() const { return source.view->plan(); }

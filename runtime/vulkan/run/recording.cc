@@ -7,7 +7,7 @@
 namespace longwave::runtime::vulkan {
 namespace {
 
-bool dispatched(const fb::Step &step) { return step.kind() == fb::StepKind::call && !step.processor(); }
+bool dispatched(const fb::Step &step) { return step.kind() == fb::StepKind::call && !step.cpu(); }
 
 // The bytes of one descriptor: what an argument spans.
 VkDescriptorBufferInfo descriptor(const RunSession &session, const Recording &recording, uint32_t step,
@@ -176,7 +176,7 @@ lw_status record(const RunSession &session, Recording &recording, uint64_t rows)
     recording.dispatches = recording.fills = recording.submissions = 0;
     recording.moved = 0;
     for (uint32_t p = 0; p < recording.n_pieces; ++p)
-        if (!recording.pieces[p].processor)
+        if (!recording.pieces[p].cpu)
             if (lw_status status = record_piece(session, recording, recording.pieces[p], rows)) return status;
     return LW_OK;
 }

@@ -35,9 +35,9 @@ template <class PortOf> void lay_out_ports(const flatbuffers::Vector<flatbuffers
 uint32_t cut(const fb::Entry &entry, Piece *pieces) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < count(entry.steps()) || n == 0; ++i) {
-        const bool any = i < count(entry.steps()), processor = any && entry.steps()->Get(i)->processor();
-        if (i == 0 || processor != entry.steps()->Get(i - 1)->processor()) {
-            if (pieces) new (pieces + n) Piece{i, i, processor, VK_NULL_HANDLE};
+        const bool any = i < count(entry.steps()), cpu = any && entry.steps()->Get(i)->cpu();
+        if (i == 0 || cpu != entry.steps()->Get(i - 1)->cpu()) {
+            if (pieces) new (pieces + n) Piece{i, i, cpu, VK_NULL_HANDLE};
             ++n;
         }
         if (pieces && any) pieces[n - 1].last = i + 1;
@@ -64,7 +64,7 @@ uint64_t lay_out(const fb::Plan &plan, const fb::Entry &entry, Parts &parts, Rec
         const fb::Step &step = *entry.steps()->Get(i);
         const uint64_t at = exchange.take(exchanged(plan, step));
         if (scalars) scalars[i] = at, sets[i] = VK_NULL_HANDLE;
-        tails |= step.kind() == fb::StepKind::zero_tail && !step.processor();
+        tails |= step.kind() == fb::StepKind::zero_tail && !step.cpu();
     }
     lay_out_ports(entry.inputs(), exchange, inputs);
     lay_out_ports(entry.outputs(), exchange, outputs);
@@ -115,7 +115,7 @@ lw_status create_buffers(const Gpu &gpu, Recording &recording) {
     bool taken = false;
     for (uint32_t p = 0; p < recording.n_pieces; ++p) {
         Piece &piece = recording.pieces[p];
-        if (piece.processor) continue;
+        if (piece.cpu) continue;
         if (!taken) piece.commands = recording.commands.buffer;
         else if (lw_status status = recording.commands.allocate(gpu, 1, &piece.commands)) return status;
         taken = true;
@@ -215,7 +215,7 @@ void read(const Session &session, const Area &area, uint64_t rows, uint64_t stri
           uint64_t to_stride) {
     const auto &running = reinterpret_cast<const RunSession &>(session);
     if (!running.fall_back.on && running.recordings[area.entry].mixed)
-        return processor_of(running).read(*running.fall_back.session, area, rows, stride, to, to_stride);
+        return cpu_of(running).read(*running.fall_back.session, area, rows, stride, to, to_stride);
     if (running.fall_back.on)
         return read_of_processor(running, running.recordings[area.entry], area, rows, to, to_stride);
     const uint8_t *at = find(running, area, true);
@@ -227,7 +227,7 @@ uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples 
     return at ? convert(samples, at, stride) : 0;
 }
 
-static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &extent, Crew *crew) {
+static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool) {
     Recording &recording = session.recordings[entry];
     const Gpu &gpu = session.gpu();
     const uint64_t rows = recording.depends_on_rows ? extent.rows : 0;
@@ -242,7 +242,7 @@ static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &e
     put_scalars(session, recording, extent);
     uint32_t &overflow = *reinterpret_cast<uint32_t *>(session.exchange.data + overflow_at);
     overflow = 0;
-    if (lw_status status = run_pieces(session, entry, extent, crew)) return status;
+    if (lw_status status = run_pieces(session, entry, extent, thread_pool)) return status;
     ++gpu.stats.runs;
     gpu.stats.submissions += recording.submissions;
     gpu.stats.moved_bytes += recording.moved;
@@ -251,16 +251,16 @@ static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &e
     if (!recording.halves || overflow == 0) return LW_OK;
     return fail(LW_NOT_FINITE,
                 "a layer gives values beyond float16 (65,504) on this input, and the model was "
-                "compiled with --gpu-storage f16: run it on the processor, or compile it without");
+                "compiled with --gpu-storage f16: run it on the CPU, or compile it without");
 }
 
-lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, Crew *crew) {
+lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, ThreadPool *thread_pool) {
     RunSession &session = session_of(running);
     Recording &recording = session.recordings[entry];
     session.fall_back.on = false;
-    const lw_status status = run_on_gpu(session, entry, extent, crew);
+    const lw_status status = run_on_gpu(session, entry, extent, thread_pool);
     if (!falls_back(session, status)) return status;
-    return run_on_processor(session, recording, extent, crew);
+    return run_on_cpu(session, recording, extent, thread_pool);
 }
 
 } // namespace longwave::runtime::vulkan

@@ -12,10 +12,10 @@ struct Port {
     uint64_t offset = 0, bytes = 0; // in the session's exchange buffer
 };
 
-// Steps of an entry that one side runs after the other: the device in one submission, or the processor.
+// Steps of an entry that one side runs after the other: the device in one submission, or the CPU.
 struct Piece {
     uint32_t first = 0, last = 0; // [first, last)
-    bool processor = false;
+    bool cpu = false;
     VkCommandBuffer commands = VK_NULL_HANDLE;
 };
 
@@ -74,9 +74,9 @@ void put_scalars(const RunSession &session, const Recording &recording, const Ex
 uint32_t scalars_of(const fb::Plan &plan, const fb::Step &step);
 
 // ---- pieces.cc ----
-const Device &processor_of(const RunSession &session);
+const Device &cpu_of(const RunSession &session);
 // One after the other, each where it belongs, and what crosses between them.
-lw_status run_pieces(const RunSession &session, uint32_t entry, const Extent &extent, Crew *crew);
+lw_status run_pieces(const RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool);
 
 // ---- session.cc: as device.h says ----
 uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers);
@@ -88,6 +88,6 @@ void write(Session &session, const Area &area, const uint8_t *from);
 void read(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
           uint64_t to_stride);
 uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples &samples);
-lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, Crew *crew);
+lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool);
 
 } // namespace longwave::runtime::vulkan

@@ -1,7 +1,7 @@
 // bench_attention: the core of an attention layer over a whole sequence, as a plan calls it (preparing a call, a few
 // tenths of a µs, is in). LightNet: the weights of all rows in one call, then the matrix in chunks or row by row;
 // CHELA: the matrix alone; softmax attention without a window: 64 queries a call. One JSON object a line; pins
-// itself to the processor it is on.
+// itself to the CPU it is on.
 #include "tests/bench/machine.h"
 #include "tests/kernels/kernel_call.h"
 #include "tools/cli/support/command_line.h"
@@ -61,7 +61,7 @@ Status bench(const Options &options, uint32_t heads, uint32_t width, const targe
     const std::string core = decays ? "decaying_attention" : "linear_attention", key = decays ? "w" : "k";
     LW_ASSIGN(std::vector<test::Kernel> kernels,
               test::load_kernels(
-                  {fmt::format(R"({{"kernel":"running_softmax","params":{{"channels":{},"rows":{}}}}})", all,
+                  {fmt::format(R"({{"kernel":"cumulative_softmax","params":{{"channels":{},"rows":{}}}}})", all,
                                options.rows),
                    fmt::format(R"({{"kernel":"{}_chunk","params":{{{},"rows":{}}}}})", core, head, chunk),
                    fmt::format(R"({{"kernel":"{}_step","params":{{{}}}}})", core, head)},

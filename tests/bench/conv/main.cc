@@ -1,5 +1,5 @@
 // bench_conv: our long convolutions against FFTW's, JSON lines on standard output. `longwave bench conv`
-// starts it. Pins itself to the processor it is on.
+// starts it. Pins itself to the CPU it is on.
 #include "tests/bench/conv/bench_conv.h"
 #include "tests/bench/machine.h"
 #include "tools/cli/support/command_line.h"
@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
         ->check(cli::range(0.1, 3600.0))
         ->capture_default_str();
     program.add_option("--target", options.target,
-                       "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this processor runs)");
+                       "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this CPU runs)");
     program.add_flag("--patient", options.patient,
                      "FFTW plans with PATIENT (minutes at the largest length) instead of MEASURE");
     program.add_option("--limit", limit, "Exit 1 when a ratio against the right-angle form is above this");

@@ -37,7 +37,7 @@ const targets::Target *target_of(const LinearOptions &options) {
     return best;
 }
 
-// Processor time: others may use the same processor.
+// Processor time: others may use the same CPU.
 double now_us() {
     timespec t{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -1,5 +1,5 @@
 // bench_linear: our products against BLAS libraries, JSON lines on standard output. `longwave bench linear`
-// starts it. Pins itself to the processor it is on.
+// starts it. Pins itself to the CPU it is on.
 #include "tests/bench/linear/bench_linear.h"
 #include "tests/bench/machine.h"
 #include "tools/cli/support/command_line.h"
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
         ->check(cli::range(0.01, 3600.0))
         ->capture_default_str();
     program.add_option("--target", options.target,
-                       "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this processor runs); the "
+                       "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this CPU runs); the "
                        "peers are held to it");
     program
         .add_option(

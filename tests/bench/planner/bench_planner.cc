@@ -48,8 +48,8 @@ private:
 Watch watched;
 
 lw_status run_timed(runtime::Session &session, uint32_t entry, uint64_t block, const runtime::Extent &extent,
-                    runtime::Crew *crew) {
-    return run_watched(session, entry, block, extent, crew, {Watch::tell, &watched});
+                    runtime::ThreadPool *thread_pool) {
+    return run_watched(session, entry, block, extent, thread_pool, {Watch::tell, &watched});
 }
 
 // What every step carries of the clock itself.

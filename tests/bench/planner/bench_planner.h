@@ -10,7 +10,7 @@ namespace longwave::bench {
 
 struct PlannerOptions {
     std::string path;    // the artifact; code in it runs
-    std::string variant; // empty: the best for this processor
+    std::string variant; // empty: the best for this CPU
     uint64_t memory = 0; // that the artifact may take; 0: the default
     double seconds = 2;  // spent on each entry
 };

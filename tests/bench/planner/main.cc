@@ -1,5 +1,5 @@
 // bench_planner: an artifact's layers, predicted and measured. `longwave bench MODEL --planner` starts it.
-// Pins itself to the processor it is on.
+// Pins itself to the CPU it is on.
 #include "tests/bench/machine.h"
 #include "tests/bench/planner/bench_planner.h"
 #include "tools/cli/support/command_line.h"
@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
                              "pinned thread",
                              "longwave bench --planner");
     program.add_option("artifact", options.path, "Artifact file (.lw)")->required();
-    program.add_option("--variant", options.variant, "Code variant (default: the best this processor runs)");
+    program.add_option("--variant", options.variant, "Code variant (default: the best this CPU runs)");
     program
         .add_option("--memory", options.memory, "Memory it may take (default: 64 MiB or 64 times the file)")
         ->size();

@@ -1,5 +1,5 @@
 // bench_stream: streams of long convolutions against zita-convolver and uniform partitions with FFTW, JSON
-// lines on standard output. `longwave bench stream` starts it. Pins itself to the processor it is on.
+// lines on standard output. `longwave bench stream` starts it. Pins itself to the CPU it is on.
 #include "tests/bench/machine.h"
 #include "tests/bench/stream/contestant.h"
 #include "tests/kernels/kernel_call.h"

@@ -3,8 +3,8 @@
 
     longwave bench block --against pytorch [--lengths 256,1024,4096,16384] [--batch 64] [--threads N] [--json]
 
-Spectra of the kernel are computed once on both sides. PyTorch is given so many sequences at a time as it is fastest with (--chunks) and all processors;
-we run them one after the other, each with --threads threads (default: all processors). Times are of a batch: medians in turns. `paper_ms` is the CPU row
+Spectra of the kernel are computed once on both sides. PyTorch is given so many sequences at a time as it is fastest with (--chunks) and all CPUs;
+we run them one after the other, each with --threads threads (default: all CPUs). Times are of a batch: medians in turns. `paper_ms` is the CPU row
 of the paper, of an unnamed processor, whose blocks make their kernel anew. `difference` is that of the outputs, of the peak.
 """
 import pathlib
@@ -65,7 +65,7 @@ def main():
     parser.add_argument("--lengths", type=numbers, default=[256, 1024, 4096, 16384])
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--chunks", type=numbers, default=[1, 2, 4, 8, 64], help="sequences at a time that PyTorch is tried with")
-    parser.add_argument("--threads", type=int, default=processors(), help="of our runs (default: all processors)")
+    parser.add_argument("--threads", type=int, default=processors(), help="of our runs (default: all CPUs)")
     options = parser.parse_args()
     longwave = Longwave(options.longwave)
     with tempfile.TemporaryDirectory() as folder, torch.inference_mode():

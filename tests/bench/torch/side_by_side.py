@@ -85,12 +85,12 @@ def p99(times):
 
 
 def best_threads(call, most=None):
-    """The number of threads with which PyTorch is fastest here, of 1 … `most` (default: all processors); it stays set."""
+    """The number of threads with which PyTorch is fastest here, of 1 … `most` (default: all CPUs); it stays set."""
     def tried(threads):
         torch.set_num_threads(threads)
         return statistics.median(times_ms(call, least=3, seconds=0.1))
 
-    best = min(sorted({1, 2, processors()} & set(range(1, (most or processors()) + 1))), key=tried)
+    best = min(sorted({1, 2, processors()} & set(range(1, (most or CPUs()) + 1))), key=tried)
     torch.set_num_threads(best)
     return best
 

@@ -183,7 +183,7 @@ TEST_CASE("open: a signature counts when the caller's check says so") {
     CHECK(open(patch(bytes, 300, {static_cast<uint8_t>(bytes[300] ^ 1)}, false), options) == LW_BAD_ARTIFACT);
 }
 
-TEST_CASE("open: the best variant this processor runs, or the one asked for") {
+TEST_CASE("open: the best variant this CPU runs, or the one asked for") {
     Draft draft = audio_model();
     auto better = std::make_unique<fb::CodeVariantT>(*draft.plan.variants[0]);
     better->target = "better";

@@ -97,7 +97,7 @@ TEST_CASE("state: a finished stream can be saved before its last rows are pulled
     }
 }
 
-TEST_CASE("state: a model compiled for other processors takes the state, another model does not") {
+TEST_CASE("state: a model compiled for other CPUs takes the state, another model does not") {
     Draft same = audio_model();
     same.plan.producer = "another compiler";
     same.plan.variants.push_back(std::make_unique<longwave::fb::CodeVariantT>(*same.plan.variants[0]));

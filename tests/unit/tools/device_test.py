@@ -156,10 +156,10 @@ class Devices(Cli):
             self.assertEqual((placement["of"], placement["remembered"]), ("run of 70 ticks", remembered))
             self.assertGreater(min(placement["cpu_ms"], placement["gpu_ms"]), 0)
             self.assertEqual(placement["device"] == "cpu", placement["cpu_ms"] <= placement["gpu_ms"])
-            self.assertIn("on the processor and", result.stderr)
+            self.assertIn("on the CPU and", result.stderr)
         streamed = self.run_cli("run", artifact, "--input", "x=50x6", "--stream", "--device", "auto")
         self.assertEqual(streamed.returncode, OK, streamed.stderr)
-        self.assertRegex(streamed.stderr, "auto: .*: a block of 1 ticks takes .* on the processor and ")
+        self.assertRegex(streamed.stderr, "auto: .*: a block of 1 ticks takes .* on the CPU and ")
         self.assertIn("golden", self.done("verify", artifact, "--device", "auto"))
 
     def test_without_code_for_a_gpu_auto_is_the_processor_and_says_why(self):

@@ -132,7 +132,7 @@ class Machine(Cli):
         plain.unlink()
 
     def test_a_sequence_longer_than_a_kernel_can_address_says_so(self):
-        keywords = Path(__file__).resolve().parents[2] / "examples/kws/model"  # its first kernel looks back behind the first sample
+        keywords = Path(__file__).resolve().parents[3] / "examples/kws/model"  # its first kernel looks back behind the first sample
         self.refused(USAGE, ["--length", "16777216", "front_end", "pass a smaller --length"], "compile", keywords, "-o", self.scratch / "x.lw", "--target", "host",
                      "--length", "16777216")
 

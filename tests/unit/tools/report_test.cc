@@ -146,7 +146,7 @@ TEST_CASE("report: what takes several dispatches on a GPU has a line, one for al
     CHECK(text->find("c: ") == std::string::npos);
 }
 
-TEST_CASE("report: layers beside a GPU have a line each: those of the processor, or all by measured times") {
+TEST_CASE("report: layers beside a GPU have a line each: those of the CPU, or all by measured times") {
     auto json = ordered_json::parse(R"({"targets":[{"name":"t","code_bytes":5}],"kernels":2,
         "entries":[{"kind":"run","gpu":"vulkan-32k"}],
         "gpu":{"name":"vulkan-32k","kernels":2,"bytes":5,"placement":{"layers":[
@@ -157,14 +157,14 @@ TEST_CASE("report: layers beside a GPU have a line each: those of the processor,
     const auto measured = cli::report_text(json, "it");
     REQUIRE(measured);
     for (const char *part :
-         {"on the GPU: it takes less there (10 µs, 90 here)\n", "on the processor: does not run there\n",
-          "3 moves and ", "2 submissions; 55 µs by the times measured, 98 on the processor alone\n"})
+         {"on the GPU: it takes less there (10 µs, 90 here)\n", "on the CPU: does not run there\n",
+          "3 moves and ", "2 submissions; 55 µs by the times measured, 98 on the CPU alone\n"})
         CHECK_MESSAGE(measured->find(part) != std::string::npos, *measured);
     json["gpu"]["placement"].erase("predicted");
     const auto by_hand = cli::report_text(json, "it");
     REQUIRE(by_hand);
     CHECK(by_hand->find("on the GPU") == std::string::npos);
-    CHECK(by_hand->find("on the processor: does not run there\n") != std::string::npos);
+    CHECK(by_hand->find("on the CPU: does not run there\n") != std::string::npos);
     json["gpu"].erase("placement");
     json["gpu"]["no_runs"] = "no layer is left for it";
     json["entries"] = ordered_json::array();

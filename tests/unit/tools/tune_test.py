@@ -14,7 +14,7 @@ import time
 
 from cli_support import BAD_INPUT, Cli, OK, SCRATCH, USAGE, main
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 class Tuning(Cli):

@@ -54,7 +54,7 @@ double quantile(std::vector<double> sorted, double q) {
                : sorted[static_cast<size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
-const uint8_t *tick(const Model &model, const Sequence &in, size_t at) {
+const uint8_t *tick_of(const Model &model, const Sequence &in, size_t at) {
     return static_cast<const uint8_t *>(in.data(0)) +
            at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
 }
@@ -74,9 +74,9 @@ double processor_seconds() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Of each run, by the clock, and of the processors: what a busy machine leaves as it is.
+// Of each run, by the clock, and of the CPUs: what a busy machine leaves as it is.
 struct Times {
-    std::vector<double> clock, processor;
+    std::vector<double> clock, cpu;
 };
 
 // Times of whole runs, the first of which warms the caches.
@@ -84,11 +84,11 @@ Expected<Times> times_of_runs(const Model &model, const Sequence &in, unsigned r
     LW_ASSIGN(Runner runner, Runner::create(model, threads));
     Times times;
     for (unsigned i = 0; i < repeats + 1; i++) {
-        const double start = now(), processor = processor_seconds();
+        const double start = now(), cpu = processor_seconds();
         LW_ASSIGN(const auto rows, runner.run(in));
         if (i == 0) continue;
         times.clock.push_back(now() - start);
-        times.processor.push_back(processor_seconds() - processor);
+        times.cpu.push_back(processor_seconds() - cpu);
     }
     return times;
 }
@@ -101,7 +101,7 @@ Expected<double> open_to_first_output(const BenchFlags &flags, const Sequence &i
     bool heard = false;
     const size_t block = std::max<uint32_t>(1, model.info.stream_block);
     for (size_t at = 0; !heard && at + block <= in.rows; at += block)
-        LW_TRY(stream.push(tick(model, in, at), block, [&](const StreamRow &) { heard = true; }));
+        LW_TRY(stream.push(tick_of(model, in, at), block, [&](const StreamRow &) { heard = true; }));
     return now() - start;
 }
 
@@ -134,14 +134,14 @@ Expected<ordered_json> bench_stream(const BenchFlags &flags, const Model &model,
     const auto nothing = [](const StreamRow &) {};
     // warm; of slow models not longer than what is measured
     for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block)
-        LW_TRY(stream.push(tick(model, in, at), block, nothing));
+        LW_TRY(stream.push(tick_of(model, in, at), block, nothing));
     std::vector<double> blocks;
     double total = 0;
     rusage before = {}, after = {};
     getrusage(RUSAGE_SELF, &before);
     for (size_t at = 0; at < ticks; at += block) {
         const double start = now();
-        LW_TRY(stream.push(tick(model, in, at), block, nothing));
+        LW_TRY(stream.push(tick_of(model, in, at), block, nothing));
         blocks.push_back(now() - start);
         total += blocks.back();
     }
@@ -167,7 +167,7 @@ Status bench_run(const BenchFlags &flags, const Model &model, ordered_json &json
     json["run"] = {{"ticks", in.rows},
                    {"median_ms", 1e3 * quantile(times.clock, 0.5)},
                    {"worst_ms", 1e3 * quantile(times.clock, 1)},
-                   {"processor_median_ms", 1e3 * quantile(times.processor, 0.5)},
+                   {"processor_median_ms", 1e3 * quantile(times.cpu, 0.5)},
                    {"memory_bytes", model.info.run_memory_bytes}};
     if (flags.threads == 1) return {};
     LW_ASSIGN(const Times of_threads, times_of_runs(model, in, flags.repeats, flags.threads));
@@ -303,7 +303,7 @@ Command add_bench(CommandLine &program) {
                   "Each layer instead: what the planner predicted beside what it takes, one pinned thread");
     app->add_flag(
         "--layers", flags->layers,
-        "With --device vulkan: each layer of whole sequences on the processor and on the GPU instead, and "
+        "With --device vulkan: each layer of whole sequences on the CPU and on the GPU instead, and "
         "what moves between them take; --json makes the file that longwave compile --place takes");
     app->add_flag("--json", flags->json, "One JSON object");
     app->footer(

@@ -63,7 +63,7 @@ Expected<std::vector<double>> times_of(const Model &model, const fb::Plan &plan,
     for (uint32_t i = 0; i < steps.size(); i++) {
         const fb::Step &step = *steps.Get(i);
         const size_t layer = layer_of(names, step);
-        if (layer == names.size() || (gpu && step.processor())) continue;
+        if (layer == names.size() || (gpu && step.cpu())) continue;
         if (step.kind() == fb::StepKind::call && layers[layer] < 0) layers[layer] = 0;
         if (layers[layer] >= 0 || step.kind() == fb::StepKind::zero)
             layers[layer] = std::max(layers[layer], 0.0) + us[i];
@@ -77,7 +77,7 @@ Expected<std::vector<double>> times_of(const Model &model, const fb::Plan &plan,
 Expected<ordered_json> bench_layers(const ModelFlags &flags) {
 #if LONGWAVE_WITH_VULKAN
     if (!flags.device.starts_with("vulkan"))
-        return Status::usage("--layers times a GPU beside the processor: --device vulkan");
+        return Status::usage("--layers times a GPU beside the CPU: --device vulkan");
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.path));
     const fb::Plan &plan = file.plan();
     const int here = longest_run(plan, fb::DeviceKind::cpu), there = longest_run(plan, fb::DeviceKind::gpu);
@@ -86,7 +86,7 @@ Expected<ordered_json> bench_layers(const ModelFlags &flags) {
                              ": --layers needs whole sequences for a GPU: longwave compile --target "
                              "host,vulkan-32k, with --place auto where that refuses a layer");
     ModelFlags both = flags;
-    both.fall_back = true; // so that the processor has its part in the model
+    both.fall_back = true; // so that the CPU has its part in the model
     LW_ASSIGN(const Model model, Model::open(both));
     LW_ASSIGN(const auto names, layers_of(plan, flags.path));
     lw_vulkan_times times = {};

@@ -41,7 +41,7 @@ Expected<compiler::Placement> placement_of(const std::string &text) {
         const size_t device = part.rfind('=');
         if (part == "auto") placement.automatic = true;
         else if (device != std::string::npos && device > 0 && part.substr(device + 1) == "cpu")
-            placement.on_processor.insert(part.substr(0, device));
+            placement.cpu_layers.insert(part.substr(0, device));
         else if (device == std::string::npos && placement.times.empty()) {
             LW_ASSIGN(const auto bytes, package::read_file(part, 16 << 20));
             placement.times.assign(bytes.begin(), bytes.end());
@@ -60,7 +60,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     for (const std::string &name : split(flags.targets, ',')) {
         const std::string target = name == "host" ? host_target() : name;
         if (target.empty())
-            return Status::usage("--target host: this processor is none of the known targets");
+            return Status::usage("--target host: this CPU is none of the known targets");
         if (std::find(options.targets.begin(), options.targets.end(), target) == options.targets.end())
             options.targets.push_back(target);
     }
@@ -218,7 +218,7 @@ Status compile(const CompileFlags &flags) {
     for (const auto &[key, what] :
          {std::pair{"no_runs", "whole sequences"}, std::pair{"no_streams", "stream"}})
         if (gpu.contains(key))
-            std::fprintf(stderr, "note: no %s for %s, on processors alone:\n%s\n", what,
+            std::fprintf(stderr, "note: no %s for %s, on CPUs alone:\n%s\n", what,
                          gpu["name"].get<std::string>().c_str(), gpu[key].get<std::string>().c_str());
 
     Proved proved;
@@ -268,7 +268,7 @@ Command add_compile(CommandLine &program) {
         "vulkan-16k or vulkan-32k: whole sequences and streams on a GPU with as much shared memory");
     app->add_option(
         "--place", flags->place,
-        "Beside vulkan-16k or vulkan-32k, separated by commas: LAYER=cpu has the processor compute that "
+        "Beside vulkan-16k or vulkan-32k, separated by commas: LAYER=cpu has the CPU compute that "
         "layer of whole sequences; auto does so for every layer that the target cannot run, instead of "
         "refusing it; a FILE of `longwave bench MODEL --device vulkan --layers --json` places layers so "
         "that, "
@@ -328,7 +328,7 @@ Command add_compile(CommandLine &program) {
                     "Random walks through several stream entries in the proof (default: 20)")
         ->check(range(1, 100000));
     app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: the user's cache folder)");
-    app->add_option("--jobs", flags->jobs, "Kernels compiled at once (default: number of processors)")
+    app->add_option("--jobs", flags->jobs, "Kernels compiled at once (default: number of CPUs)")
         ->check(range(1, 1024));
     app->add_option("--kgen", flags->kgen,
                     "The kernel compiler (default: longwave-kgen beside this program)");

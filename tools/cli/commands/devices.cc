@@ -17,7 +17,7 @@ struct DevicesFlags {
     bool json = false;
 };
 
-ordered_json processor() {
+ordered_json cpu() {
     const artifact::Host host = artifact::host();
     ordered_json targets = ordered_json::array();
     for (const targets::Target &target : targets::for_machine(host.machine))
@@ -65,7 +65,7 @@ std::string joined(const ordered_json &names) {
 }
 
 Status devices(const DevicesFlags &flags) {
-    ordered_json all = ordered_json::array({processor()});
+    ordered_json all = ordered_json::array({cpu()});
     const auto found = gpus();
     if (found) all.insert(all.end(), found->begin(), found->end());
     if (flags.json) {

@@ -62,7 +62,7 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
                             ? text_of(plan.kernels()->Get(step->kernel())->spec())
                         : artifact::moves(*step) ? "move"
                                                  : "clear"},
-             {"device", entry.device() == fb::DeviceKind::gpu && !step->processor() ? "gpu" : "cpu"},
+             {"device", entry.device() == fb::DeviceKind::gpu && !step->cpu() ? "gpu" : "cpu"},
              {"period", step->period()},
              {"phase", step->phase()},
              {"tiles", step->tiles()}});
@@ -188,7 +188,7 @@ void print(const ordered_json &json, const std::string &report) {
     for (const auto &variant : json["variants"])
         std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
                     bytes_text(variant["code_bytes"]).c_str(), json["kernels"].get<unsigned>(),
-                    variant["runs_here"].get<bool>() ? "" : " (not on this processor)");
+                    variant["runs_here"].get<bool>() ? "" : " (not on this CPU)");
     for (const auto &target : json.value("modules", ordered_json::array()))
         std::printf("modules   %s: %s of SPIR-V, %u kernels, at most %s shared\n",
                     target["target"].get<std::string>().c_str(), bytes_text(target["bytes"]).c_str(),

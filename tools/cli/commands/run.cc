@@ -145,7 +145,7 @@ Status run(const RunFlags &flags) {
     }
     Status compared = compare(flags, results, json);
     if (fallen_back(model.device.get()))
-        std::fprintf(stderr, "note: %s failed; the processor went on\n", name_of(model.device.get()).c_str());
+        std::fprintf(stderr, "note: %s failed; the CPU went on\n", name_of(model.device.get()).c_str());
     if (model.placement && !json.contains("placement")) json["placement"] = to_json(*model.placement);
     for (const std::string &text : flags.outputs) {
         LW_ASSIGN(const auto where, addressed(results, "-o", text));

@@ -34,7 +34,7 @@ Expected<const targets::Target *> target_of(const TuneFlags &flags) {
     const targets::Target *target = targets::find(flags.target);
     if (!target) return Status::usage("--target " + flags.target + ": no such target");
     if (!kernels::host_runs(*target))
-        return Status::usage("--target " + flags.target + ": this processor does not run its code");
+        return Status::usage("--target " + flags.target + ": this CPU does not run its code");
     return target;
 }
 
@@ -224,7 +224,7 @@ Command add_tune(CommandLine &program) {
         ->check(range(0.001, 60.0))
         ->capture_default_str();
     app->add_option("--target", flags->target,
-                    "Level to measure (default: the best that this processor runs)");
+                    "Level to measure (default: the best that this CPU runs)");
     app->add_flag("--compare", flags->compare,
                   "Instead: transforms with the file's structures against the shipped ones, in turns");
     app->add_option("--tables", flags->tables,

@@ -18,7 +18,7 @@ struct VerifyFlags {
     bool json = false, stream = false;
 };
 
-Status verify_on_processor(const VerifyFlags &flags) {
+Status verify_on_cpu(const VerifyFlags &flags) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     const auto &plan = file.plan();
     LW_ASSIGN(const auto modules, file.modules());
@@ -34,7 +34,7 @@ Status verify_on_processor(const VerifyFlags &flags) {
         if (!runs_here(*variant)) {
             variants.push_back({{"variant", name}, {"runs_here", false}});
             if (!flags.json)
-                std::printf("%-9s cannot run on this processor: run `longwave verify` on one that has it\n",
+                std::printf("%-9s cannot run on this CPU: run `longwave verify` on one that has it\n",
                             name.c_str());
             continue;
         }
@@ -72,7 +72,7 @@ Status verify_on_processor(const VerifyFlags &flags) {
                                 .c_str());
     if (checked == 0 && failure)
         return Status::device(flags.model.path +
-                              ": no code variant runs on this processor; nothing was proved");
+                              ": no code variant runs on this CPU; nothing was proved");
     return failure;
 }
 
@@ -83,7 +83,7 @@ Status verify_on_device(const VerifyFlags &flags) {
     LW_ASSIGN(const Model model, Model::open(model_flags));
     if (!model.device) { // auto, and no GPU that is better
         model_flags.device = "cpu";
-        return verify_on_processor({model_flags, flags.json, flags.stream});
+        return verify_on_cpu({model_flags, flags.json, flags.stream});
     }
     double worst = 0;
     Status proved = prove_device(model.handle.get(), true, &worst);
@@ -113,7 +113,7 @@ Status verify_on_device(const VerifyFlags &flags) {
 }
 
 Status verify(const VerifyFlags &flags) {
-    return flags.model.device == "cpu" ? verify_on_processor(flags) : verify_on_device(flags);
+    return flags.model.device == "cpu" ? verify_on_cpu(flags) : verify_on_device(flags);
 }
 
 } // namespace

@@ -19,7 +19,7 @@ void add_device_flag(CommandLine &app, std::string &device) {
 void add_device_flags(CommandLine &app, ModelFlags &flags) {
     add_device_flag(app, flags.device);
     app.add_flag("--fall-back", flags.fall_back,
-                 "Go on with the processor when the GPU is lost or fails (default: stop and say so)");
+                 "Go on with the CPU when the GPU is lost or fails (default: stop and say so)");
 }
 
 std::string device_cache_folder() {

@@ -1,4 +1,4 @@
-// What computes: the processor, or a GPU through Vulkan.
+// What computes: the CPU, or a GPU through Vulkan.
 #pragma once
 #include "formats/base/expected.h"
 #include "targets/target.h"
@@ -43,7 +43,7 @@ Expected<std::string> target_of(const lw_device *device);
 std::string name_of(const lw_device *device);
 // Device and driver, told from all others.
 std::string identity_of(const lw_device *device);
-// Runs that the processor had to compute; 0 for the processor itself.
+// Runs that the CPU had to compute; 0 for the CPU itself.
 uint64_t fallen_back(const lw_device *device);
 
 } // namespace longwave::cli

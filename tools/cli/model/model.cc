@@ -44,7 +44,7 @@ static lw_open_options open_options(const std::string &variant) {
 
 void ModelFlags::add(CommandLine &app) {
     app.add_option("model", path, "Artifact (.lw)")->required();
-    app.add_option("--variant", variant, "Code variant to run (default: the best for this processor)");
+    app.add_option("--variant", variant, "Code variant to run (default: the best for this CPU)");
     app.add_option(
            "--memory", memory,
            "Memory it may take, as 500M or 2G (default: 64 MiB or 64 times the file, whichever is more)")

@@ -15,12 +15,12 @@ Status status_of(lw_status status, const std::string &what);
 
 // What is opened, and how: the flags of every verb that runs an artifact.
 struct ModelFlags {
-    std::string path, variant;  // variant empty: the best for this processor
+    std::string path, variant;  // variant empty: the best for this CPU
     uint64_t memory = 0;        // bytes it may take; 0: the library's default, relative to the file
     std::string require_key;    // hexadecimal public key; empty: the command line allows unsigned code, for
                                 // whoever runs it has chosen the file
     std::string device = "cpu"; // device.h; only of verbs that have the flag
-    bool fall_back = false;     // likewise: the processor goes on where the GPU fails
+    bool fall_back = false;     // likewise: the CPU goes on where the GPU fails
     bool streams = false;       // the verb needs stream entries, on whatever device
     bool proved = false;        // the verb proves the device itself
 
@@ -36,7 +36,7 @@ struct Model {
     static Expected<Model> open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device);
 
     std::shared_ptr<lw_model> handle;
-    std::shared_ptr<lw_device> device;          // null: the processor
+    std::shared_ptr<lw_device> device;          // null: the CPU
     std::shared_ptr<const Placement> placement; // of --device auto
     lw_model_info info = {};
     std::vector<lw_input_info> inputs;
@@ -47,7 +47,7 @@ struct Model {
     int stream_output(const std::string &name) const; // -1: there is none
     const lw_entry_info &entry(uint32_t index) const; // of the stream entries
 private:
-    // The device stays for as long as the model does; null: the processor.
+    // The device stays for as long as the model does; null: the CPU.
     static Expected<Model> describe(lw_model *model, std::shared_ptr<lw_device> device = nullptr);
 };
 

@@ -142,7 +142,7 @@ Expected<Model> open_placed(const ModelFlags &flags) {
     if (!costs) return placed(std::move(cpu), {"cpu", costs.status().message(), {}});
     const std::string name = name_of(gpu->device.get());
     std::string reason =
-        format("a %s takes %s on the processor and %s on %s", costs->of.c_str(),
+        format("a %s takes %s on the CPU and %s on %s", costs->of.c_str(),
                seconds_text(costs->cpu).c_str(), seconds_text(costs->gpu).c_str(), name.c_str());
     if (costs->remembered) reason += " (measured before)";
     const bool on_gpu = costs->gpu < costs->cpu;

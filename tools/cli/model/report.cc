@@ -268,7 +268,7 @@ std::string unused(const ReportValue &report) {
     return out + (list.size() > 4 ? " ...\n" : "\n");
 }
 
-// Where the layers beside a GPU run, and what that moves: those of the processor, or all where times were measured.
+// Where the layers beside a GPU run, and what that moves: those of the CPU, or all where times were measured.
 std::string placement(const ReportValue &placed) {
     if (!placed) return "";
     std::string lines;
@@ -277,7 +277,7 @@ std::string placement(const ReportValue &placed) {
         const bool here = layer["device"].text() == "cpu";
         if (!here && !predicted) continue;
         lines += "          " + padded(layer["layer"].text(), 28) +
-                 (here ? " on the processor: " : " on the GPU: ") + layer["why"].text();
+                 (here ? " on the CPU: " : " on the GPU: ") + layer["why"].text();
         if (!here)
             lines += format(" (%.0f µs, %.0f here)", layer["gpu_us"].number(), layer["cpu_us"].number());
         lines += "\n";
@@ -286,7 +286,7 @@ std::string placement(const ReportValue &placed) {
         format("          %g moves and %s between them in a run, %g submissions", placed["moves"].number(),
                bytes_text(placed["moved_bytes"].count()).c_str(), placed["submissions"].number());
     if (predicted)
-        lines += format("; %.0f µs by the times measured, %.0f on the processor alone",
+        lines += format("; %.0f µs by the times measured, %.0f on the CPU alone",
                         predicted["us"].number(), predicted["cpu_us"].number());
     return lines + "\n";
 }

@@ -27,7 +27,7 @@ std::string today() {
 }
 
 ordered_json made_here(const targets::Target &target) {
-    return {{"processor", kernels::processor()},
+    return {{"processor", kernels::cpu()},
             {"name", kernels::cpu_name()},
             {"target", target.name},
             {"longwave", lw_version()},

@@ -11,7 +11,7 @@ namespace longwave::cli {
 class TuningFile {
 public:
     // A new one, or the one at `path` gone on with. Fault::input when it is no tuning file, Fault::usage when
-    // it was measured for another target, on another processor or by another version.
+    // it was measured for another target, on another CPU or by another version.
     static Expected<TuningFile> open(const std::string &path, const targets::Target &target);
 
     const kernels::Measured &measured() const { return measured_; }

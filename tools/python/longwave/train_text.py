@@ -176,7 +176,7 @@ def train(options: argparse.Namespace) -> None:
             training.save(checkpoint)
             bits = bits_per_byte(text_model.windowed(training.average), training.average, validation, options.length,
                                  ROWS_OF_VALIDATION)
-            print(f"step {training.step} validation {bits:.4f} bits per byte, {training.seconds / 60:.1f} min of processor time", flush=True)
+            print(f"step {training.step} validation {bits:.4f} bits per byte, {training.seconds / 60:.1f} min of CPU time", flush=True)
     torch.save({"average": training.average.state_dict(), "options": training.options, "steps": training.step,
                 "seconds": training.seconds}, options.out / "final.pt")
 

@@ -93,7 +93,7 @@ TEST_CASE(
     const ir::Graph graph = graph_of(block(R"(, "causal": false)"), block_shapes(false));
     CHECK(count(graph, "centred_conv") == 1);
     CHECK(count(graph, "conv2d") == 0);
-    CHECK(count(graph, "linear_attention_whole") == 1);
+    CHECK(count(graph, "linear_attention_offline") == 1);
     CHECK_FALSE(graph.type(graph.outputs[0].value).causal);
     for (const ir::Node &node : graph.nodes)
         if (node.op->name == std::string("long_conv")) {

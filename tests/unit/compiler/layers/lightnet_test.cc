@@ -54,17 +54,17 @@ void refused(const std::string &layers, Weights weights, const std::vector<std::
 
 TEST_CASE("lower: lightnet_attention, its gate behind the norm or before it, or none of both") {
     CHECK(ops_of(attention(""), weights_of(block)) ==
-          "linear silu linear linear running_softmax(0) decaying_attention linear linear sigmoid rms_norm "
+          "linear silu linear linear cumulative_softmax(0) decaying_attention linear linear sigmoid rms_norm "
           "mul linear");
     CHECK(ops_of(attention(
                      R"(, "gate": "before_norm", "gate_activation": "silu", "initial_sum": 1, "scale": 0.5)"),
-                 weights_of(block)) == "linear silu affine linear linear running_softmax(1) "
+                 weights_of(block)) == "linear silu affine linear linear cumulative_softmax(1) "
                                        "decaying_attention linear linear silu mul rms_norm linear");
     CHECK(
         ops_of(
             attention(
                 R"(, "gate": null, "norm": null, "output_projection": false, "query_activation": "identity")"),
-            weights_of(block)) == "linear linear linear running_softmax(0) decaying_attention");
+            weights_of(block)) == "linear linear linear cumulative_softmax(0) decaying_attention");
 }
 
 TEST_CASE("lower: lightnet_attention turns queries and weights, not what decays") {
@@ -73,17 +73,17 @@ TEST_CASE("lower: lightnet_attention turns queries and weights, not what decays"
                 attention(R"(, "lrpe": "cosine", "gate": null, "norm": null, "output_projection": false)"),
                 weights_of(block));
     REQUIRE_MESSAGE(graph, graph.status().message());
-    CHECK(ops(*graph) == "linear silu linear linear running_softmax(0) lrpe lrpe decaying_attention");
+    CHECK(ops(*graph) == "linear silu linear linear cumulative_softmax(0) lrpe lrpe decaying_attention");
     const ir::Node &core = graph->nodes.back();
     REQUIRE(core.inputs.size() == 4);
-    CHECK(std::string(graph->producer(core.inputs[1])->op->name) == "running_softmax");
+    CHECK(std::string(graph->producer(core.inputs[1])->op->name) == "cumulative_softmax");
     CHECK(graph->producer(core.inputs[3])->inputs[0] == core.inputs[1]);
     CHECK(graph->type(core.inputs[0]).dims[0] == 8);
 }
 
 TEST_CASE("lower: what is not causal attends to the whole sequence") {
     CHECK(ops_of(attention(R"(, "causal": false, "gate": null)"), weights_of(block)) ==
-          "linear silu linear linear time_softmax linear_attention_whole rms_norm linear");
+          "linear silu linear linear sequence_softmax linear_attention_offline rms_norm linear");
 }
 
 TEST_CASE("lower: Θ that the package does not hold comes from its base, in float32 as published") {
@@ -109,7 +109,7 @@ TEST_CASE("lower: a mask is a second input of width 1") {
     auto graph = lowered("features 4", mask + "}]", weights_of(shapes));
     REQUIRE_MESSAGE(graph, graph.status().message());
     for (const ir::Node &node : graph->nodes)
-        if (std::string(node.op->name) == "running_softmax") CHECK(node.inputs.size() == 2);
+        if (std::string(node.op->name) == "cumulative_softmax") CHECK(node.inputs.size() == 2);
     refused(mask + R"(, "causal": false}])", weights_of(shapes),
             {"layers[1].inputs (a)", "one input where causal is false", "without its padding"});
     refused(R"([{"type": "lightnet_attention", "name": "a", "inputs": ["x", "x"], "gate": null}])",

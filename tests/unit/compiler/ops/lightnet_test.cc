@@ -58,7 +58,7 @@ StreamRule rule_of(const std::string &text) {
 
 } // namespace
 
-TEST_CASE("running_softmax and decaying_attention: weighted means of all values so far, with keys of ±150") {
+TEST_CASE("cumulative_softmax and decaying_attention: weighted means of all values so far, with keys of ±150") {
     const size_t heads = 2, dk = 3, dv = 2, keys = heads * dk;
     std::vector<double> x = random_numbers(rows * (2 * keys + heads * dv), 1);
     const size_t all = 2 * keys + heads * dv;
@@ -70,7 +70,7 @@ TEST_CASE("running_softmax and decaying_attention: weighted means of all values 
         const Array y = compute(
             {keys, keys, heads * dv}, x,
             fmt::format(
-                "%w = running_softmax(%1) {{start={}}}\n%y = decaying_attention(%0, %w, %2) {{heads=2}}",
+                "%w = cumulative_softmax(%1) {{start={}}}\n%y = decaying_attention(%0, %w, %2) {{heads=2}}",
                 start));
         std::vector<double> expected;
         for (size_t t = 0; t < rows; ++t)
@@ -89,11 +89,11 @@ TEST_CASE("running_softmax and decaying_attention: weighted means of all values 
     }
 }
 
-TEST_CASE("running_softmax: masked rows weigh nothing, and the others as if they were not there") {
+TEST_CASE("cumulative_softmax: masked rows weigh nothing, and the others as if they were not there") {
     std::vector<double> x = random_numbers(rows * 3, 2);
     const auto counts = [&](size_t t) { return x[t * 3 + 2] != 0; };
     for (size_t t = 0; t < rows; ++t) x[t * 3 + 2] = t > 2 && t % 4 != 0;
-    const Array w = compute({2, 1}, x, "%y = running_softmax(%0, %1) {start=0}");
+    const Array w = compute({2, 1}, x, "%y = cumulative_softmax(%0, %1) {start=0}");
     for (size_t t = 0; t < rows; ++t)
         for (size_t i = 0; i < 2; ++i) {
             const double expected = counts(t)
@@ -109,7 +109,7 @@ TEST_CASE("lrpe: queries and weights turned by their rows meet by the cosine of 
     const std::vector<double> x = random_numbers(rows * all, 3), theta = {1.0, 0.01};
     const Array y =
         compute({dk, dk, dv}, x,
-                "%t = const \"t\" : [2]\n%w = running_softmax(%1) {start=1}\n%q = lrpe(%0, %t) {heads=1}\n"
+                "%t = const \"t\" : [2]\n%w = cumulative_softmax(%1) {start=1}\n%q = lrpe(%0, %t) {heads=1}\n"
                 "%k = lrpe(%w, %t) {heads=1}\n%y = decaying_attention(%q, %w, %2, %k) {heads=1}",
                 {{"t", theta}});
     const auto k = columns(x, all, dk, dk);
@@ -140,11 +140,11 @@ TEST_CASE("lrpe: over an image each part of a head turns along its axis, conditi
                     1e-15);
 }
 
-TEST_CASE("time_softmax and linear_attention_whole: every row sees the weighted mean of the whole sequence") {
+TEST_CASE("sequence_softmax and linear_attention_offline: every row sees the weighted mean of the whole sequence") {
     const size_t dk = 2, dv = 2, all = 6;
     const std::vector<double> x = random_numbers(rows * all, 4);
     const Array y =
-        compute({dk, dk, dv}, x, "%w = time_softmax(%1)\n%y = linear_attention_whole(%0, %w, %2) {heads=1}");
+        compute({dk, dk, dv}, x, "%w = sequence_softmax(%1)\n%y = linear_attention_offline(%0, %w, %2) {heads=1}");
     const auto k = columns(x, all, dk, dk);
     for (size_t t = 0; t < rows; ++t)
         for (size_t c = 0; c < dv; ++c) {
@@ -183,8 +183,8 @@ TEST_CASE("stream: what LightNet remembers: the matrix in two floats, log S in f
     REQUIRE(core.carries.size() == 2);
     CHECK(core.carries[0].elem == Elem::f32);
     CHECK(core.carries[0].dims == std::vector<uint32_t>{16, 4}); // lanes of values, rows of a head
-    const StreamRule zero = rule_of(x + "%y = running_softmax(%x) {start=0}"),
-                     one = rule_of(x + "%y = running_softmax(%x) {start=1}");
+    const StreamRule zero = rule_of(x + "%y = cumulative_softmax(%x) {start=0}"),
+                     one = rule_of(x + "%y = cumulative_softmax(%x) {start=1}");
     CHECK(zero.carries.size() == 2); // and the number of rows, which tells that there is no sum yet
     REQUIRE(one.carries.size() == 1);
     CHECK(one.carries[0].elem == Elem::f64);
@@ -192,9 +192,9 @@ TEST_CASE("stream: what LightNet remembers: the matrix in two floats, log S in f
     const std::string scan = x + "%l = const \"l\" : [12,5]\n%y = exponential_scan(%x, %l, %l)";
     CHECK(rule_of(scan).carries[0].dims == std::vector<uint32_t>{5, 16});
     CHECK(rule_of(scan + " {shape=\"3x4\", axis=0}").carries[0].dims == std::vector<uint32_t>{4, 5, 16});
-    CHECK(rule_of(x + "%y = time_softmax(%x)").looks_ahead ==
+    CHECK(rule_of(x + "%y = sequence_softmax(%x)").looks_ahead ==
           "its keys are normalised over the whole sequence (a softmax over time)");
-    CHECK_FALSE(rule_of(x + "%y = linear_attention_whole(%x, %x, %x) {heads=3}").looks_ahead.empty());
+    CHECK_FALSE(rule_of(x + "%y = linear_attention_offline(%x, %x, %x) {heads=3}").looks_ahead.empty());
 }
 
 TEST_CASE("axes: sizes joined by x, and everything else is refused") {
@@ -221,8 +221,8 @@ TEST_CASE("ops of LightNet: what does not fit is refused with what was expected"
     refused("%y = decaying_attention(%z, %x, %x) {heads=3}", "queries of width 12 expected");
     refused("%y = decaying_attention(%x, %z, %x, %z) {heads=3}",
             "queries and turned weights of width 12 expected");
-    refused("%y = running_softmax(%x, %z) {start=0}", "a mask of width 1 expected, found 6");
-    refused("%y = running_softmax(%x) {start=2}", "start expected 0 to 1");
+    refused("%y = cumulative_softmax(%x, %z) {start=0}", "a mask of width 1 expected, found 6");
+    refused("%y = cumulative_softmax(%x) {start=2}", "start expected 0 to 1");
     refused("%t = const \"t\" : [4]\n%y = lrpe(%x, %t) {heads=3}", "theta expected shape [12]");
     refused("%t = const \"t\" : [12]\n%y = lrpe(%x, %t) {heads=3, conditions=2}",
             "conditions expected only before an image");

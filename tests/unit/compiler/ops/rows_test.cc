@@ -100,10 +100,10 @@ TEST_CASE("log_softmax: a class for each tail, and rows of one rate") {
     }
 }
 
-TEST_CASE("wanted_tails: all of them, for products and log_softmax that take the advice; none other fits") {
+TEST_CASE("active_clusters: all of them, for products and log_softmax that take the advice; none other fits") {
     const std::string head = "%x = input \"x\" features : f32[3] @1/1\n%w = const \"w\" : [2,3]\n"
                              "%c = const \"c\" : [1,3]\n%k = linear(%x, %c) {bias=0}\n"
-                             "%a = wanted_tails(%x, %k)\n";
+                             "%a = active_clusters(%x, %k)\n";
     const Weights weights = {{"w", {1, 0, 0, 0, 1, 0}}, {"c", {0, 0, 1}}};
     const Graph graph =
         graph_of(head + "%t = linear(%x, %w, %a) {bias=0, wanted=0}\n"

@@ -43,8 +43,8 @@ EntryPlan made_up(uint32_t layers, std::mt19937 &random, bool chain) {
     return plan;
 }
 
-Crossings with_times(const EntryPlan &plan, std::mt19937 &random, std::vector<std::string> &names) {
-    Crossings crossings = crossings_of(plan, names);
+TransferGraph with_times(const EntryPlan &plan, std::mt19937 &random, std::vector<std::string> &names) {
+    TransferGraph crossings = crossings_of(plan, names);
     std::uniform_real_distribution<double> time(1, 100);
     for (LayerTimes &times : crossings.layers) {
         times = {time(random), time(random)};
@@ -69,7 +69,7 @@ TEST_CASE(
     for (int problem = 0; problem < 120; problem++) {
         const EntryPlan plan = made_up(1 + random() % 10, random, problem % 2 == 0);
         std::vector<std::string> names;
-        const Crossings crossings = with_times(plan, random, names);
+        const TransferGraph crossings = with_times(plan, random, names);
         const MoveTimes moves{cost(random), cost(random) / 2000, cost(random) / 10};
         const Assignment found = cheapest(crossings, moves, 1 << 20);
         double best = never;
@@ -77,8 +77,8 @@ TEST_CASE(
             best = std::min(best, time_of(crossings, moves, bits(mask, names.size())));
         CHECK(found.exact);
         CHECK(found.time == doctest::Approx(best));
-        CHECK(time_of(crossings, moves, found.on_processor) == doctest::Approx(best));
-        const auto there = std::count(found.on_processor.begin(), found.on_processor.end(), true);
+        CHECK(time_of(crossings, moves, found.cpu_layers) == doctest::Approx(best));
+        const auto there = std::count(found.cpu_layers.begin(), found.cpu_layers.end(), true);
         mixed += there > 0 && there < static_cast<ptrdiff_t>(names.size());
     }
     CHECK(mixed > 20);
@@ -90,23 +90,23 @@ TEST_CASE("assignment: what it counts as moved is what the plan moves") {
     for (int problem = 0; problem < 200; problem++) {
         EntryPlan plan = made_up(1 + random() % 10, random, problem % 4 == 0);
         std::vector<std::string> names;
-        Crossings crossings = crossings_of(plan, names);
+        TransferGraph crossings = crossings_of(plan, names);
         std::vector<bool> on = bits(static_cast<uint32_t>(random()), names.size());
         on[random() % on.size()] = true; // else it is no mixed run
         size_t next = 0;
         for (size_t i = 0; i < plan.steps.size(); i++) { // a clear goes with the call behind it
             for (next = i; plan.steps[next].kind != Step::Kind::call;) next++;
             const auto layer = std::find(names.begin(), names.end(), plan.steps[next].layer) - names.begin();
-            plan.steps[i].processor = on[static_cast<size_t>(layer)];
+            plan.steps[i].cpu = on[static_cast<size_t>(layer)];
         }
         add_moves(plan);
         uint64_t bytes = 0, moves = 0;
         for (const Step &step : plan.steps)
-            if (step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_processor)
+            if (step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_cpu)
                 bytes += step.bytes, moves++;
         const auto pieces = pieces_of(plan.steps);
         const auto submissions =
-            std::count_if(pieces.begin(), pieces.end(), [](const Piece &piece) { return !piece.processor; });
+            std::count_if(pieces.begin(), pieces.end(), [](const Piece &piece) { return !piece.cpu; });
         CHECK(time_of(crossings, {.byte = 1}, on) == doctest::Approx(static_cast<double>(bytes)));
         CHECK(time_of(crossings, {.move = 1}, on) == doctest::Approx(static_cast<double>(moves)));
         CHECK(time_of(crossings, {.submission = 1}, on) == doctest::Approx(static_cast<double>(submissions)));
@@ -119,11 +119,11 @@ TEST_CASE("assignment: with more ways than it may keep it goes on with the cheap
     std::mt19937 random(7);
     const EntryPlan plan = made_up(24, random, false);
     std::vector<std::string> names;
-    const Crossings crossings = with_times(plan, random, names);
+    const TransferGraph crossings = with_times(plan, random, names);
     const MoveTimes moves{1, 0.01, 0.1};
     const Assignment few = cheapest(crossings, moves, 4), many = cheapest(crossings, moves, 1 << 16);
     CHECK_FALSE(few.exact);
     CHECK(few.time >= many.time);
     CHECK(few.time < never);
-    CHECK(time_of(crossings, moves, few.on_processor) == doctest::Approx(few.time));
+    CHECK(time_of(crossings, moves, few.cpu_layers) == doctest::Approx(few.time));
 }

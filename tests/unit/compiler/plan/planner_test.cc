@@ -49,11 +49,11 @@ TEST_CASE("planner: in a mixed run each side has its steps, and a value is moved
 %6 = add(%5, %3) ; layer sum
 output "y" %6
 )");
-    const auto plan_with = [&](std::set<std::string> on_processor) {
+    const auto plan_with = [&](std::set<std::string> cpu_layers) {
         Storage storage;
         StateRecord record;
         EntryPlanner planner(
-            g, {.block = 64, .gpu = targets::find_gpu("vulkan-32k"), .on_processor = on_processor}, storage,
+            g, {.block = 64, .gpu = targets::find_gpu("vulkan-32k"), .cpu_layers = cpu_layers}, storage,
             record);
         auto status = planner.survey();
         REQUIRE_MESSAGE(status, status.message());
@@ -62,25 +62,25 @@ output "y" %6
         plan_memory(*plan);
         return *std::move(plan);
     };
-    // conv | act | again+sum, and its output back to the processor.
+    // conv | act | again+sum, and its output back to the CPU.
     const EntryPlan plan = plan_with({"act"});
     std::string order;
     for (const Step &step : plan.steps)
         if (step.kind == Step::Kind::to_device) order += "<";
-        else if (step.kind == Step::Kind::to_processor) order += ">";
-        else if (step.kind == Step::Kind::call) order += step.processor ? "p" : "g";
+        else if (step.kind == Step::Kind::to_cpu) order += ">";
+        else if (step.kind == Step::Kind::call) order += step.cpu ? "p" : "g";
     CHECK(order == "<g>p<gg>"); // the sum reads what conv left on the device: it is not moved again
     for (const Step &step : plan.steps) {
         if (step.kind != Step::Kind::call) continue;
-        CHECK(step.processor == (step.layer == "act"));
+        CHECK(step.cpu == (step.layer == "act"));
     }
     const auto sum = plan_with({"sum"}); // alone: its own kernel behind the device's
     CHECK(std::count_if(sum.steps.begin(), sum.steps.end(), [](const Step &step) {
-              return step.processor && step.kind == Step::Kind::call;
+              return step.cpu && step.kind == Step::Kind::call;
           }) == 1);
     const EntryPlan whole = plan_with({});
     CHECK(std::none_of(whole.steps.begin(), whole.steps.end(), [](const Step &step) {
-        return step.processor || step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_processor;
+        return step.cpu || step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_cpu;
     }));
 }
 

@@ -97,7 +97,7 @@ const Case plans[] = {
 const Case cases[] = {
     {"prepare on a GPU", 13, [](Draft &d) { entry(d, prepare).device = fb::DeviceKind::gpu; }},
     {"an unknown device", 13, [](Draft &d) { entry(d, run).device = static_cast<fb::DeviceKind>(2); }},
-    {"an entry of the processor calls a kernel without code", 11,
+    {"an entry of the CPU calls a kernel without code", 11,
      [](Draft &d) { step(d, run, 3).kernel = 5; }},
     {"float16 in a kernel of processors", 11,
      [](Draft &d) { d.plan.kernels[4]->args[0]->elem = fb::Elem::f16; }},
@@ -121,34 +121,34 @@ void leave_out(Draft &d, size_t index) {
 const Case mixed_cases[] = {
     {"what the device reads was not moved there", 10, [](Draft &d) { leave_out(d, m_there); }},
     {"what the device reads was moved in part", 10, [](Draft &d) { step(d, gpu_run, m_there).bytes = 284; }},
-    {"what the processor reads was not moved back", 10, [](Draft &d) { leave_out(d, m_back); }},
+    {"what the CPU reads was not moved back", 10, [](Draft &d) { leave_out(d, m_back); }},
     {"an output that stays on the device", 10, [](Draft &d) { leave_out(d, m_out); }},
     {"what nobody has written is moved, and read", 10,
      [](Draft &d) { std::swap(entry(d, gpu_run).steps[m_fir], entry(d, gpu_run).steps[m_back]); }},
     {"what is cleared on the other side", 10,
-     [](Draft &d) { step(d, gpu_run, m_history).processor = false; }},
+     [](Draft &d) { step(d, gpu_run, m_history).cpu = false; }},
     {"a move beyond the arena", 12, [](Draft &d) { step(d, gpu_run, m_there).bytes = 644; }},
     {"a move of nothing", 12, [](Draft &d) { step(d, gpu_run, m_there).bytes = 0; }},
     {"a move of 2^64 - 4 bytes", 12, [](Draft &d) { step(d, gpu_run, m_there).bytes = ~0ull - 3; }},
     {"a move of derived tables", 12,
      [](Draft &d) { into(place(d, gpu_run, m_there, 0), fb::Space::derived); }},
     {"a move in tiles", 12, [](Draft &d) { step(d, gpu_run, m_there).tiles = 2; }},
-    {"a move that the processor computes", 12, [](Draft &d) { step(d, gpu_run, m_there).processor = true; }},
+    {"a move that the CPU computes", 12, [](Draft &d) { step(d, gpu_run, m_there).cpu = true; }},
     {"a move without a place", 12, [](Draft &d) { step(d, gpu_run, m_there).args.clear(); }},
-    {"moves where no step is the processor's", 12,
+    {"moves where no step is the CPU's", 12,
      [](Draft &d) {
-         step(d, gpu_run, m_history).processor = false;
-         step(d, gpu_run, m_tail).processor = false;
+         step(d, gpu_run, m_history).cpu = false;
+         step(d, gpu_run, m_tail).cpu = false;
      }},
-    {"a step of the processor in an entry of the processor", 12,
-     [](Draft &d) { step(d, run, 1).processor = true; }},
-    {"a step of the processor in a stream", 12, [](Draft &d) { step(d, stream, 1).processor = true; }},
-    {"a step of the processor in prepare", 12, [](Draft &d) { step(d, prepare, 0).processor = true; }},
+    {"a step of the CPU in an entry of the processor", 12,
+     [](Draft &d) { step(d, run, 1).cpu = true; }},
+    {"a step of the CPU in a stream", 12, [](Draft &d) { step(d, stream, 1).cpu = true; }},
+    {"a step of the CPU in prepare", 12, [](Draft &d) { step(d, prepare, 0).cpu = true; }},
     {"a move in a run of the processor", 12,
      [](Draft &d) { entry(d, run).steps.push_back(std::make_unique<fb::StepT>(step(d, gpu_run, m_there))); }},
-    {"the processor calls a kernel of the device", 11,
+    {"the CPU calls a kernel of the device", 11,
      [](Draft &d) {
-         step(d, gpu_run, m_mean).processor = true;
+         step(d, gpu_run, m_mean).cpu = true;
          leave_out(d, m_again);
          leave_out(d, m_out - 1);
      }},

@@ -1,5 +1,5 @@
 // Hostile descriptions: reading or refusing one takes time in proportion to its size. Growth is measured, not
-// time: four times the bytes may take six times the processor time, which holds on any machine, busy or not,
+// time: four times the bytes may take six times the CPU time, which holds on any machine, busy or not,
 // and which no square survives.
 #include "formats/package/package.h"
 #include "formats/package/safetensors.h"

@@ -109,7 +109,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("vulkan: whichever call of a run fails, whole or mixed, the processor goes on where asked for") {
+TEST_CASE("vulkan: whichever call of a run fails, whole or mixed, the CPU goes on where asked for") {
     if (!has_device()) return;
     std::vector<uint8_t> bytes;
     SUBCASE("on the device") { bytes = gpu_model().bytes(); }
@@ -250,7 +250,7 @@ TEST_CASE(
     CHECK(whole_life(bytes).status == LW_OK);
 }
 
-TEST_CASE("vulkan: a run out of time is computed by the processor, and the late answer of the device changes "
+TEST_CASE("vulkan: a run out of time is computed by the CPU, and the late answer of the device changes "
           "nothing") {
     if (!has_device()) return;
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,4 +1,4 @@
-// Runs that go to and fro between a Vulkan device and the processor.
+// Runs that go to and fro between a Vulkan device and the CPU.
 #include "tests/unit/runtime/vulkan/life.h"
 #include <cmath>
 
@@ -39,7 +39,7 @@ void check_equal(const Results &a, const Results &b) {
 
 } // namespace
 
-TEST_CASE("vulkan, mixed: sequences of every length give what the processor gives, a submission for each "
+TEST_CASE("vulkan, mixed: sequences of every length give what the CPU gives, a submission for each "
           "piece of the "
           "device") {
     if (!has_device()) return;
@@ -49,11 +49,11 @@ TEST_CASE("vulkan, mixed: sequences of every length give what the processor give
     Runner mixed(there.model), here(cpu);
     uint64_t runs = 0;
     for (size_t rows : {64, 1, 7, 63, 64, 64}) {
-        Results of_mixed, of_processor;
+        Results of_mixed, of_cpu;
         const std::vector<float> x = noise(rows, static_cast<uint32_t>(rows));
         REQUIRE(run_audio(mixed.runner, x, &of_mixed) == LW_OK);
-        REQUIRE(run_audio(here.runner, x, &of_processor) == LW_OK);
-        check_equal(of_mixed, of_processor);
+        REQUIRE(run_audio(here.runner, x, &of_cpu) == LW_OK);
+        check_equal(of_mixed, of_cpu);
         ++runs;
         const lw_vulkan_stats stats = there.device.stats();
         CHECK(stats.runs == runs);
@@ -62,7 +62,7 @@ TEST_CASE("vulkan, mixed: sequences of every length give what the processor give
         CHECK(stats.fills == 0);
         CHECK(stats.moved_bytes == mixed_moves * runs);
     }
-    CHECK(there.device.stats().recordings == 1); // what depends on the length is the processor's
+    CHECK(there.device.stats().recordings == 1); // what depends on the length is the CPU's
 }
 
 TEST_CASE("vulkan, mixed: valid lengths reach the steps on either side") {
@@ -72,11 +72,11 @@ TEST_CASE("vulkan, mixed: valid lengths reach the steps on either side") {
     const Model cpu(bytes);
     Runner mixed(there.model), here(cpu);
     for (size_t length : {1, 13, 40}) {
-        Results of_mixed, of_processor;
+        Results of_mixed, of_cpu;
         const std::vector<float> x = noise(40);
         REQUIRE(run_audio(mixed.runner, x, &of_mixed, length) == LW_OK);
-        REQUIRE(run_audio(here.runner, x, &of_processor, length) == LW_OK);
-        check_equal(of_mixed, of_processor);
+        REQUIRE(run_audio(here.runner, x, &of_cpu, length) == LW_OK);
+        check_equal(of_mixed, of_cpu);
     }
 }
 
@@ -100,14 +100,14 @@ TEST_CASE("vulkan, mixed: each step is timed on its side, and a wrong question i
     REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
     lw_vulkan_times times{};
     times.struct_size = sizeof times;
-    double us[8], of_processor[4];
+    double us[8], of_cpu[4];
     std::fill(us, us + 8, -1.0);
     REQUIRE_MESSAGE(lw_vulkan_time_run(model, gpu_run, us, 8, &times) == LW_OK, std::string(lw_last_error()));
     for (const double step : us) CHECK(step >= 0);
     for (const size_t move : {1, 3, 5, 7}) CHECK(us[move] == 0);
     CHECK(times.submission_us > 0);
     CHECK(times.byte_us > 0);
-    CHECK(lw_vulkan_time_run(model, 2, of_processor, 4, &times) == LW_OK);
+    CHECK(lw_vulkan_time_run(model, 2, of_cpu, 4, &times) == LW_OK);
     CHECK(lw_vulkan_time_run(model, gpu_run, us, 7, &times) == LW_INVALID_ARGUMENT);
     CHECK(lw_vulkan_time_run(model, 0, us, 8, &times) == LW_INVALID_ARGUMENT);
     CHECK(lw_vulkan_time_run(model, 99, us, 8, &times) == LW_INVALID_ARGUMENT);

@@ -1,4 +1,4 @@
-// Whole sequences on a Vulkan device: what the processor gives, in as many dispatches as the plan has calls.
+// Whole sequences on a Vulkan device: what the CPU gives, in as many dispatches as the plan has calls.
 #include "tests/unit/runtime/vulkan/life.h"
 #include <cmath>
 #include <cstdio>
@@ -49,7 +49,7 @@ double apart(const Results &a, const Results &b) {
 
 } // namespace
 
-TEST_CASE("vulkan: sequences of every length give what the processor gives, in one submission and one "
+TEST_CASE("vulkan: sequences of every length give what the CPU gives, in one submission and one "
           "dispatch a call") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = gpu_model().bytes();
@@ -110,7 +110,7 @@ TEST_CASE("vulkan: golden vectors are those of the device's entries, and a wrong
         CHECK(worst > 0);
         CHECK(device.stats().runs == 1);
         const Model again(bytes);
-        CHECK(lw_model_verify(again, &worst) == LW_OK); // the processor has none of its own
+        CHECK(lw_model_verify(again, &worst) == LW_OK); // the CPU has none of its own
     }
 }
 

@@ -1,4 +1,4 @@
-// Streams on a Vulkan device: the processor's rows, pools that grow, one dispatch for many.
+// Streams on a Vulkan device: the CPU's rows, pools that grow, one dispatch for many.
 #include "tests/unit/runtime/vulkan/device.h"
 #include <cmath>
 #include <memory>
@@ -29,7 +29,7 @@ double apart(const Rows &a, const Rows &b) {
 
 } // namespace
 
-TEST_CASE("vulkan streams: a stream in cuts of any size gives the processor's rows") {
+TEST_CASE("vulkan streams: a stream in cuts of any size gives the CPU's rows") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = gpu_stream_model().bytes();
     Device device;

@@ -27,7 +27,7 @@ LIMIT = 2e-4  # of the outputs' peak: float32 in both, summed in other orders th
 
 @dataclass
 class Cost:
-    """A measured row.  Memory in bytes.  Times of whole runs are those of the processor, one thread each, so that
+    """A measured row.  Memory in bytes.  Times of whole runs are those of the CPU, one thread each, so that
     a busy machine stretches neither; of compiling and of stream calls by the clock.  `ratio` is ours / PyTorch's;
     None: not measured."""
 

@@ -1,6 +1,6 @@
 // SPIR-V as words: the numbers of what kernels consist of, and the walk over a module's instructions. No Halide.
 #pragma once
-#include "formats/base/spirv.h"
+#include "formats/spirv/spirv.h"
 #include <cstddef>
 #include <initializer_list>
 #include <span>
