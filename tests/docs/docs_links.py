@@ -5,6 +5,7 @@ import urllib.parse
 
 LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)")
 PAGE = re.compile(r"(?<![\w/.-])docs/[\w./-]+?\.(?:md|svg|py|json)\b")
+TREE = re.compile(r"^(?:compiler|formats|runtime|schedules|targets|tests|tools|examples|cmake|docs)/[\w./*{},+-]*$")
 SOURCE = re.compile(r"(?:src|srcset)=\"([^\"]+)\"")
 
 
@@ -51,6 +52,32 @@ def findings(page, source, root):
             elif anchor and path.suffix == ".md" and anchor not in anchors(path):
                 yield number, f"dead anchor {target}", f"use a heading of {name or 'this page'}"
     yield from page_names(without_code(source, spans=False), root)
+    yield from tree_names(page, without_code(source, spans=False), pathlib.Path(root))
+
+
+def exists(folder, name):
+    """Whether a file or folder of that name is there; `*` matches, and {a,b}.h stands for a.h and b.h."""
+    choice = re.search(r"\{([^{}]*)\}", name)
+    if choice:
+        return all(exists(folder, name.replace(choice.group(0), one, 1)) for one in choice.group(1).split(","))
+    return any(folder.glob(name.rstrip("/"))) if "*" in name else (folder / name).exists()
+
+
+def tree_names(page, source, root):
+    """(line, what, advice) for each name of a source file or folder that is gone.
+
+    Checked are `compiler/ir/op.h` and the like anywhere, and the names in the first column of a table of a folder's
+    README.md, which are relative to that folder.
+    """
+    relative_to_folder = page.name == "README.md" and page.parent != root
+    for number, line in enumerate(source.split("\n"), 1):
+        for name in re.findall(r"`([^`\s]+)`", line):
+            if TREE.match(name) and "NAME" not in name and not exists(root, name):
+                yield number, f"{name} does not exist", "name a file or folder that exists"
+        first = re.match(r"^\|((?:\s*`[^`\s]+`,?)+)\s*\|", line)
+        for name in re.findall(r"`([^`\s]+)`", first.group(1)) if first and relative_to_folder else ():
+            if re.search(r"/$|\.(?:h|cc|c|py|inc|fbs|md|sh|\*)$", name) and not exists(page.parent, name):
+                yield number, f"{name} does not exist in this folder", "name a file that exists"
 
 
 def page_names(source, root):
