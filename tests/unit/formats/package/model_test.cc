@@ -109,7 +109,7 @@ TEST_CASE("package: a good model is read into structs") {
     CHECK(package->decision.release == 0.4f);
 }
 
-TEST_CASE("package: decision settings that are not given have the README's defaults") {
+TEST_CASE("package: decision settings that are not given have the documented defaults") {
     json model = good_model();
     model["decision"] = {{"output", "p"}};
     auto package = package::parse(model.dump(), {});
