@@ -1,4 +1,4 @@
-// The compile report (JSON, layout in compiler/README.md) as lines for people. A key that is unknown or
+// The compile report (JSON, keys: docs/architecture.md) as lines for people. A key that is unknown or
 // missing costs its words, not the report.
 #pragma once
 #include "formats/base/expected.h"
