@@ -4,9 +4,10 @@
 // wait, each QueuedRows and the values of its rows. Pending input lies in the input ring, which is a field like any
 // other.
 #include "formats/artifact/geometry.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
-#include "runtime/stream/stream.h"
+#include "runtime/stream/caches.h"
+#include "runtime/stream/state.h"
 #include <cstring>
 
 using namespace longwave;
@@ -77,7 +78,7 @@ lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
         to->cache_ticks[i] = good ? from->cache_ticks[i] : stale;
         if (good && entries[i].cached()) device.copy(*to->session, *from->session, cache(entries[i]));
     }
-    return to->state->life == Life::failed || take_over(*to) ? settle(*to) : LW_DEVICE;
+    return to->state->life == Life::failed || take_over(*to) ? wait(*to) : LW_DEVICE;
 }
 
 lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n) {
@@ -102,7 +103,7 @@ lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, 
         stream->device().read(*stream->session, field, 1, 0, to, 0);
         to += field.bytes;
     });
-    if (lw_status status = settle(*stream)) return status;
+    if (lw_status status = wait(const_cast<lw_stream &>(*stream))) return status;
     for (uint32_t i = 0, at = 0; i < queue.runs(); ++i) {
         const QueuedRows &run = queue.run(i);
         memcpy(to, &run, sizeof run);
@@ -145,7 +146,7 @@ static const char *counters_fault(const lw_stream &stream, const StreamState &sa
         saved.life == Life::finished && saved.pending == 0 && saved.ticks < saved.done;
     if (!whole && !beyond_the_end) return "counters contradict each other";
     if (saved.rows > stream.queue.capacity()) return "more rows wait than this stream's queue holds";
-    if (saved.margin > uint64_t{1} << 31) return "counters out of range";
+    if (saved.logit_margin > uint64_t{1} << 31) return "counters out of range";
     for (uint64_t reserved : saved.reserved)
         if (reserved != 0) return "reserved fields are set";
     return nullptr;
@@ -205,5 +206,5 @@ lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
             memcpy(stream->queue.row(position + r), rows, value_bytes(run));
     }
     for (uint32_t i = 0; i < stream->model->streams.size(); ++i) stream->cache_ticks[i] = stale;
-    return take_over(*stream) ? settle(*stream) : LW_DEVICE;
+    return take_over(*stream) ? wait(*stream) : LW_DEVICE;
 }
