@@ -55,6 +55,7 @@ lw_stream *take_own(const lw_device &device) {
 } // namespace
 
 void add_to_flush(lw_stream &stream) {
+    if (!runs_together(stream) || !has_block(stream)) return;
     const lw_device &device = *stream.model->asked;
     const uint64_t self = this_thread();
     const ListLock lock(device);
@@ -66,6 +67,7 @@ void add_to_flush(lw_stream &stream) {
 }
 
 void remove_from_flush(lw_stream &stream) {
+    if (!runs_together(stream)) return;
     const lw_device &device = *stream.model->asked;
     const ListLock lock(device);
     if (stream.flushed_by == 0) return;
@@ -109,7 +111,7 @@ lw_status lw_device_flush(lw_device *device) {
     }
     for (lw_stream *stream = streams, *next; stream; stream = next) {
         next = stream->next;
-        if (has_block(*stream)) add_to_flush(*stream); // its queue is full: a later flush runs it
+        add_to_flush(*stream); // a block that found no room in the queue runs in a later flush
     }
     return first;
 }

@@ -4,7 +4,7 @@
 
 namespace longwave::runtime {
 
-// push leaves a whole block: the calling thread's next flush runs it.
+// If a whole block is pending: the calling thread's next flush runs it.
 void add_to_flush(lw_stream &stream);
 // Before the stream goes away.
 void remove_from_flush(lw_stream &stream);

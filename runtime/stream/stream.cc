@@ -225,7 +225,7 @@ lw_status lw_stream_create(const lw_model *model, const lw_stream_options *optio
 
 void lw_stream_destroy(lw_stream *stream) {
     if (!stream) return;
-    if (runs_together(*stream)) remove_from_flush(*stream);
+    remove_from_flush(*stream);
     stream->device().end(stream->session);
     if (!stream->owned) return;
     Block block{reinterpret_cast<uint8_t *>(stream), stream->bytes};

@@ -80,8 +80,9 @@ inline lw_status failed_if(lw_stream &stream, lw_status status) {
 }
 
 // Waits for enqueued work of the session and reports failures since the last wait. A failure fails the stream.
-inline lw_status wait(lw_stream &stream) {
-    return failed_if(stream, stream.device().wait(*stream.session));
+// Saving is such work too, of a constant stream.
+inline lw_status wait(const lw_stream &stream) {
+    return failed_if(const_cast<lw_stream &>(stream), stream.device().wait(*stream.session));
 }
 
 } // namespace longwave::runtime
