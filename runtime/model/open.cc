@@ -1,11 +1,13 @@
-// Opening: every size is asked of the budget before it is taken, every byte checked before it is believed.
+// Opens a model: asks the budget before it takes memory, and checks every byte before it uses one.
 #include "runtime/core/model.h"
 #include "formats/artifact/features.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/verify.h"
 #include "runtime/cpu/device_cpu.h"
-#include "runtime/core/file.h"
+#include "runtime/model/file.h"
+#include "runtime/model/info.h"
+#include "runtime/run/runner.h"
 #include "runtime/core/status.h"
 #include <cstring>
 #include <new>
@@ -13,22 +15,7 @@
 using namespace longwave;
 using namespace longwave::runtime;
 
-ModelSource lw_model::source() const {
-    return {&view, variant, code.functions(), &allocator, asked, &cpu_device};
-}
-
 namespace longwave::runtime {
-
-bool runs(const lw_model &model, const fb::Entry &entry) {
-    return planned_for(entry, fb::EntryKind::run, model.device->kind);
-}
-
-const fb::Entry *largest_run(const lw_model &model) {
-    const fb::Entry *largest = nullptr;
-    for (const fb::Entry *entry : *model.plan().entries())
-        if (runs(model, *entry) && (!largest || entry->block() > largest->block())) largest = entry;
-    return largest;
-}
 
 namespace {
 
@@ -184,7 +171,7 @@ struct Opening {
 lw_status begin(const lw_open_options *options, uint64_t file_bytes, Opening *opening) {
     if (!read_options(options, &opening->options))
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_open_options is not set");
-    if (opening->options.device && opening->options.device->version != lw_device::seam)
+    if (opening->options.device && opening->options.device->version != lw_device::interface_version)
         return fail(LW_INVALID_ARGUMENT, "lw_open_options.device is of another version of the library");
     const lw_allocator &allocator =
         opening->options.allocator ? *opening->options.allocator : standard_allocator;
@@ -200,7 +187,7 @@ lw_status begin(const lw_open_options *options, uint64_t file_bytes, Opening *op
     opening->model->allocator = allocator;
     opening->model->budget = budget;
     opening->model->artifact_bytes = file_bytes;
-    opening->model->device = &cpu_device;
+    opening->model->device = opening->model->cpu = &cpu_device;
     const lw_device *device = opening->model->asked = opening->options.device;
     if (device) opening->model->device = device->calls;
     return LW_OK;

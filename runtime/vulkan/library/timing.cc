@@ -1,8 +1,9 @@
-// How long the steps of a run take, each on its side, and what it takes to go from one side to the other. Of the device
-// by the host's clock: a step recorded once and several times, so that handing over and waiting fall out.
+// Times the steps of a run, each on its own device, and the transfers between the devices. Steps of the GPU are timed
+// with the host's clock, recorded once and several times: the difference has no submission and no wait in it.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/model.h"
 #include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/library/calls.h"
 #include "runtime/vulkan/run/session.h"
 #include <string.h>
 #include <time.h>
@@ -13,9 +14,10 @@ namespace fb = longwave::fb;
 
 namespace {
 
-constexpr uint32_t repeats = 5, again = 8; // measured, the median counts; recorded or run at once
-constexpr double long_us = 4000;           // what takes as long is not done several times at once
-constexpr uint64_t small_move = 4096, large_move = 4 << 20;
+constexpr uint32_t repeats = 5; // the median counts
+constexpr uint32_t again = 8;   // recorded or run in a row
+constexpr double long_us = 4000; // a longer step is not repeated
+constexpr uint64_t small_transfer = 4096, large_transfer = 4 << 20;
 
 double now_us() {
     timespec time{};
@@ -23,7 +25,7 @@ double now_us() {
     return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
 }
 
-// The median of several times, behind one that warms.
+// The median of several runs after one warm-up run.
 template <class Work> lw_status median(const Work &work, double *us) {
     double sorted[repeats];
     for (uint32_t i = 0; i <= repeats; ++i) {
@@ -39,7 +41,7 @@ template <class Work> lw_status median(const Work &work, double *us) {
     return LW_OK;
 }
 
-// What a thing takes of which prepare(n) makes n in a row, and work() does those; `beside`: what work takes of none.
+// The time of one thing: prepare(n) makes n in a row and work() does them. `beside`: the time of work() for none.
 template <class Prepare, class Work>
 lw_status each(const Prepare &prepare, const Work &work, double beside, double *us) {
     double one = 0, several = 0;
@@ -53,33 +55,33 @@ lw_status each(const Prepare &prepare, const Work &work, double beside, double *
     return LW_OK;
 }
 
-// The memory of one runner, and what is recorded to be timed.
+// The memory of one runner, and the commands that are timed.
 struct Bench {
     const lw_model &model;
     const uint32_t entry;
     Block memory;
     Session *session = nullptr;
     Commands commands;
-    DeviceBuffer device, host;  // to move between
+    DeviceBuffer device, host;  // of the timed transfers
     uint64_t lengths[256] = {}; // V6
 
     const fb::Entry &plan() const { return *model.plan().entries()->Get(entry); }
     const Gpu &gpu() const { return model_of(*model.on_device).gpu(); }
-    RunSession &running() { return *reinterpret_cast<RunSession *>(session); }
-    Session &cpus() { return *running().fall_back.session; }
+    RunSession &running() { return static_cast<RunSession &>(header_of(*session)); }
+    Session &cpus() { return *running().host_side.session; }
 
     // Runs the entry once, on silence.
     lw_status start() {
-        const uint64_t bytes = session_bytes(model_of(*model.on_device).source, fb::EntryKind::run, 1);
+        const uint64_t bytes = run_session_bytes(model_of(*model.on_device).source, 1);
         if (!memory.allocate(model.allocator, bytes))
             return fail(LW_NO_MEMORY, "no memory for a run: %llu bytes",
                         static_cast<unsigned long long>(bytes));
-        if (lw_status status = begin_session(*model.on_device, fb::EntryKind::run, 1, memory.data, &session))
+        if (lw_status status = begin_run_session(model_of(*model.on_device), 1, memory.data, &session))
             return status;
         if (lw_status status = commands.create(gpu())) return status;
         for (uint64_t &length : lengths) length = plan().block();
         memset(running().exchange.data, 0, running().exchange.bytes);
-        if (of_gpu(plan())) return vulkan::run(*session, entry, 0, extent(), nullptr);
+        if (of_gpu(plan())) return run_entry(running(), entry, extent(), nullptr);
         for (const fb::InputPort *port : *plan().inputs())
             cpu_of(running()).clear(cpus(),
                                           {port->place()->space(), entry, offset_of(*port->place(), 0),
@@ -90,7 +92,7 @@ struct Bench {
         commands.destroy(gpu());
         device.destroy(gpu());
         host.destroy(gpu());
-        if (session) end_session(session);
+        if (session) end_run_session(running());
         memory.release(model.allocator);
     }
     Extent extent() const { return {plan().block(), lengths}; }
@@ -121,28 +123,28 @@ struct Bench {
         };
         return each(prepare, work, 0, us);
     }
-    // Out of memory of this process to the device, as what mixed entries move goes.
-    lw_status move(uint64_t bytes, double *us) {
+    // From memory of this process to the device, as transfers of mixed entries go.
+    lw_status transfer(uint64_t bytes, double *us) {
         if (lw_status status = commands.begin(gpu(), false)) return status;
         const VkBufferCopy copy{0, 0, bytes};
         gpu().vk.vkCmdCopyBuffer(commands.buffer, host.buffer, device.buffer, 1, &copy);
         barrier(gpu(), commands.buffer);
         if (lw_status status = commands.end(gpu())) return status;
-        uint8_t *half = host.data + large_move;
+        uint8_t *half = host.data + large_transfer;
         const auto work = [&] { return memcpy(host.data, half, bytes), commands.submit(gpu()); };
         return median(work, us);
     }
-    lw_status moves(lw_vulkan_times *found) {
+    lw_status transfers(lw_vulkan_times *found) {
         using Where = DeviceBuffer::Where;
-        if (lw_status status = device.create(gpu(), large_move, Where::device, "moves")) return status;
-        if (lw_status status = host.create(gpu(), 2 * large_move, Where::host, "moves")) return status;
+        if (lw_status status = device.create(gpu(), large_transfer, Where::device, "transfers")) return status;
+        if (lw_status status = host.create(gpu(), 2 * large_transfer, Where::host, "transfers")) return status;
         memset(host.data, 0, host.bytes);
         double small = 0, large = 0;
         if (lw_status status = submission(&found->submission_us)) return status;
-        if (lw_status status = move(small_move, &small)) return status;
-        if (lw_status status = move(large_move, &large)) return status;
-        if (large > small) found->byte_us = (large - small) / double(large_move - small_move);
-        const double fixed = small - found->submission_us - found->byte_us * double(small_move);
+        if (lw_status status = transfer(small_transfer, &small)) return status;
+        if (lw_status status = transfer(large_transfer, &large)) return status;
+        if (large > small) found->byte_us = (large - small) / double(large_transfer - small_transfer);
+        const double fixed = small - found->submission_us - found->byte_us * double(small_transfer);
         found->move_us = fixed > 0 ? fixed : 0;
         return LW_OK;
     }
@@ -150,7 +152,7 @@ struct Bench {
 
 lw_status time_all(Bench &bench, double *step_us, lw_vulkan_times *found) {
     if (lw_status status = bench.start()) return status;
-    if (lw_status status = bench.moves(found)) return status;
+    if (lw_status status = bench.transfers(found)) return status;
     const auto &steps = *bench.plan().steps();
     for (uint32_t i = 0; i < steps.size(); ++i) {
         const fb::Step &step = *steps.Get(i);
@@ -177,7 +179,7 @@ lw_status lw_vulkan_time_run(const lw_model *model, uint32_t entry, double *step
     if (n != plan.steps()->size())
         return fail(LW_INVALID_ARGUMENT, "entry %u has %u steps, room for %zu", entry, plan.steps()->size(),
                     n);
-    if (of_cpu(plan) && !processor_takes_part(model_of(*model->on_device).source))
+    if (of_cpu(plan) && !host_takes_part(model_of(*model->on_device).source))
         return fail(LW_INVALID_ARGUMENT, "the CPU has no part on this device: open it with fall_back");
     lw_vulkan_times found{};
     Bench bench{*model, entry, {}, nullptr, {}, {}, {}, {}};

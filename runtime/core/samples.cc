@@ -1,4 +1,4 @@
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include <cstring>
 
 namespace longwave::runtime {

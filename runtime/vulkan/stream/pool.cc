@@ -1,7 +1,7 @@
-// Pools: memory of streams, descriptor sets over its parts, growing.
+#include "runtime/vulkan/stream/pool.h"
 #include "formats/artifact/geometry.h"
 #include "runtime/vulkan/device/failure.h"
-#include "runtime/vulkan/stream/streams.h"
+#include "runtime/vulkan/stream/scheduler.h"
 #include <new>
 #include <string.h>
 
@@ -14,7 +14,7 @@ bool own(fb::Space space) { return space != fb::Space::weights && space != fb::S
 
 void Pool::destroy(const Gpu &gpu, const lw_allocator &allocator) {
     commands.destroy(gpu);
-    if (descriptors && !gpu.abandoned) gpu.vk.vkDestroyDescriptorPool(gpu.device, descriptors, nullptr);
+    if (descriptors && !gpu.leaked) gpu.vk.vkDestroyDescriptorPool(gpu.device, descriptors, nullptr);
     exchange.destroy(gpu);
     device.destroy(gpu);
     Block block = memory;
@@ -26,16 +26,18 @@ namespace {
 Pool *lay_out(const StreamFamily &family, uint32_t capacity, Parts &parts) {
     Pool *pool = parts.take<Pool>(1);
     StreamSession **sessions = parts.take<StreamSession *>(capacity);
-    uint64_t *numbers_at = parts.take<uint64_t>(family.dispatches());
-    VkDescriptorSet *sets = parts.take<VkDescriptorSet>(family.dispatches());
+    Dispatch *calls = parts.take<Dispatch>(family.n_calls);
+    Dispatch *transfers = parts.take<Dispatch>(family.n_transfers);
     VkCommandBuffer *recorded = parts.take<VkCommandBuffer>(family.n_recordings);
     uint64_t *pattern_of = parts.take<uint64_t>(family.n_recordings);
     if (!pool) return nullptr;
     new (pool) Pool{};
     for (uint32_t i = 0; i < capacity; ++i) sessions[i] = nullptr;
     pool->sessions = sessions;
-    pool->numbers_at = numbers_at;
-    pool->sets = sets;
+    for (uint32_t c = 0; c < family.n_calls; ++c) new (calls + c) Dispatch{};
+    for (uint32_t t = 0; t < family.n_transfers; ++t) new (transfers + t) Dispatch{};
+    pool->calls = calls;
+    pool->transfers = transfers;
     pool->recorded = recorded;
     pool->pattern_of = pattern_of;
     for (uint32_t i = 0; i < family.n_recordings; ++i) pattern_of[i] = UINT64_MAX;
@@ -46,7 +48,7 @@ Pool *lay_out(const StreamFamily &family, uint32_t capacity, Parts &parts) {
 VkDescriptorBufferInfo descriptor(const Model &model, const Pool &pool, const StreamCall &call,
                                   const fb::Place &place, const fb::KernelArg &arg) {
     if (own(place.space())) {
-        const Part &part = *model.streams.part_of(place.space(), call.entry, place.offset());
+        const Part &part = *model.family->part_of(place.space(), call.entry, place.offset());
         return {pool.device.buffer, part.before * pool.capacity, part.bytes * pool.capacity};
     }
     uint64_t span = 0;
@@ -70,10 +72,10 @@ void write_set(const Gpu &gpu, VkDescriptorSet set, const VkDescriptorBufferInfo
 }
 
 void write_call_set(const Model &model, const Pool &pool, uint32_t index) {
-    const StreamCall &call = model.streams.calls[index];
+    const StreamCall &call = model.family->calls[index];
     const fb::Module &module = *call.pipeline->module;
     const fb::Kernel &kernel = *model.plan().kernels()->Get(call.step->kernel());
-    const VkDescriptorBufferInfo table{pool.exchange.buffer, pool.numbers_at[index],
+    const VkDescriptorBufferInfo table{pool.exchange.buffer, pool.calls[index].table_at,
                                        uint64_t{4} * call.row_words() * pool.capacity};
     VkDescriptorBufferInfo buffers[64]; // V21
     buffers[module.table()] = table;
@@ -83,73 +85,90 @@ void write_call_set(const Model &model, const Pool &pool, uint32_t index) {
         const fb::Place *place = call.step->args()->Get(a)->place();
         buffers[binding] = place ? descriptor(model, pool, call, *place, *kernel.args()->Get(a)) : table;
     }
-    write_set(model.gpu(), pool.sets[index], buffers, call.pipeline->buffers);
+    write_set(model.gpu(), pool.calls[index].set, buffers, call.pipeline->buffers);
 }
 
-void write_move_set(const Model &model, const Pool &pool, uint32_t m) {
-    const StreamFamily &family = model.streams;
-    const Part &part = *family.moves[m].part;
+void write_transfer_set(const Model &model, const Pool &pool, uint32_t index) {
+    const StreamFamily &family = *model.family;
+    const Part &part = *family.transfers[index].part;
     const VkDescriptorBufferInfo of_part{pool.device.buffer, part.before * pool.capacity,
                                          part.bytes * pool.capacity},
         staging{pool.exchange.buffer, pool.staging_at, (family.in_bytes + family.out_bytes) * pool.capacity};
+    const bool input = index == 0;
     const VkDescriptorBufferInfo buffers[] = {
-        {pool.exchange.buffer, pool.numbers_at[family.n_calls + m], sizeof(MoveRow) * pool.capacity},
-        m == 0 ? staging : of_part,
-        m == 0 ? of_part : staging};
-    write_set(model.gpu(), pool.sets[family.n_calls + m], buffers, 3);
+        {pool.exchange.buffer, pool.transfers[index].table_at, sizeof(TransferRow) * pool.capacity},
+        input ? staging : of_part,
+        input ? of_part : staging};
+    write_set(model.gpu(), pool.transfers[index].set, buffers, 3);
+}
+
+lw_status allocate_set(const Gpu &gpu, const Pool &pool, const Pipeline &pipeline, VkDescriptorSet *set) {
+    VkDescriptorSetAllocateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+    info.descriptorPool = pool.descriptors;
+    info.descriptorSetCount = 1;
+    info.pSetLayouts = &pipeline.set;
+    LW_VK(gpu.vk, vkAllocateDescriptorSets, gpu.device, &info, set);
+    return LW_OK;
 }
 
 lw_status create_sets(const Model &model, Pool &pool) {
     const Gpu &gpu = model.gpu();
-    const StreamFamily &family = model.streams;
-    const uint32_t n = family.dispatches();
-    if (n == 0) return LW_OK;
-    uint32_t buffers = 0;
-    for (uint32_t d = 0; d < n; ++d) buffers += family.pipeline(d).buffers;
+    const StreamFamily &family = *model.family;
+    if (family.n_calls + family.n_transfers == 0) return LW_OK;
+    uint32_t buffers = family.n_transfers * family.transfer->buffers;
+    for (uint32_t c = 0; c < family.n_calls; ++c) buffers += family.calls[c].pipeline->buffers;
     const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
     VkDescriptorPoolCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-    info.maxSets = n;
+    info.maxSets = family.n_calls + family.n_transfers;
     info.poolSizeCount = 1;
     info.pPoolSizes = &size;
     LW_VK(gpu.vk, vkCreateDescriptorPool, gpu.device, &info, nullptr, &pool.descriptors);
-    for (uint32_t d = 0; d < n; ++d) {
-        VkDescriptorSetAllocateInfo set{};
-        set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
-        set.descriptorPool = pool.descriptors;
-        set.descriptorSetCount = 1;
-        set.pSetLayouts = &family.pipeline(d).set;
-        LW_VK(gpu.vk, vkAllocateDescriptorSets, gpu.device, &set, pool.sets + d);
-        if (d < family.n_calls) write_call_set(model, pool, d);
-        else write_move_set(model, pool, d - family.n_calls);
+    for (uint32_t c = 0; c < family.n_calls; ++c) {
+        if (lw_status status = allocate_set(gpu, pool, *family.calls[c].pipeline, &pool.calls[c].set))
+            return status;
+        write_call_set(model, pool, c);
+    }
+    for (uint32_t t = 0; t < family.n_transfers; ++t) {
+        if (lw_status status = allocate_set(gpu, pool, *family.transfer, &pool.transfers[t].set)) return status;
+        write_transfer_set(model, pool, t);
     }
     return LW_OK;
 }
 
+// Lays the exchange buffer out: tables, workgroups, staging memory, room for copies of state.
+void place_exchange(const StreamFamily &family, Pool &pool) {
+    uint64_t used = 0;
+    const auto take = [&](uint64_t bytes) {
+        const uint64_t at = used;
+        used += to_line(bytes);
+        return at;
+    };
+    for (uint32_t c = 0; c < family.n_calls; ++c)
+        pool.calls[c].table_at = take(uint64_t{4} * family.calls[c].row_words() * pool.capacity);
+    for (uint32_t t = 0; t < family.n_transfers; ++t)
+        pool.transfers[t].table_at = take(sizeof(TransferRow) * pool.capacity);
+    for (uint32_t c = 0; c < family.n_calls; ++c)
+        pool.calls[c].groups_at = take(sizeof(VkDispatchIndirectCommand));
+    for (uint32_t t = 0; t < family.n_transfers; ++t)
+        pool.transfers[t].groups_at = take(sizeof(VkDispatchIndirectCommand));
+    pool.staging_at = used;
+    pool.state_copies_at = used + (family.in_bytes + family.out_bytes) * pool.capacity;
+}
+
 lw_status fill(const Model &model, Pool &pool) {
     const Gpu &gpu = model.gpu();
-    const StreamFamily &family = model.streams;
-    uint64_t exchanged = 0;
-    for (uint32_t c = 0; c < family.n_calls; ++c) {
-        pool.numbers_at[c] = exchanged;
-        exchanged += to_line(uint64_t{4} * family.calls[c].row_words() * pool.capacity);
-    }
-    for (uint32_t m = 0; m < family.n_moves; ++m) {
-        pool.numbers_at[family.n_calls + m] = exchanged;
-        exchanged += to_line(sizeof(MoveRow) * pool.capacity);
-    }
-    pool.groups_at = exchanged;
-    exchanged += to_line(sizeof(Groups) * family.dispatches());
-    pool.staging_at = exchanged;
-    pool.transfers_at = exchanged + (family.in_bytes + family.out_bytes) * pool.capacity;
+    const StreamFamily &family = *model.family;
+    place_exchange(family, pool);
     using Where = DeviceBuffer::Where;
     if (lw_status status =
             pool.device.create(gpu, family.stream_bytes * pool.capacity, Where::device, "streams"))
         return status;
-    if (lw_status status =
-            pool.exchange.create(gpu, pool.transfers_at + transfer_bytes, Where::host, "inputs and outputs"))
+    if (lw_status status = pool.exchange.create(gpu, pool.state_copies_at + state_copy_bytes, Where::host,
+                                                "inputs and outputs"))
         return status;
-    memset(pool.exchange.data, 0, pool.transfers_at); // what lies between rows of inputs stays so
+    memset(pool.exchange.data, 0, pool.state_copies_at); // the bytes between rows of inputs stay 0
     if (lw_status status = pool.commands.create(gpu)) return status;
     if (lw_status status = pool.commands.allocate(gpu, family.n_recordings, pool.recorded)) return status;
     return create_sets(model, pool);
@@ -159,7 +178,7 @@ lw_status fill(const Model &model, Pool &pool) {
 Pool *create(const Model &model, uint32_t capacity, lw_status *status) {
     const lw_allocator &allocator = *model.source.allocator;
     Parts measure(nullptr);
-    lay_out(model.streams, capacity, measure);
+    lay_out(*model.family, capacity, measure);
     Block block;
     if (!block.allocate(allocator, measure.used())) {
         *status = fail(LW_NO_MEMORY, "no memory for streams on a GPU: %llu bytes",
@@ -167,7 +186,7 @@ Pool *create(const Model &model, uint32_t capacity, lw_status *status) {
         return nullptr;
     }
     Parts parts(block.data);
-    Pool *pool = lay_out(model.streams, capacity, parts);
+    Pool *pool = lay_out(*model.family, capacity, parts);
     pool->memory = block;
     *status = fill(model, *pool);
     if (*status == LW_OK) return pool;
@@ -175,10 +194,10 @@ Pool *create(const Model &model, uint32_t capacity, lw_status *status) {
     return nullptr;
 }
 
-// Takes over everything that the smaller pool holds.
+// Copies everything from the smaller pool.
 lw_status take_over(const Model &model, const Pool &from, Pool &to) {
     const Gpu &gpu = model.gpu();
-    const StreamFamily &family = model.streams;
+    const StreamFamily &family = *model.family;
     if (lw_status status = to.commands.begin(gpu, true)) return status;
     for (uint32_t p = 0; p < family.n_parts; ++p) {
         const Part &part = family.parts[p];
@@ -199,7 +218,7 @@ lw_status take_over(const Model &model, const Pool &from, Pool &to) {
 // `link`: what points to the pool.
 lw_status grow(const Model &model, Pool **link) {
     Pool *old = *link;
-    const uint64_t wanted = uint64_t{2} * old->capacity, most = model.streams.most;
+    const uint64_t wanted = uint64_t{2} * old->capacity, most = model.family->most;
     const uint32_t capacity = static_cast<uint32_t>(wanted < most ? wanted : most);
     lw_status status = LW_OK;
     Pool *larger = create(model, capacity, &status);
@@ -217,14 +236,14 @@ lw_status grow(const Model &model, Pool **link) {
 
 } // namespace
 
-lw_status take_place(const Model &model, StreamSession &session) {
-    StreamFamily &family = model.streams;
-    if (family.most == 0)
+lw_status take_place(StreamSession &session) {
+    const Model &model = *session.model;
+    const uint64_t most = model.family->most;
+    if (most == 0)
         return fail(LW_UNSUPPORTED, "a stream of %.120s takes more than this GPU binds at once (%u bytes)",
                     model.plan().name()->c_str(), model.gpu().limits.maxStorageBufferRange);
-    Pool **link = &family.pools;
-    while (*link && (*link)->used == (*link)->capacity && (*link)->capacity == family.most)
-        link = &(*link)->next;
+    Pool **link = &session.scheduler->pools;
+    while (*link && (*link)->used == (*link)->capacity && (*link)->capacity == most) link = &(*link)->next;
     if (!*link) {
         lw_status status = LW_OK;
         *link = create(model, 1, &status);
@@ -247,10 +266,20 @@ void give_place(StreamSession &session) {
     Pool *pool = session.pool;
     pool->sessions[session.place] = nullptr;
     if (--pool->used > 0) return;
-    Pool **link = &model.streams.pools;
+    Pool **link = &session.scheduler->pools;
     while (*link != pool) link = &(*link)->next;
     *link = pool->next;
     pool->destroy(model.gpu(), *model.source.allocator);
+}
+
+lw_status check_idle(const Gpu &gpu, Commands &commands) {
+    if (!gpu.leaked && commands.idle(gpu)) return LW_OK;
+    return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+}
+
+lw_status begin_commands(const Gpu &gpu, Commands &commands) {
+    if (lw_status status = check_idle(gpu, commands)) return status;
+    return commands.begin(gpu, true);
 }
 
 } // namespace longwave::runtime::vulkan

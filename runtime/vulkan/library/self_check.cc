@@ -1,7 +1,8 @@
-// The golden vectors on the device, twice, and that they were right remembered beside its pipelines.
+// lw_vulkan_prove: runs the golden vectors on the device twice and remembers a success next to its pipelines.
 #include "runtime/core/model.h"
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/device/gpu.h"
+#include "runtime/vulkan/library/calls.h"
 #include <string.h>
 
 using namespace longwave::runtime;
@@ -20,16 +21,16 @@ bool remembered(const Gpu &gpu, const uint8_t *artifact, double *worst) {
     return good && *worst <= 1;
 }
 
-lw_status put_aside(const Gpu &gpu, bool unstable, const double *worst) {
-    gpu.put_aside = true;
+lw_status quarantine(const Gpu &gpu, bool unstable, const double *worst) {
+    gpu.quarantined = true;
     if (unstable)
         return fail(LW_DEVICE_WRONG,
                     "%.100s is unstable: two runs of the golden vectors were %.3g and %.3g of their limits "
-                    "away. It was put aside: use another device or the processor",
+                    "away. The device is disabled until it is reopened: use another device or the CPU",
                     gpu.properties.deviceName, worst[0], worst[1]);
     return fail(LW_DEVICE_WRONG,
-                "%.100s answers wrongly: %.3g of the golden vectors' limit away. It was put aside: update "
-                "its driver, or use another device or the processor",
+                "%.100s answers wrongly: %.3g of the golden vectors' limit away. The device is disabled until it "
+                "is reopened: update its driver, or use another device or the CPU",
                 gpu.properties.deviceName, worst[0] > worst[1] ? worst[0] : worst[1]);
 }
 
@@ -42,7 +43,7 @@ lw_status prove(const Gpu &gpu, const lw_model *model, double *worst) {
     }
     *worst = away[0] > away[1] ? away[0] : away[1];
     if (status[0] == LW_OK && status[1] == LW_OK) return LW_OK;
-    return put_aside(gpu, status[0] != status[1], away);
+    return quarantine(gpu, status[0] != status[1], away);
 }
 
 } // namespace
@@ -60,7 +61,7 @@ lw_status lw_vulkan_prove(const lw_model *model, int again, double *worst) {
         ++gpu.stats.remembered_proofs;
         return LW_OK;
     }
-    ++gpu.proving; // the CPU's answers would prove nothing
+    ++gpu.proving; // results of the CPU would say nothing about the device
     const lw_status status = prove(gpu, model, worst);
     --gpu.proving;
     if (status == LW_OK) gpu.cache.write(Cache::Kind::proof, artifact, worst, sizeof *worst);

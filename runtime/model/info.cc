@@ -1,6 +1,7 @@
 // Introspection: what a model is, wants and gives.
 #include "formats/artifact/geometry.h"
-#include "runtime/core/model.h"
+#include "runtime/model/info.h"
+#include "runtime/run/runner.h"
 #include "runtime/core/status.h"
 
 using namespace longwave;

@@ -3,6 +3,7 @@
 #include "runtime/core/model.h"
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/device/gpu.h"
+#include "runtime/vulkan/library/calls.h"
 #include <new>
 #include <string.h>
 
@@ -69,7 +70,7 @@ lw_status lw_vulkan_open(const lw_vulkan_options *options, lw_device **out) {
     void *memory = allocator.allocate(allocator.context, sizeof(Gpu), line);
     if (!memory) return fail(LW_NO_MEMORY, "no memory for a device: %zu bytes", sizeof(Gpu));
     Gpu *gpu = new (memory) Gpu{};
-    gpu->version = lw_device::seam;
+    gpu->version = lw_device::interface_version;
     gpu->calls = &vulkan::calls;
     gpu->allocator = allocator;
     const lw_status status = open(*gpu, wanted);

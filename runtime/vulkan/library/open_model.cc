@@ -1,8 +1,10 @@
-#include "runtime/vulkan/run/model.h"
+#include "runtime/vulkan/library/open_model.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/run/host_side.h"
+#include "runtime/vulkan/stream/scheduler.h"
+#include "runtime/vulkan/stream/stream_family.h"
 #include <new>
 #include <string.h>
 
@@ -11,12 +13,24 @@ namespace {
 
 using artifact::count;
 
-Model *lay_out(const fb::Plan &plan, Parts &parts) {
-    Model measuring, *const made = parts.take<Model>(1);
-    Model *const model = made ? new (made) Model{} : &measuring;
+// What the model's memory holds; null while only measuring.
+struct Tables {
+    Model *model;
+    StreamFamily *family;
+};
+
+Tables lay_out(const fb::Plan &plan, Parts &parts) {
+    Model measured_model;
+    StreamFamily measured_family;
+    const Tables tables{parts.take<Model>(1), parts.take<StreamFamily>(1)};
+    StreamSchedulers *schedulers = parts.take<StreamSchedulers>(1);
+    Model *const model = tables.model ? new (tables.model) Model{} : &measured_model;
+    StreamFamily *const family = tables.family ? new (tables.family) StreamFamily{} : &measured_family;
     model->pipelines.lay_out(plan, parts);
-    model->streams.lay_out(plan, parts);
-    return made;
+    family->lay_out(plan, parts);
+    model->family = family;
+    if (schedulers) model->schedulers = new (schedulers) StreamSchedulers;
+    return tables;
 }
 
 uint64_t model_bytes(const fb::Plan &plan) {
@@ -40,7 +54,7 @@ lw_status no_memory(const char *what, uint64_t bytes) {
     return fail(LW_NO_MEMORY, "no memory for %s: %llu bytes", what, static_cast<unsigned long long>(bytes));
 }
 
-// A copy of the segment, which has to be what was verified.
+// Copies the segment and checks that the copy is what was verified.
 lw_status copy_segment(const Model &model, uint32_t index, Block *copy) {
     const artifact::Bytes bytes = model.source.view->segment(index);
     if (!copy->allocate(*model.source.allocator, bytes.size)) return no_memory("modules", bytes.size);
@@ -51,7 +65,7 @@ lw_status copy_segment(const Model &model, uint32_t index, Block *copy) {
     return fail(LW_BAD_ARTIFACT, "rule V19: the modules changed while they were read");
 }
 
-// Takes the modules of a segment where the device can run them and they are better than those there are.
+// Takes the modules of a segment if the device can run them and they use more shared memory than those taken before.
 lw_status consider(Model &model, uint32_t index) {
     Block copy;
     artifact::ModulesView modules;
@@ -74,7 +88,7 @@ lw_status consider(Model &model, uint32_t index) {
     return status;
 }
 
-// Of the artifact's GPU targets the one with most shared memory that the device can run.
+// Of the GPU targets that the device can run, takes the one with the most shared memory.
 lw_status choose_modules(Model &model) {
     const fb::Plan &plan = model.plan();
     bool any = false;
@@ -94,7 +108,7 @@ lw_status choose_modules(Model &model) {
     return model.modules ? LW_OK : refused;
 }
 
-// The CPU prepares; what it derived goes to the device, and the CPU's copy away.
+// The CPU prepares the derived tables; then they are uploaded and the CPU's copy is freed.
 lw_status upload_derived(Model &model) {
     if (!reads(model.plan(), fb::Space::derived)) return LW_OK;
     const Device &cpu = *model.source.cpu;
@@ -109,10 +123,10 @@ lw_status upload_derived(Model &model) {
     return status;
 }
 
-lw_status fill(Model &model) {
+lw_status fill(Model &model, StreamFamily &family) {
     if (lw_status status = choose_modules(model)) return status;
-    if (processor_takes_part(model.source))
-        if (lw_status status = open_fall_back(model)) return status;
+    if (host_takes_part(model.source))
+        if (lw_status status = open_host_side(model)) return status;
     if (reads(model.plan(), fb::Space::weights)) {
         const artifact::Bytes weights = model.source.view->weights();
         if (lw_status status =
@@ -124,7 +138,7 @@ lw_status fill(Model &model) {
     if (lw_status status = model.pipelines.create(model.gpu(), model.modules, model.plan(),
                                                   model.source.view->header().root))
         return status;
-    model.streams.bind(model.gpu(), model.plan(), model.pipelines);
+    family.bind(model.gpu(), model.plan(), model.pipelines);
     return LW_OK;
 }
 
@@ -138,7 +152,7 @@ ModelNeeds model_needs(const ModelSource &source) {
             largest = segment->size();
     needs.kept += largest;
     needs.passing = largest; // of another target, while it is looked at
-    const bool kept = processor_takes_part(source);
+    const bool kept = host_takes_part(source);
     if (!kept && !reads(source.view->plan(), fb::Space::derived)) return needs;
     const ModelNeeds prepared = source.cpu->needs(source);
     (kept ? needs.kept : needs.passing) += prepared.kept;
@@ -151,10 +165,11 @@ lw_status open_model(const ModelSource &source, DeviceModel **out) {
     Block memory;
     if (!memory.allocate(*source.allocator, bytes)) return no_memory("the model's tables", bytes);
     Parts parts(memory.data);
-    Model *model = lay_out(source.view->plan(), parts);
+    const Tables tables = lay_out(source.view->plan(), parts);
+    Model *model = tables.model;
     model->source = source;
     model->memory = memory;
-    if (lw_status status = fill(*model)) {
+    if (lw_status status = fill(*model, *tables.family)) {
         close_model(reinterpret_cast<DeviceModel *>(model));
         return status;
     }
@@ -166,11 +181,12 @@ void close_model(DeviceModel *closing) {
     Model &model = *reinterpret_cast<Model *>(closing);
     const Gpu &gpu = model.gpu();
     const lw_allocator allocator = *model.source.allocator;
-    close_fall_back(model);
+    close_host_side(model);
     model.pipelines.destroy(gpu);
     model.derived.destroy(gpu);
     model.weights.destroy(gpu);
     model.code.release(allocator);
+    model.schedulers->~StreamSchedulers();
     Block memory = model.memory;
     memory.release(allocator);
 }

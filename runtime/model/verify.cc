@@ -1,6 +1,7 @@
 // lw_model_verify: the artifact's golden vectors, run on this machine's code.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/model.h"
+#include "runtime/run/runner.h"
 #include "runtime/core/status.h"
 #include <cstring>
 
@@ -146,7 +147,7 @@ lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
         result = fail(LW_CHECK_FAILED,
                       {"output ", entry.outputs()->Get(tensor.port())->name()->c_str(), " of entry ",
                        uint32_t{golden.entry()}, " is ",
-                       error < 1e15 ? Piece(static_cast<uint64_t>(error * 100)) : Piece("infinitely many"),
+                       error < 1e15 ? MessagePart(static_cast<uint64_t>(error * 100)) : MessagePart("infinitely many"),
                        " % of its limit away from its golden vector"});
     }
     return result;

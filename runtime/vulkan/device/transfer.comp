@@ -1,5 +1,5 @@
 // For each stream, a row z of the table: `words` words from one buffer to the other, each from a place of its own.
-// Made into move.inc by glslangValidator -V -g0 --target-env vulkan1.1 -x -o move.inc move.comp
+// Made into transfer.inc by glslangValidator -V -g0 --target-env vulkan1.1 -x -o transfer.inc transfer.comp
 #version 450
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) readonly buffer Table { uvec4 rows[]; }; // from, to, words

@@ -1,4 +1,4 @@
-#include "runtime/core/program.h"
+#include "runtime/cpu/program.h"
 #include "formats/artifact/geometry.h"
 #include "runtime/core/scalars.h"
 #include <cstring>

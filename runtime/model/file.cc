@@ -1,4 +1,4 @@
-#include "runtime/core/file.h"
+#include "runtime/model/file.h"
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/mman.h>

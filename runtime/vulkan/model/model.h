@@ -1,28 +1,27 @@
-// A model on a GPU: its weights, what was derived from them, and its kernels.
+// A model on a GPU: its weights, derived tables and kernels. Nothing in it changes once it is open.
 #pragma once
 #include "runtime/vulkan/device/memory.h"
 #include "runtime/vulkan/device/pipelines.h"
-#include "runtime/vulkan/stream/stream_family.h"
 
 namespace longwave::runtime::vulkan {
+
+struct StreamFamily;     // runtime/vulkan/stream/stream_family.h
+struct StreamSchedulers; // runtime/vulkan/stream/scheduler.h
 
 struct Model {
     ModelSource source;
     Block memory; // holds the model itself
-    Block code;   // a copy of its modules: a mapped file could change under them
+    Block code;   // a copy of the modules, because a mapped file could change
     artifact::ModulesView modules;
     Pipelines pipelines;
     DeviceBuffer weights, derived;
-    mutable StreamFamily streams;        // changed by streams alone, which belong to one thread
-    DeviceModel *cpu_layers = nullptr; // for its part in runs (fall_back.h)
+    const StreamFamily *family = nullptr;   // layout and calls that all streams of the model share
+    StreamSchedulers *schedulers = nullptr; // the streams that exist; has its own locks
+    DeviceModel *cpu_layers = nullptr;      // the CPU's part in runs (host_side.h)
 
     const Gpu &gpu() const { return gpu_of(source.device); }
     const fb::Plan &plan() const { return source.view->plan(); }
 };
-
-ModelNeeds model_needs(const ModelSource &source);
-lw_status open_model(const ModelSource &source, DeviceModel **out);
-void close_model(DeviceModel *model);
 
 inline const Model &model_of(const DeviceModel &model) { return reinterpret_cast<const Model &>(model); }
 
