@@ -39,7 +39,7 @@ struct Step {
     std::string spec; // kernel specification (schedules/contract/kernel.h)
     uint32_t period = 1, phase = 0, tiles = 1;
     size_t writes = SIZE_MAX; // call: so many of the last arguments; or which of them is not known
-    bool cpu = false;   // in a run planned for a GPU: the CPU computes it
+    bool cpu = false;     // the host computes it in a run of another device
     bool ordered = false; // a tile takes up what the one before left in an argument that is updated in place
     std::vector<Argument> args;
     double cost = 0;                         // ns of a firing, predicted; 0: not known

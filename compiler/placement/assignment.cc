@@ -1,5 +1,5 @@
 #include "compiler/placement/assignment.h"
-#include "compiler/placement/transfers.h"
+#include "compiler/plan/transfers.h"
 #include <algorithm>
 #include <map>
 
@@ -49,7 +49,7 @@ public:
     double step(DpState &standing, size_t i, bool cpu) const {
         const TransferGraph::Work &work = c_.work[i];
         const LayerTimes &times = c_.layers[work.layer];
-        double time = uses_.first_of_layer[work.layer] == i ? (cpu ? times.cpu : times.gpu) : 0;
+        double time = uses_.first_of_layer[work.layer] == i ? (cpu ? times.cpu : times.device) : 0;
         if (!cpu && standing.cpu) time += moves_.submission;
         standing.cpu = cpu;
         for (const size_t value : work.touches) time += bring(standing, value, cpu);

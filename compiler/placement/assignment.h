@@ -10,7 +10,7 @@ namespace longwave::compiler {
 
 // µs of a run. A time that is infinite: that side cannot compute the layer.
 struct LayerTimes {
-    double cpu = 0, gpu = 0;
+    double cpu = 0, device = 0;
 };
 inline constexpr double never = std::numeric_limits<double>::infinity();
 

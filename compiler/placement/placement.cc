@@ -58,7 +58,7 @@ Status place_measured(Placed &placed, const EntryPlan &plan, const MeasuredLayer
                             "compiled otherwise: measure again",
                             names[i]));
         crossings.layers[i] = found->second;
-        if (placed.cpu_layers.contains(names[i])) crossings.layers[i].gpu = never;
+        if (placed.cpu_layers.contains(names[i])) crossings.layers[i].device = never;
         placed.times[names[i]] = crossings.layers[i];
     }
     const Assignment best = cheapest(crossings, measured.moves);
@@ -66,13 +66,13 @@ Status place_measured(Placed &placed, const EntryPlan &plan, const MeasuredLayer
     for (size_t i = 0; i < names.size(); i++) {
         const LayerTimes &times = crossings.layers[i];
         if (best.cpu_layers[i])
-            chosen[names[i]] = fmt::format("{:.0f} µs here, {:.0f} there{}", times.cpu, times.gpu,
-                                           times.cpu > times.gpu ? ", and what would be moved" : "");
+            chosen[names[i]] = fmt::format("{:.0f} µs here, {:.0f} there{}", times.cpu, times.device,
+                                           times.cpu > times.device ? ", and what would be moved" : "");
     }
     place(placed.cpu_layers, chosen, fused_into);
     placed.time = best.time;
     placed.exact = best.exact;
-    placed.gpu = time_of(crossings, measured.moves, std::vector<bool>(names.size(), false));
+    placed.device = time_of(crossings, measured.moves, std::vector<bool>(names.size(), false));
     placed.cpu = time_of(crossings, measured.moves, std::vector<bool>(names.size(), true));
     placed.measured = measured.made;
     return Status::ok();

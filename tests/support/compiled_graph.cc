@@ -5,7 +5,6 @@
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/stream_family.h"
-#include "compiler/driver/tuning.h"
 
 namespace longwave::test {
 
@@ -15,11 +14,10 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
     LW_ASSIGN(const ir::Graph graph, pack_outputs(given));
     std::vector<targets::Target> targets;
     for (const std::string &name : options.targets) targets.push_back(*targets::find(name));
-    LW_ASSIGN(const Tuning tuning, parse_tuning("", "", targets));
 
     Storage storage;
     StateRecord record;
-    EntryPlanner planner(graph, {.block = rows, .costs = &tuning.costs()}, storage, record);
+    EntryPlanner planner(graph, {.block = rows}, storage, record);
     LW_TRY(planner.survey());
     LW_ASSIGN(EntryPlan run, planner.plan({}));
     std::vector<EntryPlan> entries = {std::move(run)};
@@ -30,7 +28,8 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
     for (EntryPlan &entry : entries) plan_memory(entry);
 
     const Specs specs = unique_specs(entries);
-    LW_ASSIGN(Code code, compile_code(specs, entries, targets, tuning, options));
+    LW_ASSIGN(Code code, compile_code(specs, entries, targets,
+                                      {.kgen = options.kgen, .folder = options.cache, .jobs = options.jobs}));
     package::Package package;
     package.name = graph.name;
     for (const ir::GraphInput &input : graph.inputs)

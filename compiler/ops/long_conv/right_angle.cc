@@ -36,7 +36,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm right_angle;
 const ir::Algorithm right_angle{.name = "right_angle",
-                                .where = ir::Algorithm::Where::whole_sequences,
+                                .stream = devices::no_kernels,
                                 .estimate = estimate,
                                 .reach = reach,
                                 .plan = plan};

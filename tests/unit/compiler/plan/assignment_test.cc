@@ -1,6 +1,6 @@
 // The cheapest side for each layer of a mixed run, and what is moved for it.
 #include "compiler/placement/assignment.h"
-#include "compiler/placement/transfers.h"
+#include "compiler/plan/transfers.h"
 #include <doctest/doctest.h>
 #include <random>
 
@@ -48,7 +48,7 @@ TransferGraph with_times(const EntryPlan &plan, std::mt19937 &random, std::vecto
     std::uniform_real_distribution<double> time(1, 100);
     for (LayerTimes &times : crossings.layers) {
         times = {time(random), time(random)};
-        if (random() % 8 == 0) times.gpu = never;
+        if (random() % 8 == 0) times.device = never;
     }
     return crossings;
 }
