@@ -1,7 +1,6 @@
 #include "compiler/driver/compile.h"
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/golden.h"
-#include "compiler/artifact/identity.h"
 #include "compiler/artifact/report.h"
 #include "compiler/codegen/code.h"
 #include "compiler/codegen/spirv_modules.h"
@@ -94,13 +93,12 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
         report["gpu"] = device_report({*device, plans.entries, on_device.placed, on_device.no_run,
                                        on_device.no_stream, code.module_kernels, code.modules.size()});
     const auto certificates = make_certificates(model.offline).dump();
-    const auto identity = identity_of(model.offline);
     model.offline = model.stream = {}; // all of their weights are packed
     Compiled result;
     LW_ASSIGN(result.artifact, passes.timed("emit", [&] {
         return emit({package, std::move(plans.storage), plans.record, plans.entries, specs.all,
                      code.signatures, std::move(code.targets), std::move(code.modules), golden.take_vectors(),
-                     golden.take_bytes(), report.dump(), certificates, identity});
+                     golden.take_bytes(), report.dump(), certificates, model.identity});
     }));
     // Times and cache hits differ from run to run, so the artifact does not hold them.
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

@@ -33,6 +33,7 @@ public:
             plans_.entries.insert(plans_.entries.begin(), prepare);
             plans_.graphs.insert(plans_.graphs.begin(), nullptr);
         }
+        plans_.record.arrange(); // of a window, too
         for (EntryPlan &entry : plans_.entries) plan_memory(entry);
         return std::move(plans_);
     }

@@ -62,6 +62,7 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, sch
     ModelGraphs model;
     LW_ASSIGN(ir::Graph graph, passes.run("lower", [&] { return lower(package); }));
     model.capacity = run_capacity(graph, options);
+    model.identity = identity_of(package, options.weights);
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold the numbers now
     LW_ASSIGN(model.exact, rewritten(passes, std::move(graph)));
     LW_ASSIGN(graph, passes.run("store_weights",

@@ -1,5 +1,6 @@
 // From a package to the graphs that are planned: lowering and all rewrites.
 #pragma once
+#include "compiler/artifact/identity.h"
 #include "compiler/driver/passes.h"
 #include "compiler/ir/graph.h"
 #include "compiler/passes/store_weights.h"
@@ -7,6 +8,7 @@
 namespace longwave::compiler {
 
 struct ModelGraphs {
+    StateIdentity identity;
     ir::Graph offline;
     ir::Graph stream;      // of the same model; empty: it has no stream
     ir::Graph exact;       // where weights were rounded: `offline` with the weights of the package

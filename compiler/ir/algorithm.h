@@ -22,8 +22,6 @@ struct PlanContext {
     const Node &node;
     uint32_t rows = 0; // new rows of the first input: the whole sequence, or one block of a stream
     bool streaming = false;
-    bool shared =
-        false; // several entries advance one stream: copies of the past are made anew from the history
     uint32_t alike =
         1; // nodes of this op in the graph: what all of them walk over decides which cache it is in
     uint32_t before = 0;                            // of these, how many stand before this one

@@ -100,8 +100,8 @@ public:
                           bool *fresh) = 0;
     // While preparing only.
     virtual Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
-    // The past in a form of the algorithm's own (spectra), zero at the start: state where one entry owns the
-    // stream, a cache where several do.
+    // The past in a form of the algorithm's own (spectra, running sums). Zero at the start. In a stream this
+    // is a cache: the runtime rebuilds it from the history and never saves it.
     virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
     // Whole sequences: what steps of this call hand to each other. Holds anything at first, nothing afterwards.
     virtual Place scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
@@ -122,8 +122,8 @@ public:
     virtual void prepare(Step step) = 0; // of the entry that runs when the model is opened
     // Before this one. `replay`: as for replay() below.
     virtual void also(Step step, uint32_t replay) = 0;
-    // With several entries a cache is made from the history by running the last `firings` firings again,
-    // their rows thrown away.
+    // The runtime rebuilds a cache from the history: it runs the last `firings` firings again and discards
+    // their rows.
     virtual void replay(uint32_t firings) = 0;
 
 protected:

@@ -128,12 +128,8 @@ Place PlannedCall::prepare_memory(const std::string &name, Elem elem, const std:
     return {.buffer = static_cast<BufferId>(prepare.buffers.size() - 1)};
 }
 
-// A whole run begins with zeros in its arena.
-Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem,
-                              const std::vector<uint32_t> &dims) {
-    if (context.streaming)
-        return {.buffer =
-                    planner_.record_.field(node.layer, name + suffix(), node.op->name, kind, elem, dims)};
+// An offline run has no stream: it starts from zeros in its arena.
+Place PlannedCall::zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
     const std::string full = fmt::format("{} {}{}", node.layer, name, suffix());
     const uint64_t bytes = bytes_of(elem, dims);
     const BufferId id = planner_.buffer(full, Space::arena, bytes);
@@ -142,7 +138,7 @@ Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem
 }
 
 Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
-    if (!context.streaming || !context.shared) return own_memory(name, StateKind::copy, elem, dims);
+    if (!context.streaming) return zeros_in_arena(name, elem, dims);
     return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::cache,
                                       bytes_of(elem, dims))};
 }
@@ -157,7 +153,11 @@ Place PlannedCall::carried(const std::string &name) {
     for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));
     Place place;
     for (const ir::Carry &carry : node.op->stream(node, types).carries)
-        if (name == carry.name) place = own_memory(name, StateKind::carry, carry.elem, carry.dims);
+        if (name == carry.name)
+            place = context.streaming
+                        ? Place{.buffer = planner_.record_.carry(node.layer, name + suffix(), node.op->name,
+                                                                 carry.elem, carry.dims)}
+                        : zeros_in_arena(name, carry.elem, carry.dims);
     return place;
 }
 
@@ -256,7 +256,7 @@ Step PlannedCall::thrown_away(Step step) const {
 
 void PlannedCall::finish() {
     Step whole = step();
-    if (context.shared && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
+    if (context.streaming && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
     if (context.device.tiles || tiles_ == 1) {
         planner_.plan_.steps.push_back(std::move(whole));
         return;
@@ -281,7 +281,7 @@ Step PlannedCall::step_of_tile(Step step, uint32_t tile) const {
 }
 
 void PlannedCall::also(Step step, uint32_t replay) {
-    if (context.shared && replay) {
+    if (context.streaming && replay) {
         planner_.plan_.rebuild.push_back(step);
         planner_.plan_.rebuild.back().replay_from = replay;
     }

@@ -68,6 +68,7 @@ bool has_halves(const fb::PlanT &plan) {
 
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    if (plan.identity) return 4;
     if (has_mixed(plan) || has_halves(plan)) return 3;
     if (has_margins(plan)) return 2;
     for (const auto &entry : plan.entries)

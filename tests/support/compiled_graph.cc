@@ -1,7 +1,6 @@
 #include "tests/support/compiled_graph.h"
 #include "compiler/codegen/code.h"
 #include "compiler/artifact/emit.h"
-#include "compiler/artifact/identity.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/stream_family.h"
@@ -48,7 +47,7 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
                  {},
                  "{}",
                  "[]",
-                 identity_of(graph)});
+                 {}});
 }
 
 } // namespace longwave::test

@@ -83,7 +83,7 @@ uint32_t replays(const PlanContext &context, const Decisions &figures) {
 }
 
 Reach reach(const PlanContext &context, const Decisions &figures) {
-    return {.history = context.shared ? replays(context, figures) * context.rows : 0};
+    return {.history = context.streaming ? replays(context, figures) * context.rows : 0};
 }
 
 // A weight for each product, [planes, copies, products, lanes].

@@ -94,7 +94,7 @@ Reach reach(const PlanContext &context, const Decisions &figures) {
     for (const Level &level : levels_of(figures)) {
         // The large block before the one that is coming in stays as it is while it is computed; and again for
         // each replay.
-        const uint32_t blocks = context.shared ? level.replays() + 2 : 2;
+        const uint32_t blocks = context.streaming ? level.replays() + 2 : 2;
         reach.history = std::max(reach.history, blocks * level.length - figures.at("length"));
         reach.multiple = level.length;
     }

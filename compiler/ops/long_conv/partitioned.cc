@@ -51,7 +51,7 @@ Estimate estimate(const PlanContext &context) {
 }
 
 Reach reach(const PlanContext &context, const Decisions &figures) {
-    return {.history = context.shared ? figures.at("partitions") * figures.at("length") : 0};
+    return {.history = context.streaming ? figures.at("partitions") * figures.at("length") : 0};
 }
 
 Status plan(KernelCall &call) {

@@ -210,8 +210,9 @@ TEST_CASE("stream plan: a convolution's input is a ring of its history and one b
     CHECK(position.modulus == 3);
     CHECK(position.mul == 4);
     REQUIRE(family->record.fields().size() == 1);
-    CHECK(family->record.fields()[0].kind == StateKind::history);
-    CHECK(family->record.fields()[0].dims == std::vector<uint32_t>{12, 16});
+    CHECK(family->record.fields()[0]->kind == StateKind::history);
+    CHECK(family->record.fields()[0]->dims == std::vector<uint32_t>{12, 16});
+    CHECK(family->record.fields()[0]->needs == 7);
     CHECK(family->record.bytes() == 12 * 16 * 4);
 }
 
@@ -423,15 +424,19 @@ output "y" %5
 
 TEST_CASE("state: ops of one layer that name a field alike have one each, entries find theirs again") {
     StateRecord record;
-    const auto field = [&](const char *owner) {
-        return record.field("layer", "count", owner, StateKind::carry, Elem::f64, {1});
-    };
+    const auto field = [&](const char *op) { return record.carry("layer", "count", op, Elem::f64, {1}); };
     const BufferId first = field("scan"), second = field("softmax");
     CHECK(first != second);
     CHECK(field("scan") == first);
     CHECK(field("softmax") == second);
-    REQUIRE(record.fields().size() == 2);
-    CHECK(record.fields()[0].name == "count");
-    CHECK(record.fields()[1].name == "count of softmax");
-    CHECK(record.fields()[0].offset != record.fields()[1].offset);
+    const BufferId ring = record.history({.layer = "before", .name = "conv1d", .dims = {8, 16}, .needs = 3});
+    record.arrange();
+    REQUIRE(record.fields().size() == 3);
+    CHECK(record.fields()[0] == &record.at(ring)); // sorted by layer, then name
+    CHECK(record.fields()[1]->name == "count");
+    CHECK(record.fields()[2]->name == "count of softmax");
+    CHECK(record.at(ring).offset == 0);
+    CHECK(record.at(first).offset == 512);
+    CHECK(record.at(second).offset == 576);
+    CHECK(record.bytes() == 640);
 }
