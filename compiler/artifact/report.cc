@@ -238,9 +238,9 @@ static ordered_json placement_report(const EntryPlan &entry, const Placed &place
                                ? "it takes less there"
                                : "moving would take more than it saves";
     }
-    const std::vector<Piece> pieces = pieces_of(entry.steps);
+    const std::vector<DeviceSegment> segments = device_segments(entry.steps);
     const auto submissions =
-        std::count_if(pieces.begin(), pieces.end(), [](const Piece &piece) { return !piece.cpu; });
+        std::count_if(segments.begin(), segments.end(), [](const DeviceSegment &segment) { return !segment.cpu; });
     ordered_json report{{"layers", std::move(layers)},
                         {"submissions", submissions},
                         {"moves", moves},

@@ -69,7 +69,7 @@ Expected<Request> check_options(const Options &options) {
     LW_TRY(check_window_options(options));
     LW_TRY(check_lengths(options));
     Request request;
-    LW_ASSIGN(request.targets, find_targets(options.targets));
+    LW_ASSIGN(request.targets, find_targets(options.targets, *options.devices));
     LW_TRY(check_storage(options, request.targets.device));
     LW_ASSIGN(request.tuning, parse_tuning(options.tuning, options.tuning_name, request.targets.cpus));
     LW_ASSIGN(request.weights, find_weights(options.weights));

@@ -1,5 +1,6 @@
 // Model package in, artifact bytes and report out: the whole compiler behind one function.
 #pragma once
+#include "compiler/devices/traits.h"
 #include "formats/base/expected.h"
 #include "formats/package/package.h"
 #include <cstdint>
@@ -34,6 +35,7 @@ struct Options {
     // one ("vulkan-32k"), for whole sequences and for streams: whichever has a layer that does not run on it is left
     // out, and the report says which layers; when neither is left, Fault::input does
     std::vector<std::string> targets;
+    const std::vector<devices::Traits> *devices = &devices::all(); // those that `targets` may name
     Placement place; // of layers beside a GPU
     StreamMode stream = StreamMode::if_possible;
     std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;

@@ -14,6 +14,7 @@ struct Targets {
 };
 
 // Errors: Fault::usage for names that are none, two devices, or a machine that none of the targets is for.
-Expected<Targets> find_targets(const std::vector<std::string> &names);
+Expected<Targets> find_targets(const std::vector<std::string> &names,
+                               const std::vector<devices::Traits> &devices);
 
 } // namespace longwave::compiler

@@ -354,7 +354,7 @@ Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
         if (plans(region))
             if (const Status status = plan_region(region); !status && !leaves_out(status)) return status;
     plan_ports();
-    if (mixed()) add_moves(plan_);
+    if (mixed()) add_transfers(plan_);
     measure_lifetimes(plan_);
     return std::move(plan_);
 }
