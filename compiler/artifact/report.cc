@@ -1,7 +1,7 @@
 #include "compiler/artifact/report.h"
 #include "compiler/ops/support/compare.h"
 #include "compiler/ir/op.h"
-#include "compiler/placement/transfers.h"
+#include "compiler/plan/transfers.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>

@@ -1,9 +1,9 @@
 // All kernels that CPUs call, for all targets: from the cache or compiled, then linked to one image a
 // target.
 #pragma once
-#include "compiler/driver/compile.h"
 #include "compiler/artifact/emit.h"
-#include "compiler/driver/tuning.h"
+#include "compiler/plan/options.h"
+#include "compiler/plan/tuning.h"
 
 namespace longwave::compiler {
 

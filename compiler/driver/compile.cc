@@ -1,5 +1,6 @@
 #include "compiler/driver/compile.h"
 #include "compiler/codegen/code.h"
+#include "compiler/codegen/process_cleanup.h"
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/golden.h"
 #include "compiler/artifact/identity.h"
@@ -12,7 +13,7 @@
 #include "compiler/ops/support/parallel.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
-#include "compiler/passes/lower.h"
+#include "compiler/layers/lower.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/passes/materialise_kernels.h"
 #include "compiler/passes/merge_branches.h"
@@ -22,7 +23,7 @@
 #include "compiler/passes/store_weights.h"
 #include "compiler/plan/windowed_stream.h"
 #include "compiler/driver/targets.h"
-#include "compiler/driver/tuning.h"
+#include "compiler/plan/tuning.h"
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
@@ -288,5 +289,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     result.report = report.dump(2);
     return result;
 }
+
+void abandon_compiles() { unfinished::abandon_all(); }
 
 } // namespace longwave::compiler

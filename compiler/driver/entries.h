@@ -7,7 +7,7 @@
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/state_record.h"
 #include "compiler/plan/storage.h"
-#include "compiler/driver/tuning.h"
+#include "compiler/plan/tuning.h"
 
 namespace longwave::compiler {
 

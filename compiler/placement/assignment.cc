@@ -1,5 +1,5 @@
 #include "compiler/placement/assignment.h"
-#include "compiler/placement/transfers.h"
+#include "compiler/plan/transfers.h"
 #include <algorithm>
 #include <map>
 

@@ -6,7 +6,7 @@
 #include "compiler/plan/fuse_regions.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/plan/choose.h"
-#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/costs.h"
 #include "compiler/plan/entry_plan.h"
 #include "compiler/plan/lifetimes.h"
 #include "compiler/plan/rounding.h"
@@ -106,8 +106,8 @@ private:
         return !options_.gpu ? 1 : options_.halves && !input ? 128 : 64;
     }
     bool streaming() const { return options_.kind == EntryPlan::Kind::stream; }
-    bool plans(const Region &region) const;             // not where its advice is not taken
-    const ir::Node &reader(const Region &region) const; // the anchor, or the view that it reads through
+    bool plans(const Region &region) const;             // whether any reader uses its result here
+    const ir::Node &reader(const Region &region) const; // the anchor, or the producer that it absorbs
     ir::Reach reach_of(const Region &region) const;
     uint32_t stride_of(const Region &region) const; // rows of the first input for one output row
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);

@@ -1,6 +1,6 @@
 // The cheapest side for each layer of a mixed run, and what is moved for it.
 #include "compiler/placement/assignment.h"
-#include "compiler/placement/transfers.h"
+#include "compiler/plan/transfers.h"
 #include <doctest/doctest.h>
 #include <random>
 

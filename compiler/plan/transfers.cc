@@ -1,4 +1,4 @@
-#include "compiler/placement/transfers.h"
+#include "compiler/plan/transfers.h"
 #include <algorithm>
 #include <iterator>
 
