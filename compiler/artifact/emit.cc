@@ -1,5 +1,5 @@
 #include "compiler/artifact/emit.h"
-#include "compiler/driver/version.h"
+#include "compiler/artifact/version.h"
 #include "formats/artifact/write.h"
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #pragma once
 #include "compiler/driver/compile.h"
 #include "compiler/driver/targets.h"
-#include "compiler/driver/tuning.h"
+#include "compiler/plan/tuning.h"
 #include "schedules/contract/weight_formats.h"
 
 namespace longwave::compiler {

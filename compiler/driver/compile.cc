@@ -3,6 +3,7 @@
 #include "compiler/artifact/golden.h"
 #include "compiler/artifact/report.h"
 #include "compiler/codegen/code.h"
+#include "compiler/codegen/process_cleanup.h"
 #include "compiler/codegen/spirv_modules.h"
 #include "compiler/driver/check_options.h"
 #include "compiler/driver/device_plan.h"
@@ -110,5 +111,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     result.report = report.dump(2);
     return result;
 }
+
+void abandon_compiles() { unfinished::abandon_all(); }
 
 } // namespace longwave::compiler

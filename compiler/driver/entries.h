@@ -1,10 +1,10 @@
 // Plans the entries of an artifact: `prepare`, offline runs and streams, for the host and for one device.
 #pragma once
 #include "compiler/driver/compile.h"
-#include "compiler/driver/tuning.h"
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/state_record.h"
 #include "compiler/plan/storage.h"
+#include "compiler/plan/tuning.h"
 
 namespace longwave::compiler {
 

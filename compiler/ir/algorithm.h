@@ -1,16 +1,12 @@
-// One way of computing an op, where there are several: when it applies, what it costs, how far it looks back,
-// how it is planned. An algorithm is one file, and one line in its op's list; the planner takes the cheapest
-// that applies.
+// One way to compute an op that has several: when it applies, what it costs, how far it looks back, and how it is
+// planned. An algorithm is one file and one line in its op's list. The planner takes the cheapest that applies.
 #pragma once
 #include "compiler/devices/traits.h"
+#include "compiler/ir/costs.h"
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
 #include <string>
 #include <vector>
-
-namespace longwave::compiler::costs {
-class Tables; // compiler/ops/long_conv/costs.h
-}
 
 namespace longwave::ir {
 
@@ -63,6 +59,8 @@ struct Algorithm {
     Reach (*reach)(const PlanContext &context,
                    const Decisions &figures) = nullptr; // null: as the op's stream rule says
     Status (*plan)(KernelCall &call);
+    // What its estimate reads of PlanContext::costs, unless another algorithm names the table.
+    std::span<const compiler::costs::CostTable *const> costs = {};
 };
 
 } // namespace longwave::ir

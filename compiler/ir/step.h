@@ -25,7 +25,7 @@ struct Place {
 };
 
 struct Scalar {
-    enum class Kind : uint8_t { constant, slot, length, margin } kind = Kind::constant;
+    enum class Kind : uint8_t { constant, slot, length, logit_margin, rows } kind = Kind::constant;
     int32_t value = 0, mul = 0, tile_mul = 0;
     uint32_t modulus = 1, add = 0;
 };

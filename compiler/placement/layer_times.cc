@@ -1,5 +1,5 @@
 #include "compiler/placement/layer_times.h"
-#include "compiler/driver/shallow_json.h"
+#include "compiler/plan/shallow_json.h"
 #include <cmath>
 #include <fmt/format.h>
 

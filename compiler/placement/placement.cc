@@ -10,9 +10,8 @@ namespace {
 // All nodes of a region but its anchor.
 std::vector<const ir::Node *> others(const ir::Graph &graph, const Region &region) {
     std::vector<const ir::Node *> nodes;
-    const ir::Node &anchor = graph.nodes[region.anchor];
-    if (region.view) nodes.push_back(graph.producer(anchor.inputs[0]));
-    if (region.gate) nodes.push_back(region.gate);
+    if (region.producer) nodes.push_back(region.producer);
+    if (region.consumer) nodes.push_back(region.consumer);
     for (const size_t index : region.epilogue)
         if (index != region.anchor) nodes.push_back(&graph.nodes[index]);
     return nodes;

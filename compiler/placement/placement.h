@@ -1,7 +1,7 @@
 // Where the layers of whole sequences run in an artifact for a GPU: on it, or on the CPU beside it. Streams run on
 // one device.
 #pragma once
-#include "compiler/driver/compile.h"
+#include "compiler/plan/options.h"
 #include "compiler/ir/graph.h"
 #include "compiler/placement/layer_times.h"
 #include "compiler/plan/entry_plan.h"

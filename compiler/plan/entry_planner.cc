@@ -1,5 +1,4 @@
 #include "compiler/plan/entry_planner.h"
-#include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ir/op.h"
 #include "compiler/plan/transfers.h"
 #include "compiler/plan/planned_call.h"
@@ -77,14 +76,12 @@ bool EntryPlanner::stores(ir::ValueId value) const {
 }
 
 bool EntryPlanner::plans(const Region &region) const {
-    return !graph_.nodes[region.anchor].op->advice || takes_skip_mask(situations_[region.anchor]);
+    const auto used = graph_.nodes[region.anchor].op->used;
+    return !used || used(situations_[region.anchor]);
 }
 
 const ir::Node &EntryPlanner::reader(const Region &region) const {
-    const ir::Node &node = graph_.nodes[region.anchor];
-    if (!region.view) return node;
-    const ir::Node *producer = graph_.producer(node.inputs[0]);
-    return producer ? *producer : node;
+    return region.producer ? *region.producer : graph_.nodes[region.anchor];
 }
 
 ir::Reach EntryPlanner::reach_of(const Region &region) const {
@@ -173,7 +170,7 @@ void EntryPlanner::demand(const Region &region) {
         std::max(round_up(rows, rows_of_call(rows, tiles())), round_up(rows, reach.multiple));
     const bool pooled = graph_.type(anchor.output).clock.timeless();
     d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride);
-    if (region.view) {
+    if (region.producer) {
         const ir::Node &view = reader(region);
         d.granule =
             static_cast<uint32_t>(std::gcd(uint64_t{graph_.type(view.output).width()}, uint64_t{stride}));
@@ -267,7 +264,7 @@ void EntryPlanner::clear_tail(ir::ValueId value, const std::string &name) {
 Status EntryPlanner::plan_call(PlannedCall &call, const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
     const Choice &choice = choices_[region.anchor];
-    ir::ValueId value = region.gate ? region.gate->output : node.output;
+    ir::ValueId value = region.consumer ? region.consumer->output : node.output;
     if (region.pointwise) {
         value = node.inputs[0];
         plain_copy(call);
@@ -280,7 +277,7 @@ Status EntryPlanner::plan_call(PlannedCall &call, const Region &region) {
     }
     for (size_t index : region.epilogue) {
         const ir::Node &op = graph_.nodes[index];
-        if (auto status = call.epilogue(op, value); !status) return in_layer(node, status);
+        if (auto status = call.fuse(op, value); !status) return in_layer(node, status);
         value = op.output;
     }
     return Status::ok();
@@ -292,9 +289,9 @@ Status EntryPlanner::plan_region(const Region &region) {
     if (!streaming()) {
         std::vector<ir::Type> types;
         for (auto v : node.inputs) types.push_back(graph_.type(v));
-        const ir::LengthRule rule = ir::length_rule(node, types);
-        if (rule == ir::LengthRule::mask) clear_tail(node.inputs[0], node.layer);
-        if (rule == ir::LengthRule::fixed && plan_.least == 0) {
+        const ir::EndRule rule = ir::end_rule(node, types);
+        if (rule == ir::EndRule::clear) clear_tail(node.inputs[0], node.layer);
+        if (rule == ir::EndRule::fixed && plan_.least == 0) {
             plan_.least = options_.block;
             plan_.fixed = node.layer;
         }

@@ -6,7 +6,7 @@
 #include "compiler/plan/fuse_regions.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/plan/choose.h"
-#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/costs.h"
 #include "compiler/plan/entry_plan.h"
 #include "compiler/plan/lifetimes.h"
 #include "compiler/plan/rounding.h"
@@ -115,8 +115,8 @@ private:
                                                : options_.device->row_alignment;
     }
     bool streaming() const { return options_.kind == EntryPlan::Kind::stream; }
-    bool plans(const Region &region) const;             // not where its advice is not taken
-    const ir::Node &reader(const Region &region) const; // the anchor, or the view that it reads through
+    bool plans(const Region &region) const;             // whether any reader uses its result here
+    const ir::Node &reader(const Region &region) const; // the anchor, or the producer that it absorbs
     ir::Reach reach_of(const Region &region) const;
     uint32_t history_of(const ir::Node &node) const; // older rows of its first input that the op declares
     uint32_t stride_of(const Region &region) const; // rows of the first input for one output row

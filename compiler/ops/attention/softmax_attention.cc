@@ -178,7 +178,7 @@ const OpDef op_softmax_attention{
                    {"causal", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::mask,
+    .end = EndRule::clear,
     .no_epilogue = true,
     .algorithms = algorithms,
     .reference = reference,

@@ -47,7 +47,7 @@ void FourStep::plan(KernelCall &call, Place spectrum, const Place &twiddles,
     const Attributes common = {
         {"length", int64_t{length}}, {"points", int64_t{points}}, {"channels", int64_t{channels}}};
     const auto between = [&](const char *name, uint32_t of_copies) {
-        return call.scratch(name, Elem::f32, {tiles, of_copies, length, 2, tile});
+        return call.memory(name, Elem::f32, {tiles, of_copies, length, 2, tile}, KernelCall::Life::call);
     };
     const auto dispatch = [&](const char *kernel, Attributes params, std::vector<compiler::Argument> args) {
         params.insert(common.begin(), common.end());
@@ -60,7 +60,7 @@ void FourStep::plan(KernelCall &call, Place spectrum, const Place &twiddles,
     };
     const auto columns_of = [&](size_t input, const char *name) {
         const Place columns = between(name, 1);
-        dispatch("long_conv_columns", {{"rows", int64_t{rows}}}, {call.sequence(input), twiddles, columns});
+        dispatch("long_conv_columns", {{"rows", int64_t{rows}}}, {call.rows_at(input), twiddles, columns});
         return columns;
     };
     const Place columns = columns_of(0, "columns"), middle = between("rows", copies);

@@ -1,7 +1,7 @@
 // Planning one entry: paces, rings, memory, and which algorithm a convolution gets.
 #include "compiler/passes/make_streaming.h"
 #include "compiler/plan/plan_memory.h"
-#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/costs.h"
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/rounding.h"
 #include "compiler/plan/stream_family.h"
