@@ -1,5 +1,5 @@
-#include "compiler/driver/tuning.h"
-#include "compiler/driver/shallow_json.h"
+#include "compiler/plan/tuning.h"
+#include "compiler/plan/shallow_json.h"
 #include <fmt/format.h>
 
 namespace longwave::compiler {
@@ -60,7 +60,7 @@ Expected<Tuning> parse(std::string_view text, const std::vector<targets::Target>
         return Status::input("holds no tables yet: continue it with `longwave tune -o`");
     Tuning tuning;
     if (all.contains("costs")) {
-        LW_ASSIGN(tuning.measured_costs, costs::Tables::parse(all["costs"].dump()));
+        LW_ASSIGN(tuning.measured_costs, costs::parse(all["costs"].dump()));
     }
     if (all.contains("structures")) {
         LW_TRY(check_structures(all["structures"], targets));

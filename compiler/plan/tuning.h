@@ -3,7 +3,7 @@
 // schedules/long_conv/tables/costs.json; "structures" {target: as schedules/long_conv/<target>.json}. Either may be
 // missing, and the shipped one stands.
 #pragma once
-#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/costs.h"
 #include "formats/base/expected.h"
 #include "targets/target.h"
 #include <optional>

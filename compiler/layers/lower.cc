@@ -1,4 +1,4 @@
-#include "compiler/passes/lower.h"
+#include "compiler/layers/lower.h"
 #include "compiler/layers/lowering.h"
 
 namespace longwave::compiler {
