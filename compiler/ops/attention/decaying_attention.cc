@@ -86,11 +86,11 @@ Status plan_decaying_scan(KernelCall &call) {
 }
 
 const Algorithm decaying_step{
-    .name = "step", .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
+    .name = "step", .stream = devices::cpu_kernels, .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
 const Algorithm decaying_chunk{
-    .name = "chunk", .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
+    .name = "chunk", .stream = devices::cpu_kernels, .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
 const Algorithm decaying_scan{.name = "scan",
-                              .where = Algorithm::Where::gpu,
+                              .offline = devices::gpu_kernels, .stream = devices::gpu_kernels,
                               .estimate = estimate_scan,
                               .reach = reach_scan,
                               .plan = plan_decaying_scan};
