@@ -1,5 +1,5 @@
 // How an op says which kernel computes it. Its kernel rule reads the facts of a place in a plan and names a
-// kernel of schedules/README.md with its params and arguments, once for a whole sequence and for a block of a
+// kernel of docs/kernels.md with its params and arguments, once for a whole sequence and for a block of a
 // stream: what a row is, where it lies and how calls are tiled is the planner's business, which implements
 // this interface.
 //

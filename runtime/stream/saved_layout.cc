@@ -16,11 +16,11 @@ template <class Visit> void each_field(const lw_stream &stream, Visit visit) {
         visit(Area{fb::Space::state, 0, stream.model->plan().state()->Get(i)->offset(), infos[i].bytes});
 }
 
-uint64_t size(const lw_stream &stream) {
+uint64_t layout_size(const lw_stream &stream) {
     return sizeof(StreamState) + stream.model->record_bytes + queue_bytes(stream);
 }
 
-lw_status save(const lw_stream &stream, uint8_t *to) {
+lw_status save_layout(const lw_stream &stream, uint8_t *to) {
     StreamState saved = *stream.state;
     saved.runs = stream.queue.runs();
     saved.rows = stream.queue.rows();
@@ -49,7 +49,7 @@ bool tokens_in_range(const lw_stream &stream, const uint8_t *record) {
     return good;
 }
 
-lw_status load(lw_stream &stream, const uint8_t *from, size_t n) {
+lw_status load_layout(lw_stream &stream, const uint8_t *from, size_t n) {
     StreamState saved;
     const uint8_t *end = from + n;
     if (n < sizeof saved) return bad_state("too short");
@@ -74,6 +74,6 @@ lw_status load(lw_stream &stream, const uint8_t *from, size_t n) {
 
 } // namespace
 
-const SavedForm layout_form = {size, save, load};
+const SavedForm layout_form = {layout_size, save_layout, load_layout};
 
 } // namespace longwave::runtime

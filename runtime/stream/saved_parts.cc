@@ -6,8 +6,6 @@
 
 namespace longwave::runtime {
 
-static uint64_t value_bytes(const QueuedRows &run) { return uint64_t{run.width} * 4; } // of a row
-
 lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved state: ", what}); }
 
 const char *counters_fault(const lw_stream &stream, const StreamState &saved) {

@@ -18,8 +18,6 @@ Area cache(const StreamEntry &entry) {
     return {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()};
 }
 
-uint64_t value_bytes(const QueuedRows &run) { return uint64_t{run.width} * 4; } // of a row
-
 } // namespace
 
 void clear(lw_stream &stream) {

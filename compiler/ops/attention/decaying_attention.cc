@@ -46,7 +46,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 // ---- two forms over one state ----
 
-// Figures of Sapphire Rapids, ns an output element and row of C (schedules/README.md).
+// Figures of Sapphire Rapids, ns an output element and row of C (docs/kernels.md).
 Estimate estimate_step(const PlanContext &context) {
     return {.cost = 0.25 * per_head(context.node, context.type(0))};
 }

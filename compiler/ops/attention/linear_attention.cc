@@ -37,7 +37,7 @@ uint32_t width_of(const PlanContext &context, size_t input) {
     return context.type(input).dims[0] / heads_of(context.node);
 }
 
-// Figures of Sapphire Rapids, ns an output element and row of S (spec of the kernels: schedules/README.md).
+// Figures of Sapphire Rapids, ns an output element and row of S (docs/kernels.md).
 Estimate estimate_step(const PlanContext &context) { return {.cost = 0.23 * width_of(context, 0)}; }
 Estimate estimate_chunks(const PlanContext &context) {
     return estimate_chunk(context, 0.06 * width_of(context, 0), 0.23 * width_of(context, 0));
