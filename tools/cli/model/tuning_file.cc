@@ -1,5 +1,5 @@
 #include "tools/cli/model/tuning_file.h"
-#include "compiler/driver/tuning.h"
+#include "compiler/plan/tuning.h"
 #include "formats/package/file_bytes.h"
 #include "tools/cli/files/limited_json.h"
 #include "tools/cli/files/output_file.h"

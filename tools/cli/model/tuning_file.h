@@ -1,4 +1,4 @@
-// A tuning file (compiler/driver/tuning.h) during tuning. It is written after every measurement, so that an
+// A tuning file (compiler/plan/tuning.h) during tuning. It is written after every measurement, so that an
 // interrupted run can resume.
 #pragma once
 #include "formats/base/expected.h"

@@ -1,4 +1,4 @@
-// The compile report (JSON, layout in compiler/README.md) as text. Unknown keys are ignored, and missing keys leave
+// The compile report (JSON, keys: docs/architecture.md) as text. Unknown keys are ignored, and missing keys leave
 // their words out.
 #pragma once
 #include "formats/base/expected.h"
