@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
     program.add_flag("--json", json, "One JSON object a case; the closing line goes to stderr");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
     if (settings.kgen.empty()) {
-        const auto kgen = cli::kgen_beside_this_program();
+        const auto kgen = cli::installed_kgen();
         if (!kgen) {
             std::fprintf(stderr, "error: %s\n", kgen.status().message().c_str());
             return 4;

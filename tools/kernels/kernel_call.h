@@ -77,7 +77,7 @@ Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs
 
 // True when this machine can run code of the target.
 bool host_runs(const targets::Target &target);
-// longwave-kgen of this build: $LONGWAVE_BUILD/longwave-kgen, or beside or above the running program.
+// longwave-kgen of this build: $LONGWAVE_BUILD/longwave-kgen, or in the folder of the running program or the one above.
 std::string find_kgen();
 
 } // namespace longwave::kernels

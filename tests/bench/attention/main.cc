@@ -148,7 +148,7 @@ int main(int argc, char **argv) {
         ->capture_default_str();
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
     const bool softmax = options.core.starts_with("softmax");
-    bench::pin_to_this_processor();
+    bench::pin_to_this_cpu();
     const targets::Target *best = nullptr;
     for (const targets::Target &target : targets::all())
         if (test::host_runs(target)) best = &target;

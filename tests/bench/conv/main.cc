@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    longwave::bench::pin_to_this_processor();
+    longwave::bench::pin_to_this_cpu();
     puts(longwave::bench::conv_environment(options).c_str());
     auto results = longwave::bench::bench_conv(options, [](const longwave::bench::ConvResult &r) {
         puts(longwave::bench::conv_json(r).c_str());

@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
     program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    longwave::bench::pin_to_this_processor();
+    longwave::bench::pin_to_this_cpu();
     puts(longwave::bench::linear_environment(options).c_str());
     bool above = false;
     const longwave::Status status =

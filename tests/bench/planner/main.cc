@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     program.add_flag("--json", json, "One JSON object");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    bench::pin_to_this_processor();
+    bench::pin_to_this_cpu();
     const auto result = bench::bench_planner(options);
     if (!result) {
         fprintf(stderr, "error: %s\n", result.status().message().c_str());

@@ -198,7 +198,7 @@ int main(int argc, char **argv) {
     program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    pin_to_this_processor();
+    pin_to_this_cpu();
     environment(options);
     for (uint32_t block : options.blocks)
         for (uint32_t channels : options.channels) {

@@ -134,7 +134,7 @@ Expected<ordered_json> bench_stream(const BenchFlags &flags, const Model &model,
     const Sequence in = made_up(model, ticks, 3);
     LW_ASSIGN(Stream stream, Stream::create(model, LW_F32, entry));
     const auto nothing = [](const StreamRow &) {};
-    // warm; of slow models not longer than what is measured
+    // Warms the caches. For slow models, not longer than the measurement.
     for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block)
         LW_TRY(stream.push(tick_of(model, in, at), block, nothing));
     std::vector<double> blocks;
@@ -340,7 +340,7 @@ bool is_bench_program(const std::string &name) {
 // Separate programs, because they link the libraries that they compare with. FFTW and zita-convolver are GPL.
 Status bench_program(const std::string &name, char **arguments) {
     LW_ASSIGN(const std::string program,
-              beside_this_program("bench_" + name + (asks_for_gpu(arguments) ? "_gpu" : "")));
+              installed_program("bench_" + name + (asks_for_gpu(arguments) ? "_gpu" : "")));
     std::vector<char *> argv = {const_cast<char *>(program.c_str())};
     while (*arguments) argv.push_back(*arguments++);
     argv.push_back(nullptr);

@@ -96,7 +96,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     options.timings = flags.timings;
     options.dump = &std::cerr; // logs; stdout is for the report
     if (flags.kgen.empty()) {
-        LW_ASSIGN(options.kgen, kgen_beside_this_program());
+        LW_ASSIGN(options.kgen, installed_kgen());
     } else {
         options.kgen = flags.kgen;
     }

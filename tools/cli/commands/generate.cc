@@ -31,7 +31,7 @@ std::string hexadecimal(std::string_view bytes) {
     return text;
 }
 
-// One text: what is read, what is written, and where it ends.
+// One text: reads the prompt, writes the tokens, and ends it.
 class Writing {
 public:
     Writing(const GenerateFlags &flags, const Tokens &tokens, Generator &generator)
