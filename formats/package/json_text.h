@@ -1,5 +1,6 @@
-// The one reader of JSON from outside. It limits depth and number of values, because such text would cost memory
-// and stack without end. It rejects keys that are given twice, because parsers disagree about which one counts.
+// The one reader of JSON from outside. It limits depth and number of values, because such text
+// would cost memory and stack without end. It rejects keys that are given twice, because parsers
+// disagree about which one counts.
 #pragma once
 #include "formats/package/problems.h"
 #include <optional>
@@ -12,9 +13,10 @@ struct JsonLimits {
     size_t keys = SIZE_MAX;   // of one object
 };
 
-// Problems have the place in `source` (a file name for messages) for bad syntax, and a JSON path for keys given
-// twice. Numbers that do not fit a double are bad syntax. Work is linear in the text. Json: nlohmann::json, or
-// nlohmann::ordered_json, which keeps the order of keys and needs limits.keys to stay linear.
+// Problems have the place in `source` (a file name for messages) for bad syntax, and a JSON path
+// for keys given twice. Numbers that do not fit a double are bad syntax. Work is linear in the
+// text. Json: nlohmann::json, or nlohmann::ordered_json, which keeps the order of keys and needs
+// limits.keys to stay linear.
 template <class Json>
 std::optional<Json> parse_json(std::string_view text, const std::string &source, const JsonLimits &limits,
                                Problems &problems);

@@ -67,7 +67,8 @@ Status compare_windows(const Model &model, const Rows &streamed, const Rows &win
     return {};
 }
 
-// Row r of the stream is row r of the offline run. An offline output without a time axis is the stream's last row.
+// Row r of the stream is row r of the offline run. An offline output without a time axis is the
+// stream's last row.
 Status compare(const Model &model, const Rows &streamed, const Rows &offline, StreamCheck &check) {
     for (size_t i = 0; i < model.run_outputs.size(); i++) {
         const lw_output_info &output = model.run_outputs[i];

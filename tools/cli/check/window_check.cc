@@ -6,8 +6,8 @@
 namespace longwave::cli {
 namespace {
 
-// One output: window f ends after hop f and adds rows first ... first + rows - 1 of its run. The rows of all windows
-// follow each other. The first `lead` rows are start-up.
+// One output: window f ends after hop f and adds rows first ... first + rows - 1 of its run. The
+// rows of all windows follow each other. The first `lead` rows are start-up.
 struct Adds {
     size_t run = 0; // index among the run's outputs
     uint64_t first = 0, rows = 1, lead = 0, valid = 0;

@@ -1,5 +1,5 @@
-// longwave eval: accuracy of a keyword model on labelled clips, and false alarms in other audio. It uses the same
-// stream and the same decisions as `listen`.
+// longwave eval: accuracy of a keyword model on labelled clips, and false alarms in other audio. It
+// uses the same stream and the same decisions as `listen`.
 #include "formats/audio/audio.h"
 #include "tools/cli/audio/audio_flags.h"
 #include "tools/cli/audio/samples.h"
@@ -200,8 +200,8 @@ public:
     }
 
 private:
-    // Calls `decided` with the row of the first output at the end of each clip. A delayed row comes during the next clip,
-    // it, or when the stream is finished.
+    // Calls `decided` with the row of the first output at the end of each clip. A delayed row comes
+    // during the next clip, it, or when the stream is finished.
     template <class Decided> Status decide(const std::vector<Clip> &clips, const Decided &decided) {
         const lw_output_info &output = model_.stream_outputs.at(0);
         // A sliding window's run entry is as long as the window, which says nothing of clips.

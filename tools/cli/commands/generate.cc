@@ -139,7 +139,8 @@ Status check(const GenerateFlags &flags, bool has_prompt) {
 uint32_t reach(const GenerateFlags &flags) {
     size_t longest = 0;
     for (const std::string &stop : flags.stops) longest = std::max(longest, stop.size());
-    // A resumed run may have longer stop sequences than this one, so a state holds at least 256 ids.
+    // A resumed run may have longer stop sequences than this one, so a state holds at least 256
+    // ids.
     return static_cast<uint32_t>(std::clamp<size_t>(longest, 256, 1 << 20));
 }
 

@@ -1,5 +1,5 @@
-// longwave tune: measures the planner's tables on this machine and writes them to a file for `longwave compile
-// --tuning`. Each candidate runs in its own process: this program with --measure.
+// longwave tune: measures the planner's tables on this machine and writes them to a file for
+// `longwave compile --tuning`. Each candidate runs in its own process: this program with --measure.
 #include "targets/target.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"

@@ -6,8 +6,8 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 
 Expected<ordered_json> parse_limited(std::string_view text, const std::string &where) {
-    // A report has a few levels, some thousand values and some ten keys per object. An ordered object is searched
-    // from its beginning for every key.
+    // A report has a few levels, some thousand values and some ten keys per object. An ordered
+    // object is searched from its beginning for every key.
     constexpr size_t max_bytes = 16 << 20;
     constexpr package::JsonLimits limits{.depth = 32, .values = 1 << 20, .keys = 1024};
     if (text.empty()) return ordered_json();

@@ -7,8 +7,8 @@
 
 namespace longwave::cli {
 
-// An empty text is null. Fault::input, with `where` before it: the text is not JSON, or its size, depth or width exceeds
-// that of any report. Such text would cost unbounded memory and stack.
+// An empty text is null. Fault::input, with `where` before it: the text is not JSON, or its size,
+// depth or width exceeds that of any report. Such text would cost unbounded memory and stack.
 Expected<nlohmann::ordered_json> parse_limited(std::string_view text, const std::string &where);
 
 } // namespace longwave::cli
