@@ -79,7 +79,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     for (size_t t = 0; t < out.rows; ++t)
         for (size_t h = 0; h < s.heads; ++h) {
             const size_t first = s.window && t + 1 > s.window ? t + 1 - s.window : 0,
-                         end = s.causal ? t + 1 : std::min(context.length, in[0]->rows);
+                         end = s.causal ? t + 1 : in[0]->rows;
             weights.clear();
             double top = -INFINITY, total = 0;
             for (size_t row = first; row < end; ++row) {
