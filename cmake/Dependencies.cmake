@@ -6,6 +6,7 @@
 #   PkgConfig::SODIUM     tools/cli, tests
 #   PkgConfig::PCRE2      tools/cli
 #   PkgConfig::SNDFILE, PkgConfig::SOXR   formats/audio
+#   Python3_EXECUTABLE    schedules: the versions of kernels, at build time
 #   PkgConfig::FFTW       tests/bench only: FFTW is GPL and no shipped program links it
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -18,6 +19,7 @@ pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile>=1.1) # 1.1 reads Ogg
 pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
 pkg_check_modules(FFTW IMPORTED_TARGET fftw3f)
 find_package(Flatbuffers QUIET)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_program(FLATC flatc REQUIRED)
 if(LONGWAVE_TESTS)
   find_package(doctest REQUIRED)

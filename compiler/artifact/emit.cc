@@ -26,7 +26,7 @@ public:
         plan_.certificates = parts_.certificates;
         plan_.weights_bytes = parts_.storage.weight_bytes();
         plan_.derived_bytes = parts_.storage.derived_bytes();
-        plan_.computation.assign(parts_.computation.begin(), parts_.computation.end());
+        plan_.computation.assign(parts_.identity.model.begin(), parts_.identity.model.end());
         inputs();
         state();
         for (size_t i = 0; i < parts_.specs.size(); i++) kernel(i);
@@ -85,16 +85,26 @@ private:
 
     void state() {
         plan_.state_bytes = parts_.record.bytes();
-        for (const StateField &field : parts_.record.fields()) {
+        for (const StateField *field : parts_.record.fields()) {
             auto t = std::make_unique<fb::StateFieldT>();
-            t->layer = field.layer;
-            t->name = field.name;
-            t->kind = static_cast<fb::StateKind>(field.kind);
-            t->elem = static_cast<fb::Elem>(field.elem);
-            t->dims = field.dims;
-            t->offset = field.offset;
+            t->layer = field->layer;
+            t->name = field->name;
+            t->kind = static_cast<fb::StateKind>(field->kind);
+            t->elem = static_cast<fb::Elem>(field->elem);
+            t->dims = field->dims;
+            t->offset = field->offset;
+            t->needs = field->needs;
+            t->keeps = field->keeps;
+            t->clock_num = field->clock.num;
+            t->clock_den = field->clock.den;
             plan_.state.push_back(std::move(t));
         }
+        if (plan_.state.empty()) return;
+        const StateIdentity &identity = parts_.identity;
+        plan_.identity = std::make_unique<fb::StateIdentityT>();
+        plan_.identity->schema = identity.schema;
+        plan_.identity->model.assign(identity.model.begin(), identity.model.end());
+        plan_.identity->weights.assign(identity.weights.begin(), identity.weights.end());
     }
 
     std::pair<Space, uint64_t> address(const EntryPlan &entry, BufferId id) const {

@@ -1,5 +1,6 @@
 // The last step: plans, weights, code and golden vectors become the bytes of an artifact.
 #pragma once
+#include "compiler/artifact/identity.h"
 #include "compiler/plan/entry_plan.h"
 #include "compiler/plan/state_record.h"
 #include "compiler/plan/storage.h"
@@ -8,7 +9,6 @@
 #include "formats/package/package.h"
 #include "schedules/contract/kernel.h"
 #include "targets/target.h"
-#include <array>
 #include <string>
 #include <vector>
 
@@ -34,7 +34,7 @@ struct Parts {
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
     std::string report, certificates;
-    std::array<uint8_t, 32> computation{}; // identity of what the model computes (identity.h)
+    StateIdentity identity;
 };
 
 // Equal parts give equal bytes.

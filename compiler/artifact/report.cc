@@ -18,7 +18,7 @@ const char *name_of(EntryPlan::Kind kind) {
 }
 
 const char *name_of(StateKind kind) {
-    return kind == StateKind::history ? "history" : kind == StateKind::carry ? "carry" : "copy";
+    return kind == StateKind::history ? "history" : "carry";
 }
 
 const char *name_of(Elem elem) {
@@ -112,13 +112,15 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
 
 ordered_json state_report(const StateRecord &record) {
     ordered_json list = ordered_json::array();
-    for (const StateField &field : record.fields())
-        list.push_back({{"layer", field.layer},
-                        {"name", field.name},
-                        {"kind", name_of(field.kind)},
-                        {"elem", name_of(field.elem)},
-                        {"dims", field.dims},
-                        {"bytes", field.bytes()}});
+    for (const StateField *field : record.fields()) {
+        list.push_back({{"layer", field->layer},
+                        {"name", field->name},
+                        {"kind", name_of(field->kind)},
+                        {"elem", name_of(field->elem)},
+                        {"dims", field->dims},
+                        {"bytes", field->bytes()}});
+        if (field->kind == StateKind::history) list.back()["needed_rows"] = field->needs;
+    }
     return list;
 }
 

@@ -207,6 +207,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
 
     LW_ASSIGN(auto graph, passes.run("lower", [&] { return lower(package); }));
     const uint32_t capacity = run_capacity(graph, options);
+    const StateIdentity identity = identity_of(package, options.weights);
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold what they need
     LW_ASSIGN(ir::Graph exact, rewritten(passes, std::move(graph)));
     std::vector<StoredWeights> stored;
@@ -272,7 +273,6 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     if (!gpu.refused.runs.empty()) report["gpu"]["no_runs"] = gpu.refused.runs;
     if (!gpu.refused.streams.empty()) report["gpu"]["no_streams"] = gpu.refused.streams;
     const auto certificates = make_certificates(graph).dump();
-    const auto identity = identity_of(graph);
     graph = stream = {}; // all of their weights are packed
     Compiled result;
     LW_ASSIGN(result.artifact, passes.timed("emit", [&] {

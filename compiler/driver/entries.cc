@@ -84,6 +84,7 @@ Expected<Plans> plan_all(const ir::Graph &graph, const ir::Graph *stream, uint32
         plans.entries.insert(plans.entries.begin(), prepare);
         plans.graphs.insert(plans.graphs.begin(), nullptr);
     }
+    plans.record.arrange(); // of a window, too
     for (auto &entry : plans.entries) plan_memory(entry);
     return plans;
 }

@@ -84,10 +84,13 @@ ir::Reach EntryPlanner::reach_of(const Region &region) const {
     const Choice &choice = choices_[region.anchor];
     if (choice.algorithm && choice.algorithm->reach)
         return choice.algorithm->reach(situations_[region.anchor], choice.figures);
-    const ir::Node &node = reader(region);
+    return {.history = history_of(reader(region))};
+}
+
+uint32_t EntryPlanner::history_of(const ir::Node &node) const {
     std::vector<ir::Type> types;
     for (auto v : node.inputs) types.push_back(graph_.type(v));
-    return {.history = node.op->stream(node, types).history};
+    return node.op->stream(node, types).history;
 }
 
 uint32_t EntryPlanner::stride_of(const Region &region) const {
@@ -107,7 +110,6 @@ Status EntryPlanner::choose_algorithms() {
                                .node = node,
                                .rows = rows_of(node.inputs[0]),
                                .streaming = streaming(),
-                               .shared = options_.shared,
                                .before = alike[node.op]++,
                                .costs = options_.costs,
                                .gpu = gpu_of(node)});
@@ -147,6 +149,16 @@ void EntryPlanner::demand(const Region &region) {
     if (streaming()) {
         d.rows = std::max(d.rows, rows * stride);
         d.multiple = std::lcm(d.multiple, std::lcm(rows * stride, reach.multiple));
+        // Rows that came before the block that completes a row of a slower output.
+        const uint32_t earlier = rows * stride - std::min(rows * stride, rows_of(input));
+        const uint32_t declared = history_of(reader(region)) + earlier;
+        d.needs = std::max(d.needs, declared);
+        d.keeps = std::max({d.keeps, declared, reach.history + earlier});
+        if (declared > 0 && d.name.empty()) {
+            const ir::Node &node = reader(region);
+            d.layer = node.layer;
+            d.name = node.op->name + suffixes_[static_cast<size_t>(&node - graph_.nodes.data())];
+        }
         return;
     }
     // The last tile of a run may reach beyond the end, in everything that it reads row by row and in what it

@@ -30,6 +30,10 @@ struct Demand {
     uint32_t rows = 1;     // new rows at once, written or read
     uint32_t multiple = 1; // a ring is a whole number of these
     uint32_t granule = 1;  // a run: views find their rows in pieces of this size
+    // A stream, between two blocks. `needs`: rows before the next block that the ops read, whatever the
+    // algorithm. `keeps`: rows that the chosen algorithms read; at least `needs`.
+    uint32_t needs = 0, keeps = 0;
+    std::string layer, name; // a stream: the first op that needs older rows; empty: no op does
 };
 
 // Where a value lies: rows in a buffer. In a whole run `history` zero rows stand before the first one. In a
@@ -55,7 +59,6 @@ public:
     struct Options {
         EntryPlan::Kind kind = EntryPlan::Kind::run;
         uint32_t block = 0;      // input ticks
-        bool shared = false;     // a stream entry beside others
         std::string convolution; // algorithm to force, or empty
         const costs::Tables *costs = &costs::shipped();
         const targets::Target *gpu = nullptr; // on this one: every call takes all rows, as one dispatch
@@ -109,6 +112,7 @@ private:
     bool plans(const Region &region) const;             // whether any reader uses its result here
     const ir::Node &reader(const Region &region) const; // the anchor, or the producer that it absorbs
     ir::Reach reach_of(const Region &region) const;
+    uint32_t history_of(const ir::Node &node) const; // older rows of its first input that the op declares
     uint32_t stride_of(const Region &region) const; // rows of the first input for one output row
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
     void clear_tail(ir::ValueId value,

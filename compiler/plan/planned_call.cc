@@ -67,7 +67,8 @@ void PlannedCall::read_all(size_t input) {
 }
 
 void PlannedCall::read_ring(size_t input, uint32_t reads) {
-    const ir::ValueId value = region_.producer && input == 0 ? region_.producer->inputs[0] : node.inputs[input];
+    const ir::ValueId value =
+        region_.producer && input == 0 ? region_.producer->inputs[0] : node.inputs[input];
     const Stored &s = planner_.stored(value);
     param("ring", int64_t{s.ring});
     inputs_.push_back(Place{.buffer = s.buffer});
@@ -131,12 +132,8 @@ Place PlannedCall::derived(const std::string &key, Elem elem, const std::vector<
     return {.buffer = planner_.storage_.derived(key + suffix(), bytes_of(elem, dims), fresh)};
 }
 
-// A whole run begins with zeros in its arena.
-Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem,
-                              const std::vector<uint32_t> &dims) {
-    if (context.streaming)
-        return {.buffer =
-                    planner_.record_.field(node.layer, name + suffix(), node.op->name, kind, elem, dims)};
+// An offline run has no stream: it starts from zeros in its arena.
+Place PlannedCall::zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
     const std::string full = fmt::format("{} {}{}", node.layer, name, suffix());
     const uint64_t bytes = bytes_of(elem, dims);
     const BufferId id = planner_.buffer(full, Space::arena, bytes);
@@ -150,10 +147,10 @@ Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<
         prepare.buffers.push_back({.name = name, .space = Space::arena, .bytes = bytes_of(elem, dims)});
         return {.buffer = static_cast<BufferId>(prepare.buffers.size() - 1)};
     }
-    const bool cache = context.streaming && context.shared;
-    if (life == Life::past && !cache) return own_memory(name, StateKind::copy, elem, dims);
-    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()),
-                                      life == Life::past ? Space::cache : Space::arena, bytes_of(elem, dims))};
+    if (life == Life::past && !context.streaming) return zeros_in_arena(name, elem, dims);
+    return {.buffer =
+                planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()),
+                                life == Life::past ? Space::cache : Space::arena, bytes_of(elem, dims))};
 }
 
 Place PlannedCall::carried(const std::string &name) {
@@ -161,7 +158,11 @@ Place PlannedCall::carried(const std::string &name) {
     for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));
     Place place;
     for (const ir::Carry &carry : node.op->stream(node, types).carries)
-        if (name == carry.name) place = own_memory(name, StateKind::carry, carry.elem, carry.dims);
+        if (name == carry.name)
+            place = context.streaming
+                        ? Place{.buffer = planner_.record_.carry(node.layer, name + suffix(), node.op->name,
+                                                                 carry.elem, carry.dims)}
+                        : zeros_in_arena(name, carry.elem, carry.dims);
     return place;
 }
 
@@ -260,7 +261,7 @@ Step PlannedCall::thrown_away(Step step) const {
 
 void PlannedCall::finish() {
     Step whole = step();
-    if (context.shared && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
+    if (context.streaming && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
     if (!context.gpu || tiles_ == 1) {
         planner_.plan_.steps.push_back(std::move(whole));
         return;
@@ -285,7 +286,7 @@ Step PlannedCall::step_of_tile(Step step, uint32_t tile) const {
 }
 
 void PlannedCall::also(Step step, uint32_t replay) {
-    if (context.shared && replay) {
+    if (context.streaming && replay) {
         planner_.plan_.rebuild.push_back(step);
         planner_.plan_.rebuild.back().replay_from = replay;
     }

@@ -64,7 +64,7 @@ public:
 private:
     Place rows_place(ir::ValueId value) const;
     void rows_scalar(Scalar::Kind kind, size_t input, uint32_t of);
-    Place own_memory(const std::string &name, StateKind kind, Elem elem, const std::vector<uint32_t> &dims);
+    Place zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims);
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }
     Place carried(const std::string &name);
     void fires(Step &step) const;

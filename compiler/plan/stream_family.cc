@@ -10,43 +10,67 @@ namespace longwave::compiler {
 
 namespace {
 
-// Layer and name of the value in the record, different for every value.
-std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::ValueId value,
+// How the state names the history of a value: by the first op that needs it, so that a change of what computes
+// the value changes no name. Inputs that no op looks back on only hold pending samples.
+std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::ValueId value, const Demand &demand,
                                                std::set<std::string> &taken) {
     const ir::Node *node = graph.producer(value);
-    const std::string layer = node ? node->layer : "input " + graph.inputs[graph.values[value].index].name;
-    std::string name = node ? std::string(node->op->name) : "samples", full = name;
+    const bool needed = !demand.name.empty();
+    const std::string layer = needed ? demand.layer
+                              : node ? node->layer
+                                     : "input " + graph.inputs[graph.values[value].index].name;
+    std::string name = needed ? demand.name : node ? node->op->name : "samples", full = name;
     for (int i = 2; !taken.insert(fmt::format("{}/{}", layer, full)).second; i++)
         full = fmt::format("{} {}", name, i);
     return {layer, full};
 }
 
-// A value lies in the record when it is an input, for pushed samples wait there until their block is
-// complete, or when any entry needs rows of it from before its own block.
+// What all entries together want of the ring of a value.
+struct Wanted {
+    bool ring = false;
+    uint32_t history = 0, rows = 1, multiple = 1;
+    Demand saved; // needs, keeps and name
+};
+
+Wanted wanted_of(const ir::Graph &graph, const std::vector<EntryPlanner> &planners, ir::ValueId v) {
+    // Pushed samples wait in the ring of their input until a block is complete.
+    Wanted wanted{.ring = graph.values[v].kind == ir::Value::Kind::input};
+    for (const EntryPlanner &planner : planners) {
+        const Demand &d = planner.demands()[v];
+        wanted.ring = wanted.ring || round_up(d.history + d.rows, d.multiple) > planner.rows_of(v);
+        wanted.history = std::max(wanted.history, d.history);
+        wanted.rows = std::max(wanted.rows, d.rows);
+        wanted.multiple = std::lcm(wanted.multiple, d.multiple);
+        wanted.saved.needs = std::max(wanted.saved.needs, d.needs);
+        wanted.saved.keeps = std::max(wanted.saved.keeps, d.keeps);
+        if (wanted.saved.name.empty()) wanted.saved.layer = d.layer, wanted.saved.name = d.name;
+    }
+    return wanted;
+}
+
+// The rings of inputs, and of values of which any entry needs rows from before its own block.
 std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryPlanner> &planners,
                                 StateRecord &record) {
     std::vector<Ring> rings(graph.values.size());
     std::set<std::string> taken;
     for (ir::ValueId v = 0; v < graph.values.size(); v++) {
         if (graph.constant(v) || !planners[0].stores(v)) continue;
-        bool kept = graph.values[v].kind == ir::Value::Kind::input;
-        uint32_t history = 0, rows = 1, multiple = 1;
-        for (const EntryPlanner &planner : planners) {
-            const Demand &d = planner.demands()[v];
-            kept = kept || round_up(d.history + d.rows, d.multiple) > planner.rows_of(v);
-            history = std::max(history, d.history);
-            rows = std::max(rows, d.rows);
-            multiple = std::lcm(multiple, d.multiple);
-        }
-        if (!kept) continue;
-        // What is pushed may run ahead by a block while caches are made of the rows before the last whole
-        // block.
-        const uint32_t ahead = planners.size() > 1 && history > 0 ? 2 * rows : rows;
+        const Wanted wanted = wanted_of(graph, planners, v);
+        if (!wanted.ring) continue;
+        // Pushed samples may run ahead by a block while the runtime rebuilds caches from the rows before the
+        // last complete block.
+        const uint32_t ahead =
+            planners.size() > 1 && wanted.history > 0 ? 2 * wanted.rows : wanted.rows;
         const ir::Type &type = graph.type(v);
-        const auto [layer, name] = field_name(graph, v, taken);
-        rings[v].rows = round_up(history + ahead, multiple);
-        rings[v].field =
-            record.field(layer, name, "", StateKind::history, type.elem, {rings[v].rows, type.row()});
+        const auto [layer, name] = field_name(graph, v, wanted.saved, taken);
+        rings[v].rows = round_up(wanted.history + ahead, wanted.multiple);
+        rings[v].field = record.history({.layer = layer,
+                                         .name = name,
+                                         .elem = type.elem,
+                                         .dims = {rings[v].rows, type.row()},
+                                         .clock = type.clock,
+                                         .needs = wanted.saved.needs,
+                                         .keeps = wanted.saved.keeps});
     }
     return rings;
 }
@@ -62,7 +86,6 @@ Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<ui
         for (uint32_t block : blocks) {
             const EntryPlanner::Options options{.kind = EntryPlan::Kind::stream,
                                                 .block = block,
-                                                .shared = blocks.size() > 1 || gpu,
                                                 .convolution = on ? "" : convolution,
                                                 .costs = &costs,
                                                 .gpu = on};
@@ -81,6 +104,7 @@ Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<ui
             family.algorithms.emplace_back(entry.name(), report);
         family.entries.push_back(std::move(entry));
     }
+    family.record.arrange();
     return family;
 }
 

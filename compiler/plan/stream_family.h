@@ -1,6 +1,7 @@
 // Plans the stream entries of an artifact together: each has a block of its own, and all advance one state.
 // A ring is as long as the longest look-back of any entry plus the largest block, so any aligned block may be
-// written into it.
+// written into it. Targets and algorithms change the length of a ring, but not which values have a history and
+// how many rows of it a saved state needs.
 #pragma once
 #include "compiler/plan/entry_planner.h"
 

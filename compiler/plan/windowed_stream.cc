@@ -113,8 +113,13 @@ EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, 
     const uint32_t window = plan.block, slots = window / hop;
     const ir::GraphInput &input = graph.inputs[0];
     const ir::Type &type = graph.type(input.value);
-    const BufferId ring = record.field("input " + input.name, window_field, "", StateKind::history, type.elem,
-                                       {window, type.row()});
+    const uint32_t earlier = window - hop; // rows that the next window shares with this one
+    const BufferId ring = record.history({.layer = "input " + input.name,
+                                          .name = window_field,
+                                          .elem = type.elem,
+                                          .dims = {window, type.row()},
+                                          .needs = earlier,
+                                          .keeps = earlier});
 
     std::vector<Step> steps;
     for (uint32_t slot = 0; slot < slots; slot++)

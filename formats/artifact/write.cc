@@ -68,7 +68,7 @@ bool has_halves(const fb::PlanT &plan) {
 
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
-    if (has_scalars(plan, fb::ScalarKind::rows)) return 4;
+    if (plan.identity || has_scalars(plan, fb::ScalarKind::rows)) return 4;
     if (has_mixed(plan) || has_halves(plan)) return 3;
     if (has_scalars(plan, fb::ScalarKind::margin)) return 2;
     for (const auto &entry : plan.entries)

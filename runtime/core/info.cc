@@ -16,8 +16,8 @@ static_assert(static_cast<int>(fb::Elem::f32) == LW_ELEM_F32 &&
               static_cast<int>(fb::Elem::f64) == LW_ELEM_F64); // V13: state is of no other
 static_assert(static_cast<int>(fb::StateKind::history) == LW_STATE_HISTORY &&
               static_cast<int>(fb::StateKind::carry) == LW_STATE_CARRY &&
-              static_cast<int>(fb::StateKind::copy) == LW_STATE_COPY &&
-              static_cast<int>(fb::StateKind::MAX) == LW_STATE_COPY);
+              static_cast<int>(fb::StateKind::spectra) == LW_STATE_SPECTRA &&
+              static_cast<int>(fb::StateKind::MAX) == LW_STATE_SPECTRA);
 static_assert(static_cast<int>(fb::InputKind::audio) == LW_AUDIO &&
               static_cast<int>(fb::InputKind::features) == LW_FEATURES &&
               static_cast<int>(fb::InputKind::tokens) == LW_TOKENS);

@@ -25,8 +25,8 @@ struct lw_model {
     longwave::runtime::StreamEntries streams;
     const lw_entry_info *entry_infos = nullptr;
     const lw_state_field *state_fields = nullptr;
-    uint64_t record_bytes = 0; // of a saved state: the fields without the gaps between them
-    uint8_t identity[32] = {}; // what a saved state depends on: computation, weights and layout
+    uint64_t record_bytes = 0; // the fields without the gaps between them
+    uint8_t identity[32] = {}; // up to format 2.3: what a saved state depends on; later: zeros
 
     const longwave::fb::Plan &plan() const { return view.plan(); }
     longwave::runtime::ModelSource source() const;

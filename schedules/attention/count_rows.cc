@@ -26,7 +26,7 @@ void count_rows_on_gpu(KernelBuilder &k) {
     k.in_place(count, dense({1}));
 }
 
-const Kernel count_rows{"count_rows", count_rows_on_cpu, count_rows_on_gpu};
+const Kernel count_rows{"count_rows", count_rows_on_cpu, count_rows_on_gpu, Fp16::none};
 
 } // namespace
 

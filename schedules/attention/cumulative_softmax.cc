@@ -1,7 +1,7 @@
 // cumulative_softmax: how much the newest row weighs among all so far, w_t = e^{k_t} / S_t with S_t = S_0 +
 // Σ_{τ ≤ t} e^{k_τ}, for each channel. The state is z = log S in float64: log t would stand still in float32.
-#include "schedules/halide/registry.h"
 #include "schedules/attention/row_count.h"
+#include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
 
@@ -70,6 +70,7 @@ static void build_cumulative_softmax(KernelBuilder &k) {
     if (count) count->output();
 }
 
-static const Kernel cumulative_softmax{"cumulative_softmax", build_cumulative_softmax, build_cumulative_softmax};
+static const Kernel cumulative_softmax{"cumulative_softmax", build_cumulative_softmax,
+                                       build_cumulative_softmax, Fp16::none};
 
 } // namespace longwave::schedules

@@ -2,8 +2,8 @@
 // over the rows of a sequence, or along one axis of an image whose rows come line by line. Its state, the
 // inner sums, is float64: λ near 1 would add up the rounding of 1/(1 − λ) rows.
 #include "schedules/attention/gpu_positions.h"
-#include "schedules/halide/registry.h"
 #include "schedules/attention/row_count.h"
+#include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
 
@@ -134,7 +134,8 @@ void exponential_scan_on_gpu(KernelBuilder &k) {
                   {"sums", on_sums, ArgKind::inout, alone ? Shape{sums[0], sums[1], on_sums[3]} : sums}});
 }
 
-const Kernel exponential_scan{"exponential_scan", exponential_scan_on_cpu, exponential_scan_on_gpu};
+const Kernel exponential_scan{"exponential_scan", exponential_scan_on_cpu, exponential_scan_on_gpu,
+                              Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -73,10 +73,10 @@ void decaying_attention_chunk_on_gpu(KernelBuilder &k) {
     decaying_scan(k, k.params.integer("rows", 2, most_rows));
 }
 
-const GpuSchedule linear_step{"linear_attention_step", linear_attention_step_on_gpu},
-    linear_chunk{"linear_attention_chunk", linear_attention_chunk_on_gpu},
-    decaying_step{"decaying_attention_step", decaying_attention_step_on_gpu},
-    decaying_chunk{"decaying_attention_chunk", decaying_attention_chunk_on_gpu};
+const GpuSchedule linear_step{"linear_attention_step", linear_attention_step_on_gpu, Fp16::inputs},
+    linear_chunk{"linear_attention_chunk", linear_attention_chunk_on_gpu, Fp16::inputs},
+    decaying_step{"decaying_attention_step", decaying_attention_step_on_gpu, Fp16::outputs},
+    decaying_chunk{"decaying_attention_chunk", decaying_attention_chunk_on_gpu, Fp16::outputs};
 
 } // namespace
 

@@ -3,8 +3,8 @@
 // that holds them; else scores are computed three times, for the largest, the sum and, a chunk of keys at a time, the
 // average.
 #include "schedules/attention/softmax_attention.h"
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 #include <cmath>
 #include <optional>
 
@@ -164,7 +164,8 @@ private:
 
 void softmax_attention_on_gpu(KernelBuilder &k) { AttentionOfQueries(k).build(); }
 
-const GpuSchedule softmax_attention_of_gpu{"softmax_attention", softmax_attention_on_gpu};
+const GpuSchedule softmax_attention_of_gpu{"softmax_attention", softmax_attention_on_gpu,
+                                           Fp16::inputs_and_outputs};
 
 } // namespace
 

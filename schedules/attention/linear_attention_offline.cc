@@ -1,7 +1,7 @@
 // linear_attention_offline: o_t = q_t·S with S = Σ_{τ < length} k_τ v_τᵀ, a matrix of dk × dv for each head: a
 // product of keys and values over all rows, then a product of queries with it.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -147,7 +147,7 @@ void linear_attention_offline_on_gpu(KernelBuilder &k) {
 }
 
 const Kernel linear_attention_offline{"linear_attention_offline", linear_attention_whole_on_cpu,
-                                    linear_attention_offline_on_gpu};
+                                      linear_attention_offline_on_gpu, Fp16::inputs};
 
 } // namespace
 

@@ -1,10 +1,10 @@
 // lrpe: a row turned by its position, [x·cos(tΘ) ‖ x·sin(tΘ)] for each head.
-#include "schedules/pointwise/elementary.h"
 #include "schedules/attention/gpu_positions.h"
-#include "schedules/halide/threads.h"
 #include "schedules/attention/phases.h"
-#include "schedules/halide/registry.h"
 #include "schedules/attention/row_count.h"
+#include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
+#include "schedules/pointwise/elementary.h"
 
 namespace longwave::schedules {
 
@@ -118,7 +118,7 @@ void lrpe_on_gpu(KernelBuilder &k) {
     k.outputs(y, {{"y", shape, ArgKind::output, n.width() == n.padded() ? n.turned_shape() : shape}});
 }
 
-const Kernel lrpe{"lrpe", lrpe_on_cpu, lrpe_on_gpu};
+const Kernel lrpe{"lrpe", lrpe_on_cpu, lrpe_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,10 +1,10 @@
 // rotary: pairs of features of each head turned by their row's position; the features behind them pass.
-#include "schedules/pointwise/elementary.h"
 #include "schedules/attention/gpu_positions.h"
-#include "schedules/halide/threads.h"
 #include "schedules/attention/phases.h"
-#include "schedules/halide/registry.h"
 #include "schedules/attention/row_count.h"
+#include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
+#include "schedules/pointwise/elementary.h"
 
 namespace longwave::schedules {
 
@@ -87,7 +87,7 @@ void rotary_on_gpu(KernelBuilder &k) {
     k.output(y, p.shape);
 }
 
-const Kernel rotary{"rotary", rotary_on_cpu, rotary_on_gpu};
+const Kernel rotary{"rotary", rotary_on_cpu, rotary_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,6 +1,6 @@
 // sequence_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -94,6 +94,7 @@ static void build_sequence_softmax_on_gpu(KernelBuilder &k) {
     k.output(y, shape);
 }
 
-static const Kernel sequence_softmax{"sequence_softmax", build_sequence_softmax, build_sequence_softmax_on_gpu};
+static const Kernel sequence_softmax{"sequence_softmax", build_sequence_softmax,
+                                     build_sequence_softmax_on_gpu, Fp16::outputs};
 
 } // namespace longwave::schedules

@@ -3,8 +3,9 @@
 // Keys are taken in chunks, each with a largest score and a sum of its own, so that scores and weights never
 // leave the first cache; the chunks are joined at the end (as in Dao et al. 2022, FlashAttention, whose running
 // maximum becomes one after the fact). Of a whole sequence the chunks above the diagonal are left out.
-#include "schedules/pointwise/elementary.h"
 #include "schedules/attention/softmax_attention.h"
+
+#include "schedules/pointwise/elementary.h"
 
 namespace longwave::schedules {
 

@@ -1,10 +1,10 @@
 // frame_power: power spectrum of overlapping windowed frames, with SIMD inside the frame so that one frame at
 // a time is fast.
+#include "schedules/contract/twiddles.h"
+#include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 #include "schedules/transforms/butterfly.h"
 #include "schedules/transforms/gpu_shared_transform.h"
-#include "schedules/halide/threads.h"
-#include "schedules/halide/registry.h"
-#include "schedules/contract/twiddles.h"
 #include <functional>
 #include <numeric>
 
@@ -208,6 +208,6 @@ static void build_frame_power_on_gpu(KernelBuilder &k) {
     k.output(y, p.y_shape);
 }
 
-static const Kernel frame_power{"frame_power", build_frame_power, build_frame_power_on_gpu};
+static const Kernel frame_power{"frame_power", build_frame_power, build_frame_power_on_gpu, Fp16::inputs};
 
 } // namespace longwave::schedules

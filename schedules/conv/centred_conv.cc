@@ -1,7 +1,7 @@
 // centred_conv: a short filter of each channel that reaches as far ahead as back, over a whole sequence with
 // zeros around it.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -66,7 +66,7 @@ void centred_conv_on_gpu(KernelBuilder &k) {
     k.output(d.y, d.shape);
 }
 
-const Kernel centred_conv{"centred_conv", centred_conv_on_cpu, centred_conv_on_gpu};
+const Kernel centred_conv{"centred_conv", centred_conv_on_cpu, centred_conv_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

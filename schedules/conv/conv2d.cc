@@ -1,7 +1,7 @@
 // conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise and depthwise; a
 // 1-D convolution has one frequency.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -118,7 +118,7 @@ void conv2d_on_gpu(KernelBuilder &k) {
     k.output(d.y, d.shape);
 }
 
-const Kernel conv2d{"conv2d", conv2d_on_cpu, conv2d_on_gpu};
+const Kernel conv2d{"conv2d", conv2d_on_cpu, conv2d_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,6 +1,5 @@
 #include "schedules/halide/dispatch.h"
 #include "schedules/halide/module_blob.h"
-#include "schedules/halide/lowered.h"
 #include <algorithm>
 #include <array>
 #include <set>
@@ -123,7 +122,6 @@ GpuKernel gpu_kernel(const std::string &kernel, const KernelBuilder &builder, co
         const auto found = facts.binding.find(name);
         return found == facts.binding.end() ? -1 : static_cast<int>(found->second);
     };
-    nlohmann::json signature = nlohmann::json::parse(signature_json(builder, 0));
     nlohmann::json bindings = nlohmann::json::array();
     for (const std::string &name : builder.argument_names())
         bindings.push_back(name.empty() ? -1 : binding(name));
@@ -134,15 +132,15 @@ GpuKernel gpu_kernel(const std::string &kernel, const KernelBuilder &builder, co
     if (scalars >= 0) used.insert(scalars);
     expect(used.size() == facts.binding.size(), "a buffer of the module is no argument");
     const bool wide = gpu_target(builder) != builder.target.halide;
-    signature["gpu"] = {{"entry", spirv.entry},
-                        {"grid", dispatch.grid},
-                        {"local", dispatch.local},
-                        {"shared_bytes", spirv.shared_bytes},
-                        {"bindings", bindings},
-                        {"scalars", scalars},
-                        {"features", wide ? nlohmann::json{"shaderFloat64"} : nlohmann::json::array()}};
+    nlohmann::json members = {{"entry", spirv.entry},
+                              {"grid", dispatch.grid},
+                              {"local", dispatch.local},
+                              {"shared_bytes", spirv.shared_bytes},
+                              {"bindings", bindings},
+                              {"scalars", scalars},
+                              {"features", wide ? nlohmann::json{"shaderFloat64"} : nlohmann::json::array()}};
     if (builder.exact_sums) spirv.words = without_contraction(spirv.words);
-    return {std::move(spirv.words), signature.dump()};
+    return {std::move(spirv.words), std::move(members)};
 }
 
 } // namespace longwave::schedules

@@ -2,19 +2,18 @@
 #pragma once
 #include "schedules/halide/builder.h"
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace longwave::schedules {
 
 struct GpuKernel {
     std::vector<uint32_t> module; // SPIR-V 1.0, valid for Vulkan 1.1
-    // The signature as on a CPU (lowered.h), with
-    // "gpu": {"entry": name, "grid": [x, y, z] workgroups, "local": [x, y, z] threads, "shared_bytes": n,
-    //         "bindings": one for each argument in call order, -1 for a scalar and for a buffer that the kernel does
-    //         not touch, "scalars": binding of the int32 buffer that holds all scalars in order, or -1,
-    //         "features": [] or ["shaderFloat64"]}
-    std::string signature;
+    // The member "gpu" of the signature:
+    // {"entry": name, "grid": [x, y, z] workgroups, "local": [x, y, z] threads, "shared_bytes": n,
+    //  "bindings": one per argument in call order, -1 for a scalar and for a buffer that the kernel does
+    //  not touch, "scalars": binding of the int32 buffer that holds all scalars in order, or -1,
+    //  "features": [] or ["shaderFloat64"]}
+    nlohmann::json dispatch;
 };
 
 // Throws SpecError when the pipeline is not exactly one dispatch of static sizes, or needs more than the target has.

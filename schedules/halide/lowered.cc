@@ -109,7 +109,7 @@ uint64_t scratch_bytes(const std::string &kernel, const Module &module) {
     return static_cast<uint64_t>(found.heap);
 }
 
-std::string signature_json(const KernelBuilder &builder, uint64_t scratch) {
+nlohmann::json signature_json(const KernelBuilder &builder, uint64_t scratch) {
     nlohmann::json args = nlohmann::json::array();
     for (const ImageParam &buffer : builder.buffers()) args.push_back(input(buffer));
     for (const KernelBuilder::Scalar &scalar : builder.scalars())
@@ -120,7 +120,7 @@ std::string signature_json(const KernelBuilder &builder, uint64_t scratch) {
                         {"high", scalar.high},
                         {"multiple", scalar.multiple}});
     for (const KernelBuilder::OutputBuffer &buffer : builder.output_buffers()) args.push_back(output(buffer));
-    return nlohmann::json{{"args", args}, {"scratch_bytes", scratch}}.dump();
+    return {{"args", args}, {"scratch_bytes", scratch}};
 }
 
 } // namespace longwave::schedules

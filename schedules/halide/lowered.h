@@ -15,6 +15,6 @@ uint64_t scratch_bytes(const std::string &kernel, const Halide::Module &module);
 
 // {"args":[{"name":"x","kind":"input","elem":"f32","dims":[[96,1],[4,96]]}, …],"scratch_bytes":0}: the
 // extents and strides the code was compiled for.
-std::string signature_json(const KernelBuilder &builder, uint64_t scratch);
+nlohmann::json signature_json(const KernelBuilder &builder, uint64_t scratch);
 
 } // namespace longwave::schedules

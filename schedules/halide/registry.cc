@@ -1,30 +1,50 @@
 #include "schedules/halide/registry.h"
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 
 namespace longwave::schedules {
 
 namespace {
 
-// Made by whichever file comes first: the order of initialisation among files is open.
-std::map<std::string, BuildFunction> &table(targets::Kind kind) {
-    static std::map<std::string, BuildFunction> cpu, gpu;
+using Table = std::map<std::string, Schedule>;
+
+// Created by the first file that registers: C++ leaves the order of initialisation among files open.
+Table &table(targets::Kind kind) {
+    static Table cpu, gpu;
     return kind == targets::Kind::gpu ? gpu : cpu;
+}
+
+void enter(targets::Kind kind, const char *name, const Schedule &schedule) {
+    if (table(kind).emplace(name, schedule).second) return;
+    std::fprintf(stderr, "kernel '%s' is registered twice for one kind of device\n", name);
+    std::abort();
 }
 
 } // namespace
 
-Kernel::Kernel(const char *name, BuildFunction cpu, BuildFunction gpu) {
-    if (cpu) table(targets::Kind::cpu).emplace(name, cpu);
-    if (gpu) table(targets::Kind::gpu).emplace(name, gpu);
+Kernel::Kernel(const char *name, BuildFunction cpu, std::source_location at) {
+    enter(targets::Kind::cpu, name, {cpu, Fp16::none, at.file_name()});
 }
 
-GpuSchedule::GpuSchedule(const char *name, BuildFunction build) {
-    table(targets::Kind::gpu).emplace(name, build);
+Kernel::Kernel(const char *name, BuildFunction cpu, BuildFunction gpu, Fp16 fp16, std::source_location at) {
+    enter(targets::Kind::cpu, name, {cpu, Fp16::none, at.file_name()});
+    enter(targets::Kind::gpu, name, {gpu, fp16, at.file_name()});
 }
 
-BuildFunction find_kernel(const std::string &name, targets::Kind kind) {
+GpuSchedule::GpuSchedule(const char *name, BuildFunction build, Fp16 fp16, std::source_location at) {
+    enter(targets::Kind::gpu, name, {build, fp16, at.file_name()});
+}
+
+const Schedule *find_schedule(const std::string &name, targets::Kind kind) {
     const auto found = table(kind).find(name);
-    return found == table(kind).end() ? nullptr : found->second;
+    return found == table(kind).end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> kernel_names(targets::Kind kind) {
+    std::vector<std::string> names;
+    for (const auto &[name, schedule] : table(kind)) names.push_back(name);
+    return names;
 }
 
 } // namespace longwave::schedules

@@ -1,7 +1,7 @@
 // block_linear: a block-diagonal matrix times each row: block j makes its outputs of its own inputs. For narrow
 // blocks; those of whole panels are products (linear.cc).
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 #include <numeric>
 
 namespace longwave::schedules {
@@ -74,7 +74,7 @@ void block_linear_on_gpu(KernelBuilder &k) {
     k.output(y, d.shape);
 }
 
-const Kernel block_linear{"block_linear", block_linear_on_cpu, block_linear_on_gpu};
+const Kernel block_linear{"block_linear", block_linear_on_cpu, block_linear_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,7 +1,7 @@
 // embedding: rows of a table. The caller has checked that every id is inside the vocabulary; of a table that
 // holds the ids from `first` on, the others have rows of zeros.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -44,7 +44,7 @@ void embedding_on_gpu(KernelBuilder &k) {
     k.output(e.y, e.shape);
 }
 
-const Kernel embedding{"embedding", embedding_on_cpu, embedding_on_gpu};
+const Kernel embedding{"embedding", embedding_on_cpu, embedding_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

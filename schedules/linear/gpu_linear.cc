@@ -1,9 +1,9 @@
 // linear on a gpu: tiles of outputs and rows; a panel by all threads of a workgroup for few rows; one output by the
 // threads of a row. All read the packed weights as they lie (panels.h).
-#include "schedules/pointwise/elementary.h"
+#include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/linear/linear_product.h"
-#include "schedules/halide/registry.h"
+#include "schedules/pointwise/elementary.h"
 
 namespace longwave::schedules {
 
@@ -186,7 +186,7 @@ void linear_on_gpu(KernelBuilder &k) {
     StagedTiles(k, p).build();
 }
 
-const GpuSchedule linear_of_gpu{"linear", linear_on_gpu};
+const GpuSchedule linear_of_gpu{"linear", linear_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

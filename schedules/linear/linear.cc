@@ -2,10 +2,10 @@
 // a block-diagonal matrix, whose blocks lie one behind another. Weights that are stored in fewer bytes than a
 // float32 are widened in registers, or once for many rows. With advice the row is computed where it is wanted, and
 // otherwise left as it is.
-#include "schedules/pointwise/elementary.h"
+#include "schedules/halide/registry.h"
 #include "schedules/linear/linear_product.h"
 #include "schedules/linear/linear_tiles.h"
-#include "schedules/halide/registry.h"
+#include "schedules/pointwise/elementary.h"
 
 namespace longwave::schedules {
 

@@ -1,9 +1,9 @@
 // linear: what is multiplied, and by weights that lie how; what the schedules for CPUs and for graphics
 // processors share.
 #pragma once
-#include "schedules/linear/skip_mask.h"
-#include "schedules/halide/builder.h"
 #include "schedules/contract/panels.h"
+#include "schedules/halide/builder.h"
+#include "schedules/linear/skip_mask.h"
 
 namespace longwave::schedules {
 

@@ -1,9 +1,9 @@
 // log_softmax over a row, or over a head of words and classes and a tail for each class. With advice a tail that is
 // not wanted is not read: its words are as unlikely as can be, `never`.
+#include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 #include "schedules/linear/skip_mask.h"
 #include "schedules/pointwise/elementary.h"
-#include "schedules/halide/threads.h"
-#include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
 
@@ -215,6 +215,6 @@ static void build_log_softmax_on_gpu(KernelBuilder &k) {
     k.output(y, dense({width, rows}));
 }
 
-static const Kernel log_softmax{"log_softmax", build_log_softmax, build_log_softmax_on_gpu};
+static const Kernel log_softmax{"log_softmax", build_log_softmax, build_log_softmax_on_gpu, Fp16::none};
 
 } // namespace longwave::schedules

@@ -1,6 +1,6 @@
 // long_conv_direct: causal convolution over a ring by its definition; the cheapest form of short kernels.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -159,6 +159,7 @@ void build_long_conv_direct(KernelBuilder &k) { Direct(k).build(); }
 
 } // namespace
 
-static const Kernel long_conv_direct{"long_conv_direct", build_long_conv_direct, build_long_conv_direct};
+static const Kernel long_conv_direct{"long_conv_direct", build_long_conv_direct, build_long_conv_direct,
+                                     Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

@@ -16,9 +16,9 @@
 // channels, up to 8, as fit into shared memory beside each other. With 8 every sector is used whole by one workgroup. With
 // fewer its neighbours along the grid use the rest, which the second cache hands to them if they run at the same time: at
 // length 2,048 in 16 KiB a sector is asked for 8 times. Of a single channel neighbouring columns go together instead.
-#include "schedules/transforms/gpu_butterflies.h"
-#include "schedules/halide/registry.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/registry.h"
+#include "schedules/transforms/gpu_butterflies.h"
 
 namespace longwave::schedules {
 
@@ -199,10 +199,14 @@ private:
 
 template <LongConv::Part part> void build_long_conv(KernelBuilder &k) { LongConv(k, part).build(); }
 
-const GpuSchedule long_conv_fused{"long_conv_fused", build_long_conv<LongConv::Part::whole>};
-const GpuSchedule long_conv_columns{"long_conv_columns", build_long_conv<LongConv::Part::columns>};
-const GpuSchedule long_conv_rows{"long_conv_rows", build_long_conv<LongConv::Part::rows>};
-const GpuSchedule long_conv_columns_back{"long_conv_columns_back", build_long_conv<LongConv::Part::back>};
+const GpuSchedule long_conv_fused{"long_conv_fused", build_long_conv<LongConv::Part::whole>,
+                                  Fp16::inputs_and_outputs};
+const GpuSchedule long_conv_columns{"long_conv_columns", build_long_conv<LongConv::Part::columns>,
+                                    Fp16::inputs_and_outputs};
+const GpuSchedule long_conv_rows{"long_conv_rows", build_long_conv<LongConv::Part::rows>,
+                                 Fp16::inputs_and_outputs};
+const GpuSchedule long_conv_columns_back{"long_conv_columns_back", build_long_conv<LongConv::Part::back>,
+                                         Fp16::inputs_and_outputs};
 
 } // namespace
 

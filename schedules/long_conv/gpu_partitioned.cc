@@ -1,9 +1,9 @@
 // long_conv_partitioned on a gpu: one block of a long convolution in one dispatch. Its transform and the sum of products
 // with the spectra of all partitions lie in shared memory, 16 bytes a point. The three results are one definition, as two
 // would be two dispatches: row, tail and spectrum of the same position, the latter twice where there are two copies.
-#include "schedules/transforms/gpu_butterflies.h"
-#include "schedules/halide/registry.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/registry.h"
+#include "schedules/transforms/gpu_butterflies.h"
 
 namespace longwave::schedules {
 
@@ -173,7 +173,8 @@ private:
 
 void long_conv_partitioned_on_gpu(KernelBuilder &k) { PartitionedBlock(k).build(); }
 
-const GpuSchedule long_conv_partitioned_of_gpu{"long_conv_partitioned", long_conv_partitioned_on_gpu};
+const GpuSchedule long_conv_partitioned_of_gpu{"long_conv_partitioned", long_conv_partitioned_on_gpu,
+                                               Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,10 +1,10 @@
 // long_conv_partitioned: one block of a long causal convolution: transform of the block, multiply-accumulate
 // with the spectra of all partitions of the kernel over a ring of past spectra, transform back. The
 // right-angle form needs no zero padding: y = Re z + Im of the previous z.
-#include "schedules/long_conv/transform.h"
+#include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/spectra_product.h"
-#include "schedules/contract/twiddles.h"
+#include "schedules/long_conv/transform.h"
 
 namespace longwave::schedules {
 

@@ -2,10 +2,10 @@
 // channels, short enough to take turns over the blocks of a stream. In one piece it is long_conv_partitioned.
 // Products may also be computed for several blocks ahead, a slice of positions at a time: long_conv_product_ahead,
 // then long_conv_product_rest in each of these blocks.
-#include "schedules/long_conv/transform.h"
+#include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/spectra_product.h"
-#include "schedules/contract/twiddles.h"
+#include "schedules/long_conv/transform.h"
 
 namespace longwave::schedules {
 

@@ -1,7 +1,7 @@
 // long_conv_lanes: one block of a long causal convolution of few channels, as long_conv_partitioned, with
 // lanes over positions and bins instead of channels. All channels in one call.
-#include "schedules/transforms/lane_transform.h"
 #include "schedules/halide/registry.h"
+#include "schedules/transforms/lane_transform.h"
 
 namespace longwave::schedules {
 

@@ -1,9 +1,9 @@
 // long_conv_right_angle: long convolution of whole sequences, causal or two-sided (the spectrum decides), by
 // one complex transform of the sequence's length for each channel, with channels in the lanes. Only u, the
 // spectrum and y leave the cache.
-#include "schedules/long_conv/depth_first.h"
-#include "schedules/halide/registry.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/registry.h"
+#include "schedules/long_conv/depth_first.h"
 
 namespace longwave::schedules {
 

@@ -1,8 +1,8 @@
 // What the transform kernels share: the passes of a right-angle transform as update definitions that gather
 // the points of one group of butterflies, transform them in registers and scatter the results.
 #pragma once
-#include "schedules/transforms/butterfly.h"
 #include "schedules/halide/builder.h"
+#include "schedules/transforms/butterfly.h"
 
 namespace longwave::schedules {
 

@@ -1,7 +1,7 @@
 // norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the valid
 // lanes of each row, or of each of its groups.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -178,7 +178,7 @@ void norm_on_gpu(KernelBuilder &k) {
     k.output(y, n.shape);
 }
 
-const Kernel norm{"norm", norm_on_cpu, norm_on_gpu};
+const Kernel norm{"norm", norm_on_cpu, norm_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

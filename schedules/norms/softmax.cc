@@ -1,6 +1,6 @@
 // softmax over the channels of each row.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -81,6 +81,6 @@ static void build_softmax_on_gpu(KernelBuilder &k) {
     k.output(y, shape);
 }
 
-static const Kernel softmax{"softmax", build_softmax, build_softmax_on_gpu};
+static const Kernel softmax{"softmax", build_softmax, build_softmax_on_gpu, Fp16::outputs};
 
 } // namespace longwave::schedules

@@ -16,7 +16,7 @@ struct PointwiseOp {
     const char *name;
     Operands kind;
     std::vector<const char *> operands; // their names
-    bool nonzero_at_zero;                    // f(0) is not 0: padding lanes must be masked
+    bool nonzero_at_zero;               // f(0) is not 0: padding lanes must be masked
     // `operands` are already read at the element.
     Halide::Expr (*apply)(const Halide::Expr &x, const std::vector<Halide::Expr> &operands, float param);
     const char *param = nullptr; // its one number, in [0, 1e30]

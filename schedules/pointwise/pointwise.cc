@@ -1,6 +1,6 @@
 // pointwise: an epilogue chain alone, on values that no other kernel could finish.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -55,7 +55,7 @@ void pointwise_on_gpu(KernelBuilder &k) {
     k.output(p.y, p.shape);
 }
 
-const Kernel pointwise{"pointwise", pointwise_on_cpu, pointwise_on_gpu};
+const Kernel pointwise{"pointwise", pointwise_on_cpu, pointwise_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,8 +1,8 @@
 // Means over time: of a whole sequence (mean_run), of everything so far (mean_stream), of the last rows
 // (mean_window).
-#include "schedules/halide/threads.h"
-#include "schedules/halide/registry.h"
 #include "schedules/attention/row_count.h"
+#include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -230,8 +230,8 @@ void mean_window_on_gpu(KernelBuilder &k) {
 
 } // namespace
 
-static const Kernel mean_run{"mean_run", build_mean_run, build_mean_run_on_gpu};
-static const Kernel mean_stream{"mean_stream", mean_stream_on_cpu, mean_stream_on_gpu};
-static const Kernel mean_window{"mean_window", mean_window_on_cpu, mean_window_on_gpu};
+static const Kernel mean_run{"mean_run", build_mean_run, build_mean_run_on_gpu, Fp16::inputs_and_outputs};
+static const Kernel mean_stream{"mean_stream", mean_stream_on_cpu, mean_stream_on_gpu, Fp16::none};
+static const Kernel mean_window{"mean_window", mean_window_on_cpu, mean_window_on_gpu, Fp16::none};
 
 } // namespace longwave::schedules

@@ -1,6 +1,6 @@
 // pair_features: what a retrieval head sees of two pooled documents: u, v, u − v, u·v.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -36,7 +36,8 @@ void pair_features_on_gpu(KernelBuilder &k) {
     k.output(p.y, dense({p.width, 4}));
 }
 
-const Kernel pair_features{"pair_features", pair_features_on_cpu, pair_features_on_gpu};
+const Kernel pair_features{"pair_features", pair_features_on_cpu, pair_features_on_gpu,
+                           Fp16::inputs_and_outputs};
 
 } // namespace
 

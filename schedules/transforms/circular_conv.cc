@@ -1,9 +1,9 @@
 // circular_conv: convolution around a whole sequence with a static kernel, and one made in the run, by
 // the right-angle transform: its real part is the causal convolution and its imaginary part the tail,
 // which comes round to the beginning.
-#include "schedules/long_conv/transform.h"
-#include "schedules/halide/registry.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/registry.h"
+#include "schedules/long_conv/transform.h"
 
 namespace longwave::schedules {
 

@@ -1,8 +1,8 @@
 // correlate: conj(k)·σ(q) of two spectra, σ on real and imaginary parts or on the magnitude.
-#include "schedules/transforms/butterfly.h"
-#include "schedules/pointwise/elementary.h"
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
+#include "schedules/pointwise/elementary.h"
+#include "schedules/transforms/butterfly.h"
 
 namespace longwave::schedules {
 
@@ -71,7 +71,7 @@ void correlate_on_gpu(KernelBuilder &k) {
     k.output(d.y, d.shape);
 }
 
-const Kernel correlate{"correlate", correlate_on_cpu, correlate_on_gpu};
+const Kernel correlate{"correlate", correlate_on_cpu, correlate_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,8 +1,8 @@
 // circular_conv on a gpu: all of it in one dispatch, as long_conv_fused. With a kernel made in the run both transforms
 // lie in shared memory, 16 bytes a point, else 8.
-#include "schedules/transforms/gpu_butterflies.h"
-#include "schedules/halide/registry.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/registry.h"
+#include "schedules/transforms/gpu_butterflies.h"
 
 namespace longwave::schedules {
 
@@ -110,7 +110,7 @@ private:
 
 void circular_conv_on_gpu(KernelBuilder &k) { Circular(k).build(); }
 
-const GpuSchedule circular_conv_of_gpu{"circular_conv", circular_conv_on_gpu};
+const GpuSchedule circular_conv_of_gpu{"circular_conv", circular_conv_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -2,8 +2,8 @@
 // (real_transform.h) has them: by passes in shared memory, 8 bytes for each two samples (an odd length: for each), where
 // that holds them; else, and for lengths with a prime above 5, a thread adds up all samples for each result.
 #pragma once
-#include "schedules/transforms/gpu_shared_transform.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/transforms/gpu_shared_transform.h"
 #include <optional>
 
 namespace longwave::schedules {

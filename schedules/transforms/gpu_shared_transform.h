@@ -1,7 +1,7 @@
 // Discrete Fourier transforms that a workgroup takes in its shared memory, in place: 8 bytes a point.
 #pragma once
-#include "schedules/transforms/butterfly.h"
 #include "schedules/halide/builder.h"
+#include "schedules/transforms/butterfly.h"
 
 namespace longwave::schedules {
 

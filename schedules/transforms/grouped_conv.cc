@@ -1,7 +1,7 @@
 // grouped_conv: short centred convolutions over the rows of a whole sequence or spectrum, zeros
 // outside, each output from one or two features of its group.
-#include "schedules/halide/threads.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -97,7 +97,7 @@ void grouped_conv_on_gpu(KernelBuilder &k) {
     k.output(y, g.shape);
 }
 
-const Kernel grouped_conv{"grouped_conv", grouped_conv_on_cpu, grouped_conv_on_gpu};
+const Kernel grouped_conv{"grouped_conv", grouped_conv_on_cpu, grouped_conv_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -4,9 +4,9 @@
 // front are the samples in their order, behind is the spectrum in block order, the order of the form that has
 // lanes over channels.
 #pragma once
-#include "schedules/transforms/butterfly.h"
-#include "schedules/halide/builder.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/builder.h"
+#include "schedules/transforms/butterfly.h"
 
 namespace longwave::schedules {
 

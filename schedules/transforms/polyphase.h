@@ -9,8 +9,8 @@
 //     r | k w  →  k | w r  →  w | r k'  =  j' | r k'      (register | lane, of a value 16·register + lane)
 // The spectrum lies as the last form has it: group after group, 16·j' + 4·r + k'.
 #pragma once
-#include "schedules/transforms/butterfly.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/transforms/butterfly.h"
 
 namespace longwave::schedules {
 

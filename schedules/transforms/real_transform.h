@@ -2,8 +2,8 @@
 // length as half as many complex points by self-sorting passes, an odd one as its own; lengths with a
 // prime above 5 as sums over all samples.
 #pragma once
-#include "schedules/transforms/butterfly.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/transforms/butterfly.h"
 #include <functional>
 
 namespace longwave::schedules {

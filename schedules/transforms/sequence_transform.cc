@@ -1,9 +1,9 @@
 // sequence_transform, sequence_inverse: the transform of a whole sequence of each channel, Fourier or
 // cosine, and the way back from a spectrum or from the product of two.
-#include "schedules/transforms/gpu_sequence_sums.h"
-#include "schedules/halide/threads.h"
-#include "schedules/transforms/real_transform.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
+#include "schedules/transforms/gpu_sequence_sums.h"
+#include "schedules/transforms/real_transform.h"
 
 namespace longwave::schedules {
 
@@ -200,8 +200,8 @@ static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
 }
 
 static const Kernel sequence_transform{"sequence_transform", build_sequence_transform,
-                                       build_sequence_transform_on_gpu};
+                                       build_sequence_transform_on_gpu, Fp16::inputs_and_outputs};
 static const Kernel sequence_inverse{"sequence_inverse", build_sequence_inverse,
-                                     build_sequence_inverse_on_gpu};
+                                     build_sequence_inverse_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

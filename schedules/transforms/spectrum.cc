@@ -1,8 +1,8 @@
 // spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the block order
 // that the convolutions read. With `lanes` bins lie beside each other, channel by channel, for few channels.
-#include "schedules/long_conv/depth_first.h"
-#include "schedules/halide/registry.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/registry.h"
+#include "schedules/long_conv/depth_first.h"
 
 namespace longwave::schedules {
 

@@ -18,7 +18,8 @@ struct Case {
     uint32_t width = channels;
 };
 
-// %u has a value in every row, also in rows after the end of a sequence: a shift is added to the input.
+// %u has a value in every row, also in rows after the end of a sequence: a shift is added to the
+// input.
 const Case cases[] = {
     {"%k = const \"k\" : [1,16,9]\n%D = const \"D\" : [1,16]\n"
      "%y = long_conv(%u, %k, %D) {channels=1, two_sided=0}"},

@@ -90,7 +90,7 @@ Expected<kernels::Kernel> load_gpu_kernel(const std::string &spec, const targets
     LW_ASSIGN(const auto compiled,
               compiler::run_process({kgen, "--spec", spec, "--target", target.name, "-o", module}));
     if (compiled.exit_code != 0) {
-        const bool none = compiled.output.find("has no schedule for a gpu") != std::string::npos;
+        const bool none = compiled.output.find("has no schedule for a GPU") != std::string::npos;
         return Status(none ? Fault::usage : Fault::internal, compiled.output);
     }
     if (const auto valid = compiler::run_process({"spirv-val", "--target-env", "vulkan1.1", module});

@@ -68,11 +68,11 @@ TEST_CASE("gpu: a kernel without a schedule, a transform that is too long and a 
     const auto [none, no_schedule] = compiled(R"({"kernel":"expand_scales","params":{}})", "vulkan-16k");
     CHECK(none == 1);
     CHECK(contains(no_schedule,
-                   "kernel 'expand_scales' has no schedule for a gpu: leave target vulkan-16k out"));
+                   "kernel 'expand_scales' has no schedule for a GPU: leave target vulkan-16k out"));
     const auto [only, no_processor] =
         compiled(R"({"kernel":"long_conv_fused","params":{}})", "x86-64-v2", "/dev/null/k.o");
     CHECK(only == 1);
-    CHECK(contains(no_processor, "kernel 'long_conv_fused' has no schedule for a processor"));
+    CHECK(contains(no_processor, "kernel 'long_conv_fused' has no schedule for a CPU"));
     const auto [longer, too_long] = compiled(
         R"({"kernel":"long_conv_fused","params":{"length":4096,"rows":4096,"channels":1}})", "vulkan-16k");
     CHECK(longer == 1);

@@ -3,7 +3,6 @@
 #include "compiler/codegen/spirv_modules.h"
 #include "compiler/driver/targets.h"
 #include "compiler/artifact/emit.h"
-#include "compiler/artifact/identity.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/stream_family.h"
@@ -55,7 +54,7 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
                  {},
                  "{}",
                  "[]",
-                 identity_of(graph)});
+                 {}});
 }
 
 } // namespace longwave::test

@@ -157,7 +157,7 @@ typedef enum lw_elem { LW_ELEM_F32 = 0, LW_ELEM_I32 = 1, LW_ELEM_F64 = 2 } lw_el
 typedef enum lw_state_kind {
     LW_STATE_HISTORY = 0, /* the newest rows of a value: dims [rows, elements of a row] */
     LW_STATE_CARRY = 1,   /* what a layer hands from row to row */
-    LW_STATE_COPY = 2     /* the past in another form, such as spectra */
+    LW_STATE_SPECTRA = 2  /* derived past; only in artifacts up to format 2.3 */
 } lw_state_kind;
 
 /* A part of what a stream remembers. In a list of these the next one lies struct_size bytes on. */

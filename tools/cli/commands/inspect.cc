@@ -70,7 +70,7 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
 }
 
 const char *kind_name(fb::StateKind kind) {
-    return kind == fb::StateKind::history ? "history" : kind == fb::StateKind::carry ? "carry" : "copy";
+    return kind == fb::StateKind::history ? "history" : kind == fb::StateKind::carry ? "carry" : "spectra";
 }
 const char *elem_name(fb::Elem elem) {
     return elem == fb::Elem::f32 ? "f32" : elem == fb::Elem::i32 ? "i32" : "f64";

@@ -1,8 +1,8 @@
 // Planning one entry: paces, rings, memory, and which algorithm a convolution gets.
-#include "compiler/passes/make_streaming.h"
-#include "compiler/plan/plan_memory.h"
 #include "compiler/ops/costs.h"
+#include "compiler/passes/make_streaming.h"
 #include "compiler/plan/entry_planner.h"
+#include "compiler/plan/plan_memory.h"
 #include "compiler/plan/rounding.h"
 #include "compiler/plan/stream_family.h"
 #include "tests/unit/compiler/ir/graphs.h"
@@ -52,9 +52,9 @@ output "y" %6
     const auto plan_with = [&](std::set<std::string> cpu_layers) {
         Storage storage;
         StateRecord record;
-        EntryPlanner planner(
-            g, {.block = 64, .gpu = targets::find_gpu("vulkan-32k"), .cpu_layers = cpu_layers}, storage,
-            record);
+        EntryPlanner planner(g,
+                             {.block = 64, .gpu = targets::find_gpu("vulkan-32k"), .cpu_layers = cpu_layers},
+                             storage, record);
         auto status = planner.survey();
         REQUIRE_MESSAGE(status, status.message());
         auto plan = planner.plan({});
@@ -75,9 +75,8 @@ output "y" %6
         CHECK(step.cpu == (step.layer == "act"));
     }
     const auto sum = plan_with({"sum"}); // alone: its own kernel behind the device's
-    CHECK(std::count_if(sum.steps.begin(), sum.steps.end(), [](const Step &step) {
-              return step.cpu && step.kind == Step::Kind::call;
-          }) == 1);
+    CHECK(std::count_if(sum.steps.begin(), sum.steps.end(),
+                        [](const Step &step) { return step.cpu && step.kind == Step::Kind::call; }) == 1);
     const EntryPlan whole = plan_with({});
     CHECK(std::none_of(whole.steps.begin(), whole.steps.end(), [](const Step &step) {
         return step.cpu || step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_cpu;
@@ -208,8 +207,9 @@ TEST_CASE("stream plan: a convolution's input is a ring of its history and one b
     CHECK(position.modulus == 3);
     CHECK(position.mul == 4);
     REQUIRE(family->record.fields().size() == 1);
-    CHECK(family->record.fields()[0].kind == StateKind::history);
-    CHECK(family->record.fields()[0].dims == std::vector<uint32_t>{12, 16});
+    CHECK(family->record.fields()[0]->kind == StateKind::history);
+    CHECK(family->record.fields()[0]->dims == std::vector<uint32_t>{12, 16});
+    CHECK(family->record.fields()[0]->needs == 7);
     CHECK(family->record.bytes() == 12 * 16 * 4);
 }
 
@@ -421,15 +421,19 @@ output "y" %5
 
 TEST_CASE("state: ops of one layer that name a field alike have one each, entries find theirs again") {
     StateRecord record;
-    const auto field = [&](const char *owner) {
-        return record.field("layer", "count", owner, StateKind::carry, Elem::f64, {1});
-    };
+    const auto field = [&](const char *op) { return record.carry("layer", "count", op, Elem::f64, {1}); };
     const BufferId first = field("scan"), second = field("softmax");
     CHECK(first != second);
     CHECK(field("scan") == first);
     CHECK(field("softmax") == second);
-    REQUIRE(record.fields().size() == 2);
-    CHECK(record.fields()[0].name == "count");
-    CHECK(record.fields()[1].name == "count of softmax");
-    CHECK(record.fields()[0].offset != record.fields()[1].offset);
+    const BufferId ring = record.history({.layer = "before", .name = "conv1d", .dims = {8, 16}, .needs = 3});
+    record.arrange();
+    REQUIRE(record.fields().size() == 3);
+    CHECK(record.fields()[0] == &record.at(ring)); // sorted by layer, then name
+    CHECK(record.fields()[1]->name == "count");
+    CHECK(record.fields()[2]->name == "count of softmax");
+    CHECK(record.at(ring).offset == 0);
+    CHECK(record.at(first).offset == 512);
+    CHECK(record.at(second).offset == 576);
+    CHECK(record.bytes() == 640);
 }

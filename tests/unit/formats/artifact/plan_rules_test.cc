@@ -211,7 +211,7 @@ const Case state[] = {
     {"a field at 2^64 - 64", 15, [](Draft &d) { d.plan.state[2]->offset = ~0ull - 63; }},
     {"a field too few", 15, [](Draft &d) { d.plan.state.pop_back(); }},
     {"a copy of the past that several streams share", 15,
-     [](Draft &d) { d.plan.state[1]->kind = fb::StateKind::copy; }},
+     [](Draft &d) { d.plan.state[1]->kind = fb::StateKind::spectra; }},
     {"derived bytes without prepare", 15, [](Draft &d) { d.plan.entries.erase(d.plan.entries.begin()); }},
     {"prepare without derived bytes", 15, [](Draft &d) { d.plan.derived_bytes = 0; }},
 };
@@ -293,6 +293,6 @@ TEST_CASE("verify: names may hold any script, and marks that only say which way 
 
 TEST_CASE("verify: a single stream may keep copies of the past") {
     Draft draft = audio_model();
-    draft.plan.state[1]->kind = fb::StateKind::copy;
+    draft.plan.state[1]->kind = fb::StateKind::spectra;
     check_sound(draft);
 }

@@ -217,12 +217,12 @@ TEST_CASE("package: unknown keys are errors with the nearest known one") {
 
 TEST_CASE("package: layer types must be known") {
     refused_at("/layers/3/type", "sofmax",
-               "layers[3].type: expected a layer type of formats/package/README.md, found \"sofmax\"; did "
+               "layers[3].type: expected a layer type of docs/model-format.md, found \"sofmax\"; did "
                "you mean \"softmax\"?");
     refused_at("/layers/3/type", 3,
-               "layers[3].type: expected a layer type of formats/package/README.md, found 3");
+               "layers[3].type: expected a layer type of docs/model-format.md, found 3");
     refused_without("/layers/3", "type",
-                    "layers[3].type: expected a layer type of formats/package/README.md, found no such key");
+                    "layers[3].type: expected a layer type of docs/model-format.md, found no such key");
     refused_at("/layers/1/norm/type", "linear",
                "layers[1].norm.type: expected a norm layer, found \"linear\"");
     refused_at(

@@ -1,0 +1,102 @@
+#include "schedules/halide/kernel.h"
+#include "schedules/halide/dispatch.h"
+#include "schedules/halide/divisions.h"
+#include "schedules/halide/lowered.h"
+#include "schedules/halide/merge_allocations.h"
+#include <fstream>
+
+namespace longwave::schedules {
+
+namespace {
+
+const targets::Target &find_target(const std::string &name) {
+    if (const targets::Target *target = targets::find(name)) return *target;
+    if (const targets::Target *target = targets::find_gpu(name)) return *target;
+    throw SpecError("unknown target '" + name + "'");
+}
+
+const Schedule &schedule_for(const std::string &name, const targets::Target &target) {
+    if (const Schedule *found = find_schedule(name, target.kind)) return *found;
+    const bool gpu = target.kind == targets::Kind::gpu;
+    if (find_schedule(name, gpu ? targets::Kind::cpu : targets::Kind::gpu))
+        throw SpecError("kernel '" + name + "' has no schedule for a " +
+                        (gpu ? "GPU: leave target " + target.name + " out" : "CPU"));
+    throw SpecError("unknown kernel '" + name + "'");
+}
+
+void write(const std::string &path, const char *bytes, size_t size) {
+    std::ofstream file(path, std::ios::binary);
+    file.write(bytes, static_cast<std::streamsize>(size));
+    if (!file.flush()) throw SpecError("cannot write " + path);
+}
+
+std::string compile_object(const BuiltKernel &kernel, const CompileOutput &output) {
+    const KernelBuilder &builder = *kernel.builder;
+    const Halide::Module lowered = builder.pipeline().compile_to_module(
+        builder.arguments(), output.symbol, Halide::Target(kernel.target->halide),
+        Halide::LinkageType::ExternalPlusArgv);
+    const Halide::Module module = with_unaligned_arguments(with_shared_memory(builder, lowered));
+    const uint64_t scratch = scratch_bytes(kernel.name, module);
+    std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, output.file}};
+    if (!output.statement.empty()) files[Halide::OutputFileType::stmt] = output.statement;
+    module.compile(files);
+    return kernel.signature(scratch);
+}
+
+std::string compile_module(const BuiltKernel &kernel, const CompileOutput &output) {
+    Halide::Pipeline pipeline = kernel.builder->pipeline();
+    NarrowDivisions divisions;
+    pipeline.add_custom_lowering_pass(&divisions, {});
+    const Halide::Module module = pipeline.compile_to_module(kernel.builder->arguments(), output.symbol,
+                                                             Halide::Target(gpu_target(*kernel.builder)),
+                                                             Halide::LinkageType::ExternalPlusArgv);
+    if (!output.statement.empty()) module.compile({{Halide::OutputFileType::stmt, output.statement}});
+    const GpuKernel gpu = gpu_kernel(kernel.name, *kernel.builder, module);
+    write(output.file, reinterpret_cast<const char *>(gpu.module.data()), gpu.module.size() * 4);
+    nlohmann::json signature = nlohmann::json::parse(kernel.signature(0));
+    signature["gpu"] = gpu.dispatch;
+    return signature.dump();
+}
+
+} // namespace
+
+std::string BuiltKernel::signature(uint64_t scratch) const {
+    nlohmann::json signature = signature_json(*builder, scratch);
+    if (target->kind != targets::Kind::gpu) return signature.dump();
+    const auto has = [&](Fp16 side) {
+        return (static_cast<uint8_t>(schedule->fp16) & static_cast<uint8_t>(side)) != 0;
+    };
+    nlohmann::json fp16 = nlohmann::json::array();
+    const nlohmann::json &args = signature.at("args");
+    for (size_t i = 0; i < args.size(); i++) {
+        const bool input = args[i].at("kind") == "input", output = args[i].at("kind") == "output";
+        if (args[i].at("elem") == "f32" && ((input && has(Fp16::inputs)) || (output && has(Fp16::outputs))))
+            fp16.push_back(i);
+    }
+    signature["fp16"] = fp16;
+    return signature.dump();
+}
+
+BuiltKernel build_kernel(const nlohmann::json &spec, const std::string &target,
+                         const nlohmann::json &structures) {
+    BuiltKernel kernel;
+    kernel.target = &find_target(target);
+    if (!spec.is_object() || !spec.contains("kernel") || !spec.at("kernel").is_string())
+        throw SpecError("a specification is an object with a text 'kernel'");
+    kernel.name = spec.at("kernel");
+    kernel.schedule = &schedule_for(kernel.name, *kernel.target);
+    // The builder keeps references into the specification, which must stay where they are.
+    kernel.spec = std::make_unique<nlohmann::json>(spec);
+    kernel.builder = std::make_unique<KernelBuilder>(kernel.name, *kernel.spec, *kernel.target);
+    kernel.builder->structures = structures;
+    kernel.schedule->build(*kernel.builder);
+    kernel.builder->finish();
+    return kernel;
+}
+
+std::string compile_kernel(const BuiltKernel &kernel, const CompileOutput &output) {
+    const bool gpu = kernel.target->kind == targets::Kind::gpu;
+    return gpu ? compile_module(kernel, output) : compile_object(kernel, output);
+}
+
+} // namespace longwave::schedules
