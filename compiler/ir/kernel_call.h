@@ -1,5 +1,5 @@
 // How an op names the kernel that computes it. The kernel rule of an op reads facts about its place
-// in a plan. It names a kernel of schedules/ with its params and arguments. One rule serves offline
+// in a plan. It names a kernel of docs/kernels.md with its params and arguments. One rule serves offline
 // runs and blocks of streams: the planner implements this interface and decides where rows lie and
 // how calls are tiled.
 //
@@ -104,8 +104,8 @@ public:
                           bool *fresh) = 0;
     // Memory of the call's own. It outlives a call for `past` only.
     enum class Life {
-        past, // the past in a form of the algorithm's own (spectra, running sums). Zero at the start. In a stream
-              // this is a cache: the runtime rebuilds it from the history and never saves it
+        past, // the past in a form of the algorithm's own (spectra, running sums). Zero at the start. In a
+              // stream this is a cache: the runtime rebuilds it from the history and never saves it
         call, // values that steps of one call of an offline run hand to each other. Holds anything at first
         open  // values that steps of `prepare` hand to each other while the model is opened
     };

@@ -40,7 +40,7 @@ struct Step {
     std::string spec; // kernel specification (schedules/contract/kernel.h)
     uint32_t period = 1, phase = 0, tiles = 1;
     size_t writes = SIZE_MAX; // call: the number of last arguments that it writes; SIZE_MAX: unknown
-    bool cpu = false;         // in a run on a GPU: the CPU computes this step
+    bool cpu = false;         // in a run of another device: the host computes this step
     bool ordered =
         false; // tiles run in order: each one continues an argument that the one before updated in place
     std::vector<Argument> args;

@@ -1,6 +1,7 @@
 // What a caller of compile() may ask for (driver/compile.h). Every later step of a compile reads
 // it.
 #pragma once
+#include "compiler/devices/traits.h"
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,23 +22,23 @@ enum class StreamMode {
 // called so.
 inline constexpr char window_field[] = "window";
 
-// Which layers of whole sequences the CPU computes in an artifact for a GPU (--place). Streams run
-// on one device.
+// The layers of offline runs that the CPU computes in the entries of a device (--place). Streams run on one
+// device.
 struct Placement {
     std::set<std::string> cpu_layers; // by name
-    bool automatic = false; // those that the target cannot run as well, instead of refusing the target
-    // Text and name of a file of `longwave bench --layers` (layer_times.h): those as well of which
-    // a run takes least time that way; automatic is then taken as set. Empty: no.
+    bool automatic = false;           // also every layer that the device cannot compute
+    // Text and name of a file of `longwave bench --layers` (placement/layer_times.h). The compiler then places
+    // layers so that a run takes least time; `automatic` counts as set. Empty: no file.
     std::string times, times_name;
 };
 
 struct Options {
-    // "x86-64-v3", ...; of CPUs none: all that targets/ lists for this host's architecture. Of a
-    // GPU at most one ("vulkan-32k"), for whole sequences and for streams: whichever has a layer
-    // that does not run on it is left out, and the report says which layers; when neither is left,
-    // Fault::input does
+    // CPU targets ("x86-64-v3"), none: all of targets/ for this host's architecture. And at most one device
+    // ("vulkan-32k"). Its offline runs, or its streams, are left out when a layer does not run on it; the report
+    // lists these layers. Fault::input when both are left out.
     std::vector<std::string> targets;
-    Placement place; // of layers beside a GPU
+    const std::vector<devices::Traits> *devices = &devices::all(); // those that `targets` may name
+    Placement place;
     StreamMode stream = StreamMode::if_possible;
     std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;
                                   // empty: the least common multiple of the hops

@@ -19,7 +19,7 @@ PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
     : KernelCall(planner.situations_[region.anchor]), planner_(planner), region_(region) {
     spec_["params"] = nlohmann::json::object();
     all_rows_ = planner.rows_of(region.output);
-    rows_ = context.streaming ? all_rows_ : planner.rows_of_call(all_rows_, context.gpu != nullptr);
+    rows_ = context.streaming ? all_rows_ : EntryPlanner::rows_of_call(all_rows_, context.device.tiles);
     tiles_ = (all_rows_ + rows_ - 1) / rows_;
 }
 
@@ -169,7 +169,7 @@ Place PlannedCall::carried(const std::string &name) {
 void PlannedCall::carry(const std::string &name) { outputs_.push_back(carried(name)); }
 
 void PlannedCall::carry_count(const std::string &name) {
-    if (!context.gpu) return carry(name);
+    if (context.device.kernels_count_rows) return carry(name);
     const Place count = carried(name);
     Step moves_on{.kind = Step::Kind::call,
                   .name = fmt::format("{} count_rows", node.layer),
@@ -262,14 +262,14 @@ Step PlannedCall::thrown_away(Step step) const {
 void PlannedCall::finish() {
     Step whole = step();
     if (context.streaming && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
-    if (!context.gpu || tiles_ == 1) {
+    if (context.device.tiles || tiles_ == 1) {
         planner_.plan_.steps.push_back(std::move(whole));
         return;
     }
     for (uint32_t tile = 0; tile < tiles_; tile++) planner_.plan_.steps.push_back(step_of_tile(whole, tile));
 }
 
-// One of the calls of a whole run as a step of its own: on a GPU a step is one dispatch.
+// One tile as a step of its own, for devices where a step is one dispatch.
 Step PlannedCall::step_of_tile(Step step, uint32_t tile) const {
     step.tiles = 1, step.ordered = false;
     for (Argument &argument : step.args)

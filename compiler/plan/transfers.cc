@@ -7,17 +7,17 @@ namespace longwave::compiler {
 namespace {
 
 // Where the newest bytes of each buffer lie.
-class Sides {
+class Copies {
 public:
-    explicit Sides(const EntryPlan &plan) : on_(plan.buffers.size()) {
+    explicit Copies(const EntryPlan &plan) : on_(plan.buffers.size()) {
         for (const auto &port : plan.inputs) on_[port.place.buffer].cpu = true;
     }
-    // Whether the side lacks what was written on the other.
+    // Whether the CPU, or else the device, lacks what the other one wrote.
     bool lacks(BufferId buffer, bool cpu) const {
         const On &on = on_[buffer];
         return (on.cpu || on.device) && !(cpu ? on.cpu : on.device);
     }
-    void moved(BufferId buffer) { on_[buffer] = {true, true}; }
+    void transferred(BufferId buffer) { on_[buffer] = {true, true}; }
     void written(BufferId buffer, bool cpu) { on_[buffer] = {cpu, !cpu}; }
 
 private:
@@ -27,9 +27,9 @@ private:
     std::vector<On> on_;
 };
 
-Step move_of(const EntryPlan &plan, BufferId buffer, bool to_cpu) {
+Step transfer_of(const EntryPlan &plan, BufferId buffer, bool to_cpu) {
     Step step{.kind = to_cpu ? Step::Kind::to_cpu : Step::Kind::to_device,
-              .name = plan.buffers[buffer].name + (to_cpu ? " to the processor" : " to the device")};
+              .name = plan.buffers[buffer].name + (to_cpu ? " to the CPU" : " to the device")};
     step.bytes = plan.buffers[buffer].bytes;
     step.args.push_back(Place{.buffer = buffer});
     return step;
@@ -47,40 +47,39 @@ void Touched::add(const Step &step) {
     }
 }
 
-std::vector<Piece> pieces_of(const std::vector<Step> &steps) {
-    std::vector<Piece> pieces;
+std::vector<DeviceSegment> device_segments(const std::vector<Step> &steps) {
+    std::vector<DeviceSegment> segments;
     for (size_t i = 0; i < steps.size(); i++) {
-        if (pieces.empty() || pieces.back().cpu != steps[i].cpu)
-            pieces.push_back({i, i, steps[i].cpu});
-        pieces.back().last = i + 1;
+        if (segments.empty() || segments.back().cpu != steps[i].cpu)
+            segments.push_back({i, i, steps[i].cpu});
+        segments.back().last = i + 1;
     }
-    return pieces;
+    return segments;
 }
 
-void add_moves(EntryPlan &plan) {
-    const auto is_processors = [](const Step &step) { return step.cpu; };
-    if (std::none_of(plan.steps.begin(), plan.steps.end(), is_processors)) return;
-    std::vector<Piece> pieces = pieces_of(plan.steps);
-    // The caller reads the outputs on the CPU, behind all else.
-    if (!pieces.back().cpu) pieces.push_back({plan.steps.size(), plan.steps.size(), true});
-    Sides sides(plan);
+void add_transfers(EntryPlan &plan) {
+    if (std::none_of(plan.steps.begin(), plan.steps.end(), [](const Step &step) { return step.cpu; })) return;
+    std::vector<DeviceSegment> segments = device_segments(plan.steps);
+    // The caller reads the outputs on the CPU after the last step.
+    if (!segments.back().cpu) segments.push_back({plan.steps.size(), plan.steps.size(), true});
+    Copies copies(plan);
     std::vector<Step> steps;
-    for (const Piece &piece : pieces) {
+    for (const DeviceSegment &segment : segments) {
         Touched touched;
-        for (size_t i = piece.first; i < piece.last; i++) touched.add(plan.steps[i]);
+        for (size_t i = segment.first; i < segment.last; i++) touched.add(plan.steps[i]);
         std::vector<BufferId> needed = touched.all;
-        if (&piece == &pieces.back())
+        if (&segment == &segments.back())
             for (const auto &port : plan.outputs)
                 if (std::find(needed.begin(), needed.end(), port.place.buffer) == needed.end())
                     needed.push_back(port.place.buffer);
         for (const BufferId buffer : needed) {
-            if (!sides.lacks(buffer, piece.cpu)) continue;
-            steps.push_back(move_of(plan, buffer, piece.cpu));
-            sides.moved(buffer);
+            if (!copies.lacks(buffer, segment.cpu)) continue;
+            steps.push_back(transfer_of(plan, buffer, segment.cpu));
+            copies.transferred(buffer);
         }
-        for (const BufferId buffer : touched.written) sides.written(buffer, piece.cpu);
-        std::move(plan.steps.begin() + static_cast<ptrdiff_t>(piece.first),
-                  plan.steps.begin() + static_cast<ptrdiff_t>(piece.last), std::back_inserter(steps));
+        for (const BufferId buffer : touched.written) copies.written(buffer, segment.cpu);
+        std::move(plan.steps.begin() + static_cast<ptrdiff_t>(segment.first),
+                  plan.steps.begin() + static_cast<ptrdiff_t>(segment.last), std::back_inserter(steps));
     }
     plan.steps = std::move(steps);
 }

@@ -127,7 +127,7 @@ EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, 
     for (Step &step : plan.steps) {
         fill_length(step, window);
         if (step.kind == Step::Kind::zero && step.bytes == 0) continue;
-        const bool clears = plan.gpu && step.kind == Step::Kind::zero;
+        const bool clears = !plan.device->stream_clears && step.kind == Step::Kind::zero;
         steps.push_back(clears ? copy_zeros(step, storage) : std::move(step));
     }
     plan.steps = std::move(steps);

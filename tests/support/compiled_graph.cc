@@ -6,7 +6,7 @@
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/stream_family.h"
-#include "compiler/plan/tuning.h"
+#include "compiler/devices/traits.h"
 
 namespace longwave::test {
 
@@ -14,15 +14,14 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
                                              const compiler::Options &options) {
     using namespace compiler;
     LW_ASSIGN(const ir::Graph graph, pack_outputs(given));
-    LW_ASSIGN(const Targets targets, find_targets(options.targets));
-    LW_ASSIGN(const Tuning tuning, parse_tuning("", "", targets.cpus));
+    LW_ASSIGN(const Targets targets, find_targets(options.targets, *options.devices));
 
     Storage storage;
     StateRecord record;
     std::vector<EntryPlan> entries;
-    for (const targets::Target *gpu : {static_cast<const targets::Target *>(nullptr), targets.gpu}) {
-        if (!gpu && !entries.empty()) break; // no GPU
-        EntryPlanner planner(graph, {.block = rows, .costs = &tuning.costs(), .gpu = gpu}, storage, record);
+    for (const devices::Traits *device : {&devices::host(), targets.device}) {
+        if (!device) continue;
+        EntryPlanner planner(graph, {.block = rows, .device = device}, storage, record);
         LW_TRY(planner.survey());
         LW_ASSIGN(EntryPlan run, planner.plan({}));
         entries.push_back(std::move(run));
@@ -34,8 +33,9 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
     for (EntryPlan &entry : entries) plan_memory(entry);
 
     const Specs specs = unique_specs(entries);
-    LW_ASSIGN(Code code, compile_code(specs, entries, targets.cpus, tuning, options));
-    if (targets.gpu) LW_TRY(compile_modules(specs, entries, *targets.gpu, options, code));
+    const KernelCacheOptions kernels{.kgen = options.kgen, .folder = options.cache, .jobs = options.jobs};
+    LW_ASSIGN(Code code, compile_code(specs, entries, targets.cpus, kernels));
+    if (targets.device) LW_TRY(compile_modules(specs, entries, *targets.device, kernels, code));
     package::Package package;
     package.name = graph.name;
     for (const ir::GraphInput &input : graph.inputs)

@@ -10,7 +10,7 @@
 namespace longwave::ir {
 
 inline bool takes_skip_mask(const PlanContext &context) {
-    return context.streaming && context.rows == 1 && !context.gpu;
+    return context.streaming && context.rows == 1 && context.device.skip_masks;
 }
 
 // Attribute of ops that may leave out their work: their last input is the mask, and the attribute

@@ -212,7 +212,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm dyadic;
 const ir::Algorithm dyadic{.name = "dyadic",
-                           .where = ir::Algorithm::Where::cpu_streams,
+                           .offline = devices::no_kernels, .stream = devices::cpu_kernels,
                            .estimate = estimate,
                            .reach = reach,
                            .plan = plan,

@@ -152,7 +152,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm nonuniform;
 const ir::Algorithm nonuniform{.name = "nonuniform",
-                               .where = ir::Algorithm::Where::cpu_streams,
+                               .offline = devices::no_kernels, .stream = devices::cpu_kernels,
                                .estimate = estimate,
                                .reach = reach,
                                .plan = plan};

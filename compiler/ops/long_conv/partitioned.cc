@@ -7,15 +7,15 @@ namespace longwave::compiler::convolution {
 
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p) {
     call.kernel("long_conv_partitioned");
-    const bool gpu = call.context.gpu; // all tiles in one dispatch
-    if (!gpu) call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
+    const bool one_call = !call.context.device.tiles; // all tiles in one dispatch
+    if (!one_call) call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
     else if (!call.context.streaming) call.ordered_tiles(p.length); // a sequence is a stream of blocks
-    if (gpu && shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
+    if (one_call && shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
     shape_params(call, shape);
     call.param("block", int64_t{p.length});
     call.param("partitions", int64_t{p.count});
     PartitionedPlaces places = partitioned_places(call, shape, p, "");
-    if (gpu)
+    if (one_call)
         for (Place *place : {&places.past, &places.newest, &places.tail, &places.tail_out, &places.spectrum})
             place->tile_bytes = 0;
     call.read_rows(0);
@@ -99,7 +99,7 @@ const CostTable one_channel_table{
 
 extern const ir::Algorithm partitioned;
 const ir::Algorithm partitioned{.name = "partitioned",
-                                .where = ir::Algorithm::Where::streams,
+                                .offline = devices::no_kernels,
                                 .estimate = estimate,
                                 .reach = reach,
                                 .plan = plan,

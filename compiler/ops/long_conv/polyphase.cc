@@ -85,7 +85,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm polyphase;
 const ir::Algorithm polyphase{.name = "polyphase",
-                              .where = ir::Algorithm::Where::whole_sequences,
+                              .stream = devices::no_kernels,
                               .estimate = estimate,
                               .reach = reach,
                               .plan = plan,

@@ -50,7 +50,7 @@ const CostTable transform_table{.key = "transform",
 
 extern const ir::Algorithm right_angle;
 const ir::Algorithm right_angle{.name = "right_angle",
-                                .where = ir::Algorithm::Where::whole_sequences,
+                                .stream = devices::no_kernels,
                                 .estimate = estimate,
                                 .reach = reach,
                                 .plan = plan,

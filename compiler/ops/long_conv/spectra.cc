@@ -17,7 +17,7 @@ std::string no_transform(const PlanContext &context) {
 }
 
 bool lanes_over_positions(const PlanContext &context) {
-    return context.streaming && !context.gpu && context.type(1).dims[1] < schedules::lanes &&
+    return context.streaming && context.device.position_vectorized && context.type(1).dims[1] < schedules::lanes &&
            context.rows % schedules::lanes == 0;
 }
 

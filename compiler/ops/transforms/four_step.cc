@@ -1,7 +1,6 @@
 #include "compiler/ops/transforms/four_step.h"
 #include "schedules/contract/kernel.h"
 #include "schedules/contract/twiddles.h"
-#include "targets/target.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -27,8 +26,8 @@ FourStep::FourStep(uint32_t of_channels, uint32_t padded, uint32_t of_copies, ui
 }
 
 std::string FourStep::refused(const PlanContext &context, uint32_t bytes_of_a_point) const {
-    const uint32_t most = static_cast<uint32_t>(context.gpu->shared_bytes) / bytes_of_a_point,
-                   longest = std::max(points, length / points);
+    const uint64_t most = context.device.workgroup_bytes / bytes_of_a_point;
+    const uint32_t longest = std::max(points, length / points);
     if (points == length) return fmt::format("{} rows are too few", rows);
     if (longest > most)
         return fmt::format("{} rows are {} x {} points, and a workgroup has shared memory for {}", rows,
