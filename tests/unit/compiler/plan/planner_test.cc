@@ -1,8 +1,8 @@
 // Planning one entry: paces, rings, memory, and which algorithm a convolution gets.
-#include "compiler/passes/make_streaming.h"
-#include "compiler/plan/plan_memory.h"
 #include "compiler/ops/costs.h"
+#include "compiler/passes/make_streaming.h"
 #include "compiler/plan/entry_planner.h"
+#include "compiler/plan/plan_memory.h"
 #include "compiler/plan/rounding.h"
 #include "compiler/plan/stream_family.h"
 #include "tests/unit/compiler/ir/graphs.h"
@@ -75,9 +75,8 @@ output "y" %6
         CHECK(step.cpu == (step.layer == "act"));
     }
     const auto sum = plan_with({"sum"}); // alone: its own kernel behind the device's
-    CHECK(std::count_if(sum.steps.begin(), sum.steps.end(), [](const Step &step) {
-              return step.cpu && step.kind == Step::Kind::call;
-          }) == 1);
+    CHECK(std::count_if(sum.steps.begin(), sum.steps.end(),
+                        [](const Step &step) { return step.cpu && step.kind == Step::Kind::call; }) == 1);
     const EntryPlan whole = plan_with({});
     CHECK(std::none_of(whole.steps.begin(), whole.steps.end(), [](const Step &step) {
         return step.cpu || step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_cpu;
