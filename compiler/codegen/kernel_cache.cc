@@ -5,7 +5,7 @@
 #include "compiler/codegen/process.h"
 #include "compiler/codegen/temporary_folder.h"
 #include "compiler/ops/support/parallel.h"
-#include "compiler/driver/version.h"
+#include "compiler/artifact/version.h"
 #include "targets/target.h"
 #include <algorithm>
 #include <cerrno>

@@ -8,7 +8,7 @@
 #include "formats/artifact/hash.h"
 #include "formats/artifact/text.h"
 #include "runtime/core/status.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/stream/saved_state.h"
 #include <cstring>
 
@@ -152,7 +152,7 @@ SavedState head_of(const lw_stream &stream) {
     head.poisoned = state.poisoned;
     head.runs = stream.queue.runs();
     head.rows = stream.queue.rows();
-    head.margin = state.margin;
+    head.logit_margin = state.logit_margin;
     for (const fb::StateField *field : *stream.model->plan().state()) head.fields += is_saved(*field);
     return head;
 }
@@ -169,7 +169,7 @@ lw_status save_fields(const lw_stream &stream, uint8_t *bytes) {
     memcpy(bytes, &head, sizeof head);
     head.checksum = checksum_of(bytes, head.bytes);
     memcpy(bytes, &head, sizeof head);
-    return settle(stream);
+    return wait(stream);
 }
 
 // ---- checking ---------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ StreamState state_of(const SavedState &head) {
     state.poisoned = head.poisoned;
     state.runs = head.runs;
     state.rows = head.rows;
-    state.margin = head.margin;
+    state.logit_margin = head.logit_margin;
     return state;
 }
 

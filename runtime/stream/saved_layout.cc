@@ -2,7 +2,7 @@
 // the gaps between them · the rows that wait. It loads only into an artifact with the same fields.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/status.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/stream/saved_state.h"
 #include <cstring>
 
@@ -31,7 +31,7 @@ lw_status save_layout(const lw_stream &stream, uint8_t *to) {
         to += field.bytes;
     });
     write_queue(stream, to);
-    return settle(stream);
+    return wait(stream);
 }
 
 // A loaded state is input like any other: its token ids index tables. `record`: the saved fields.

@@ -29,7 +29,7 @@ struct SavedState {
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs, poisoned;
     uint32_t runs, rows;
-    uint64_t margin;
+    uint64_t logit_margin;
     uint32_t fields, reserved;
 };
 static_assert(sizeof(SavedState) == 176);

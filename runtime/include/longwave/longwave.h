@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 #define LW_VERSION_MAJOR 0
-#define LW_VERSION_MINOR 1
+#define LW_VERSION_MINOR 2
 #define LW_VERSION_PATCH 0
 
 typedef enum lw_status {
@@ -77,7 +77,7 @@ LW_API const char *lw_status_text(lw_status status);
 /* Detail of the last failed call of this thread: which file, rule, byte, layer. Never NULL; valid until the
  * next failing call of the thread. */
 LW_API const char *lw_last_error(void);
-/* "0.1.0" */
+/* "0.2.0" */
 LW_API const char *lw_version(void);
 
 /* ---- model --------------------------------------------------------------------------------------------- */

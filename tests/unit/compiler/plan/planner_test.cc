@@ -1,7 +1,7 @@
 // Planning one entry: paces, rings, memory, and which algorithm a convolution gets.
 #include "compiler/passes/make_streaming.h"
 #include "compiler/plan/plan_memory.h"
-#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/costs.h"
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/rounding.h"
 #include "compiler/plan/stream_family.h"
@@ -53,7 +53,7 @@ output "y" %6
         Storage storage;
         StateRecord record;
         EntryPlanner planner(
-            g, {.block = 64, .gpu = targets::find_gpu("vulkan-32k"), .cpu_layers = cpu_layers}, storage,
+            g, {.block = 64, .device = devices::find(devices::all(), "vulkan-32k"), .cpu_layers = cpu_layers}, storage,
             record);
         auto status = planner.survey();
         REQUIRE_MESSAGE(status, status.message());
@@ -116,7 +116,8 @@ Expected<Choice> choose_for(const Problem &problem, const std::string &force = "
                    .node = g.nodes[0],
                    .rows = problem.rows,
                    .streaming = problem.streaming,
-                   .costs = &costs::shipped()},
+                   .costs = &costs::shipped(),
+                   .device = devices::host()},
                   force);
 }
 
@@ -166,7 +167,8 @@ Expected<Choice> choose_for_scales(uint32_t channels, uint32_t rows, const std::
         ",64]\n%2 = expand_scales(%1) {nearest=0, init_scale=0, taps=16384}\n" + "%3 = const \"D\" : [1," +
         c + "]\n%4 = long_conv(%0, %2, %3) {channels=1, two_sided=0} ; layer conv\noutput \"y\" %4\n");
     return choose(
-        {.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true, .costs = &costs::shipped()},
+        {.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true, .costs = &costs::shipped(),
+                   .device = devices::host()},
         force);
 }
 
