@@ -112,8 +112,8 @@ LW_API lw_status lw_generator_reset(lw_generator *generator);
 /* The ids it remembers and the state of its stream (lw_stream_save); options, seed and lists are not in it.
  * bytes NULL: only the size. LW_TOO_SMALL: *n is the size needed. */
 LW_API lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t capacity, size_t *n);
-/* Takes what save made from a generator of the same computation and weights, whatever its options, code or
- * processor; any bytes are safe. With the same options the same ids follow. LW_BAD_STATE: no such state, of
+/* Loads what save made from a generator of the same model and weights. Options, code and device may differ. Any
+ * bytes are safe. With the same options the same ids follow. LW_BAD_STATE: no such state, of
  * another model, or damaged. LW_DEVICE as lw_stream_load. */
 LW_API lw_status lw_generator_load(lw_generator *generator, const void *bytes, size_t n);
 

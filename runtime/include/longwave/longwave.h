@@ -290,10 +290,13 @@ LW_API lw_status lw_stream_copy(lw_stream *to, const lw_stream *from);
 /* What the stream remembers, its pending input and the rows that wait; neither caches nor addresses. bytes
  * NULL: only the size. LW_TOO_SMALL: *n is the size needed. */
 LW_API lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n);
-/* Takes what save made from a stream of the same computation and weights, whatever its entry, code or
- * processor; any bytes are safe. LW_BAD_STATE: of another model, or damaged. Fills the caches of the entries
- * that push will run, a bounded cost (lw_entry_info.rebuild_calls); LW_DEVICE: a kernel failed in that, and
- * the stream has failed as in push. */
+/* Loads what save made from a stream of the same model and weights. The other artifact may have other targets,
+ * lengths or algorithms; the other stream may have another entry or run on another device. Rows then agree
+ * within 1e-5 of the peak. With the same artifact, entry and device they have the same bits. Any bytes are safe.
+ * LW_BAD_STATE: lw_last_error says what differs (model, weights, state schema, a field) or that the bytes are
+ * damaged; the stream does not change. load rebuilds the caches of the entries that push will run, a bounded
+ * cost (lw_entry_info.rebuild_calls). LW_DEVICE: a kernel failed in that, and the stream has failed as in push.
+ * Artifacts of a format before 2.4 load only what the same artifact saved. */
 LW_API lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n);
 
 typedef struct lw_stream_stats {
