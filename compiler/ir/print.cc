@@ -18,8 +18,8 @@ std::string quoted(const std::string &text) {
     return out + '"';
 }
 
-// Shortest text that reads back as the same double; always with a point or an exponent, so that it is told
-// from an integer.
+// Shortest text that reads back as the same double; always with a point or an exponent, so that it
+// is told from an integer.
 std::string number(double value) {
     std::string out = fmt::format("{}", value);
     return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;

@@ -309,5 +309,5 @@ TEST_CASE("windows: what cannot be is refused, and looking ahead with the way ou
     options.stream = compiler::StreamMode::required;
     CHECK(refusal(options) ==
           "layer conv looks ahead: it is bidirectional (the second kernel reads samples after t)\ncompile "
-          "without --stream for whole sequences, or with --window N --hop M to slide over a stream");
+          "without --stream for offline runs, or with --window N --hop M to slide over a stream");
 }

@@ -1,6 +1,6 @@
-// The search of `longwave tune`: which measurements it needs, in which order, and the tables they
-// give. Pure: names and results in, names and tables out. A search that continues from a file gives
-// the same result.
+// What is measured for a tuning file, in which order, and what the measurements come to. Pure:
+// names and results in, names and tables out, so that a search goes on from a file as if it had
+// never stopped.
 #pragma once
 #include "tools/kernels/structures.h"
 
@@ -16,8 +16,7 @@ bool plausible(const std::string &name, const nlohmann::json &result);
 // of each length waits for the one before: ways to take it apart, variations of the best, the best
 // three against each other.
 std::vector<std::string> structure_names(const targets::Target &target, const Measured &measured);
-size_t structure_total(const targets::Target &target,
-                       const Measured &measured); // of a complete search, about
+size_t structure_total(const targets::Target &target, const Measured &measured); // of a whole search, about
 
 // The table of long_conv/<target>.json by what was measured so far, without provenance: the best of
 // each length. Null when there is none yet.
