@@ -21,7 +21,7 @@ class Tuning(Cli):
     def tables(self):
         """The shipped tables as one tuning file, and the target that the artifact was compiled for."""
         target = self.report["targets"][0]["name"]
-        shipped = lambda name: json.loads((ROOT / "schedules/long_conv" / name).read_text())
+        shipped = lambda name: json.loads((ROOT / "schedules/long_conv/tables" / name).read_text())
         return {"tuning": 1, "costs": shipped("costs.json"), "structures": {target: shipped(f"{target}.json")}}, target
 
     def file(self, name, content):
