@@ -256,7 +256,7 @@ TEST_CASE("windows: saved, loaded, copied, reset and read ahead, a stream goes o
 
 TEST_CASE("windows: the proof compares windows, limit 0") {
     const cli::Model model = model_of(classifier(), 60, 12);
-    const auto proof = cli::prove_stream(model);
+    const auto proof = cli::check_stream(model);
     REQUIRE_MESSAGE(proof, proof.status().message());
     CHECK(proof->holds());
     CHECK(proof->window == 60);
