@@ -1,5 +1,5 @@
 #include "compiler/artifact/emit.h"
-#include "compiler/driver/version.h"
+#include "compiler/artifact/version.h"
 #include "formats/artifact/write.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -155,7 +155,7 @@ private:
         t->block = entry.block;
         t->least = entry.least;
         t->fixed = entry.fixed;
-        t->device = entry.gpu ? fb::DeviceKind::gpu : fb::DeviceKind::cpu;
+        t->device = entry.device->runs;
         t->arena_bytes = entry.arena_bytes;
         t->cache_bytes = entry.cache_bytes;
         t->period = entry.period;
@@ -220,13 +220,16 @@ private:
 Expected<std::vector<uint8_t>> emit(Parts parts) { return Emitter(std::move(parts)).run(); }
 
 Specs unique_specs(const std::vector<EntryPlan> &entries) {
-    std::set<std::string> cpus, gpu;
+    std::set<std::string> cpus, modules;
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
-                if (step.kind == Step::Kind::call) (on_gpu(entry, step) ? gpu : cpus).insert(step.spec);
+                if (step.kind == Step::Kind::call) {
+                    const bool module = device_of(entry, step).code == devices::CodeContainer::modules;
+                    (module ? modules : cpus).insert(step.spec);
+                }
     Specs specs{{cpus.begin(), cpus.end()}, cpus.size()};
-    for (const auto &spec : gpu)
+    for (const auto &spec : modules)
         if (!cpus.contains(spec)) specs.all.push_back(spec);
     return specs;
 }

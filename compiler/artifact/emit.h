@@ -29,8 +29,8 @@ struct Parts {
     const std::vector<EntryPlan> &entries;               // prepare (when it has steps), run, streams
     const std::vector<std::string> &specs;               // unique kernel specifications
     const std::vector<schedules::Signature> &signatures; // the same order
-    std::vector<TargetCode> code; // of the kernels that CPUs call, the first of them
-    std::vector<uint8_t> modules; // what a GPU runs, a segment as it is (modules.h); empty: nothing
+    std::vector<TargetCode> code; // machine code of the first kernels
+    std::vector<uint8_t> modules; // segment of a device (modules.h); empty: there is none
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
     std::string report, certificates;
@@ -40,10 +40,10 @@ struct Parts {
 // Equal parts give equal bytes.
 Expected<std::vector<uint8_t>> emit(Parts parts);
 
-// The specifications of all steps, each once: sorted, those that only a GPU calls behind all others.
+// The specifications of all steps, each once and sorted. Those that have no machine code come last.
 struct Specs {
     std::vector<std::string> all;
-    size_t cpus = 0; // how many of them processors call
+    size_t cpus = 0; // how many of them have machine code
 };
 Specs unique_specs(const std::vector<EntryPlan> &entries);
 

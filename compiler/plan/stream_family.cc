@@ -79,29 +79,32 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryP
 
 Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
                                     const std::string &convolution, Storage &storage,
-                                    const costs::Tables &costs, const targets::Target *gpu) {
+                                    const costs::Tables &costs,
+                                    const std::vector<const devices::Traits *> &devices, bool draft) {
     StreamFamily family;
     std::vector<EntryPlanner> planners;
-    const auto plan_for = [&](const targets::Target *on) -> Status {
+    const size_t entries = devices.size() * blocks.size();
+    planners.reserve(entries);
+    for (const devices::Traits *device : devices)
         for (uint32_t block : blocks) {
             const EntryPlanner::Options options{.kind = EntryPlan::Kind::stream,
                                                 .block = block,
-                                                .convolution = on ? "" : convolution,
+                                                .convolution = convolution,
                                                 .costs = &costs,
-                                                .gpu = on};
+                                                .device = device,
+                                                .draft = draft};
             planners.emplace_back(graph, options, storage, family.record);
             LW_TRY(planners.back().survey());
         }
-        return Status::ok();
-    };
-    planners.reserve(2 * blocks.size());
-    LW_TRY(plan_for(nullptr));
-    if (gpu) LW_TRY(plan_for(gpu));
     const std::vector<Ring> rings = lay_out_rings(graph, planners, family.record);
-    for (EntryPlanner &planner : planners) {
+    // Every planner has its part in the rings. A draft needs the calls of the last device alone.
+    const size_t first = draft ? entries - blocks.size() : 0;
+    for (size_t i = first; i < entries; i++) {
+        EntryPlanner &planner = planners[i];
         LW_ASSIGN(EntryPlan entry, planner.plan(rings));
         for (const AlgorithmReport &report : planner.algorithms())
             family.algorithms.emplace_back(entry.name(), report);
+        family.refused.insert(planner.refused().begin(), planner.refused().end());
         family.entries.push_back(std::move(entry));
     }
     family.record.arrange();

@@ -11,8 +11,10 @@ inline int32_t evaluate(const fb::Scalar &scalar, uint64_t firing, uint32_t tile
         const int64_t slot = static_cast<int64_t>((firing + scalar.add()) % scalar.modulus());
         return static_cast<int32_t>(slot * scalar.mul() + scalar.value() + int64_t{tile} * scalar.tile_mul());
     }
-    case fb::ScalarKind::length: {
-        const uint64_t ticks = extent.lengths[scalar.add()];
+    case fb::ScalarKind::length:
+    case fb::ScalarKind::rows: {
+        const uint64_t ticks =
+            scalar.kind() == fb::ScalarKind::rows ? extent.rows : extent.lengths[scalar.add()];
         const int64_t rows =
             static_cast<int64_t>(ticks * static_cast<uint64_t>(scalar.mul()) / scalar.modulus()) -
             int64_t{tile} * scalar.tile_mul();

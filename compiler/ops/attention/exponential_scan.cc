@@ -1,6 +1,6 @@
-// exponential_scan: y_t = Σ_r c_r Σ_{τ ≤ t} λ_r^{t−τ} x_τ for each channel, e decaying sums (LightNet's TPE,
-// models.md §4.4): over all rows so far, or along one axis of an image whose rows come line by line, where
-// every line begins anew.
+// exponential_scan: y_t = Σ_r c_r Σ_{τ ≤ t} λ_r^{t−τ} x_τ per channel, a sum of e decaying sums
+// (TPE of LightNet). It runs over all rows so far, or along one axis of an image whose rows come
+// line by line: each line starts from zero.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/positions.h"
 #include "compiler/ops/support/rules.h"
@@ -70,7 +70,7 @@ Status kernel(KernelCall &call) {
     const uint32_t channels = call.type(0).dims[0], modes = call.type(1).dims[1];
     call.kernel("exponential_scan");
     uint32_t rows = call.all_rows();
-    if (axis.stride == 1 || call.context.gpu) {
+    if (axis.stride == 1 || !call.context.device.tiles) {
         call.one_call();
     } else { // a call meets each of the lines that lie side by side at most once
         rows = std::min(rows, axis.stride);

@@ -1,7 +1,7 @@
-// blocks: whole sequences on a GPU that are longer than shared memory: partitions of the kernel as long as a block of
-// the sequence, a dispatch for each block, y_q = Re z_q + Im z_(q − 1).
+// blocks: offline runs on a GPU of sequences that are longer than shared memory. The partitions of
+// the kernel are as long as a block of the sequence. One dispatch per block: y_q = Re z_q + Im z_(q
+// − 1).
 #include "compiler/ops/long_conv/gpu_costs.h"
-#include "targets/target.h"
 #include <fmt/format.h>
 
 namespace longwave::compiler::convolution {
@@ -12,17 +12,16 @@ constexpr uint32_t bytes_of_a_point = 4 * sizeof(float);
 constexpr uint32_t most_blocks = 1024;
 
 Estimate estimate(const PlanContext &context) {
-    if (context.streaming) return {.refused = "it is for whole sequences"};
     const Shape shape(context);
     if (shape.two_sided) return {.refused = "it is one-sided, and the convolution has two sides"};
     if (shape.tile == 1)
         return {.refused = "the spectra of a single channel lie too close for a GPU's buffers"};
-    const uint32_t block = static_cast<uint32_t>(context.gpu->shared_bytes) / bytes_of_a_point,
-                   blocks = (context.rows + block - 1) / block;
+    const auto block = static_cast<uint32_t>(context.device.workgroup_bytes / bytes_of_a_point);
+    const uint32_t blocks = (context.rows + block - 1) / block;
     if (blocks > most_blocks)
         return {.refused = fmt::format("{} blocks of {} rows are more than {}", blocks, block, most_blocks)};
-    // Each block reads the spectra of all partitions and of as many blocks, of which its own is in shared memory and is
-    // written, and the tail, which it writes as well.
+    // Each block reads the spectra of all partitions and of as many blocks, of which its own is in
+    // shared memory and is written, and the tail, which it writes as well.
     const uint32_t partitions = (shape.taps + block - 1) / block;
     const double copies = shape.copies, spectra = partitions + (partitions - 1 + 1 / copies);
     const GpuWork work{.bytes = row_bytes / copies + 3 * row_bytes + point_bytes * spectra,
@@ -48,6 +47,6 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm blocks;
 const ir::Algorithm blocks{
-    .name = "blocks", .where = ir::Algorithm::Where::gpu, .estimate = estimate, .reach = reach, .plan = plan};
+    .name = "blocks", .offline = devices::gpu_kernels, .stream = devices::no_kernels, .estimate = estimate, .reach = reach, .plan = plan};
 
 } // namespace longwave::compiler::convolution

@@ -1,4 +1,4 @@
-// The taps of a long convolution as its kernels want them.
+// The taps of a long convolution in the memory layout of its kernels.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/kernel.h"
 #include <algorithm>
@@ -55,7 +55,7 @@ Place constant_taps(KernelCall &call, const Shape &s) {
     return call.stored("k", Packed::f32({s.taps, s.kernels, s.padded}, packed));
 }
 
-// SGConv's parameters [scales, kernels, kernel_dim, P(channels)] (models.md §1.1), growth and norm folded in.
+// SGConv's parameters [scales, kernels, kernel_dim, P(channels)], growth and norm folded in.
 Packed packed_scales(const Shape &s, const Scales &k) {
     std::vector<float> packed(size_t(k.count) * s.kernels * k.kernel_dim * s.padded, 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
@@ -83,7 +83,7 @@ Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bo
     bool fresh = true;
     const Place taps =
         keep ? call.derived(call.node.layer + ".k taps " + std::to_string(s.taps), Elem::f32, dims, &fresh)
-             : call.prepare_memory(call.node.layer + ".k", Elem::f32, dims);
+             : call.memory(call.node.layer + ".k", Elem::f32, dims, KernelCall::Life::open);
     if (!fresh) return taps;
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
     step.spec = ir::kernel_spec("expand_scales", {{"channels", int64_t{s.channels}},

@@ -1,12 +1,12 @@
-// circular_conv: each channel convolved around the sequence with static taps, plus taps made in the
-// run, at the scale of the product of two transforms; and a bias times the channel.
-#include "compiler/ops/transforms/four_step.h"
+// circular_conv: the circular convolution of each channel over the sequence with static taps, plus
+// taps that the run computes. The scale is that of two forward transforms and one inverse. A bias
+// times the channel is added.
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/support/sums.h"
+#include "compiler/ops/transforms/four_step.h"
 #include "compiler/ops/transforms/transforms.h"
 #include "schedules/contract/twiddles.h"
-#include "targets/target.h"
 #include <cmath>
 #include <numbers>
 
@@ -59,8 +59,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     });
 }
 
-// The static taps' right-angle spectrum (twiddles.h), 1/length folded in: bins of the taps turned by a
-// quarter over the length, in the order of the transform. [tile][position][part][lane]
+// The static taps' right-angle spectrum (twiddles.h), 1/length folded in: bins of the taps turned
+// by a quarter over the length, in the order of the transform. [tile][position][part][lane]
 Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, uint32_t rows,
               uint32_t length) {
     const uint32_t taps = call.type(1).dims[1];
@@ -92,11 +92,10 @@ Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, u
 
 // Of as many rows as points, and more of these than a GPU's shared memory holds.
 std::optional<FourStep> in_four_steps(const KernelCall &call, const ChannelTiles &tiles, bool adaptive) {
-    const targets::Target *gpu = call.context.gpu;
     const uint32_t rows = call.all_rows(), bytes_of_a_point = (adaptive ? 4 : 2) * sizeof(float);
-    if (!gpu || schedules::right_angle_radices(rows).empty() ||
+    if (schedules::right_angle_radices(rows).empty() ||
         uint64_t{schedules::right_angle_length(rows)} * bytes_of_a_point <=
-            static_cast<uint64_t>(gpu->shared_bytes))
+            call.context.device.workgroup_bytes)
         return {};
     const FourStep form(tiles.channels, tiles.padded, 1, rows, rows);
     return form.refused(call.context, bytes_of_a_point).empty() ? std::optional(form) : std::nullopt;
@@ -143,7 +142,7 @@ const OpDef op_circular_conv{
     .attributes = {{"transform", AttributeDef::Kind::text}, {"l_max", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::fixed,
+    .end = EndRule::fixed,
     .channel_tiles = true,
     .kernel = kernel,
     .natural_length = rules::l_max,

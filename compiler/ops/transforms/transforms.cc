@@ -40,7 +40,8 @@ Values roots_of(size_t n, int sign) {
     return roots;
 }
 
-// cos(πk(2t + 1)/2L) = Re(e^{iπk/2L}·e^{2πi·tk/2L}): cosine sums are Fourier sums of twice the length.
+// cos(πk(2t + 1)/2L) = Re(e^{iπk/2L}·e^{2πi·tk/2L}): cosine sums are Fourier sums of twice the
+// length.
 std::complex<double> quarter_step(size_t k, size_t length) {
     return std::polar(1.0, std::numbers::pi * static_cast<double>(k) / (2.0 * static_cast<double>(length)));
 }
@@ -125,7 +126,7 @@ ChannelTiles::ChannelTiles(uint32_t of)
     : channels(of), padded(schedules::pad(of)), tile(std::min(padded, schedules::lanes)) {}
 
 void ChannelTiles::plan(KernelCall &call) const {
-    if (!call.context.gpu) return call.channel_tiles(count(), tile * sizeof(float));
+    if (call.context.device.tiles) return call.channel_tiles(count(), tile * sizeof(float));
     call.one_call();
     call.param("all", int64_t{1});
 }

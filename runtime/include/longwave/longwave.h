@@ -47,7 +47,7 @@ extern "C" {
 #endif
 
 #define LW_VERSION_MAJOR 0
-#define LW_VERSION_MINOR 1
+#define LW_VERSION_MINOR 2
 #define LW_VERSION_PATCH 0
 
 /** Results of functions. The comment of each function says when it returns which. */
@@ -515,14 +515,16 @@ LW_API lw_status lw_stream_copy(lw_stream *to, const lw_stream *from);
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n);
-/** Continues from a saved state of the same model and weights. Entry, target and CPU or GPU may
- * differ. Any bytes are safe. Then fills the caches of the entries that push will run, a bounded
+/** Continues from a saved state of the same model and weights. The other compiled file may have other
+ * targets, lengths or algorithms, and the other stream another entry or device. Rows then agree within
+ * 1e-5 of the peak. With the same file, entry and device they have the same bits. Files of formats
+ * before 2.4 load only what the same file saved. Any bytes are safe. Then fills the caches of the entries that push will run, a bounded
  * cost (lw_entry_info.rebuild_calls). Real-time safe on the CPU.
  * @param bytes n bytes that lw_stream_save wrote. Not kept.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT stream or bytes is NULL.
- * @retval LW_BAD_STATE Of another model or other weights, damaged, or with more rows than the queue
- *         holds. The detail says which.
+ * @retval LW_BAD_STATE Of another model, other weights or another state schema, damaged, or with more
+ *         rows than the queue holds. The detail says which, and the stream does not change.
  * @retval LW_DEVICE A kernel failed while caches were filled. The stream has failed as in push.
  * @retval LW_DEVICE_LOST GPU: the device is gone.
  * @retval LW_TIMEOUT GPU: the device does not answer in time.

@@ -38,7 +38,9 @@ bool host_takes_part(const ModelSource &source) {
 
 lw_status open_host_side(Model &model) {
     for (const fb::Entry *entry : *model.plan().entries())
-        if (model.gpu().fall_back && of_gpu(*entry) && counterpart(model.plan(), *entry) == UINT32_MAX)
+        // Streams never fall back, so only offline entries need a counterpart.
+        if (model.gpu().fall_back && entry->kind() == fb::EntryKind::run && of_gpu(*entry) &&
+            counterpart(model.plan(), *entry) == UINT32_MAX)
             return fail(LW_UNSUPPORTED,
                         "fall_back: %.100s has no offline entry of %u ticks for the CPU: compile "
                         "it again, or open the device without fall_back",
