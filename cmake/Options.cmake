@@ -16,13 +16,12 @@ target_compile_options(longwave_small INTERFACE
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -ffunction-sections -fdata-sections
   -fno-asynchronous-unwind-tables $<$<NOT:$<CONFIG:Debug>>:-Oz>
   -ftls-model=initial-exec) # thread-local data is there from the start: reaching it never allocates
-# The shared libraries are optimised as a whole at link time, which makes the runtime 8 kB smaller. Archives keep ordinary
-# code beside it, so that any linker takes them.
-add_library(longwave_link_time INTERFACE)
+# The shared runtime is optimised as a whole at link time, which makes it 8 kB smaller. It has objects of its own for that:
+# the archive keeps ordinary objects, which any linker takes.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-  target_compile_options(longwave_small INTERFACE -flto -ffat-lto-objects)
-  target_link_options(longwave_link_time INTERFACE -flto -flto-partition=one $<$<NOT:$<CONFIG:Debug>>:-Oz>
-    -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -ftls-model=initial-exec)
+  set(LONGWAVE_LINK_TIME ON)
+else()
+  set(LONGWAVE_LINK_TIME OFF)
 endif()
 # gcc 12 takes the buffers of its own std::string and std::vector for copies onto themselves, overflows and uninitialised reads, more so under sanitizers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
