@@ -67,7 +67,7 @@ std::string value_text(const Graph &graph, ValueId id) {
 } // namespace
 
 std::string print(const Type &type) {
-    std::string out = fmt::format("{}[{}] @{}/{}", type.elem == Elem::f32 ? "f32" : "i32",
+    std::string out = fmt::format("{}[{}] @{}/{}", name_of(type.elem),
                                   fmt::join(type.dims, ","), type.clock.num, type.clock.den);
     out += type.causal ? " causal" : " noncausal";
     return type.delay ? out + fmt::format(" delay={}", type.delay) : out;

@@ -57,7 +57,8 @@ private:
     void join(std::string_view piece, std::vector<int32_t> &ids) const;
 
     BpeTables tables_;
-    std::array<std::vector<const AddedToken *>, 256> starts_[2]; // added tokens of a pass, by their first byte
+    std::array<std::vector<const AddedToken *>, 256>
+        starts_[2]; // added tokens of a pass, by their first byte
 };
 
 } // namespace longwave::tokenizer

@@ -6,6 +6,7 @@ streams run on the CPU and on the device.
     state_matrix_test.py LONGWAVE FOLDER [--gpu] [--family NAME ...]
 """
 import argparse
+import json
 import pathlib
 import random
 import subprocess
@@ -26,12 +27,27 @@ WAYS = {
 }
 
 
+COSTS = pathlib.Path(__file__).resolve().parents[2] / "schedules/long_conv/tables/costs.json"
+
+
+def other_tuning(folder: pathlib.Path) -> pathlib.Path:
+    """A tuning file by which two algorithms take a hundred times as long: the planner chooses others."""
+    costs = json.loads(COSTS.read_text())
+    for algorithm in ("direct", "dyadic"):
+        costs[algorithm] = [[rows, *(100 * time for time in times)] for rows, *times in costs[algorithm]]
+    file = folder / "state_tuning.json"
+    file.write_text(json.dumps({"tuning": 1, "costs": costs}))
+    return file
+
+
 def compiled(longwave: pathlib.Path, package: pathlib.Path, way: str, options: list) -> pathlib.Path:
     artifact = package.with_name(f"{package.name}_{way.replace(' ', '_')}.lw")
     command = [longwave, "compile", package, "-o", artifact, "--stream", "--cache", package.parent / "kernels", *options]
-    if "--blocks" not in options:
+    if package.name == "state_orchid":  # it looks ahead: its stream slides a window
+        command = [*command[:5], "--window", "32", "--hop", "4", *command[6:]]
+    elif "--blocks" not in options:
         command += ["--blocks", ",".join(map(str, state_streams.BLOCKS))]
-    if not {"--length", "--no-whole"} & set(options):
+    if not {"--length", "--no-whole", "--window"} & set(command):
         command += ["--length", "64"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}{done.stderr}"
@@ -40,9 +56,11 @@ def compiled(longwave: pathlib.Path, package: pathlib.Path, way: str, options: l
 
 def check(longwave: pathlib.Path, folder: pathlib.Path, family: str, device) -> str:
     api, package = state_streams.library(longwave), state_streams.write(folder, family)
-    ways = dict(WAYS)
+    ways = dict(WAYS, tuned=["--tuning", other_tuning(folder)])
     if family not in ("sgconv", "chela"):
         del ways["partitioned"], ways["direct"]
+    if family == "orchid":
+        del ways["length"], ways["one block"]
     artifacts = {way: compiled(longwave, package, way, options) for way, options in ways.items()}
     models = {way: state_streams.Model(api, artifact) for way, artifact in artifacts.items()}
     if device:
@@ -78,6 +96,28 @@ def check(longwave: pathlib.Path, folder: pathlib.Path, family: str, device) -> 
     return f"{family}: {len(models)} x {len(models)} artifacts, {len(CUTS)} ticks: within {worst:.1e}; states of {min(sizes)} to {max(sizes)} bytes"
 
 
+def check_refusals(longwave: pathlib.Path, folder: pathlib.Path) -> str:
+    """States of another model, and of the same model with rounded weights: rejected, and the message says why."""
+    api, package = state_streams.library(longwave), state_streams.write(folder, "sgconv")
+    artifacts = [compiled(longwave, package, "plain", []), compiled(longwave, package, "int8", ["--weights", "int8"]),
+                 compiled(longwave, state_streams.write(folder, "chela"), "plain", [])]
+    models = [state_streams.Model(api, artifact) for artifact in artifacts]
+    streams = [state_streams.Stream(model) for model in models]
+    for other, reason in ((1, "--weights"), (2, "another model")):
+        for saver, loader in ((0, other), (other, 0)):
+            try:
+                streams[loader].load(streams[saver].save())
+            except api.Error as error:
+                assert reason in str(error), error
+            else:
+                raise AssertionError(f"{artifacts[loader].name} takes a state of {artifacts[saver].name}")
+    for stream in streams:
+        stream.close()
+    for model in models:
+        model.close()
+    return "states of another model and of rounded weights are rejected"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("longwave", type=pathlib.Path)
@@ -85,10 +125,12 @@ def main() -> int:
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--family", nargs="+", default=list(state_streams.FAMILIES))
     options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
     state_streams.library(options.longwave)
     device = state_streams.Device(options.longwave) if options.gpu else None
     for family in options.family:
         print(check(options.longwave, options.folder, family, device), flush=True)
+    print(check_refusals(options.longwave, options.folder), flush=True)
     if device:
         device.close()
     return 0

@@ -31,6 +31,7 @@ FAMILIES = {
     "sgconv": lambda: families.sgconv(WIDTH, 2, l_max=100),
     "chela": lambda: families.chela(WIDTH, 2, taps=60),
     "lightnet": lambda: families.lightnet(WIDTH, 1, heads=2, short_conv=3),
+    "orchid": lambda: families.orchid(WIDTH, 32),
     "strided": strided,
 }
 

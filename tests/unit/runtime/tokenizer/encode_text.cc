@@ -14,7 +14,8 @@ int main(int argc, char **argv) {
     options.vocabulary = static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10));
     lw_tokenizer *tokenizer = nullptr;
     lw_decoder *decoder = nullptr;
-    if (lw_tokenizer_open(argv[1], &options, &tokenizer) != LW_OK || lw_decoder_create(tokenizer, &decoder) != LW_OK)
+    if (lw_tokenizer_open(argv[1], &options, &tokenizer) != LW_OK ||
+        lw_decoder_create(tokenizer, &decoder) != LW_OK)
         return std::fprintf(stderr, "%s\n", lw_text_last_error()), 1;
     for (size_t n; std::cin >> n;) {
         std::string text(n, '\0'), again;
