@@ -146,7 +146,7 @@ ordered_json layers(const ReportInputs &in) {
                                 {"next_best", report.choice.runner_up},
                                 {"predicted_ns", report.choice.cost},
                                 {"elements", report.elements}};
-            for (const auto &[name, value] : report.choice.figures.list()) choice[name] = value;
+            for (const auto &[name, value] : report.choice.decisions.list()) choice[name] = value;
             entry["algorithms"].push_back(std::move(choice));
         }
         list.push_back(std::move(entry));

@@ -7,7 +7,7 @@ namespace longwave::compiler {
 
 struct Choice {
     const ir::Algorithm *algorithm = nullptr; // null: the op has one kernel rule
-    ir::Decisions figures;
+    ir::Decisions decisions;
     double cost = 0;       // ns an output element
     std::string runner_up; // "direct, +38 %"; empty when nothing else applies
 };

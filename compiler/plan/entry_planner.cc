@@ -87,7 +87,7 @@ const ir::Node &EntryPlanner::reader(const Region &region) const {
 ir::Reach EntryPlanner::reach_of(const Region &region) const {
     const Choice &choice = choices_[region.anchor];
     if (choice.algorithm && choice.algorithm->reach)
-        return choice.algorithm->reach(situations_[region.anchor], choice.figures);
+        return choice.algorithm->reach(situations_[region.anchor], choice.decisions);
     return {.history = history_of(reader(region))};
 }
 

@@ -16,7 +16,7 @@ public:
     uint32_t rows() const override { return rows_; }
     uint32_t all_rows() const override { return all_rows_; }
     uint32_t rows_of_input(size_t input) const override { return planner_.rows_of(node.inputs[input]); }
-    const ir::Decisions &figures() const override { return planner_.choices_[region_.anchor].figures; }
+    const ir::Decisions &decisions() const override { return planner_.choices_[region_.anchor].decisions; }
 
     void kernel(const std::string &name) override { spec_["kernel"] = name; }
     void param(const std::string &name, ir::Attribute value) override;
