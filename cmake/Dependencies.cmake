@@ -1,10 +1,12 @@
 # Everything found here is an imported target; a folder links only what it needs.
 #   Halide::Halide        schedules (the wheel in .venv, or -DHalide_DIR)
 #   flatbuffers, flatc    formats/artifact
-#   nlohmann_json         formats/package, compiler, tools
+#   nlohmann_json         formats/package, runtime/tokenizer, compiler, tools
 #   fmt                   compiler, schedules
+#   SPIRV_HEADERS         formats/spirv: a folder with the Khronos headers
+#   PkgConfig::SPIRV_TOOLS compiler/spirv: the validator
 #   PkgConfig::SODIUM     tools/cli, tests
-#   PkgConfig::PCRE2      tools/cli
+#   PkgConfig::PCRE2      runtime/tokenizer
 #   PkgConfig::SNDFILE, PkgConfig::SOXR   formats/audio
 #   Python3_EXECUTABLE    schedules: the versions of kernels, at build time
 #   PkgConfig::FFTW       tests/bench only: FFTW is GPL and no shipped program links it
@@ -17,6 +19,8 @@ pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40) # 10.40: White_Space as a property
 pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile>=1.1) # 1.1 reads Ogg Opus well
 pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
+find_path(SPIRV_HEADERS spirv/unified1/spirv.hpp REQUIRED)
+pkg_check_modules(SPIRV_TOOLS REQUIRED IMPORTED_TARGET SPIRV-Tools)
 pkg_check_modules(FFTW IMPORTED_TARGET fftw3f)
 find_package(Flatbuffers QUIET)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -21,11 +21,6 @@ const char *name_of(StateKind kind) {
     return kind == StateKind::history ? "history" : "carry";
 }
 
-const char *name_of(Elem elem) {
-    static const char *const names[] = {"f32", "i32", "f64", "f16"};
-    return names[static_cast<int>(elem)];
-}
-
 // Calls of kernels, and bytes that these read and write, in one block on average.
 struct Traffic {
     double calls = 0, bytes = 0;

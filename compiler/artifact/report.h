@@ -1,5 +1,5 @@
 // The compile report as JSON: what became of every layer, what it costs in memory, which algorithms were
-// chosen. compiler/README.md has its layout.
+// chosen. docs/architecture.md lists its keys.
 #pragma once
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/golden.h"

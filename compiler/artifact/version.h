@@ -3,5 +3,5 @@
 #include <string>
 
 namespace longwave::compiler {
-inline std::string producer() { return "longwave 0.1.0, Halide 21.0.0"; }
+inline std::string producer() { return "longwave 0.2.0, Halide 21.0.0"; }
 } // namespace longwave::compiler

@@ -19,7 +19,7 @@ Status store_fp16(const Fp16Spec &spec, std::vector<uint8_t> &module, schedules:
     std::vector<uint32_t> words(module.size() / sizeof(uint32_t));
     std::memcpy(words.data(), module.data(), module.size());
     try {
-        const auto made = schedules::for_fp16(words, bindings);
+        const auto made = spirv::rewrite_fp16(words, bindings);
         module.resize(made.words.size() * sizeof(uint32_t));
         std::memcpy(module.data(), made.words.data(), module.size());
         dispatch.overflow = static_cast<uint8_t>(made.overflow);

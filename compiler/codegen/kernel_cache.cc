@@ -1,11 +1,13 @@
 #include "compiler/codegen/kernel_cache.h"
+#include "compiler/artifact/version.h"
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "compiler/codegen/kernel_entry.h"
 #include "compiler/codegen/kernel_signature.h"
+#include "compiler/codegen/kernel_versions.h"
 #include "compiler/codegen/process.h"
 #include "compiler/codegen/temporary_folder.h"
 #include "compiler/ops/support/parallel.h"
-#include "compiler/artifact/version.h"
+#include "formats/package/file_bytes.h"
 #include "targets/target.h"
 #include <algorithm>
 #include <cerrno>
@@ -27,6 +29,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr uint64_t max_program = 1 << 30; // bytes
 constexpr const char *structures_file = "structures.json";
 
 // One kernel after the other, from any thread.
@@ -35,20 +38,20 @@ public:
     static Expected<KernelCompiler> create(const KernelCacheOptions &options) {
         const auto none = [](const std::string &why) {
             return Status::device(fmt::format(
-                "there is no kernel compiler (longwave-kgen, which is built beside longwave): {}", why));
+                "there is no kernel compiler (longwave-kgen, which is built next to longwave): {}", why));
         };
-        auto program = read_bytes(options.kgen);
-        if (!program) return none(program.status().message());
+        if (const auto file = package::InputFile::open(options.kgen, max_program); !file)
+            return none(file.status().message());
         if (faccessat(AT_FDCWD, options.kgen.c_str(), X_OK, AT_EACCESS) != 0)
             return none(fmt::format("{}: cannot be run: {}", options.kgen, std::strerror(errno)));
-        // Names are looked up in PATH when they are started: what runs must be what was read.
+        // A name without a folder is looked up in PATH at each start: all starts must find one program.
         std::error_code error;
         const fs::path kgen = fs::absolute(options.kgen, error);
         if (error) return Status::device(fmt::format("{}: {}", options.kgen, error.message()));
-        const std::string hash =
-            hex_hash({reinterpret_cast<const char *>(program->data()), program->size()}, 64);
+        auto kernels = KernelVersions::read(kgen.string());
+        if (!kernels) return none(kernels.status().message());
         LW_ASSIGN(auto scratch, TemporaryFolder::create());
-        std::string versions = fmt::format("{}, longwave-kgen {}", producer(), hash);
+        std::string versions = producer();
         if (!options.structures.empty()) {
             versions += fmt::format(", structures {}", hex_hash(options.structures, 64));
             std::ofstream file(scratch.path() / structures_file, std::ios::binary);
@@ -56,7 +59,7 @@ public:
                 return scratch.explained(
                     Status::device(fmt::format("{}: cannot be written", scratch.path().string())));
         }
-        KernelCompiler compiler(kgen.string(), std::move(versions), std::move(scratch),
+        KernelCompiler compiler(kgen.string(), *std::move(kernels), std::move(versions), std::move(scratch),
                                 !options.structures.empty());
         compiler.keep_refused_ = options.keep_refused;
         if (auto folder = KernelCacheFolder::open(options.folder))
@@ -66,7 +69,9 @@ public:
     }
 
     Expected<CompiledKernel> get(const KernelRequest &request, size_t number) const {
-        const KernelKey key{request.spec, request.target, versions_};
+        const KernelKey key{
+            request.spec, request.target,
+            fmt::format("{}, kernel {}", versions_, kernels_.of(request.spec, request.target))};
         if (auto kernel = cached(key)) return *std::move(kernel);
         std::string refused;
         auto compiled = compile(request, number, refused);
@@ -78,9 +83,10 @@ public:
     }
 
 private:
-    KernelCompiler(std::string kgen, std::string versions, TemporaryFolder scratch, bool structures)
-        : kgen_(std::move(kgen)), versions_(std::move(versions)), scratch_(std::move(scratch)),
-          structures_(structures) {}
+    KernelCompiler(std::string kgen, KernelVersions kernels, std::string versions, TemporaryFolder scratch,
+                   bool structures)
+        : kgen_(std::move(kgen)), kernels_(std::move(kernels)), versions_(std::move(versions)),
+          scratch_(std::move(scratch)), structures_(structures) {}
 
     std::optional<CompiledKernel> cached(const KernelKey &key) const {
         const auto bytes = cache_ ? cache_->read(file_name(key)) : std::nullopt;
@@ -122,7 +128,9 @@ private:
         return KernelText{std::string(text->begin(), text->end()), *std::move(object_bytes)};
     }
 
-    std::string kgen_, versions_;
+    std::string kgen_;
+    KernelVersions kernels_;
+    std::string versions_; // of everything else that decides code
     TemporaryFolder scratch_;
     bool structures_; // others than the shipped, in the folder
     bool keep_refused_ = false;

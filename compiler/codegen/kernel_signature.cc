@@ -22,9 +22,9 @@ constexpr Word<ArgKind> kinds[] = {
     {"scalar", ArgKind::scalar},
 };
 constexpr Word<Elem> elems[] = {
-    {"f32", Elem::f32},
-    {"i32", Elem::i32},
-    {"f64", Elem::f64},
+    {name_of(Elem::f32), Elem::f32},
+    {name_of(Elem::i32), Elem::i32},
+    {name_of(Elem::f64), Elem::f64},
 };
 // What a scalar may say about its values: a number of at least so much, or nothing.
 struct Bound {
@@ -104,6 +104,19 @@ Expected<KernelArg> read_argument(const json &object, const std::string &where) 
     return arg;
 }
 
+// The numbers of the arguments that may be stored as float16; nothing for CPUs.
+Status read_fp16(const json &numbers, std::vector<KernelArg> &args) {
+    if (numbers.is_null()) return Status::ok();
+    if (!numbers.is_array()) return wrong("fp16", "a list");
+    for (const json &one : numbers) {
+        const auto n = number<uint32_t>(one);
+        if (!n || *n >= args.size() || args[*n].elem != Elem::f32)
+            return wrong("fp16", "numbers of float32 arguments");
+        args[*n].fp16 = true;
+    }
+    return Status::ok();
+}
+
 } // namespace
 
 Expected<schedules::Signature> parse_signature(const std::string &text) {
@@ -120,6 +133,7 @@ Expected<schedules::Signature> parse_signature(const std::string &text) {
         LW_ASSIGN(KernelArg arg, read_argument(args[i], fmt::format("args[{}]", i)));
         signature.args.push_back(std::move(arg));
     }
+    LW_TRY(read_fp16(member(*document, "fp16"), signature.args));
     return signature;
 }
 

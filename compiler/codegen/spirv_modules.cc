@@ -44,7 +44,7 @@ Expected<std::vector<uint8_t>> code_for_streams(const std::string &spec, const C
     const std::array<int, 3> grid{static_cast<int>(dispatch.grid[0]), static_cast<int>(dispatch.grid[1]),
                                   static_cast<int>(dispatch.grid[2])};
     try {
-        const auto made = schedules::for_streams(words, grid, static_cast<uint32_t>(scalars));
+        const auto made = spirv::rewrite_batch(words, grid, static_cast<uint32_t>(scalars));
         if (static_cast<int64_t>(made.table) >= target.buffers)
             return Status::input(fmt::format("kernel {} has {} buffers and the table of streams, {} has {}",
                                              spec, made.table, target.name, target.buffers));

@@ -11,7 +11,7 @@ namespace longwave::compiler {
 
 struct Compiled {
     std::vector<uint8_t> artifact;
-    std::string report; // JSON, the same text as in the artifact; layout in compiler/README.md
+    std::string report; // JSON, the same text as in the artifact; keys: docs/architecture.md
 };
 
 // Takes the package: its weights are let go as soon as nothing needs them.

@@ -51,7 +51,7 @@ Status add_stream(ModelGraphs &model, Passes &passes, const Options &options) {
         return check_window(model.offline, options.window, options.hop);
     }
     if (!model.streams && !options.whole)
-        return Status::usage("nothing to compile: neither whole sequences nor a stream");
+        return Status::usage("nothing to compile: neither offline runs nor a stream");
     return Status::ok();
 }
 

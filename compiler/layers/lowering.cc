@@ -18,7 +18,8 @@ bool same_shape(const std::vector<uint64_t> &found, const std::vector<uint32_t> 
 constexpr const char *other_options =
     "set the options that the weights were trained with, or name another tensor with \"keys\"";
 
-// A misspelt key is among those that nothing reads, and it is misspelt on one side of its last point.
+// A misspelt key is among those that nothing reads, and it is misspelt on one side of its last
+// point.
 std::string similar_key(const std::string &key, const std::vector<std::string> &unused,
                         package::Problems &problems) {
     if (!problems.patient() || problems.full()) return {};

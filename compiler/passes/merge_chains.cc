@@ -9,8 +9,8 @@ namespace longwave::compiler {
 
 namespace {
 
-// Taps of the shorter one: what is saved is a short convolution, and its product with a long kernel takes no
-// time to speak of.
+// Taps of the shorter one: what is saved is a short convolution, and its product with a long kernel
+// takes no time to speak of.
 constexpr size_t longest_short = 128;
 
 struct Chain {

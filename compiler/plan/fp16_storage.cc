@@ -1,7 +1,5 @@
 #include "compiler/plan/fp16_storage.h"
 #include "compiler/plan/fp16_spec.h"
-#include "compiler/spirv/rewrite_fp16.h"
-#include <nlohmann/json.hpp>
 
 namespace longwave::compiler {
 
@@ -12,14 +10,8 @@ constexpr uint64_t kernel_unit = 128, clear_unit = 8;
 
 bool own(const Place &place) { return (place.buffer & (shared_buffer | state_buffer)) == 0; }
 
-std::string kernel_of(const std::string &spec) {
-    return nlohmann::json::parse(spec).at("kernel").get<std::string>();
-}
-
-bool call_allows(const Step &step, const Place &place, const std::string &kernel,
-                 const schedules::KernelArg &arg) {
-    return arg.elem == Elem::f32 && schedules::stores_fp16(kernel, arg.kind) && step.tiles == 1 &&
-           place.slots == 1 && place.offset % kernel_unit == 0;
+bool call_allows(const Step &step, const Place &place, const schedules::KernelArg &arg) {
+    return arg.fp16 && step.tiles == 1 && place.slots == 1 && place.offset % kernel_unit == 0;
 }
 
 bool clear_allows(const Step &step, const Place &place) {
@@ -34,12 +26,11 @@ std::vector<bool> find_fp16(const EntryPlan &plan, const KernelSignatures &signa
     for (const OutputPort &port : plan.outputs) halves[port.place.buffer] = false;
     for (const Step &step : plan.steps) {
         const bool call = step.kind == Step::Kind::call;
-        const std::string kernel = call ? kernel_of(step.spec) : "";
         for (size_t a = 0; a < step.args.size(); a++) {
             const auto *place = std::get_if<Place>(&step.args[a]);
             if (!place || !own(*place)) continue;
             called[place->buffer] = called[place->buffer] || call;
-            if (!(call ? call_allows(step, *place, kernel, signatures.at(step.spec).args.at(a))
+            if (!(call ? call_allows(step, *place, signatures.at(step.spec).args.at(a))
                        : clear_allows(step, *place)))
                 halves[place->buffer] = false;
         }

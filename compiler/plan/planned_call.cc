@@ -83,7 +83,8 @@ void PlannedCall::read_all(size_t input) {
 }
 
 void PlannedCall::read_ring(size_t input, uint32_t reads) {
-    const ir::ValueId value = region_.producer && input == 0 ? region_.producer->inputs[0] : node.inputs[input];
+    const ir::ValueId value =
+        region_.producer && input == 0 ? region_.producer->inputs[0] : node.inputs[input];
     const Stored &s = planner_.stored(value);
     param("ring", int64_t{s.ring});
     inputs_.push_back(Place{.buffer = s.buffer});
@@ -163,8 +164,9 @@ Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<
         return {.buffer = static_cast<BufferId>(prepare.buffers.size() - 1)};
     }
     if (life == Life::past && !context.streaming) return zeros_in_arena(name, elem, dims);
-    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()),
-                                      life == Life::past ? Space::cache : Space::arena, bytes_of(elem, dims))};
+    return {.buffer =
+                planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()),
+                                life == Life::past ? Space::cache : Space::arena, bytes_of(elem, dims))};
 }
 
 Place PlannedCall::carried(const std::string &name) {

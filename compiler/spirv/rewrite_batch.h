@@ -1,25 +1,25 @@
-// Many streams in one dispatch: a kernel made for one, told where the memory of each begins. No Halide.
+// Many streams in one dispatch: rewrites a GPU kernel that was compiled for one stream.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <vector>
 
-namespace longwave::schedules {
+namespace longwave::spirv {
 
-struct StreamsKernel {
-    std::vector<uint32_t> words; // the module
-    uint32_t table = 0;          // binding of the table, behind all others
+struct BatchedModule {
+    std::vector<uint32_t> words;
+    uint32_t table = 0; // binding of the table of streams: the last one
 };
 
-// The same module with one more storage buffer, the table of streams (formats/artifact/modules.fbs). A dispatch of
-// `grid` workgroups becomes one of grid.z · streams along z: workgroup z is the kernel's own workgroup z mod grid.z of
-// stream z / grid.z, whose row of the table says for each binding how many words lie before its first element. Every
-// index into a storage buffer is moved by as many elements. Behind the bindings a row has room for `scalars`: rows are
-// bindings + scalars words apart. For one stream at the beginnings of its buffers the row is zeros.
-// Needs: one function, storage buffers in set 0 with bindings 0 … n − 1, each a struct of one runtime array of 4 or 8
-// bytes an element, reached through access chains alone; workgroups known by WorkgroupId alone. Throws
-// std::invalid_argument for any other module.
-StreamsKernel for_streams(const std::vector<uint32_t> &words, const std::array<int, 3> &grid,
-                          uint32_t scalars);
+// Adds one storage buffer, the table of streams (formats/artifact/modules.fbs). A dispatch of `grid`
+// workgroups becomes a dispatch of grid.z · streams workgroups along z. Workgroup z is workgroup
+// z mod grid.z of the kernel for stream z / grid.z. The stream's row of the table says, per binding, how
+// many words precede its first element; the module adds them to each index into that buffer. A row has
+// bindings + `scalars` words. A row of zeros describes one stream whose buffers begin at their start.
+// Needs: one function; storage buffers in set 0 with bindings 0 … n − 1, each a struct of one runtime array
+// with elements of 4 or 8 bytes, accessed by access chains only; workgroups known by WorkgroupId only.
+// Throws spirv::Fault for other modules, and when the result is not valid (validate.h).
+BatchedModule rewrite_batch(const std::vector<uint32_t> &words, const std::array<int, 3> &grid,
+                            uint32_t scalars);
 
-} // namespace longwave::schedules
+} // namespace longwave::spirv

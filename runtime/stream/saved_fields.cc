@@ -8,12 +8,14 @@
 #include "formats/artifact/hash.h"
 #include "formats/artifact/text.h"
 #include "runtime/core/status.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/stream/saved_state.h"
 #include <cstring>
 
 namespace longwave::runtime {
+namespace {
 
+// With the field `checksum` as zero.
 uint64_t checksum_of(const uint8_t *saved, uint64_t bytes) {
     constexpr uint64_t at = offsetof(SavedState, checksum), zero = 0;
     artifact::Hasher hasher;
@@ -26,8 +28,6 @@ uint64_t checksum_of(const uint8_t *saved, uint64_t bytes) {
     memcpy(&checksum, hash, sizeof checksum);
     return checksum;
 }
-
-namespace {
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -95,7 +95,7 @@ uint64_t pending_bytes(const lw_stream &stream, const StreamState &state) {
 
 // ---- saving -----------------------------------------------------------------------------------------------
 
-uint64_t size(const lw_stream &stream) {
+uint64_t fields_size(const lw_stream &stream) {
     uint64_t bytes = sizeof(SavedState) + pending_bytes(stream, *stream.state) + queue_bytes(stream);
     for (const fb::StateField *field : *stream.model->plan().state()) {
         if (!is_saved(*field)) continue;
@@ -139,7 +139,7 @@ SavedState head_of(const lw_stream &stream) {
     memcpy(head.magic, saved_magic, sizeof head.magic);
     head.version = saved_version;
     head.schema = identity.schema();
-    head.bytes = size(stream);
+    head.bytes = fields_size(stream);
     memcpy(head.model, identity.model()->data(), sizeof head.model); // V6: 32 bytes
     memcpy(head.weights, identity.weights()->data(), sizeof head.weights);
     head.ticks = state.ticks;
@@ -152,12 +152,12 @@ SavedState head_of(const lw_stream &stream) {
     head.poisoned = state.poisoned;
     head.runs = stream.queue.runs();
     head.rows = stream.queue.rows();
-    head.margin = state.margin;
+    head.logit_margin = state.logit_margin;
     for (const fb::StateField *field : *stream.model->plan().state()) head.fields += is_saved(*field);
     return head;
 }
 
-lw_status save(const lw_stream &stream, uint8_t *bytes) {
+lw_status save_fields(const lw_stream &stream, uint8_t *bytes) {
     SavedState head = head_of(stream);
     memset(bytes, 0, head.bytes);
     Writer writer{stream, bytes + sizeof head};
@@ -169,7 +169,7 @@ lw_status save(const lw_stream &stream, uint8_t *bytes) {
     memcpy(bytes, &head, sizeof head);
     head.checksum = checksum_of(bytes, head.bytes);
     memcpy(bytes, &head, sizeof head);
-    return settle(stream);
+    return wait(stream);
 }
 
 // ---- checking ---------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ StreamState state_of(const SavedState &head) {
     state.poisoned = head.poisoned;
     state.runs = head.runs;
     state.rows = head.rows;
-    state.margin = head.margin;
+    state.logit_margin = head.logit_margin;
     return state;
 }
 
@@ -297,7 +297,7 @@ template <class Visit> lw_status each_pair(const lw_stream &stream, uint32_t n, 
 
 // ---- loading ----------------------------------------------------------------------------------------------
 
-lw_status load(lw_stream &stream, const uint8_t *bytes, size_t n) {
+lw_status load_fields(lw_stream &stream, const uint8_t *bytes, size_t n) {
     SavedState head;
     if (n < sizeof head) return bad_state("too short");
     memcpy(&head, bytes, sizeof head);
@@ -340,6 +340,6 @@ lw_status load(lw_stream &stream, const uint8_t *bytes, size_t n) {
 
 } // namespace
 
-const SavedForm fields_form = {size, save, load};
+const SavedForm fields_form = {fields_size, save_fields, load_fields};
 
 } // namespace longwave::runtime

@@ -2,7 +2,7 @@
 // the gaps between them · the rows that wait. It loads only into an artifact with the same fields.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/status.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/stream/saved_state.h"
 #include <cstring>
 
@@ -16,11 +16,11 @@ template <class Visit> void each_field(const lw_stream &stream, Visit visit) {
         visit(Area{fb::Space::state, 0, stream.model->plan().state()->Get(i)->offset(), infos[i].bytes});
 }
 
-uint64_t size(const lw_stream &stream) {
+uint64_t layout_size(const lw_stream &stream) {
     return sizeof(StreamState) + stream.model->record_bytes + queue_bytes(stream);
 }
 
-lw_status save(const lw_stream &stream, uint8_t *to) {
+lw_status save_layout(const lw_stream &stream, uint8_t *to) {
     StreamState saved = *stream.state;
     saved.runs = stream.queue.runs();
     saved.rows = stream.queue.rows();
@@ -31,7 +31,7 @@ lw_status save(const lw_stream &stream, uint8_t *to) {
         to += field.bytes;
     });
     write_queue(stream, to);
-    return settle(stream);
+    return wait(stream);
 }
 
 // A loaded state is input like any other: its token ids index tables. `record`: the saved fields.
@@ -49,7 +49,7 @@ bool tokens_in_range(const lw_stream &stream, const uint8_t *record) {
     return good;
 }
 
-lw_status load(lw_stream &stream, const uint8_t *from, size_t n) {
+lw_status load_layout(lw_stream &stream, const uint8_t *from, size_t n) {
     StreamState saved;
     const uint8_t *end = from + n;
     if (n < sizeof saved) return bad_state("too short");
@@ -74,6 +74,6 @@ lw_status load(lw_stream &stream, const uint8_t *from, size_t n) {
 
 } // namespace
 
-const SavedForm layout_form = {size, save, load};
+const SavedForm layout_form = {layout_size, save_layout, load_layout};
 
 } // namespace longwave::runtime

@@ -1,11 +1,10 @@
 // Counters and waiting rows of a saved state: the same in both forms.
 #include "runtime/core/status.h"
+#include "runtime/stream/caches.h"
 #include "runtime/stream/saved_state.h"
 #include <cstring>
 
 namespace longwave::runtime {
-
-static uint64_t value_bytes(const QueuedRows &run) { return uint64_t{run.width} * 4; } // of a row
 
 lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved state: ", what}); }
 
@@ -24,7 +23,7 @@ const char *counters_fault(const lw_stream &stream, const StreamState &saved) {
         saved.life == Life::finished && saved.pending == 0 && saved.ticks < saved.done;
     if (!whole && !beyond_the_end) return "counters contradict each other";
     if (saved.rows > stream.queue.capacity()) return "more rows wait than this stream's queue holds";
-    if (saved.margin > uint64_t{1} << 31) return "counters out of range";
+    if (saved.logit_margin > uint64_t{1} << 31) return "counters out of range";
     for (uint64_t reserved : saved.reserved)
         if (reserved != 0) return "reserved fields are set";
     return nullptr;
@@ -89,7 +88,7 @@ lw_status resume(lw_stream &stream, const StreamState &saved) {
     stream.state->runs = stream.state->rows = 0;
     memcpy(stream.state->identity, stream.model->identity, sizeof stream.state->identity);
     for (uint32_t i = 0; i < stream.model->streams.size(); ++i) stream.cache_ticks[i] = stale;
-    return take_over(stream) ? settle(stream) : LW_DEVICE;
+    return take_over(stream) ? wait(stream) : LW_DEVICE;
 }
 
 } // namespace longwave::runtime

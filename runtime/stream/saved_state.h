@@ -29,7 +29,7 @@ struct SavedState {
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs, poisoned;
     uint32_t runs, rows;
-    uint64_t margin;
+    uint64_t logit_margin;
     uint32_t fields, reserved;
 };
 static_assert(sizeof(SavedState) == 176);
@@ -45,9 +45,6 @@ static_assert(sizeof(SavedField) == 40);
 
 inline constexpr uint8_t saved_magic[8] = {'L', 'W', 'S', 'T', 'A', 'T', 'E', 0};
 inline constexpr uint32_t saved_version = 1;
-
-// The first 8 bytes of the hash of a saved state whose field `checksum` counts as zero.
-uint64_t checksum_of(const uint8_t *saved, uint64_t bytes);
 
 // One form of a saved state. `save` writes `size` bytes. A `load` that returns LW_BAD_STATE has changed nothing.
 struct SavedForm {
@@ -65,6 +62,8 @@ lw_status bad_state(const char *what);
 // of it stays in bounds. But arithmetic on ticks and rows must not overflow.
 const char *counters_fault(const lw_stream &stream, const StreamState &saved);
 
+// Values of a row that waits.
+inline uint64_t value_bytes(const QueuedRows &run) { return uint64_t{run.width} * 4; }
 // The rows that wait.
 uint64_t queue_bytes(const lw_stream &stream);
 void write_queue(const lw_stream &stream, uint8_t *to);

@@ -1,5 +1,8 @@
 // The state of a stream: reset, copy, save, load. saved_state.h describes the saved bytes.
+#include "runtime/stream/state.h"
 #include "runtime/core/status.h"
+#include "runtime/stream/caches.h"
+#include "runtime/stream/flush.h"
 #include "runtime/stream/saved_state.h"
 #include <cstring>
 
@@ -14,8 +17,6 @@ Area record(const lw_stream &stream) { return {fb::Space::state, 0, 0, stream.mo
 Area cache(const StreamEntry &entry) {
     return {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()};
 }
-
-uint64_t value_bytes(const QueuedRows &run) { return uint64_t{run.width} * 4; } // of a row
 
 } // namespace
 
@@ -62,7 +63,8 @@ lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
         to->cache_ticks[i] = good ? from->cache_ticks[i] : stale;
         if (good && entries[i].cached()) device.copy(*to->session, *from->session, cache(entries[i]));
     }
-    return to->state->life == Life::failed || take_over(*to) ? settle(*to) : LW_DEVICE;
+    add_to_flush(*to);
+    return to->state->life == Life::failed || take_over(*to) ? wait(*to) : LW_DEVICE;
 }
 
 // The form in which the artifact of the stream saves states.
@@ -83,5 +85,7 @@ lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, 
 
 lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
     if (!stream || !bytes) return fail(LW_INVALID_ARGUMENT, "stream or bytes is NULL");
-    return form_of(*stream).load(*stream, static_cast<const uint8_t *>(bytes), n);
+    const lw_status status = form_of(*stream).load(*stream, static_cast<const uint8_t *>(bytes), n);
+    if (status == LW_OK) add_to_flush(*stream);
+    return status;
 }

@@ -1,7 +1,7 @@
 // Where a row stands, without integers of 64 bits, which few GPUs have: counts of rows are float64, exact
 // up to 2^53.
 #pragma once
-#include <Halide.h>
+#include "schedules/halide/internals.h"
 
 namespace longwave::schedules {
 
@@ -11,8 +11,8 @@ struct RowWords {
 };
 inline RowWords words_of(const Halide::Expr &count) {
     using namespace Halide;
-    const Expr high = cast<uint32_t>(count * Internal::make_const(Float(64), 0x1p-32));
-    return {high, cast<uint32_t>(count - cast<double>(high) * Internal::make_const(Float(64), 0x1p32))};
+    const Expr high = cast<uint32_t>(count * constant(0x1p-32));
+    return {high, cast<uint32_t>(count - cast<double>(high) * constant(0x1p32))};
 }
 // The same, `rows` further on.
 inline RowWords moved_on(const RowWords &number, const Halide::Expr &rows) {
@@ -37,7 +37,7 @@ inline Halide::Expr phase_of(const RowWords &position, const Halide::Expr &high,
 // A whole number from 0 to 2^53 modulo `period` ≤ 2^24, in two steps, whose quotients are off by one at most.
 inline Halide::Expr rows_modulo(const Halide::Expr &count, int period) {
     using namespace Halide;
-    const auto number = [](double value) { return Internal::make_const(Float(64), value); };
+    const auto number = [](double value) { return constant(value); };
     const double large = period * 0x1p22;
     const auto step = [&](const Expr &n, double divisor) {
         const Expr rest = n - cast<double>(cast<int32_t>(n * number(1 / divisor))) * number(divisor);

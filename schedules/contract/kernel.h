@@ -56,6 +56,9 @@ struct KernelArg {
     // schedule, from what its indices allow.
     int32_t high = 0;
     int32_t multiple = 1;
+    // Memory may hold the elements as float16. The schedule of a GPU kernel declares it
+    // (schedules/halide/registry.h); false for CPUs.
+    bool fp16 = false;
 };
 
 // What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so it cannot

@@ -1,5 +1,5 @@
 #include "schedules/halide/module_blob.h"
-#include "formats/spirv/words.h"
+#include "formats/spirv/module.h"
 #include "schedules/halide/params.h"
 #include <cstring>
 
@@ -35,14 +35,13 @@ private:
     size_t at_ = 0;
 };
 
-template <class Visit> void walk(const SpirvWords &words, const Visit &visit) {
-    const char *fault = each_instruction(words, visit);
-    check(!fault, fault);
-}
-
-std::string text_of(SpirvOperands words) {
-    const char *first = reinterpret_cast<const char *>(words.data());
-    return {first, strnlen(first, words.size_bytes())};
+// Parses the module, with the fault in the words of this file.
+spirv::Module parse(const std::vector<uint32_t> &words) {
+    try {
+        return spirv::Module::parse(words);
+    } catch (const spirv::Fault &fault) {
+        throw SpecError(std::string("SPIR-V of Halide: ") + fault.what());
+    }
 }
 
 } // namespace
@@ -79,42 +78,29 @@ SpirvKernel read_blob(const uint8_t *bytes, size_t size) {
 }
 
 SpirvFacts read_facts(const std::vector<uint32_t> &words) {
-    SpirvFacts facts;
-    std::map<uint32_t, std::string> names;
-    std::map<uint32_t, uint32_t> bindings;
-    walk(words, [&](uint32_t op, SpirvOperands operands, size_t) {
-        if (op == op_name && operands.size() > 1) names[operands[0]] = text_of(operands.subspan(1));
-        if (op == op_execution_mode && operands.size() == 5 && operands[1] == mode_local_size)
-            facts.local = {operands[2], operands[3], operands[4]};
-        if (op != op_decorate || operands.size() != 3) return;
-        if (operands[1] == decoration_binding) bindings[operands[0]] = operands[2];
-        check(operands[1] != decoration_descriptor_set || operands[2] == 0,
-              "a buffer is not in descriptor set 0");
-    });
+    const spirv::Module module = parse(words);
+    SpirvFacts facts{.local = module.local};
     check(facts.local[0] > 0, "the workgroup has no constant size");
-    for (const auto &[id, binding] : bindings) {
-        const std::string &name = names[id]; // "k1_" and the buffer's
+    for (const auto &[variable, set] : module.sets) check(set == 0, "a buffer is not in descriptor set 0");
+    for (const auto &[variable, buffer] : module.buffers) {
+        const auto found = module.names.find(variable);
+        const std::string name = found == module.names.end() ? "" : found->second; // "k1_" and the buffer's
         const size_t prefix = name.find('_');
-        check(prefix != std::string::npos && facts.binding.emplace(name.substr(prefix + 1), binding).second,
+        check(prefix != std::string::npos &&
+                  facts.binding.emplace(name.substr(prefix + 1), buffer.binding).second,
               "a buffer has no name of its own");
     }
     return facts;
 }
 
 std::vector<uint32_t> without_contraction(const std::vector<uint32_t> &words) {
-    std::vector<uint32_t> decorations;
-    size_t types = 0;
-    walk(words, [&](uint32_t op, SpirvOperands operands, size_t at) {
-        if (types == 0 && is_type(op)) types = at;
-        if ((op == op_f_add || op == op_f_sub || op == op_f_mul) && operands.size() == 4)
-            decorations.insert(decorations.end(),
-                               {instruction_word(op_decorate, 2), operands[1], decoration_no_contraction});
+    spirv::Module module = parse(words);
+    check(!module.declarations.empty(), "a module without types");
+    spirv::each_instruction(module.functions, [&](spv::Op op, spirv::Operands operands) {
+        if ((op == spv::OpFAdd || op == spv::OpFSub || op == spv::OpFMul) && operands.size() == 4)
+            spirv::put(module.annotations, spv::OpDecorate, {operands[1], spv::DecorationNoContraction});
     });
-    check(types > 0, "a module without types");
-    std::vector<uint32_t> result = words;
-    result.insert(result.begin() + static_cast<std::ptrdiff_t>(types), decorations.begin(),
-                  decorations.end());
-    return result;
+    return module.assemble();
 }
 
 } // namespace longwave::schedules

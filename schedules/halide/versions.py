@@ -7,7 +7,7 @@ FOLDER is the root of the source tree. The sources of a schedule are the file th
 of `common`, and all files that these reach:
 - an #include "..." reaches the header, if the header lies in the tree;
 - a header reaches the sources that implement it: the source of the same name, and each source without
-  registrations whose first #include is that header;
+  registrations whose first #include from its own folder is that header;
 - the built-in structures (a generated include) are the tables of schedules/long_conv/tables.
 A version is the first 32 hexadecimal digits of a SHA-256 of TEXT and of the names and contents of these
 files. Without --out the versions go to standard output as "FILE VERSION" lines. With --out FILE receives
@@ -23,7 +23,7 @@ import sys
 # What every kernel is made with, whatever its schedule includes.
 COMMON = ["schedules/halide/kernel.cc", "targets/*.cc"]
 GENERATED = {"long_conv_structures.inc": "schedules/long_conv/tables/x86-64-*.json"}
-FOLDERS = ["schedules", "targets", "formats/base", "formats/spirv"]
+FOLDERS = ["schedules", "targets", "formats/artifact", "formats/base", "formats/spirv"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 REGISTRATION = re.compile(r"^\s*(?:static\s+)?const\s+(?:Kernel|GpuSchedule)\s+\w+\s*\{", re.MULTILINE)
@@ -49,7 +49,8 @@ class Tree:
                 continue
             headers = {name[:-3] + ".h"}
             if name not in self.schedules:
-                headers.update(self.includes[name][:1])
+                folder = name[: name.rindex("/") + 1]
+                headers.update([header for header in self.includes[name] if header.startswith(folder)][:1])
             for header in headers:
                 self.implementations.setdefault(header, []).append(name)
 

@@ -1,5 +1,6 @@
 // active_clusters: 1 for each class whose logit is at most a margin below that of the likeliest word, else 0; all 1
 // without a margin.
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
@@ -19,7 +20,7 @@ static void build_active_clusters(KernelBuilder &k) {
     Var c("c"), r("r"), l("l");
     RDom i(0, width / vec, "i"), f(0, vec, "f");
     Func peaks("peaks"), peak("peak"), y("wanted");
-    const Expr valid = words == width ? Internal::const_true() : Expr(i * vec + l < words);
+    const Expr valid = words == width ? always() : Expr(i * vec + l < words);
     peaks(l) = -3.0e38f;
     peaks(l) = max(peaks(l), select(valid, x(i * vec + l, 0), -3.0e38f));
     peak() = -3.0e38f;

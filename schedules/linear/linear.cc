@@ -2,6 +2,7 @@
 // a block-diagonal matrix, whose blocks lie one behind another. Weights that are stored in fewer bytes than a
 // float32 are widened in registers, or once for many rows. With advice the row is computed where it is wanted, and
 // otherwise left as it is.
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/linear/linear_product.h"
 #include "schedules/linear/linear_tiles.h"
@@ -38,18 +39,6 @@ void build_single(KernelBuilder &k, const Product &p, const Shape &y_shape) {
     total.compute_at(y, ro).unroll(h).unroll(r);
     total.update().unroll(part).unroll(h).unroll(r);
     k.output(y, y_shape);
-}
-
-// The line `bytes` behind the first weight, asked of the second cache. The value is 0: added to an index it
-// keeps the request where it is.
-Expr fetched(const ImageParam &w, const Expr &bytes) {
-    using Internal::Call;
-    const Expr buffer =
-        Internal::Variable::make(type_of<halide_buffer_t *>(), w.name() + ".buffer", w.parameter());
-    const Expr host = Call::make(Handle(), Call::buffer_get_host, {buffer}, Call::Extern);
-    const Expr at = reinterpret(Handle(), reinterpret<uint64_t>(host) + cast<uint64_t>(bytes));
-    const Expr request = Call::make(Int(32), "llvm.prefetch.p0", {at, 0, 2, 1}, Call::Extern);
-    return Call::make(Int(32), Call::return_second, {request, 0}, Call::Intrinsic);
 }
 
 // One definition of y: register tiles side by side, each of `group.panels` panels, for all rows.
@@ -144,7 +133,7 @@ private:
             const Expr segment = (t * of_tile + s) % segments, share = t * of_tile / segments % shares;
             const Expr from = (panel(tile, 0) * p_.halves + segment) * panel_bytes + next * bytes +
                               (share * steps + step) * each;
-            for (int line = 0; line * 64 < each; line++) zero += fetched(p_.w, from + line * 64);
+            for (int line = 0; line * 64 < each; line++) zero += prefetched(p_.w, from + line * 64);
         }
         fetch_(step, t, chunk, g, b) = zero;
     }

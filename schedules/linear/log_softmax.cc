@@ -1,5 +1,6 @@
 // log_softmax over a row, or over a head of words and classes and a tail for each class. With advice a tail that is
 // not wanted is not read: its words are as unlikely as can be, `never`.
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/linear/skip_mask.h"
@@ -35,9 +36,7 @@ struct WordRow {
             again({{0, width / vec}, {0, times}}, "j"), g(0, vec, "g");
         const RVar i = all_of.x, j = again.x;
         const float lowest = -3.0e38f;
-        const auto valid = [&](const Expr &lane) {
-            return count == width ? Internal::const_true() : Expr(lane < count);
-        };
+        const auto valid = [&](const Expr &lane) { return count == width ? always() : Expr(lane < count); };
         peaks(l, r) = lowest;
         peaks(l, r) = max(peaks(l, r), select(valid(i * vec + l), x(i * vec + l, r), lowest));
         peak(r) = lowest;

@@ -1,15 +1,13 @@
-// What may be left out (compiler/ops/linear/skip_mask.h).
+// Clusters of a softmax that a generator cannot pick (compiler/ops/linear/skip_mask.h).
 #pragma once
-#include <Halide.h>
+#include "schedules/halide/internals.h"
 
 namespace longwave::schedules {
 
-// Turns of an outermost loop over what may be left out: 1 where the value of the advice says that it is wanted, else
-// 0. An extent, so that nothing inside is read or computed; a condition would stand inside of the loops. The load is
-// written out because an extent may not call a Func, which an ImageParam is.
-inline Halide::Expr turns_wanted(const Halide::ImageParam &advice, int value) {
-    const Halide::Expr wanted = Halide::Internal::Call::make(advice.parameter(), {value, 0});
-    return Halide::select(wanted > 0.0f, 1, 0);
+// Turns of an outermost loop over work that may be skipped: 1 where the value of the mask says that the
+// work is wanted, else 0. As an extent it skips reads and sums; a condition would stand inside the loops.
+inline Halide::Expr turns_wanted(const Halide::ImageParam &mask, int value) {
+    return Halide::select(load_for_extent(mask, value, 0) > 0.0f, 1, 0);
 }
 
 } // namespace longwave::schedules

@@ -1,3 +1,4 @@
+#include "schedules/halide/internals.h"
 #include "schedules/long_conv/stages.h"
 #include <algorithm>
 
@@ -15,7 +16,7 @@ Group Stages::group(const Phase &stage, const Pass &pass, const Expr &piece) con
     const int size = (stage.columns ? height_ : width_) / here, step = size / points;
     const int beside = stage.columns ? chunk_ : 1;
     const int pieces = piece.defined() ? 1 : stage.columns ? width_ / chunk_ : height_;
-    const RDom d({{0, beside}, {0, step}, {0, here}, {0, pieces}}, Internal::unique_name("pass"));
+    const RDom d({{0, beside}, {0, step}, {0, here}, {0, pieces}}, fresh_name("pass"));
     const Expr which = piece.defined() ? piece : Expr(d.w);
     const Expr base = (here == 1 ? Expr(0) : d.z * size) + (step == 1 ? Expr(0) : Expr(d.y));
     Group group{.piece = which, .loops = {d.x, d.y, d.z, d.w}};
@@ -91,7 +92,7 @@ void Stages::there(Func a, const std::vector<Var> &rest) const {
         if (first >= form_.rows) return {};
         if (first + step <= form_.rows) return form_.input(at);
         const Expr value = form_.input(min(at, form_.rows - 1)).re;
-        return {select(at < form_.rows, value, Internal::make_zero(form_.type)), Expr()};
+        return {select(at < form_.rows, value, zero(form_.type)), Expr()};
     };
     define({.columns = true,
             .passes = column_passes(Way::forward),

@@ -1,6 +1,7 @@
 // long_conv_dyadic: causal convolution of a stream with a multi-scale kernel, by its scales instead of its
 // taps (dyadic.h): flat cost, no delay, any block. For few channels and short blocks.
 #include "schedules/contract/dyadic_plan.h"
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
@@ -83,7 +84,7 @@ Dyadic::Dyadic(KernelBuilder &k)
 // All rings of a step at once; rows in vectors of what divides them, as nothing but this call's rows may be
 // written.
 void Dyadic::write(const std::vector<DyadicWrite> &step) {
-    RDom t(0, rows_, Internal::unique_name("t"));
+    RDom t(0, rows_, fresh_name("t"));
     std::vector<Expr> slots, values;
     for (const DyadicWrite &one : step) {
         Expr sum;
@@ -114,7 +115,7 @@ void Dyadic::repeat(int which) {
     const Expr at = newest(which);
     const Expr first = at < dyadic_rows; // then it cannot reach the end: a ring is longer than two calls
     const Expr count = select(first, min(dyadic_rows - at, rows_), max(at + rows_ - length, 0));
-    RDom x(0, count, Internal::unique_name("x"));
+    RDom x(0, count, fresh_name("x"));
     const Expr from = offset + select(first, at, length) + x;
     rings_(c, from + select(first, length, -length), b) = rings_(c, from, b);
     Stage update = rings_.update(rings_.num_update_definitions() - 1);
@@ -127,7 +128,7 @@ void Dyadic::find_slots() {
     slots_(i) = undef<int>();
     int first = 0;
     for (const DyadicTerm &term : plan_.terms) {
-        RDom j(0, term.count, Internal::unique_name("j"));
+        RDom j(0, term.count, fresh_name("j"));
         slots_(first + j) = slot(term.ring, term.lag + j * term.stride);
         Stage update = slots_.update(slots_.num_update_definitions() - 1);
         if (term.count > 1) update.vectorize(j, k_.target.vector_lanes);

@@ -1,4 +1,5 @@
 #include "schedules/long_conv/transform.h"
+#include "schedules/halide/internals.h"
 #include <algorithm>
 
 namespace longwave::schedules {
@@ -87,7 +88,7 @@ void TransformPasses::pass(Step kind, const Reader &in, const Reader *spectrum, 
     if (partial && kind == Step::forward) ranges = point_ranges(rows, step);
     if (partial && kind != Step::forward) ranges = {{0, std::min(step, rows), points}};
     for (const PointRange &range : ranges) {
-        RDom d(range.x_min, range.x_extent, 0, blocks, Internal::unique_name("pass"));
+        RDom d(range.x_min, range.x_extent, 0, blocks, fresh_name("pass"));
         const Expr base = blocks == 1 ? Expr(d.x) : d.y * size + d.x;
         const Expr block = blocks == 1 ? Expr(0) : Expr(d.y);
         std::vector<Expr> at(points);

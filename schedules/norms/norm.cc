@@ -1,5 +1,6 @@
 // norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the valid
 // lanes of each row, or of each of its groups.
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -20,7 +21,7 @@ struct Norm {
     int padded() const { return width / copies; } // lanes of a copy
     int count() const { return channels * copies; }
     Expr valid(const Expr &lane) const {
-        return channels == padded() ? Expr(Internal::const_true()) : lane % padded() < channels;
+        return channels == padded() ? always() : lane % padded() < channels;
     }
     // `centre`: the value less the mean, where there is one.
     Expr finished(const Expr &centre, const Expr &factor, const Expr &c) const {

@@ -1,4 +1,5 @@
 // softmax over the channels of each row.
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -19,9 +20,7 @@ static void build_softmax(KernelBuilder &k) {
     Var c("c"), r("r"), l("l");
     RDom i(0, width / vec, "i"), f(0, vec, "f"), i2(0, width / vec, "i2"), f2(0, vec, "f2");
     Func peaks("peaks"), peak("peak"), e("e"), sums("sums"), sum("sum"), y("y");
-    auto valid = [&](const Expr &lane) {
-        return channels == width ? Expr(Internal::const_true()) : lane < channels;
-    };
+    auto valid = [&](const Expr &lane) { return channels == width ? always() : lane < channels; };
     const float lowest = -3.0e38f;
     peaks(l, r) = lowest;
     peaks(l, r) = max(peaks(l, r), select(valid(i * vec + l), x(i * vec + l, r), lowest));

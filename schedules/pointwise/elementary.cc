@@ -1,4 +1,5 @@
 #include "schedules/pointwise/elementary.h"
+#include "schedules/halide/internals.h"
 
 namespace longwave::schedules {
 
@@ -52,7 +53,7 @@ Expr logarithm(const Expr &x) { return log(max(x, 1.17549435e-38f)); }
 
 // The nearest quarter turn in whole numbers, then the polynomials of Cephes' sinf and cosf on ±1/8 turn.
 Turn turn_of(const Expr &phase) {
-    const Expr quarter = (cast<uint32_t>(phase) + Internal::make_const(UInt(32), 1 << 29)) >> 30;
+    const Expr quarter = (cast<uint32_t>(phase) + constant(UInt(32), 1 << 29)) >> 30;
     const Expr rest = cast<int32_t>(cast<uint32_t>(phase) - (quarter << 30));
     const Expr x = cast<float>(rest) * 1.4629180792671596e-9f, t = x * x; // 2π / 2^32
     const Expr s = x + x * t * horner(t, {-1.6666654611e-1f, 8.3321608736e-3f, -1.9515295891e-4f});

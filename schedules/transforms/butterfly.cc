@@ -1,5 +1,6 @@
 #include "schedules/transforms/butterfly.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/internals.h"
 #include <cmath>
 #include <numbers>
 #include <tuple>
@@ -15,16 +16,13 @@ Expr subtract(const Expr &a, const Expr &b) { return !b.defined() ? a : !a.defin
 Expr multiply(const Expr &a, const Expr &b) { return !a.defined() || !b.defined() ? Expr() : a * b; }
 Expr negate(const Expr &a) { return a.defined() ? -a : Expr(); }
 Complex scaled(const Complex &a, double factor) {
-    auto part = [&](const Expr &e) {
-        return e.defined() ? e * Internal::make_const(e.type(), factor) : Expr();
-    };
+    auto part = [&](const Expr &e) { return e.defined() ? e * constant(e.type(), factor) : Expr(); };
     return {part(a.re), part(a.im)};
 }
 std::vector<Expr> parts(const std::vector<Complex> &x, Type type, Expr Complex::*part) {
     std::vector<Expr> list;
     list.reserve(x.size());
-    for (const Complex &value : x)
-        list.push_back((value.*part).defined() ? value.*part : Internal::make_zero(type));
+    for (const Complex &value : x) list.push_back((value.*part).defined() ? value.*part : zero(type));
     return list;
 }
 
@@ -88,7 +86,7 @@ RightAngle::RightAngle(int length, Type type, std::function<Expr(Expr)> table, b
     : radices_(right_angle_radices(static_cast<uint32_t>(length))), type_(type), table_(std::move(table)) {
     // The number 2, since no twiddle is larger. LLVM, which reorders sums, would undo the butterflies if it
     // knew.
-    if (fused) two_ = max(table_(0), Internal::make_const(type, 2));
+    if (fused) two_ = max(table_(0), constant(type, 2));
 }
 
 int RightAngle::blocks(int level) const {
@@ -131,7 +129,7 @@ void RightAngle::forward_part(std::vector<Complex> &x, size_t offset, size_t siz
         for (int j = 0; j < radix; j++) x[offset + i + j * step] = point[j];
     }
     for (int j = 0; j < radix; j++)
-        forward_part(x, offset + j * step, step, level + 1, Internal::simplify(block * radix + j));
+        forward_part(x, offset + j * step, step, level + 1, simplified(block * radix + j));
 }
 
 void RightAngle::inverse_part(std::vector<Complex> &x, size_t offset, size_t size, int level,
@@ -140,7 +138,7 @@ void RightAngle::inverse_part(std::vector<Complex> &x, size_t offset, size_t siz
     const int radix = radices_[level];
     const size_t step = size / radix;
     for (int j = 0; j < radix; j++)
-        inverse_part(x, offset + j * step, step, level + 1, Internal::simplify(block * radix + j));
+        inverse_part(x, offset + j * step, step, level + 1, simplified(block * radix + j));
     for (size_t i = 0; i < step; i++) {
         std::vector<Complex> point(radix);
         for (int j = 0; j < radix; j++)
@@ -155,9 +153,9 @@ void RightAngle::inverse_part(std::vector<Complex> &x, size_t offset, size_t siz
 Complex RightAngle::twiddle(int level, const Expr &block, int power) const {
     if (twiddles_) return twiddles_(power);
     const int radix = radices_[level];
-    if (const auto constant = Internal::as_const_int(block)) {
-        const double angle = 2 * std::numbers::pi * phase(radices_, 0.25, level, *constant) / radix * power;
-        return {Internal::make_const(type_, std::cos(angle)), Internal::make_const(type_, std::sin(angle))};
+    if (const auto known = constant_value(block)) {
+        const double angle = 2 * std::numbers::pi * phase(radices_, 0.25, level, *known) / radix * power;
+        return {constant(type_, std::cos(angle)), constant(type_, std::sin(angle))};
     }
     const Expr at = 2 * (blocks(level) - 1 + block * (radix - 1) + (power - 1));
     return {table_(at), table_(at + 1)};

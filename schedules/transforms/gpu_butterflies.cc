@@ -1,5 +1,6 @@
 #include "schedules/transforms/gpu_butterflies.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/internals.h"
 
 namespace longwave::schedules {
 
@@ -8,7 +9,7 @@ using namespace Halide;
 Butterflies::Butterflies(int points, int blocks, int radix, int threads, int groups) {
     const int size = points / blocks, apart = size / radix, all = groups > 0 ? groups : points / radix,
               side = std::min(power_of_two_above(all), std::max(1, threads)), turns = (all + side - 1) / side;
-    d = RDom(0, turns, 0, side, Internal::unique_name("butterfly"));
+    d = RDom(0, turns, 0, side, fresh_name("butterfly"));
     const Expr any = d.x * side + d.y;
     if (turns * side > all) d.where(any < all);
     const Expr g = min(any, all - 1); // in sight of the bounds

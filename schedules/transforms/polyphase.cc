@@ -1,4 +1,5 @@
 #include "schedules/transforms/polyphase.h"
+#include "schedules/halide/internals.h"
 
 namespace longwave::schedules {
 
@@ -40,7 +41,7 @@ Polyphase::Step Polyphase::step(const char *name, const Group &group, bool parts
     if (parts) vars.push_back(part);
     vars.push_back(group.g);
     vars.insert(vars.end(), group.rest.begin(), group.rest.end());
-    const RDom lane(0, phases, Internal::unique_name("lane"));
+    const RDom lane(0, phases, fresh_name("lane"));
     const Registers registers = body(lane.x);
     std::vector<VarOrRVar> order = {lane.x};
     order.insert(order.end(), vars.begin() + (parts ? 2 : 1), vars.end());

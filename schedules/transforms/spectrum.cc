@@ -1,6 +1,7 @@
 // spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the block order
 // that the convolutions read. With `lanes` bins lie beside each other, channel by channel, for few channels.
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/depth_first.h"
 
@@ -32,7 +33,7 @@ static void build_spectrum(KernelBuilder &k) {
     const RightAngle transform(
         length, Float(64), [&](const Expr &i) { return Expr(table(i)); },
         structure.fused && k.target.fused_multiply_add);
-    const Expr factor = Internal::make_const(Float(64), 1.0 / length);
+    const Expr factor = constant(1.0 / length);
     const Shape y_shape = by_bins ? dense({length, 2, partitions, copies, channels})
                                   : dense({tile, 2, partitions, length, copies});
     Var v("v"), part("part"), q("q"), n("n"), m("m");
@@ -154,8 +155,7 @@ static void build_spectrum_of_phases(KernelBuilder &k) {
                           .type = Float(64),
                           .phases = &inside};
     const Func spectrum = form.spectrum_of_phases();
-    y(e, part, g, piece, m, c) =
-        cast<float>(spectrum(e, part, g, piece, c, m) * Internal::make_const(Float(64), 1.0 / length));
+    y(e, part, g, piece, m, c) = cast<float>(spectrum(e, part, g, piece, c, m) * constant(1.0 / length));
 
     // THE SCHEDULE
     const int pieces = transform.blocks(DepthFirst::column_levels(transform, structure, rows, true));

@@ -35,6 +35,7 @@ PAGES = [
     ("# A page\n\n[a](#a-page) [b](#other)", [(3, "dead anchor #other")]),
     ("See docs/no-such-page.md.", [(1, "does not exist")]),
     ("Use e.g. three words. " * 3, []),
+    ("One value of ten words is here for the test.\n" + "float32 is the default value of the option here.\n" * 2, []),
 ]
 
 HEADER = '''/** Opens a file.

@@ -1,7 +1,8 @@
 // Kernels that store float16: exactly the float32 kernel's results, rounded to the nearest, on a Vulkan device.
 #include "compiler/codegen/process.h"
-#include "formats/base/half.h"
 #include "compiler/spirv/rewrite_fp16.h"
+#include "formats/base/half.h"
+#include "formats/spirv/module.h"
 #include "targets/target.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/vulkan.h"
@@ -126,7 +127,7 @@ Ran run(VulkanDevice &device, const HalfCase &c, float scale) {
         else ran.narrow.push_back(ran.wide.back());
         if (half) bindings.insert(module.gpu["bindings"][a].get<uint32_t>());
     }
-    const schedules::Fp16Kernel made = schedules::for_fp16(module.words, bindings);
+    const spirv::Fp16Module made = spirv::rewrite_fp16(module.words, bindings);
     CHECK(validated(made.words, folder) == "");
     dispatch(device, module, module.words, ran.wide, 0, nullptr);
     dispatch(device, module, made.words, ran.narrow, made.overflow, &ran.overflow);
@@ -197,18 +198,27 @@ TEST_CASE("halves: rounding as IEEE 754 has it") {
     }
 }
 
-TEST_CASE("halves: modules of other forms are refused, and kernels that the table lacks") {
-    CHECK_THROWS_AS(schedules::for_fp16({}, {0}), std::invalid_argument);
+TEST_CASE("fp16 storage: modules of other forms are rejected") {
+    CHECK_THROWS_AS(spirv::rewrite_fp16({}, {0}), spirv::Fault);
     const Folder folder;
     Module module = load(cases[0].spec, folder);
-    CHECK_THROWS_AS(schedules::for_fp16(module.words, {7}), std::invalid_argument); // no such binding
-    module.words.resize(module.words.size() - 3);                                     // within the last store
-    CHECK_THROWS_AS(schedules::for_fp16(module.words, {0}), std::invalid_argument);
-    using schedules::ArgKind;
-    CHECK(schedules::stores_fp16("linear", ArgKind::input));
-    CHECK(schedules::stores_fp16("linear", ArgKind::output));
-    CHECK_FALSE(schedules::stores_fp16("linear", ArgKind::inout));
-    CHECK(schedules::stores_fp16("frame_power", ArgKind::input));
-    CHECK_FALSE(schedules::stores_fp16("frame_power", ArgKind::output));
-    CHECK_FALSE(schedules::stores_fp16("no_such_kernel", ArgKind::input));
+    CHECK_THROWS_AS(spirv::rewrite_fp16(module.words, {7}), spirv::Fault); // no such binding
+    module.words.resize(module.words.size() - 3);                          // within the last store
+    CHECK_THROWS_AS(spirv::rewrite_fp16(module.words, {0}), spirv::Fault);
+}
+
+TEST_CASE("fp16 storage: a kernel reports the arguments that it declares, and none on a CPU") {
+    const auto fp16 = [](const char *spec, const char *target) {
+        const Json answer = query_kernels({{spec, target}}).at(0);
+        REQUIRE_MESSAGE(answer.at("supported"), answer.dump());
+        return answer.at("signature").value("fp16", Json());
+    };
+    const char *linear = R"({"kernel":"linear","params":{"bias":1,"in":72,"out":96,"rows":100}})";
+    CHECK(fp16(linear, "vulkan-16k") == Json{0, 1, 2, 3});
+    CHECK(fp16(linear, "x86-64-v2").is_null());
+    // The output of a softmax may be float16, its input may not.
+    CHECK(fp16(R"({"kernel":"softmax","params":{"channels":12,"rows":9}})", "vulkan-16k") == Json{1});
+    // In-out arguments and integers never are.
+    const char *counter = R"({"kernel":"count_rows","params":{"rows":4}})";
+    CHECK(fp16(counter, "vulkan-16k") == Json::array());
 }

@@ -1,13 +1,14 @@
 // What no kernel of a gpu can be made from, and code of Halide that is not what it should be.
 #include "compiler/codegen/process.h"
+#include "formats/spirv/module.h"
 #include "schedules/halide/module_blob.h"
-#include "formats/spirv/words.h"
 #include "schedules/halide/params.h"
 #include "tests/kernels/check.h"
 #include <cstring>
 
 using namespace longwave::test;
 namespace schedules = longwave::schedules;
+namespace spirv = longwave::spirv;
 
 namespace {
 
@@ -24,35 +25,28 @@ bool contains(const std::string &text, const std::string &part) {
     return text.find(part) != std::string::npos;
 }
 
-// A module of one multiplication, with one buffer and a workgroup of 8, and its blob. Only what is read matters.
-std::vector<uint32_t> words_of_text(const std::string &text) {
-    std::vector<uint32_t> words(text.size() / 4 + 1);
-    std::memcpy(words.data(), text.data(), text.size());
-    return words;
-}
-void instruction(std::vector<uint32_t> &words, uint32_t op, const std::vector<uint32_t> &operands) {
-    words.push_back(schedules::instruction_word(op, operands.size()));
-    words.insert(words.end(), operands.begin(), operands.end());
-}
+// A module of one multiplication, with one buffer and a workgroup of 8. Only what is read matters.
 std::vector<uint32_t> small_module() {
     std::vector<uint32_t> words = {longwave::spirv_magic, 0x00010000, 0, 9, 0};
-    instruction(words, 16, {1, 17, 8, 1, 1}); // OpExecutionMode LocalSize
-    std::vector<uint32_t> name = words_of_text("k1_x");
+    std::vector<uint32_t> name = spirv::words_of("k1_x");
     name.insert(name.begin(), 5u);
-    instruction(words, 5, name);           // OpName
-    instruction(words, 71, {5, 33, 3});    // OpDecorate Binding
-    instruction(words, 19, {2});           // OpTypeVoid
-    instruction(words, 133, {3, 7, 6, 6}); // OpFMul
+    spirv::put(words, spv::OpExecutionMode, {1, spv::ExecutionModeLocalSize, 8, 1, 1});
+    spirv::put(words, spv::OpName, name);
+    spirv::put(words, spv::OpDecorate, {5, spv::DecorationBinding, 3});
+    spirv::put(words, spv::OpTypeVoid, {2});
+    spirv::put(words, spv::OpFunction, {2, 4, 0, 8});
+    spirv::put(words, spv::OpFMul, {3, 7, 6, 6});
     return words;
 }
+// The blob of that module.
 std::vector<uint32_t> small_blob() {
     std::vector<uint32_t> header = {1}; // sets
-    for (const uint32_t word : {2u, words_of_text("main")[0], 0u, 0u, 1u, 0u, 0u, 0u, 0u, 0u})
+    for (const uint32_t word : {2u, spirv::words_of("main")[0], 0u, 0u, 1u, 0u, 0u, 0u, 0u, 0u})
         header.push_back(word);
     header.insert(header.begin(), static_cast<uint32_t>(header.size() + 1));
     const std::vector<uint32_t> module = small_module();
     std::vector<uint32_t> blob = {1, static_cast<uint32_t>(4 * (header.size() + module.size())), 2,
-                                  words_of_text("main")[0], 0};
+                                  spirv::words_of("main")[0], 0};
     blob.insert(blob.end(), header.begin(), header.end());
     blob.insert(blob.end(), module.begin(), module.end());
     return blob;

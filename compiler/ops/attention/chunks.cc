@@ -7,8 +7,8 @@ namespace longwave::ir {
 namespace {
 
 constexpr uint32_t longest_chunk = 16;
-// Turns of all loops of a thread together: Mesa's software driver ends them after 65,535, and drivers of desktops
-// end a dispatch that takes seconds.
+// Turns of all loops of a thread together: Mesa's software driver ends them after 65,535, and
+// drivers of desktops end a dispatch that takes seconds.
 constexpr uint32_t most_turns = 60000;
 
 void plan_rows(KernelCall &call, const char *kernel, uint32_t rows, uint32_t dk, uint32_t dv) {

@@ -1,5 +1,5 @@
-// block_linear: a block-diagonal matrix times the features of a row, plus a bias: block j reads input
-// block first + j.
+// block_linear: a block-diagonal matrix times the features of a row, plus a bias. Output block j
+// reads input block first + j.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/panels.h"

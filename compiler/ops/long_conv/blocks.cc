@@ -1,5 +1,6 @@
-// blocks: whole sequences on a GPU that are longer than shared memory: partitions of the kernel as long as a block of
-// the sequence, a dispatch for each block, y_q = Re z_q + Im z_(q − 1).
+// blocks: offline runs on a GPU of sequences that are longer than shared memory. The partitions of
+// the kernel are as long as a block of the sequence. One dispatch per block: y_q = Re z_q + Im z_(q
+// − 1).
 #include "compiler/ops/long_conv/gpu_costs.h"
 #include <fmt/format.h>
 
@@ -19,8 +20,8 @@ Estimate estimate(const PlanContext &context) {
     const uint32_t blocks = (context.rows + block - 1) / block;
     if (blocks > most_blocks)
         return {.refused = fmt::format("{} blocks of {} rows are more than {}", blocks, block, most_blocks)};
-    // Each block reads the spectra of all partitions and of as many blocks, of which its own is in shared memory and is
-    // written, and the tail, which it writes as well.
+    // Each block reads the spectra of all partitions and of as many blocks, of which its own is in
+    // shared memory and is written, and the tail, which it writes as well.
     const uint32_t partitions = (shape.taps + block - 1) / block;
     const double copies = shape.copies, spectra = partitions + (partitions - 1 + 1 / copies);
     const GpuWork work{.bytes = row_bytes / copies + 3 * row_bytes + point_bytes * spectra,

@@ -1,8 +1,9 @@
-// dyadic: streams of multi-scale kernels; sums over 2, 4, 8 … rows are kept, and a weight of a scale is one
-// product with them, however far it is stretched. Flat cost, any block; for few channels and short blocks, as
-// what it remembers is a few times the taps.
-#include "schedules/contract/dyadic_plan.h"
+// dyadic: streams of multi-scale kernels. It keeps sums over 2, 4, 8 … rows, so each weight of a
+// scale costs one product, however far the scale is stretched. The cost is the same for every
+// block, and any block is possible. Best for few channels and short blocks: the state is a few
+// times the taps.
 #include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/dyadic_plan.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -19,7 +20,8 @@ struct MeasuredCall {
     double bytes;     // of the sums and the weights
 };
 
-Expected<MeasuredCall> measure_call(const Meter &meter, int kernel_dim, int taps, uint32_t rows, uint32_t width) {
+Expected<MeasuredCall> measure_call(const Meter &meter, int kernel_dim, int taps, uint32_t rows,
+                                    uint32_t width) {
     int scales = 1;
     while (kernel_dim << (scales - 1) < taps) scales++;
     const int of_call = static_cast<int>(rows);
@@ -55,10 +57,12 @@ Expected<Row> measure_memory(const Meter &meter, uint32_t number) {
 }
 
 // 16 channels lie together. One channel alone has the lanes of a vector for its rows.
-const CostTable together_table{
-    .key = "dyadic", .columns = 3, .points = {1, 2, 4, 8, 16, 32, 64}, .measure = [](const Meter &meter, uint32_t rows) {
-        return measure_rows(meter, rows, costs::tile_channels);
-    }};
+const CostTable together_table{.key = "dyadic",
+                               .columns = 3,
+                               .points = {1, 2, 4, 8, 16, 32, 64},
+                               .measure = [](const Meter &meter, uint32_t rows) {
+                                   return measure_rows(meter, rows, costs::tile_channels);
+                               }};
 const CostTable one_channel_alone_table{
     .key = "dyadic_one_channel",
     .columns = 3,
@@ -130,8 +134,8 @@ Estimate estimate(const PlanContext &context) {
     if (slots > schedules::dyadic_most_floats || plan.period_of(block) > schedules::dyadic_most_period)
         return {.refused = fmt::format("its sums of {} taps would take too much memory", shape.taps)};
     estimate.cost = cost_of(context, plan, rows);
-    // Its sums and weights take several times the memory of the others: of many channels a lot, which a few
-    // percent are not worth.
+    // Its sums and weights take several times the memory of the others: of many channels a lot,
+    // which a few percent are not worth.
     if (shape.channels > shape.tile) estimate.cost *= 1.25;
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("rows", static_cast<uint32_t>(rows));

@@ -1,4 +1,5 @@
-// fused: whole sequences on a GPU, forward transform, product and inverse in one dispatch, from shared memory.
+// fused: offline runs on a GPU. One dispatch computes forward transform, product and inverse in
+// shared memory.
 #include "compiler/ops/long_conv/gpu_costs.h"
 #include "schedules/contract/twiddles.h"
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
-// nonuniform: streams; the first taps in partitions of a block, the others in larger partitions, level by level
-// (Gardner 1995). What a level gives of a large block of input is needed two large blocks later, so that there is
-// a whole large block of time to compute it in, piece by piece, and the cost of a block stays flat.
+// nonuniform: streams. The first taps are in partitions of one block, the later taps in larger
+// partitions, level by level (Gardner 1995). The result of a level for a large block of input is
+// needed two large blocks later. So its work can spread over a full large block, and every block
+// costs about the same.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/kernel.h"
 #include "schedules/contract/twiddles.h"
@@ -16,9 +17,10 @@ struct Level {
              ahead = 1; // ahead: large blocks whose products are computed together
 
     Partitions spectra() const { return {.length = length, .count = partitions, .first = 2 * length}; }
-    // Firings of a step to run again: the last two fill both slots of rows, the tail of the one before them is
-    // added to these, and it is a product with the spectra of all large blocks, some of it made ahead. One more,
-    // because pieces that come early in a large block have fired once more than those behind them.
+    // Firings of a step to run again: the last two fill both slots of rows, the tail of the one
+    // before them is added to these, and it is a product with the spectra of all large blocks, some
+    // of it made ahead. One more, because pieces that come early in a large block have fired once
+    // more than those behind them.
     uint32_t replays() const { return partitions + ahead + 2; }
 };
 
@@ -40,8 +42,8 @@ Level level(const PlanContext &context, uint32_t length, uint32_t end) {
     return level;
 }
 
-// ns an output element that a level adds to its transforms: its pieces find nothing in the caches, its spectra are
-// written far apart, its rows wait in memory. Measured.
+// ns an output element that a level adds to its transforms: its pieces find nothing in the caches,
+// its spectra are written far apart, its rows wait in memory. Measured.
 constexpr double level_cost = 3;
 
 Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vector<uint32_t> &lengths) {
@@ -72,8 +74,7 @@ Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vecto
 
 Estimate estimate(const PlanContext &context) {
     const uint32_t taps = context.type(1).dims[2];
-    if (std::string refused = no_transform(context); !refused.empty())
-        return {.refused = std::move(refused)};
+    if (std::string refused = no_transform(context); !refused.empty()) return {.refused = std::move(refused)};
     Estimate best{.refused = fmt::format("{} taps are too few for blocks of {} rows", taps, context.rows)};
     const auto consider = [&](const std::vector<uint32_t> &lengths) {
         if (taps <= 2 * uint64_t{lengths.back()}) return;
@@ -93,8 +94,8 @@ Estimate estimate(const PlanContext &context) {
 Reach reach(const PlanContext &context, const Decisions &figures) {
     Reach reach;
     for (const Level &level : levels_of(figures)) {
-        // The large block before the one that is coming in stays as it is while it is computed; and again for
-        // each replay.
+        // The large block before the one that is coming in stays as it is while it is computed; and
+        // again for each replay.
         const uint32_t blocks = context.streaming ? level.replays() + 2 : 2;
         reach.history = std::max(reach.history, blocks * level.length - figures.at("length"));
         reach.multiple = level.length;
@@ -102,9 +103,9 @@ Reach reach(const PlanContext &context, const Decisions &figures) {
     return reach;
 }
 
-// In large block Q the input of large block Q − 1 is complete: its pieces are computed in turn, at steps
-// spread over the blocks of Q, into rows that large block Q + 1 adds to its own. Until then they lie in two
-// slots, one written and one read.
+// In large block Q the input of large block Q − 1 is complete: its pieces are computed in turn, at
+// steps spread over the blocks of Q, into rows that large block Q + 1 adds to its own. Until then
+// they lie in two slots, one written and one read.
 void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t small,
                 const std::string &prefix) {
     const uint32_t ratio = level.length / small;
@@ -114,7 +115,7 @@ void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t s
     rows.slot_bytes = bytes_of(Elem::f32, {level.length, s.copies, s.padded});
     rows.tile_bytes = s.tile * sizeof(float);
     spread_load(call, tile_jobs(call, s, level.spectra(), level.ahead, {u, rows, ratio, prefix}), ratio,
-               level.replays());
+                level.replays());
 
     // Block by block through the slot that is not being written.
     Place ready = rows;
@@ -129,7 +130,7 @@ void plan_lanes(KernelCall &call, const Shape &s, const Level &level, const Part
                          level.length};
     call_lanes(call, s, small, rows);
     spread_load(call, lane_jobs(call, s, level.spectra(), call.rows_at(0, level.length, 1), rows),
-               level.length / small.length, level.replays());
+                level.length / small.length, level.replays());
 }
 
 Status plan(KernelCall &call) {

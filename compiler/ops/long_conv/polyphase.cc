@@ -1,5 +1,6 @@
-// polyphase: whole sequences as right_angle, with lanes over the phases of one channel after the other: for few
-// channels, and for lengths at which sixteen side by side are too much for a near cache.
+// polyphase: offline runs as in right_angle, but vectorized over the phases of one channel at a
+// time. Best for few channels, and for lengths at which sixteen channels side by side do not fit in
+// a near cache.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/twiddles.h"
 #include <fmt/format.h>
@@ -25,8 +26,8 @@ Estimate estimate(const PlanContext &context) {
     const Shape shape(context);
     const uint32_t length = schedules::polyphase_length(context.rows);
     const double idle = shape.tiles() > 1 ? double(shape.padded) / shape.channels : 1;
-    Estimate estimate{.cost = idle * context.costs->at(phases_table, length, shape.channels > 1 ? 2 : 1) * length /
-                              context.rows};
+    Estimate estimate{.cost = idle * context.costs->at(phases_table, length, shape.channels > 1 ? 2 : 1) *
+                              length / context.rows};
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("length", length);
     return estimate;
@@ -34,7 +35,8 @@ Estimate estimate(const PlanContext &context) {
 
 Reach reach(const PlanContext &, const Decisions &) { return {}; }
 
-// [copies, length, 2] for each channel of each tile, in the order of the kernel; computed in float64 at open.
+// [copies, length, 2] for each channel of each tile, in the order of the kernel; computed in
+// float64 at open.
 Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vector<double> &table) {
     const std::vector<uint32_t> tile = {s.tile, s.lane_copies(), length, 2};
     std::vector<uint32_t> dims = tile;

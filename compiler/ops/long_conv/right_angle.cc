@@ -1,4 +1,5 @@
-// right_angle: whole sequences, one complex transform of the sequence's length; two-sided as well.
+// right_angle: offline runs by one complex transform of the length of the sequence, one- or
+// two-sided (Crandall and Fagin 1994).
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/twiddles.h"
 

@@ -22,7 +22,7 @@ from cli_support import BAD_INPUT, Cli, OK, USAGE, main
 from text_package import FAMILIES, language_model
 
 SAMPLING = ["--temperature", "1.1", "--top-k", "100", "--top-p", "0.95", "--min-p", "0.001", "--repetition-penalty", "1.2", "--repetition-window", "32", "--seed", "5"]
-TOKENIZERS = pathlib.Path(__file__).resolve().parent / "tokenizers"
+TOKENIZERS = pathlib.Path(__file__).resolve().parents[1] / "runtime/tokenizer/tokenizers"
 LIMIT = 1e-5  # of logits, relative to the largest: what streams of one state in different blocks may differ by
 
 
@@ -41,7 +41,7 @@ class Generate(Cli):
     def compiled(cls, package, name, *flags):
         artifact = cls.scratch / name
         target = [] if "--target" in flags else ["--target", "host"]
-        result = cls.run_cli("compile", package, "-o", artifact, *target, "--length", "256", "--no-proof", *flags)
+        result = cls.run_cli("compile", package, "-o", artifact, *target, "--length", "256", "--no-check", *flags)
         assert result.returncode == OK, result.stderr
         return artifact
 
@@ -133,7 +133,7 @@ class Generate(Cli):
         self.assertEqual(a["bits_per_byte"], b["bits_per_byte"])
         self.assertAlmostEqual(c["bits_per_byte"], d["bits_per_byte"], delta=1e-4)
         plain = self.run_cli("score", self.models["lightnet", "1,64"], file).stdout
-        self.assertIn(f"{a['bits_per_byte']:.4f} bits a byte", plain)
+        self.assertIn(f"{a['bits_per_byte']:.4f} bits per byte", plain)
 
     def test_a_stop_text_ends_the_text_before_it_and_after_a_resume(self):
         whole = self.generate(self.model, "-p", "abc", "-n", 300, *SAMPLING)
@@ -277,7 +277,7 @@ class Generate(Cli):
                 (USAGE, ["no language model", "token ids"], [self.artifact, *prompt])):
             self.refused(code, words, "generate", *arguments)
         self.refused(BAD_INPUT, [str(empty), "too short", "two tokens"], "score", model, empty)
-        self.refused(USAGE, ["no language model"], "score", self.artifact, empty)
+        self.refused(USAGE, ["not a language model"], "score", self.artifact, empty)
         self.refused(BAD_INPUT, ["no-such-file"], "score", model, "no-such-file")
         help_text = self.run_cli("generate", "--help").stdout
         self.assertIn("no limit of context", help_text)

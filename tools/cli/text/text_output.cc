@@ -1,24 +1,12 @@
 #include "tools/cli/text/text_output.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <longwave/text.h>
 #include <unistd.h>
 
 namespace longwave::cli {
-
-size_t unfinished_character(std::string_view text) {
-    for (size_t n = 1; n <= std::min<size_t>(3, text.size()); n++) {
-        const auto c = static_cast<unsigned char>(text[text.size() - n]);
-        if ((c & 0xC0) == 0x80) continue;
-        const size_t length = c >= 0xC2 && c < 0xE0   ? 2
-                              : c >= 0xE0 && c < 0xF0 ? 3
-                              : c >= 0xF0 && c < 0xF5 ? 4
-                                                      : 1;
-        return n < length ? n : 0;
-    }
-    return 0;
-}
 
 StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {
     for (const std::string &stop : stops_) longest_ = std::max(longest_, stop.size());
@@ -30,7 +18,7 @@ void StopText::shown(std::string_view bytes) {
     trim();
 }
 
-// Nothing further back than a stop sequence reaches is needed, once it was shown.
+// Shown text is needed only as far back as the longest stop sequence.
 void StopText::trim() {
     const size_t needed = longest_ > 0 ? longest_ - 1 : 0;
     const size_t drop = std::min(shown_, text_.size() > needed ? text_.size() - needed : 0);
@@ -43,7 +31,7 @@ std::string StopText::add(std::string_view bytes) {
     const size_t before = text_.size();
     text_ += bytes;
     size_t end = text_.size();
-    for (const std::string &stop : stops_) { // the one that begins first
+    for (const std::string &stop : stops_) { // the first match wins
         const size_t from = before >= stop.size() ? before - stop.size() + 1 : 0;
         const size_t at = text_.find(stop, from);
         if (at == std::string::npos || (found_ && at >= end)) continue;
@@ -51,7 +39,7 @@ std::string StopText::add(std::string_view bytes) {
         end = at;
     }
     if (!found_) {
-        size_t held = unfinished_character(text_);
+        size_t held = lw_utf8_incomplete(text_.data(), text_.size());
         for (const std::string &stop : stops_)
             for (size_t n = std::min(stop.size() - 1, text_.size()); n > held; n--)
                 if (text_.compare(text_.size() - n, n, stop, 0, n) == 0) held = n;
@@ -83,7 +71,7 @@ void TextOutput::write(std::string_view text) {
         text = safe;
         within_line_ = text.back() != '\n';
     }
-    while (!text.empty() && error_ == 0) { // a signal while a full pipe waits for its reader loses nothing
+    while (!text.empty() && error_ == 0) { // a signal during a blocked write loses nothing
         const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
         if (n >= 0) text.remove_prefix(static_cast<size_t>(n));
         else if (errno != EINTR) error_ = errno;

@@ -175,6 +175,31 @@ TEST_CASE("kernel cache: code of another version of the kernel compiler is not a
     CHECK(folder.runs() == 3);
 }
 
+TEST_CASE("kernel cache: a kernel is compiled again when its own version changes, not when others do") {
+    KernelFolder folder;
+    const std::string linear = R"({"kernel":"linear","params":{}})", norm = R"({"kernel":"norm","params":{}})";
+    folder.write_kgen("one", plain_signature, R"({"linear":"1","norm":"1"})");
+    CHECK(folder.object(linear, "t1") == linear + " for t1 by one");
+    CHECK(folder.object(norm, "t1") == norm + " for t1 by one");
+    folder.write_kgen("two", plain_signature, R"({"linear":"2","norm":"1"})");
+    CHECK(folder.object(linear, "t1") == linear + " for t1 by two");
+    CHECK(folder.object(norm, "t1") == norm + " for t1 by one");
+    CHECK(folder.runs() == 3);
+}
+
+TEST_CASE("kernel cache: a program without versions is not a kernel compiler") {
+    for (const char *text : {"exit 3", "echo versions", "echo '[]'", "echo '{\"cpu\":{}}'",
+                             "echo '{\"cpu\":{\"linear\":1},\"gpu\":{}}'"}) {
+        KernelFolder folder;
+        std::ofstream(folder.kgen()) << "#!/bin/sh\n" << text << '\n';
+        const auto kernels = folder.compile({{"a", "t1"}});
+        REQUIRE(!kernels);
+        CHECK(kernels.status().fault() == Fault::device);
+        CHECK_MESSAGE(kernels.status().message().find("--versions") != std::string::npos,
+                      kernels.status().message());
+    }
+}
+
 TEST_CASE("kernel cache: a damaged entry is made again, whatever lies in its place") {
     KernelFolder folder;
     folder.object("a", "t1");
@@ -251,7 +276,9 @@ TEST_CASE("kernel cache: a bad signature text of the kernel compiler is a plain 
           R"({"args":[],"scratch_bytes":-1})",
           R"({"args":[{"name":"x","kind":"gift","elem":"f32","dims":[]}],"scratch_bytes":0})",
           R"({"args":[{"name":7,"kind":"input","elem":"f32","dims":[]}],"scratch_bytes":0})",
-          R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[1]]}],"scratch_bytes":0})"}) {
+          R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[1]]}],"scratch_bytes":0})",
+          R"({"args":[{"name":"x","kind":"input","elem":"i32"}],"fp16":[0],"scratch_bytes":0})",
+          R"({"args":[{"name":"x","kind":"input","elem":"f32"}],"fp16":[1],"scratch_bytes":0})"}) {
         KernelFolder folder;
         folder.write_kgen("one", text);
         const auto kernels = folder.compile({{"a", "t1"}});

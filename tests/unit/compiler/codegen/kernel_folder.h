@@ -1,5 +1,5 @@
-// A folder of its own with a kernel cache and a script in the place of the kernel compiler; removed at the
-// end.
+// A folder of its own with a kernel cache and a script that stands in for the kernel compiler. Both are removed at
+// the end.
 #pragma once
 #include "compiler/codegen/kernel_cache.h"
 #include <algorithm>
@@ -47,10 +47,14 @@ public:
     }
     ~KernelFolder() { fs::remove_all(path); }
 
-    // An object that tells what it was made of, and by which version.
-    void write_kgen(const std::string &version = "one", const std::string &signature = plain_signature) {
+    // A script whose objects say what they were made of, and by which version. `versions`: the version of
+    // each CPU kernel as JSON; the version of all others is `version`.
+    void write_kgen(const std::string &version = "one", const std::string &signature = plain_signature,
+                    const std::string &versions = "{}") {
         std::ofstream script(kgen());
         script << "#!/bin/sh\n# version " << version << "\n"
+               << "[ \"$1\" = --versions ] && echo '{\"cpu\":" << versions << ",\"gpu\":{},\"script\":\""
+               << version << "\"}' && exit\n"
                << "printf '%s for %s by " << version << "' \"$2\" \"$4\" > \"$8\"\n"
                << "printf '%s' '" << signature << "' > \"${8%.o}.json\"\n"
                << "echo \"$2 $4\" >> '" << (path / "runs").string() << "'\n";

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <stdexcept>
 
-using namespace longwave::schedules;
+using namespace longwave::spirv;
 
 namespace {
 
@@ -18,7 +18,7 @@ const std::vector<uint32_t> shift = {
 
 std::string fault_of(const std::vector<uint32_t> &words) {
     try {
-        for_streams(words, {1, 1, 1}, 1);
+        rewrite_batch(words, {1, 1, 1}, 1);
     } catch (const std::invalid_argument &fault) {
         return fault.what();
     }
@@ -29,14 +29,14 @@ std::string fault_of(const std::vector<uint32_t> &words) {
 
 TEST_CASE("streams: a module that knows its workgroup otherwise, no module and part of one are refused") {
     CHECK(fault_of(fir).find("WorkgroupId") != std::string::npos);
-    CHECK(fault_of({}).find("no module") != std::string::npos);
+    CHECK(fault_of({}).find("not a SPIR-V module") != std::string::npos);
     std::vector<uint32_t> part = shift;
     part.resize(part.size() - 3); // within the last store
-    CHECK(fault_of(part).find("ends behind") != std::string::npos);
+    CHECK(fault_of(part).find("longer than the module") != std::string::npos);
 }
 
 TEST_CASE("streams: a module gets one more buffer behind its others, and looks up where the others begin") {
-    const StreamsKernel made = for_streams(shift, {3, 1, 1}, 2);
+    const BatchedModule made = rewrite_batch(shift, {3, 1, 1}, 2);
     CHECK(made.table == 2);
     CHECK(made.words[3] > shift[3]); // ids
     const auto count = [](const std::vector<uint32_t> &words, uint32_t op) {
@@ -48,8 +48,8 @@ TEST_CASE("streams: a module gets one more buffer behind its others, and looks u
     CHECK(count(made.words, access_chain) == count(shift, access_chain) + 2);
     CHECK(count(made.words, divide) == 0);
     const std::vector<uint32_t> deep =
-        for_streams(shift, {3, 1, 4}, 2).words; // the depth of its own is folded in
+        rewrite_batch(shift, {3, 1, 4}, 2).words; // the depth of its own is folded in
     CHECK(count(deep, divide) == 1);
     CHECK(count(deep, modulo) == 1);
-    CHECK(for_streams(shift, {3, 1, 4}, 2).words == deep);
+    CHECK(rewrite_batch(shift, {3, 1, 4}, 2).words == deep);
 }

@@ -1,0 +1,43 @@
+// Signals that end the program: Control-C, a closed terminal, `kill`. The program ends by the signal, after it has
+// removed temporary files and ended the programs it started.
+#pragma once
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+namespace longwave::cli {
+
+// During its lifetime, a signal that ends the program first ends the compilation: it kills the started programs and
+// removes the temporary folders. Create it before the threads that compile.
+class Interruptible {
+public:
+    Interruptible();
+    ~Interruptible(); // a pending signal ends the program here, before errors that it caused are reported
+    Interruptible(const Interruptible &) = delete;
+    Interruptible &operator=(const Interruptible &) = delete;
+
+private:
+    void watch() const;
+    sigset_t signals_ = {}, before_ = {};
+    int signal_file_ = -1, stop_file_ = -1;
+    std::thread watcher_;
+};
+
+// During its lifetime such a signal waits, because a file is being replaced. For programs with one thread.
+class Uninterrupted {
+public:
+    Uninterrupted();
+    ~Uninterrupted();
+    Uninterrupted(const Uninterrupted &) = delete;
+    Uninterrupted &operator=(const Uninterrupted &) = delete;
+
+private:
+    sigset_t before_ = {};
+};
+
+// Set by the first Control-C or `kill` after stop_on_signals(). The input of the command then ends, and the command
+// writes its last lines. A second signal ends the program.
+extern std::atomic<bool> stopped;
+void stop_on_signals();
+
+} // namespace longwave::cli
