@@ -77,7 +77,7 @@ bool EntryPlanner::stores(ir::ValueId value) const {
 
 bool EntryPlanner::plans(const Region &region) const {
     const auto used = graph_.nodes[region.anchor].op->used;
-    return !used || used(situations_[region.anchor]);
+    return !used || used(contexts_[region.anchor]);
 }
 
 const ir::Node &EntryPlanner::reader(const Region &region) const {
@@ -87,7 +87,7 @@ const ir::Node &EntryPlanner::reader(const Region &region) const {
 ir::Reach EntryPlanner::reach_of(const Region &region) const {
     const Choice &choice = choices_[region.anchor];
     if (choice.algorithm && choice.algorithm->reach)
-        return choice.algorithm->reach(situations_[region.anchor], choice.figures);
+        return choice.algorithm->reach(contexts_[region.anchor], choice.figures);
     return {.history = history_of(reader(region))};
 }
 
@@ -110,7 +110,7 @@ Status EntryPlanner::choose_algorithms() {
     std::map<const ir::OpDef *, uint32_t> alike;
     std::map<std::pair<std::string, const ir::OpDef *>, uint32_t> in_layers;
     for (const ir::Node &node : graph_.nodes) {
-        situations_.push_back({.graph = graph_,
+        contexts_.push_back({.graph = graph_,
                                .node = node,
                                .rows = rows_of(node.inputs[0]),
                                .streaming = streaming(),
@@ -124,10 +124,10 @@ Status EntryPlanner::choose_algorithms() {
     Status failed;
     for (size_t i = 0; i < graph_.nodes.size(); i++) {
         const ir::Node &node = graph_.nodes[i];
-        situations_[i].alike = alike[node.op];
+        contexts_[i].alike = alike[node.op];
         if (node.op->algorithms.empty()) continue;
         const bool forced = device_of(node).forced_algorithms;
-        auto choice = choose(situations_[i], forced ? options_.convolution : "");
+        auto choice = choose(contexts_[i], forced ? options_.convolution : "");
         if (!choice) {
             const Status status = in_layer(node, choice.status());
             if (failed && !leaves_out(status)) failed = status;

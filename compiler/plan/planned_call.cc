@@ -32,7 +32,7 @@ Scalar tile_of(Scalar scalar, uint32_t tile) {
 } // namespace
 
 PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
-    : KernelCall(planner.situations_[region.anchor]), planner_(planner), region_(region) {
+    : KernelCall(planner.contexts_[region.anchor]), planner_(planner), region_(region) {
     spec_["params"] = nlohmann::json::object();
     all_rows_ = planner.rows_of(region.output);
     rows_ = context.streaming ? all_rows_ : EntryPlanner::rows_of_call(all_rows_, context.device.tiles);
