@@ -56,7 +56,8 @@ public:
     }
     void keep(const std::string &spec, const json &answer) const {
         const KernelKey key{spec, target_, versions_};
-        if (folder_) folder_->write(file_name(key), pack_entry(key, {.signature = answer.dump(), .object = {}}));
+        if (folder_)
+            folder_->write(file_name(key), pack_entry(key, {.signature = answer.dump(), .object = {}}));
     }
 
 private:

@@ -1,8 +1,8 @@
 #include "compiler/plan/entry_planner.h"
 #include "compiler/ir/op.h"
-#include "compiler/plan/transfers.h"
 #include "compiler/plan/planned_call.h"
 #include "compiler/plan/rounding.h"
+#include "compiler/plan/transfers.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -111,12 +111,12 @@ Status EntryPlanner::choose_algorithms() {
     std::map<std::pair<std::string, const ir::OpDef *>, uint32_t> in_layers;
     for (const ir::Node &node : graph_.nodes) {
         contexts_.push_back({.graph = graph_,
-                               .node = node,
-                               .rows = rows_of(node.inputs[0]),
-                               .streaming = streaming(),
-                               .before = alike[node.op]++,
-                               .costs = options_.costs,
-                               .device = device_of(node)});
+                             .node = node,
+                             .rows = rows_of(node.inputs[0]),
+                             .streaming = streaming(),
+                             .before = alike[node.op]++,
+                             .costs = options_.costs,
+                             .device = device_of(node)});
         const uint32_t twin = in_layers[{node.layer, node.op}]++;
         suffixes_.push_back(twin ? fmt::format(" {}", twin + 1) : "");
     }
@@ -220,8 +220,8 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         if (!streaming()) {
             const uint32_t alignment = alignment_of(value);
             s.history = round_up(d.history, alignment / std::gcd(alignment, s.row_bytes));
-            s.ring = round_up(
-                s.history + std::max(round_up(s.rows, rows_of_call(s.rows, tiles())), d.rows), d.granule);
+            s.ring = round_up(s.history + std::max(round_up(s.rows, rows_of_call(s.rows, tiles())), d.rows),
+                              d.granule);
         }
         s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes, static_cast<int>(value));
     };
@@ -301,8 +301,7 @@ Status EntryPlanner::plan_region(const Region &region) {
     LW_TRY(plan_call(call, region));
     if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
     call.finish();
-    for (size_t i = before; i < plan_.steps.size(); i++)
-        plan_.steps[i].cpu = on_host(node);
+    for (size_t i = before; i < plan_.steps.size(); i++) plan_.steps[i].cpu = on_host(node);
     return Status::ok();
 }
 

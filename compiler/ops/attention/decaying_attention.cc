@@ -87,12 +87,19 @@ Status plan_decaying_scan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm decaying_step{
-    .name = "step", .stream = devices::cpu_kernels, .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
-const Algorithm decaying_chunk{
-    .name = "chunk", .stream = devices::cpu_kernels, .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
+const Algorithm decaying_step{.name = "step",
+                              .stream = devices::cpu_kernels,
+                              .estimate = estimate_step,
+                              .reach = reach_row,
+                              .plan = plan_steps};
+const Algorithm decaying_chunk{.name = "chunk",
+                               .stream = devices::cpu_kernels,
+                               .estimate = estimate_chunks,
+                               .reach = reach_chunk,
+                               .plan = plan_chunks};
 const Algorithm decaying_scan{.name = "scan",
-                              .offline = devices::gpu_kernels, .stream = devices::gpu_kernels,
+                              .offline = devices::gpu_kernels,
+                              .stream = devices::gpu_kernels,
                               .estimate = estimate_scan,
                               .reach = reach_scan,
                               .plan = plan_decaying_scan};

@@ -164,10 +164,15 @@ Status plan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm tiles{.name = "tiles", .stream = devices::cpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const Algorithm tiles{
+    .name = "tiles", .stream = devices::cpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
 // A workgroup for each query and head.
-const Algorithm queries{
-    .name = "queries", .offline = devices::gpu_kernels, .stream = devices::gpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const Algorithm queries{.name = "queries",
+                        .offline = devices::gpu_kernels,
+                        .stream = devices::gpu_kernels,
+                        .estimate = estimate,
+                        .reach = reach,
+                        .plan = plan};
 const Algorithm *const algorithms[] = {&tiles, &queries};
 
 } // namespace

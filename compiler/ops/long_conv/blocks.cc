@@ -46,7 +46,11 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm blocks;
-const ir::Algorithm blocks{
-    .name = "blocks", .offline = devices::gpu_kernels, .stream = devices::no_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const ir::Algorithm blocks{.name = "blocks",
+                           .offline = devices::gpu_kernels,
+                           .stream = devices::no_kernels,
+                           .estimate = estimate,
+                           .reach = reach,
+                           .plan = plan};
 
 } // namespace longwave::compiler::convolution

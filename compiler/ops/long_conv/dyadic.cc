@@ -212,7 +212,8 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm dyadic;
 const ir::Algorithm dyadic{.name = "dyadic",
-                           .offline = devices::no_kernels, .stream = devices::cpu_kernels,
+                           .offline = devices::no_kernels,
+                           .stream = devices::cpu_kernels,
                            .estimate = estimate,
                            .reach = reach,
                            .plan = plan,

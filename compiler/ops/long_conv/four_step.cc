@@ -49,7 +49,8 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm four_step;
 const ir::Algorithm four_step{.name = "four_step",
-                              .offline = devices::gpu_kernels, .stream = devices::no_kernels,
+                              .offline = devices::gpu_kernels,
+                              .stream = devices::no_kernels,
                               .estimate = estimate,
                               .reach = reach,
                               .plan = plan};

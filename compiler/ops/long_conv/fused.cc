@@ -51,7 +51,11 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm fused;
-const ir::Algorithm fused{
-    .name = "fused", .offline = devices::gpu_kernels, .stream = devices::no_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const ir::Algorithm fused{.name = "fused",
+                          .offline = devices::gpu_kernels,
+                          .stream = devices::no_kernels,
+                          .estimate = estimate,
+                          .reach = reach,
+                          .plan = plan};
 
 } // namespace longwave::compiler::convolution

@@ -152,7 +152,8 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm nonuniform;
 const ir::Algorithm nonuniform{.name = "nonuniform",
-                               .offline = devices::no_kernels, .stream = devices::cpu_kernels,
+                               .offline = devices::no_kernels,
+                               .stream = devices::cpu_kernels,
                                .estimate = estimate,
                                .reach = reach,
                                .plan = plan};

@@ -39,7 +39,7 @@ TEST_CASE("capabilities: one start for all kernels, and none for those that were
     CHECK(folder.runs() == 1);
     CHECK(known.signatures.at(specs[0]).args.size() == 1);
     CHECK(known.refused.at(specs[1]) == "too wide");
-    CHECK(query(known, folder)); // all answers are known
+    CHECK(query(known, folder));  // all answers are known
     compiler::Capabilities later; // another compile reads them from the cache
     REQUIRE(query(later, folder));
     CHECK(folder.runs() == 1);
