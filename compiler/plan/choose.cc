@@ -34,9 +34,8 @@ Expected<Choice> choose(const ir::PlanContext &context, const std::string &force
                 fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", algorithm->name, estimate.refused);
     }
     if (candidates.empty())
-        return Status::input(
-            fmt::format("no algorithm computes this {} ({})", context.node.op->name,
-                        reasons.empty() ? "there is none for this device" : reasons));
+        return Status::input(fmt::format("no algorithm computes this {} ({})", context.node.op->name,
+                                         reasons.empty() ? "there is none for this device" : reasons));
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
         return a.estimate.cost < b.estimate.cost;
     });

@@ -4,6 +4,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/plan/entry_planner.h"
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace longwave::compiler {
 
@@ -68,8 +69,7 @@ private:
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }
     Place carried(const std::string &name);
     void fires(Step &step) const;
-    Step step() const;
-    Step step_of_tile(Step step, uint32_t tile) const;
+    Step step(std::optional<uint32_t> tile = {}) const; // of one tile; empty: of all
     Step thrown_away(Step step) const;
 
     EntryPlanner &planner_;
