@@ -79,7 +79,7 @@ ordered_json state_of(const fb::Plan &plan) {
     ordered_json list = ordered_json::array();
     if (!plan.state()) return list;
     for (const auto *field : *plan.state()) {
-        const Elem elem = elem_of(field->elem());
+        const Elem elem = artifact::elem_of(field->elem());
         uint64_t bytes = bytes_of(elem);
         ordered_json dims = ordered_json::array();
         for (const uint32_t extent : *field->dims()) {
