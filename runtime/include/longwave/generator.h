@@ -3,7 +3,8 @@
  *
  * A generator runs the stream (longwave.h) of a language model. It has one input of token ids.
  * It has an output with a logit for every id that may follow, without delay. The stream's own
- * entry has block 1. Larger entries of the same model read prompts (`longwave compile --blocks 1,64`).
+ * entry has block 1. Larger entries of the same model read prompts (`longwave compile --blocks
+ * 1,64`).
  *
  * How an id is chosen, in this order
  *   1. repetition penalty: applies to the newest `repetition_window` ids, prompts included. Their
@@ -74,8 +75,8 @@ typedef struct lw_generator_options {
      * words below the most probable word (temperature 0) or below min_p^temperature times it
      * (min_p above 0). The same ids follow. All logits are computed if any word could be chosen
      * (no min_p; top_p below 1, a penalty, biases) or counts (log_probabilities). In rows of the
-     * stream, skipped words have the logit -1e30. A generator continues from such a row, also a saved or
-     * copied one, only if its options need no more. */
+     * stream, skipped words have the logit -1e30. A generator continues from such a row, also a
+     * saved or copied one, only if its options need no more. */
     int likely_only;
 } lw_generator_options;
 

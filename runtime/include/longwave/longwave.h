@@ -93,7 +93,7 @@ LW_API const char *lw_last_error(void);
  * @return static text, as in "0.2.0". */
 LW_API const char *lw_version(void);
 
-/* ---- model ------------------------------------------------------------------------------------- */
+/* ---- model ---------------------------------------------------------------------------------- */
 /** A compiled model, ready to run. Immutable: any number of threads may use it at once. */
 typedef struct lw_model lw_model;
 
@@ -298,7 +298,7 @@ LW_API const char *lw_model_label(const lw_model *model, uint32_t index);
  */
 LW_API lw_status lw_model_verify(const lw_model *model, double *worst);
 
-/* ---- stream ------------------------------------------------------------------------------------ */
+/* ---- stream --------------------------------------------------------------------------------- */
 /** The state of one input sequence and the rows that wait to be pulled. A stream belongs to one
  * thread at a time. It may go to another thread, on a device after a flush. */
 typedef struct lw_stream lw_stream;
@@ -554,7 +554,7 @@ typedef struct lw_stream_stats {
  * @retval LW_INVALID_ARGUMENT stream or stats is NULL, or struct_size is not set. */
 LW_API lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats);
 
-/* ---- offline runs ------------------------------------------------------------------------------ */
+/* ---- offline runs --------------------------------------------------------------------------- */
 /** Memory and threads for offline runs. A runner belongs to one thread at a time. */
 typedef struct lw_runner lw_runner;
 /** Options of lw_runner_create. */

@@ -50,7 +50,8 @@ typedef struct lw_vulkan_options {
      * 0700 if only its last part is missing. Entries belong to a device, driver, library version
      * and model; anything damaged or different is ignored. A folder or file that belongs to
      * another user or that others may write is not used, and lw_vulkan_info.no_cache says why. At
-     * most 256 MiB stay. Any number of processes may share it. The string is not kept, but the folder stays open. */
+     * most 256 MiB stay. Any number of processes may share it. The string is not kept, but the
+     * folder stays open. */
     const char *cache_folder;
     /** 1: the CPU computes a run that fails on the device, from the same inputs, and every later
      * run while the device stays away. Its memory is taken when the model is opened and the runner
@@ -116,8 +117,8 @@ LW_API void lw_vulkan_close(lw_device *device);
 
 /** Runs the reference inputs of the model on its device twice and compares the outputs. With a
  * wrong result the device is disabled until it is reopened. Then every later upload and run on
- * it returns LW_DEVICE_WRONG (or falls back), of other models too. Call it before any thread runs the
- * model. Not for real-time threads.
+ * it returns LW_DEVICE_WRONG (or falls back), of other models too. Call it before any thread runs
+ * the model. Not for real-time threads.
  * @param again 0: skip the runs if cache_folder remembers that this device and driver passed.
  * @param worst may be NULL. The largest error, relative to its limit.
  * @retval LW_OK The outputs agree, or the model has no reference outputs.
@@ -164,8 +165,8 @@ typedef struct lw_vulkan_stats {
     uint64_t runs;       /**< submitted runs: of one sequence, or of blocks of streams together */
     uint64_t dispatches; /**< kernel calls in them */
     uint64_t fills;      /**< clears in them */
-    /** Recorded command buffers. Offline: one per runner and entry. An entry that clears rows after
-     * the end of a sequence is recorded again for another length. Streams: one per
+    /** Recorded command buffers. Offline: one per runner and entry. An entry that clears rows
+     * after the end of a sequence is recorded again for another length. Streams: one per
      * entry and combination of steps in a block, and again when their memory grows. */
     uint64_t recordings;
     uint64_t uploaded_bytes;    /**< weights and tables */
