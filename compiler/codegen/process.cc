@@ -45,7 +45,8 @@ private:
     int file_;
 };
 
-// Starts the program; errno's value when it cannot be. `group`: it leads a process group of its own.
+// Starts the program; errno's value when it cannot be. `group`: it leads a process group of its
+// own.
 int spawn(const std::vector<std::string> &arguments, int out, int err, bool group, pid_t *pid) {
     std::vector<char *> argv;
     argv.reserve(arguments.size() + 1);

@@ -14,12 +14,12 @@ struct ProcessResult {
     std::string error;      // likewise of standard error; empty where `output` has both
 };
 
-// arguments[0] is the program: a path, or a name looked up in PATH. `output` has standard output and error in
-// their order. Fault::device: it cannot be started.
+// arguments[0] is the program: a path, or a name looked up in PATH. `output` has standard output
+// and error in their order. Fault::device: it cannot be started.
 Expected<ProcessResult> run_process(const std::vector<std::string> &arguments);
 
-// The same for a program that may hang: after `seconds` it is killed. It leads a process group, and all of the
-// group is killed when it ends. Standard error is kept apart.
+// The same for a program that may hang: after `seconds` it is killed. It leads a process group, and
+// all of the group is killed when it ends. Standard error is kept apart.
 Expected<ProcessResult> run_process_for(const std::vector<std::string> &arguments, double seconds);
 
 // A whole regular file of the toolchain. Fault::device with its path and the reason.

@@ -1,4 +1,5 @@
-// tokenizer.json, checked. It rejects everything that it does not understand, because the ids would be wrong.
+// tokenizer.json, checked. It rejects everything that it does not understand, because the ids would
+// be wrong.
 #include "runtime/tokenizer/bpe.h"
 #include <nlohmann/json.hpp>
 
@@ -10,8 +11,8 @@ namespace {
 // GPT-2's expression: the default of ByteLevel.
 constexpr const char *gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-// The characters that stand for bytes in vocabulary and merges: printable ones for themselves, the others from
-// U+0100 on (GPT-2's bytes_to_unicode).
+// The characters that stand for bytes in vocabulary and merges: printable ones for themselves, the
+// others from U+0100 on (GPT-2's bytes_to_unicode).
 std::unordered_map<std::string, char> byte_characters() {
     std::unordered_map<std::string, char> result;
     uint32_t next = 0x100;

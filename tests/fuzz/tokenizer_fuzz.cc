@@ -1,6 +1,7 @@
-// tokenizer.json and a text: everything up to the first zero byte is the file, the rest the text. The rules: any file
-// is read, or rejected in one line. The ids of a text are inside the vocabulary. Their bytes are the text again, but
-// for spaces that the tokenizer puts in front of pieces. A decoder gives the same bytes.
+// tokenizer.json and a text: everything up to the first zero byte is the file, the rest the text.
+// The rules: any file is read, or rejected in one line. The ids of a text are inside the
+// vocabulary. Their bytes are the text again, but for spaces that the tokenizer puts in front of
+// pieces. A decoder gives the same bytes.
 #include "runtime/tokenizer/bpe.h"
 #include "tests/fuzz/must.h"
 #include <longwave/text.h>

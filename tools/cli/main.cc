@@ -1,4 +1,5 @@
-// longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit code.
+// longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit
+// code.
 #include "tools/cli/commands/command.h"
 #include <cstdio>
 #include <cstdlib>

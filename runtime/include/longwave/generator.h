@@ -1,27 +1,27 @@
 /** @file
  * Longwave text generation: token ids in, token ids out, one at a time.
  *
- * A generator runs the stream (longwave.h) of a language model. It has one input of token ids.
- * It has an output with a logit for every id that may follow, without delay. The stream's own
- * entry has block 1. Larger entries of the same model read prompts (`longwave compile --blocks
- * 1,64`).
+ * A generator runs the stream (longwave.h) of a language model. The model has one input of token
+ * ids, and one output with a logit for every id that may follow, without delay. The own entry of
+ * the stream has block 1. Larger entries of the same model read prompts (`longwave compile
+ * --blocks 1,64`).
  *
  * How an id is chosen, in this order
- *   1. repetition penalty: applies to the newest `repetition_window` ids, prompts included. Their
- *      logits are divided by the penalty if positive, and multiplied by it if negative (Keskar et
+ *   1. repetition penalty: of each id among the newest `repetition_window` ids, prompts included.
+ *      A positive logit is divided by the penalty, a negative one is multiplied by it (Keskar et
  *      al. 2019, CTRL, section 4.1)
  *   2. biases are added
  *   3. temperature 0: the id with the largest logit is chosen, and the other steps do not apply.
  *      Otherwise logits are divided by the temperature, and probabilities are their softmax
  *   4. top_k: only the k most probable ids stay
- *   5. top_p: of these, the fewest most probable ids with at least top_p of the sum of the
- *      probabilities (Holtzman et al. 2020, nucleus sampling)
+ *   5. top_p: of these, only the smallest set of probable ids whose share of the probability is
+ *      at least top_p (nucleus sampling, Holtzman et al. 2020)
  *   6. min_p: of these, only ids with at least min_p times the largest probability (Nguyen et al.
  *      2024)
  *   7. one of the ids that are left is drawn by its probability
- * Of equal logits the lower id comes first. Sums are float64 in a fixed order. The random number
- * is a function of the seed and the position in the stream (Philox4x32-10: Salmon et al. 2011). So
- * the same logits give the same ids on every machine. A stream that was saved, loaded or copied
+ * Of equal logits the lower id comes first. Sums are float64 in a fixed order. The random number is
+ * a function of the seed and the position in the stream (Philox4x32-10: Salmon et al. 2011). So the
+ * same logits give the same ids on every machine. A stream that was saved, loaded or copied
  * continues exactly as it would have.
  *
  * The context has no limit: a token costs the same after ten ids and after ten million.
@@ -63,20 +63,21 @@ typedef struct lw_generator_options {
     float top_p;                /**< in [0, 1]; 0: all */
     float min_p;                /**< in [0, 1] */
     float repetition_penalty;   /**< in [0.01, 100]; 0: none */
-    uint32_t repetition_window; /**< ids, at most 2^20; 0: 64 */
-    uint32_t recent; /**< ids that lw_generator_recent can return, at most 2^20; at least the
-                      * longest stop sequence */
+    uint32_t repetition_window; /**< ids, at most 2^20. 0: 64 */
+    /** Ids that lw_generator_recent can return, at most 2^20. Raised to the longest stop
+     * sequence. */
+    uint32_t recent;
     int log_probabilities; /**< 1: compute lw_token.log_probability, an exponential per id */
     const lw_logit_bias *biases;
     size_t n_biases; /**< at most 2^20 */
     const lw_stop_sequence *stops;
     size_t n_stops; /**< at most 65536 */
     /** 1: do not compute logits that cannot be chosen. An adaptive softmax then skips clusters of
-     * words below the most probable word (temperature 0) or below min_p^temperature times it
-     * (min_p above 0). The same ids follow. All logits are computed if any word could be chosen
-     * (no min_p; top_p below 1, a penalty, biases) or counts (log_probabilities). In rows of the
-     * stream, skipped words have the logit -1e30. A generator continues from such a row, also a
-     * saved or copied one, only if its options need no more. */
+     * words below the most probable word (temperature 0) or below min_p^temperature times it (min_p
+     * above 0). The same ids follow. All logits are computed if any word could be chosen (no min_p;
+     * top_p below 1, a penalty, biases) or counts (log_probabilities). In rows of the stream,
+     * skipped words have the logit -1e30. A generator continues from such a row, also a saved or
+     * copied one, only if its options need no more. */
     int likely_only;
 } lw_generator_options;
 
@@ -84,8 +85,7 @@ typedef struct lw_generator_options {
 typedef struct lw_token {
     size_t struct_size;
     int32_t id;
-    /** Natural logarithm of the model's own probability of the id, whatever the settings. 0
-     * without
+    /** Natural logarithm of the model's own probability of the id, whatever the settings. 0 without
      * lw_generator_options.log_probabilities. */
     float log_probability;
     uint64_t position; /**< ids in the stream before it */
@@ -179,8 +179,7 @@ LW_API lw_status lw_generator_reset(lw_generator *generator);
  */
 LW_API lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t capacity, size_t *n);
 /** Continues from a saved state of the same model and weights. Options, target and CPU or GPU may
- * differ. With the same options the same ids follow. Any bytes are safe. Real-time safe on the
- * CPU.
+ * differ. With the same options the same ids follow. Any bytes are safe. Real-time safe on the CPU.
  * @param bytes n bytes that lw_generator_save wrote. Not kept.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT generator is NULL, or bytes is NULL and n is not 0.

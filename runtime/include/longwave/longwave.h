@@ -8,8 +8,7 @@
  *                             time.
  *     lw_stream_push / pull   samples in, rows out. On the CPU they never allocate, lock or make a
  *                             system call.
- *   lw_runner_create, lw_run  offline runs. A runner belongs to one thread at
- *                             a time.
+ *   lw_runner_create, lw_run  offline runs. A runner belongs to one thread at a time.
  *   lw_stream_destroy, lw_runner_destroy, then lw_model_close.
  *
  * Time
@@ -77,7 +76,7 @@ typedef enum lw_status {
     LW_DEVICE_LOST = 36,      /**< the device is gone: close everything made on it */
     LW_TIMEOUT = 37,          /**< the device does not answer in time; treat it as lost */
     LW_DEVICE_WRONG = 38,     /**< the device gave wrong results and is disabled until reopened */
-    LW_CHECK_FAILED = 40      /**< verify: an output differs too much from its reference */
+    LW_CHECK_FAILED = 40      /**< verify: an output differs from its reference beyond the limit */
 } lw_status;
 
 /** For libraries that add devices: keeps the detail of a failure for lw_last_error.
@@ -170,12 +169,11 @@ LW_API lw_status lw_model_open(const char *path, const lw_open_options *options,
  */
 LW_API lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_options *options,
                                       lw_model **out);
-/** Closes a model, after its last stream, runner, spotter and generator. Not for real-time
- * threads.
+/** Closes a model, after its last stream, runner, spotter and generator. Not for real-time threads.
  * @param model NULL: no effect. */
 LW_API void lw_model_close(lw_model *model);
 
-/** Kind of an input. */
+/** Kind of an input: a sample, a row of features or a token id per tick. */
 typedef enum lw_input_kind { LW_AUDIO = 0, LW_FEATURES = 1, LW_TOKENS = 2 } lw_input_kind;
 
 /** An input of the model. */
@@ -313,7 +311,7 @@ typedef enum lw_format {
 typedef struct lw_stream_options {
     size_t struct_size;
     lw_format format; /**< of pushed samples; with NULL options it fits the input */
-    uint32_t queue;   /**< rows that may wait (0: 64); at least those of one block */
+    uint32_t queue;   /**< output rows that may wait. 0: 64. At least the rows of one block */
     uint32_t entry;   /**< own entry: index into lw_model_info.stream_entries; 0: the default */
 } lw_stream_options;
 
@@ -343,8 +341,8 @@ typedef struct lw_rows {
  * @param options NULL: defaults.
  * @param out the stream; the caller destroys it before the model is closed.
  * @retval LW_OK
- * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, the format does not
- *         fit the input, or the queue is longer than 2^20 rows.
+ * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, the format does not fit
+ *         the input, or the queue is longer than 2^20 rows.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_NOT_FOUND No stream entry of number options.entry.
  * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
@@ -389,8 +387,8 @@ LW_API void lw_stream_destroy(lw_stream *stream);
 /** Takes input, and runs every block that it completes.
  *
  * Real-time safe on the CPU: it never allocates, locks or makes a system call. The cost of a block
- * is bounded, and the compile report states the worst case. On a GPU it leaves the last whole
- * block waiting (lw_device_flush), and earlier blocks make it wait for the device.
+ * is bounded, and the compile report states the worst case. On a GPU it leaves the last whole block
+ * waiting (lw_device_flush), and earlier blocks make it wait for the device.
  *
  * Values that are NaN, infinite or beyond the model's sample limit (1e6 unless the model says
  * otherwise) count as 0; lw_stream_stats.non_finite counts them. After lw_stream_load or
@@ -412,11 +410,11 @@ LW_API void lw_stream_destroy(lw_stream *stream);
  */
 LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken);
 /** Runs the whole blocks that push has left, of all streams of a device that the calling thread
- * pushed last, in few submissions. pull does so when no row waits, and push does so before a
- * second block: a program with one stream need not call it.
+ * pushed last, in few submissions. pull does so when no row waits, and push does so before a second
+ * block: a program with one stream need not call it.
  *
- * Several threads may drive streams of one device at once. Flush a stream before it goes to
- * another thread. Not for real-time threads: it waits for the device.
+ * Several threads may drive streams of one device at once. Flush a stream before it goes to another
+ * thread. Not for real-time threads: it waits for the device.
  * @param device NULL: no effect.
  * @retval LW_OK
  * @retval LW_DEVICE The first failure of a stream: a kernel or the driver failed. Other streams
@@ -474,8 +472,8 @@ LW_API lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out);
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n);
-/** Ends the input. pull then runs the stream on with zeros, until the last row that depends on
- * real input is out. Later rows are dropped and counted. Real-time safe.
+/** Ends the input. pull then runs the stream on with zeros, until the last row that depends on real
+ * input is out. Later rows are dropped and counted. Real-time safe.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT stream is NULL.
  * @retval LW_WRONG_STATE The stream is finished already, or a kernel failed before. */
@@ -490,8 +488,8 @@ LW_API lw_status lw_stream_finish(lw_stream *stream);
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_stream_reset(lw_stream *stream);
-/** Makes `to` continue as `from` would. The two may have different options; with the same entry
- * the same bits follow. Both belong to the calling thread. Real-time safe on the CPU.
+/** Makes `to` continue as `from` would. The two may have different options; with the same entry the
+ * same bits follow. Both belong to the calling thread. Real-time safe on the CPU.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT A stream is NULL.
  * @retval LW_BAD_STATE They are of different models, or more rows wait than the queue of `to`
@@ -563,8 +561,9 @@ typedef struct lw_run_options {
     lw_format format; /**< of audio and features; tokens are always int32 */
     uint32_t threads; /**< 0 or 1: the caller's thread alone. n: it and n - 1 more, at most 256 in
                        * all, asleep between runs. The outputs are the same bits for any number */
-    uint32_t sequences; /**< 0 or 1: one at a time. n: lw_run_batch runs up to n at once, each
-                         * on a thread and in memory of its own, so at most `threads` of them */
+    /** 0 or 1: one at a time. n: lw_run_batch works on up to n at once, each on a thread and in
+     * memory of its own, so at most `threads` of them */
+    uint32_t sequences;
 } lw_run_options;
 
 /** One input or output of one sequence. In an array, the next element follows after struct_size
@@ -582,8 +581,8 @@ typedef struct lw_tensor {
  * @param options NULL: defaults.
  * @param out the runner; the caller destroys it before the model is closed.
  * @retval LW_OK
- * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, the format does not
- *         fit an input, or there are more than 256 threads.
+ * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, the format does not fit
+ *         an input, or there are more than 256 threads.
  * @retval LW_NO_STREAM The model has no offline entry (for this device).
  * @retval LW_NO_MEMORY memory_limit is too low, there is no memory, or the system gives no thread.
  * @retval LW_UNSUPPORTED GPU: it has no memory of a kind that a run needs.
@@ -601,10 +600,10 @@ LW_API void lw_runner_destroy(lw_runner *runner);
  * @param in n_in inputs in the model's order, all with the same `rows`. Not kept.
  * @param out n_out outputs in the order of lw_model_run_output. With data NULL one is skipped.
  * @retval LW_OK
- * @retval LW_INVALID_ARGUMENT A NULL, an unset struct_size, a wrong number of inputs or outputs,
- *         an empty input, different rows, or a length of more than the rows.
+ * @retval LW_INVALID_ARGUMENT A NULL, an unset struct_size, a wrong number of inputs or outputs, an
+ *         empty input, different rows, or a length of more than the rows.
  * @retval LW_TOO_LONG More rows than the longest offline entry takes.
- * @retval LW_TOO_SHORT A layer needs more rows. The detail names it.
+ * @retval LW_TOO_SHORT The sequence is too short for a layer. The detail names it.
  * @retval LW_TOO_SMALL An output has less room than rows. The needed rows were written.
  * @retval LW_BAD_TOKEN An id is outside the vocabulary.
  * @retval LW_DEVICE A kernel or the driver failed. The outputs are undefined.
@@ -615,8 +614,8 @@ LW_API void lw_runner_destroy(lw_runner *runner);
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor *out, size_t n_out);
-/** Runs several sequences, each with the same bits as by lw_run. They may differ in rows. A thread
- * takes a sequence at a time (lw_run_options.sequences) instead of parts of one. All sequences are
+/** Runs several sequences, each with the same bits as by lw_run. They may differ in rows. Each
+ * thread takes complete sequences (lw_run_options.sequences), not parts of one. All sequences are
  * checked before any runs; lw_last_error names the first that is rejected.
  * @param sequences their number.
  * @param in sequences x n_in inputs, sequence by sequence.
@@ -624,7 +623,7 @@ LW_API lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT as lw_run.
  * @retval LW_TOO_LONG More rows than the longest offline entry takes.
- * @retval LW_TOO_SHORT A layer needs more rows. The detail names it.
+ * @retval LW_TOO_SHORT The sequence is too short for a layer. The detail names it.
  * @retval LW_TOO_SMALL An output has less room than rows. The needed rows were written.
  * @retval LW_BAD_TOKEN An id is outside the vocabulary.
  * @retval LW_DEVICE A kernel or the driver failed. The outputs are undefined.

@@ -3,14 +3,14 @@
  *
  * A spotter runs a stream (longwave.h) and a decision rule on its class scores. The rule averages
  * each row of scores with the rows before it. A word fires when its average is the highest and at
- * its threshold for `min_count` consecutive rows. Then nothing fires until the word's average
- * falls below `release` times its threshold, and `refractory_ms` more have passed. So one
- * utterance is one event, however long it lasts. Ignored labels never fire.
+ * its threshold for `min_count` consecutive rows. Then nothing fires until the word's average falls
+ * below `release` times its threshold, and `refractory_ms` more have passed. So one utterance is
+ * one event, however long it lasts. Ignored labels never fire.
  *
- * A row with a score that is NaN or infinite decides nothing, and the stream would keep giving
- * such rows. So the spotter resets its stream at once and counts that in lw_stream_stats.resets.
- * Waiting events and the numbers of ticks and rows stay. The tick of the reset does not depend on
- * how the audio was split.
+ * A row with a score that is NaN or infinite decides nothing, and the stream would keep giving such
+ * rows. So the spotter resets its stream at once and counts that in lw_stream_stats.resets. Waiting
+ * events and the numbers of ticks and rows stay. The tick of the reset does not depend on how the
+ * audio was split.
  *
  * A spotter belongs to one thread at a time. Only create and destroy allocate. On the CPU, push,
  * pull, finish and reset are real-time safe: they never allocate, lock or make a system call.
@@ -53,8 +53,9 @@ typedef struct lw_event {
     const char *word;    /**< belongs to the model */
     float score;         /**< the average that fired */
     uint64_t tick;       /**< samples heard when it fired; divide by the sample rate for seconds */
-    uint64_t tick_start; /**< sample where the word's score passed its release level, at most one
-                          * moving average before the first row that counted */
+    /** Sample where the word's score rose above its release level, at most one moving average
+     * before the first row that counted. */
+    uint64_t tick_start;
     uint64_t row;        /**< number of the row that fired */
 } lw_event;
 
@@ -64,8 +65,8 @@ typedef struct lw_event {
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, or a value is out of
  *         range.
- * @retval LW_NOT_FOUND The model has no decision settings, no audio input, no such output or
- *         stream entry; or a word is not a label of the model.
+ * @retval LW_NOT_FOUND The model has no decision settings, no audio input, no such output or stream
+ *         entry; or a word is not a label of the model.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
  * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
@@ -124,8 +125,7 @@ LW_API lw_status lw_spotter_finish(lw_spotter *spotter);
  */
 LW_API lw_status lw_spotter_reset(lw_spotter *spotter);
 
-/** The averaged scores after the last push, for meters and for choosing thresholds. Real-time
- * safe.
+/** The averaged scores after the last push, for meters and for choosing thresholds. Real-time safe.
  * @param scores one per label; belongs to the spotter and is valid until its next call.
  * @param n their number.
  * @retval LW_OK

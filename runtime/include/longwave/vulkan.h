@@ -9,21 +9,20 @@
  *   lw_stream_create, push, pull, save, load ...
  *                              as on the CPU, if the model has streams for a GPU (LW_NO_STREAM
  *                              otherwise). The state is on the device. A saved state loads
- *         anywhere.
- *                              lw_device_flush runs blocks of many streams with one dispatch per
- *                              kernel call for all of them.
+ *                              anywhere. lw_device_flush runs blocks of many streams with one
+ *                              dispatch per kernel call for all of them.
  *   lw_vulkan_prove            once after opening a model: checks its reference outputs on this
  *                              device. A device with wrong results is disabled until it is
- *         reopened.
+ *                              reopened.
  *   lw_vulkan_close            after the last model on the device is closed.
  *
- * Threads: any number of threads may share a device and its models. A runner or a stream belongs
- * to one thread at a time. Each thread flushes the streams that it pushes, and several threads may
- * do so at once. lw_run, push, pull and flush wait for the device: they are not for real-time
- * threads. Flush a stream before it goes to another thread.
+ * Threads: any number of threads may share a device and its models. A runner or a stream belongs to
+ * one thread at a time. Each thread flushes the streams that it pushes, and several threads may do
+ * so at once. lw_run, push, pull and flush wait for the device: they are not for real-time threads.
+ * Flush a stream before it goes to another thread.
  *
- * Results agree with the CPU's within 1e-5 of the largest value of an output. On one device,
- * driver and model they are bit-identical.
+ * Results agree with the CPU's within 1e-5 of the largest value of an output. On one device, driver
+ * and model they are bit-identical.
  *
  * After LW_DEVICE_LOST, LW_TIMEOUT or LW_DEVICE_WRONG: close the runners, streams, models and the
  * device, and continue elsewhere (or set fall_back). lw_last_error names the failed call.
@@ -44,12 +43,13 @@ typedef struct lw_vulkan_options {
     const char *device;
     uint32_t timeout_ms;           /**< for one run or upload; 0: 60,000 */
     const lw_allocator *allocator; /**< NULL: malloc. Copied; its context must outlive the device */
-    /** vkGetInstanceProcAddr of a program that has loaded Vulkan. NULL: of libvulkan.so.1. */
+    /** vkGetInstanceProcAddr of a program that has loaded Vulkan already. NULL: of
+     * libvulkan.so.1. */
     void (*(*get_instance_proc_addr)(void *instance, const char *name))(void);
     /** Folder for compiled pipelines and results of lw_vulkan_prove; NULL: none. Created with mode
      * 0700 if only its last part is missing. Entries belong to a device, driver, library version
-     * and model; anything damaged or different is ignored. A folder or file that belongs to
-     * another user or that others may write is not used, and lw_vulkan_info.no_cache says why. At
+     * and model; anything damaged or different is ignored. A folder or file is ignored if it
+     * belongs to another user or if others may write it. lw_vulkan_info.no_cache then says why. At
      * most 256 MiB stay. Any number of processes may share it. The string is not kept, but the
      * folder stays open. */
     const char *cache_folder;
@@ -116,9 +116,9 @@ LW_API lw_status lw_vulkan_open(const lw_vulkan_options *options, lw_device **ou
 LW_API void lw_vulkan_close(lw_device *device);
 
 /** Runs the reference inputs of the model on its device twice and compares the outputs. With a
- * wrong result the device is disabled until it is reopened. Then every later upload and run on
- * it returns LW_DEVICE_WRONG (or falls back), of other models too. Call it before any thread runs
- * the model. Not for real-time threads.
+ * wrong result the device is disabled until it is reopened. Every later upload and run on it
+ * returns LW_DEVICE_WRONG, of other models too, or falls back. Call it before any thread runs the
+ * model. Not for real-time threads.
  * @param again 0: skip the runs if cache_folder remembers that this device and driver passed.
  * @param worst may be NULL. The largest error, relative to its limit.
  * @retval LW_OK The outputs agree, or the model has no reference outputs.
@@ -166,7 +166,7 @@ typedef struct lw_vulkan_stats {
     uint64_t dispatches; /**< kernel calls in them */
     uint64_t fills;      /**< clears in them */
     /** Recorded command buffers. Offline: one per runner and entry. An entry that clears rows
-     * after the end of a sequence is recorded again for another length. Streams: one per
+     * after the end of a sequence adds one when the length changes. Streams: one per
      * entry and combination of steps in a block, and again when their memory grows. */
     uint64_t recordings;
     uint64_t uploaded_bytes;    /**< weights and tables */

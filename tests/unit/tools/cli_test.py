@@ -180,6 +180,26 @@ class GoodPaths(Cli):
         self.assertEqual(self.run_cli("--help").returncode, OK)
         self.assertEqual(self.run_cli("listen", "--help").returncode, OK)
 
+    def test_compile_lists_the_layer_types(self):
+        names = self.run_cli("compile", "--layers").stdout.split()
+        self.assertEqual(names, sorted(set(names)))
+        self.assertLessEqual({"conv1d", "linear", "sgconv", "softmax"}, set(names))
+        self.assertEqual(json.loads(self.run_cli("compile", "--layers", "--json").stdout), names)
+        package = self.write_package("misspelt", *model("misspelt"))
+        text = (package / "model.json").read_text().replace('"sgconv"', '"sgconf"')
+        (package / "model.json").write_text(text)
+        self.refused(BAD_INPUT, ["sgconf", "longwave compile --layers", "sgconv"], "compile", package, "-o", self.scratch / "x.lw")
+
+    def test_the_former_name_of_no_check_is_accepted(self):
+        out = self.scratch / "unchecked.lw"
+        for flag in ("--no-check", "--no-proof"):
+            result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", flag)
+            self.assertEqual(result.returncode, OK, result.stderr)
+            self.assertNotIn("bit-equal", result.stdout)
+            self.assertEqual(out.read_bytes(), self.artifact.read_bytes())
+        self.assertNotIn("--no-proof", self.run_cli("compile", "--help").stdout)
+        out.unlink()
+
     def compiled(self, package, name, *flags):
         out = self.scratch / f"{name}.lw"
         result = self.run_cli("compile", package, "-o", out, "--target", "host", "--json", *flags)
@@ -222,7 +242,7 @@ class GoodPaths(Cli):
         package, out = self.write_package("slides", *model("slides", bidirectional=True)), self.scratch / "slides.lw"
         result = self.run_cli("compile", package, "-o", out, "--target", "host", "--window", "8000", "--hop", "1600")
         self.assertEqual(result.returncode, OK, result.stderr)
-        for word in ("looks ahead", "window 8000, hop 1600 (100 ms), delay 3200", "= runs over its windows within 0.0e+00", "bit-equal for 20 random cuts"):
+        for word in ("looks ahead", "window 8000, hop 1600 (100 ms), delay 3200", "equals runs over its windows within 0.0e+00", "bit-equal for 20 random cuts"):
             self.assertIn(word, result.stdout)
         self.assertIn("window 8000, hop 1600 (100 ms), delay 3200", self.run_cli("inspect", out).stdout)
         verified = json.loads(self.run_cli("verify", out, "--json", "--stream").stdout)["variants"][0]["stream"]

@@ -255,7 +255,7 @@ class Generate(Cli):
         many = self.compiled(self.write_package("many", *language_model("sgconv", vocabulary=300)), "many.lw", "--blocks", "1,64")
         wide = self.compiled(self.scratch / "chela", "wide.lw", "--blocks", "8,64")
         for code, words, arguments in (
-                (USAGE, ["nothing to go on from", "--prompt", "--state-in"], [model]),
+                (USAGE, ["nothing to continue", "--prompt", "--state-in"], [model]),
                 (BAD_INPUT, ["--prompt", "empty"], [model, "-p", ""]),
                 (BAD_INPUT, [str(empty), "empty"], [model, "-p", f"@{empty}"]),
                 (BAD_INPUT, ["standard input", "empty"], [model, "-p", "-"]),
@@ -263,7 +263,7 @@ class Generate(Cli):
                 (BAD_INPUT, ["no-such-state", "cannot be read"], [model, "--state-in", "no-such-state"]),
                 (BAD_INPUT, ["g.state", "another model"], [model, "--state-in", other]),
                 (BAD_INPUT, ["h.state", "too short"], [model, "--state-in", damaged]),
-                (BAD_INPUT, ["model.json", "no state of a generator"], [model, "--state-in", self.package / "model.json"]),
+                (BAD_INPUT, ["model.json", "not the saved state of a generator"], [model, "--state-in", self.package / "model.json"]),
                 (BAD_INPUT, ["empty", "too short"], [model, "--state-in", empty]),
                 (USAGE, ["--stop", "empty"], [model, *prompt, "--stop", ""]),
                 (USAGE, ["--logit-bias 256:1", "0 to 255"], [model, *prompt, "--logit-bias", "256:1"]),
@@ -271,10 +271,10 @@ class Generate(Cli):
                 (USAGE, ["--logit-bias 3:nan", "ID:VALUE"], [model, *prompt, "--logit-bias", "3:nan"]),
                 (USAGE, ["--temperature"], [model, *prompt, "--temperature", "-1"]),
                 (USAGE, ["--top-p"], [model, *prompt, "--top-p", "1.5"]),
-                (USAGE, ["--state-out", "which this command reads"], [model, *prompt, "--state-out", model]),
-                (USAGE, ["300 ids", "--tokenizer"], [many, *prompt]),
+                (USAGE, ["--state-out", "which the command reads"], [model, *prompt, "--state-out", model]),
+                (USAGE, ["300 token ids", "--tokenizer"], [many, *prompt]),
                 (USAGE, ["8 ids at a time", "--blocks 1,64"], [wide, *prompt]),
-                (USAGE, ["no language model", "token ids"], [self.artifact, *prompt])):
+                (USAGE, ["not a language model", "token ids"], [self.artifact, *prompt])):
             self.refused(code, words, "generate", *arguments)
         self.refused(BAD_INPUT, [str(empty), "too short", "two tokens"], "score", model, empty)
         self.refused(USAGE, ["not a language model"], "score", self.artifact, empty)

@@ -5,7 +5,8 @@
 namespace longwave::cli {
 namespace {
 
-// The flags in the form of the library. There, zero means the setting of the model, and a negative time means none.
+// The flags in the form of the library. There, zero means the setting of the model, and a negative
+// time means none.
 struct Options {
     std::vector<std::string> names;
     std::vector<lw_word_threshold> words;

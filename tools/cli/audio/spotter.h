@@ -36,8 +36,8 @@ public:
     } // false: an ignored label
     double seconds(uint64_t tick) const { return static_cast<double>(tick) / rate_; }
 
-    // How far a decision lies behind the sound: the model's delay, a block, half the averaging window, the
-    // rows that are counted.
+    // Time from the sound to the decision: the model's delay, a block, half the averaging window,
+    // the rows that are counted.
     double latency_ms() const { return latency_ms_; }
     // The settings in force.
     const nlohmann::ordered_json &settings() const { return settings_; }

@@ -16,7 +16,7 @@ struct Reference {
     const std::vector<Model> &models;
     const Sequence &in;
     size_t ticks;
-    Rows whole;                // by output of a run
+    Rows offline;              // by output of a run
     std::vector<double> peaks; // of each output
 
     const Model &model() const { return models[0]; } // the models have the same inputs and outputs
@@ -101,7 +101,8 @@ private:
                 if (output.clock_num == 0 ||
                     reference_.model().stream_output(output.name) != static_cast<int>(row.index))
                     continue;
-                if ((row.row + 1) * output.width <= reference_.whole[i].size()) compare(i, row.row, row.data);
+                if ((row.row + 1) * output.width <= reference_.offline[i].size())
+                    compare(i, row.row, row.data);
             }
         };
     }
@@ -120,7 +121,7 @@ private:
     }
     void compare(size_t output, uint64_t row, const float *values) {
         const size_t width = reference_.model().run_outputs[output].width;
-        const float *expected = reference_.whole[output].data() + row * width;
+        const float *expected = reference_.offline[output].data() + row * width;
         double error = 0;
         for (size_t k = 0; k < width; k++) {
             const double difference = std::fabs(static_cast<double>(values[k]) - expected[k]);
@@ -159,9 +160,9 @@ Expected<EntryCheck> check_entries(const std::vector<Model> &models, unsigned wa
     Reference reference{models, in, ticks, Rows(models[0].run_outputs.size()), {}};
     if (info.has_run) {
         LW_ASSIGN(Runner runner, Runner::create(models[0]));
-        LW_ASSIGN(reference.whole, runner.run(in));
+        LW_ASSIGN(reference.offline, runner.run(in));
     }
-    for (const auto &rows : reference.whole) {
+    for (const auto &rows : reference.offline) {
         double peak = 0;
         for (float value : rows) peak = std::max<double>(peak, std::fabs(value));
         reference.peaks.push_back(peak);

@@ -67,14 +67,15 @@ Status compare_windows(const Model &model, const Rows &streamed, const Rows &win
     return {};
 }
 
-// Row r of the stream is row r of the offline run. An offline output without a time axis is the stream's last row.
-Status compare(const Model &model, const Rows &streamed, const Rows &whole, StreamCheck &check) {
+// Row r of the stream is row r of the offline run. An offline output without a time axis is the
+// stream's last row.
+Status compare(const Model &model, const Rows &streamed, const Rows &offline, StreamCheck &check) {
     for (size_t i = 0; i < model.run_outputs.size(); i++) {
         const lw_output_info &output = model.run_outputs[i];
         const int j = model.stream_output(output.name);
         if (j < 0) continue;
         const auto &a = streamed[static_cast<size_t>(j)];
-        const auto &b = whole[i];
+        const auto &b = offline[i];
         size_t from = 0, count = std::min(a.size(), b.size());
         if (b.size() == output.width && a.size() > b.size()) from = a.size() - output.width;
         if (count == 0)
@@ -124,8 +125,8 @@ Expected<StreamCheck> check_stream(const Model &model, unsigned cuts, uint32_t e
         LW_TRY(compare_windows(model, blocks, windows, check));
     } else if (model.info.has_run) {
         LW_ASSIGN(Runner runner, Runner::create(model));
-        LW_ASSIGN(const Rows whole, runner.run(in));
-        LW_TRY(compare(model, blocks, whole, check));
+        LW_ASSIGN(const Rows offline, runner.run(in));
+        LW_TRY(compare(model, blocks, offline, check));
     }
     LW_TRY(stream(model, in, ticks, stream_of, at_random, cut));
     check.bit_equal = same_bits(blocks, cut);

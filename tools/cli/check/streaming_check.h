@@ -1,8 +1,8 @@
 // The streaming check: a stream equals the offline run, tested on this machine through the runtime.
 //
 // 1. One pass over the full length, one block per push, compared with the offline run.
-// 2. The result must not depend on how the input is cut. One pass over the full length in random pushes reaches every
-//    position of every ring. Many short passes cut the first blocks at random.
+// 2. The result must not depend on how the input is cut. One pass over the full length in random
+//    pushes reaches every position of every ring. Many short passes cut the first blocks at random.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model/model.h"
@@ -13,11 +13,11 @@ namespace longwave::cli {
 struct StreamCheck {
     std::string variant;
     uint32_t block = 0; // of the stream entry
-    // --window streams: input ticks of the window and of the delay; 0: no window. Each window is compared with an
-    // offline run over it. Both have the same plan, so the limit is 0.
+    // --window streams: input ticks of the window and of the delay; 0: no window. Each window is
+    // compared with an offline run over it. Both have the same plan, so the limit is 0.
     uint32_t window = 0, delay = 0;
     uint64_t ticks = 0, rows = 0; // compared, and then cut at random
-    double largest_error = 0;     // of stream and offline run, relative to the largest value of the output
+    double largest_error = 0;     // relative to the largest value of the output
     double limit = 0;
     unsigned cuts = 0;      // number of short random cuttings, each of a new stream
     uint64_t cut_ticks = 0; // ticks of each

@@ -6,8 +6,8 @@
 namespace longwave::cli {
 namespace {
 
-// One output: window f ends after hop f and adds rows first ... first + rows - 1 of its run. The rows of all windows
-// follow each other. The first `lead` rows are start-up.
+// One output: window f ends after hop f and adds rows first ... first + rows - 1 of its run. The
+// rows of all windows follow each other. The first `lead` rows are start-up.
 struct Adds {
     size_t run = 0; // index among the run's outputs
     uint64_t first = 0, rows = 1, lead = 0, valid = 0;
@@ -76,7 +76,7 @@ Expected<std::vector<std::vector<float>>> rows_of_windows(const Model &model, co
         piece.floats = {
             cut(in.floats[0], end, static_cast<int64_t>(window), static_cast<int64_t>(ticks), width)};
         piece.ids = {cut(in.ids[0], end, static_cast<int64_t>(window), static_cast<int64_t>(ticks), width)};
-        LW_ASSIGN(const auto whole, runner.run(piece));
+        LW_ASSIGN(const auto offline, runner.run(piece));
         for (size_t i = 0; i < outputs.size(); i++) {
             const Adds &adds = outputs[i];
             const size_t values = model.stream_outputs[i].width;
@@ -84,7 +84,7 @@ Expected<std::vector<std::vector<float>>> rows_of_windows(const Model &model, co
                 const uint64_t row = f * adds.rows + j;
                 if (row < adds.lead || row - adds.lead >= adds.valid) continue;
                 const auto from =
-                    whole[adds.run].begin() + static_cast<std::ptrdiff_t>((adds.first + j) * values);
+                    offline[adds.run].begin() + static_cast<std::ptrdiff_t>((adds.first + j) * values);
                 rows[i].insert(rows[i].end(), from, from + static_cast<std::ptrdiff_t>(values));
             }
         }

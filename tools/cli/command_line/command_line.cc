@@ -12,7 +12,8 @@ std::string number_text(double value) {
     return text;
 }
 
-// "-o,--output" and "model" -> names and argument. The end of the help, "(default: X)", becomes the default.
+// "-o,--output" and "model" -> names and argument. The end of the help, "(default: X)", becomes the
+// default.
 OptionDescription described(const std::string &names, const std::string &help) {
     OptionDescription description;
     const size_t last = help.rfind(" (default: ");

@@ -1,4 +1,5 @@
-// longwave bench: time and memory of a model on this machine, printed with the machine and the settings.
+// longwave bench: time and memory of a model on this machine, printed with the machine and the
+// settings.
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/commands/bench_layers.h"
 #include "tools/cli/commands/bench_streams.h"
@@ -95,7 +96,8 @@ Expected<Times> times_of_runs(const Model &model, const Sequence &in, unsigned r
     return times;
 }
 
-// From the path to the first output: open, verify, prepare tables, create a stream, push until a row comes.
+// From the path to the first output: open, verify, prepare tables, create a stream, push until a
+// row comes.
 Expected<double> open_to_first_output(const BenchFlags &flags, const Sequence &in) {
     const double start = now();
     LW_ASSIGN(const Model model, Model::open(flags.model));
@@ -134,7 +136,7 @@ Expected<ordered_json> bench_stream(const BenchFlags &flags, const Model &model,
     const Sequence in = made_up(model, ticks, 3);
     LW_ASSIGN(Stream stream, Stream::create(model, LW_F32, entry));
     const auto nothing = [](const StreamRow &) {};
-    // warm; of slow models not longer than what is measured
+    // Warms the caches. For slow models, not longer than the measurement.
     for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block)
         LW_TRY(stream.push(tick_of(model, in, at), block, nothing));
     std::vector<double> blocks;
@@ -223,7 +225,8 @@ void print(const ordered_json &json) {
     }
 }
 
-// Steps are timed through an internal interface of the runtime, which the shared library does not export.
+// Steps are timed through an internal interface of the runtime, which the shared library does not
+// export.
 Status bench_planner(const BenchFlags &flags) {
     std::vector<std::string> arguments = {flags.model.path};
     if (!flags.model.variant.empty()) arguments.insert(arguments.end(), {"--variant", flags.model.variant});
@@ -337,10 +340,11 @@ bool is_bench_program(const std::string &name) {
            name == "text";
 }
 
-// Separate programs, because they link the libraries that they compare with. FFTW and zita-convolver are GPL.
+// Separate programs, because they link the libraries that they compare with. FFTW and
+// zita-convolver are GPL.
 Status bench_program(const std::string &name, char **arguments) {
     LW_ASSIGN(const std::string program,
-              beside_this_program("bench_" + name + (asks_for_gpu(arguments) ? "_gpu" : "")));
+              installed_program("bench_" + name + (asks_for_gpu(arguments) ? "_gpu" : "")));
     std::vector<char *> argv = {const_cast<char *>(program.c_str())};
     while (*arguments) argv.push_back(*arguments++);
     argv.push_back(nullptr);

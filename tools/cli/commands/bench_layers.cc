@@ -51,7 +51,8 @@ size_t layer_of(const std::vector<std::string> &names, const fb::Step &step) {
 }
 
 #if LONGWAVE_WITH_VULKAN
-// Microseconds per layer in an entry, summed over its steps on one device; -1: the layer has no call there.
+// Microseconds per layer in an entry, summed over its steps on one device; -1: the layer has no
+// call there.
 Expected<std::vector<double>> times_of(const Model &model, const fb::Plan &plan, int entry, bool gpu,
                                        const std::vector<std::string> &names, lw_vulkan_times &found) {
     const auto &steps = *plan.entries()->Get(static_cast<uint32_t>(entry))->steps();

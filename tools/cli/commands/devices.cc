@@ -86,7 +86,7 @@ Status devices(const DevicesFlags &flags) {
                                                  : ("runs " + joined(gpu["targets"])).c_str());
         }
     }
-    if (!found) std::fprintf(stderr, "%s\n", found.status().message().c_str()); // and that is no failure
+    if (!found) std::fprintf(stderr, "%s\n", found.status().message().c_str()); // a note, not a failure
     return {};
 }
 

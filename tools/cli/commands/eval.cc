@@ -1,5 +1,5 @@
-// longwave eval: accuracy of a keyword model on labelled clips, and false alarms in other audio. It uses the same
-// stream and the same decisions as `listen`.
+// longwave eval: accuracy of a keyword model on labelled clips, and false alarms in other audio. It
+// uses the same stream and the same decisions as `listen`.
 #include "formats/audio/audio.h"
 #include "tools/cli/audio/audio_flags.h"
 #include "tools/cli/audio/samples.h"
@@ -200,13 +200,13 @@ public:
     }
 
 private:
-    // The first output's row at the end of each clip. Of an output that is late it comes with the clip behind
-    // it, or when the stream is finished.
+    // Calls `decided` with the row of the first output at the end of each clip. A delayed row comes
+    // during the next clip, it, or when the stream is finished.
     template <class Decided> Status decide(const std::vector<Clip> &clips, const Decided &decided) {
         const lw_output_info &output = model_.stream_outputs.at(0);
         // A sliding window's run entry is as long as the window, which says nothing of clips.
-        const bool whole_clips = model_.info.has_run && !window_of(model_);
-        const size_t length = whole_clips ? model_.info.run_capacity : static_cast<size_t>(rate());
+        const bool offline_length = model_.info.has_run && !window_of(model_);
+        const size_t length = offline_length ? model_.info.run_capacity : static_cast<size_t>(rate());
         const auto rows_of = [&](size_t n) { return rows_after(output, n * length); }; // of the first n clips
         size_t first = 0, next = 0; // the clip that the stream began with, and whose row is awaited
         const auto take = [&](const StreamRow &row) {

@@ -31,7 +31,7 @@ std::string hexadecimal(std::string_view bytes) {
     return text;
 }
 
-// One text: what is read, what is written, and where it ends.
+// One text: reads the prompt, writes the tokens, and ends it.
 class Writing {
 public:
     Writing(const GenerateFlags &flags, const Tokens &tokens, Generator &generator)
@@ -139,7 +139,8 @@ Status check(const GenerateFlags &flags, bool has_prompt) {
 uint32_t reach(const GenerateFlags &flags) {
     size_t longest = 0;
     for (const std::string &stop : flags.stops) longest = std::max(longest, stop.size());
-    // A resumed run may have longer stop sequences than this one, so a state holds at least 256 ids.
+    // A resumed run may have longer stop sequences than this one, so a state holds at least 256
+    // ids.
     return static_cast<uint32_t>(std::clamp<size_t>(longest, 256, 1 << 20));
 }
 

@@ -1,4 +1,5 @@
-// longwave inspect: the contents of a compiled model. Works for artifacts of any machine: it reads, it does not run.
+// longwave inspect: the contents of a compiled model. Works for artifacts of any machine: it reads,
+// it does not run.
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/modules_generated.h"
 #include "formats/base/elem.h"

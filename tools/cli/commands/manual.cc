@@ -1,5 +1,5 @@
-// longwave manual: writes the man pages, the reference page and the shell completions. The build and its tests
-// call it; users get its files installed.
+// longwave manual: writes the man pages, the reference page and the shell completions. The build
+// and its tests call it; users get its files installed.
 #include "tools/cli/manual/manual.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"

@@ -42,7 +42,8 @@ public:
     Score(Stream stream, const Tokens &tokens, uint32_t output)
         : stream_(std::move(stream)), tokens_(tokens), output_(output) {}
 
-    // Each id is read when the next one is known. The last one is not read, because no id follows it.
+    // Each id is read when the next one is known. The last one is not read, because no id follows
+    // it.
     Status read(const std::vector<int32_t> &ids) {
         std::vector<int32_t> reads;
         for (const int32_t id : ids) {

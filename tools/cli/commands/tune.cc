@@ -1,5 +1,5 @@
-// longwave tune: measures the planner's tables on this machine and writes them to a file for `longwave compile
-// --tuning`. Each candidate runs in its own process: this program with --measure.
+// longwave tune: measures the planner's tables on this machine and writes them to a file for
+// `longwave compile --tuning`. Each candidate runs in its own process: this program with --measure.
 #include "targets/target.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"
@@ -40,7 +40,7 @@ Expected<const targets::Target *> target_of(const TuneFlags &flags) {
 
 Expected<std::string> kgen_of(const TuneFlags &flags) {
     if (!flags.kgen.empty()) return flags.kgen;
-    return kgen_beside_this_program();
+    return installed_kgen();
 }
 
 // ---- one candidate, in a process of its own
@@ -56,7 +56,7 @@ Status measure_one(const TuneFlags &flags) {
     const bool candidate = flags.measure.rfind("structures ", 0) == 0;
     if (!candidate && tuned.contains("structures")) options.structures = tuned["structures"].dump();
     const Interruptible nothing_left_behind;
-    kernels::pin_to_this_processor();
+    kernels::pin_to_this_cpu();
     LW_ASSIGN(const nlohmann::json result, kernels::measure(flags.measure, options));
     std::printf("%s\n", result.dump().c_str());
     return {};
@@ -79,7 +79,7 @@ public:
         if (status) status = file.add_time(now() - start_);
         progress_.finish();
         LW_TRY(status);
-        tell(file);
+        print(file);
         return {};
     }
 
@@ -158,7 +158,7 @@ private:
         return file.put(name, std::move(result));
     }
 
-    void tell(const TuningFile &file) const {
+    void print(const TuningFile &file) const {
         const ordered_json json = file.json();
         size_t failed = 0;
         for (const auto &[name, result] : file.measured())

@@ -1,5 +1,5 @@
-// longwave verify: checks the file of a compiled model, then its golden vectors on every code variant that this
-// machine can run.
+// longwave verify: checks the file of a compiled model, then its golden vectors on every code
+// variant that this machine can run.
 #include "tools/cli/check/streaming_check.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/model/artifact_file.h"
@@ -76,7 +76,8 @@ Status verify_on_cpu(const VerifyFlags &flags) {
     return failure;
 }
 
-// Checks the golden vectors of the entries for the device, and whether its stream equals its offline run.
+// Checks the golden vectors of the entries for the device, and whether its stream equals its
+// offline run.
 Status verify_on_device(const VerifyFlags &flags) {
     ModelFlags model_flags = flags.model;
     model_flags.checked = true; // below, whatever earlier runs have recorded

@@ -19,7 +19,8 @@ template <class T> void append(std::vector<double> &out, const std::vector<uint8
     }
 }
 
-// The value of a key of the header's Python dictionary, up to the next comma or closing bracket that ends it.
+// The value of a key of the header's Python dictionary, up to the next comma or closing bracket
+// that ends it.
 std::string value_of(const std::string &header, const std::string &key) {
     const size_t at = header.find("'" + key + "'");
     if (at == std::string::npos) return "";

@@ -5,7 +5,8 @@
 namespace longwave::cli {
 namespace {
 
-// Text for roff: backslashes and hyphens stand for themselves, and a line never begins with a control character.
+// Text for roff: backslashes and hyphens stand for themselves, and a line never begins with a
+// control character.
 std::string escaped(const std::string &text) {
     std::string result;
     for (const char c : text) {

@@ -17,17 +17,19 @@ void add_device_flag(CommandLine &app, std::string &device);
 // --device and --fall-back, for every command that computes.
 void add_device_flags(CommandLine &app, ModelFlags &flags);
 
-// "cpu": null. "vulkan": the best device; "vulkan:NAME" or "vulkan:NUMBER": that of `longwave devices`. Pipelines and
-// records of passed checks are kept in device_cache_folder(). fall_back: as in lw_vulkan_options.
-// Fault::usage: unknown kind of device, or this program was built without Vulkan. Fault::device: the machine has no
-// such device, or cannot use it.
+// "cpu": null. "vulkan": the best device; "vulkan:NAME" or "vulkan:NUMBER": that of `longwave
+// devices`. Pipelines and records of passed checks are kept in device_cache_folder(). fall_back: as
+// in lw_vulkan_options. Fault::usage: unknown kind of device, or this program was built without
+// Vulkan. Fault::device: the machine has no such device, or cannot use it.
 Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool fall_back = false);
 
-// Recomputes the golden vectors on the model's device. Without `always`, a device and driver that have passed before
-// are not checked again. Fault::device: the results are wrong, and the device is disabled.
+// Recomputes the golden vectors on the model's device. Without `always`, a device and driver that
+// have passed before are not checked again. Fault::device: the results are wrong, and the device is
+// disabled.
 Status verify_device(const lw_model *model, bool always, double *worst = nullptr);
 
-// $XDG_CACHE_HOME/longwave/vulkan or ~/.cache/longwave/vulkan; empty: neither variable holds an absolute path.
+// $XDG_CACHE_HOME/longwave/vulkan or ~/.cache/longwave/vulkan; empty: neither variable holds an
+// absolute path.
 std::string device_cache_folder();
 
 // Whether a device with these limits can run the kernels of the target.

@@ -55,8 +55,8 @@ void ModelFlags::add(CommandLine &app) {
         ->value("KEY");
 }
 
-// The first use of a GPU checks its results (longwave/vulkan.h). The model must have the entries that the command
-// needs.
+// The first use of a GPU checks its results (longwave/vulkan.h). The model must have the entries
+// that the command needs.
 static Status check_device(const ModelFlags &flags, const Model &model) {
     if (!model.device) return {};
     if (flags.streams && !model.info.has_stream)

@@ -15,10 +15,10 @@ Status status_of(lw_status status, const std::string &what);
 
 // The flags of every command that runs a compiled model.
 struct ModelFlags {
-    std::string path, variant;  // variant empty: the best for this CPU
-    uint64_t memory = 0;        // limit in bytes; 0: the library's default, which depends on the file
-    std::string require_key;    // hexadecimal public key; empty: unsigned code is allowed, because the user
-                                // has chosen the file
+    std::string path, variant; // variant empty: the best for this CPU
+    uint64_t memory = 0;       // limit in bytes; 0: the library's default
+    // Hexadecimal public key. Empty: unsigned code is allowed, as the user chose the file.
+    std::string require_key;
     std::string device = "cpu"; // device.h; only for commands that have the flag
     bool fall_back = false;     // likewise: the CPU continues when the GPU fails
     bool streams = false;       // the command needs stream entries, on any device
@@ -62,7 +62,8 @@ using OnRow = std::function<void(const StreamRow &row)>;
 class Stream {
 public:
     static Expected<Stream> create(const Model &model, lw_format format = LW_F32, uint32_t entry = 0);
-    // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the format.
+    // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the
+    // format.
     Status push(const void *samples, size_t n, const OnRow &row);
     Status pull(const OnRow &row); // the rows that are ready
     Status finish(const OnRow &row);
@@ -76,8 +77,8 @@ private:
     size_t tick_bytes_ = 4;
 };
 
-// The inputs of an offline run: one vector of rows × width elements per input (float, or int32 for tokens). The
-// results are one vector per output.
+// The inputs of an offline run: one vector of rows × width elements per input (float, or int32 for
+// tokens). The results are one vector per output.
 struct Sequence {
     std::vector<std::vector<float>> floats; // by input
     std::vector<std::vector<int32_t>> ids;

@@ -71,7 +71,8 @@ std::string key_of(const ModelFlags &flags, const Model &cpu, const Model &gpu, 
     return digits;
 }
 
-// The record has the suffix of the pipelines in the same folder, so that it counts for the limit of the folder.
+// The record has the suffix of the pipelines in the same folder, so that it counts for the limit of
+// the folder.
 std::optional<Costs> recall(const compiler::KernelCacheFolder &folder, const std::string &key) {
     const auto bytes = folder.read(key + ".lwvk");
     if (!bytes) return std::nullopt;

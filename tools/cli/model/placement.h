@@ -24,8 +24,8 @@ struct Placement {
     std::optional<Costs> costs; // empty if there was no choice
 };
 
-// Opens the model on the faster device. The CPU is taken if no GPU can run the command (flags.streams) or reproduces
-// the golden vectors; Model::placement then has the reason.
+// Opens the model on the faster device. The CPU is taken if no GPU can run the command
+// (flags.streams) or reproduces the golden vectors; Model::placement then has the reason.
 Expected<Model> open_placed(const ModelFlags &flags);
 
 nlohmann::ordered_json to_json(const Placement &placement);

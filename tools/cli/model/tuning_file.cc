@@ -70,7 +70,7 @@ Expected<TuningFile> TuningFile::open(const std::string &path, const targets::Ta
         return Status(Fault::usage, path + ": " + what + "; remove the file, or name another with -o");
     };
     const auto parsed =
-        parse_limited({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path + ":");
+        parse_limited({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path);
     if (!parsed) return other("not a tuning file");
     const ordered_json &json = *parsed;
     if (!json.is_object() || !json.contains("tuning") || json["tuning"] != compiler::tuning_version)

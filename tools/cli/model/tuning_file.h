@@ -1,5 +1,5 @@
-// A tuning file (compiler/plan/tuning.h) during tuning. It is written after every measurement, so that an
-// interrupted run can resume.
+// A tuning file (compiler/plan/tuning.h) during tuning. It is written after every measurement, so
+// that an interrupted run can resume.
 #pragma once
 #include "formats/base/expected.h"
 #include "targets/target.h"
@@ -10,8 +10,8 @@ namespace longwave::cli {
 
 class TuningFile {
 public:
-    // A new file, or the existing one to resume. Fault::input: not a tuning file. Fault::usage: measured for another
-    // target, on another CPU or by another version.
+    // A new file, or the existing one to resume. Fault::input: not a tuning file. Fault::usage:
+    // measured for another target, on another CPU or by another version.
     static Expected<TuningFile> open(const std::string &path, const targets::Target &target);
 
     const kernels::Measured &measured() const { return measured_; }
@@ -22,8 +22,8 @@ public:
     void forget_failed_costs();
 
     bool complete() const; // everything is measured
-    // The tables alone, as schedules/long_conv has them: costs.json and <target>.json. Fault::usage while the
-    // file is not complete.
+    // The tables alone, as schedules/long_conv has them: costs.json and <target>.json. Fault::usage
+    // while the file is not complete.
     Status write_tables(const std::string &folder) const;
 
     // {"tuning", "made", "costs", "structures"} as far as known, and "measured".

@@ -67,8 +67,8 @@ std::string pattern_of(const std::string &name, std::vector<long> &numbers) {
     return std::string(name.begin(), from) + "#" + std::string(to, name.end());
 }
 
-// "long_conv K=64 direct (next best: ...)" in the default stream entry, or in the offline run. Other entries are named
-// if they differ.
+// "long_conv K=64 direct (next best: ...)" in the default stream entry, or in the offline run.
+// Other entries are named if they differ.
 std::string algorithm_words(const std::string &op, const std::vector<ReportValue> &choices) {
     const bool streams = choices.back()["entry"].text() != "run";
     std::string words = op, seen;
@@ -234,7 +234,8 @@ std::string memory(const ReportValue &report) {
            bytes_text(report["state_bytes"].count()) + " per stream\n";
 }
 
-// One line per stream entry: block, delay, cost of a block, and cost of taking over a stream from another entry.
+// One line per stream entry: block, delay, cost of a block, and cost of taking over a stream from
+// another entry.
 std::string entries(const ReportValue &report) {
     std::string out;
     for (const ReportValue &entry : entries_of(report, "stream")) {
@@ -266,7 +267,8 @@ std::string unused(const ReportValue &report) {
     return out + (list.size() > 4 ? " ...\n" : "\n");
 }
 
-// The device of each layer and the transfers: layers on the CPU only, or all layers if times were measured.
+// The device of each layer and the transfers: layers on the CPU only, or all layers if times were
+// measured.
 std::string placement(const ReportValue &placed) {
     if (!placed) return "";
     std::string lines;

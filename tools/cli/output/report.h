@@ -1,5 +1,5 @@
-// The compile report (JSON, keys: docs/architecture.md) as text. Unknown keys are ignored, and missing keys leave
-// their words out.
+// The compile report (JSON, keys: docs/architecture.md) as text. Unknown keys are ignored, and
+// missing keys leave their words out.
 #pragma once
 #include "formats/base/expected.h"
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// A value in a compile report, with its path. A missing value reads as empty or zero. A value of the wrong type throws
-// WrongType, which report_text() catches.
+// A value in a compile report, with its path. A missing value reads as empty or zero. A value of
+// the wrong type throws WrongType, which report_text() catches.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>

@@ -16,12 +16,14 @@ std::vector<std::string> split(const std::string &text, char separator); // with
 std::string padded(std::string text,
                    size_t columns); // adds spaces; counts UTF-8 characters, not bytes
 
-// Replaces control characters except line ends. For text from files, because a terminal obeys control characters.
+// Replaces control characters except line ends. For text from files, because a terminal obeys
+// control characters.
 std::string printable(std::string text);
 
 bool on_terminal(); // whether stderr is a terminal
 
-// A progress line on stderr. It appears after one second, on a terminal only. finish() and the destructor clear it.
+// A progress line on stderr. It appears after one second, on a terminal only. finish() and the
+// destructor clear it.
 class Progress {
 public:
     Progress();

@@ -6,7 +6,7 @@ namespace fs = std::filesystem;
 
 namespace longwave::cli {
 
-Expected<std::string> beside_this_program(const std::string &name) {
+Expected<std::string> installed_program(const std::string &name) {
     std::error_code error;
     const fs::path self = fs::read_symlink("/proc/self/exe", error);
     // In a build folder, tests are one folder below the programs.

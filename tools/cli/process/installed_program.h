@@ -5,7 +5,7 @@
 
 namespace longwave::cli {
 
-Expected<std::string> beside_this_program(const std::string &name); // Fault::device: not found
-inline Expected<std::string> kgen_beside_this_program() { return beside_this_program("longwave-kgen"); }
+Expected<std::string> installed_program(const std::string &name); // Fault::device: not found
+inline Expected<std::string> installed_kgen() { return installed_program("longwave-kgen"); }
 
 } // namespace longwave::cli

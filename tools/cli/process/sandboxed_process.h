@@ -8,11 +8,11 @@ namespace longwave::cli {
 
 struct SandboxedResult {
     std::string output;  // the first 64 KiB of its standard output
-    std::string failure; // its last line on stderr, the signal, or the time limit; empty: exit code 0
+    std::string failure; // last line on stderr, signal, or time limit; empty: exit code 0
 };
 
-// arguments[0] is a path. After `seconds` the program and all programs it started are killed. Fault::device: it
-// cannot be started.
+// arguments[0] is a path. After `seconds` the program and all programs it started are killed.
+// Fault::device: it cannot be started.
 Expected<SandboxedResult> run_sandboxed(const std::vector<std::string> &arguments, double seconds);
 
 // For the sandboxed program itself: it ends when its parent ends.

@@ -21,8 +21,8 @@ Expected<uint32_t> logits_of(const Model &model, const std::string &path);
 
 class Generator {
 public:
-    // `recent`: largest number of ids that recent() returns. `likely_only`: as in lw_generator_options. Fault::usage:
-    // no stream entry has block 1, or a flag is wrong.
+    // `recent`: largest number of ids that recent() returns. `likely_only`: as in
+    // lw_generator_options. Fault::usage: no stream entry has block 1, or a flag is wrong.
     static Expected<Generator> create(const Model &model, const std::string &path, const SamplingFlags &flags,
                                       uint32_t recent, bool log_probabilities, bool likely_only);
     Status prompt(const std::vector<int32_t> &ids);

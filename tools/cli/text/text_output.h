@@ -12,8 +12,9 @@ class StopText {
 public:
     explicit StopText(std::vector<std::string> stops);
 
-    // The text that can be shown now: without an incomplete character and without the possible beginning of a stop
-    // sequence. A complete stop sequence, and the text after it, are never shown.
+    // The text that can be shown now: without an incomplete character and without the possible
+    // beginning of a stop sequence. A complete stop sequence, and the text after it, are never
+    // shown.
     std::string add(std::string_view bytes);
     // The text that was held back. For the end of a text without a stop sequence.
     std::string rest();
@@ -31,7 +32,8 @@ private:
     const std::string *found_ = nullptr;
 };
 
-// Unbuffered standard output. On a terminal, control characters are replaced, because a terminal obeys them.
+// Unbuffered standard output. On a terminal, control characters are replaced, because a terminal
+// obeys them.
 class TextOutput {
 public:
     TextOutput();

@@ -1,5 +1,6 @@
-// encode_text TOKENIZER VOCABULARY: reads texts from standard input, each as its length, a line end and its bytes.
-// Prints the ids of each text on a line. Fails when the decoded ids are not the text again.
+// encode_text TOKENIZER VOCABULARY: reads texts from standard input, each as its length, a line end
+// and its bytes. Prints the ids of each text on a line. Fails when the decoded ids are not the text
+// again.
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>

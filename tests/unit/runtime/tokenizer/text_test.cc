@@ -1,5 +1,5 @@
-// The C interface of liblongwave-text: ownership, errors, incomplete characters, threads. The ids themselves:
-// tokenizer_test.py.
+// The C interface of liblongwave-text: ownership, errors, incomplete characters, threads. The ids
+// themselves: tokenizer_test.py.
 #include <atomic>
 #include <cstring>
 #include <doctest/doctest.h>
