@@ -1,22 +1,24 @@
 /** @file
- * Longwave for C++17: objects that close what they open. Header only, over longwave.h, spotter.h and
- * generator.h. Link the C library.
+ * Longwave for C++17: objects that close what they open. Header only, over longwave.h, spotter.h
+ * and generator.h. Link the C library.
  *
+ *   @code
  *   longwave::Model model = longwave::Model::open("kws.lw", options);
  *   longwave::Stream stream(model);
  *   stream.push(samples, n);
  *   while (auto row = stream.pull()) use(row->data, row->width);
+ *   @endcode
  *
  * Errors
  *   Each operation has two forms. `open`, `push`, `pull` ... throw longwave::Error. `try_open`,
- *   `try_push`, `try_pull` ... are noexcept and return the lw_status that the C function documents.
- *   Without exceptions (-fno-exceptions) only the second form exists.
+ *   `try_push`, `try_pull` ... are noexcept and return the lw_status that the C function
+ *   documents. Without exceptions (-fno-exceptions) only the second form exists.
  *
  * Ownership
  *   Objects can be moved but not copied. A stream or spotter keeps its model open, and a generator
- *   keeps its stream. A device (lw_open_options.device) must outlive the model and all its objects.
- *   A moved-from or default-constructed object is empty: it converts to false, and operations return
- *   LW_INVALID_ARGUMENT.
+ *   keeps its stream. A device (lw_open_options.device) must outlive the model and all its
+ *   objects. A moved-from or default-constructed object is empty: it converts to false, and
+ *   operations return LW_INVALID_ARGUMENT.
  *
  * Threads and real time
  *   As for the C functions. Creation, move and destruction may allocate or free; the try_ forms of
@@ -206,8 +208,8 @@ public:
         if (status == LW_OK) out.create(stream, model, options);
         return status;
     }
-    /** lw_stream_push: `n` ticks of float, int16_t or int32_t samples, as the stream was created for.
-     * LW_INVALID_ARGUMENT: samples of another type. `taken` may be null. */
+    /** lw_stream_push: `n` ticks of float, int16_t or int32_t samples, as the stream was created
+     * for. LW_INVALID_ARGUMENT: samples of another type. `taken` may be null. */
     template <class T>
     [[nodiscard]] lw_status try_push(const T *samples, size_t n, size_t *taken = nullptr) noexcept {
         if (taken) *taken = 0;
@@ -248,7 +250,8 @@ public:
     Stream(const Model &model, const lw_stream_options &options) {
         detail::check(try_create(model, &options, *this));
     }
-    /** Returns the ticks taken: fewer than n when the queue is full. Then pull, and push the rest. */
+    /** Returns the ticks taken: fewer than n when the queue is full. Then pull, and push the rest.
+     * */
     template <class T> size_t push(const T *samples, size_t n) {
         size_t taken = 0;
         require<T>();
@@ -351,7 +354,8 @@ public:
     Spotter(const Model &model, const lw_spotter_options &options) {
         detail::check(try_create(model, &options, *this));
     }
-    /** Returns the samples taken: fewer than n while 16 events wait. Then pull, and push the rest. */
+    /** Returns the samples taken: fewer than n while 16 events wait. Then pull, and push the rest.
+     * */
     template <class T> size_t push(const T *samples, size_t n) {
         size_t taken = 0;
         detail::check(try_push(samples, n, &taken));
@@ -393,8 +397,8 @@ public:
         std::swap(generator_, other.generator_);
     }
 
-    /** lw_generator_create on a stream of its own with the model's default entry. Lists in the options
-     * are read during the call only. */
+    /** lw_generator_create on a stream of its own with the model's default entry. Lists in the
+     * options are read during the call only. */
     [[nodiscard]] static lw_status try_create(const Model &model, const lw_generator_options *options,
                                               Generator &out) noexcept {
         Stream stream;
