@@ -1,12 +1,12 @@
 # Everything found here is an imported target; a folder links only what it needs.
 #   Halide::Halide        schedules (the wheel in .venv, or -DHalide_DIR)
 #   flatbuffers, flatc    formats/artifact
-#   nlohmann_json         formats/package, compiler, tools
+#   nlohmann_json         formats/package, runtime/tokenizer, compiler, tools
 #   fmt                   compiler, schedules
 #   SPIRV_HEADERS         formats/spirv: a folder with the Khronos headers
 #   PkgConfig::SPIRV_TOOLS compiler/spirv: the validator
 #   PkgConfig::SODIUM     tools/cli, tests
-#   PkgConfig::PCRE2      tools/cli
+#   PkgConfig::PCRE2      runtime/tokenizer
 #   PkgConfig::SNDFILE, PkgConfig::SOXR   formats/audio
 #   Python3_EXECUTABLE    schedules: the versions of kernels, at build time
 #   PkgConfig::FFTW       tests/bench only: FFTW is GPL and no shipped program links it

@@ -1,7 +1,8 @@
-# What `cmake --install` and `cpack -G DEB` make, in three parts that can be installed apart:
+# What `cmake --install` and `cpack -G DEB` make, in four parts that can be installed apart:
 #   runtime       liblongwave.so: what a device needs; liblongwave-vulkan.so, where it was built: what a GPU needs beside it
-#   development   headers, liblongwave.a, find_package(longwave), pkg-config
-#   tools         longwave, longwave-kgen beside it, and libHalide.so in a folder of its own under the library folder: that
+#   text          liblongwave-text.so: the tokenizer of language models; needs PCRE2
+#   development   headers, liblongwave.a, liblongwave-text.a, find_package(longwave), pkg-config
+#   tools         longwave with its manual and shell completions, longwave-kgen beside it, and libHalide.so in a folder of its own under the library folder: that
 #                 library comes from a Python wheel, is found by no search path and fits exactly this longwave-kgen
 # Everything is found relative to itself, so a prefix may be moved.
 include(GNUInstallDirs)
@@ -14,6 +15,10 @@ file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 
 install(TARGETS longwave longwave_static EXPORT longwave-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS longwave_text longwave_text_static EXPORT longwave-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT text NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(LONGWAVE_VULKAN)
@@ -31,7 +36,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/longwave-config
 install(FILES ${PROJECT_BINARY_DIR}/generated/longwave-config.cmake ${PROJECT_BINARY_DIR}/generated/longwave-config-version.cmake
   DESTINATION ${package_config} COMPONENT development)
 configure_file(cmake/longwave.pc.in ${PROJECT_BINARY_DIR}/generated/longwave.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/generated/longwave.pc
+configure_file(cmake/longwave-text.pc.in ${PROJECT_BINARY_DIR}/generated/longwave-text.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/longwave.pc ${PROJECT_BINARY_DIR}/generated/longwave-text.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 set_target_properties(longwave_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
@@ -39,8 +45,15 @@ set_target_properties(longwave-kgen PROPERTIES INSTALL_RPATH "$ORIGIN/${to_priva
 install(TARGETS longwave_program longwave-kgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 install(FILES $<TARGET_FILE:Halide::Halide> DESTINATION ${private_libraries} COMPONENT tools)
 
+# Man pages and shell completions: written by the program itself (tools/cli/CMakeLists.txt).
+set(manual ${PROJECT_BINARY_DIR}/generated/manual)
+install(DIRECTORY ${manual}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT tools)
+install(FILES ${manual}/bash/longwave DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT tools)
+install(FILES ${manual}/zsh/_longwave DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions COMPONENT tools)
+install(FILES ${manual}/fish/longwave.fish DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d COMPONENT tools)
+
 # Each part is a package, and Debian wants the licence in each.
-foreach(package IN ITEMS runtime:liblongwave0 development:liblongwave-dev tools:longwave)
+foreach(package IN ITEMS runtime:liblongwave0 text:liblongwave-text0 development:liblongwave-dev tools:longwave)
   string(REPLACE ":" ";" package ${package})
   list(GET package 0 component)
   list(GET package 1 name)
@@ -55,20 +68,23 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "The Longwave authors <longwave@localhost>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL runtime development tools)
+set(CPACK_COMPONENTS_ALL runtime text development tools)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_TEXT_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "runtime of Longwave models
  Runs compiled long-convolution sequence models, whole or as a stream. Needs libc only.")
+set(CPACK_COMPONENT_TEXT_DESCRIPTION "tokenizer of Longwave language models
+ Byte-level BPE from tokenizer.json: text to token ids and back.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and static library of the Longwave runtime
  For C and C++ programs that run compiled long-convolution sequence models.")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "compiler and command line for long-convolution sequence models
  Compiles model packages into one file, runs and measures it, listens for keywords.")
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
-set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS runtime)
+set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS runtime text)
 set(CPACK_COMPONENT_TOOLS_DEPENDS runtime)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS lld) # started by `longwave compile`; libraries are found in the programs
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)

@@ -1,5 +1,5 @@
 #include "compiler/artifact/emit.h"
-#include "compiler/driver/version.h"
+#include "compiler/artifact/version.h"
 #include "formats/artifact/write.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ public:
         plan_.certificates = parts_.certificates;
         plan_.weights_bytes = parts_.storage.weight_bytes();
         plan_.derived_bytes = parts_.storage.derived_bytes();
-        plan_.computation.assign(parts_.computation.begin(), parts_.computation.end());
+        plan_.computation.assign(parts_.identity.model.begin(), parts_.identity.model.end());
         inputs();
         state();
         for (size_t i = 0; i < parts_.specs.size(); i++) kernel(i);
@@ -85,16 +85,26 @@ private:
 
     void state() {
         plan_.state_bytes = parts_.record.bytes();
-        for (const StateField &field : parts_.record.fields()) {
+        for (const StateField *field : parts_.record.fields()) {
             auto t = std::make_unique<fb::StateFieldT>();
-            t->layer = field.layer;
-            t->name = field.name;
-            t->kind = static_cast<fb::StateKind>(field.kind);
-            t->elem = static_cast<fb::Elem>(field.elem);
-            t->dims = field.dims;
-            t->offset = field.offset;
+            t->layer = field->layer;
+            t->name = field->name;
+            t->kind = static_cast<fb::StateKind>(field->kind);
+            t->elem = static_cast<fb::Elem>(field->elem);
+            t->dims = field->dims;
+            t->offset = field->offset;
+            t->needs = field->needs;
+            t->keeps = field->keeps;
+            t->clock_num = field->clock.num;
+            t->clock_den = field->clock.den;
             plan_.state.push_back(std::move(t));
         }
+        if (plan_.state.empty()) return;
+        const StateIdentity &identity = parts_.identity;
+        plan_.identity = std::make_unique<fb::StateIdentityT>();
+        plan_.identity->schema = identity.schema;
+        plan_.identity->model.assign(identity.model.begin(), identity.model.end());
+        plan_.identity->weights.assign(identity.weights.begin(), identity.weights.end());
     }
 
     std::pair<Space, uint64_t> address(const EntryPlan &entry, BufferId id) const {
@@ -145,7 +155,7 @@ private:
         t->block = entry.block;
         t->least = entry.least;
         t->fixed = entry.fixed;
-        t->device = entry.gpu ? fb::DeviceKind::gpu : fb::DeviceKind::cpu;
+        t->device = entry.device->runs;
         t->arena_bytes = entry.arena_bytes;
         t->cache_bytes = entry.cache_bytes;
         t->period = entry.period;
@@ -210,13 +220,16 @@ private:
 Expected<std::vector<uint8_t>> emit(Parts parts) { return Emitter(std::move(parts)).run(); }
 
 Specs unique_specs(const std::vector<EntryPlan> &entries) {
-    std::set<std::string> cpus, gpu;
+    std::set<std::string> cpus, modules;
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
-                if (step.kind == Step::Kind::call) (on_gpu(entry, step) ? gpu : cpus).insert(step.spec);
+                if (step.kind == Step::Kind::call) {
+                    const bool module = device_of(entry, step).code == devices::CodeContainer::modules;
+                    (module ? modules : cpus).insert(step.spec);
+                }
     Specs specs{{cpus.begin(), cpus.end()}, cpus.size()};
-    for (const auto &spec : gpu)
+    for (const auto &spec : modules)
         if (!cpus.contains(spec)) specs.all.push_back(spec);
     return specs;
 }

@@ -1,5 +1,6 @@
 // The last step: plans, weights, code and golden vectors become the bytes of an artifact.
 #pragma once
+#include "compiler/artifact/identity.h"
 #include "compiler/plan/entry_plan.h"
 #include "compiler/plan/state_record.h"
 #include "compiler/plan/storage.h"
@@ -8,7 +9,6 @@
 #include "formats/package/package.h"
 #include "schedules/contract/kernel.h"
 #include "targets/target.h"
-#include <array>
 #include <string>
 #include <vector>
 
@@ -29,21 +29,21 @@ struct Parts {
     const std::vector<EntryPlan> &entries;               // prepare (when it has steps), run, streams
     const std::vector<std::string> &specs;               // unique kernel specifications
     const std::vector<schedules::Signature> &signatures; // the same order
-    std::vector<TargetCode> code; // of the kernels that CPUs call, the first of them
-    std::vector<uint8_t> modules; // what a GPU runs, a segment as it is (modules.h); empty: nothing
+    std::vector<TargetCode> code; // machine code of the first kernels
+    std::vector<uint8_t> modules; // segment of a device (modules.h); empty: there is none
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
     std::string report, certificates;
-    std::array<uint8_t, 32> computation{}; // identity of what the model computes (identity.h)
+    StateIdentity identity;
 };
 
 // Equal parts give equal bytes.
 Expected<std::vector<uint8_t>> emit(Parts parts);
 
-// The specifications of all steps, each once: sorted, those that only a GPU calls behind all others.
+// The specifications of all steps, each once and sorted. Those that have no machine code come last.
 struct Specs {
     std::vector<std::string> all;
-    size_t cpus = 0; // how many of them processors call
+    size_t cpus = 0; // how many of them have machine code
 };
 Specs unique_specs(const std::vector<EntryPlan> &entries);
 

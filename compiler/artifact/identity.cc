@@ -1,21 +1,122 @@
 #include "compiler/artifact/identity.h"
-#include "compiler/ir/text.h"
 #include "formats/artifact/hash.h"
+#include "formats/package/layer_types.h"
+#include <fmt/format.h>
+#include <map>
 
 namespace longwave::compiler {
 
-std::array<uint8_t, 32> identity_of(const ir::Graph &graph) {
-    std::string text = ir::print(graph);
+namespace {
+
+using nlohmann::json;
+using package::AttributeType;
+using package::Layer;
+using Digest = std::array<uint8_t, 32>;
+
+Digest digest_of(const void *bytes, size_t size) {
     uint8_t hash[artifact::hash_bytes];
-    for (const ir::Constant &constant : graph.constants) {
-        const auto floats = constant.data.floats();
-        const auto doubles = constant.data.doubles();
-        if (floats.empty()) artifact::hash(doubles.data(), doubles.size_bytes(), hash);
-        else artifact::hash(floats.data(), floats.size_bytes(), hash);
-        text.append(std::begin(hash), std::end(hash));
-    }
-    artifact::hash(text.data(), text.size(), hash);
+    artifact::hash(bytes, size, hash);
     return std::to_array(hash);
+}
+
+json given_attributes(const package::LayerType &type, const json &attributes);
+
+json given_branches(const json &branches) {
+    json list = json::array();
+    for (const json &branch : branches)
+        for (const package::LayerType &kind : package::branch_kinds()) {
+            if (branch.at("kind") != kind.name) continue;
+            list.push_back(given_attributes(kind, branch));
+            list.back()["kind"] = kind.name;
+        }
+    return list;
+}
+
+// The attributes that differ from their default. JSON objects sort their keys, so equal attributes give equal
+// text.
+json given_attributes(const package::LayerType &type, const json &attributes) {
+    json given = json::object();
+    for (const AttributeType &attribute : type.attributes) {
+        const auto value = attributes.find(attribute.name);
+        if (value == attributes.end()) continue;
+        if (attribute.kind == AttributeType::Kind::branches) given[attribute.name] = given_branches(*value);
+        else if (attribute.fallback.empty() || *value != json::parse(attribute.fallback))
+            given[attribute.name] = attribute.kind == AttributeType::Kind::number && value->is_number()
+                                        ? json(value->get<double>())
+                                        : *value;
+    }
+    return given;
+}
+
+json description(const Layer &layer) {
+    json text = {{"type", layer.type}, {"address", layer.address}, {"inputs", layer.inputs}};
+    if (const package::LayerType *type = package::find_layer_type(layer.type))
+        text["attributes"] = given_attributes(*type, layer.attributes);
+    if (layer.norm) text["norm"] = description(*layer.norm);
+    for (const Layer &inner : layer.layers) text["layers"].push_back(description(inner));
+    return text;
+}
+
+std::string description(const package::Package &package) {
+    json text;
+    for (const package::Input &input : package.inputs)
+        text["inputs"].push_back({{"name", input.name},
+                                  {"kind", static_cast<int>(input.kind)},
+                                  {"width", input.width},
+                                  {"sample_rate", input.sample_rate},
+                                  {"vocabulary", input.vocabulary}});
+    for (const Layer &layer : package.layers) text["layers"].push_back(description(layer));
+    for (const package::Output &output : package.outputs)
+        text["outputs"].push_back({{"name", output.name}, {"from", output.from}});
+    return text.dump();
+}
+
+// Hashes each tensor once, however many layers share it.
+class WeightHashes {
+public:
+    explicit WeightHashes(const package::Package &package) : package_(package) {
+        for (const Layer &layer : package.layers) add(layer);
+    }
+    // Sorted by layer and parameter.
+    std::string text() const {
+        std::string all;
+        for (const auto &[name, what] : by_parameter_) all += name + what;
+        return all;
+    }
+
+private:
+    void add(const Layer &layer) {
+        if (const package::LayerType *type = package::find_layer_type(layer.type))
+            for (const std::string &parameter : package::read_parameters(*type, layer.attributes))
+                if (const auto tensor = package_.weights.find(layer.key(parameter));
+                    tensor != package_.weights.end())
+                    by_parameter_[fmt::format("{} {}", layer.address, parameter)] =
+                        contents(tensor->first, tensor->second);
+        if (layer.norm) add(*layer.norm);
+        for (const Layer &inner : layer.layers) add(inner);
+    }
+    const std::string &contents(const std::string &key, const package::Tensor &tensor) {
+        const auto [entry, fresh] = by_key_.try_emplace(key);
+        if (!fresh) return entry->second;
+        const Digest digest = digest_of(tensor.data.data(), tensor.data.size() * sizeof(float));
+        entry->second = " ";
+        for (const uint64_t extent : tensor.shape) entry->second += std::to_string(extent) + ",";
+        entry->second.append(digest.begin(), digest.end());
+        return entry->second;
+    }
+
+    const package::Package &package_;
+    std::map<std::string, std::string> by_key_, by_parameter_; // shape and digest
+};
+
+} // namespace
+
+StateIdentity identity_of(const package::Package &package, const std::string &rounding) {
+    const std::string model = description(package), weights = rounding + WeightHashes(package).text();
+    StateIdentity identity;
+    identity.model = digest_of(model.data(), model.size());
+    identity.weights = digest_of(weights.data(), weights.size());
+    return identity;
 }
 
 } // namespace longwave::compiler

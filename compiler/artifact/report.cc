@@ -1,7 +1,7 @@
 #include "compiler/artifact/report.h"
 #include "compiler/ops/support/compare.h"
 #include "compiler/ir/op.h"
-#include "compiler/placement/transfers.h"
+#include "compiler/plan/transfers.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -18,7 +18,7 @@ const char *name_of(EntryPlan::Kind kind) {
 }
 
 const char *name_of(StateKind kind) {
-    return kind == StateKind::history ? "history" : kind == StateKind::carry ? "carry" : "copy";
+    return kind == StateKind::history ? "history" : "carry";
 }
 
 const char *name_of(Elem elem) {
@@ -80,7 +80,7 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
                    {"arena_bytes", plan.arena_bytes}};
     e["calls"] = work.calls;
     e["moved_bytes"] = work.bytes;
-    if (plan.gpu) e["gpu"] = plan.gpu->name;
+    if (!plan.device->host) e["gpu"] = plan.device->name;
     const auto halves =
         std::count_if(plan.buffers.begin(), plan.buffers.end(), [](const Buffer &b) { return b.half; });
     if (halves > 0)
@@ -112,13 +112,15 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
 
 ordered_json state_report(const StateRecord &record) {
     ordered_json list = ordered_json::array();
-    for (const StateField &field : record.fields())
-        list.push_back({{"layer", field.layer},
-                        {"name", field.name},
-                        {"kind", name_of(field.kind)},
-                        {"elem", name_of(field.elem)},
-                        {"dims", field.dims},
-                        {"bytes", field.bytes()}});
+    for (const StateField *field : record.fields()) {
+        list.push_back({{"layer", field->layer},
+                        {"name", field->name},
+                        {"kind", name_of(field->kind)},
+                        {"elem", name_of(field->elem)},
+                        {"dims", field->dims},
+                        {"bytes", field->bytes()}});
+        if (field->kind == StateKind::history) list.back()["needed_rows"] = field->needs;
+    }
     return list;
 }
 
@@ -213,15 +215,12 @@ ordered_json make_report(const ReportInputs &in) {
     return report;
 }
 
-ordered_json placement_report(const std::vector<EntryPlan> &entries, const Placed &placed) {
-    const auto entry = std::find_if(entries.begin(), entries.end(), [](const EntryPlan &plan) {
-        return plan.gpu && plan.kind == EntryPlan::Kind::run;
-    });
-    if (entry == entries.end()) return nullptr;
+// Where each layer of the device's offline run is computed and why, and the transfers that this takes.
+static ordered_json placement_report(const EntryPlan &entry, const Placed &placed) {
     ordered_json layers = ordered_json::array();
     std::set<std::string> seen;
     uint64_t moves = 0, bytes = 0;
-    for (const Step &step : entry->steps) {
+    for (const Step &step : entry.steps) {
         if (step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_cpu)
             moves++, bytes += step.bytes;
         if (step.kind != Step::Kind::call || !seen.insert(step.layer).second) continue;
@@ -230,26 +229,38 @@ ordered_json placement_report(const std::vector<EntryPlan> &entries, const Place
         const auto times = placed.times.find(step.layer);
         if (times != placed.times.end()) {
             layer["cpu_us"] = times->second.cpu;
-            layer["gpu_us"] = times->second.gpu < never ? ordered_json(times->second.gpu) : ordered_json();
+            layer["gpu_us"] = times->second.device < never ? ordered_json(times->second.device) : ordered_json();
         }
         const auto why = placed.cpu_layers.find(step.layer);
         if (why != placed.cpu_layers.end()) layer["why"] = why->second;
         else if (times != placed.times.end())
-            layer["why"] = times->second.gpu <= times->second.cpu
+            layer["why"] = times->second.device <= times->second.cpu
                                ? "it takes less there"
                                : "moving would take more than it saves";
     }
-    const std::vector<Piece> pieces = pieces_of(entry->steps);
+    const std::vector<DeviceSegment> segments = device_segments(entry.steps);
     const auto submissions =
-        std::count_if(pieces.begin(), pieces.end(), [](const Piece &piece) { return !piece.cpu; });
+        std::count_if(segments.begin(), segments.end(), [](const DeviceSegment &segment) { return !segment.cpu; });
     ordered_json report{{"layers", std::move(layers)},
                         {"submissions", submissions},
                         {"moves", moves},
                         {"moved_bytes", bytes}};
     if (placed.measured.empty()) return report;
     report["predicted"] = {{"on", placed.measured}, {"us", placed.time}, {"cpu_us", placed.cpu}};
-    report["predicted"]["gpu_us"] = placed.gpu < never ? ordered_json(placed.gpu) : ordered_json();
+    report["predicted"]["gpu_us"] = placed.device < never ? ordered_json(placed.device) : ordered_json();
     report["predicted"]["exact"] = placed.exact;
+    return report;
+}
+
+ordered_json device_report(const DeviceReportInputs &in) {
+    ordered_json report{{"name", in.device.name}, {"kernels", in.kernels}, {"bytes", in.bytes}};
+    const auto run = std::find_if(in.entries.begin(), in.entries.end(), [&](const EntryPlan &plan) {
+        return plan.device == &in.device && plan.kind == EntryPlan::Kind::run;
+    });
+    if (run != in.entries.end() && (!in.placed.cpu_layers.empty() || !in.placed.measured.empty()))
+        report["placement"] = placement_report(*run, in.placed);
+    if (!in.no_run.empty()) report["no_runs"] = in.no_run;
+    if (!in.no_stream.empty()) report["no_streams"] = in.no_stream;
     return report;
 }
 

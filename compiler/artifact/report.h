@@ -1,5 +1,5 @@
 // The compile report as JSON: what became of every layer, what it costs in memory, which algorithms were
-// chosen. compiler/README.md has its layout.
+// chosen. docs/architecture.md lists its keys.
 #pragma once
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/golden.h"
@@ -29,8 +29,17 @@ struct ReportInputs {
 };
 
 nlohmann::ordered_json make_report(const ReportInputs &inputs);
-// The layers of the GPU's runs: where each runs and, on the CPU, why; and what that moves in the first of them.
-nlohmann::ordered_json placement_report(const std::vector<EntryPlan> &entries, const Placed &placed);
+
+struct DeviceReportInputs {
+    const devices::Traits &device;
+    const std::vector<EntryPlan> &entries;
+    const Placed &placed;
+    const std::string &no_run, &no_stream; // why it has no such entries
+    size_t kernels = 0, bytes = 0;         // of its code
+};
+// Entries and code of the device. Where layers were placed: the device of each layer and the transfers.
+nlohmann::ordered_json device_report(const DeviceReportInputs &inputs);
+
 nlohmann::ordered_json make_certificates(const ir::Graph &graph);
 
 } // namespace longwave::compiler

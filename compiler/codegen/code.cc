@@ -12,7 +12,8 @@ namespace {
 
 // Every value that a plan ever passes as this scalar is one that the kernel accepts.
 bool accepts(const schedules::KernelArg &arg, const Scalar &s, uint32_t tiles) {
-    if (s.kind == Scalar::Kind::length || s.kind == Scalar::Kind::margin)
+    if (s.kind == Scalar::Kind::length || s.kind == Scalar::Kind::rows ||
+        s.kind == Scalar::Kind::logit_margin)
         return s.value <= arg.high && arg.multiple == 1;
     const int64_t tile = int64_t{s.tile_mul} * (tiles - 1), slot = int64_t{s.modulus - 1} * s.mul;
     const bool whole = s.value % arg.multiple == 0 && (tiles == 1 || s.tile_mul % arg.multiple == 0) &&
@@ -59,13 +60,14 @@ Status check_step(const Step &step, const schedules::Signature &signature) {
 } // namespace
 
 Status check_steps(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
-                   const std::vector<schedules::Signature> &signatures, bool gpu) {
+                   const std::vector<schedules::Signature> &signatures,
+                   devices::CodeContainer container) {
     std::map<std::string, size_t> index;
     for (size_t i = 0; i < specs.size(); i++) index[specs[i]] = i;
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
-                if (step.kind == Step::Kind::call && on_gpu(entry, step) == gpu)
+                if (step.kind == Step::Kind::call && device_of(entry, step).code == container)
                     LW_TRY(check_step(step, signatures[index[step.spec]]));
     return Status::ok();
 }
@@ -80,8 +82,7 @@ bool same_arguments(const schedules::Signature &a, const schedules::Signature &b
 }
 
 Expected<Code> compile_code(const Specs &all, const std::vector<EntryPlan> &entries,
-                            const std::vector<targets::Target> &targets, const Tuning &tuning,
-                            const Options &options) {
+                            const std::vector<targets::Target> &targets, KernelCacheOptions options) {
     LW_TRY(check_extents(entries));
     const std::vector<std::string> specs(all.all.begin(),
                                          all.all.begin() + static_cast<ptrdiff_t>(all.cpus));
@@ -89,18 +90,13 @@ Expected<Code> compile_code(const Specs &all, const std::vector<EntryPlan> &entr
     for (const auto &target : targets)
         for (const auto &spec : specs) requests.push_back({spec, target.name});
     Code code;
-    LW_ASSIGN(auto kernels,
-              compile_kernels(requests, {.kgen = options.kgen,
-                                         .folder = options.cache,
-                                         .jobs = options.jobs,
-                                         .structures = tuning.structures,
-                                         .progress = options.progress,
-                                         .no_cache = [&](const std::string &why) { code.no_cache = why; }}));
+    options.no_cache = [&](const std::string &why) { code.no_cache = why; };
+    LW_ASSIGN(auto kernels, compile_kernels(requests, options));
 
     for (const auto &kernel : kernels) (kernel.cached ? code.cached : code.compiled)++;
     for (size_t i = 0; i < specs.size(); i++) code.signatures.push_back(kernels[i].signature);
     for (auto &signature : code.signatures) align_arguments(signature);
-    LW_TRY(check_steps(specs, entries, code.signatures, false));
+    LW_TRY(check_steps(specs, entries, code.signatures, devices::CodeContainer::machine_code));
     for (size_t t = 0; t < targets.size(); t++) {
         TargetCode linked{.target = targets[t]};
         std::vector<LinkedKernel> to_link;

@@ -1,17 +1,16 @@
-// All kernels that CPUs call, for all targets: from the cache or compiled, then linked to one image a
-// target.
+// All kernels in machine code, for all CPU targets: from the cache or compiled, then linked to one image
+// per target.
 #pragma once
-#include "compiler/driver/compile.h"
 #include "compiler/artifact/emit.h"
-#include "compiler/driver/tuning.h"
+#include "compiler/codegen/kernel_cache.h"
 
 namespace longwave::compiler {
 
 struct Code {
     std::vector<schedules::Signature> signatures; // in the order of Specs::all
     std::vector<TargetCode> targets;
-    std::vector<uint8_t> modules; // what a GPU runs (modules.h); empty: nothing was asked for
-    size_t gpu_kernels = 0;
+    std::vector<uint8_t> modules; // segment of a device (modules.h); empty: there is none
+    size_t module_kernels = 0;
     size_t compiled = 0, cached = 0;
     std::string no_cache; // why there was no kernel cache; empty: there was
 };
@@ -19,15 +18,15 @@ struct Code {
 // Errors: Fault::device when a tool is missing or fails, Fault::internal when a kernel's signature differs
 // between targets or a plan asks more of it.
 Expected<Code> compile_code(const Specs &specs, const std::vector<EntryPlan> &entries,
-                            const std::vector<targets::Target> &targets, const Tuning &tuning,
-                            const Options &options);
+                            const std::vector<targets::Target> &targets, KernelCacheOptions options);
 
 // Parts of it, for kernels of other machines.
 // What each argument's address is aligned to.
 void align_arguments(schedules::Signature &signature);
-// Plan and kernels agree on the arguments of every step, of GPU entries or of all others.
+// Plan and kernels agree on the arguments of every step whose code lies in this container.
 Status check_steps(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
-                   const std::vector<schedules::Signature> &signatures, bool gpu);
+                   const std::vector<schedules::Signature> &signatures,
+                   devices::CodeContainer container);
 bool same_arguments(const schedules::Signature &a, const schedules::Signature &b);
 
 } // namespace longwave::compiler

@@ -5,7 +5,7 @@
 #include "compiler/codegen/kernel_versions.h"
 #include "compiler/codegen/process.h"
 #include "compiler/codegen/temporary_folder.h"
-#include "compiler/driver/version.h"
+#include "compiler/artifact/version.h"
 #include "compiler/ops/support/parallel.h"
 #include "formats/package/file_bytes.h"
 #include "targets/target.h"

@@ -1,5 +1,4 @@
 #include "compiler/codegen/process_cleanup.h"
-#include "compiler/driver/compile.h"
 #include <chrono>
 #include <csignal>
 #include <mutex>
@@ -66,14 +65,14 @@ void remove_folder(const fs::path &path) {
     all.folders.erase(path);
 }
 
-} // namespace unfinished
-
-void abandon_compiles() {
+void abandon_all() {
     List &all = list();
     // And never unlocked: a compile that finds its programs killed waits here instead of reporting it.
     all.mutex.lock();
     for (const pid_t pid : all.programs) kill(pid, SIGKILL);
     for (const fs::path &folder : all.folders) remove_at_last(folder);
 }
+
+} // namespace unfinished
 
 } // namespace longwave::compiler

@@ -1,5 +1,5 @@
 // What a compile has outside its own memory: programs that run, temporary folders. Listed for the whole
-// process, because a signal ends the whole process: abandon_compiles() (compile.h) clears the list away.
+// process, because a signal ends the whole process.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -15,5 +15,8 @@ void end_program(pid_t pid); // it has ended and is about to be waited for
 // `make` makes a folder, or returns an empty path.
 std::filesystem::path make_folder(const std::function<std::filesystem::path()> &make);
 void remove_folder(const std::filesystem::path &path);
+
+// Kills every listed program and removes every listed folder. Afterwards nothing starts any more.
+void abandon_all();
 
 } // namespace longwave::compiler::unfinished

@@ -14,65 +14,28 @@
 namespace longwave::compiler {
 namespace {
 
-// Calls visit(entry, step) for each call of a GPU entry.
-template <class Visit> void each_call(const std::vector<EntryPlan> &entries, const Visit &visit) {
-    for (const EntryPlan &entry : entries)
-        for (const auto *steps : {&entry.steps, &entry.rebuild})
-            for (const Step &step : *steps)
-                if (on_gpu(entry, step) && step.kind == Step::Kind::call) visit(entry, step);
-}
-
-// Kernels of GPU entries by their index in the plan.
-std::vector<size_t> called_by_gpu(const Specs &specs, const std::vector<EntryPlan> &entries) {
+// The kernels that the device calls, by their index in the plan.
+std::vector<size_t> kernels_called(const Specs &specs, const std::vector<EntryPlan> &entries,
+                                   const devices::Traits &device) {
     std::set<std::string> called;
-    each_call(entries, [&](const EntryPlan &, const Step &step) { called.insert(step.spec); });
+    each_call(entries, device, [&](const EntryPlan &, const Step &step) { called.insert(step.spec); });
     std::vector<size_t> kernels;
     for (size_t k = 0; k < specs.all.size(); k++)
         if (called.contains(specs.all[k])) kernels.push_back(k);
     return kernels;
 }
 
-// What of the plan no GPU does: one line for each layer.
-RefusedOnGpu lines_of(const std::vector<EntryPlan> &entries, const targets::Target &gpu,
-                      const std::map<std::string, std::string> &refused) {
-    RefusedOnGpu lines;
-    std::set<std::string> told;
-    each_call(entries, [&](const EntryPlan &entry, const Step &step) {
-        const auto found = refused.find(step.spec);
-        std::string why = found == refused.end() ? "" : found->second;
-        if (const std::string program = "longwave-kgen: "; why.starts_with(program))
-            why.erase(0, program.size());
-        if (why.empty() && step.tiles > 1) why = "it is computed in several calls";
-        if (why.empty()) return;
-        const bool stream = entry.kind == EntryPlan::Kind::stream;
-        if (!stream) lines.layers.emplace(step.layer, why);
-        std::string &to = stream ? lines.streams : lines.runs;
-        const std::string line = fmt::format("layer {}: does not run on {}: {}", step.layer, gpu.name, why);
-        if (told.insert((stream ? "s" : "r") + line).second) to += (to.empty() ? "" : "\n") + line;
-    });
-    return lines;
-}
-
 std::vector<KernelRequest> requests_for(const Specs &specs, const std::vector<size_t> &kernels,
-                                        const targets::Target &gpu) {
+                                        const targets::Target &target) {
     std::vector<KernelRequest> requests;
     requests.reserve(kernels.size());
-    for (const size_t k : kernels) requests.push_back({split_fp16(specs.all[k]).kernel, gpu.name});
+    for (const size_t k : kernels) requests.push_back({split_fp16(specs.all[k]).kernel, target.name});
     return requests;
-}
-
-Expected<std::vector<CompiledKernel>> compile_all(const std::vector<KernelRequest> &requests,
-                                                  const Options &options) {
-    return compile_kernels(requests, {.kgen = options.kgen,
-                                      .folder = options.cache,
-                                      .jobs = options.jobs,
-                                      .progress = options.progress,
-                                      .keep_refused = true});
 }
 
 // The module of a kernel that streams call, which sees many of them at once.
 Expected<std::vector<uint8_t>> code_for_streams(const std::string &spec, const CompiledKernel &kernel,
-                                                const targets::Target &gpu, Dispatch &dispatch) {
+                                                const targets::Target &target, Dispatch &dispatch) {
     std::vector<uint32_t> words(kernel.object.size() / sizeof(uint32_t));
     std::memcpy(words.data(), kernel.object.data(), words.size() * sizeof(uint32_t));
     const auto &args = kernel.signature.args;
@@ -82,9 +45,9 @@ Expected<std::vector<uint8_t>> code_for_streams(const std::string &spec, const C
                                   static_cast<int>(dispatch.grid[2])};
     try {
         const auto made = spirv::rewrite_batch(words, grid, static_cast<uint32_t>(scalars));
-        if (static_cast<int64_t>(made.table) >= gpu.buffers)
+        if (static_cast<int64_t>(made.table) >= target.buffers)
             return Status::input(fmt::format("kernel {} has {} buffers and the table of streams, {} has {}",
-                                             spec, made.table, gpu.name, gpu.buffers));
+                                             spec, made.table, target.name, target.buffers));
         dispatch.table = static_cast<uint8_t>(made.table);
         std::vector<uint8_t> code(made.words.size() * sizeof(uint32_t));
         std::memcpy(code.data(), made.words.data(), code.size());
@@ -97,10 +60,10 @@ Expected<std::vector<uint8_t>> code_for_streams(const std::string &spec, const C
 // Manifest and modules, as formats/artifact/modules.fbs lays them out.
 class Segment {
 public:
-    explicit Segment(const targets::Target &gpu) {
-        manifest_.target = gpu.name;
-        manifest_.shared_bytes = static_cast<uint32_t>(gpu.shared_bytes);
-        manifest_.threads = static_cast<uint32_t>(gpu.threads);
+    explicit Segment(const targets::Target &target) {
+        manifest_.target = target.name;
+        manifest_.shared_bytes = static_cast<uint32_t>(target.shared_bytes);
+        manifest_.threads = static_cast<uint32_t>(target.threads);
     }
 
     void add(size_t kernel, const Dispatch &dispatch, const std::vector<uint8_t> &code) {
@@ -150,37 +113,20 @@ private:
 
 } // namespace
 
-Expected<RefusedOnGpu> refused_on_gpu(const std::vector<EntryPlan> &entries, const targets::Target &gpu,
-                                      const Options &options) {
-    const Specs specs = unique_specs(entries);
-    const auto requests = requests_for(specs, called_by_gpu(specs, entries), gpu);
-    LW_ASSIGN(const auto compiled, compile_all(requests, options));
-    std::map<std::string, std::string> refused;
-    for (size_t i = 0; i < requests.size(); i++) refused[requests[i].spec] = compiled[i].refused;
-    return lines_of(entries, gpu, refused);
-}
-
-Expected<KernelSignatures> signatures_on_gpu(const std::vector<EntryPlan> &entries,
-                                             const targets::Target &gpu, const Options &options) {
-    const Specs specs = unique_specs(entries);
-    const auto requests = requests_for(specs, called_by_gpu(specs, entries), gpu);
-    LW_ASSIGN(const auto compiled, compile_all(requests, options));
-    KernelSignatures signatures;
-    for (size_t i = 0; i < requests.size(); i++) signatures[requests[i].spec] = compiled[i].signature;
-    return signatures;
-}
-
-Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries, const targets::Target &gpu,
-                       const Options &options, Code &code) {
-    const std::vector<size_t> kernels = called_by_gpu(specs, entries);
-    const auto requests = requests_for(specs, kernels, gpu);
-    LW_ASSIGN(const auto compiled, compile_all(requests, options));
+Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries,
+                       const devices::Traits &device, const KernelCacheOptions &options, Code &code) {
+    if (device.code != devices::CodeContainer::modules) return Status::ok();
+    const std::vector<size_t> kernels = kernels_called(specs, entries, device);
+    if (kernels.empty()) return Status::ok();
+    const targets::Target &target = *device.target;
+    const auto requests = requests_for(specs, kernels, target);
+    LW_ASSIGN(const auto compiled, compile_kernels(requests, options));
     std::set<std::string> streamed;
-    each_call(entries, [&](const EntryPlan &entry, const Step &step) {
+    each_call(entries, device, [&](const EntryPlan &entry, const Step &step) {
         if (entry.kind == EntryPlan::Kind::stream) streamed.insert(step.spec);
     });
 
-    Segment segment(gpu);
+    Segment segment(target);
     code.signatures.resize(specs.all.size());
     for (size_t i = 0; i < kernels.size(); i++) {
         const CompiledKernel &kernel = compiled[i];
@@ -191,20 +137,20 @@ Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries
         if (kernels[i] >= specs.cpus) known = signature;
         else if (!same_arguments(known, signature))
             return Status::internal(fmt::format(
-                "kernel {} has another argument list on {} than on processors", requests[i].spec, gpu.name));
+                "kernel {} has another argument list on {} than on CPUs", requests[i].spec, target.name));
         LW_ASSIGN(Dispatch dispatch, parse_dispatch(kernel.text, signature));
         std::vector<uint8_t> module = kernel.object;
         if (const Fp16Spec halves = split_fp16(specs.all[kernels[i]]); !halves.arguments.empty()) {
             LW_TRY(store_fp16(halves, module, signature, dispatch));
             code.signatures[kernels[i]] = signature;
         } else if (streamed.contains(requests[i].spec)) {
-            LW_ASSIGN(module, code_for_streams(requests[i].spec, kernel, gpu, dispatch));
+            LW_ASSIGN(module, code_for_streams(requests[i].spec, kernel, target, dispatch));
         }
         segment.add(kernels[i], dispatch, module);
     }
-    LW_TRY(check_steps(specs.all, entries, code.signatures, true));
-    code.gpu_kernels = kernels.size();
-    if (!kernels.empty()) code.modules = segment.finish();
+    LW_TRY(check_steps(specs.all, entries, code.signatures, devices::CodeContainer::modules));
+    code.module_kernels = kernels.size();
+    code.modules = segment.finish();
     return Status::ok();
 }
 

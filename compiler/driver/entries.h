@@ -1,37 +1,46 @@
-// The entries of an artifact: whole runs, streams, and what prepares the model for them; on CPUs, and beside them
-// on a GPU.
+// Plans the entries of an artifact: `prepare`, offline runs and streams, for the host and for one device.
 #pragma once
 #include "compiler/driver/compile.h"
-#include "compiler/codegen/spirv_modules.h"
-#include "compiler/placement/placement.h"
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/state_record.h"
 #include "compiler/plan/storage.h"
-#include "compiler/driver/tuning.h"
+#include "compiler/plan/tuning.h"
 
 namespace longwave::compiler {
 
-// Prepare fills up while the others ask it for taps and spectra.
+// All plans of an artifact. Offline runs and streams ask `prepare` for tables, so it is complete last.
 struct Plans {
     Storage storage;
     StateRecord record;
-    std::vector<EntryPlan> entries;        // prepare (when it has steps), run, streams
+    std::vector<EntryPlan> entries;        // prepare (when it has steps), runs, streams
     std::vector<const ir::Graph *> graphs; // of each entry; null: prepare
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
 };
 
-// What is planned for a GPU beside the CPUs' entries.
-struct OnGpu {
-    const targets::Target *target = nullptr; // null: nothing
-    bool runs = false, streams = false;
-    Placed placed;        // layers of runs that are the CPU's
-    RefusedOnGpu refused; // why one of them is not
+// The model after all passes.
+struct Graphs {
+    const ir::Graph &offline;
+    const ir::Graph *stream = nullptr; // null: it has no stream
+    uint32_t capacity = 0;             // input ticks of an offline run
 };
 
-// All of them, laid out in memory. `model`: its name. `stream`: null when there is none. `capacity`: input ticks of whole runs, beside
-// Options::further_lengths. What the GPU cannot run, runs or streams, is left out and said in `gpu`; where that is both,
-// it is an error, but where measured times say so.
-Expected<Plans> plan_entries(const ir::Graph &graph, const ir::Graph *stream, uint32_t capacity, OnGpu &gpu,
-                             const Tuning &tuning, const Options &options, const std::string &model);
+// The entries that a device gets besides those of the host.
+struct DeviceEntries {
+    const devices::Traits *device = nullptr; // null: none
+    bool offline = false, streams = false;
+    std::set<std::string> cpu_layers; // layers of offline runs that the host computes instead
+};
+
+// Lays all entries out in memory. Errors: as EntryPlanner, and of options that do not fit the model.
+Expected<Plans> plan_entries(const Graphs &graphs, const DeviceEntries &device, const Tuning &tuning,
+                             const Options &options);
+
+// The device's entries without weights and memory, to learn which kernels they call.
+struct Draft {
+    std::vector<EntryPlan> entries;
+    std::map<std::string, std::string> no_run, no_stream; // layers that no kernel computes, with the reason
+};
+Expected<Draft> draft_entries(const Graphs &graphs, const DeviceEntries &device, const Tuning &tuning,
+                              const Options &options);
 
 } // namespace longwave::compiler

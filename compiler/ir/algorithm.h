@@ -1,18 +1,12 @@
-// One way of computing an op, where there are several: when it applies, what it costs, how far it looks back,
-// how it is planned. An algorithm is one file, and one line in its op's list; the planner takes the cheapest
-// that applies.
+// One way to compute an op that has several: when it applies, what it costs, how far it looks back, and how it is
+// planned. An algorithm is one file and one line in its op's list. The planner takes the cheapest that applies.
 #pragma once
+#include "compiler/devices/traits.h"
+#include "compiler/ir/costs.h"
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
 #include <string>
 #include <vector>
-
-namespace longwave::compiler::costs {
-class Tables; // compiler/ops/long_conv/costs.h
-}
-namespace longwave::targets {
-struct Target; // targets/target.h
-}
 
 namespace longwave::ir {
 
@@ -24,13 +18,11 @@ struct PlanContext {
     const Node &node;
     uint32_t rows = 0; // new rows of the first input: the whole sequence, or one block of a stream
     bool streaming = false;
-    bool shared =
-        false; // several entries advance one stream: copies of the past are made anew from the history
     uint32_t alike =
         1; // nodes of this op in the graph: what all of them walk over decides which cache it is in
     uint32_t before = 0;                            // of these, how many stand before this one
     const compiler::costs::Tables *costs = nullptr; // what estimates rest on; never null in the planner
-    const targets::Target *gpu = nullptr;           // planned for this one; null: for CPUs
+    const devices::Traits &device;                  // that the call is planned for
 
     const Type &type(size_t input) const { return graph.type(node.inputs[input]); }
 };
@@ -60,19 +52,15 @@ struct Reach {
 
 struct Algorithm {
     const char *name;
-    // `gpu`: whole sequences there. All others are for CPUs, and for streams on a GPU unless they say
-    // `processor_streams` or are for whole sequences: a call of theirs is one dispatch.
-    enum class Where {
-        everywhere,
-        whole_sequences,
-        streams,
-        cpu_streams,
-        gpu
-    } where = Where::everywhere;
+    // The kernel families that compute it, for offline runs and for streams. The planner offers an
+    // algorithm to a device that has one of them. A stream call on a GPU is one dispatch.
+    devices::KernelSets offline = devices::cpu_kernels, stream = devices::all_kernels;
     Estimate (*estimate)(const PlanContext &context);
     Reach (*reach)(const PlanContext &context,
                    const Decisions &figures) = nullptr; // null: as the op's stream rule says
     Status (*plan)(KernelCall &call);
+    // What its estimate reads of PlanContext::costs, unless another algorithm names the table.
+    std::span<const compiler::costs::CostTable *const> costs = {};
 };
 
 } // namespace longwave::ir

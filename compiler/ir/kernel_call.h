@@ -1,5 +1,5 @@
 // How an op says which kernel computes it. Its kernel rule reads the facts of a place in a plan and names a
-// kernel of schedules/README.md with its params and arguments, once for a whole sequence and for a block of a
+// kernel of docs/kernels.md with its params and arguments, once for a whole sequence and for a block of a
 // stream: what a row is, where it lies and how calls are tiled is the planner's business, which implements
 // this interface.
 //
@@ -45,7 +45,7 @@ public:
     // Null for inputs and constants of the graph.
     const Node *producer(size_t input) const { return graph().producer(node.inputs[input]); }
     virtual const Type &result() const = 0;                 // after what is fused behind the op
-    virtual bool gated() const = 0;                         // a gate behind the op is part of its kernel
+    virtual const Node *consumer() const = 0; // what the kernel absorbs (OpDef::absorb_consumer), or null
     virtual uint32_t rows() const = 0;                      // output rows of one call
     virtual uint32_t all_rows() const = 0;                  // output rows of a sequence or block
     virtual uint32_t rows_of_input(size_t input) const = 0; // of a sequence or block
@@ -77,7 +77,9 @@ public:
     }
     // The result's rows.
     virtual void write() = 0;
-    // Scalar: rows of an input before the end of the sequence, known at run time.
+    // Scalar, known at run time: rows of an input before the end of the sequence.
+    virtual void sequence_rows(size_t input) = 0;
+    // Scalar, known at run time: valid rows of an input for pooling, at most those of the sequence.
     virtual void valid_rows(size_t input) = 0;
     // What the op's stream rule declares under this name: updated in place, zero at the start.
     virtual void carry(const std::string &name) = 0;
@@ -88,8 +90,8 @@ public:
     virtual void weight(Place place) = 0;
     virtual void scalar(Scalar scalar) = 0;
     virtual void output(Place place) = 0;
-    // Rows as those of the result are added to it, before everything else behind the op.
-    virtual void add(Place rows) = 0;
+    // A pointwise op with rows as second operand, applied to the result before everything fused after the op.
+    virtual void epilogue(const std::string &op, Place rows) = 0;
 
     // ---- memory ----
     // In the artifact's weights.
@@ -98,18 +100,18 @@ public:
     // *fresh: it is new, and the steps that fill it must be added.
     virtual Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,
                           bool *fresh) = 0;
-    // While preparing only.
-    virtual Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
-    // The past in a form of the algorithm's own (spectra), zero at the start: state where one entry owns the
-    // stream, a cache where several do.
-    virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
-    // Whole sequences: what steps of this call hand to each other. Holds anything at first, nothing afterwards.
-    virtual Place scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) = 0;
-    // Whole sequences: all rows of an input, for further steps.
-    virtual Place sequence(size_t input) const = 0;
-    // Streams: an input's rows of the large block `ago` before this one, for a step that fires once in a
-    // large block of `rows` rows.
-    virtual Place large_block(size_t input, uint32_t rows, uint32_t ago) = 0;
+    // Memory of the call's own. It outlives a call for `past` only.
+    enum class Life {
+        past, // the past in a form of the algorithm's own (spectra, running sums). Zero at the start. In a
+              // stream this is a cache: the runtime rebuilds it from the history and never saves it
+        call, // values that steps of one call of an offline run hand to each other. Holds anything at first
+        open  // values that steps of `prepare` hand to each other while the model is opened
+    };
+    virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims,
+                         Life life = Life::past) = 0;
+    // Where an input's rows lie, for further steps: all rows of an offline run or block. `period` rows instead:
+    // a stream's step that fires once in `period` rows reads the period `ago` before the present one.
+    virtual Place rows_at(size_t input, uint32_t period = 0, uint32_t ago = 0) const = 0;
 
     // ---- cost ----
     // Of this call, for the report: ns, predicted.
@@ -122,8 +124,8 @@ public:
     virtual void prepare(Step step) = 0; // of the entry that runs when the model is opened
     // Before this one. `replay`: as for replay() below.
     virtual void also(Step step, uint32_t replay) = 0;
-    // With several entries a cache is made from the history by running the last `firings` firings again,
-    // their rows thrown away.
+    // The runtime rebuilds a cache from the history: it runs the last `firings` firings again and discards
+    // their rows.
     virtual void replay(uint32_t firings) = 0;
 
 protected:

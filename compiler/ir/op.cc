@@ -1,25 +1,11 @@
 #include "compiler/ir/op.h"
-#include "compiler/ops/support/rules.h"
+#include "formats/base/checked.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace longwave::ir {
-
-std::span<const OpDef *const> all_ops() {
-    static constexpr const OpDef *table[] = {
-#define LW_OP(name) &op_##name,
-#include "compiler/ops/op_table.inc"
-#undef LW_OP
-    };
-    return table;
-}
-
-const OpDef *find_op(const std::string &name) {
-    const auto ops = all_ops();
-    const auto found =
-        std::find_if(ops.begin(), ops.end(), [&](const OpDef *op) { return name == op->name; });
-    return found == ops.end() ? nullptr : *found;
-}
 
 namespace {
 
@@ -39,9 +25,18 @@ AttributeDef::Kind kind_of(const Attribute &attribute) {
 
 } // namespace
 
-LengthRule length_rule(const Node &node, std::span<const Type> inputs) {
-    if (node.op->length != LengthRule::mask) return node.op->length;
-    return node.op->stream(node, inputs).looks_ahead.empty() ? LengthRule::exact : LengthRule::mask;
+EndRule end_rule(const Node &node, std::span<const Type> inputs) {
+    if (node.op->end != EndRule::clear) return node.op->end;
+    return node.op->stream(node, inputs).looks_ahead.empty() ? EndRule::exact : EndRule::clear;
+}
+
+Expected<uint32_t> count_elements(const std::vector<uint64_t> &dims, const char *what) {
+    uint64_t product = 1;
+    for (auto d : dims)
+        if (!checked::mul(product, d, &product) || product > most_elements)
+            return Status::input(
+                fmt::format("{} [{}] has more than {} elements", what, fmt::join(dims, ","), most_elements));
+    return static_cast<uint32_t>(product);
 }
 
 Status check_attributes(const OpDef &op, const Attributes &attributes) {
@@ -71,10 +66,7 @@ Status check_attributes(const OpDef &op, const Attributes &attributes) {
 Expected<Type> result_type(const Node &node, std::span<const Type> inputs) {
     LW_TRY(check_attributes(*node.op, node.attributes));
     LW_ASSIGN(Type type, node.op->infer(node, inputs));
-    LW_TRY([&]() -> Status {
-        const auto width = rules::elements({type.dims.begin(), type.dims.end()}, "the result");
-        return width ? Status::ok() : width.status();
-    }());
+    LW_TRY(count_elements({type.dims.begin(), type.dims.end()}, "the result").status());
     return type;
 }
 

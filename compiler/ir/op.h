@@ -32,11 +32,12 @@ struct StreamRule {
     std::vector<Carry> carries;
 };
 
-// How an op behaves when the sequence is shorter than the capacity of a run.
-enum class LengthRule {
-    exact, // rows before the end do not depend on rows after it
-    mask,  // rows of the first input after the end must be zero: the planner clears them
-    fixed  // no shorter sequence is possible: such a run is refused
+// What happens when a sequence has fewer rows than the capacity of its run. The results of its rows must be
+// those of a run of exactly that capacity. The valid rows for pooling (lw_tensor.length) play no part here.
+enum class EndRule {
+    exact, // no result depends on rows after the end
+    clear, // the op reads rows of its first input after the end as zeros: the planner clears them
+    fixed  // the op takes full sequences only: the runtime rejects shorter ones
 };
 
 // Whether one output element comes from the same element of the first input, so that the op can be applied
@@ -70,7 +71,7 @@ struct Operand {
 };
 
 struct ReferenceContext {
-    size_t length = 0;           // valid rows of the first input for pooling
+    size_t length = 0;           // valid rows of the first input: only pooling reads it
     std::span<const Type> types; // of the inputs
     unsigned workers = 1;        // threads for an op that takes long; sums do not depend on them
 };
@@ -81,20 +82,19 @@ struct OpDef {
     // Errors (Fault::input) say expected and found; the builder adds the layer.
     Expected<Type> (*infer)(const Node &node, std::span<const Type> inputs);
     StreamRule (*stream)(const Node &node, std::span<const Type> inputs);
-    LengthRule length = LengthRule::exact;
+    EndRule end = EndRule::exact;
     Pointwise pointwise = Pointwise::no;
     bool nonzero_at_zero = false; // pointwise: f(0) is not 0
-    bool gate = false;       // halves a row; may be part of the kernel of an op that takes a gate
-    bool takes_gate = false; // its kernel applies a gate behind it to its results
-    bool view = false; // overlapping rows of its input, never written: the reader's kernel reads through it
-    bool reads_view = false;   // its kernel can do so
-    bool prepared = false;     // computed when the model is opened, by steps that its reader adds
-    bool no_epilogue = false; // its kernel applies nothing behind it
-    // Says what its readers may leave out; they ask for it where takes_advice() (advice.h) holds, and it is planned
-    // nowhere else.
-    bool advice = false;
-    bool channel_tiles =
-        false; // writes tiles of channels, so that what is fused behind it must not look across them
+    // What the op's kernel computes together with a neighbour. Null: nothing.
+    // The node that makes `input`: the kernel takes that node's inputs instead of its rows. A node that all of
+    // its readers absorb gets no kernel of its own.
+    bool (*absorb_producer)(const Node &node, size_t input, const Node &producer) = nullptr;
+    // The only node that reads the result: the kernel writes that node's result instead.
+    bool (*absorb_consumer)(const Node &node, const Node &consumer) = nullptr;
+    bool no_epilogue = false;   // its kernel applies no pointwise ops to its results
+    bool channel_tiles = false; // its kernel writes tiles of channels: an epilogue must not look across them
+    // Whether any reader uses the result in this place. Null: always. Elsewhere the op is not planned.
+    bool (*used)(const PlanContext &context) = nullptr;
     // Names the kernel. Null: pointwise, part of another op's kernel, or one of several algorithms.
     Status (*kernel)(KernelCall &call) = nullptr;
     std::span<const Algorithm *const> algorithms = {};
@@ -109,12 +109,17 @@ struct OpDef {
                       const ReferenceContext &context, Array &out);
 };
 
+// All ops by name (compiler/ops/op_table.inc).
 const OpDef *find_op(const std::string &name); // null when unknown
 std::span<const OpDef *const> all_ops();
 
-// `length` of the op as its attributes have it: a mask is needed only where the op looks ahead, so a causal
-// long_conv is exact.
-LengthRule length_rule(const Node &node, std::span<const Type> inputs);
+// `end` of the op for these attributes: a causal op is exact.
+EndRule end_rule(const Node &node, std::span<const Type> inputs);
+
+// One row or one constant has at most this many elements: indices fit in int32 on every target.
+inline constexpr uint64_t most_elements = uint64_t{1} << 31;
+// The product of the dims. Fault::input: more than most_elements; the message names `what`.
+Expected<uint32_t> count_elements(const std::vector<uint64_t> &dims, const char *what);
 
 // Every attribute known, present where required, of its kind and finite.
 Status check_attributes(const OpDef &op, const Attributes &attributes);

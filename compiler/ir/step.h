@@ -25,7 +25,7 @@ struct Place {
 };
 
 struct Scalar {
-    enum class Kind : uint8_t { constant, slot, length, margin } kind = Kind::constant;
+    enum class Kind : uint8_t { constant, slot, length, logit_margin, rows } kind = Kind::constant;
     int32_t value = 0, mul = 0, tile_mul = 0;
     uint32_t modulus = 1, add = 0;
 };
@@ -39,7 +39,7 @@ struct Step {
     std::string spec; // kernel specification (schedules/contract/kernel.h)
     uint32_t period = 1, phase = 0, tiles = 1;
     size_t writes = SIZE_MAX; // call: so many of the last arguments; or which of them is not known
-    bool cpu = false;   // in a run planned for a GPU: the CPU computes it
+    bool cpu = false;     // the host computes it in a run of another device
     bool ordered = false; // a tile takes up what the one before left in an argument that is updated in place
     std::vector<Argument> args;
     double cost = 0;                         // ns of a firing, predicted; 0: not known

@@ -1,5 +1,5 @@
-// Which side computes each layer of a mixed run, the GPU or the CPU: the cheapest way by measured times, what
-// crosses between them counted as add_moves makes it cross.
+// Chooses the device of each layer of a mixed run by measured times. Transfers are counted as add_transfers
+// (plan/transfers.h) makes them.
 #pragma once
 #include "compiler/plan/entry_plan.h"
 #include <limits>
@@ -8,46 +8,47 @@
 
 namespace longwave::compiler {
 
-// µs of a run. A time that is infinite: that side cannot compute the layer.
+// us per run. Infinite: the device cannot compute the layer.
 struct LayerTimes {
-    double cpu = 0, gpu = 0;
+    double cpu = 0, device = 0;
 };
 inline constexpr double never = std::numeric_limits<double>::infinity();
 
-// Measured of a device and its link.
-struct MoveTimes {
-    double submission = 0; // µs that handing one piece over and waiting for it takes, whatever is in it
-    double byte = 0;       // µs
-    double move = 0;       // µs of each, whatever its size
+// Measured on a device and its link.
+struct TransferTimes {
+    double submission = 0; // us to submit one device segment and to wait for it, whatever it computes
+    double byte = 0;       // us per byte
+    double transfer = 0;   // us per transfer, whatever its size
 };
 
-// Layers, values and the way through them in the order of the plan, as numbers from 0.
+// Layers, values and calls of a run in the order of the plan, as numbers from 0.
 struct TransferGraph {
-    struct Work { // a call, with what is cleared for it
+    struct Work { // a call, with the clears before it
         size_t layer = 0;
         std::vector<size_t> touches, writes; // values
     };
     std::vector<LayerTimes> layers;
     std::vector<double> bytes;           // of each value
-    std::vector<size_t> inputs, outputs; // values that lie with the CPU before and behind the run
+    std::vector<size_t> inputs, outputs; // values that lie on the CPU before and after the run
     std::vector<Work> work;
 };
 
 struct Assignment {
     std::vector<bool> cpu_layers; // by layer
-    double time = 0;                // µs of a run, by these figures
-    // Every assignment was weighed: so it is unless more than a few thousand ways to stand between two calls, places
-    // of the values alive and sides of the layers under way, differ; then the cheapest of them went on.
+    double time = 0;              // us per run, by these figures
+    // No assignment takes less time. The search is exhaustive up to `most_states` states between two calls,
+    // and a beam search beyond.
     bool exact = true;
 };
 
-// Those of a planned run, its moves left out; `layers`: their names, in the order of the numbers. The times are not set.
-TransferGraph crossings_of(const EntryPlan &plan, std::vector<std::string> &layers);
+// The graph of a planned run without its transfers. `layers`: their names, in the order of the numbers. The
+// caller sets the times.
+TransferGraph transfer_graph_of(const EntryPlan &plan, std::vector<std::string> &layers);
 
-// By dynamic programming over the calls in their order.
-Assignment cheapest(const TransferGraph &crossings, const MoveTimes &moves, size_t most_ways = 4096);
+// Dynamic programming over the calls in their order.
+Assignment cheapest(const TransferGraph &graph, const TransferTimes &times, size_t most_states = 4096);
 
-// What one assignment costs by the same figures.
-double time_of(const TransferGraph &crossings, const MoveTimes &moves, const std::vector<bool> &cpu_layers);
+// The time of one assignment by the same figures.
+double time_of(const TransferGraph &graph, const TransferTimes &times, const std::vector<bool> &cpu_layers);
 
 } // namespace longwave::compiler

@@ -1,5 +1,5 @@
 #include "compiler/placement/layer_times.h"
-#include "compiler/driver/shallow_json.h"
+#include "compiler/plan/shallow_json.h"
 #include <cmath>
 #include <fmt/format.h>
 
@@ -32,8 +32,8 @@ Expected<MeasuredLayers> parse(std::string_view text, const std::string &model) 
         return Status::input(fmt::format("times of model \"{}\", and \"{}\" is compiled", of, model));
     MeasuredLayers measured;
     for (const auto &[key, to] :
-         {std::pair{"submission_us", &measured.moves.submission}, std::pair{"byte_us", &measured.moves.byte},
-          std::pair{"move_us", &measured.moves.move}}) {
+         {std::pair{"submission_us", &measured.transfers.submission}, std::pair{"byte_us", &measured.transfers.byte},
+          std::pair{"move_us", &measured.transfers.transfer}}) {
         if (!is_time(all, key)) return Status::input(fmt::format("{} is no time", key));
         *to = all[key].get<double>();
     }

@@ -15,7 +15,7 @@ inline constexpr int layer_times_version = 1;
 
 struct MeasuredLayers {
     std::map<std::string, LayerTimes> layers;
-    MoveTimes moves;
+    TransferTimes transfers;
     std::string made; // one line: device, processor, ticks
 };
 

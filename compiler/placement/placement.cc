@@ -10,9 +10,8 @@ namespace {
 // All nodes of a region but its anchor.
 std::vector<const ir::Node *> others(const ir::Graph &graph, const Region &region) {
     std::vector<const ir::Node *> nodes;
-    const ir::Node &anchor = graph.nodes[region.anchor];
-    if (region.view) nodes.push_back(graph.producer(anchor.inputs[0]));
-    if (region.gate) nodes.push_back(region.gate);
+    if (region.producer) nodes.push_back(region.producer);
+    if (region.consumer) nodes.push_back(region.consumer);
     for (const size_t index : region.epilogue)
         if (index != region.anchor) nodes.push_back(&graph.nodes[index]);
     return nodes;
@@ -49,7 +48,7 @@ bool place(CpuLayers &placed, const std::map<std::string, std::string> &layers,
 Status place_measured(Placed &placed, const EntryPlan &plan, const MeasuredLayers &measured,
                       const std::map<std::string, std::string> &fused_into) {
     std::vector<std::string> names;
-    TransferGraph crossings = crossings_of(plan, names);
+    TransferGraph graph = transfer_graph_of(plan, names);
     for (size_t i = 0; i < names.size(); i++) {
         const auto found = measured.layers.find(names[i]);
         if (found == measured.layers.end())
@@ -57,23 +56,23 @@ Status place_measured(Placed &placed, const EntryPlan &plan, const MeasuredLayer
                 fmt::format("no time of layer {}: the file is of another model, or of one that was "
                             "compiled otherwise: measure again",
                             names[i]));
-        crossings.layers[i] = found->second;
-        if (placed.cpu_layers.contains(names[i])) crossings.layers[i].gpu = never;
-        placed.times[names[i]] = crossings.layers[i];
+        graph.layers[i] = found->second;
+        if (placed.cpu_layers.contains(names[i])) graph.layers[i].device = never;
+        placed.times[names[i]] = graph.layers[i];
     }
-    const Assignment best = cheapest(crossings, measured.moves);
+    const Assignment best = cheapest(graph, measured.transfers);
     std::map<std::string, std::string> chosen;
     for (size_t i = 0; i < names.size(); i++) {
-        const LayerTimes &times = crossings.layers[i];
+        const LayerTimes &times = graph.layers[i];
         if (best.cpu_layers[i])
-            chosen[names[i]] = fmt::format("{:.0f} µs here, {:.0f} there{}", times.cpu, times.gpu,
-                                           times.cpu > times.gpu ? ", and what would be moved" : "");
+            chosen[names[i]] = fmt::format("{:.0f} µs here, {:.0f} there{}", times.cpu, times.device,
+                                           times.cpu > times.device ? ", and what would be moved" : "");
     }
     place(placed.cpu_layers, chosen, fused_into);
     placed.time = best.time;
     placed.exact = best.exact;
-    placed.gpu = time_of(crossings, measured.moves, std::vector<bool>(names.size(), false));
-    placed.cpu = time_of(crossings, measured.moves, std::vector<bool>(names.size(), true));
+    placed.device = time_of(graph, measured.transfers, std::vector<bool>(names.size(), false));
+    placed.cpu = time_of(graph, measured.transfers, std::vector<bool>(names.size(), true));
     placed.measured = measured.made;
     return Status::ok();
 }

@@ -1,7 +1,7 @@
 // Where the layers of whole sequences run in an artifact for a GPU: on it, or on the CPU beside it. Streams run on
 // one device.
 #pragma once
-#include "compiler/driver/compile.h"
+#include "compiler/plan/options.h"
 #include "compiler/ir/graph.h"
 #include "compiler/placement/layer_times.h"
 #include "compiler/plan/entry_plan.h"
@@ -26,8 +26,8 @@ bool place(CpuLayers &placed, const std::map<std::string, std::string> &layers,
 struct Placed {
     CpuLayers cpu_layers;
     std::map<std::string, LayerTimes> times; // where they were measured: of every layer with a kernel
-    // By these, µs of a run: as placed, all on the GPU (never: some layer does not run there), all on the CPU.
-    double time = 0, gpu = 0, cpu = 0;
+    // By these, µs of a run: as placed, all on the device (never: some layer does not run there), all on the CPU.
+    double time = 0, device = 0, cpu = 0;
     bool exact = true;    // no other placement takes less
     std::string measured; // on what; empty: it was not
 };

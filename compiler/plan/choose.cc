@@ -1,5 +1,4 @@
 #include "compiler/plan/choose.h"
-#include "targets/target.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -7,17 +6,9 @@ namespace longwave::compiler {
 
 namespace {
 
-using Where = ir::Algorithm::Where;
-
-// Whether an algorithm is for other places: whole sequences, streams, processors or a GPU.
-bool elsewhere(const ir::Algorithm &algorithm, const ir::PlanContext &context) {
-    // A stream on a GPU may take one for CPUs whose calls are a dispatch each, with state of the same form.
-    const bool gpu_stream = context.gpu && context.streaming;
-    if ((algorithm.where == Where::gpu) != (context.gpu != nullptr) && !gpu_stream) return true;
-    if (gpu_stream && algorithm.where == Where::gpu) return false;
-    if (algorithm.where == Where::cpu_streams) return gpu_stream || !context.streaming;
-    return context.streaming ? algorithm.where == Where::whole_sequences
-                               : algorithm.where == Where::streams;
+// Whether the device has a kernel of the algorithm for this kind of entry.
+bool has_kernel(const ir::Algorithm &algorithm, const ir::PlanContext &context) {
+    return context.device.has_any_of(context.streaming ? algorithm.stream : algorithm.offline);
 }
 
 struct Candidate {
@@ -32,7 +23,7 @@ Expected<Choice> choose(const ir::PlanContext &context, const std::string &force
     std::string reasons;
     for (const ir::Algorithm *algorithm : context.node.op->algorithms) {
         const bool forced = force == algorithm->name;
-        if (elsewhere(*algorithm, context)) continue;
+        if (!has_kernel(*algorithm, context)) continue;
         ir::Estimate estimate = algorithm->estimate(context);
         if (forced && !estimate.refused.empty())
             return Status::usage(fmt::format("--convolution {} does not apply: {}", force, estimate.refused));
@@ -44,15 +35,8 @@ Expected<Choice> choose(const ir::PlanContext &context, const std::string &force
     }
     if (candidates.empty())
         return Status::input(
-            context.gpu
-                ? fmt::format("no algorithm computes this {} on {} ({}): leave that target out",
-                              context.node.op->name, context.gpu->name,
-                              reasons.empty() ? "there is none for a GPU" : reasons)
-                : fmt::format("no algorithm computes this {} ({})", context.node.op->name, reasons));
-    // What is made for a GPU goes before what would do there, too.
-    const auto for_gpu = [](const Candidate &candidate) { return candidate.algorithm->where == Where::gpu; };
-    if (std::any_of(candidates.begin(), candidates.end(), for_gpu))
-        std::erase_if(candidates, [&](const Candidate &candidate) { return !for_gpu(candidate); });
+            fmt::format("no algorithm computes this {} ({})", context.node.op->name,
+                        reasons.empty() ? "there is none for this device" : reasons));
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
         return a.estimate.cost < b.estimate.cost;
     });

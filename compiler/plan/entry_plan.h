@@ -1,9 +1,9 @@
 // One entry of the artifact while it is being planned: buffers, and steps that call kernels on them. The last
 // form before bytes.
 #pragma once
+#include "compiler/devices/traits.h"
 #include "compiler/ir/step.h"
 #include "formats/base/expected.h"
-#include "targets/target.h"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,7 +39,7 @@ struct EntryPlan {
     enum class Kind : uint8_t { prepare, run, stream } kind = Kind::run;
     uint32_t block = 0;                   // input ticks: capacity of a run, block of a stream
     uint32_t window = 0;                  // stream: ticks that every block looks at again; 0: its own
-    const targets::Target *gpu = nullptr; // run, stream: planned for this one; null: for CPUs
+    const devices::Traits *device = &devices::host(); // runs it
     uint32_t least = 0;                   // run: fewest ticks; 0: any
     std::string fixed;                    // the layer that asks for `least`
     bool one_of_several = false;          // run: there are others, of other capacities
@@ -55,7 +55,18 @@ struct EntryPlan {
     std::string name() const;
 };
 
-// A mixed run is planned for a GPU, and some steps are the CPU's.
-inline bool on_gpu(const EntryPlan &entry, const Step &step) { return entry.gpu && !step.cpu; }
+// The device that computes a step. In a mixed run the host computes some steps of another device's entry.
+inline const devices::Traits &device_of(const EntryPlan &entry, const Step &step) {
+    return step.cpu ? devices::host() : *entry.device;
+}
+
+// Calls visit(entry, step) for each kernel call that `device` computes.
+template <class Visit>
+void each_call(const std::vector<EntryPlan> &entries, const devices::Traits &device, const Visit &visit) {
+    for (const EntryPlan &entry : entries)
+        for (const auto *steps : {&entry.steps, &entry.rebuild})
+            for (const Step &step : *steps)
+                if (step.kind == Step::Kind::call && &device_of(entry, step) == &device) visit(entry, step);
+}
 
 } // namespace longwave::compiler

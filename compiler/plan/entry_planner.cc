@@ -1,7 +1,6 @@
 #include "compiler/plan/entry_planner.h"
-#include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ir/op.h"
-#include "compiler/placement/transfers.h"
+#include "compiler/plan/transfers.h"
 #include "compiler/plan/planned_call.h"
 #include "compiler/plan/rounding.h"
 #include <algorithm>
@@ -30,19 +29,23 @@ std::string EntryPlan::name() const {
     static const char *const names[] = {"prepare", "run", "stream"};
     std::string text = names[static_cast<int>(kind)];
     if (kind == Kind::stream || one_of_several) text += fmt::format(" {}", block);
-    return gpu ? fmt::format("{} on {}", text, gpu->name) : text;
+    return device->name.empty() ? text : fmt::format("{} on {}", text, device->name);
 }
 
 EntryPlanner::EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record)
     : graph_(graph), options_(std::move(options)), storage_(storage), record_(record) {
     plan_.kind = options_.kind;
     plan_.block = options_.block;
-    plan_.gpu = options_.gpu;
+    plan_.device = options_.device;
 }
 
 Status EntryPlanner::in_layer(const ir::Node &node, const Status &status) {
     refused_.emplace(node.layer, status.message());
     return Status(status.fault(), fmt::format("layer {}: {}", node.layer, status.message()));
+}
+
+bool EntryPlanner::leaves_out(const Status &failed) const {
+    return options_.draft && failed.fault() == Fault::input;
 }
 
 // ---- facts -----------------------------------------------------------------------------------------------
@@ -73,24 +76,25 @@ bool EntryPlanner::stores(ir::ValueId value) const {
 }
 
 bool EntryPlanner::plans(const Region &region) const {
-    return !graph_.nodes[region.anchor].op->advice || takes_skip_mask(situations_[region.anchor]);
+    const auto used = graph_.nodes[region.anchor].op->used;
+    return !used || used(situations_[region.anchor]);
 }
 
 const ir::Node &EntryPlanner::reader(const Region &region) const {
-    const ir::Node &node = graph_.nodes[region.anchor];
-    if (!region.view) return node;
-    const ir::Node *producer = graph_.producer(node.inputs[0]);
-    return producer ? *producer : node;
+    return region.producer ? *region.producer : graph_.nodes[region.anchor];
 }
 
 ir::Reach EntryPlanner::reach_of(const Region &region) const {
     const Choice &choice = choices_[region.anchor];
     if (choice.algorithm && choice.algorithm->reach)
         return choice.algorithm->reach(situations_[region.anchor], choice.figures);
-    const ir::Node &node = reader(region);
+    return {.history = history_of(reader(region))};
+}
+
+uint32_t EntryPlanner::history_of(const ir::Node &node) const {
     std::vector<ir::Type> types;
     for (auto v : node.inputs) types.push_back(graph_.type(v));
-    return {.history = node.op->stream(node, types).history};
+    return node.op->stream(node, types).history;
 }
 
 uint32_t EntryPlanner::stride_of(const Region &region) const {
@@ -110,10 +114,9 @@ Status EntryPlanner::choose_algorithms() {
                                .node = node,
                                .rows = rows_of(node.inputs[0]),
                                .streaming = streaming(),
-                               .shared = options_.shared,
                                .before = alike[node.op]++,
                                .costs = options_.costs,
-                               .gpu = gpu_of(node)});
+                               .device = device_of(node)});
         const uint32_t twin = in_layers[{node.layer, node.op}]++;
         suffixes_.push_back(twin ? fmt::format(" {}", twin + 1) : "");
     }
@@ -123,12 +126,11 @@ Status EntryPlanner::choose_algorithms() {
         const ir::Node &node = graph_.nodes[i];
         situations_[i].alike = alike[node.op];
         if (node.op->algorithms.empty()) continue;
-        // What was forced is forced on CPUs: a GPU has algorithms of its own for whole sequences.
-        const bool forced = streaming() || !gpu_of(node);
+        const bool forced = device_of(node).forced_algorithms;
         auto choice = choose(situations_[i], forced ? options_.convolution : "");
         if (!choice) {
             const Status status = in_layer(node, choice.status());
-            if (failed) failed = status;
+            if (failed && !leaves_out(status)) failed = status;
             continue;
         }
         choices_[i] = *choice;
@@ -150,15 +152,25 @@ void EntryPlanner::demand(const Region &region) {
     if (streaming()) {
         d.rows = std::max(d.rows, rows * stride);
         d.multiple = std::lcm(d.multiple, std::lcm(rows * stride, reach.multiple));
+        // Rows that came before the block that completes a row of a slower output.
+        const uint32_t earlier = rows * stride - std::min(rows * stride, rows_of(input));
+        const uint32_t declared = history_of(reader(region)) + earlier;
+        d.needs = std::max(d.needs, declared);
+        d.keeps = std::max({d.keeps, declared, reach.history + earlier});
+        if (declared > 0 && d.name.empty()) {
+            const ir::Node &node = reader(region);
+            d.layer = node.layer;
+            d.name = node.op->name + suffixes_[static_cast<size_t>(&node - graph_.nodes.data())];
+        }
         return;
     }
     // The last tile of a run may reach beyond the end, in everything that it reads row by row and in what it
     // writes.
     const uint32_t whole =
-        std::max(round_up(rows, rows_of_call(rows, gpu_alone())), round_up(rows, reach.multiple));
+        std::max(round_up(rows, rows_of_call(rows, tiles())), round_up(rows, reach.multiple));
     const bool pooled = graph_.type(anchor.output).clock.timeless();
     d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride);
-    if (region.view) {
+    if (region.producer) {
         const ir::Node &view = reader(region);
         d.granule =
             static_cast<uint32_t>(std::gcd(uint64_t{graph_.type(view.output).width()}, uint64_t{stride}));
@@ -206,10 +218,10 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         }
         s.ring = s.rows;
         if (!streaming()) {
-            const uint32_t line = line_of(value);
-            s.history = round_up(d.history, line / std::gcd(line, s.row_bytes));
+            const uint32_t alignment = alignment_of(value);
+            s.history = round_up(d.history, alignment / std::gcd(alignment, s.row_bytes));
             s.ring = round_up(
-                s.history + std::max(round_up(s.rows, rows_of_call(s.rows, gpu_alone())), d.rows), d.granule);
+                s.history + std::max(round_up(s.rows, rows_of_call(s.rows, tiles())), d.rows), d.granule);
         }
         s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes, static_cast<int>(value));
     };
@@ -252,7 +264,7 @@ void EntryPlanner::clear_tail(ir::ValueId value, const std::string &name) {
 Status EntryPlanner::plan_call(PlannedCall &call, const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
     const Choice &choice = choices_[region.anchor];
-    ir::ValueId value = region.gate ? region.gate->output : node.output;
+    ir::ValueId value = region.consumer ? region.consumer->output : node.output;
     if (region.pointwise) {
         value = node.inputs[0];
         plain_copy(call);
@@ -265,7 +277,7 @@ Status EntryPlanner::plan_call(PlannedCall &call, const Region &region) {
     }
     for (size_t index : region.epilogue) {
         const ir::Node &op = graph_.nodes[index];
-        if (auto status = call.epilogue(op, value); !status) return in_layer(node, status);
+        if (auto status = call.fuse(op, value); !status) return in_layer(node, status);
         value = op.output;
     }
     return Status::ok();
@@ -277,9 +289,9 @@ Status EntryPlanner::plan_region(const Region &region) {
     if (!streaming()) {
         std::vector<ir::Type> types;
         for (auto v : node.inputs) types.push_back(graph_.type(v));
-        const ir::LengthRule rule = ir::length_rule(node, types);
-        if (rule == ir::LengthRule::mask) clear_tail(node.inputs[0], node.layer);
-        if (rule == ir::LengthRule::fixed && plan_.least == 0) {
+        const ir::EndRule rule = ir::end_rule(node, types);
+        if (rule == ir::EndRule::clear) clear_tail(node.inputs[0], node.layer);
+        if (rule == ir::EndRule::fixed && plan_.least == 0) {
             plan_.least = options_.block;
             plan_.fixed = node.layer;
         }
@@ -290,7 +302,7 @@ Status EntryPlanner::plan_region(const Region &region) {
     if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
     call.finish();
     for (size_t i = before; i < plan_.steps.size(); i++)
-        plan_.steps[i].cpu = options_.gpu && !gpu_of(node);
+        plan_.steps[i].cpu = on_host(node);
     return Status::ok();
 }
 
@@ -333,12 +345,13 @@ Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
     if (!streaming())
         for (const auto &input : graph_.inputs)
             clear_around(input.value, stored_[input.value].rows, "input " + input.name);
-    // The inputs of a mixed run come to the CPU.
-    for (Step &step : plan_.steps) step.cpu = options_.gpu && !gpu_alone();
+    // The inputs of a mixed run arrive on the host.
+    for (Step &step : plan_.steps) step.cpu = mixed();
     for (const Region &region : regions_)
-        if (plans(region)) LW_TRY(plan_region(region));
+        if (plans(region))
+            if (const Status status = plan_region(region); !status && !leaves_out(status)) return status;
     plan_ports();
-    if (options_.gpu && !streaming()) add_moves(plan_);
+    if (mixed()) add_transfers(plan_);
     measure_lifetimes(plan_);
     return std::move(plan_);
 }

@@ -6,7 +6,7 @@
 #include "compiler/plan/fuse_regions.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/plan/choose.h"
-#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/costs.h"
 #include "compiler/plan/entry_plan.h"
 #include "compiler/plan/lifetimes.h"
 #include "compiler/plan/rounding.h"
@@ -30,6 +30,10 @@ struct Demand {
     uint32_t rows = 1;     // new rows at once, written or read
     uint32_t multiple = 1; // a ring is a whole number of these
     uint32_t granule = 1;  // a run: views find their rows in pieces of this size
+    // A stream, between two blocks. `needs`: rows before the next block that the ops read, whatever the
+    // algorithm. `keeps`: rows that the chosen algorithms read; at least `needs`.
+    uint32_t needs = 0, keeps = 0;
+    std::string layer, name; // a stream: the first op that needs older rows; empty: no op does
 };
 
 // Where a value lies: rows in a buffer. In a whole run `history` zero rows stand before the first one. In a
@@ -55,13 +59,14 @@ public:
     struct Options {
         EntryPlan::Kind kind = EntryPlan::Kind::run;
         uint32_t block = 0;      // input ticks
-        bool shared = false;     // a stream entry beside others
         std::string convolution; // algorithm to force, or empty
         const costs::Tables *costs = &costs::shipped();
-        const targets::Target *gpu = nullptr; // on this one: every call takes all rows, as one dispatch
-        // But for these layers of a run on a GPU, which the CPU computes as in a run of its own.
+        const devices::Traits *device = &devices::host();
+        // Layers of an offline run that the host computes instead of `device`.
         std::set<std::string> cpu_layers;
-        bool halves = false; // then some buffers will hold float16 (passes/store_halves.h)
+        bool fp16_storage = false; // some buffers will hold float16 (fp16_storage.h)
+        // Leaves out the layers that no kernel computes and lists them in refused(), instead of failing.
+        bool draft = false;
     };
     EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
 
@@ -74,7 +79,7 @@ public:
     Expected<EntryPlan> plan(const std::vector<Ring> &rings);
 
     const std::vector<AlgorithmReport> &algorithms() const { return reports_; }
-    // Layers that a failure was about, each with the reason; more than the first where several have no algorithm.
+    // Layers that no kernel of the device computes, each with the reason. A draft finds all of them.
     const std::map<std::string, std::string> &refused() const { return refused_; }
 
 private:
@@ -86,6 +91,7 @@ private:
     Status plan_region(const Region &region);
     Status plan_call(PlannedCall &call, const Region &region);
     Status in_layer(const ir::Node &node, const Status &status);
+    bool leaves_out(const Status &failed) const; // a draft goes on without the layer
     void plan_ports();
 
     ir::PlanContext context(size_t node) const;
@@ -93,22 +99,26 @@ private:
     Pace pace(ir::ValueId value) const;
     const Stored &stored(ir::ValueId value) const { return stored_[value]; }
     BufferId buffer(std::string name, Space space, uint64_t bytes, int value = -1);
-    // Of a whole run. On a GPU a call is a dispatch, and what stays in a cache is not a plan's business.
-    uint32_t rows_of_call(uint32_t rows, bool gpu) const { return gpu ? rows : tile_rows(rows); }
-    bool gpu_alone() const { return options_.gpu && options_.cpu_layers.empty(); }
-    const targets::Target *gpu_of(const ir::Node &node) const { // null: the CPU
-        return options_.cpu_layers.contains(node.layer) ? nullptr : options_.gpu;
+    // Rows of one call of an offline run.
+    static uint32_t rows_of_call(uint32_t rows, bool tiles) { return tiles ? tile_rows(rows) : rows; }
+    bool mixed() const { return !options_.cpu_layers.empty(); }
+    // Whether any call may be cut into tiles. Buffers then have room for the last tile.
+    bool tiles() const { return mixed() || options_.device->tiles; }
+    bool on_host(const ir::Node &node) const { return options_.cpu_layers.contains(node.layer); }
+    const devices::Traits &device_of(const ir::Node &node) const {
+        return on_host(node) ? devices::host() : *options_.device;
     }
-    // Bytes of which the rows before the first are a multiple: on a GPU buffers begin at multiples of 64 bytes, also
-    // where their elements become half as long.
-    uint32_t line_of(ir::ValueId value) const {
+    // The bytes before the first row of a value are a multiple of this. Inputs never become float16.
+    uint32_t alignment_of(ir::ValueId value) const {
         const bool input = graph_.values[value].kind == ir::Value::Kind::input;
-        return !options_.gpu ? 1 : options_.halves && !input ? 128 : 64;
+        return options_.fp16_storage && !input ? options_.device->fp16_row_alignment
+                                               : options_.device->row_alignment;
     }
     bool streaming() const { return options_.kind == EntryPlan::Kind::stream; }
-    bool plans(const Region &region) const;             // not where its advice is not taken
-    const ir::Node &reader(const Region &region) const; // the anchor, or the view that it reads through
+    bool plans(const Region &region) const;             // whether any reader uses its result here
+    const ir::Node &reader(const Region &region) const; // the anchor, or the producer that it absorbs
     ir::Reach reach_of(const Region &region) const;
+    uint32_t history_of(const ir::Node &node) const; // older rows of its first input that the op declares
     uint32_t stride_of(const Region &region) const; // rows of the first input for one output row
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
     void clear_tail(ir::ValueId value,

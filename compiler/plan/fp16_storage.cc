@@ -1,5 +1,5 @@
 #include "compiler/plan/fp16_storage.h"
-#include "compiler/codegen/fp16_kernel.h"
+#include "compiler/plan/fp16_spec.h"
 
 namespace longwave::compiler {
 

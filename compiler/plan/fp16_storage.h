@@ -6,15 +6,10 @@
 // Needs: a plan before plan_memory, or one that plan_memory goes over again. Keeps: the order of steps, lifetimes.
 // Fails: never.
 #pragma once
+#include "compiler/plan/capabilities.h"
 #include "compiler/plan/entry_plan.h"
-#include "schedules/contract/kernel.h"
-#include <map>
-#include <string>
 
 namespace longwave::compiler {
-
-// By specification: what the kernels of the plan take.
-using KernelSignatures = std::map<std::string, schedules::Signature>;
 
 void store_fp16(EntryPlan &plan, const KernelSignatures &signatures);
 

@@ -16,6 +16,20 @@ const ir::Node *only_reader(const ir::Graph &graph, ir::ValueId v) {
     return nullptr; // a graph output reads it
 }
 
+bool absorbs_producer(const ir::Graph &graph, const ir::Node &node, size_t input) {
+    const ir::Node *producer = graph.producer(node.inputs[input]);
+    return producer && node.op->absorb_producer && node.op->absorb_producer(node, input, *producer);
+}
+
+// Every reader of v absorbs its producer, so nobody reads the rows of v.
+bool absorbed(const ir::Graph &graph, ir::ValueId v) {
+    size_t absorbing = 0;
+    for (const auto &node : graph.nodes)
+        for (size_t i = 0; i < node.inputs.size(); i++)
+            if (node.inputs[i] == v) absorbing += absorbs_producer(graph, node, i);
+    return absorbing > 0 && absorbing == graph.uses(v);
+}
+
 size_t index_of(const ir::Graph &graph, const ir::Node *node) {
     return static_cast<size_t>(node - graph.nodes.data());
 }
@@ -45,20 +59,16 @@ std::vector<Region> fuse_regions(const ir::Graph &graph, const std::set<std::str
     for (size_t i = 0; i < graph.nodes.size(); i++) {
         const ir::Node &node = graph.nodes[i];
         if (taken[i]) continue;
-        if (node.op->prepared) continue;
-        if (node.op->view)
-            if (auto *reader = only_reader(graph, node.output); reader && reader->op->reads_view)
-                continue; // part of its reader's region
+        if (absorbed(graph, node.output)) continue;
         Region region{
             .anchor = i, .pointwise = node.op->pointwise != ir::Pointwise::no, .output = node.output};
-        if (node.op->reads_view) {
-            auto *before = graph.producer(node.inputs[0]);
-            region.view = before && before->op->view && graph.uses(node.inputs[0]) == 1;
-        }
+        if (!node.inputs.empty() && absorbs_producer(graph, node, 0) && absorbed(graph, node.inputs[0]))
+            region.producer = graph.producer(node.inputs[0]);
         if (region.pointwise) region.epilogue.push_back(i);
-        if (node.op->takes_gate)
-            if (auto *reader = only_reader(graph, node.output); reader && reader->op->gate) {
-                region.gate = reader;
+        if (node.op->absorb_consumer)
+            if (auto *reader = only_reader(graph, node.output);
+                reader && node.op->absorb_consumer(node, *reader)) {
+                region.consumer = reader;
                 region.output = reader->output;
                 taken[index_of(graph, reader)] = true;
             }

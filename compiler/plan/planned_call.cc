@@ -19,7 +19,7 @@ PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
     : KernelCall(planner.situations_[region.anchor]), planner_(planner), region_(region) {
     spec_["params"] = nlohmann::json::object();
     all_rows_ = planner.rows_of(region.output);
-    rows_ = context.streaming ? all_rows_ : planner.rows_of_call(all_rows_, context.gpu != nullptr);
+    rows_ = context.streaming ? all_rows_ : EntryPlanner::rows_of_call(all_rows_, context.device.tiles);
     tiles_ = (all_rows_ + rows_ - 1) / rows_;
 }
 
@@ -67,7 +67,7 @@ void PlannedCall::read_all(size_t input) {
 }
 
 void PlannedCall::read_ring(size_t input, uint32_t reads) {
-    const ir::ValueId value = region_.view && input == 0 ? producer(0)->inputs[0] : node.inputs[input];
+    const ir::ValueId value = region_.producer && input == 0 ? region_.producer->inputs[0] : node.inputs[input];
     const Stored &s = planner_.stored(value);
     param("ring", int64_t{s.ring});
     inputs_.push_back(Place{.buffer = s.buffer});
@@ -87,27 +87,36 @@ void PlannedCall::write() {
     outputs_.push_back(rows_place(region_.output));
 }
 
-void PlannedCall::valid_rows(size_t input) {
+// Rows of a run that are known when it starts: those of the sequence, or the valid ones of one of its inputs.
+void PlannedCall::rows_scalar(Scalar::Kind kind, size_t input, uint32_t of) {
     const auto clock = type(input).clock;
-    scalar({.kind = Scalar::Kind::length,
+    scalar({.kind = kind,
             .value = static_cast<int32_t>(rows_of_input(input)),
             .mul = static_cast<int32_t>(clock.num),
             .modulus = clock.den,
-            .add = planner_.input_of(node.inputs[input])}); // two documents have lengths of their own
+            .add = of});
 }
 
-Place PlannedCall::large_block(size_t input, uint32_t rows, uint32_t ago) {
+void PlannedCall::sequence_rows(size_t input) { rows_scalar(Scalar::Kind::rows, input, 0); }
+
+void PlannedCall::valid_rows(size_t input) {
+    // Each input of the model has its own number of valid rows.
+    rows_scalar(Scalar::Kind::length, input, planner_.input_of(node.inputs[input]));
+}
+
+Place PlannedCall::rows_at(size_t input, uint32_t period, uint32_t ago) const {
+    if (period == 0) return rows_place(node.inputs[input]);
     const Stored &s = planner_.stored(node.inputs[input]);
-    const uint32_t slots = s.ring / rows;
+    const uint32_t slots = s.ring / period;
     return {.buffer = s.buffer,
-            .slot_bytes = uint64_t{rows} * s.row_bytes,
+            .slot_bytes = uint64_t{period} * s.row_bytes,
             .tile_bytes = channel_bytes_,
             .slots = slots,
             .slot_add = slots - ago};
 }
 
-void PlannedCall::add(Place rows) {
-    spec_["epilogue"].push_back({{"op", schedules::epilogue_sum}});
+void PlannedCall::epilogue(const std::string &op, Place rows) {
+    spec_["epilogue"].push_back({{"op", op}});
     operands_.push_back(rows);
 }
 
@@ -122,18 +131,8 @@ Place PlannedCall::derived(const std::string &key, Elem elem, const std::vector<
     return {.buffer = planner_.storage_.derived(key + suffix(), bytes_of(elem, dims), fresh)};
 }
 
-Place PlannedCall::prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
-    EntryPlan &prepare = planner_.storage_.prepare();
-    prepare.buffers.push_back({.name = name, .space = Space::arena, .bytes = bytes_of(elem, dims)});
-    return {.buffer = static_cast<BufferId>(prepare.buffers.size() - 1)};
-}
-
-// A whole run begins with zeros in its arena.
-Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem,
-                              const std::vector<uint32_t> &dims) {
-    if (context.streaming)
-        return {.buffer =
-                    planner_.record_.field(node.layer, name + suffix(), node.op->name, kind, elem, dims)};
+// An offline run has no stream: it starts from zeros in its arena.
+Place PlannedCall::zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
     const std::string full = fmt::format("{} {}{}", node.layer, name, suffix());
     const uint64_t bytes = bytes_of(elem, dims);
     const BufferId id = planner_.buffer(full, Space::arena, bytes);
@@ -141,15 +140,15 @@ Place PlannedCall::own_memory(const std::string &name, StateKind kind, Elem elem
     return {.buffer = id};
 }
 
-Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
-    if (!context.streaming || !context.shared) return own_memory(name, StateKind::copy, elem, dims);
-    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::cache,
-                                      bytes_of(elem, dims))};
-}
-
-Place PlannedCall::scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) {
-    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()), Space::arena,
-                                      bytes_of(elem, dims))};
+Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims, Life life) {
+    if (life == Life::open) {
+        EntryPlan &prepare = planner_.storage_.prepare();
+        prepare.buffers.push_back({.name = name, .space = Space::arena, .bytes = bytes_of(elem, dims)});
+        return {.buffer = static_cast<BufferId>(prepare.buffers.size() - 1)};
+    }
+    if (life == Life::past && !context.streaming) return zeros_in_arena(name, elem, dims);
+    return {.buffer = planner_.buffer(fmt::format("{} {}{}", node.layer, name, suffix()),
+                                      life == Life::past ? Space::cache : Space::arena, bytes_of(elem, dims))};
 }
 
 Place PlannedCall::carried(const std::string &name) {
@@ -157,14 +156,18 @@ Place PlannedCall::carried(const std::string &name) {
     for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));
     Place place;
     for (const ir::Carry &carry : node.op->stream(node, types).carries)
-        if (name == carry.name) place = own_memory(name, StateKind::carry, carry.elem, carry.dims);
+        if (name == carry.name)
+            place = context.streaming
+                        ? Place{.buffer = planner_.record_.carry(node.layer, name + suffix(), node.op->name,
+                                                                 carry.elem, carry.dims)}
+                        : zeros_in_arena(name, carry.elem, carry.dims);
     return place;
 }
 
 void PlannedCall::carry(const std::string &name) { outputs_.push_back(carried(name)); }
 
 void PlannedCall::carry_count(const std::string &name) {
-    if (!context.gpu) return carry(name);
+    if (context.device.kernels_count_rows) return carry(name);
     const Place count = carried(name);
     Step moves_on{.kind = Step::Kind::call,
                   .name = fmt::format("{} count_rows", node.layer),
@@ -179,7 +182,7 @@ void PlannedCall::carry_count(const std::string &name) {
 
 // ---- what is fused behind, and the steps -----------------------------------------------------------------
 
-Status PlannedCall::epilogue(const ir::Node &op, ir::ValueId value) {
+Status PlannedCall::fuse(const ir::Node &op, ir::ValueId value) {
     nlohmann::json entry{{"op", op.op->name}};
     for (const auto &[name, attribute] : op.attributes) entry[name] = to_json(attribute);
     // The value itself may stand anywhere among the inputs of what commutes, and more than once.
@@ -256,15 +259,15 @@ Step PlannedCall::thrown_away(Step step) const {
 
 void PlannedCall::finish() {
     Step whole = step();
-    if (context.shared && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
-    if (!context.gpu || tiles_ == 1) {
+    if (context.streaming && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
+    if (context.device.tiles || tiles_ == 1) {
         planner_.plan_.steps.push_back(std::move(whole));
         return;
     }
     for (uint32_t tile = 0; tile < tiles_; tile++) planner_.plan_.steps.push_back(step_of_tile(whole, tile));
 }
 
-// One of the calls of a whole run as a step of its own: on a GPU a step is one dispatch.
+// One tile as a step of its own, for devices where a step is one dispatch.
 Step PlannedCall::step_of_tile(Step step, uint32_t tile) const {
     step.tiles = 1, step.ordered = false;
     for (Argument &argument : step.args)
@@ -281,7 +284,7 @@ Step PlannedCall::step_of_tile(Step step, uint32_t tile) const {
 }
 
 void PlannedCall::also(Step step, uint32_t replay) {
-    if (context.shared && replay) {
+    if (context.streaming && replay) {
         planner_.plan_.rebuild.push_back(step);
         planner_.plan_.rebuild.back().replay_from = replay;
     }

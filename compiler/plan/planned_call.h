@@ -12,7 +12,7 @@ public:
     PlannedCall(EntryPlanner &planner, const Region &region);
 
     const ir::Type &result() const override { return graph().type(region_.output); }
-    bool gated() const override { return region_.gate != nullptr; }
+    const ir::Node *consumer() const override { return region_.consumer; }
     uint32_t rows() const override { return rows_; }
     uint32_t all_rows() const override { return all_rows_; }
     uint32_t rows_of_input(size_t input) const override { return planner_.rows_of(node.inputs[input]); }
@@ -32,6 +32,7 @@ public:
         weights_.push_back(stored(name, std::move(packed)));
     }
     void write() override;
+    void sequence_rows(size_t input) override;
     void valid_rows(size_t input) override;
     void carry(const std::string &name) override;
     void carry_count(const std::string &name) override;
@@ -39,16 +40,13 @@ public:
     void weight(Place place) override { weights_.push_back(place); }
     void scalar(Scalar scalar) override { scalars_.push_back(scalar); }
     void output(Place place) override { outputs_.push_back(place); }
-    void add(Place rows) override;
+    void epilogue(const std::string &op, Place rows) override;
     using KernelCall::weight;
 
     Place stored(const std::string &name, Packed packed) override;
     Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) override;
-    Place prepare_memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
-    Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
-    Place scratch(const std::string &name, Elem elem, const std::vector<uint32_t> &dims) override;
-    Place sequence(size_t input) const override { return rows_place(node.inputs[input]); }
-    Place large_block(size_t input, uint32_t rows, uint32_t ago) override;
+    Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims, Life life) override;
+    Place rows_at(size_t input, uint32_t period, uint32_t ago) const override;
 
     void cost(double ns) override { cost_ = ns; }
     std::vector<double> load(uint32_t blocks) const override;
@@ -58,15 +56,15 @@ public:
     void replay(uint32_t firings) override { replay_ = firings; }
 
     // ---- for the planner ----
-    Status
-    epilogue(const ir::Node &op,
-             ir::ValueId value); // a pointwise op applied to the result, reading `value` as its first operand
+    // A pointwise node applied to the result, which reads `value` as its first operand.
+    Status fuse(const ir::Node &op, ir::ValueId value);
     uint32_t written_rows() const { return channel_bytes_ ? rows_ : rows_ * tiles_; }
     void finish(); // adds the step to the plan
 
 private:
     Place rows_place(ir::ValueId value) const;
-    Place own_memory(const std::string &name, StateKind kind, Elem elem, const std::vector<uint32_t> &dims);
+    void rows_scalar(Scalar::Kind kind, size_t input, uint32_t of);
+    Place zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims);
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }
     Place carried(const std::string &name);
     void fires(Step &step) const;

@@ -4,23 +4,44 @@
 
 namespace longwave::compiler {
 
-BufferId StateRecord::field(const std::string &layer, const std::string &name, const std::string &owner,
-                            StateKind kind, Elem elem, const std::vector<uint32_t> &dims) {
-    const auto [entry, fresh] =
-        known_.try_emplace({layer, name, owner}, state_buffer | static_cast<BufferId>(fields_.size()));
-    if (fresh) {
-        const bool taken = std::any_of(fields_.begin(), fields_.end(), [&](const StateField &field) {
-            return field.layer == layer && field.name == name;
-        });
-        fields_.push_back({.layer = layer,
-                           .name = taken ? name + " of " + owner : name,
-                           .kind = kind,
-                           .elem = elem,
-                           .dims = dims,
-                           .offset = bytes_});
-        bytes_ = to_lines(bytes_ + fields_.back().bytes());
-    }
+BufferId StateRecord::add(StateField field, const std::string &op) {
+    const auto [entry, fresh] = known_.try_emplace(
+        {field.layer, field.name, op}, state_buffer | static_cast<BufferId>(fields_.size()));
+    if (!fresh) return entry->second;
+    const bool taken = std::any_of(fields_.begin(), fields_.end(), [&](const StateField &other) {
+        return other.layer == field.layer && other.name == field.name;
+    });
+    if (taken) field.name += " of " + op;
+    order_.push_back(fields_.size());
+    fields_.push_back(std::move(field));
     return entry->second;
+}
+
+BufferId StateRecord::history(StateField field) {
+    field.kind = StateKind::history;
+    return add(std::move(field), "");
+}
+
+BufferId StateRecord::carry(const std::string &layer, const std::string &name, const std::string &op,
+                            Elem elem, const std::vector<uint32_t> &dims) {
+    return add({.layer = layer, .name = name, .elem = elem, .dims = dims}, op);
+}
+
+void StateRecord::arrange() {
+    std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+        return std::tie(fields_[a].layer, fields_[a].name) < std::tie(fields_[b].layer, fields_[b].name);
+    });
+    bytes_ = 0;
+    for (size_t i : order_) {
+        fields_[i].offset = bytes_;
+        bytes_ = to_lines(bytes_ + fields_[i].bytes());
+    }
+}
+
+std::vector<const StateField *> StateRecord::fields() const {
+    std::vector<const StateField *> list;
+    for (size_t i : order_) list.push_back(&fields_[i]);
+    return list;
 }
 
 } // namespace longwave::compiler

@@ -1,6 +1,10 @@
-// What a stream remembers: the fields of its state, declared once for all stream entries of an artifact,
-// which advance the same state in blocks of their own.
+// The state of a stream: the fields that all stream entries of an artifact read and update.
+//
+// The ops declare the state: older rows of a value (history) and recurrent values (carry). Algorithms and
+// targets add nothing to it. They may only ask for more rows of a history (`keeps`) and for a larger ring.
+// What an algorithm derives from the past (spectra, running sums) is a cache of one entry.
 #pragma once
+#include "compiler/ir/graph.h"
 #include "compiler/ir/step.h"
 #include <map>
 #include <tuple>
@@ -9,34 +13,46 @@ namespace longwave::compiler {
 
 enum class StateKind : uint8_t {
     history, // the newest rows of a value, in a ring
-    carry,   // what an op hands from row to row
-    copy     // the past in a form that belongs to one block: only where one entry owns the stream
+    carry    // recurrent state: an op updates it in place
 };
 
 struct StateField {
     std::string layer, name;
     StateKind kind = StateKind::carry;
     Elem elem = Elem::f32;
-    std::vector<uint32_t> dims; // slowest first
-    uint64_t offset = 0;        // 64-aligned, in the order of declaration
+    std::vector<uint32_t> dims; // slowest first; history: rows of the ring, elements of a row
+    // history: rows of a value with this clock, row r in ring slot r mod dims[0]
+    ir::Clock clock;
+    uint32_t needs = 0; // history: rows that a saved state must have
+    uint32_t keeps = 0; // history: rows that this artifact saves; at least `needs`
+    uint64_t offset = 0; // 64-aligned; StateRecord::arrange sets it
 
     uint64_t bytes() const { return bytes_of(elem, dims); }
 };
 
 class StateRecord {
 public:
-    // Declares a field, or finds it again by layer, name and owner (the op in that layer, so that two of them
-    // may call theirs alike); an entry that sees it otherwise than another is a defect.
-    BufferId field(const std::string &layer, const std::string &name, const std::string &owner,
-                   StateKind kind, Elem elem, const std::vector<uint32_t> &dims);
+    // Declares the history of a value, or finds it again by layer and name.
+    BufferId history(StateField field);
+    // Declares recurrent state, or finds it again: every entry asks for it. `op` distinguishes two ops of a
+    // layer that use the same name.
+    BufferId carry(const std::string &layer, const std::string &name, const std::string &op, Elem elem,
+                   const std::vector<uint32_t> &dims);
+    // Sorts the fields by layer and name and sets their offsets, when all entries are planned. So the order
+    // does not depend on planning.
+    void arrange();
 
-    const std::vector<StateField> &fields() const { return fields_; }
+    // In the order of declaration; after `arrange` in that of the state.
+    std::vector<const StateField *> fields() const;
     const StateField &at(BufferId id) const { return fields_[id & ~state_buffer]; }
-    uint64_t bytes() const { return bytes_; }
+    uint64_t bytes() const { return bytes_; } // after `arrange`
 
 private:
-    std::vector<StateField> fields_;
-    std::map<std::tuple<std::string, std::string, std::string>, BufferId> known_;
+    BufferId add(StateField field, const std::string &op);
+
+    std::vector<StateField> fields_; // by number of the buffer
+    std::vector<size_t> order_;
+    std::map<std::tuple<std::string, std::string, std::string>, BufferId> known_; // layer, name, op
     uint64_t bytes_ = 0;
 };
 

@@ -7,16 +7,21 @@ namespace longwave::compiler {
 
 BufferId Storage::weights(const std::string &name, Packed packed) {
     const size_t size = packed.bytes.size();
+    if (mode_ == Weights::counted) return add(name, size);
     uint8_t digest[artifact::hash_bytes];
     artifact::hash(packed.bytes.data(), size, digest);
     const auto [entry, inserted] = by_hash_.try_emplace(std::string(std::begin(digest), std::end(digest)), 0);
     if (!inserted) return entry->second;
-    entry->second = shared_buffer | static_cast<BufferId>(buffers_.size());
-    const uint64_t offset = to_lines(weight_bytes_);
-    buffers_.push_back({.name = name, .space = Space::weights, .bytes = size, .offset = offset});
-    weights_.emplace_back(offset, std::move(packed.bytes));
-    weight_bytes_ = offset + size;
+    entry->second = add(name, size);
+    weights_.emplace_back(buffer(entry->second).offset, std::move(packed.bytes));
     return entry->second;
+}
+
+BufferId Storage::add(const std::string &name, uint64_t bytes) {
+    const uint64_t offset = to_lines(weight_bytes_);
+    buffers_.push_back({.name = name, .space = Space::weights, .bytes = bytes, .offset = offset});
+    weight_bytes_ = offset + bytes;
+    return shared_buffer | static_cast<BufferId>(buffers_.size() - 1);
 }
 
 std::vector<uint8_t> Storage::take_weights() {

@@ -8,6 +8,10 @@ namespace longwave::compiler {
 
 class Storage {
 public:
+    // `counted`: for drafts, which need the buffers and never the bytes.
+    enum class Weights : uint8_t { kept, counted };
+    explicit Storage(Weights mode = Weights::kept) : mode_(mode) {}
+
     // Packed little-endian bytes; 64-aligned in the segment. Equal bytes give the same buffer.
     BufferId weights(const std::string &name, Packed packed);
     // A buffer that prepare steps fill, found again by `key`. *fresh says whether the caller must add those
@@ -22,6 +26,9 @@ public:
     const EntryPlan &prepare() const { return prepare_; }
 
 private:
+    BufferId add(const std::string &name, uint64_t bytes);
+
+    Weights mode_;
     std::vector<Buffer> buffers_;
     std::vector<std::pair<uint64_t, std::vector<uint8_t>>> weights_; // where each lies in the segment
     uint64_t weight_bytes_ = 0, derived_bytes_ = 0;

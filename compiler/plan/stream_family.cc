@@ -10,43 +10,67 @@ namespace longwave::compiler {
 
 namespace {
 
-// Layer and name of the value in the record, different for every value.
-std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::ValueId value,
+// How the state names the history of a value: by the first op that needs it, so that a change of what computes
+// the value changes no name. Inputs that no op looks back on only hold pending samples.
+std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::ValueId value, const Demand &demand,
                                                std::set<std::string> &taken) {
     const ir::Node *node = graph.producer(value);
-    const std::string layer = node ? node->layer : "input " + graph.inputs[graph.values[value].index].name;
-    std::string name = node ? std::string(node->op->name) : "samples", full = name;
+    const bool needed = !demand.name.empty();
+    const std::string layer = needed ? demand.layer
+                              : node ? node->layer
+                                     : "input " + graph.inputs[graph.values[value].index].name;
+    std::string name = needed ? demand.name : node ? node->op->name : "samples", full = name;
     for (int i = 2; !taken.insert(fmt::format("{}/{}", layer, full)).second; i++)
         full = fmt::format("{} {}", name, i);
     return {layer, full};
 }
 
-// A value lies in the record when it is an input, for pushed samples wait there until their block is
-// complete, or when any entry needs rows of it from before its own block.
+// What all entries together want of the ring of a value.
+struct Wanted {
+    bool ring = false;
+    uint32_t history = 0, rows = 1, multiple = 1;
+    Demand saved; // needs, keeps and name
+};
+
+Wanted wanted_of(const ir::Graph &graph, const std::vector<EntryPlanner> &planners, ir::ValueId v) {
+    // Pushed samples wait in the ring of their input until a block is complete.
+    Wanted wanted{.ring = graph.values[v].kind == ir::Value::Kind::input};
+    for (const EntryPlanner &planner : planners) {
+        const Demand &d = planner.demands()[v];
+        wanted.ring = wanted.ring || round_up(d.history + d.rows, d.multiple) > planner.rows_of(v);
+        wanted.history = std::max(wanted.history, d.history);
+        wanted.rows = std::max(wanted.rows, d.rows);
+        wanted.multiple = std::lcm(wanted.multiple, d.multiple);
+        wanted.saved.needs = std::max(wanted.saved.needs, d.needs);
+        wanted.saved.keeps = std::max(wanted.saved.keeps, d.keeps);
+        if (wanted.saved.name.empty()) wanted.saved.layer = d.layer, wanted.saved.name = d.name;
+    }
+    return wanted;
+}
+
+// The rings of inputs, and of values of which any entry needs rows from before its own block.
 std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryPlanner> &planners,
                                 StateRecord &record) {
     std::vector<Ring> rings(graph.values.size());
     std::set<std::string> taken;
     for (ir::ValueId v = 0; v < graph.values.size(); v++) {
         if (graph.constant(v) || !planners[0].stores(v)) continue;
-        bool kept = graph.values[v].kind == ir::Value::Kind::input;
-        uint32_t history = 0, rows = 1, multiple = 1;
-        for (const EntryPlanner &planner : planners) {
-            const Demand &d = planner.demands()[v];
-            kept = kept || round_up(d.history + d.rows, d.multiple) > planner.rows_of(v);
-            history = std::max(history, d.history);
-            rows = std::max(rows, d.rows);
-            multiple = std::lcm(multiple, d.multiple);
-        }
-        if (!kept) continue;
-        // What is pushed may run ahead by a block while caches are made of the rows before the last whole
-        // block.
-        const uint32_t ahead = planners.size() > 1 && history > 0 ? 2 * rows : rows;
+        const Wanted wanted = wanted_of(graph, planners, v);
+        if (!wanted.ring) continue;
+        // Pushed samples may run ahead by a block while the runtime rebuilds caches from the rows before the
+        // last complete block.
+        const uint32_t ahead =
+            planners.size() > 1 && wanted.history > 0 ? 2 * wanted.rows : wanted.rows;
         const ir::Type &type = graph.type(v);
-        const auto [layer, name] = field_name(graph, v, taken);
-        rings[v].rows = round_up(history + ahead, multiple);
-        rings[v].field =
-            record.field(layer, name, "", StateKind::history, type.elem, {rings[v].rows, type.row()});
+        const auto [layer, name] = field_name(graph, v, wanted.saved, taken);
+        rings[v].rows = round_up(wanted.history + ahead, wanted.multiple);
+        rings[v].field = record.history({.layer = layer,
+                                         .name = name,
+                                         .elem = type.elem,
+                                         .dims = {rings[v].rows, type.row()},
+                                         .clock = type.clock,
+                                         .needs = wanted.saved.needs,
+                                         .keeps = wanted.saved.keeps});
     }
     return rings;
 }
@@ -55,32 +79,35 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryP
 
 Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
                                     const std::string &convolution, Storage &storage,
-                                    const costs::Tables &costs, const targets::Target *gpu) {
+                                    const costs::Tables &costs,
+                                    const std::vector<const devices::Traits *> &devices, bool draft) {
     StreamFamily family;
     std::vector<EntryPlanner> planners;
-    const auto plan_for = [&](const targets::Target *on) -> Status {
+    const size_t entries = devices.size() * blocks.size();
+    planners.reserve(entries);
+    for (const devices::Traits *device : devices)
         for (uint32_t block : blocks) {
             const EntryPlanner::Options options{.kind = EntryPlan::Kind::stream,
                                                 .block = block,
-                                                .shared = blocks.size() > 1 || gpu,
-                                                .convolution = on ? "" : convolution,
+                                                .convolution = convolution,
                                                 .costs = &costs,
-                                                .gpu = on};
+                                                .device = device,
+                                                .draft = draft};
             planners.emplace_back(graph, options, storage, family.record);
             LW_TRY(planners.back().survey());
         }
-        return Status::ok();
-    };
-    planners.reserve(2 * blocks.size());
-    LW_TRY(plan_for(nullptr));
-    if (gpu) LW_TRY(plan_for(gpu));
     const std::vector<Ring> rings = lay_out_rings(graph, planners, family.record);
-    for (EntryPlanner &planner : planners) {
+    // Every planner has its part in the rings. A draft needs the calls of the last device alone.
+    const size_t first = draft ? entries - blocks.size() : 0;
+    for (size_t i = first; i < entries; i++) {
+        EntryPlanner &planner = planners[i];
         LW_ASSIGN(EntryPlan entry, planner.plan(rings));
         for (const AlgorithmReport &report : planner.algorithms())
             family.algorithms.emplace_back(entry.name(), report);
+        family.refused.insert(planner.refused().begin(), planner.refused().end());
         family.entries.push_back(std::move(entry));
     }
+    family.record.arrange();
     return family;
 }
 

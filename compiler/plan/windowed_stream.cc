@@ -1,5 +1,5 @@
 #include "compiler/plan/windowed_stream.h"
-#include "compiler/driver/compile.h"
+#include "compiler/plan/options.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/plan/entry_planner.h"
 #include <algorithm>
@@ -74,7 +74,7 @@ void fill_length(Step &step, uint32_t window) {
     }
     for (Argument &argument : step.args) {
         auto *scalar = std::get_if<Scalar>(&argument);
-        if (!scalar || scalar->kind != Scalar::Kind::length) continue;
+        if (!scalar || (scalar->kind != Scalar::Kind::length && scalar->kind != Scalar::Kind::rows)) continue;
         const int64_t rows = int64_t{window} * scalar->mul / scalar->modulus;
         *scalar = {.kind = Scalar::Kind::constant,
                    .value = static_cast<int32_t>(std::min<int64_t>(rows, scalar->value))};
@@ -113,8 +113,13 @@ EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, 
     const uint32_t window = plan.block, slots = window / hop;
     const ir::GraphInput &input = graph.inputs[0];
     const ir::Type &type = graph.type(input.value);
-    const BufferId ring = record.field("input " + input.name, window_field, "", StateKind::history, type.elem,
-                                       {window, type.row()});
+    const uint32_t earlier = window - hop; // rows that the next window shares with this one
+    const BufferId ring = record.history({.layer = "input " + input.name,
+                                          .name = window_field,
+                                          .elem = type.elem,
+                                          .dims = {window, type.row()},
+                                          .needs = earlier,
+                                          .keeps = earlier});
 
     std::vector<Step> steps;
     for (uint32_t slot = 0; slot < slots; slot++)
@@ -122,7 +127,7 @@ EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, 
     for (Step &step : plan.steps) {
         fill_length(step, window);
         if (step.kind == Step::Kind::zero && step.bytes == 0) continue;
-        const bool clears = plan.gpu && step.kind == Step::Kind::zero;
+        const bool clears = !plan.device->stream_clears && step.kind == Step::Kind::zero;
         steps.push_back(clears ? copy_zeros(step, storage) : std::move(step));
     }
     plan.steps = std::move(steps);

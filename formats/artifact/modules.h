@@ -1,5 +1,5 @@
 // Read access to what a GPU runs: the `modules` segments of a verified artifact, each checked by rule V21
-// (README.md) when it is opened. Apart from verify.h, for only who uses a GPU, or says what is in a file, reads it.
+// (docs/artifact-format.md) when it is opened. Apart from verify.h, for only who uses a GPU, or says what is in a file, reads it.
 #pragma once
 #include "formats/artifact/verify.h"
 #include "formats/artifact/view.h"

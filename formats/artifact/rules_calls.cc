@@ -38,7 +38,7 @@ const char *scalar_fault(const Scene &scene, const fb::KernelArg &arg, const fb:
         if (scalar.modulus() < 1) return "scalar with modulus 0";
         values = slot_values(scene, scalar, arg.multiple());
     }
-    if (scalar.kind() == fb::ScalarKind::length) {
+    if (scalar.kind() == fb::ScalarKind::length || scalar.kind() == fb::ScalarKind::rows) {
         if (scene.entry.kind() != fb::EntryKind::run) return "a length outside a run entry";
         if (scalar.modulus() < 1 || scalar.mul() < 0 || scalar.tile_mul() < 0 || scalar.value() < 0)
             return "numbers of a length";

@@ -118,6 +118,10 @@ static Broken caps_of_lists(const fb::Plan &plan) {
     if (plan.layout()->size() != hash_bytes || plan.computation()->size() != hash_bytes)
         return broken(6, "bytes of an identity: layout, computation", plan.layout()->size(),
                       plan.computation()->size());
+    if (const fb::StateIdentity *identity = plan.identity();
+        identity && (identity->model()->size() != hash_bytes || identity->weights()->size() != hash_bytes))
+        return broken(6, "bytes of the state's identity: model, weights", identity->model()->size(),
+                      identity->weights()->size());
     return {};
 }
 

@@ -2,8 +2,32 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/layout.h"
 #include "formats/artifact/rules.h"
+#include "formats/artifact/text.h"
 
 namespace longwave::artifact {
+
+// Negative, zero or positive, as memcmp: by layer, then by name.
+static int compare(const fb::StateField &a, const fb::StateField &b) {
+    const int layers = compare_texts(*a.layer(), *b.layer());
+    return layers ? layers : compare_texts(*a.name(), *b.name());
+}
+
+// What a saved state says of a field: a name of its own, and rows that its ring has.
+static Broken saved_field(const fb::Plan &plan, uint32_t i) {
+    const fb::StateField &field = *plan.state()->Get(i);
+    if (i > 0 && compare(*plan.state()->Get(i - 1), field) >= 0)
+        return broken(15, "layers and names of the fields of the state do not ascend: field", i);
+    if (field.kind() == fb::StateKind::spectra)
+        return broken(15, "derived past in a state with an identity: field", i);
+    if (field.kind() != fb::StateKind::history) return {};
+    if (field.dims()->size() != 2)
+        return broken(15, "a history has rows and elements: field, rank", i, field.dims()->size());
+    if (field.needs() > field.keeps() || field.keeps() > field.dims()->Get(0))
+        return broken(15, "rows of a history that are saved: field, rows", i, field.keeps());
+    if (field.clock_num() == 0 || field.clock_den() == 0)
+        return broken(15, "the clock of a history: field", i);
+    return {};
+}
 
 // The fields tile the state in order, each from a multiple of 64: what is saved is what is declared.
 static Broken fields(const fb::Plan &plan, uint32_t streams) {
@@ -13,9 +37,11 @@ static Broken fields(const fb::Plan &plan, uint32_t streams) {
         uint64_t bytes, begin;
         if (!field_bytes(field, &bytes) || bytes > cap::space)
             return broken(15, "size of a field of the state: field", i);
-        if (field.kind() == fb::StateKind::copy && streams > 1)
-            return broken(15, "a copy of the past in a state that several streams share: field, streams", i,
+        if (field.kind() == fb::StateKind::spectra && streams > 1)
+            return broken(15, "derived past in a state that several stream entries share: field, streams", i,
                           streams);
+        if (plan.identity())
+            if (Broken b = saved_field(plan, i)) return b;
         if (!checked::align(end, segment_alignment, &begin) || field.offset() != begin)
             return broken(15, "fields of the state are out of order, overlap or leave a gap: field, offset",
                           i, field.offset());

@@ -1,4 +1,4 @@
-// The gate: bytes become a View here or nowhere. Rules V1 … V20 (README.md) run in order; the first that is
+// The gate: bytes become a View here or nowhere. Rules V1 … V20 (docs/artifact-format.md) run in order; the first that is
 // broken ends the check. Never asserts, prints or writes to the bytes; time grows with the number of bytes
 // (times its logarithm in V10), whatever they say.
 #pragma once

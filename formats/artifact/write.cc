@@ -44,11 +44,11 @@ Status fill_in_segments(fb::PlanT &plan, const std::vector<SegmentData> &segment
     return {};
 }
 
-bool has_margins(const fb::PlanT &plan) {
+bool has_scalars(const fb::PlanT &plan, fb::ScalarKind kind) {
     for (const auto &entry : plan.entries)
         for (const auto &step : entry->steps)
             for (const auto &arg : step->args)
-                if (arg->scalar && arg->scalar->kind() == fb::ScalarKind::margin) return true;
+                if (arg->scalar && arg->scalar->kind() == kind) return true;
     return false;
 }
 
@@ -68,8 +68,9 @@ bool has_halves(const fb::PlanT &plan) {
 
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    if (plan.identity || has_scalars(plan, fb::ScalarKind::rows)) return 4;
     if (has_mixed(plan) || has_halves(plan)) return 3;
-    if (has_margins(plan)) return 2;
+    if (has_scalars(plan, fb::ScalarKind::margin)) return 2;
     for (const auto &entry : plan.entries)
         if (entry->device != fb::DeviceKind::cpu && entry->kind == fb::EntryKind::stream) return 2;
     for (const auto &segment : plan.segments)

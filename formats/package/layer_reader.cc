@@ -18,7 +18,8 @@ std::vector<std::string> type_names(bool norms_only) {
 // The layer type that `object` names; null when it was reported.
 const LayerType *read_type(const json &object, const std::string &path, bool norms_only, Problems &problems) {
     const std::string here = path + ".type",
-                      expected = norms_only ? "a norm layer" : "a layer type of formats/package/README.md";
+                      expected =
+                          norms_only ? "a norm layer" : "a layer type that `longwave compile --layers` lists";
     auto it = object.find("type");
     if (it == object.end() || !it->is_string()) {
         problems.add(here, expected, it == object.end() ? "no such key" : describe(*it));

@@ -1,5 +1,5 @@
 // The one table of layer types: their attributes with kinds, defaults and ranges, and the names of their
-// parameters. README.md shows the same table to people, and a test holds the two together. What a layer
+// parameters. docs/model-format.md shows the same table. A test compares both. What a layer
 // computes is compiler/layers.
 #pragma once
 #include <nlohmann/json.hpp>

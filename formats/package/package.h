@@ -1,4 +1,4 @@
-// Reads a model package (README.md): model.json as plain structs, weights by key. Knows nothing of graphs.
+// Reads a model package (docs/model-format.md): model.json as plain structs, weights by key. Knows nothing of graphs.
 #pragma once
 #include "formats/base/expected.h"
 #include "formats/base/shared_array.h"

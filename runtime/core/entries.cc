@@ -4,7 +4,7 @@
 
 namespace longwave::runtime {
 
-static bool looks_at_margin(const fb::Entry &entry) {
+static bool reads_logit_margin(const fb::Entry &entry) {
     for (uint32_t i = 0; i < artifact::count(entry.steps()); ++i) {
         const fb::Step &step = *entry.steps()->Get(i);
         for (uint32_t a = 0; a < artifact::count(step.args()); ++a) {
@@ -35,7 +35,7 @@ void StreamEntries::build(const fb::Plan &plan, fb::DeviceKind device, Parts &pa
         Rows *rows = parts.take<Rows>(outputs);
         if (!entries_) continue; // only measuring
         StreamEntry &stream = *new (entries_ + next++) StreamEntry{&entry, e, entry.block(), rows};
-        stream.margins = looks_at_margin(entry);
+        stream.uses_logit_margin = reads_logit_margin(entry);
         for (uint32_t i = 0; i < outputs; ++i) {
             new (rows + i) Rows(*entry.outputs()->Get(i), entry.block());
             stream.rows_per_block += entry.outputs()->Get(i)->rows();

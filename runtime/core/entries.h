@@ -15,10 +15,10 @@
 
 namespace longwave::runtime {
 
-// Whether the entry is of that kind and for that kind of device.
+// Whether the entry is of this kind and for this kind of device.
 [[gnu::noinline]] bool planned_for(const fb::Entry &entry, fb::EntryKind kind, fb::DeviceKind device);
 
-// Whether the CPU computes it: all of it, or parts, beside the device that was asked for.
+// Whether the CPU computes the entry, or a part of a mixed one.
 [[gnu::noinline]] bool ours(const ModelSource &source, const fb::Entry &entry, fb::EntryKind kind);
 
 struct StreamEntry {
@@ -26,12 +26,12 @@ struct StreamEntry {
     uint32_t index = 0; // in the plan
     uint64_t block = 0;
     Rows *rows = nullptr;        // of each output
-    uint64_t rows_per_block = 0; // most rows a block brings, by the ports that could fire together
-    bool margins = false;        // some of its steps look at the margin
+    uint64_t rows_per_block = 0; // the most rows that one block brings
+    bool uses_logit_margin = false; // some step skips logits below the margin
     bool cached() const { return entry->cache_bytes() > 0; }
 };
 
-// Where ticks wait and are remembered: tick t at row t mod `ticks`, the same for every entry.
+// The ring of pending and past input: tick t at row t mod `ticks`, the same for every entry.
 struct InputRing {
     uint64_t offset = 0, ticks = 0, row_bytes = 0;
     uint64_t at(uint64_t tick) const { return offset + tick % ticks * row_bytes; }

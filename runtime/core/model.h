@@ -1,5 +1,4 @@
-// An opened artifact: verified bytes, executable code, programs and derived tables on a device. Immutable
-// after open.
+// An opened artifact: verified bytes, executable code, and the model on its device. Immutable after lw_model_open.
 #pragma once
 #include "formats/artifact/view.h"
 #include "longwave/longwave.h"
@@ -12,7 +11,7 @@
 struct lw_model {
     lw_allocator allocator;
     longwave::runtime::Budget budget;
-    longwave::runtime::Block file;    // the whole artifact, or header and plan alone when the file is mapped
+    longwave::runtime::Block file;    // the artifact; header and plan alone when the file is mapped
     const uint8_t *mapping = nullptr; // map_weights: the file
     uint64_t artifact_bytes = 0;
     longwave::artifact::View view;
@@ -20,39 +19,36 @@ struct lw_model {
     longwave::runtime::Code code;
     longwave::runtime::Block tables;  // functions of the code, stream entries, what lw_model_info points to
     const lw_device *asked = nullptr; // lw_open_options.device
-    const longwave::runtime::Device *device = nullptr;
+    const longwave::runtime::Device *device = nullptr; // that runs the model
+    const longwave::runtime::Device *cpu = nullptr;
     longwave::runtime::DeviceModel *on_device = nullptr;
     longwave::runtime::StreamEntries streams;
     const lw_entry_info *entry_infos = nullptr;
     const lw_state_field *state_fields = nullptr;
-    uint64_t record_bytes = 0; // of a saved state: the fields without the gaps between them
-    uint8_t identity[32] = {}; // what a saved state depends on: computation, weights and layout
+    uint64_t record_bytes = 0; // the fields without the gaps between them
+    uint8_t identity[32] = {}; // up to format 2.3: what a saved state depends on; later: zeros
 
     const longwave::fb::Plan &plan() const { return view.plan(); }
-    longwave::runtime::ModelSource source() const;
+    longwave::runtime::ModelSource source() const {
+        return {&view, variant, code.functions(), &allocator, asked, cpu};
+    }
 };
 
 namespace longwave::runtime {
 
-// Bytes of a runner without more threads.
-uint64_t runner_bytes(const lw_model &model);
-
-// Whether it is a run entry of the model's device.
+// run_entries.cc. Whether it is a run entry of the model's device.
 bool runs(const lw_model &model, const fb::Entry &entry);
-// The largest of those: what lw_model_info calls the capacity. Null when there is none.
+// The run entry of the largest capacity (lw_model_info.run_capacity). Null when there is none.
 const fb::Entry *largest_run(const lw_model &model);
 
-// info.cc: what lw_model_info points to, laid out in `parts` (which may only measure).
-void build_infos(lw_model &model, Parts &parts);
-
-// Fields a caller's struct does not have (an older, smaller struct_size) stay untouched.
+// Writes only the fields that the caller's struct_size covers. False: struct_size is not set.
 template <class T> bool copy_sized(T *to, T from) {
     if (!to || to->struct_size < sizeof(size_t)) return false;
     from.struct_size = to->struct_size;
     __builtin_memcpy(to, &from, to->struct_size < sizeof(T) ? to->struct_size : sizeof(T));
     return true;
 }
-// The caller's options over the defaults (all zero).
+// Reads the caller's options. Fields beyond its struct_size are zero, which means the default.
 template <class T> bool read_options(const T *from, T *to) {
     *to = T{};
     if (!from) return true;

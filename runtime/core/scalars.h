@@ -1,4 +1,4 @@
-// What a step's numbers are in one firing, whatever device runs it.
+// The value of a step's scalars in one firing, the same on every device.
 #pragma once
 #include "runtime/core/device.h"
 
@@ -11,21 +11,24 @@ inline int32_t evaluate(const fb::Scalar &scalar, uint64_t firing, uint32_t tile
         const int64_t slot = static_cast<int64_t>((firing + scalar.add()) % scalar.modulus());
         return static_cast<int32_t>(slot * scalar.mul() + scalar.value() + int64_t{tile} * scalar.tile_mul());
     }
-    case fb::ScalarKind::length: {
-        const uint64_t ticks = extent.lengths[scalar.add()];
+    case fb::ScalarKind::length:
+    case fb::ScalarKind::rows: {
+        const uint64_t ticks =
+            scalar.kind() == fb::ScalarKind::rows ? extent.rows : extent.lengths[scalar.add()];
         const int64_t rows =
             static_cast<int64_t>(ticks * static_cast<uint64_t>(scalar.mul()) / scalar.modulus()) -
             int64_t{tile} * scalar.tile_mul();
         return rows < 0 ? 0 : rows > scalar.value() ? scalar.value() : static_cast<int32_t>(rows);
     }
     case fb::ScalarKind::margin:
-        return extent.margin <= static_cast<uint32_t>(scalar.value()) ? static_cast<int32_t>(extent.margin)
-                                                                      : 0;
+        return extent.logit_margin <= static_cast<uint32_t>(scalar.value())
+                   ? static_cast<int32_t>(extent.logit_margin)
+                   : 0;
     }
     return scalar.value();
 }
 
-// zero_tail: the first row behind a sequence of so many ticks, at most all rows of the step.
+// zero_tail: the first row after a sequence of `ticks` ticks, at most all rows of the step.
 inline uint64_t first_cleared_row(const fb::Step &step, uint64_t ticks) {
     const uint64_t from = ticks * step.mul() / step.den();
     return from < step.rows() ? from : step.rows();

@@ -27,15 +27,15 @@ private:
 
 } // namespace
 
-void keep_message(std::initializer_list<Piece> message) {
+void keep_message(std::initializer_list<MessagePart> message) {
     Writer writer;
-    for (const Piece &piece : message)
+    for (const MessagePart &piece : message)
         if (piece.text) writer.put(piece.text);
         else writer.put(piece.number);
     writer.end();
 }
 
-void keep_message(const char *message) { keep_message({Piece(message)}); }
+void keep_message(const char *message) { keep_message({MessagePart(message)}); }
 
 } // namespace longwave::runtime
 

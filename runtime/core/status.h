@@ -8,20 +8,20 @@ namespace longwave::runtime {
 
 // A piece of a message: text or a number. The number of a text is left as it is: messages are a good part of
 // the library, and each would be longer by an instruction for every word.
-struct Piece {
+struct MessagePart {
     const char *text = nullptr;
     uint64_t number;
-    Piece(const char *t) : text(t ? t : "") {} // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
-    Piece(uint64_t n) : number(n) {}
-    Piece(uint32_t n) : number(n) {}
+    MessagePart(const char *t) : text(t ? t : "") {} // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
+    MessagePart(uint64_t n) : number(n) {}
+    MessagePart(uint32_t n) : number(n) {}
 };
 
 // Keeps the message for lw_last_error; too long a one is cut.
-void keep_message(std::initializer_list<Piece> message);
+void keep_message(std::initializer_list<MessagePart> message);
 void keep_message(const char *message); // most have one piece
 
 // The same, and returns `status`: here, so that whoever reads a caller sees that it is a failure.
-inline lw_status fail(lw_status status, std::initializer_list<Piece> message) {
+inline lw_status fail(lw_status status, std::initializer_list<MessagePart> message) {
     keep_message(message);
     return status;
 }

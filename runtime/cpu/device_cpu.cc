@@ -1,11 +1,11 @@
 #include "runtime/cpu/device_cpu.h"
 #include "formats/artifact/geometry.h"
 #include "runtime/core/thread_pool.h"
-#include "runtime/core/denormals.h"
+#include "runtime/cpu/denormals.h"
 #include "runtime/core/entries.h"
 #include "runtime/core/memory.h"
-#include "runtime/core/program.h"
-#include "runtime/stream/samples.h"
+#include "runtime/cpu/program.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include <algorithm>
 #include <cstring>
@@ -332,7 +332,7 @@ lw_status rebuild(Session &session, uint32_t entry, uint32_t step, uint64_t firi
     return LW_OK;
 }
 
-lw_status settle(Session &) { return LW_OK; } // nothing was put down
+lw_status wait(Session &) { return LW_OK; } // `run` has run it
 
 const uint8_t *derived(const DeviceModel &model) { return model.derived.data; }
 
@@ -346,6 +346,6 @@ lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Ex
 
 constexpr fb::DeviceKind kind = fb::DeviceKind::cpu;
 const Device cpu_device = {kind,  needs, open,  close, derived, session_bytes, begin,   end,
-                           clear, copy,  write, read,  put,     run,           rebuild, settle};
+                           clear, copy,  write, read,  put,     run,           rebuild, wait};
 
 } // namespace longwave::runtime

@@ -4,9 +4,10 @@
 #include "formats/artifact/text.h"
 #include "runtime/kws/decision.h"
 #include "runtime/core/model.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
-#include "runtime/stream/stream.h"
+#include "runtime/stream/blocks.h"
+#include "runtime/stream/state.h"
 #include <new>
 
 using namespace longwave;

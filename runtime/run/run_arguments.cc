@@ -1,5 +1,5 @@
 #include "runtime/run/run_arguments.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 
 namespace longwave::runtime {

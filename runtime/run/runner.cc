@@ -2,7 +2,8 @@
 // that it may work on at a time, and the threads that help.
 #include "runtime/core/thread_pool.h"
 #include "runtime/run/run_arguments.h"
-#include "runtime/stream/samples.h"
+#include "runtime/run/runner.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include <cstring>
 #include <new>

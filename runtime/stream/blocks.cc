@@ -1,8 +1,8 @@
-// Blocks: what runs, and what it leaves in the queue.
+#include "runtime/stream/blocks.h"
 #include "formats/artifact/geometry.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
-#include "runtime/stream/stream.h"
+#include "runtime/stream/caches.h"
 
 namespace longwave::runtime {
 namespace {
@@ -21,19 +21,19 @@ struct Firing {
     }
 };
 
-// Reads n rows of a firing, from its row r on, into the queue; `row` is the number of the first. Returns how
-// many values of the last are not finite.
+// Reads n rows of a firing, from its row r on, into the queue. `row` is the number of the first. Returns how many values
+// of the last row are not finite.
 uint64_t queue_rows(lw_stream &stream, const Firing &firing, uint64_t r, uint64_t row, uint32_t n) {
     Queue &queue = stream.queue;
     const uint32_t width = firing.port.width();
     const uint32_t first = queue.append({row, n, firing.index, width, 0});
     uint64_t newest = 0;
-    for (uint32_t done = 0, piece; done < n; done += piece) {
-        piece = queue.in_line(first + done, n - done);
+    for (uint32_t done = 0, chunk; done < n; done += chunk) {
+        chunk = queue.in_line(first + done, n - done);
         uint8_t *to = queue.row(first + done);
-        stream.device().read(*stream.session, firing.row(r + done), piece, firing.port.row_bytes(), to,
+        stream.device().read(*stream.session, firing.row(r + done), chunk, firing.port.row_bytes(), to,
                              queue.stride());
-        stream.state->non_finite_outputs += count_non_finite(to, width, piece, queue.stride(), &newest);
+        stream.state->non_finite_outputs += count_non_finite(to, width, chunk, queue.stride(), &newest);
     }
     return newest;
 }
@@ -62,7 +62,7 @@ uint64_t ticks_to_block(const lw_stream &stream) {
     return pending < block ? block - pending : 0;
 }
 
-// Rows of the start-up and beyond the end of the sequence do not count, but are few.
+// Counts rows of the start-up and rows after the end of the sequence too: they are few.
 bool room_for_block(const lw_stream &stream, const StreamEntry &entry) {
     const uint32_t room = stream.queue.capacity() - stream.queue.rows();
     if (room >= stream.rows_per_block) return true;
@@ -72,28 +72,21 @@ bool room_for_block(const lw_stream &stream, const StreamEntry &entry) {
     return rows <= room;
 }
 
-lw_status failed_if(lw_stream &stream, lw_status status) {
-    if (status != LW_OK) stream.state->life = Life::failed;
-    return status;
+static uint32_t logit_margin_for(const lw_stream &stream, const StreamEntry &entry) {
+    return entry.uses_logit_margin ? stream.logit_margin : 0;
 }
 
-namespace {
-
-uint32_t margin_for(const lw_stream &stream, const StreamEntry &entry) {
-    return entry.margins ? stream.margin : 0;
-}
-
-lw_status begin_block(const lw_stream &stream, const StreamEntry &entry) {
-    const Extent extent{0, nullptr, margin_for(stream, entry)};
-    return stream.device().run(*stream.session, entry.index, stream.state->done / entry.block, extent,
-                               nullptr);
+lw_status begin_block(lw_stream &stream, const StreamEntry &entry) {
+    const Extent extent{0, nullptr, logit_margin_for(stream, entry)};
+    return failed_if(stream, stream.device().run(*stream.session, entry.index, stream.state->done / entry.block,
+                                                 extent, nullptr));
 }
 
 lw_status end_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
     StreamState &state = *stream.state;
     const uint64_t block = state.done / entry.block;
-    state.margin = margin_for(stream, entry);
-    if (lw_status status = settle(stream)) return status;
+    state.logit_margin = logit_margin_for(stream, entry);
+    if (lw_status status = wait(stream)) return status;
     for (uint32_t i = 0; i < outputs(stream); ++i) {
         const Rows &rows = entry.rows[i];
         if (!rows.fires(block)) continue;
@@ -106,21 +99,9 @@ lw_status end_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
     return &entry == stream.own || keep_current(stream) ? LW_OK : LW_DEVICE;
 }
 
-} // namespace
-
-lw_status settle(const lw_stream &stream) {
-    return failed_if(const_cast<lw_stream &>(stream), stream.device().settle(*stream.session));
-}
-
 lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
-    if (lw_status status = failed_if(stream, begin_block(stream, entry))) return status;
+    if (lw_status status = begin_block(stream, entry)) return status;
     return end_block(stream, entry, keep);
-}
-
-lw_status run_waiting(lw_stream &stream, const StreamEntry &entry) {
-    if (!runs_together(stream)) return run_block(stream, entry, Keep::all);
-    const lw_status status = lw_device_flush(const_cast<lw_device *>(stream.model->asked));
-    return stream.state->life == Life::failed ? status : LW_OK; // else it is another's
 }
 
 lw_status run_zeros(lw_stream &stream) {
@@ -144,29 +125,3 @@ uint64_t last_tick(const lw_stream &stream) {
 }
 
 } // namespace longwave::runtime
-
-using namespace longwave::runtime;
-
-// All streams put down a block each before the first of them is waited for.
-lw_status lw_device_flush(lw_device *device) {
-    lw_status first = LW_OK;
-    for (bool any = device != nullptr; any;) {
-        any = false;
-        for (lw_stream *stream = device->streams; stream; stream = stream->next) {
-            const StreamEntry &entry = next_entry(*stream);
-            stream->begun = nullptr;
-            if (stream->state->life != Life::open || stream->state->pending < entry.block ||
-                !room_for_block(*stream, entry))
-                continue;
-            (void)begin_block(*stream, entry); // device.h: settle tells
-            stream->begun = &entry;
-            any = true;
-        }
-        for (lw_stream *stream = device->streams; stream; stream = stream->next) {
-            if (!stream->begun) continue;
-            const lw_status status = end_block(*stream, *stream->begun, Keep::all);
-            if (first == LW_OK) first = status;
-        }
-    }
-    return first;
-}

@@ -7,7 +7,7 @@
 // will come to. While push catches up through smaller blocks, the caches ahead are kept current: behind each
 // block of theirs that is complete, the steps that enter new input into the cache (replay_to 0) run for that
 // one block, so that push itself never rebuilds.
-#include "runtime/stream/stream.h"
+#include "runtime/stream/caches.h"
 
 namespace longwave::runtime {
 namespace {

@@ -1,12 +1,9 @@
-// The state of a stream as bytes: reset, copy, save, load.
-//
-// Saved form: StreamState · the fields of the record in order, without the gaps between them · the rows that
-// wait, each QueuedRows and the values of its rows. Pending input lies in the input ring, which is a field like any
-// other.
-#include "formats/artifact/geometry.h"
-#include "runtime/stream/samples.h"
+// The state of a stream: reset, copy, save, load. saved_state.h describes the saved bytes.
+#include "runtime/stream/state.h"
 #include "runtime/core/status.h"
-#include "runtime/stream/stream.h"
+#include "runtime/stream/caches.h"
+#include "runtime/stream/flush.h"
+#include "runtime/stream/saved_state.h"
 #include <cstring>
 
 using namespace longwave;
@@ -20,15 +17,6 @@ Area record(const lw_stream &stream) { return {fb::Space::state, 0, 0, stream.mo
 Area cache(const StreamEntry &entry) {
     return {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()};
 }
-
-// Calls visit(area) for each field of the record.
-template <class Visit> void fields(const lw_stream &stream, Visit visit) {
-    const lw_state_field *infos = stream.model->state_fields;
-    for (uint32_t i = 0; i < artifact::count(stream.model->plan().state()); ++i)
-        visit(Area{fb::Space::state, 0, stream.model->plan().state()->Get(i)->offset(), infos[i].bytes});
-}
-
-uint64_t value_bytes(const QueuedRows &run) { return uint64_t{run.width} * 4; } // of a row
 
 } // namespace
 
@@ -51,8 +39,6 @@ lw_status not_open(const lw_stream &stream) {
 }
 
 } // namespace longwave::runtime
-
-static lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved state: ", what}); }
 
 lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
     if (!to || !from) return fail(LW_INVALID_ARGUMENT, "a stream is NULL");
@@ -77,133 +63,29 @@ lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
         to->cache_ticks[i] = good ? from->cache_ticks[i] : stale;
         if (good && entries[i].cached()) device.copy(*to->session, *from->session, cache(entries[i]));
     }
-    return to->state->life == Life::failed || take_over(*to) ? settle(*to) : LW_DEVICE;
+    add_to_flush(*to);
+    return to->state->life == Life::failed || take_over(*to) ? wait(*to) : LW_DEVICE;
+}
+
+// The form in which the artifact of the stream saves states.
+static const SavedForm &form_of(const lw_stream &stream) {
+    return stream.model->plan().identity() ? fields_form : layout_form;
 }
 
 lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n) {
     if (!stream || !n) return fail(LW_INVALID_ARGUMENT, "stream or n is NULL");
-    const StreamState &state = *stream->state;
-    if (state.life == Life::failed) return not_open(*stream);
-    uint64_t size = sizeof state + stream->model->record_bytes;
-    const Queue &queue = stream->queue;
-    for (uint32_t i = 0; i < queue.runs(); ++i)
-        size += sizeof(QueuedRows) + queue.run(i).rows * value_bytes(queue.run(i));
-    *n = size;
+    if (stream->state->life == Life::failed) return not_open(*stream);
+    const SavedForm &form = form_of(*stream);
+    const uint64_t size = *n = form.size(*stream);
     if (!bytes) return LW_OK;
     if (capacity < size)
         return fail(LW_TOO_SMALL, {"the state takes ", size, " bytes, given ", uint64_t(capacity)});
-    uint8_t *to = static_cast<uint8_t *>(bytes);
-    StreamState saved = state;
-    saved.runs = queue.runs();
-    saved.rows = queue.rows();
-    memcpy(to, &saved, sizeof saved);
-    to += sizeof saved;
-    fields(*stream, [&](const Area &field) {
-        stream->device().read(*stream->session, field, 1, 0, to, 0);
-        to += field.bytes;
-    });
-    if (lw_status status = settle(*stream)) return status;
-    for (uint32_t i = 0, at = 0; i < queue.runs(); ++i) {
-        const QueuedRows &run = queue.run(i);
-        memcpy(to, &run, sizeof run);
-        to += sizeof run;
-        for (uint32_t r = 0; r < run.rows; ++r, ++at, to += value_bytes(run))
-            memcpy(to, queue.row(at), value_bytes(run));
-    }
-    return LW_OK;
-}
-
-// A loaded state is input like any other: ids in it index tables. `record`: the saved fields.
-static bool tokens_in_range(const lw_stream &stream, const uint8_t *record) {
-    const fb::Input &input = input_of(stream);
-    if (input.kind() != fb::InputKind::tokens) return true;
-    const InputRing &ring = stream.model->streams.ring();
-    bool good = true;
-    fields(stream, [&](const Area &field) { // V12: the ring lies in one of them
-        const bool holds = field.offset <= ring.offset && ring.offset < field.offset + field.bytes;
-        for (uint64_t tick = 0; holds && good && tick < ring.ticks; ++tick)
-            good = first_bad_token(record + (ring.at(tick) - field.offset), 1, input.vocabulary()) == 1;
-        record += field.bytes;
-    });
-    return good;
-}
-
-// Null, or what is wrong with the counters. Every position follows from `done` modulo something, so any value
-// of it stays in bounds; but arithmetic on ticks and rows must not run over.
-static const char *counters_fault(const lw_stream &stream, const StreamState &saved) {
-    constexpr uint64_t most = uint64_t{1} << 62;
-    const StreamEntries &entries = stream.model->streams;
-    if (saved.life > Life::finished || saved.done > most || saved.ticks > most)
-        return "counters out of range";
-    if (saved.done % entries.least_block() != 0) return "it ends within a block";
-    if (saved.pending > entries.largest_block()) return "more input waits than a block takes";
-    for (uint32_t i = 0; i < outputs(stream); ++i)
-        if (!stream.own->rows[i].countable(saved.done) || !stream.own->rows[i].countable(saved.ticks))
-            return "counters out of range";
-    const bool whole = saved.ticks == saved.done + saved.pending;
-    const bool beyond_the_end =
-        saved.life == Life::finished && saved.pending == 0 && saved.ticks < saved.done;
-    if (!whole && !beyond_the_end) return "counters contradict each other";
-    if (saved.rows > stream.queue.capacity()) return "more rows wait than this stream's queue holds";
-    if (saved.margin > uint64_t{1} << 31) return "counters out of range";
-    for (uint64_t reserved : saved.reserved)
-        if (reserved != 0) return "reserved fields are set";
-    return nullptr;
-}
-
-// Null, or what is wrong with the rows that wait; they must end with the bytes.
-static const char *rows_fault(const lw_stream &stream, const StreamState &saved, const uint8_t *from,
-                              const uint8_t *end) {
-    constexpr uint64_t most = uint64_t{1} << 62;
-    uint32_t rows = 0;
-    for (uint32_t i = 0; i < saved.runs; ++i) {
-        QueuedRows run;
-        if (static_cast<size_t>(end - from) < sizeof run) return "too short";
-        memcpy(&run, from, sizeof run);
-        from += sizeof run;
-        if (run.output >= outputs(stream) ||
-            run.width != stream.own->entry->outputs()->Get(run.output)->width() || run.reserved != 0 ||
-            run.row > most || run.rows == 0 || run.rows > saved.rows - rows)
-            return "a waiting row fits no output";
-        const uint64_t bytes = run.rows * value_bytes(run); // no more than the queue holds
-        if (static_cast<size_t>(end - from) < bytes) return "too short";
-        from += bytes;
-        rows += run.rows;
-    }
-    if (rows != saved.rows) return "a waiting row fits no output";
-    return from == end ? nullptr : "too long";
+    return form.save(*stream, static_cast<uint8_t *>(bytes));
 }
 
 lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
     if (!stream || !bytes) return fail(LW_INVALID_ARGUMENT, "stream or bytes is NULL");
-    StreamState saved;
-    const uint8_t *from = static_cast<const uint8_t *>(bytes), *end = from + n;
-    if (n < sizeof saved) return bad_state("too short");
-    memcpy(&saved, from, sizeof saved);
-    from += sizeof saved;
-    if (memcmp(saved.identity, stream->model->identity, sizeof saved.identity) != 0)
-        return bad_state("of another model, other weights or another layout");
-    if (const char *fault = counters_fault(*stream, saved)) return bad_state(fault);
-    if (static_cast<size_t>(end - from) < stream->model->record_bytes) return bad_state("too short");
-    if (!tokens_in_range(*stream, from)) return bad_state("a token id is outside the vocabulary");
-    const uint8_t *rows = from + stream->model->record_bytes;
-    if (const char *fault = rows_fault(*stream, saved, rows, end)) return bad_state(fault);
-
-    *stream->state = saved;
-    stream->state->runs = stream->state->rows = 0;
-    fields(*stream, [&](const Area &field) {
-        stream->device().write(*stream->session, field, from);
-        from += field.bytes;
-    });
-    stream->queue.clear();
-    for (uint32_t i = 0; i < saved.runs; ++i) {
-        QueuedRows run;
-        memcpy(&run, rows, sizeof run);
-        rows += sizeof run;
-        const uint32_t position = stream->queue.append(run);
-        for (uint32_t r = 0; r < run.rows; ++r, rows += value_bytes(run))
-            memcpy(stream->queue.row(position + r), rows, value_bytes(run));
-    }
-    for (uint32_t i = 0; i < stream->model->streams.size(); ++i) stream->cache_ticks[i] = stale;
-    return take_over(*stream) ? settle(*stream) : LW_DEVICE;
+    const lw_status status = form_of(*stream).load(*stream, static_cast<const uint8_t *>(bytes), n);
+    if (status == LW_OK) add_to_flush(*stream);
+    return status;
 }

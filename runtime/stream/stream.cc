@@ -1,6 +1,10 @@
-// Streams from outside: creation, and input and output by the block.
+// lw_stream_*: creation, input and output.
 #include "runtime/stream/stream.h"
-#include "runtime/stream/samples.h"
+#include "runtime/stream/blocks.h"
+#include "runtime/stream/caches.h"
+#include "runtime/stream/flush.h"
+#include "runtime/stream/state.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include <cstring>
 #include <new>
@@ -16,19 +20,19 @@ uint32_t widest(const fb::Entry &entry) {
     return width;
 }
 
-// What the caller asked for, checked.
+// The options, checked.
 struct Request {
     lw_stream_options options{};
     const StreamEntry *own = nullptr;
 };
 
-// Lays the block out; with memory null it only measures. Returns the size; *session_at is where the session
+// Lays out the memory of a stream and returns its size. With null it only measures. *session_at: where the session
 // begins.
 uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory, lw_stream *stream,
                  uint8_t **session_at) {
     Parts parts(memory);
     parts.take<lw_stream>(1);
-    // Rows that waited in a stream of any entry may come in with its saved state.
+    // A saved state may bring rows that waited in a stream of any entry.
     const uint64_t least = model.streams.most_rows();
     const uint32_t wanted = request.options.queue ? request.options.queue : 64;
     stream->rows_per_block = model.streams.rows_per_block(*request.own);
@@ -77,12 +81,12 @@ lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) 
                            {"token ", uint64_t(bad), " of this push is outside 0 … ", vocabulary - 1});
 }
 
-// Samples on their way into the ring.
+// Samples that push has not taken yet.
 struct Feed {
     const uint8_t *from;
     size_t left;
 
-    // The next ticks, as many as are there and at most `most`: into the input ring behind those that wait.
+    // Copies the next ticks, at most `most`, into the input ring.
     void put(lw_stream &stream, uint64_t most) {
         const uint64_t ticks = left < most ? left : most;
         if (ticks == 0) return;
@@ -100,23 +104,26 @@ struct Feed {
     }
 };
 
-// Takes ticks until they are used up or a block would bring rows there is no room for.
+// Takes ticks until none is left, or until a block would bring more rows than the queue has room for.
 lw_status take(lw_stream &stream, Feed &feed) {
     StreamState &state = *stream.state;
     for (;;) {
         const StreamEntry &entry = next_entry(stream);
         const bool room = room_for_block(stream, entry);
-        // Without room the block may still fill up to its last tick: what is taken does not depend on how
-        // pushes were cut.
+        // Without room, the block still fills up to its last tick, so that the taken ticks do not depend on the sizes
+        // of the pushes.
         const uint64_t fill = entry.block - (room ? 0 : 1);
         if (state.pending < fill) feed.put(stream, fill - state.pending);
         if (state.pending < entry.block || !room) return LW_OK;
-        if (feed.left == 0 && runs_together(stream)) return LW_OK;
-        if (lw_status status = run_waiting(stream, entry)) return status;
+        if (feed.left == 0 && runs_together(stream)) {
+            add_to_flush(stream);
+            return LW_OK;
+        }
+        if (lw_status status = run_next(stream, entry)) return status;
     }
 }
 
-// Takes all ticks; the largest entries that fit run, the own one at the end.
+// Takes all ticks. Runs the largest entries that fit, and the stream's own entry last.
 lw_status read_ahead(lw_stream &stream, Feed &feed) {
     StreamState &state = *stream.state;
     const StreamEntries &entries = stream.model->streams;
@@ -138,7 +145,7 @@ lw_status read_ahead(lw_stream &stream, Feed &feed) {
     return LW_OK;
 }
 
-// LW_OK: a row waits. A finished stream runs on for it, and blocks of a loaded state may wait.
+// Runs blocks until a row waits: those of a loaded or unflushed stream, and the zeros of a finished one.
 lw_status wait_for_row(lw_stream &stream) {
     StreamState &state = *stream.state;
     if (state.life == Life::failed) return not_open(stream);
@@ -146,7 +153,7 @@ lw_status wait_for_row(lw_stream &stream) {
         if (state.life == Life::open) {
             const StreamEntry &entry = next_entry(stream);
             if (state.pending < entry.block) return LW_AGAIN;
-            if (lw_status status = run_waiting(stream, entry)) return status;
+            if (lw_status status = run_next(stream, entry)) return status;
         } else {
             if (state.done >= last_tick(stream)) return LW_END;
             if (lw_status status = run_zeros(stream)) return status;
@@ -192,11 +199,7 @@ lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options
     if (lw_status status =
             model->device->begin(*model->on_device, fb::EntryKind::stream, 1, session_at, &stream->session))
         return status;
-    clear(*stream); // where that fails, the first block says so
-    if (model->asked) {
-        stream->next = model->asked->streams;
-        model->asked->streams = stream;
-    }
+    clear(*stream); // the first block reports a failure
     *out = stream;
     return LW_OK;
 }
@@ -222,12 +225,8 @@ lw_status lw_stream_create(const lw_model *model, const lw_stream_options *optio
 
 void lw_stream_destroy(lw_stream *stream) {
     if (!stream) return;
+    remove_from_flush(*stream);
     stream->device().end(stream->session);
-    if (stream->model->asked) {
-        lw_stream **link = &stream->model->asked->streams;
-        while (*link != stream) link = &(*link)->next;
-        *link = stream->next;
-    }
     if (!stream->owned) return;
     Block block{reinterpret_cast<uint8_t *>(stream), stream->bytes};
     block.release(stream->model->allocator);
@@ -281,9 +280,9 @@ lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
         return fail(LW_TOO_SMALL, {"room for ", uint64_t(rows.capacity), " floats; a row has ", run.width});
     const uint32_t n = room < run.rows ? static_cast<uint32_t>(room) : run.rows;
     uint8_t *to = reinterpret_cast<uint8_t *>(rows.data);
-    for (uint32_t done = 0, piece; done < n; done += piece) {
-        piece = queue.in_line(done, n - done);
-        copy_rows(queue.row(done), queue.stride(), to + done * bytes, bytes, piece, bytes);
+    for (uint32_t done = 0, chunk; done < n; done += chunk) {
+        chunk = queue.in_line(done, n - done);
+        copy_rows(queue.row(done), queue.stride(), to + done * bytes, bytes, chunk, bytes);
     }
     queue.drop(n);
     rows.index = run.output;
@@ -298,7 +297,7 @@ lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
 lw_status lw_stream_finish(lw_stream *stream) {
     if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     if (stream->state->life != Life::open) return not_open(*stream);
-    // Pull runs the blocks that are left, one at a time: they need no more room than a push does.
+    // pull runs the blocks that are left one at a time, so the queue needs no more room than for push.
     stream->state->life = Life::finished;
     return LW_OK;
 }
@@ -306,7 +305,7 @@ lw_status lw_stream_finish(lw_stream *stream) {
 lw_status lw_stream_reset(lw_stream *stream) {
     if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     clear(*stream);
-    return settle(*stream);
+    return wait(*stream);
 }
 
 lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats) {

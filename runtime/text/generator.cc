@@ -2,8 +2,10 @@
 #include "runtime/text/generator.h"
 #include "formats/artifact/geometry.h"
 #include "runtime/core/model.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
+#include "runtime/stream/blocks.h"
+#include "runtime/stream/state.h"
 #include <cstring>
 #include <new>
 
@@ -36,7 +38,7 @@ lw_status check_ids(const char *where, const int32_t *ids, size_t n, uint32_t vo
     return bad == n ? LW_OK : bad_id(where, bad, ids[bad], vocabulary);
 }
 
-[[gnu::noinline]] lw_status no_language_model(const lw_stream &stream, Piece what, Piece which, Piece why) {
+[[gnu::noinline]] lw_status no_language_model(const lw_stream &stream, MessagePart what, MessagePart which, MessagePart why) {
     const char *const name = stream.model->plan().name()->c_str();
     return fail(LW_NOT_FOUND, {name, " is no language model: ", what, which, why});
 }
@@ -152,8 +154,8 @@ void look_for_stops(const lw_generator &g, lw_token &token) {
 
 // While it stands, blocks of the stream are run for what the generator can choose.
 struct Wanting {
-    explicit Wanting(lw_generator &g) : stream(*g.stream) { stream.margin = g.margin; }
-    ~Wanting() { stream.margin = 0; }
+    explicit Wanting(lw_generator &g) : stream(*g.stream) { stream.logit_margin = g.logit_margin; }
+    ~Wanting() { stream.logit_margin = 0; }
     Wanting(const Wanting &) = delete;
     Wanting &operator=(const Wanting &) = delete;
     lw_stream &stream;
@@ -199,7 +201,7 @@ lw_status lw_generator_create(lw_stream *stream, const lw_generator_options *opt
     generator->stream = stream;
     generator->bytes = lay_out(setup, block.data, generator);
     generator->output = setup.output;
-    generator->margin = setup.options.likely_only ? margin_of(setup.sampler) : 0;
+    generator->logit_margin = setup.options.likely_only ? logit_margin_of(setup.sampler) : 0;
     generator->window = setup.window;
     generator->log_probabilities = setup.options.log_probabilities != 0;
     generator->n_stops = static_cast<uint32_t>(setup.options.n_stops);
@@ -237,7 +239,7 @@ lw_status lw_generator_next(lw_generator *generator, lw_token *out) {
     const Wanting wanting(*generator);
     const float *logits = nullptr;
     if (lw_status status = newest_logits(stream, generator->output, &logits)) return status;
-    if (!suffices(stream.state->margin, generator->margin))
+    if (!suffices(stream.state->logit_margin, generator->logit_margin))
         return fail(LW_WRONG_STATE,
                     "the newest logits leave out words that these options could choose: go on with "
                     "the options they were made for, or read at least one id first");

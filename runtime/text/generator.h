@@ -8,7 +8,7 @@ struct lw_generator {
     lw_stream *stream;
     uint64_t bytes;
     uint32_t output; // of the stream: the logits
-    uint32_t margin; // that its rows are made for
+    uint32_t logit_margin; // that its rows are made for
     uint32_t window; // ids in which repetitions are looked for
     bool log_probabilities;
     longwave::runtime::Sampler sampler;

@@ -1,7 +1,7 @@
 // A generator's ids and its stream's state as bytes, and back.
 #include "runtime/text/generator.h"
 #include "runtime/core/model.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include <cstring>
 

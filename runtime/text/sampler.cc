@@ -75,7 +75,7 @@ double logarithm(double x) {
 // Kernels compare logits, this the log-probabilities that they become: rounding may move those by some of their last
 // bits, 2^-10 and a millionth are far more. Top-k changes nothing: whatever min-p leaves is likelier than all it
 // rules out. Top-p does: it counts everything.
-uint32_t margin_of(const SamplerSettings &s) {
+uint32_t logit_margin_of(const SamplerSettings &s) {
     if (s.penalty != 1 || s.biases > 0 || s.log_probabilities) return 0;
     if (s.temperature == 0) return 1;
     if (!(s.min_p > 0) || s.top_p < 1) return 0;

@@ -2,7 +2,7 @@
 // and FOLDER/<target>.dict. Run from the root of the tree.
 #include "compiler/ir/text.h"
 #include "compiler/ir/op.h"
-#include "compiler/passes/lower.h"
+#include "compiler/layers/lower.h"
 #include "formats/package/layer_types.h"
 #include "longwave/longwave.h"
 #include "tests/fuzz/text_seeds.h"

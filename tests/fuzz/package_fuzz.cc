@@ -3,7 +3,7 @@
 // once. What must hold: any bytes give a package or a Fault::input that lists a bounded number of clean
 // lines; a package that was read lowers to a graph that verifies, or is refused in the same manner.
 #include "compiler/ir/verify.h"
-#include "compiler/passes/lower.h"
+#include "compiler/layers/lower.h"
 #include "formats/package/safetensors.h"
 #include "tests/fuzz/must.h"
 #include <algorithm>

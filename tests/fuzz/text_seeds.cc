@@ -45,7 +45,7 @@ std::map<std::string, std::string> text_seeds() {
     lw_stream_destroy(stream);
     lw_model_close(model);
     for (const std::string name : {"byte_level", "split", "prefix_space"}) {
-        std::ifstream file("tests/unit/tools/tokenizers/" + name + ".json", std::ios::binary);
+        std::ifstream file("tests/unit/runtime/tokenizer/tokenizers/" + name + ".json", std::ios::binary);
         std::string &seed = seeds["tokenizer/" + name];
         seed.assign(std::istreambuf_iterator<char>(file), {});
         seed += '\0';

@@ -4,7 +4,7 @@
 #include "compiler/ops/support/reference.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
-#include "compiler/passes/lower.h"
+#include "compiler/layers/lower.h"
 #include "compiler/passes/materialise_kernels.h"
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/merge_chains.h"

@@ -2,10 +2,10 @@
 #include "tests/oracles/fixture.h"
 #include "tests/oracles/outcome.h"
 #include "tests/oracles/trials.h"
-#include "tools/cli/support/command_line.h"
+#include "tools/cli/command_line/command_line.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/support/json_line.h"
-#include "tools/cli/model/kgen.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/process/installed_program.h"
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

@@ -40,7 +40,7 @@ struct Case {
     std::map<std::string, package::Tensor> references; // all ref.* tensors, without "ref."
     size_t positions = 0;                              // of every sequence
     bool causal = true;                                // and every head has an answer in a stream
-    double limit = 0; // for a float32 engine, relative to the peak (README of the oracles)
+    double limit = 0; // for a float32 engine, relative to the peak (docs/testing.md)
 };
 
 // Fault::input: a file that cannot be read, a tensor that is missing, an operator or option that has no

@@ -11,7 +11,7 @@ using nlohmann::json;
 namespace longwave::oracles {
 namespace {
 
-constexpr double operator_limit = 1e-5, block_limit = 2e-5; // README of the oracles
+constexpr double operator_limit = 1e-5, block_limit = 2e-5; // docs/testing.md
 
 Status only(const json &config, const char *name, const json &supported) {
     if (!config.contains(name) || config.at(name) == supported) return Status::ok();

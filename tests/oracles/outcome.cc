@@ -1,5 +1,5 @@
 #include "tests/oracles/outcome.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>
 #include <set>

@@ -19,7 +19,7 @@ struct Outcome {
 
 // One line, and with `verbose` one more for each measurement.
 std::string to_text(const Outcome &outcome, bool verbose);
-// Keys as in the README. An error that is no number is null.
+// Keys: docs/testing.md. An error that is no number is null.
 nlohmann::ordered_json to_json(const Outcome &outcome);
 
 } // namespace longwave::oracles

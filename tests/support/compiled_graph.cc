@@ -1,11 +1,12 @@
 #include "tests/support/compiled_graph.h"
 #include "compiler/codegen/code.h"
+#include "compiler/codegen/spirv_modules.h"
+#include "compiler/driver/targets.h"
 #include "compiler/artifact/emit.h"
-#include "compiler/artifact/identity.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/stream_family.h"
-#include "compiler/driver/tuning.h"
+#include "compiler/devices/traits.h"
 
 namespace longwave::test {
 
@@ -13,16 +14,18 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
                                              const compiler::Options &options) {
     using namespace compiler;
     LW_ASSIGN(const ir::Graph graph, pack_outputs(given));
-    std::vector<targets::Target> targets;
-    for (const std::string &name : options.targets) targets.push_back(*targets::find(name));
-    LW_ASSIGN(const Tuning tuning, parse_tuning("", "", targets));
+    LW_ASSIGN(const Targets targets, find_targets(options.targets, *options.devices));
 
     Storage storage;
     StateRecord record;
-    EntryPlanner planner(graph, {.block = rows, .costs = &tuning.costs()}, storage, record);
-    LW_TRY(planner.survey());
-    LW_ASSIGN(EntryPlan run, planner.plan({}));
-    std::vector<EntryPlan> entries = {std::move(run)};
+    std::vector<EntryPlan> entries;
+    for (const devices::Traits *device : {&devices::host(), targets.device}) {
+        if (!device) continue;
+        EntryPlanner planner(graph, {.block = rows, .device = device}, storage, record);
+        LW_TRY(planner.survey());
+        LW_ASSIGN(EntryPlan run, planner.plan({}));
+        entries.push_back(std::move(run));
+    }
     if (EntryPlan &prepare = storage.prepare(); !prepare.steps.empty()) {
         measure_lifetimes(prepare);
         entries.insert(entries.begin(), prepare);
@@ -30,7 +33,9 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
     for (EntryPlan &entry : entries) plan_memory(entry);
 
     const Specs specs = unique_specs(entries);
-    LW_ASSIGN(Code code, compile_code(specs, entries, targets, tuning, options));
+    const KernelCacheOptions kernels{.kgen = options.kgen, .folder = options.cache, .jobs = options.jobs};
+    LW_ASSIGN(Code code, compile_code(specs, entries, targets.cpus, kernels));
+    if (targets.device) LW_TRY(compile_modules(specs, entries, *targets.device, kernels, code));
     package::Package package;
     package.name = graph.name;
     for (const ir::GraphInput &input : graph.inputs)
@@ -44,12 +49,12 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
                  specs.all,
                  code.signatures,
                  std::move(code.targets),
-                 {},
+                 std::move(code.modules),
                  {},
                  {},
                  "{}",
                  "[]",
-                 identity_of(graph)});
+                 {}});
 }
 
 } // namespace longwave::test

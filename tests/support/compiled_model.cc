@@ -74,7 +74,7 @@ uint64_t carried_bytes(const cli::Model &model) {
     for (uint32_t i = 0; i < model.info.n_state_fields; i++) {
         const auto &field =
             *reinterpret_cast<const lw_state_field *>(fields + i * model.info.state_fields->struct_size);
-        CHECK(field.kind != LW_STATE_COPY);
+        CHECK(field.kind != LW_STATE_SPECTRA);
         if (field.kind == LW_STATE_CARRY) bytes += field.bytes;
     }
     return bytes;

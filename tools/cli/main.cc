@@ -1,5 +1,5 @@
-// longwave: finds the verb, runs it, turns its Status into one line on stderr and an exit code.
-#include "tools/cli/support/command.h"
+// longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit code.
+#include "tools/cli/commands/command.h"
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -21,17 +21,17 @@ int exit_code(Fault fault) {
 }
 
 int main(int argc, char **argv) {
-    CommandLine program(
-        "Compiles long-convolution sequence models into one file and runs it, whole or as a stream.",
-        "longwave");
+    CommandLine program("Compile long-convolution sequence models and run them, offline or as a stream.",
+                        "longwave");
     program.set_version_flag("--version", std::string("longwave ") + lw_version());
     program.require_subcommand();
-    program.footer("Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input file, 4 device. Results go to "
-                   "stdout, logs to stderr.");
+    program.footer("`longwave COMMAND --help` lists the options of a command.\n"
+                   "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine.\n"
+                   "Results go to standard output. Logs and errors go to standard error.");
     const Command commands[] = {add_compile(program),  add_inspect(program), add_verify(program),
                                 add_run(program),      add_listen(program),  add_eval(program),
                                 add_generate(program), add_score(program),   add_bench(program),
-                                add_tune(program),     add_devices(program)};
+                                add_tune(program),     add_devices(program), add_manual(program)};
     if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
         const Status status = bench_program(argv[2], argv + 3);
         std::fprintf(stderr, "error: %s\n", status.message().c_str());

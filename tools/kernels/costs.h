@@ -1,4 +1,4 @@
-// What the planner's choice rests on (schedules/long_conv/tables/costs.json), measured on this machine: ns an output
+// Measures the cost tables of the algorithms (compiler/ir/costs.h) on this machine: ns per output
 // element (one channel, one row), lower quartiles of calls in a loop. Rows have 128 channels, as in a model,
 // so that a transform of a tile of 16 pays for the stride.
 #pragma once

@@ -69,16 +69,16 @@ public:
     Expected<Flow> logits(const std::string &name, Flow x, uint32_t count) {
         return lowering_.product(layer_, name, x, count, flag(layer_, "bias"));
     }
-    // Those of the words of a tail, wherever they are wanted.
-    Expected<Flow> tail_logits(size_t tail, Flow x, const Cluster &cluster, Flow wanted) {
+    // The logits of the words of a tail. `mask`: the tails that a reader may skip.
+    Expected<Flow> tail_logits(size_t tail, Flow x, const Cluster &cluster, Flow mask) {
         const bool bias = flag(layer_, "bias");
         const std::string stem = numbered("tail.", tail, ".2");
         std::vector<ir::ValueId> inputs = {
             x.value, lowering_.weight(layer_, stem + ".weight", {cluster.size, cluster.width})};
         if (bias) inputs.push_back(lowering_.weight(layer_, stem + ".bias", {cluster.size}));
-        inputs.push_back(wanted.value);
+        inputs.push_back(mask.value);
         return lowering_.node(layer_, "linear", std::move(inputs),
-                              {{"bias", int64_t{bias}}, {"wanted", static_cast<int64_t>(tail)}},
+                              {{"bias", int64_t{bias}}, {"skip_mask", static_cast<int64_t>(tail)}},
                               Form::features);
     }
     // Features of a tail; tied: the embedding's own projection, the other way round.
@@ -143,16 +143,16 @@ Expected<Flow> lower_adaptive_softmax(Lowering &lowering, const Layer &layer, st
     LW_ASSIGN(const Flow words, softmax.logits("head.word_proj", head, all[0].size));
     LW_ASSIGN(const Flow classes,
               softmax.logits("head.class_proj", head, static_cast<uint32_t>(all.size() - 1)));
-    LW_ASSIGN(const Flow wanted,
+    LW_ASSIGN(const Flow mask,
               lowering.node(layer, "active_clusters", {words.value, classes.value}, {}, Form::features));
     std::vector<ir::ValueId> rows = {words.value, classes.value};
     for (size_t i = 1; i < all.size(); ++i) {
         LW_ASSIGN(Flow tail, softmax.narrowed(i - 1, inputs[0], all[i].width));
-        LW_ASSIGN(tail, softmax.tail_logits(i - 1, tail, all[i], wanted));
+        LW_ASSIGN(tail, softmax.tail_logits(i - 1, tail, all[i], mask));
         rows.push_back(tail.value);
     }
-    rows.push_back(wanted.value);
-    return lowering.node(layer, "log_softmax", std::move(rows), {{"wanted", int64_t{0}}}, Form::features);
+    rows.push_back(mask.value);
+    return lowering.node(layer, "log_softmax", std::move(rows), {{"skip_mask", int64_t{0}}}, Form::features);
 }
 
 } // namespace longwave::compiler::layers

@@ -46,7 +46,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 // ---- two forms over one state ----
 
-// Figures of Sapphire Rapids, ns an output element and row of C (schedules/README.md).
+// Figures of Sapphire Rapids, ns an output element and row of C (docs/kernels.md).
 Estimate estimate_step(const PlanContext &context) {
     return {.cost = 0.25 * per_head(context.node, context.type(0))};
 }
@@ -86,11 +86,11 @@ Status plan_decaying_scan(KernelCall &call) {
 }
 
 const Algorithm decaying_step{
-    .name = "step", .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
+    .name = "step", .stream = devices::cpu_kernels, .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
 const Algorithm decaying_chunk{
-    .name = "chunk", .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
+    .name = "chunk", .stream = devices::cpu_kernels, .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
 const Algorithm decaying_scan{.name = "scan",
-                              .where = Algorithm::Where::gpu,
+                              .offline = devices::gpu_kernels, .stream = devices::gpu_kernels,
                               .estimate = estimate_scan,
                               .reach = reach_scan,
                               .plan = plan_decaying_scan};

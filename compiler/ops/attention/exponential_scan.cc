@@ -70,7 +70,7 @@ Status kernel(KernelCall &call) {
     const uint32_t channels = call.type(0).dims[0], modes = call.type(1).dims[1];
     call.kernel("exponential_scan");
     uint32_t rows = call.all_rows();
-    if (axis.stride == 1 || call.context.gpu) {
+    if (axis.stride == 1 || !call.context.device.tiles) {
         call.one_call();
     } else { // a call meets each of the lines that lie side by side at most once
         rows = std::min(rows, axis.stride);

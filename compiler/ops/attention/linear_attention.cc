@@ -37,7 +37,7 @@ uint32_t width_of(const PlanContext &context, size_t input) {
     return context.type(input).dims[0] / heads_of(context.node);
 }
 
-// Figures of Sapphire Rapids, ns an output element and row of S (spec of the kernels: schedules/README.md).
+// Figures of Sapphire Rapids, ns an output element and row of S (docs/kernels.md).
 Estimate estimate_step(const PlanContext &context) { return {.cost = 0.23 * width_of(context, 0)}; }
 Estimate estimate_chunks(const PlanContext &context) {
     return estimate_chunk(context, 0.06 * width_of(context, 0), 0.23 * width_of(context, 0));
@@ -69,11 +69,11 @@ Status plan_linear_scan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm step{.name = "step", .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
+const Algorithm step{.name = "step", .stream = devices::cpu_kernels, .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
 const Algorithm chunk{
-    .name = "chunk", .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
+    .name = "chunk", .stream = devices::cpu_kernels, .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
 const Algorithm scan{.name = "scan",
-                     .where = Algorithm::Where::gpu,
+                     .offline = devices::gpu_kernels, .stream = devices::gpu_kernels,
                      .estimate = estimate_scan,
                      .reach = reach_scan,
                      .plan = plan_linear_scan};

@@ -17,8 +17,7 @@ StreamRule stream(const Node &, std::span<const Type>) {
     return looks_ahead("its attention is two-sided (every row reads a sum over the whole sequence)");
 }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
-               Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const size_t heads = attention::heads_of(node), dk = in[0]->width / heads, dv = in[2]->width / heads;
     std::vector<double> s(heads * dk * dv, 0.0);
     const auto each = [&](const auto &visit) {
@@ -26,7 +25,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             for (size_t i = 0; i < dk; ++i)
                 for (size_t c = 0; c < dv; ++c) visit(h * dk + i, h * dv + c, s[(h * dk + i) * dv + c]);
     };
-    for (size_t t = 0; t < std::min(out.rows, context.length); ++t)
+    for (size_t t = 0; t < out.rows; ++t)
         each([&](size_t i, size_t c, double &sum) { sum += in[1]->row(t)[i] * in[2]->row(t)[c]; });
     for (size_t t = 0; t < out.rows; ++t)
         each([&](size_t i, size_t c, double sum) { out.row(t)[c] += in[0]->row(t)[i] * sum; });
@@ -41,7 +40,7 @@ Status kernel(KernelCall &call) {
     call.param("dv", call.type(2).dims[0] / heads);
     call.param("rows", call.rows());
     for (size_t input = 0; input < 3; ++input) call.read_all(input);
-    call.valid_rows(0);
+    call.sequence_rows(0);
     call.write();
     return Status::ok();
 }

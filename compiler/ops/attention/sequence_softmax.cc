@@ -1,5 +1,4 @@
-// sequence_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel (LightNet, Eq. 8). Rows
-// behind the end of a sequence are 0.
+// sequence_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel (LightNet, Eq. 8).
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
@@ -22,13 +21,12 @@ StreamRule stream(const Node &, std::span<const Type>) {
     return looks_ahead("its keys are normalised over the whole sequence (a softmax over time)");
 }
 
-void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &context,
-               Array &out) {
+void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     for (size_t i = 0; i < out.width; ++i) {
         double top = -INFINITY, sum = 0;
-        for (size_t t = 0; t < context.length; ++t) top = std::max(top, in[0]->row(t)[i]);
-        for (size_t t = 0; t < context.length; ++t) sum += std::exp(in[0]->row(t)[i] - top);
-        for (size_t t = 0; t < context.length; ++t) out.row(t)[i] = std::exp(in[0]->row(t)[i] - top) / sum;
+        for (size_t t = 0; t < out.rows; ++t) top = std::max(top, in[0]->row(t)[i]);
+        for (size_t t = 0; t < out.rows; ++t) sum += std::exp(in[0]->row(t)[i] - top);
+        for (size_t t = 0; t < out.rows; ++t) out.row(t)[i] = std::exp(in[0]->row(t)[i] - top) / sum;
     }
 }
 
@@ -38,7 +36,7 @@ Status kernel(KernelCall &call) {
     call.param("channels", call.type(0).width());
     call.param("rows", call.rows());
     call.read_rows(0);
-    call.valid_rows(0);
+    call.sequence_rows(0);
     call.write();
     return Status::ok();
 }

@@ -163,10 +163,10 @@ Status plan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm tiles{.name = "tiles", .estimate = estimate, .reach = reach, .plan = plan};
+const Algorithm tiles{.name = "tiles", .stream = devices::cpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
 // A workgroup for each query and head.
 const Algorithm queries{
-    .name = "queries", .where = Algorithm::Where::gpu, .estimate = estimate, .reach = reach, .plan = plan};
+    .name = "queries", .offline = devices::gpu_kernels, .stream = devices::gpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
 const Algorithm *const algorithms[] = {&tiles, &queries};
 
 } // namespace
@@ -178,7 +178,7 @@ const OpDef op_softmax_attention{
                    {"causal", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::mask,
+    .end = EndRule::clear,
     .no_epilogue = true,
     .algorithms = algorithms,
     .reference = reference,

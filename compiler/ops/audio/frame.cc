@@ -1,4 +1,5 @@
-// frame: overlapping windows of a signal, each complete at the end of its hop, so the front end has no delay.
+// frame: overlapping windows of a signal. Each is complete at the end of its hop, so the front end has no delay.
+// It has no kernel: the kernel of its reader absorbs it.
 #include "compiler/ops/support/rules.h"
 
 namespace longwave::ir {
@@ -43,7 +44,6 @@ const OpDef op_frame{
     .attributes = {{"window", AttributeDef::Kind::integer}, {"hop", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .view = true,
     .reference = reference,
 };
 

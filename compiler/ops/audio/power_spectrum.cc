@@ -39,9 +39,11 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         }
 }
 
+bool absorb_producer(const Node &, size_t, const Node &producer) { return producer.op == &op_frame; }
+
 Status kernel(KernelCall &call) {
     const Node *frame = call.producer(0);
-    if (!frame || std::string_view(frame->op->name) != "frame")
+    if (!frame || !absorb_producer(call.node, 0, *frame))
         return Status::input("a power spectrum needs frames right before it");
     const auto hop = static_cast<uint32_t>(frame->integer("hop")),
                n_fft = static_cast<uint32_t>(call.node.integer("n_fft"));
@@ -65,7 +67,7 @@ const OpDef op_power_spectrum{
     .attributes = {{"n_fft", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
-    .reads_view = true,
+    .absorb_producer = absorb_producer,
     .kernel = kernel,
     .reference = reference,
 };

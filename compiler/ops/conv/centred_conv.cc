@@ -113,7 +113,7 @@ const OpDef op_centred_conv{
     .attributes = {{"bias", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::mask,
+    .end = EndRule::clear,
     .kernel = kernel,
     .rewrites = {.fold_result = fold_result_into_weights, .filter = &filter_form},
     .reference = reference,

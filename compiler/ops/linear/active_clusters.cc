@@ -30,7 +30,7 @@ Status kernel(KernelCall &call) {
     call.param("classes", call.type(1).width());
     call.read_rows(0);
     call.read_rows(1);
-    call.scalar({.kind = Scalar::Kind::margin, .value = schedules::most_margin});
+    call.scalar({.kind = Scalar::Kind::logit_margin, .value = schedules::most_margin});
     call.write();
     return Status::ok();
 }
@@ -43,7 +43,7 @@ const OpDef op_active_clusters{
     .infer = infer,
     .stream = row_by_row,
     .no_epilogue = true,
-    .advice = true,
+    .used = takes_skip_mask,
     .kernel = kernel,
     .reference = reference,
 };

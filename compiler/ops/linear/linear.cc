@@ -1,5 +1,5 @@
 // linear: weight times the features of a row, plus a bias. Features are counted logically: (frequency,
-// channel) at f·C + c. `wanted`: a further input says whether anybody reads the result (advice.h).
+// channel) at f·C + c. `skip_mask`: a further input says whether anybody reads the result (skip_mask.h).
 #include "compiler/ir/builder.h"
 #include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ir/kernel_call.h"
@@ -15,15 +15,15 @@ namespace {
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t bias, rules::flag(node, "bias"));
     LW_TRY(weight_format(node).status());
-    LW_TRY(rules::count(in, 2 + bias + is_advised(node)));
+    LW_TRY(rules::count(in, 2 + bias + has_skip_mask(node)));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::operand(in[1], "weight", {0, in[0].width()}));
     const uint32_t features = in[1].dims[0];
     if (bias) LW_TRY(rules::operand(in[2], "bias", {features}));
     Type type = in[0];
-    if (is_advised(node)) {
+    if (has_skip_mask(node)) {
         LW_TRY(rules::real(in.back()));
-        LW_TRY(rules::integer(node, wanted_attribute.name, 0, in.back().width() - 1).status());
+        LW_TRY(rules::integer(node, skip_mask_attribute.name, 0, in.back().width() - 1).status());
         type.causal = type.causal && in.back().causal;
     }
     type.dims = {features};
@@ -58,16 +58,18 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     }
 }
 
+bool absorb_consumer(const Node &, const Node &consumer) { return consumer.op == &op_glu; }
+
 bool is_product(const Graph &graph, const Node &node) { return graph.constant(node.inputs[1]) != nullptr; }
 
 } // namespace
 
 const OpDef op_linear{
     .name = "linear",
-    .attributes = {{"bias", AttributeDef::Kind::integer}, stored_weights, wanted_attribute},
+    .attributes = {{"bias", AttributeDef::Kind::integer}, stored_weights, skip_mask_attribute},
     .infer = infer,
     .stream = row_by_row,
-    .takes_gate = true,
+    .absorb_consumer = absorb_consumer,
     .kernel = product,
     .rewrites = {.fold_result = fold_result_into_weights,
                  .fold_input = fold_input_into_weights,

@@ -1,7 +1,7 @@
 // log_softmax: logarithms of a row's proportions of exponentials. With classes and tails behind it (adaptive
 // softmax: Grave et al. 2017) a two-level one: the head is words and classes side by side, class i stands for
 // the words of tail i, which come behind those of the head with the log-probability of their class added: none of
-// them is likelier than its class. `wanted` 1: a further input says which tails anybody wants (advice.h).
+// them is likelier than its class. `skip_mask`: a further input says which tails anybody reads.
 #include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t most_tails = 7;
 
-// Rows of words and classes, without the advice.
-size_t rows_among(const Node &node, size_t inputs) { return inputs - (is_advised(node) && inputs > 0); }
+// Rows of words and classes, without the mask.
+size_t rows_among(const Node &node, size_t inputs) { return inputs - (has_skip_mask(node) && inputs > 0); }
 
 Expected<Type> infer(const Node &node, std::span<const Type> all) {
     const auto in = all.first(rows_among(node, all.size()));
@@ -32,10 +32,10 @@ Expected<Type> infer(const Node &node, std::span<const Type> all) {
     if (in.size() > 2 && in[1].dims[0] != in.size() - 2)
         return Status::input(
             fmt::format("expected a class for each of {} tails, found {}", in.size() - 2, in[1].dims[0]));
-    if (is_advised(node)) {
-        LW_TRY(rules::integer(node, wanted_attribute.name, 0, 0).status());
+    if (has_skip_mask(node)) {
+        LW_TRY(rules::integer(node, skip_mask_attribute.name, 0, 0).status());
         if (in.size() < 3 || all.back().width() != in[1].width())
-            return Status::input("expected advice for each tail");
+            return Status::input("expected a value of the skip mask for each tail");
     }
     Type type = in[0];
     for (const Type &other : all) type.causal = type.causal && other.causal;
@@ -75,13 +75,13 @@ void reference(const Node &node, std::span<const Operand *const> all, const Refe
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
     const size_t inputs = rows_among(call.node, call.node.inputs.size());
-    const bool advised = is_advised(call.node) && takes_skip_mask(call.context);
+    const bool masked = has_skip_mask(call.node) && takes_skip_mask(call.context);
     call.kernel("log_softmax");
     call.param("words", call.type(0).width());
     for (size_t i = 2; i < inputs; ++i) call.param("tail_" + std::to_string(i - 2), call.type(i).width());
     call.param("rows", call.rows());
-    if (advised) call.param("advised", 1);
-    for (size_t i = 0; i < inputs + advised; ++i) call.read_rows(i);
+    if (masked) call.param("advised", 1);
+    for (size_t i = 0; i < inputs + masked; ++i) call.read_rows(i);
     call.write();
     return Status::ok();
 }
@@ -90,7 +90,7 @@ Status kernel(KernelCall &call) {
 
 const OpDef op_log_softmax{
     .name = "log_softmax",
-    .attributes = {wanted_attribute},
+    .attributes = {skip_mask_attribute},
     .infer = infer,
     .stream = row_by_row,
     .no_epilogue = true,

@@ -15,18 +15,19 @@ Expected<schedules::WeightFormat> weight_format(const Node &node) {
     return *format;
 }
 
-// Weights in the order in which kernels walk over them. With a gate behind it the second half of the outputs
+// Weights lie in the order in which kernels read them. With an absorbed gate (glu) the second half of the outputs
 // are the gates.
 Status product(KernelCall &call) {
     LW_ASSIGN(const schedules::WeightFormat format, weight_format(call.node));
     const Type &x = call.type(0);
     const Numbers &w = call.constant(1);
-    const uint32_t in = x.width(), out = call.type(1).dims[0], half = call.gated() ? out / 2 : out,
+    const bool gated = call.consumer() != nullptr;
+    const uint32_t in = x.width(), out = call.type(1).dims[0], half = gated ? out / 2 : out,
                    padded = schedules::pad(half);
     const bool bias = call.node.integer("bias") != 0, narrow = format != schedules::WeightFormat::float32;
     // Of the lanes behind the last input, which are zero, so many that the sums divide into equal parts.
     const uint32_t read = x.dims.size() == 1 && x.row() > 1 ? (in + 7) / 8 * 8 : x.row();
-    schedules::PackedPanels packed({read, half, call.gated() ? 2u : 1u, format});
+    schedules::PackedPanels packed({read, half, gated ? 2u : 1u, format});
     const schedules::Panels &panels = packed.panels;
     std::vector<float> shift(size_t{padded} * panels.halves, 0.f);
     std::vector<uint32_t> lanes(in);
@@ -41,16 +42,16 @@ Status product(KernelCall &call) {
     call.param("out", half);
     call.param("rows", call.rows());
     call.param("bias", bias);
-    call.param("glu", call.gated());
+    call.param("glu", gated);
     if (narrow) call.param("weights", schedules::name_of(format));
     const size_t last = call.node.inputs.size() - 1;
-    const bool advised = is_advised(call.node) && takes_skip_mask(call.context) && out > 1;
-    if (advised) {
+    const bool masked = has_skip_mask(call.node) && takes_skip_mask(call.context) && out > 1;
+    if (masked) {
         call.param("advice", call.type(last).width());
-        call.param("wanted", call.node.integer(wanted_attribute.name));
+        call.param("wanted", call.node.integer(skip_mask_attribute.name));
     }
     call.read_rows(0);
-    if (advised) call.read_rows(last);
+    if (masked) call.read_rows(last);
     call.weight("weight", Packed::of(narrow ? Elem::i32 : Elem::f32,
                                      {static_cast<uint32_t>(packed.words.size())}, packed.words));
     if (!packed.scales.empty()) call.weight("scale", packed.scales);

@@ -1,7 +1,7 @@
-// Work that a stream may leave out. Whoever reads a stream can say that it will take no word that is less likely
-// than the likeliest by more than a factor (Scalar::Kind::margin); by default it wants all, and every row has the
-// same bits with and without the advice. Only where one row is computed at a time, on a CPU, is there work
-// that no other row or stream needs.
+// Work that a stream may leave out. The reader of a stream can state a margin (Scalar::Kind::logit_margin): it
+// takes no word whose logit is further below the largest one. By default the reader takes every word. A row that
+// is taken has the same bits with and without a margin. Only a CPU stream that computes one row at a time can
+// leave out work: no other row or stream needs it.
 #pragma once
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ir/op.h"
@@ -9,12 +9,12 @@
 namespace longwave::ir {
 
 inline bool takes_skip_mask(const PlanContext &context) {
-    return context.streaming && context.rows == 1 && !context.gpu;
+    return context.streaming && context.rows == 1 && context.device.skip_masks;
 }
 
-// Attribute of ops that may leave out their work: which value of their last input says so, 0: their result is
-// wanted. Absent: there is no such input.
-inline constexpr AttributeDef wanted_attribute{"wanted", AttributeDef::Kind::integer, false};
-inline bool is_advised(const Node &node) { return node.has(wanted_attribute.name); }
+// Attribute of ops that may leave out their work: their last input is the mask, and the attribute says which of
+// its values to read. The value 0 means that nobody takes the result. Absent: the op has no mask.
+inline constexpr AttributeDef skip_mask_attribute{"skip_mask", AttributeDef::Kind::integer, false};
+inline bool has_skip_mask(const Node &node) { return node.has(skip_mask_attribute.name); }
 
 } // namespace longwave::ir

@@ -1,7 +1,6 @@
 // blocks: whole sequences on a GPU that are longer than shared memory: partitions of the kernel as long as a block of
 // the sequence, a dispatch for each block, y_q = Re z_q + Im z_(q − 1).
 #include "compiler/ops/long_conv/gpu_costs.h"
-#include "targets/target.h"
 #include <fmt/format.h>
 
 namespace longwave::compiler::convolution {
@@ -12,13 +11,12 @@ constexpr uint32_t bytes_of_a_point = 4 * sizeof(float);
 constexpr uint32_t most_blocks = 1024;
 
 Estimate estimate(const PlanContext &context) {
-    if (context.streaming) return {.refused = "it is for whole sequences"};
     const Shape shape(context);
     if (shape.two_sided) return {.refused = "it is one-sided, and the convolution has two sides"};
     if (shape.tile == 1)
         return {.refused = "the spectra of a single channel lie too close for a GPU's buffers"};
-    const uint32_t block = static_cast<uint32_t>(context.gpu->shared_bytes) / bytes_of_a_point,
-                   blocks = (context.rows + block - 1) / block;
+    const auto block = static_cast<uint32_t>(context.device.workgroup_bytes / bytes_of_a_point);
+    const uint32_t blocks = (context.rows + block - 1) / block;
     if (blocks > most_blocks)
         return {.refused = fmt::format("{} blocks of {} rows are more than {}", blocks, block, most_blocks)};
     // Each block reads the spectra of all partitions and of as many blocks, of which its own is in shared memory and is
@@ -48,6 +46,6 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm blocks;
 const ir::Algorithm blocks{
-    .name = "blocks", .where = ir::Algorithm::Where::gpu, .estimate = estimate, .reach = reach, .plan = plan};
+    .name = "blocks", .offline = devices::gpu_kernels, .stream = devices::no_kernels, .estimate = estimate, .reach = reach, .plan = plan};
 
 } // namespace longwave::compiler::convolution

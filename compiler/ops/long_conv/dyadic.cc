@@ -2,8 +2,8 @@
 // product with them, however far it is stretched. Flat cost, any block; for few channels and short blocks, as
 // what it remembers is a few times the taps.
 #include "schedules/contract/dyadic_plan.h"
-#include "compiler/ops/long_conv/costs.h"
 #include "compiler/ops/long_conv/kernels.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace longwave::compiler::convolution {
@@ -12,6 +12,68 @@ namespace {
 using schedules::DyadicPlan;
 using schedules::DyadicShape;
 using schedules::DyadicTerm;
+
+// A call of a whole kernel.
+struct MeasuredCall {
+    double ns, steps; // per output element: the time, and the products and additions
+    double bytes;     // of the sums and the weights
+};
+
+Expected<MeasuredCall> measure_call(const Meter &meter, int kernel_dim, int taps, uint32_t rows, uint32_t width) {
+    int scales = 1;
+    while (kernel_dim << (scales - 1) < taps) scales++;
+    const int of_call = static_cast<int>(rows);
+    const DyadicPlan plan =
+        schedules::dyadic_plan({.kernel_dim = kernel_dim, .scales = scales, .taps = taps}, of_call);
+    LW_ASSIGN(const double ns, meter.element("long_conv_dyadic",
+                                             {{"kernel_dim", kernel_dim},
+                                              {"scales", scales},
+                                              {"taps", taps},
+                                              {"rows", rows},
+                                              {"period", plan.period_of(of_call)}},
+                                             rows, width, width, rows));
+    return MeasuredCall{ns, static_cast<double>(plan.products() + plan.additions()),
+                        4.0 * width * static_cast<double>(plan.slots + plan.products())};
+}
+
+// By rows of a call: what every element pays, and what each product or addition adds.
+Expected<Row> measure_rows(const Meter &meter, uint32_t rows, uint32_t width) {
+    LW_ASSIGN(const MeasuredCall few, measure_call(meter, 8, 512, rows, width));
+    LW_ASSIGN(const MeasuredCall many, measure_call(meter, 64, 512, rows, width));
+    const double step = std::max((many.ns - few.ns) / (many.steps - few.steps), 1e-4);
+    return Row{double(rows), costs::rounded(std::max(few.ns - few.steps * step, 0.01)), costs::rounded(step)};
+}
+
+// By the bytes of sums and weights that all layers walk over: what a step takes.
+Expected<Row> measure_memory(const Meter &meter, uint32_t number) {
+    constexpr struct {
+        int taps;
+        uint32_t width;
+    } sizes[] = {{512, 16}, {16384, 16}, {16384, 64}, {16384, 256}, {16384, 1024}};
+    LW_ASSIGN(const MeasuredCall far, measure_call(meter, 64, sizes[number].taps, 16, sizes[number].width));
+    return Row{costs::rounded(far.bytes), far.ns / far.steps};
+}
+
+// 16 channels lie together. One channel alone has the lanes of a vector for its rows.
+const CostTable together_table{
+    .key = "dyadic", .columns = 3, .points = {1, 2, 4, 8, 16, 32, 64}, .measure = [](const Meter &meter, uint32_t rows) {
+        return measure_rows(meter, rows, costs::tile_channels);
+    }};
+const CostTable one_channel_alone_table{
+    .key = "dyadic_one_channel",
+    .columns = 3,
+    .points = {1, 2, 4, 8, 16, 32, 64},
+    .measure = [](const Meter &meter, uint32_t rows) { return measure_rows(meter, rows, 1); }};
+// What memory adds to a step: without the time of a step whose numbers are in a cache.
+const CostTable memory_table{.key = "dyadic_memory",
+                             .columns = 2,
+                             .points = {0, 1, 2, 3, 4},
+                             .measure = measure_memory,
+                             .finish = [](Row &row, const costs::MeasuredRows &rows) {
+                                 const double near = rows.at(costs::row_name(together_table, 16)).at(2);
+                                 row.at(1) = costs::rounded(std::max(row.at(1) - near, 0.0));
+                             }};
+const CostTable *const tables[] = {&together_table, &one_channel_alone_table, &memory_table};
 
 // Null when the kernel is given tap by tap.
 const ir::Node *scales_of(const PlanContext &context) {
@@ -50,8 +112,10 @@ double cost_of(const PlanContext &context, const DyadicPlan &plan, int rows) {
                  steps = static_cast<double>(plan.products()) +
                          static_cast<double>(plan.additions()) / shape.copies,
                  numbers = static_cast<double>(plan.slots + plan.products() * shape.copies) * filled;
-    const double cost =
-        context.costs->dyadic(rows, steps, sizeof(float) * numbers * context.alike, lanes == 1);
+    const CostTable &table = lanes == 1 ? one_channel_alone_table : together_table;
+    const double bytes = sizeof(float) * numbers * context.alike;
+    const double cost = context.costs->at(table, rows) +
+                        steps * (context.costs->at(table, rows, 2) + context.costs->at(memory_table, bytes));
     return cost * filled / channels;
 }
 
@@ -83,7 +147,7 @@ uint32_t replays(const PlanContext &context, const Decisions &figures) {
 }
 
 Reach reach(const PlanContext &context, const Decisions &figures) {
-    return {.history = context.shared ? replays(context, figures) * context.rows : 0};
+    return {.history = context.streaming ? replays(context, figures) * context.rows : 0};
 }
 
 // A weight for each product, [planes, copies, products, lanes].
@@ -144,9 +208,10 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm dyadic;
 const ir::Algorithm dyadic{.name = "dyadic",
-                           .where = ir::Algorithm::Where::cpu_streams,
+                           .offline = devices::no_kernels, .stream = devices::cpu_kernels,
                            .estimate = estimate,
                            .reach = reach,
-                           .plan = plan};
+                           .plan = plan,
+                           .costs = tables};
 
 } // namespace longwave::compiler::convolution

@@ -78,7 +78,6 @@ const OpDef op_expand_scales{
                    {"taps", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = row_by_row,
-    .prepared = true,
     .rewrites = {.prepared = &prepared_kernel},
     .reference = reference,
 };

@@ -17,7 +17,6 @@ ir::FourStep form_of(const PlanContext &context) {
 }
 
 Estimate estimate(const PlanContext &context) {
-    if (context.streaming) return {.refused = "it is for whole sequences"};
     const ir::FourStep form = form_of(context);
     if (std::string refused = form.refused(context, bytes_of_a_point); !refused.empty())
         return {.refused = std::move(refused)};
@@ -48,7 +47,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm four_step;
 const ir::Algorithm four_step{.name = "four_step",
-                              .where = ir::Algorithm::Where::gpu,
+                              .offline = devices::gpu_kernels, .stream = devices::no_kernels,
                               .estimate = estimate,
                               .reach = reach,
                               .plan = plan};

@@ -1,7 +1,6 @@
 // fused: whole sequences on a GPU, forward transform, product and inverse in one dispatch, from shared memory.
 #include "compiler/ops/long_conv/gpu_costs.h"
 #include "schedules/contract/twiddles.h"
-#include "targets/target.h"
 #include <fmt/format.h>
 
 namespace longwave::compiler::convolution {
@@ -11,9 +10,8 @@ namespace {
 constexpr uint32_t bytes_of_a_point = 2 * sizeof(float);
 
 Estimate estimate(const PlanContext &context) {
-    if (context.streaming) return {.refused = "it is for whole sequences"};
     const uint32_t length = schedules::right_angle_length(context.rows);
-    const uint32_t most = static_cast<uint32_t>(context.gpu->shared_bytes) / bytes_of_a_point;
+    const uint64_t most = context.device.workgroup_bytes / bytes_of_a_point;
     if (length > most)
         return {.refused =
                     fmt::format("a sequence of {} rows is transformed by {} points, and a workgroup "
@@ -53,6 +51,6 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm fused;
 const ir::Algorithm fused{
-    .name = "fused", .where = ir::Algorithm::Where::gpu, .estimate = estimate, .reach = reach, .plan = plan};
+    .name = "fused", .offline = devices::gpu_kernels, .stream = devices::no_kernels, .estimate = estimate, .reach = reach, .plan = plan};
 
 } // namespace longwave::compiler::convolution

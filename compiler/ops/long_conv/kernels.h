@@ -12,6 +12,9 @@ using ir::Decisions;
 using ir::KernelCall;
 using ir::Reach;
 using ir::PlanContext;
+using costs::CostTable;
+using costs::Meter;
+using costs::Row;
 
 struct Shape {
     uint32_t channels, copies, kernels, taps, padded,
@@ -53,8 +56,12 @@ std::string no_transform(const PlanContext &context);
 // Whether a stream's kernels have their lanes over positions: there are fewer channels than lanes.
 bool lanes_over_positions(const PlanContext &context);
 // How many times as much an element costs kernels whose lanes are channels, where there are few of these:
-// the figures of costs.h are those of full vectors.
+// the cost tables hold figures of full vectors.
 double idle_lanes(const PlanContext &context);
+// Cost tables that several algorithms read; each is in the file of the algorithm that names it.
+extern const CostTable transform_table;                    // right_angle.cc
+extern const CostTable lanes_level_table, partition_table; // position_vectorized.cc, partitioned.cc
+extern const CostTable lanes_partition_table, one_channel_table;
 // What a transform of that length there and back costs an output element, or one level of it one way.
 double transform_cost(const PlanContext &context, uint32_t length);
 // What one product of spectra costs an output element when partitions hold `taps` taps in all: the spectra of

@@ -171,7 +171,11 @@ Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, 
 
 constexpr FilterForm filter_form{.is = is_filter, .read = read_filter, .write = write_filter, .any = true};
 
-// In the order of planner/convolution/.
+// A kernel that is expanded when the model is opened (taps.cc).
+bool absorb_producer(const Node &, size_t input, const Node &producer) {
+    return input == 1 && producer.op->rewrites.prepared;
+}
+
 #define LW_ALGORITHM(name) &compiler::convolution::name,
 constexpr const Algorithm *algorithms[] = {
 #include "compiler/ops/long_conv/algorithms.inc"
@@ -185,8 +189,8 @@ const OpDef op_long_conv{
     .attributes = {{"channels", AttributeDef::Kind::integer}, {"two_sided", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length =
-        LengthRule::mask, // a causal one is exact as well; only the two-sided kernel reads rows after the end
+    .end = EndRule::clear, // only the two-sided kernel reads rows after the end
+    .absorb_producer = absorb_producer,
     .channel_tiles = true,
     .algorithms = algorithms,
     .rewrites = {.filter = &filter_form},

@@ -2,6 +2,7 @@
 // (Gardner 1995). What a level gives of a large block of input is needed two large blocks later, so that there is
 // a whole large block of time to compute it in, piece by piece, and the cost of a block stays flat.
 #include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/kernel.h"
 #include "schedules/contract/twiddles.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -94,7 +95,7 @@ Reach reach(const PlanContext &context, const Decisions &figures) {
     for (const Level &level : levels_of(figures)) {
         // The large block before the one that is coming in stays as it is while it is computed; and again for
         // each replay.
-        const uint32_t blocks = context.shared ? level.replays() + 2 : 2;
+        const uint32_t blocks = context.streaming ? level.replays() + 2 : 2;
         reach.history = std::max(reach.history, blocks * level.length - figures.at("length"));
         reach.multiple = level.length;
     }
@@ -107,7 +108,7 @@ Reach reach(const PlanContext &context, const Decisions &figures) {
 void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t small,
                 const std::string &prefix) {
     const uint32_t ratio = level.length / small;
-    const Place u = call.large_block(0, level.length, 1);
+    const Place u = call.rows_at(0, level.length, 1);
     Place rows = call.memory(prefix + "rows", Elem::f32, {2, level.length, s.copies, s.padded});
     rows.slots = 2;
     rows.slot_bytes = bytes_of(Elem::f32, {level.length, s.copies, s.padded});
@@ -120,14 +121,14 @@ void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t s
     ready.slots = 2 * ratio;
     ready.slot_bytes = rows.slot_bytes / ratio;
     ready.slot_add = ratio;
-    call.add(ready);
+    call.epilogue(schedules::epilogue_sum, ready);
 }
 
 void plan_lanes(KernelCall &call, const Shape &s, const Level &level, const Partitions &small) {
     const LargeRows rows{call.memory("large rows", Elem::f32, {s.channels, s.lane_copies(), 2, level.length}),
                          level.length};
     call_lanes(call, s, small, rows);
-    spread_load(call, lane_jobs(call, s, level.spectra(), call.large_block(0, level.length, 1), rows),
+    spread_load(call, lane_jobs(call, s, level.spectra(), call.rows_at(0, level.length, 1), rows),
                level.length / small.length, level.replays());
 }
 
@@ -150,7 +151,7 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm nonuniform;
 const ir::Algorithm nonuniform{.name = "nonuniform",
-                               .where = ir::Algorithm::Where::cpu_streams,
+                               .offline = devices::no_kernels, .stream = devices::cpu_kernels,
                                .estimate = estimate,
                                .reach = reach,
                                .plan = plan};

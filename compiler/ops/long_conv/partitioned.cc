@@ -1,19 +1,20 @@
 // partitioned: streams, blocks of the kernel as long as the stream's block, over a ring of past spectra.
 #include "compiler/ops/long_conv/kernels.h"
+#include <algorithm>
 
 namespace longwave::compiler::convolution {
 
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p) {
     call.kernel("long_conv_partitioned");
-    const bool gpu = call.context.gpu; // all tiles in one dispatch
-    if (!gpu) call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
+    const bool one_call = !call.context.device.tiles; // all tiles in one dispatch
+    if (!one_call) call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
     else if (!call.context.streaming) call.ordered_tiles(p.length); // a sequence is a stream of blocks
-    if (gpu && shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
+    if (one_call && shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
     shape_params(call, shape);
     call.param("block", int64_t{p.length});
     call.param("partitions", int64_t{p.count});
     PartitionedPlaces places = partitioned_places(call, shape, p, "");
-    if (gpu)
+    if (one_call)
         for (Place *place : {&places.past, &places.newest, &places.tail, &places.tail_out, &places.spectrum})
             place->tile_bytes = 0;
     call.read_rows(0);
@@ -34,6 +35,32 @@ void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p)
 
 namespace {
 
+// By the bytes of spectra that a block reads, the kernel's and the signal's: small ones stay in a cache.
+Expected<Row> measure(const Meter &meter, uint32_t count) {
+    constexpr uint32_t block = 160;
+    const auto at = [&](uint32_t partitions) {
+        return meter.element("long_conv_partitioned", {{"block", block}, {"partitions", partitions}}, block);
+    };
+    LW_ASSIGN(const double alone, at(1));
+    LW_ASSIGN(const double all, at(count));
+    return Row{2.0 * 2 * costs::tile_channels * block * 4 * count,
+               costs::rounded(std::max((all - alone) / (count - 1), 1e-3))};
+}
+
+// How many times as long an element of one channel takes the other kernels, whose lanes are then idle.
+Expected<Row> measure_one_channel(const Meter &meter, uint32_t) {
+    const Meter::Params taps{{"taps", 1024}, {"rows", 16}, {"ring", 1056}},
+        blocks{{"block", 64}, {"partitions", 64}};
+    LW_ASSIGN(const double direct_one, meter.element("long_conv_direct", taps, 16, 1, 1));
+    LW_ASSIGN(const double direct_all, meter.element("long_conv_direct", taps, 16, costs::row_channels));
+    LW_ASSIGN(const double blocks_one, meter.element("long_conv_partitioned", blocks, 64, 1, 1));
+    LW_ASSIGN(const double blocks_all, meter.element("long_conv_partitioned", blocks, 64));
+    return Row{costs::rounded(std::min(direct_one / direct_all, blocks_one / blocks_all))};
+}
+
+const CostTable *const tables[] = {&partition_table, &one_channel_table, &lanes_level_table,
+                                   &lanes_partition_table};
+
 Partitions partitions_of(const Decisions &figures) {
     return {.length = figures.at("length"), .count = figures.at("partitions")};
 }
@@ -51,7 +78,7 @@ Estimate estimate(const PlanContext &context) {
 }
 
 Reach reach(const PlanContext &context, const Decisions &figures) {
-    return {.history = context.shared ? figures.at("partitions") * figures.at("length") : 0};
+    return {.history = context.streaming ? figures.at("partitions") * figures.at("length") : 0};
 }
 
 Status plan(KernelCall &call) {
@@ -63,11 +90,19 @@ Status plan(KernelCall &call) {
 
 } // namespace
 
+const CostTable partition_table{.key = "partition",
+                                .columns = 2,
+                                .points = {4, 16, 64, 256, 1024, 4096, 16384},
+                                .measure = measure};
+const CostTable one_channel_table{
+    .key = "one_channel", .columns = 1, .points = {1}, .measure = measure_one_channel};
+
 extern const ir::Algorithm partitioned;
 const ir::Algorithm partitioned{.name = "partitioned",
-                                .where = ir::Algorithm::Where::streams,
+                                .offline = devices::no_kernels,
                                 .estimate = estimate,
                                 .reach = reach,
-                                .plan = plan};
+                                .plan = plan,
+                                .costs = tables};
 
 } // namespace longwave::compiler::convolution

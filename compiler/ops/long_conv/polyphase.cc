@@ -1,6 +1,5 @@
 // polyphase: whole sequences as right_angle, with lanes over the phases of one channel after the other: for few
 // channels, and for lengths at which sixteen side by side are too much for a near cache.
-#include "compiler/ops/long_conv/costs.h"
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/twiddles.h"
 #include <fmt/format.h>
@@ -8,11 +7,25 @@
 namespace longwave::compiler::convolution {
 namespace {
 
+// By length: a transform forward and back with lanes over phases, of one channel and of sixteen.
+Expected<Row> measure(const Meter &meter, uint32_t length) {
+    const Meter::Params params{{"length", length}, {"rows", length}};
+    LW_ASSIGN(const double one, meter.element("long_conv_polyphase", params, length, 1, 1));
+    LW_ASSIGN(const double tile, meter.element("long_conv_polyphase", params, length));
+    return Row{double(length), costs::rounded(one), costs::rounded(tile)};
+}
+
+const CostTable phases_table{.key = "phases",
+                             .columns = 3,
+                             .points = {256, 1024, 4096, 16384, 65536, 262144, 1048576},
+                             .measure = measure};
+const CostTable *const tables[] = {&phases_table};
+
 Estimate estimate(const PlanContext &context) {
     const Shape shape(context);
     const uint32_t length = schedules::polyphase_length(context.rows);
     const double idle = shape.tiles() > 1 ? double(shape.padded) / shape.channels : 1;
-    Estimate estimate{.cost = idle * context.costs->phases(length, shape.channels > 1) * length /
+    Estimate estimate{.cost = idle * context.costs->at(phases_table, length, shape.channels > 1 ? 2 : 1) * length /
                               context.rows};
     estimate.figures.put("taps", shape.taps);
     estimate.figures.put("length", length);
@@ -70,9 +83,10 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm polyphase;
 const ir::Algorithm polyphase{.name = "polyphase",
-                              .where = ir::Algorithm::Where::whole_sequences,
+                              .stream = devices::no_kernels,
                               .estimate = estimate,
                               .reach = reach,
-                              .plan = plan};
+                              .plan = plan,
+                              .costs = tables};
 
 } // namespace longwave::compiler::convolution

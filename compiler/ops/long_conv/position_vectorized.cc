@@ -1,6 +1,5 @@
 // Streams of few channels: kernels with lanes over positions (schedules/long_conv/position_vectorized.cc). No channel is
 // padded in what they remember.
-#include "compiler/ops/long_conv/costs.h"
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/twiddles.h"
 
@@ -100,7 +99,33 @@ void add_inverse(const Pieces &w, uint32_t channel, uint32_t copy, const Place &
     }
 }
 
+// By length: one level of a transform, one way.
+Expected<Row> measure_level(const Meter &meter, uint32_t length) {
+    const auto levels = static_cast<int64_t>(schedules::right_angle_radices(length).size());
+    const Meter::Params params{{"length", length}, {"first", 0}, {"last", levels}};
+    LW_ASSIGN(const double there, meter.call("long_conv_lanes_forward", params));
+    LW_ASSIGN(const double back, meter.call("long_conv_lanes_inverse", params));
+    return Row{double(length), costs::rounded((there + back) / static_cast<double>(2 * levels) / length)};
+}
+
+// As partition_table (partitioned.cc), with lanes over positions.
+Expected<Row> measure_partition(const Meter &meter, uint32_t count) {
+    constexpr uint32_t bins = 1024;
+    LW_ASSIGN(const double all, meter.call("long_conv_lanes_product",
+                                           {{"length", bins}, {"bins", bins}, {"partitions", count}}));
+    return Row{2.0 * 2 * bins * 4 * count, costs::rounded(all / bins / count)};
+}
+
 } // namespace
+
+const CostTable lanes_level_table{.key = "lanes_level",
+                                  .columns = 2,
+                                  .points = {16, 64, 256, 1024, 4096, 16384},
+                                  .measure = measure_level};
+const CostTable lanes_partition_table{.key = "lanes_partition",
+                                      .columns = 2,
+                                      .points = {1, 4, 16, 64, 256, 1024, 4096},
+                                      .measure = measure_partition};
 
 LanePlaces lane_places(KernelCall &call, const Shape &s, const Partitions &p, const std::string &prefix) {
     LanePlaces places;
@@ -159,7 +184,7 @@ std::vector<Job> lane_jobs(KernelCall &call, const Shape &s, const Partitions &p
              lane_places(call, s, p, "large "),
              call.memory("large work", Elem::f32, {2, 2, p.length}),
              static_cast<uint32_t>(schedules::right_angle_radices(p.length).size()),
-             call.context.costs->lanes_level(p.length) * p.length,
+             call.context.costs->at(lanes_level_table, p.length) * p.length,
              product_cost(call.context, s.taps) * p.length};
     Place half = rows.all;
     half.slots = 2;

@@ -1,14 +1,22 @@
 // right_angle: whole sequences, one complex transform of the sequence's length; two-sided as well.
-#include "compiler/ops/long_conv/costs.h"
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/twiddles.h"
 
 namespace longwave::compiler::convolution {
 namespace {
 
+// By length: one forward and one inverse transform.
+Expected<Row> measure(const Meter &meter, uint32_t length) {
+    LW_ASSIGN(const double ns,
+              meter.element("long_conv_right_angle", {{"length", length}, {"rows", length}}, length));
+    return Row{double(length), costs::rounded(ns)};
+}
+
+const CostTable *const tables[] = {&transform_table};
+
 Estimate estimate(const PlanContext &context) {
     const uint32_t length = schedules::right_angle_length(context.rows);
-    Estimate estimate{.cost = idle_lanes(context) * context.costs->transforms(length) * length /
+    Estimate estimate{.cost = idle_lanes(context) * context.costs->at(transform_table, length) * length /
                               context.rows};
     estimate.figures.put("taps", Shape(context).taps);
     estimate.figures.put("length", length);
@@ -34,11 +42,17 @@ Status plan(KernelCall &call) {
 
 } // namespace
 
+const CostTable transform_table{.key = "transform",
+                                .columns = 2,
+                                .points = {4, 16, 64, 160, 256, 1024, 4096, 16384, 65536, 262144, 1048576},
+                                .measure = measure};
+
 extern const ir::Algorithm right_angle;
 const ir::Algorithm right_angle{.name = "right_angle",
-                                .where = ir::Algorithm::Where::whole_sequences,
+                                .stream = devices::no_kernels,
                                 .estimate = estimate,
                                 .reach = reach,
-                                .plan = plan};
+                                .plan = plan,
+                                .costs = tables};
 
 } // namespace longwave::compiler::convolution

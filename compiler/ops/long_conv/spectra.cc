@@ -1,5 +1,4 @@
 // Spectra of the kernel and of past blocks.
-#include "compiler/ops/long_conv/costs.h"
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/kernel.h"
 #include "schedules/contract/twiddles.h"
@@ -18,27 +17,27 @@ std::string no_transform(const PlanContext &context) {
 }
 
 bool lanes_over_positions(const PlanContext &context) {
-    return context.streaming && !context.gpu && context.type(1).dims[1] < schedules::lanes &&
+    return context.streaming && context.device.position_vectorized && context.type(1).dims[1] < schedules::lanes &&
            context.rows % schedules::lanes == 0;
 }
 
 double idle_lanes(const PlanContext &context) {
     const Shape s(context);
-    return s.channels == 1 ? context.costs->one_channel() : double(s.padded) / s.channels;
+    return s.channels == 1 ? context.costs->number(one_channel_table) : double(s.padded) / s.channels;
 }
 
 double transform_cost(const PlanContext &context, uint32_t length) {
-    if (!lanes_over_positions(context)) return idle_lanes(context) * context.costs->transforms(length);
+    if (!lanes_over_positions(context)) return idle_lanes(context) * context.costs->at(transform_table, length);
     return 2 * static_cast<double>(schedules::right_angle_radices(length).size()) *
-           context.costs->lanes_level(length);
+           context.costs->at(lanes_level_table, length);
 }
 
 double product_cost(const PlanContext &context, double taps) {
     const double complex_bytes = 2 * sizeof(float);
     const double spectra = 1.0 + static_cast<double>(context.node.integer("channels"));
     const double bytes = complex_bytes * taps * context.type(1).dims[1] * spectra * context.alike;
-    return lanes_over_positions(context) ? context.costs->lanes_partition(bytes)
-                                           : idle_lanes(context) * context.costs->partition(bytes);
+    return lanes_over_positions(context) ? context.costs->at(lanes_partition_table, bytes)
+                                           : idle_lanes(context) * context.costs->at(partition_table, bytes);
 }
 
 Place twiddles(KernelCall &call, uint32_t length) {

@@ -83,7 +83,7 @@ Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bo
     bool fresh = true;
     const Place taps =
         keep ? call.derived(call.node.layer + ".k taps " + std::to_string(s.taps), Elem::f32, dims, &fresh)
-             : call.prepare_memory(call.node.layer + ".k", Elem::f32, dims);
+             : call.memory(call.node.layer + ".k", Elem::f32, dims, KernelCall::Life::open);
     if (!fresh) return taps;
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
     step.spec = ir::kernel_spec("expand_scales", {{"channels", int64_t{s.channels}},

@@ -1,4 +1,5 @@
-// glu: the first half of a row times the sigmoid of the second half.
+// glu: the first half of a row times the sigmoid of the second half. It has no kernel: the linear layer before
+// it absorbs it.
 #include "compiler/ops/support/rules.h"
 #include <cmath>
 
@@ -28,7 +29,6 @@ const OpDef op_glu{
     .attributes = {},
     .infer = infer,
     .stream = row_by_row,
-    .gate = true,
     .reference = reference,
 };
 

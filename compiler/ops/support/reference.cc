@@ -88,8 +88,6 @@ private:
             inputs.push_back(operand(id));
         }
         const size_t length = rows_of(graph_.type(node.inputs[0]).clock, length_ ? length_ : ticks);
-        const Array masked = mask(node, length);
-        if (masked.rows) inputs[0] = Operand(masked);
         ticks_[node.output] = ticks;
         values_[node.output] = evaluate_node(
             graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length, how_.workers);
@@ -101,17 +99,6 @@ private:
             for (const ValueId id : node.inputs)
                 if (--readers_[id] == 0) values_[id] = {};
         return Status::ok();
-    }
-
-    // The first input with zeros behind its end where the op looks there; empty where no copy is needed.
-    Array mask(const Node &node, size_t length) const {
-        std::vector<Type> types;
-        for (const ValueId id : node.inputs) types.push_back(graph_.type(id));
-        const Array &first = values_[node.inputs[0]];
-        if (first.rows <= length || length_rule(node, types) == LengthRule::exact) return {};
-        Array masked = first;
-        std::fill(masked.row(length), masked.data.data() + masked.data.size(), 0.0);
-        return masked;
     }
 
     const Graph &graph_;

@@ -10,11 +10,10 @@
 
 namespace longwave::ir {
 
-// Inputs by name, [ticks][logical width]; a value with clock num/den gets floor(ticks · num / den) rows.
-// `length`: valid ticks (0: all of them); pooling stops there, and an op that looks ahead sees zeros behind
-// it, so rows before the end equal those of a run of `length` ticks. Rows behind it mean nothing. Errors
-// (Fault::input): an input missing, unknown or of another width, ids outside the vocabulary, length beyond
-// the inputs.
+// Inputs by name, [ticks][logical width]. A value with clock num/den has floor(ticks · num / den) rows.
+// `length`: valid ticks for pooling (0: all of them). Every other op runs on all rows, as the published models do.
+// Errors (Fault::input): an input is missing, unknown or of another width; an id is outside the vocabulary; the
+// length is beyond the inputs.
 struct Evaluation {
     unsigned workers = 1; // threads; the numbers do not depend on them
     bool rounded = false; // every value to float32: the least that any float32 engine does to them

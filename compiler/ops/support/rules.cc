@@ -1,7 +1,6 @@
 #include "compiler/ops/support/rules.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/norms/norm_groups.h"
-#include "formats/base/checked.h"
 #include <numeric>
 
 namespace longwave::ir {
@@ -57,15 +56,6 @@ Expected<uint32_t> integer(const Node &node, const char *name, uint32_t low, uin
 }
 
 Expected<uint32_t> flag(const Node &node, const char *name) { return integer(node, name, 0, 1); }
-
-Expected<uint32_t> elements(const std::vector<uint64_t> &dims, const char *what) {
-    uint64_t product = 1;
-    for (auto d : dims)
-        if (!checked::mul(product, d, &product) || product > most_elements)
-            return Status::input(
-                fmt::format("{} [{}] has more than {} elements", what, fmt::join(dims, ","), most_elements));
-    return static_cast<uint32_t>(product);
-}
 
 uint32_t l_max(const Node &node) { return static_cast<uint32_t>(node.integer("l_max")); }
 

@@ -14,9 +14,6 @@ namespace longwave::ir {
 
 namespace rules {
 
-inline constexpr uint64_t most_elements =
-    uint64_t{1} << 31; // of one row or one constant: indices stay in int32 on every target
-
 std::string text(const std::vector<uint32_t> &dims); // "[12,96]"
 
 Status count(std::span<const Type> inputs, size_t expected);
@@ -29,8 +26,9 @@ Status timed(const Type &type); // rows with a time axis
 Status rank(const Type &type, size_t dims);
 Expected<uint32_t> integer(const Node &node, const char *name, uint32_t low, uint32_t high);
 Expected<uint32_t> flag(const Node &node, const char *name); // 0 or 1
-Expected<uint32_t> elements(const std::vector<uint64_t> &dims,
-                            const char *what); // their product, within most_elements
+inline Expected<uint32_t> elements(const std::vector<uint64_t> &dims, const char *what) {
+    return count_elements(dims, what);
+}
 
 // Attribute `l_max`: the longest sequence that the op was made for.
 uint32_t l_max(const Node &node);

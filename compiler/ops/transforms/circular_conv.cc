@@ -6,7 +6,6 @@
 #include "compiler/ops/support/sums.h"
 #include "compiler/ops/transforms/transforms.h"
 #include "schedules/contract/twiddles.h"
-#include "targets/target.h"
 #include <cmath>
 #include <numbers>
 
@@ -92,11 +91,10 @@ Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, u
 
 // Of as many rows as points, and more of these than a GPU's shared memory holds.
 std::optional<FourStep> in_four_steps(const KernelCall &call, const ChannelTiles &tiles, bool adaptive) {
-    const targets::Target *gpu = call.context.gpu;
     const uint32_t rows = call.all_rows(), bytes_of_a_point = (adaptive ? 4 : 2) * sizeof(float);
-    if (!gpu || schedules::right_angle_radices(rows).empty() ||
+    if (schedules::right_angle_radices(rows).empty() ||
         uint64_t{schedules::right_angle_length(rows)} * bytes_of_a_point <=
-            static_cast<uint64_t>(gpu->shared_bytes))
+            call.context.device.workgroup_bytes)
         return {};
     const FourStep form(tiles.channels, tiles.padded, 1, rows, rows);
     return form.refused(call.context, bytes_of_a_point).empty() ? std::optional(form) : std::nullopt;
@@ -143,7 +141,7 @@ const OpDef op_circular_conv{
     .attributes = {{"transform", AttributeDef::Kind::text}, {"l_max", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::fixed,
+    .end = EndRule::fixed,
     .channel_tiles = true,
     .kernel = kernel,
     .natural_length = rules::l_max,

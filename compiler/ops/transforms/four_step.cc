@@ -1,7 +1,6 @@
 #include "compiler/ops/transforms/four_step.h"
 #include "schedules/contract/kernel.h"
 #include "schedules/contract/twiddles.h"
-#include "targets/target.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -27,8 +26,8 @@ FourStep::FourStep(uint32_t of_channels, uint32_t padded, uint32_t of_copies, ui
 }
 
 std::string FourStep::refused(const PlanContext &context, uint32_t bytes_of_a_point) const {
-    const uint32_t most = static_cast<uint32_t>(context.gpu->shared_bytes) / bytes_of_a_point,
-                   longest = std::max(points, length / points);
+    const uint64_t most = context.device.workgroup_bytes / bytes_of_a_point;
+    const uint32_t longest = std::max(points, length / points);
     if (points == length) return fmt::format("{} rows are too few", rows);
     if (longest > most)
         return fmt::format("{} rows are {} x {} points, and a workgroup has shared memory for {}", rows,
@@ -48,7 +47,7 @@ void FourStep::plan(KernelCall &call, Place spectrum, const Place &twiddles,
     const Attributes common = {
         {"length", int64_t{length}}, {"points", int64_t{points}}, {"channels", int64_t{channels}}};
     const auto between = [&](const char *name, uint32_t of_copies) {
-        return call.scratch(name, Elem::f32, {tiles, of_copies, length, 2, tile});
+        return call.memory(name, Elem::f32, {tiles, of_copies, length, 2, tile}, KernelCall::Life::call);
     };
     const auto dispatch = [&](const char *kernel, Attributes params, std::vector<compiler::Argument> args) {
         params.insert(common.begin(), common.end());
@@ -61,7 +60,7 @@ void FourStep::plan(KernelCall &call, Place spectrum, const Place &twiddles,
     };
     const auto columns_of = [&](size_t input, const char *name) {
         const Place columns = between(name, 1);
-        dispatch("long_conv_columns", {{"rows", int64_t{rows}}}, {call.sequence(input), twiddles, columns});
+        dispatch("long_conv_columns", {{"rows", int64_t{rows}}}, {call.rows_at(input), twiddles, columns});
         return columns;
     };
     const Place columns = columns_of(0, "columns"), middle = between("rows", copies);

@@ -96,7 +96,7 @@ const OpDef op_grouped_conv{
     .attributes = {{"groups", AttributeDef::Kind::text}, {"half", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::fixed,
+    .end = EndRule::fixed,
     .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,

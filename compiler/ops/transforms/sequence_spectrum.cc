@@ -75,7 +75,7 @@ const OpDef op_sequence_spectrum{
                    {"magnitude", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::fixed,
+    .end = EndRule::fixed,
     .no_epilogue = true,
     .channel_tiles = true,
     .kernel = kernel,

@@ -59,7 +59,7 @@ const OpDef op_sequence_taps{
     .attributes = {{"transform", AttributeDef::Kind::text}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::fixed,
+    .end = EndRule::fixed,
     .channel_tiles = true,
     .kernel = kernel,
     .reference = reference,

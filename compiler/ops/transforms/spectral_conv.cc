@@ -105,7 +105,7 @@ const OpDef op_spectral_conv{
     .attributes = {{"transform", AttributeDef::Kind::text}, {"l_max", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
-    .length = LengthRule::fixed,
+    .end = EndRule::fixed,
     .channel_tiles = true,
     .kernel = kernel,
     .natural_length = rules::l_max,

@@ -125,7 +125,7 @@ ChannelTiles::ChannelTiles(uint32_t of)
     : channels(of), padded(schedules::pad(of)), tile(std::min(padded, schedules::lanes)) {}
 
 void ChannelTiles::plan(KernelCall &call) const {
-    if (!call.context.gpu) return call.channel_tiles(count(), tile * sizeof(float));
+    if (call.context.device.tiles) return call.channel_tiles(count(), tile * sizeof(float));
     call.one_call();
     call.param("all", int64_t{1});
 }

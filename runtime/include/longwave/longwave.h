@@ -1,26 +1,35 @@
-/* Longwave runtime: opens a compiled artifact and runs it, whole or as a stream.
+/** @file
+ * Longwave runtime: opens a compiled model and runs it, as a stream or offline.
  *
  * Life of a model
- *   lw_model_open            once; checks every byte, loads code, derives spectra. A model is immutable: any
- *                            number of threads may share it.
- *   lw_stream_create         one per audio or text stream. A stream belongs to one thread at a time.
- *     lw_stream_push/pull    samples in, outputs out; no allocation, lock or system call.
- *   lw_stream_destroy, lw_model_close (after its last stream and runner).
- *   lw_runner_create/lw_run  whole sequences; a runner belongs to one thread at a time.
+ *   lw_model_open             once. Checks every byte, loads the code, prepares tables. A model is
+ *                             immutable, and any number of threads may share it.
+ *   lw_stream_create          one per audio or text stream. A stream belongs to one thread at a
+ *                             time.
+ *     lw_stream_push / pull   samples in, rows out. On the CPU they never allocate, lock or make a
+ *                             system call.
+ *   lw_runner_create, lw_run  offline runs over whole sequences. A runner belongs to one thread at
+ *                             a time.
+ *   lw_stream_destroy, lw_runner_destroy, then lw_model_close.
  *
  * Time
- *   A tick is one step of the input: a sample, a row of features, a token. An artifact may hold several
- *   stream entries; each advances the same state by a block of so many ticks. A stream is made for one of
- *   them (its own), and a state saved from it loads into a stream made for any other. Sums are ordered
- *   differently from block to block: the same ticks through different entries agree within 1e-5 of the
- *   largest value, through one entry bit for bit, however they are cut.
+ *   A tick is one input step: an audio sample, a feature vector or a token id. A row is one vector
+ *   of an output. A block is the number of ticks that a stream computes at a time.
+ *   A model may have several stream entries with different blocks. All of them advance the same
+ *   state. A stream is created for one entry, its own. A saved state loads into a stream of any
+ *   entry. Through one entry the rows are bit-identical, however the input is split. Different
+ *   entries add in different orders: their rows agree within 1e-5 of the largest value.
  *
  * Conventions
- *   Every function returns an lw_status; `out` parameters come last, are set to NULL first and assigned on
- *   success only. A failed call changes nothing unless it says so. Structs start with struct_size (set it to
- *   sizeof the struct; fields of options beyond it take their defaults, fields of results beyond it are not
- *   written); NULL options mean defaults. Strings and lists returned by introspection belong to the model and
- *   live as long as it does. The library never prints, exits or aborts.
+ *   - Functions that can fail return an lw_status. LW_OK is 0. lw_last_error() has the detail.
+ *   - `out` parameters come last. They are set to NULL first and assigned on success only.
+ *   - A failed call changes nothing, unless its comment says otherwise.
+ *   - Structs begin with struct_size: set it to sizeof the struct before each call. Fields of
+ *     options beyond it take their defaults. Fields of results beyond it are not written.
+ *   - NULL options, and zero in a field of options, mean the default.
+ *   - Strings and lists that describe a model belong to it and live as long as it does.
+ *   - The library never prints, exits or aborts.
+ *   - "GPU" in a list of statuses: only with lw_open_options.device (longwave/vulkan.h).
  */
 #ifndef LONGWAVE_H
 #define LONGWAVE_H
@@ -38,309 +47,588 @@ extern "C" {
 #endif
 
 #define LW_VERSION_MAJOR 0
-#define LW_VERSION_MINOR 1
+#define LW_VERSION_MINOR 2
 #define LW_VERSION_PATCH 0
 
+/** Results of functions. The comment of each function says when it returns which. */
 typedef enum lw_status {
     LW_OK = 0,
-    LW_AGAIN = 1,             /* pull: no output yet, push more input */
-    LW_END = 2,               /* pull: finished and every output was pulled */
-    LW_INVALID_ARGUMENT = 10, /* NULL, wrong struct_size, out of range */
-    LW_WRONG_STATE = 11,      /* e.g. push after finish */
-    LW_TOO_SMALL = 12,        /* the caller's buffer is too small; the size needed was written */
-    LW_NOT_FOUND = 13,        /* no such file, entry, output or label */
-    LW_NO_STREAM = 14,        /* the artifact has no stream entry (or no run entry) */
-    LW_TOO_LONG = 15,         /* more rows than the capacity of the run entry */
-    LW_TOO_SHORT = 16,        /* fewer rows than a layer can take; the detail names it */
-    LW_BAD_ARTIFACT = 20,     /* rule V1-V21 broken; the detail names rule and byte */
-    LW_BAD_VERSION = 21,      /* made by a newer format */
-    LW_UNSIGNED_CODE = 22,    /* code without signature and allow_unsigned_code not set */
-    LW_NO_VARIANT = 23,       /* no code variant for this CPU; the detail lists those present */
-    LW_BAD_STATE = 24,        /* saved state of another model, layout or size */
-    LW_BAD_TOKEN = 25,        /* id outside the vocabulary */
-    LW_NO_MEMORY = 30,        /* there is none, or memory_limit allows none */
-    LW_IO = 31,
-    LW_DEVICE = 32,       /* a kernel failed, or code may not be executed */
-    LW_NOT_FINITE = 33,   /* generator: a logit is not finite; run: nor what a GPU is to store as float16 */
-    LW_NO_DEVICE = 34,    /* no such device here, or nothing to reach one with */
-    LW_UNSUPPORTED = 35,  /* the device lacks a limit or feature that the model needs, or cannot do this */
-    LW_DEVICE_LOST = 36,  /* the device is gone: close what was made on it */
-    LW_TIMEOUT = 37,      /* the device did not answer in time; as LW_DEVICE_LOST */
-    LW_DEVICE_WRONG = 38, /* the device answered wrongly, or not the same twice, and was put aside */
-    LW_CHECK_FAILED = 40  /* verify: an output differs from its golden vector by more than the limit */
+    LW_AGAIN = 1,             /**< pull: no row waits; push more input */
+    LW_END = 2,               /**< pull: the stream is finished and every row was pulled */
+    LW_INVALID_ARGUMENT = 10, /**< a NULL, an unset struct_size or a value out of range */
+    LW_WRONG_STATE = 11,      /**< not possible now, for example push after finish */
+    LW_TOO_SMALL = 12,        /**< the caller's buffer is too small; the needed size is written */
+    LW_NOT_FOUND = 13,        /**< no such file, entry, input, output or label */
+    LW_NO_STREAM = 14,        /**< the model has no stream entry, or no offline entry */
+    LW_TOO_LONG = 15,         /**< more rows than the longest offline entry takes */
+    LW_TOO_SHORT = 16,        /**< fewer rows than a layer takes; the detail names the layer */
+    LW_BAD_ARTIFACT = 20,     /**< the file breaks a rule (V1-V21); the detail names it */
+    LW_BAD_VERSION = 21,      /**< the file has a newer format than this library */
+    LW_UNSIGNED_CODE = 22,    /**< no trusted signature, and allow_unsigned_code is 0 */
+    LW_NO_VARIANT = 23,       /**< no code for this CPU; the detail lists the targets */
+    LW_BAD_STATE = 24,        /**< saved state of another model, or damaged */
+    LW_BAD_TOKEN = 25,        /**< a token id outside the vocabulary */
+    LW_NO_MEMORY = 30,        /**< no memory, or more than memory_limit */
+    LW_IO = 31,               /**< the file cannot be read */
+    LW_DEVICE = 32,           /**< a kernel failed, or the system forbids to execute code */
+    LW_NOT_FINITE = 33,       /**< a logit is NaN or infinite; a value exceeds float16 on a GPU */
+    LW_NO_DEVICE = 34,        /**< no such GPU, or no Vulkan driver */
+    LW_UNSUPPORTED = 35,      /**< the device lacks a limit or feature that the model needs */
+    LW_DEVICE_LOST = 36,      /**< the device is gone: close everything made on it */
+    LW_TIMEOUT = 37,          /**< the device does not answer in time; treat it as lost */
+    LW_DEVICE_WRONG = 38,     /**< the device gave wrong results and is disabled until reopened */
+    LW_CHECK_FAILED = 40      /**< verify: an output differs from its reference by more than the limit */
 } lw_status;
 
-/* For libraries that add devices: keeps the detail of their failure for lw_last_error. NULL: none. */
+/** For libraries that add devices: keeps the detail of a failure for lw_last_error.
+ * @param detail text, copied and cut to 255 bytes; NULL: no detail. Any thread. */
 LW_API void lw_device_error(const char *detail);
-/* Static text of a status. Never NULL. Any thread. */
+/** The meaning of a status in a few words. Any thread.
+ * @return static text, never NULL. */
 LW_API const char *lw_status_text(lw_status status);
-/* Detail of the last failed call of this thread: which file, rule, byte, layer. Never NULL; valid until the
- * next failing call of the thread. */
+/** Detail of the last failed call of this thread: which file, rule, byte or layer. Any thread.
+ * @return text that is valid until the thread's next failing call; never NULL. */
 LW_API const char *lw_last_error(void);
-/* "0.1.0" */
+/** Version of the library. Any thread.
+ * @return static text, as in "0.2.0". */
 LW_API const char *lw_version(void);
 
 /* ---- model --------------------------------------------------------------------------------------------- */
+/** A compiled model, ready to run. Immutable: any number of threads may use it at once. */
 typedef struct lw_model lw_model;
 
-/* What computes in place of the CPU: made by a library of its own (longwave/vulkan.h). */
+/** A device other than the CPU. A library of its own makes it (longwave/vulkan.h). */
 typedef struct lw_device lw_device;
 
+/** Where the library takes memory from. `open` and `create` call it, and the matching `close` and
+ * `destroy`; no other function does. */
 typedef struct lw_allocator {
-    void *(*allocate)(void *context, size_t size, size_t alignment); /* may return NULL */
+    void *(*allocate)(void *context, size_t size, size_t alignment); /**< may return NULL */
     void (*release)(void *context, void *memory, size_t size);
-    void *context;
+    void *context; /**< passed to both functions */
 } lw_allocator;
 
+/** Options of lw_model_open. */
 typedef struct lw_open_options {
     size_t struct_size;
-    int allow_unsigned_code; /* 0: refuse code segments without a signature (LW_UNSIGNED_CODE) */
-    const char *variant;     /* NULL: the best this CPU runs; else a target name such as "x86-64-v3" */
-    const lw_allocator *allocator; /* NULL: malloc/free. Copied; its context must outlive the model */
-    int map_weights; /* 1: read weights from the mapped file instead of a copy (it must not change) */
-    /* Bytes that the model and any one stream, runner, spotter or verification made from it may take
-     * together, the bytes of the file included unless it is mapped. Every call asks before it takes anything
-     * and returns LW_NO_MEMORY with the bytes needed. 0: 64 MiB or 64 times the artifact, whichever is
-     * more. */
+    int allow_unsigned_code; /**< 1: run code that has no trusted signature */
+    const char *variant;     /**< a target such as "x86-64-v3"; NULL: the best for this CPU */
+    const lw_allocator *allocator; /**< NULL: malloc. Copied; its context must outlive the model */
+    int map_weights; /**< 1: read weights from the mapped file, which must not change */
+    /** Most bytes that the model and one stream, runner, spotter or verification take together.
+     * The file counts unless it is mapped. Every call checks the limit before it takes memory.
+     * 0: 64 MiB or 64 times the file, whichever is more. */
     uint64_t memory_limit;
-    /* Checks the Ed25519 `signature` (64 bytes) of `root` (32 bytes) and whether `key` (32 bytes) is one you
-     * trust; nonzero: both hold. Called once, in open, for signed artifacts, after every data check. NULL: a
-     * signature counts for nothing and the artifact is treated as unsigned. */
+    /** Checks the Ed25519 `signature` (64 bytes) of `root` (32 bytes), and that you trust `key`
+     * (32 bytes). Returns nonzero if both hold. lw_model_open calls it once, for signed files,
+     * after every other check of the data. NULL: signatures count for nothing. */
     int (*check_signature)(void *context, const uint8_t *key, const uint8_t *root, const uint8_t *signature);
-    void *signature_context;
-    /* NULL: the CPU. Else what runs the entries that the artifact has for it: whole sequences, streams, or
-     * both. It must outlive the model. LW_UNSUPPORTED: the artifact has nothing for it, or it lacks what that needs. Code is
-     * needed and trusted as without one, for the CPU prepares the model. */
+    void *signature_context; /**< passed to check_signature */
+    /** NULL: the CPU. Otherwise the device that runs the entries compiled for it. It must outlive
+     * the model. The CPU's code is needed too, because the CPU prepares the model. */
     const lw_device *device;
 } lw_open_options;
 
-/* Regular files only: a pipe or device is LW_IO at once. */
+/** Opens a compiled model from a file. Not for real-time threads. Any thread.
+ * @param path a regular file. It may be deleted afterwards, unless map_weights is 1.
+ * @param options NULL: defaults.
+ * @param out the model; the caller closes it with lw_model_close.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT out or path is NULL, struct_size is not set, the allocator lacks a
+ *         function, or the device is from another version of the library.
+ * @retval LW_NOT_FOUND No such file.
+ * @retval LW_IO Not a regular file, or not readable.
+ * @retval LW_BAD_ARTIFACT The bytes break a rule of the format. The detail names the rule.
+ * @retval LW_BAD_VERSION The format is newer than this library.
+ * @retval LW_UNSIGNED_CODE No signature is trusted, and allow_unsigned_code is 0.
+ * @retval LW_NO_VARIANT No code for this CPU, or options.variant is not there.
+ * @retval LW_NO_MEMORY memory_limit is too low, or the allocator returns NULL.
+ * @retval LW_DEVICE A kernel failed, or the system forbids to execute loaded code.
+ * @retval LW_UNSUPPORTED GPU: no code for it in the model, or it lacks a limit or feature.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ */
 LW_API lw_status lw_model_open(const char *path, const lw_open_options *options, lw_model **out);
-/* The bytes are copied; the caller may free them on return. */
+/** Opens a compiled model from memory. Not for real-time threads. Any thread.
+ * @param bytes the file's `size` bytes; copied, so the caller may free them on return.
+ * @param options NULL: defaults. map_weights has no effect.
+ * @param out the model; the caller closes it with lw_model_close.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT out or bytes is NULL, struct_size is not set, the allocator lacks a
+ *         function, or the device is from another version of the library.
+ * @retval LW_BAD_ARTIFACT The bytes break a rule of the format. The detail names the rule.
+ * @retval LW_BAD_VERSION The format is newer than this library.
+ * @retval LW_UNSIGNED_CODE No signature is trusted, and allow_unsigned_code is 0.
+ * @retval LW_NO_VARIANT No code for this CPU, or options.variant is not there.
+ * @retval LW_NO_MEMORY memory_limit is too low, or the allocator returns NULL.
+ * @retval LW_DEVICE A kernel failed, or the system forbids to execute loaded code.
+ * @retval LW_UNSUPPORTED GPU: no code for it in the model, or it lacks a limit or feature.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ */
 LW_API lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_options *options,
                                       lw_model **out);
-LW_API void lw_model_close(lw_model *model); /* NULL is fine */
+/** Closes a model, after its last stream, runner, spotter and generator. Not for real-time threads.
+ * @param model NULL: no effect. */
+LW_API void lw_model_close(lw_model *model);
 
+/** What an input takes per tick. */
 typedef enum lw_input_kind { LW_AUDIO = 0, LW_FEATURES = 1, LW_TOKENS = 2 } lw_input_kind;
 
+/** An input of the model. */
 typedef struct lw_input_info {
     size_t struct_size;
     const char *name;
     lw_input_kind kind;
-    uint32_t width;       /* floats a tick (tokens: 1 id) */
-    uint32_t sample_rate; /* Hz; 0 unless audio */
-    uint32_t vocabulary;  /* tokens: number of ids */
+    uint32_t width;       /**< floats per tick (tokens: 1 id) */
+    uint32_t sample_rate; /**< Hz; 0 unless audio */
+    uint32_t vocabulary;  /**< tokens: number of ids */
 } lw_input_info;
 
+/** An output of the model. */
 typedef struct lw_output_info {
     size_t struct_size;
     const char *name;
-    uint32_t width;                /* floats a row */
-    uint32_t clock_num, clock_den; /* rows for each input tick; 0/1: one row for the whole sequence */
-    uint32_t delay;                /* algorithmic delay of a stream, input ticks */
+    uint32_t width;                /**< floats per row */
+    uint32_t clock_num, clock_den; /**< rows per input tick; 0/1: one row for the whole sequence */
+    uint32_t delay;                /**< algorithmic delay of a stream, in input ticks */
 } lw_output_info;
 
-/* A way forward for streams. In a list of these the next one lies struct_size bytes on. */
+/** A stream entry. In a list, the next element follows after struct_size bytes. */
 typedef struct lw_entry_info {
     size_t struct_size;
-    uint32_t block;       /* input ticks */
-    uint32_t delay;       /* algorithmic delay, input ticks: that of its slowest output */
-    uint32_t period;      /* blocks after which the same kernels are called again */
-    uint64_t calls;       /* kernel calls in a period */
-    uint64_t cache_bytes; /* beside the state, in every stream of the model */
-    uint64_t moved_bytes; /* that the kernels of a block read and write: the mean over a period */
-    uint64_t
-        rebuild_calls; /* most kernel calls to fill its caches when it takes a stream over (lw_stream_load) */
+    uint32_t block;         /**< input ticks per block */
+    uint32_t delay;         /**< algorithmic delay of its slowest output, in input ticks */
+    uint32_t period;        /**< blocks after which the same kernels are called again */
+    uint64_t calls;         /**< kernel calls in one period */
+    uint64_t cache_bytes;   /**< in addition to the state, in every stream of the model */
+    uint64_t moved_bytes;   /**< that kernels read and write per block: the mean over a period */
+    uint64_t rebuild_calls; /**< most kernel calls to fill its caches (lw_stream_load) */
 } lw_entry_info;
 
+/** Element type of a state field. */
 typedef enum lw_elem { LW_ELEM_F32 = 0, LW_ELEM_I32 = 1, LW_ELEM_F64 = 2 } lw_elem;
+/** Kind of a state field. */
 typedef enum lw_state_kind {
-    LW_STATE_HISTORY = 0, /* the newest rows of a value: dims [rows, elements of a row] */
-    LW_STATE_CARRY = 1,   /* what a layer hands from row to row */
-    LW_STATE_COPY = 2     /* the past in another form, such as spectra */
+    LW_STATE_HISTORY = 0, /**< the newest rows of a value: dims [rows, elements per row] */
+    LW_STATE_CARRY = 1,   /**< recurrent state: a running value of a layer */
+    LW_STATE_SPECTRA = 2  /**< derived past; only in artifacts up to format 2.3 */
 } lw_state_kind;
 
-/* A part of what a stream remembers. In a list of these the next one lies struct_size bytes on. */
+/** A part of the stream state. In a list, the next element follows after struct_size bytes. */
 typedef struct lw_state_field {
     size_t struct_size;
     const char *layer, *name;
     lw_state_kind kind;
     lw_elem elem;
-    const uint32_t *dims; /* outermost first */
+    const uint32_t *dims; /**< outermost first */
     uint32_t n_dims;
     uint64_t bytes;
 } lw_state_field;
 
+/** A model. */
 typedef struct lw_model_info {
     size_t struct_size;
-    const char *name, *producer, *variant; /* variant: code chosen at open */
+    const char *name, *producer, *variant; /**< variant: the target whose code runs */
     uint32_t inputs, labels, run_outputs, stream_outputs;
     int has_run, has_stream;
-    uint32_t run_capacity;       /* input ticks */
-    uint32_t stream_block;       /* input ticks: of the default stream entry, as the next field */
-    uint32_t stream_delay;       /* algorithmic delay, input ticks */
-    uint64_t stream_state_bytes; /* the record: what a stream remembers, whatever its entry */
-    uint64_t stream_memory_bytes, run_memory_bytes; /* of one with default options */
+    uint32_t run_capacity;       /**< input ticks of the longest offline run */
+    uint32_t stream_block;       /**< input ticks per block of the default stream entry */
+    uint32_t stream_delay;       /**< algorithmic delay of that entry, in input ticks */
+    uint64_t stream_state_bytes; /**< the state of a stream, the same for all its entries */
+    uint64_t stream_memory_bytes, run_memory_bytes; /**< of one with default options */
     uint64_t derived_bytes, artifact_bytes;
-    const char *report, *certificates; /* JSON text */
+    const char *report, *certificates; /**< JSON text */
     uint32_t n_stream_entries, n_state_fields;
-    const lw_entry_info *stream_entries; /* the first is the default */
+    const lw_entry_info *stream_entries; /**< the first is the default */
     const lw_state_field *state_fields;
-    uint64_t memory_bytes, memory_limit; /* taken by the model itself; the limit in force */
-    float error_limit; /* of its golden vectors on this device, of the peak of an output; 0: it has none */
+    uint64_t memory_bytes, memory_limit; /**< taken by the model itself; the limit in force */
+    float error_limit; /**< largest error that its reference outputs allow on this device, relative
+                        * to the peak of an output; 0: it has no reference outputs */
 } lw_model_info;
 
-/* Set info->struct_size first, here and below. LW_NOT_FOUND: no such input or output. */
+/** Describes the model. Any thread; real-time safe.
+ * @param info set info->struct_size first; filled in.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or info is NULL, or struct_size is not set. */
 LW_API lw_status lw_model_get_info(const lw_model *model, lw_model_info *info);
+/** Describes an input. Any thread; real-time safe.
+ * @param index 0 ... lw_model_info.inputs - 1.
+ * @param info set info->struct_size first; filled in.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or info is NULL, or struct_size is not set.
+ * @retval LW_NOT_FOUND No such input. */
 LW_API lw_status lw_model_input(const lw_model *model, uint32_t index, lw_input_info *info);
+/** Describes an output of offline runs. Any thread; real-time safe.
+ * @param index 0 ... lw_model_info.run_outputs - 1.
+ * @param info set info->struct_size first; filled in.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or info is NULL, or struct_size is not set.
+ * @retval LW_NO_STREAM The model has no offline entry.
+ * @retval LW_NOT_FOUND No such output. */
 LW_API lw_status lw_model_run_output(const lw_model *model, uint32_t index, lw_output_info *info);
+/** Describes an output of streams. Any thread; real-time safe.
+ * @param index 0 ... lw_model_info.stream_outputs - 1.
+ * @param info set info->struct_size first; filled in.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or info is NULL, or struct_size is not set.
+ * @retval LW_NO_STREAM The model has no stream entry.
+ * @retval LW_NOT_FOUND No such output. */
 LW_API lw_status lw_model_stream_output(const lw_model *model, uint32_t index, lw_output_info *info);
-LW_API const char *lw_model_label(const lw_model *model, uint32_t index); /* NULL when out of range */
-/* Runs the golden vectors of every entry on the variant in use. LW_CHECK_FAILED with a detail; *worst (may be
- * NULL) is the largest error relative to its limit. */
+/** Label of a class. Any thread; real-time safe.
+ * @param index 0 ... lw_model_info.labels - 1.
+ * @return text that belongs to the model; NULL: no such label. */
+LW_API const char *lw_model_label(const lw_model *model, uint32_t index);
+/** Runs the reference inputs of every entry and compares the outputs with the stored ones. Checks
+ * the code in use on this machine. Allocates and takes seconds. Any thread.
+ * @param worst may be NULL. The largest error of all, relative to its limit: at most 1 is good.
+ * @retval LW_OK All agree, or the model has no reference outputs.
+ * @retval LW_INVALID_ARGUMENT model is NULL.
+ * @retval LW_CHECK_FAILED An output differs too much. The detail names the first.
+ * @retval LW_NO_MEMORY memory_limit is too low, or the allocator returns NULL.
+ * @retval LW_DEVICE A kernel failed.
+ * @retval LW_NOT_FINITE GPU: a value exceeds float16 in a model with `--gpu-storage f16`.
+ * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ */
 LW_API lw_status lw_model_verify(const lw_model *model, double *worst);
 
 /* ---- stream -------------------------------------------------------------------------------------------- */
+/** The state of one input sequence and the rows that wait to be pulled. A stream belongs to one
+ * thread at a time. It may go to another thread, on a device after a flush. */
 typedef struct lw_stream lw_stream;
+/** Type of pushed samples. */
 typedef enum lw_format {
-    LW_F32 = 0,
-    LW_S16 = 1, /* audio, divided by 32768 */
-    LW_I32 = 2  /* token ids */
+    LW_F32 = 0, /**< float */
+    LW_S16 = 1, /**< 16-bit audio, divided by 32768 */
+    LW_I32 = 2  /**< token ids */
 } lw_format;
 
+/** Options of lw_stream_create. */
 typedef struct lw_stream_options {
     size_t struct_size;
-    lw_format format; /* of pushed samples */
-    uint32_t queue;   /* output rows that may wait; 0: 64. Raised to what one block may bring */
-    uint32_t entry;   /* the stream's own entry: index into lw_model_info.stream_entries. 0: the default */
+    lw_format format; /**< of pushed samples; with NULL options it fits the input */
+    uint32_t queue;   /**< output rows that may wait; 0: 64; raised to the rows of one block */
+    uint32_t entry;   /**< own entry: index into lw_model_info.stream_entries; 0: the default */
 } lw_stream_options;
 
+/** One row of one output. */
 typedef struct lw_output {
     size_t struct_size;
-    uint32_t index;    /* which stream output */
-    uint32_t width;    /* floats */
-    const float *data; /* until the next push, prefill, pull, reset, copy, load or destroy of this stream */
-    uint64_t row;      /* number of this row of this output, from 0 */
-    uint64_t
-        end; /* input ticks consumed when the row became exact: it covers everything before `end` − delay */
+    uint32_t index;    /**< which stream output */
+    uint32_t width;    /**< floats in `data` */
+    const float *data; /**< belongs to the stream; valid until its next call other than get_stats */
+    uint64_t row;      /**< number of this row of this output, from 0 */
+    uint64_t end; /**< input ticks that the row needed; it covers the input before `end` - delay */
 } lw_output;
 
-/* Rows of one output that follow each other. */
+/** Consecutive rows of one output. */
 typedef struct lw_rows {
     size_t struct_size;
-    float *data;     /* in: where they go, one behind the other without gaps */
-    size_t capacity; /* in: floats there is room for */
-    size_t rows;     /* out: how many there are, at least 1 */
-    uint64_t row;    /* out: number of the first */
-    uint64_t end;    /* out: lw_output.end of the last */
-    uint32_t index;  /* out: which stream output */
-    uint32_t width;  /* out: floats of a row */
+    float *data;     /**< in: where the rows go, without gaps */
+    size_t capacity; /**< in: room in floats */
+    size_t rows;     /**< out: number of rows, at least 1 */
+    uint64_t row;    /**< out: number of the first row */
+    uint64_t end;    /**< out: lw_output.end of the last row */
+    uint32_t index;  /**< out: which stream output */
+    uint32_t width;  /**< out: floats per row */
 } lw_rows;
 
-/* LW_NO_STREAM: none was compiled. LW_NOT_FOUND: no such entry. LW_INVALID_ARGUMENT: the format does not fit
- * the input, or the queue is longer than 2^20. LW_NO_MEMORY. */
+/** Creates a stream. Not for real-time threads. Any thread.
+ * @param options NULL: defaults.
+ * @param out the stream; the caller destroys it before the model is closed.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, the format does not fit
+ *         the input, or the queue is longer than 2^20 rows.
+ * @retval LW_NO_STREAM The model has no stream entry (for this device).
+ * @retval LW_NOT_FOUND No stream entry of number options.entry.
+ * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
+ * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
+ * @retval LW_DEVICE GPU: the driver failed.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ */
 LW_API lw_status lw_stream_create(const lw_model *model, const lw_stream_options *options, lw_stream **out);
+/** Memory that lw_stream_init needs. Any thread; real-time safe.
+ * @param size in bytes.
+ * @param alignment in bytes.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT as lw_stream_create; size or alignment is NULL.
+ * @retval LW_NO_STREAM The model has no stream entry (for this device).
+ * @retval LW_NOT_FOUND No stream entry of number options.entry. */
 LW_API lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size,
                                 size_t *alignment);
-/* The same in the caller's memory of that size and alignment; the memory may be reused after the last
- * call; on a device after lw_stream_destroy, which gives back what lies there and leaves the memory alone. */
+/** Creates a stream in the caller's memory. On the CPU it is real-time safe. Any thread.
+ * @param memory `size` bytes as lw_stream_size says. The caller may reuse them after the last call
+ *        on the stream; on a device after lw_stream_destroy, which does not free them.
+ * @param out the stream, which begins at `memory`.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT as lw_stream_create; memory is NULL or not aligned.
+ * @retval LW_TOO_SMALL size is too small.
+ * @retval LW_NO_STREAM The model has no stream entry (for this device).
+ * @retval LW_NOT_FOUND No stream entry of number options.entry.
+ * @retval LW_NO_MEMORY GPU: the device or the process has no memory.
+ * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
+ * @retval LW_DEVICE GPU: the driver failed.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ */
 LW_API lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options, void *memory,
                                 size_t size, lw_stream **out);
-LW_API void lw_stream_destroy(lw_stream *stream); /* NULL is fine */
+/** Destroys a stream. Rows that wait are lost. Not for real-time threads.
+ * @param stream NULL: no effect. */
+LW_API void lw_stream_destroy(lw_stream *stream);
 
-/* Real time: push, pull, pull_rows, reset, copy, save and load never allocate, lock or call the system; the
- * cost of a block is bounded, and the compile report predicts the dearest of an entry's period.
+/** Takes input, and runs every block that it completes.
  *
- * push takes whole ticks and may take fewer than n when the output queue is full: pull, then push the rest.
- * `taken` may be NULL. Samples that are not finite, or beyond what the artifact calls its sample limit (1e6
- * unless it says otherwise), count as 0 (see stats). A token outside the vocabulary is LW_BAD_TOKEN and
- * nothing is taken. LW_DEVICE: a kernel failed; the stream accepts nothing but reset, copy and load from then
- * on.
+ * Real-time safe on the CPU: it never allocates, locks or makes a system call. The cost of a block
+ * is bounded, and the compile report states the worst case. On a GPU it leaves the last whole block
+ * waiting (lw_device_flush), and earlier blocks make it wait for the device.
  *
- * At a tick that is a multiple of the own entry's block that entry runs. At others, which only a loaded or
- * copied state brings, it is the largest entry whose block divides the own block and the tick, until the
- * own block is reached. */
+ * Values that are NaN, infinite or beyond the model's sample limit (1e6 unless the model says
+ * otherwise) count as 0; lw_stream_stats.non_finite counts them. After lw_stream_load or
+ * lw_stream_copy the stream may be inside a block. It then uses smaller blocks until it reaches a
+ * block boundary.
+ * @param samples n ticks of lw_input_info.width values each, in the stream's format. Not kept.
+ * @param n number of ticks.
+ * @param taken may be NULL. Ticks taken: fewer than n when the queue is full. Then pull, and push
+ *        the rest.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT stream is NULL, or samples is NULL and n is not 0.
+ * @retval LW_WRONG_STATE The stream is finished, or a kernel failed before.
+ * @retval LW_BAD_TOKEN An id is outside the vocabulary. Nothing was taken.
+ * @retval LW_DEVICE A kernel failed. From now on the stream accepts only reset, copy and load.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken);
-/* Streams on a device (lw_open_options.device) run their blocks together: push leaves a whole block waiting, and
- * flush runs what waits of all streams of the device in the same few submissions. pull, finding no row, does so by
- * itself, as does push behind a whole block: a program with one stream need not call it. The first failure of a
- * stream is returned, the others go on. All streams of one device belong to one thread at a time; their functions
- * wait and call the system. Destroy them before their model and device. NULL is fine. */
+/** Runs the whole blocks that push has left, of all streams of a device that the calling thread
+ * pushed last, in few submissions. pull does so when no row waits, and push does so before a second
+ * block: a program with one stream need not call it.
+ *
+ * Several threads may drive streams of one device at once. Flush a stream before it goes to another
+ * thread. Not for real-time threads: it waits for the device.
+ * @param device NULL: no effect.
+ * @retval LW_OK
+ * @retval LW_DEVICE The first failure of a stream: a kernel or the driver failed. Other streams
+ *         have run.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_device_flush(lw_device *device);
-/* The next row. LW_AGAIN: none waits. LW_END: finished and none will come. Set out->struct_size first. */
+/** Takes the next row. Runs blocks first if none waits and a whole block is pending, or if the
+ * stream is finished. Real-time safe on the CPU.
+ * @param out set out->struct_size first; filled in on LW_OK. The values stay in the stream.
+ * @retval LW_OK
+ * @retval LW_AGAIN No row waits: push more input.
+ * @retval LW_END The stream is finished, and no row is left.
+ * @retval LW_INVALID_ARGUMENT stream or out is NULL, or struct_size is not set.
+ * @retval LW_WRONG_STATE A kernel failed before.
+ * @retval LW_DEVICE A kernel failed. From now on the stream accepts only reset, copy and load.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);
-/* The next row and those behind it, as many as wait, fit into out->data and are of the same output: a block
- * brings the rows of each output together, so one call takes them all. LW_AGAIN, LW_END as pull.
- * LW_TOO_SMALL: no room for one row; out is unchanged. Set struct_size, data and capacity first. */
+/** Takes the next row and those that follow it: as many as wait, fit into out->data and belong to
+ * the same output. Otherwise as lw_stream_pull. Real-time safe on the CPU.
+ * @param out set struct_size, data and capacity first.
+ * @retval LW_OK
+ * @retval LW_AGAIN No row waits: push more input.
+ * @retval LW_END The stream is finished, and no row is left.
+ * @retval LW_INVALID_ARGUMENT stream, out or data is NULL, or struct_size is not set.
+ * @retval LW_TOO_SMALL No room for one row.
+ * @retval LW_WRONG_STATE A kernel failed before.
+ * @retval LW_DEVICE A kernel failed. From now on the stream accepts only reset, copy and load.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out);
-/* Takes all n ticks, by the largest entries that fit, and goes on with the stream's own: a prompt, a warm-up,
- * a file. Rows that waited before the call are dropped. Afterwards there wait, for each output, the rows that
- * the last block of the own entry brought; where it brought none of an output (a slow clock), the newest row
- * that the call brought. All others are dropped. Ticks that fill no block wait as with push. Not for real
- * time: the cost is that of all blocks, and that of filling the caches of each entry taken up
- * (lw_entry_info.rebuild_calls). */
+/** Takes all n ticks with the largest entries that fit: for a prompt, a warm-up or a file. Rows that
+ * waited are dropped. Afterwards the rows of the last block of the own entry wait; of an output
+ * without such a row, the newest row of the call. Ticks that fill no block stay pending.
+ * Not for real-time threads: the cost grows with n (and lw_entry_info.rebuild_calls).
+ * @param samples as for lw_stream_push.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT stream is NULL, or samples is NULL and n is not 0.
+ * @retval LW_WRONG_STATE The stream is finished, or a kernel failed before.
+ * @retval LW_BAD_TOKEN An id is outside the vocabulary. Nothing was taken.
+ * @retval LW_DEVICE A kernel failed. From now on the stream accepts only reset, copy and load.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n);
-/* End of input: the stream runs on with zeros while its rows are pulled, until the last row that depends on
- * real input is out; later ones are dropped and counted. */
+/** Ends the input. pull then runs the stream on with zeros, until the last row that depends on real
+ * input is out. Later rows are dropped and counted. Real-time safe.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT stream is NULL.
+ * @retval LW_WRONG_STATE The stream is finished already, or a kernel failed before. */
 LW_API lw_status lw_stream_finish(lw_stream *stream);
-LW_API lw_status lw_stream_reset(lw_stream *stream); /* as after create */
-/* `to` goes on as `from` would. Both are of one model; they may differ in options. LW_BAD_STATE: another
- * model, or more rows wait than the queue of `to` holds. With the same entry the same bits follow. */
+/** Makes the stream as new. Real-time safe on the CPU.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT stream is NULL.
+ * @retval LW_DEVICE GPU: the driver failed.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
+LW_API lw_status lw_stream_reset(lw_stream *stream);
+/** Makes `to` continue as `from` would. The two may have different options; with the same entry the
+ * same bits follow. Both belong to the calling thread. Real-time safe on the CPU.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT A stream is NULL.
+ * @retval LW_BAD_STATE They are of different models, or more rows wait than the queue of `to` holds.
+ * @retval LW_DEVICE A kernel failed while caches were filled. `to` has failed as in push.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_stream_copy(lw_stream *to, const lw_stream *from);
-/* What the stream remembers, its pending input and the rows that wait; neither caches nor addresses. bytes
- * NULL: only the size. LW_TOO_SMALL: *n is the size needed. */
+/** Saves the state, the pending input and the rows that wait. Real-time safe on the CPU.
+ * @param bytes `capacity` bytes to write to; NULL: only the size is returned.
+ * @param n the size of the saved state in bytes.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT stream or n is NULL.
+ * @retval LW_WRONG_STATE A kernel failed before.
+ * @retval LW_TOO_SMALL capacity is less than *n.
+ * @retval LW_DEVICE GPU: the driver failed.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n);
-/* Takes what save made from a stream of the same computation and weights, whatever its entry, code or
- * processor; any bytes are safe. LW_BAD_STATE: of another model, or damaged. Fills the caches of the entries
- * that push will run, a bounded cost (lw_entry_info.rebuild_calls); LW_DEVICE: a kernel failed in that, and
- * the stream has failed as in push. */
+/** Continues from a saved state of the same model and weights. Entry, target and CPU or GPU may
+ * differ. Any bytes are safe. Then fills the caches of the entries that push will run, a bounded
+ * cost (lw_entry_info.rebuild_calls). Real-time safe on the CPU.
+ * @param bytes n bytes that lw_stream_save wrote. Not kept.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT stream or bytes is NULL.
+ * @retval LW_BAD_STATE Of another model or other weights, damaged, or with more rows than the queue
+ *         holds. The detail says which.
+ * @retval LW_DEVICE A kernel failed while caches were filled. The stream has failed as in push.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n);
 
+/** Counters of a stream since creation, or since the state that it loaded was new. */
 typedef struct lw_stream_stats {
     size_t struct_size;
-    uint64_t ticks;        /* received */
-    uint64_t blocks;       /* of the own entry's size, processed; the zeros of a finished stream included */
-    uint64_t rows_dropped; /* behind the end of a finished stream */
-    uint64_t non_finite;   /* samples that were taken as 0 */
-    uint64_t non_finite_outputs; /* values of rows that came to wait */
-    uint64_t resets;             /* spotter: how often it reset its stream, see spotter.h */
-    int poisoned; /* 1: the newest row of an output holds values that are not finite. Its state may be lost
-                   * for good: reset, copy or load the stream when this lasts */
+    uint64_t ticks;              /**< received */
+    uint64_t blocks;             /**< processed, in blocks of the own entry, with final zeros */
+    uint64_t rows_dropped;       /**< after the end of a finished stream */
+    uint64_t non_finite;         /**< input values that were taken as 0 */
+    uint64_t non_finite_outputs; /**< NaN or infinite values in rows that came to wait */
+    uint64_t resets;             /**< spotter: how often it reset its stream (spotter.h) */
+    int poisoned; /**< 1: the newest row of an output contains NaN or Inf. If this lasts, the state
+                   * is lost: reset, copy or load the stream */
 } lw_stream_stats;
-/* Set stats->struct_size first. */
+/** Reads the counters. Real-time safe.
+ * @param stats set stats->struct_size first; filled in.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT stream or stats is NULL, or struct_size is not set. */
 LW_API lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats);
 
-/* ---- whole sequences ----------------------------------------------------------------------------------- */
+/* ---- offline runs --------------------------------------------------------------------------------------- */
+/** Memory and threads for offline runs. A runner belongs to one thread at a time. */
 typedef struct lw_runner lw_runner;
+/** Options of lw_runner_create. */
 typedef struct lw_run_options {
     size_t struct_size;
-    lw_format format; /* of inputs that are audio or features; tokens are always int32 */
-    uint32_t threads; /* 0 or 1: the caller's thread alone. n: it and n − 1 more (at most 255), asleep between
-                       * runs. The outputs are the same bits for any number */
-    uint32_t sequences; /* 0 or 1: one at a time. n: lw_run_batch works on up to n at once, each on a thread
-                         * and in memory of its own (so at most `threads` of them) */
+    lw_format format; /**< of audio and features; tokens are always int32 */
+    uint32_t threads; /**< 0 or 1: the caller's thread alone. n: it and n - 1 more, at most 256 in
+                       * all, asleep between runs. The outputs are the same bits for any number */
+    uint32_t sequences; /**< 0 or 1: one at a time. n: lw_run_batch works on up to n at once, each on
+                         * a thread and in memory of its own, so at most `threads` of them */
 } lw_run_options;
 
-/* In an array of these the next one lies struct_size bytes on: all have the same. */
+/** One input or output of one sequence. In an array, the next element follows after struct_size
+ * bytes, which is the same in all elements. */
 typedef struct lw_tensor {
     size_t struct_size;
-    void *data;    /* input: rows × width of one sequence; output: room for `rows` × width floats */
-    size_t rows;   /* input: rows given (<= capacity); output in: room; output out: rows written */
-    size_t length; /* input: valid rows for pooling, 0 = rows. The network runs on all `rows` (padded) */
+    void *data;    /**< rows x width values; an output has room for `rows` rows of floats */
+    size_t rows;   /**< input: rows given. Output, in: rows of room; out: rows written */
+    /** Input: number of valid rows for pooling; 0: all. The network itself runs on all rows of the
+     * input; only pooling ignores the rows from `length` on. */
+    size_t length;
 } lw_tensor;
 
-/* LW_NO_STREAM: no run entry was compiled. LW_NO_MEMORY: the limit, the allocator or the system's threads. */
+/** Creates a runner. Not for real-time threads. Any thread.
+ * @param options NULL: defaults.
+ * @param out the runner; the caller destroys it before the model is closed.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, the format does not fit
+ *         an input, or there are more than 256 threads.
+ * @retval LW_NO_STREAM The model has no offline entry (for this device).
+ * @retval LW_NO_MEMORY memory_limit is too low, there is no memory, or the system gives no thread.
+ * @retval LW_UNSUPPORTED GPU: it has no memory of a kind that a run needs.
+ * @retval LW_DEVICE GPU: the driver failed.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ */
 LW_API lw_status lw_runner_create(const lw_model *model, const lw_run_options *options, lw_runner **out);
-LW_API void lw_runner_destroy(lw_runner *runner); /* NULL is fine */
-/* One sequence: inputs in the model's order (all of equal rows), outputs in the order of lw_model_run_output;
- * an output with data NULL is skipped. Values that are not finite, or beyond the artifact's sample limit,
- * count as 0. LW_TOO_LONG: beyond the capacity. LW_TOO_SHORT: a layer takes no sequence as short as this.
- * LW_TOO_SMALL: an output has less room than it has rows; the rows needed were written. */
+/** Destroys a runner and ends its threads. Not for real-time threads.
+ * @param runner NULL: no effect. */
+LW_API void lw_runner_destroy(lw_runner *runner);
+/** Runs one sequence. Values that are NaN, infinite or beyond the model's sample limit count as 0.
+ * With one thread on the CPU it never allocates, locks or makes a system call.
+ * @param in n_in inputs in the model's order, all with the same `rows`. Not kept.
+ * @param out n_out outputs in the order of lw_model_run_output. With data NULL one is skipped.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT A NULL, an unset struct_size, a wrong number of inputs or outputs, an
+ *         empty input, different rows, or a length of more than the rows.
+ * @retval LW_TOO_LONG More rows than the longest offline entry takes.
+ * @retval LW_TOO_SHORT A layer takes no sequence of so few rows. The detail names it.
+ * @retval LW_TOO_SMALL An output has less room than rows. The needed rows were written.
+ * @retval LW_BAD_TOKEN An id is outside the vocabulary.
+ * @retval LW_DEVICE A kernel or the driver failed. The outputs are undefined.
+ * @retval LW_NOT_FINITE GPU: a value exceeds float16 in a model with `--gpu-storage f16`.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor *out, size_t n_out);
-/* Several sequences, each as by lw_run and with the same bits, `sequences` × n_in inputs and `sequences` × n_out
- * outputs, one sequence behind the other; they may differ in rows. Threads work on whole sequences (see
- * lw_run_options.sequences) instead of parts of one. All are checked before any is run; lw_last_error names the
- * first that is refused. LW_DEVICE: a kernel failed, the outputs are undefined. */
+/** Runs several sequences, each with the same bits as by lw_run. They may differ in rows. Threads
+ * take whole sequences (lw_run_options.sequences) instead of parts of one. All sequences are checked
+ * before any runs; lw_last_error names the first that is rejected.
+ * @param sequences their number.
+ * @param in sequences x n_in inputs, sequence by sequence.
+ * @param out sequences x n_out outputs, sequence by sequence.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT as lw_run.
+ * @retval LW_TOO_LONG More rows than the longest offline entry takes.
+ * @retval LW_TOO_SHORT A layer takes no sequence of so few rows. The detail names it.
+ * @retval LW_TOO_SMALL An output has less room than rows. The needed rows were written.
+ * @retval LW_BAD_TOKEN An id is outside the vocabulary.
+ * @retval LW_DEVICE A kernel or the driver failed. The outputs are undefined.
+ * @retval LW_NOT_FINITE GPU: a value exceeds float16 in a model with `--gpu-storage f16`.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in, size_t n_in,
                               lw_tensor *out, size_t n_out);
 

@@ -1,17 +1,19 @@
-/* Longwave keyword spotting: audio in, one event for each spoken word.
+/** @file
+ * Longwave keyword spotting: audio in, one event per spoken word.
  *
- * Works on top of a stream (longwave.h). Each row of class scores is averaged with those before it; a word
- * fires when its average is the highest and at its threshold for `min_count` rows in a row. Then nothing
- * fires until that word's average has fallen below `release` times its threshold, and `refractory_ms` more
- * have passed: one utterance is one event, however long it stays on top. Ignored labels never fire.
+ * A spotter runs a stream (longwave.h) and a decision rule on its class scores. The rule averages
+ * each row of scores with the rows before it. A word fires when its average is the highest and at
+ * its threshold for `min_count` consecutive rows. Then nothing fires until the word's average falls
+ * below `release` times its threshold, and `refractory_ms` more have passed. So one utterance is one
+ * event, however long it lasts. Ignored labels never fire.
  *
- * A row with a score that is not finite decides nothing. Its stream would give such rows from then on, so the
- * spotter resets it at once, as lw_spotter_reset does but for the events that wait and the count of ticks and
- * rows, and counts that in lw_stream_stats.resets. Where that happens does not depend on how the audio was
- * cut.
+ * A row with a score that is NaN or infinite decides nothing, and the stream would keep giving such
+ * rows. So the spotter resets its stream at once and counts that in lw_stream_stats.resets. Waiting
+ * events and the numbers of ticks and rows stay. The tick of the reset does not depend on how the
+ * audio was split.
  *
- * A spotter belongs to one thread at a time. Everything is allocated by create; push, pull, finish and reset
- * never allocate, lock or call the system.
+ * A spotter belongs to one thread at a time. Only create and destroy allocate. On the CPU, push,
+ * pull, finish and reset are real-time safe: they never allocate, lock or make a system call.
  */
 #ifndef LONGWAVE_SPOTTER_H
 #define LONGWAVE_SPOTTER_H
@@ -21,60 +23,120 @@
 extern "C" {
 #endif
 
+/** A stream with a decision rule, and up to 16 events that wait. */
 typedef struct lw_spotter lw_spotter;
 
+/** A threshold of one word. */
 typedef struct lw_word_threshold {
-    const char *word; /* a label of the model */
-    float threshold;  /* in (0, 1]; more than 1: the word never fires */
+    const char *word; /**< a label of the model */
+    float threshold;  /**< in (0, 1]; more than 1: the word never fires */
 } lw_word_threshold;
 
-/* Overrides of the settings in the artifact; a zero field keeps what the artifact says. */
+/** Settings of lw_spotter_create. A field that is 0 keeps the setting of the model. */
 typedef struct lw_spotter_options {
     size_t struct_size;
-    lw_format format;               /* of pushed samples */
-    float threshold;                /* of every word not named below, in (0, 1] */
-    const lw_word_threshold *words; /* read during create only */
+    lw_format format;               /**< of pushed samples */
+    float threshold;                /**< of every word that `words` does not name, in (0, 1] */
+    const lw_word_threshold *words; /**< read during create only */
     size_t n_words;
-    float smoothing_ms;  /* length of the moving average; negative: none */
-    uint32_t min_count;  /* rows in a row */
-    float release;       /* in (0, 1], times the threshold */
-    float refractory_ms; /* from the end of the run; negative: none */
-    uint32_t entry;      /* of the stream: lw_stream_options.entry */
+    float smoothing_ms;  /**< length of the moving average in ms; negative: none */
+    uint32_t min_count;  /**< consecutive rows at the threshold */
+    float release;       /**< in (0, 1], relative to the threshold */
+    float refractory_ms; /**< ms without events after a release; negative: none */
+    uint32_t entry;      /**< of the stream: lw_stream_options.entry */
 } lw_spotter_options;
 
+/** A word that was recognised. */
 typedef struct lw_event {
     size_t struct_size;
     uint32_t label;
-    const char *word;    /* belongs to the model */
-    float score;         /* the average that fired */
-    uint64_t tick;       /* samples covered when it fired: divide by the sample rate for seconds */
-    uint64_t tick_start; /* where the word's own score began to be above its release level, at most a
-                          * smoothing window before the run began */
-    uint64_t row;        /* number of the row that fired */
+    const char *word;    /**< belongs to the model */
+    float score;         /**< the average that fired */
+    uint64_t tick;       /**< samples heard when it fired; divide by the sample rate for seconds */
+    uint64_t tick_start; /**< sample where the word's score rose above its release level, at most one
+                          * moving average before the first row that counted */
+    uint64_t row;        /**< number of the row that fired */
 } lw_event;
 
-/* LW_NOT_FOUND: the artifact has no decision settings, its output is no output of the stream, or a word of
- * `options` is no label. LW_INVALID_ARGUMENT: a value out of range. Otherwise what lw_stream_create
- * returns. */
+/** Creates a spotter and its stream. Not for real-time threads. Any thread.
+ * @param options NULL: the settings of the model.
+ * @param out the spotter; the caller destroys it before the model is closed.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, or a value is out of
+ *         range.
+ * @retval LW_NOT_FOUND The model has no decision settings, no audio input, no such output or stream
+ *         entry; or a word is not a label of the model.
+ * @retval LW_NO_STREAM The model has no stream entry (for this device).
+ * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
+ * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
+ * @retval LW_DEVICE GPU: the driver failed.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ */
 LW_API lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *options,
                                    lw_spotter **out);
-LW_API void lw_spotter_destroy(lw_spotter *spotter); /* NULL is fine */
+/** Destroys a spotter. Not for real-time threads.
+ * @param spotter NULL: no effect. */
+LW_API void lw_spotter_destroy(lw_spotter *spotter);
 
-/* Takes samples, fewer than n only while 16 events wait: pull, then push the rest. `taken` may be NULL. */
+/** Takes samples and decides. Real-time safe on the CPU.
+ * @param samples n samples in the spotter's format. Not kept.
+ * @param taken may be NULL. Samples taken: fewer than n only while 16 events wait. Then pull, and
+ *        push the rest.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT spotter is NULL, or samples is NULL and n is not 0.
+ * @retval LW_WRONG_STATE The spotter is finished, or a kernel failed before.
+ * @retval LW_DEVICE A kernel failed. Only lw_spotter_reset helps.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, size_t *taken);
-/* The next event. LW_AGAIN: none waits. LW_END: finished and none will come. Set event->struct_size first. */
+/** Takes the next event. Real-time safe on the CPU.
+ * @param event set event->struct_size first; filled in on LW_OK.
+ * @retval LW_OK
+ * @retval LW_AGAIN No event waits: push more audio.
+ * @retval LW_END The spotter is finished, and no event is left.
+ * @retval LW_INVALID_ARGUMENT spotter or event is NULL, or struct_size is not set.
+ * @retval LW_WRONG_STATE A kernel failed before.
+ * @retval LW_DEVICE A kernel failed. Only lw_spotter_reset helps.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event);
-/* End of the audio: what its last rows decide can be pulled afterwards. */
+/** Ends the audio. Events of its last rows can be pulled afterwards. Real-time safe.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT spotter is NULL.
+ * @retval LW_WRONG_STATE It is finished already, or a kernel failed before. */
 LW_API lw_status lw_spotter_finish(lw_spotter *spotter);
-/* As after create. */
+/** Makes the spotter as new. Real-time safe on the CPU.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT spotter is NULL.
+ * @retval LW_DEVICE GPU: the driver failed.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
 LW_API lw_status lw_spotter_reset(lw_spotter *spotter);
 
-/* The averaged scores after the last push, one a label, and their number: for meters and for choosing
- * thresholds. Valid until the next call. */
+/** The averaged scores after the last push, for meters and for choosing thresholds. Real-time safe.
+ * @param scores one per label; belongs to the spotter and is valid until its next call.
+ * @param n their number.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT An argument is NULL. */
 LW_API lw_status lw_spotter_scores(const lw_spotter *spotter, const float **scores, uint32_t *n);
-/* The threshold in force for a label, 0 for an ignored or unknown one. */
+/** The threshold in force for a label. Real-time safe.
+ * @return 0 for an ignored or unknown label. */
 LW_API float lw_spotter_threshold(const lw_spotter *spotter, uint32_t label);
-/* Those of its stream since create or lw_spotter_reset, whatever it reset itself. */
+/** Counters of the spotter's stream since create or lw_spotter_reset. Real-time safe.
+ * @param stats set stats->struct_size first; filled in.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT spotter or stats is NULL, or struct_size is not set. */
 LW_API lw_status lw_spotter_get_stats(const lw_spotter *spotter, lw_stream_stats *stats);
 
 #ifdef __cplusplus

@@ -161,14 +161,14 @@ lw_status Gpu::make_device() {
     vk.vkGetPhysicalDeviceFeatures(physical, &has);
     features.shaderFloat64 = has.shaderFloat64;
     info.pEnabledFeatures = &features;
-    VkPhysicalDevice16BitStorageFeatures halves{}, wanted{};
-    halves.sType = wanted.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+    VkPhysicalDevice16BitStorageFeatures has_16{}, wanted{};
+    has_16.sType = wanted.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
     VkPhysicalDeviceFeatures2 all{};
     all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-    all.pNext = &halves;
+    all.pNext = &has_16;
     vk.vkGetPhysicalDeviceFeatures2(physical, &all);
-    wanted.storageBuffer16BitAccess = halves.storageBuffer16BitAccess;
-    storage_16 = halves.storageBuffer16BitAccess == VK_TRUE;
+    wanted.storageBuffer16BitAccess = has_16.storageBuffer16BitAccess;
+    storage_16 = has_16.storageBuffer16BitAccess == VK_TRUE;
     if (storage_16) info.pNext = &wanted;
     LW_VK(vk, vkCreateDevice, physical, &info, nullptr, &device);
     if (lw_status status = vk.load_device(device)) return status;
@@ -177,17 +177,17 @@ lw_status Gpu::make_device() {
 }
 
 lw_status Gpu::usable() const {
-    if (abandoned) return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
-    if (lost) return fail(LW_DEVICE_LOST, "the GPU was lost");
-    if (put_aside)
-        return fail(LW_DEVICE_WRONG, "%.120s was put aside: it did not give the golden vectors",
+    if (leaked) return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+    if (device_lost) return fail(LW_DEVICE_LOST, "the GPU was lost");
+    if (quarantined)
+        return fail(LW_DEVICE_WRONG, "%.120s is disabled until it is reopened: its golden vectors were wrong",
                     properties.deviceName);
     return LW_OK;
 }
 
 void Gpu::stop() {
     cache.close();
-    if (abandoned) return;
+    if (leaked) return;
     if (device && vk.vkDestroyDevice) vk.vkDestroyDevice(device, nullptr);
     if (instance_ && vk.vkDestroyInstance) vk.vkDestroyInstance(instance_, nullptr);
     vk.unload();
@@ -203,7 +203,7 @@ lw_status Gpu::submit(VkCommandBuffer commands, VkFence fence, bool *handed_over
     } // microseconds: no thread waits in there
     const VkResult result = vk.vkQueueSubmit(queue_, 1, &info, fence);
     handing_over_.store(false, std::memory_order_release);
-    lost = lost || result == VK_ERROR_DEVICE_LOST;
+    device_lost = device_lost || result == VK_ERROR_DEVICE_LOST;
     if (lw_status status = check(result, "vkQueueSubmit")) return status;
     *handed_over = true;
     return wait(fence);
@@ -211,7 +211,7 @@ lw_status Gpu::submit(VkCommandBuffer commands, VkFence fence, bool *handed_over
 
 lw_status Gpu::wait(VkFence fence) const {
     const VkResult result = vk.vkWaitForFences(device, 1, &fence, VK_TRUE, timeout_ns_);
-    lost = lost || result == VK_ERROR_DEVICE_LOST;
+    device_lost = device_lost || result == VK_ERROR_DEVICE_LOST;
     return check(result, "vkWaitForFences");
 }
 

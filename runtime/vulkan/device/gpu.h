@@ -7,7 +7,6 @@
 
 namespace longwave::runtime::vulkan {
 
-extern const Device calls; // calls.cc: the seam
 
 // What a device must have whatever the model: kernels' buffers begin at multiples of 64.
 inline constexpr uint32_t place_alignment = 64;
@@ -53,9 +52,9 @@ public:
     mutable Stats stats;
     // Work timed out twice and may still go on: nothing made on the device is given back any more, for it may be
     // in use. Whatever is asked of it is LW_TIMEOUT.
-    mutable std::atomic<bool> abandoned{false};
+    mutable std::atomic<bool> leaked{false};
     // It answered wrongly or not the same twice (proof.cc), or it is gone: nothing more is handed over to it.
-    mutable std::atomic<bool> put_aside{false}, lost{false};
+    mutable std::atomic<bool> quarantined{false}, device_lost{false};
     mutable std::atomic<int> proving{0}; // proofs at work: nothing falls back
     lw_status usable() const;
 

@@ -5,7 +5,7 @@
 namespace longwave::runtime::vulkan {
 namespace {
 
-constexpr uint64_t piece_bytes = 16u << 20;
+constexpr uint64_t chunk_bytes = 16u << 20;
 
 // The first type of those allowed with every property, best of all with `also`; UINT32_MAX: none.
 uint32_t type_of(const Gpu &gpu, uint32_t allowed, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags also) {
@@ -54,7 +54,7 @@ lw_status DeviceBuffer::create(const Gpu &gpu, uint64_t size, Where where, const
 }
 
 void DeviceBuffer::destroy(const Gpu &gpu) {
-    if (gpu.abandoned) return;
+    if (gpu.leaked) return;
     if (buffer) gpu.vk.vkDestroyBuffer(gpu.device, buffer, nullptr);
     if (memory) gpu.vk.vkFreeMemory(gpu.device, memory, nullptr); // unmaps it
     *this = {};
@@ -109,7 +109,7 @@ bool Commands::idle(const Gpu &gpu) {
     if (!in_flight) return true;
     const lw_status status = gpu.wait(fence);
     in_flight = status != LW_OK && status != LW_DEVICE_LOST;
-    if (in_flight) gpu.abandoned = true;
+    if (in_flight) gpu.leaked = true;
     return !in_flight;
 }
 
@@ -133,18 +133,18 @@ void barrier(const Gpu &gpu, VkCommandBuffer commands, VkAccessFlags seen_by) {
 
 namespace {
 
-lw_status upload_pieces(const Gpu &gpu, const uint8_t *from, uint64_t bytes, const DeviceBuffer &to,
+lw_status upload_chunks(const Gpu &gpu, const uint8_t *from, uint64_t bytes, const DeviceBuffer &to,
                         const DeviceBuffer &staging, Commands &commands) {
     for (uint64_t done = 0; done < bytes;) {
-        const uint64_t piece = bytes - done < staging.bytes ? bytes - done : staging.bytes;
-        memcpy(staging.data, from + done, piece);
+        const uint64_t chunk = bytes - done < staging.bytes ? bytes - done : staging.bytes;
+        memcpy(staging.data, from + done, chunk);
         if (lw_status status = commands.begin(gpu, true)) return status;
-        const VkBufferCopy copy{0, done, piece};
+        const VkBufferCopy copy{0, done, chunk};
         gpu.vk.vkCmdCopyBuffer(commands.buffer, staging.buffer, to.buffer, 1, &copy);
         barrier(gpu, commands.buffer);
         if (lw_status status = commands.end(gpu)) return status;
         if (lw_status status = commands.submit(gpu)) return status;
-        done += piece;
+        done += chunk;
     }
     return LW_OK;
 }
@@ -155,10 +155,10 @@ lw_status upload(const Gpu &gpu, const uint8_t *from, uint64_t bytes, const Devi
     if (bytes == 0) return LW_OK;
     DeviceBuffer staging;
     Commands commands;
-    lw_status status = staging.create(gpu, bytes < piece_bytes ? bytes : piece_bytes,
-                                      DeviceBuffer::Where::host, "pieces on their way to it");
+    lw_status status = staging.create(gpu, bytes < chunk_bytes ? bytes : chunk_bytes,
+                                      DeviceBuffer::Where::host, "an upload");
     if (status == LW_OK) status = commands.create(gpu);
-    if (status == LW_OK) status = upload_pieces(gpu, from, bytes, to, staging, commands);
+    if (status == LW_OK) status = upload_chunks(gpu, from, bytes, to, staging, commands);
     if (status == LW_OK) gpu.stats.uploaded_bytes += bytes;
     commands.destroy(gpu);
     staging.destroy(gpu);

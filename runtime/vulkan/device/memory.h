@@ -36,7 +36,7 @@ struct Commands {
     lw_status submit(const Gpu &gpu) { return submit(gpu, buffer); }
     // One of them; and waits.
     lw_status submit(const Gpu &gpu, VkCommandBuffer recorded);
-    // After a time-out waits once more; else nothing. False: the device has been abandoned (gpu.h).
+    // After a time-out waits once more; else nothing. False: the device has been leaked (gpu.h).
     bool idle(const Gpu &gpu);
     void destroy(const Gpu &gpu);
 };
@@ -46,7 +46,7 @@ void barrier(const Gpu &gpu, VkCommandBuffer commands,
              VkAccessFlags seen_by = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
                                      VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
 
-// `bytes` of this process to the beginning of `to`, in pieces of at most 16 MiB.
+// `bytes` of this process to the beginning of `to`, in chunks of at most 16 MiB.
 lw_status upload(const Gpu &gpu, const uint8_t *from, uint64_t bytes, const DeviceBuffer &to);
 
 } // namespace longwave::runtime::vulkan

@@ -42,7 +42,7 @@ PipelineCache::PipelineCache(const Gpu &gpu, const uint8_t *artifact) : gpu_(gpu
 }
 
 PipelineCache::~PipelineCache() {
-    if (handle_ && !gpu_.abandoned) gpu_.vk.vkDestroyPipelineCache(gpu_.device, handle_, nullptr);
+    if (handle_ && !gpu_.leaked) gpu_.vk.vkDestroyPipelineCache(gpu_.device, handle_, nullptr);
 }
 
 void PipelineCache::keep() {

@@ -7,8 +7,8 @@
 namespace longwave::runtime::vulkan {
 namespace {
 
-constexpr uint32_t move_words[] = {
-#include "runtime/vulkan/run/transfer.inc"
+constexpr uint32_t transfer_words[] = {
+#include "runtime/vulkan/device/transfer.inc"
 };
 
 uint32_t descriptors_of(const fb::Module &module) {
@@ -146,18 +146,18 @@ lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules
     bool streams = false;
     for (const fb::Entry *entry : *plan.entries()) streams |= gpu_stream(*entry);
     if (streams) {
-        move_.buffers = 3;
-        const artifact::Bytes code{reinterpret_cast<const uint8_t *>(move_words), sizeof move_words};
-        if (lw_status status = create_pipeline(gpu, code, "main", cache.handle(), move_)) return status;
+        transfer_.buffers = 3;
+        const artifact::Bytes code{reinterpret_cast<const uint8_t *>(transfer_words), sizeof transfer_words};
+        if (lw_status status = create_pipeline(gpu, code, "main", cache.handle(), transfer_)) return status;
     }
     cache.keep();
     return LW_OK;
 }
 
 void Pipelines::destroy(const Gpu &gpu) {
-    if (gpu.abandoned) return;
+    if (gpu.leaked) return;
     for (uint32_t k = 0; k < n_; ++k) destroy_pipeline(gpu, table_[k]);
-    destroy_pipeline(gpu, move_);
+    destroy_pipeline(gpu, transfer_);
 }
 
 } // namespace longwave::runtime::vulkan

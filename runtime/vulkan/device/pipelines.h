@@ -29,13 +29,13 @@ public:
                      const uint8_t *artifact); // its root hash: under which the driver's cache is kept
     void destroy(const Gpu &gpu);
     const Pipeline &operator[](uint32_t kernel) const { return table_[kernel]; }
-    // What moves inputs and outputs of streams (move.comp); only for a plan that has them.
-    const Pipeline &move() const { return move_; }
+    // Copies inputs and outputs of streams (transfer.comp). Made for plans with stream entries on a GPU only.
+    const Pipeline &transfer() const { return transfer_; }
 
 private:
     Pipeline *table_ = nullptr;
     uint32_t n_ = 0;
-    Pipeline move_;
+    Pipeline transfer_;
 };
 
 // LW_UNSUPPORTED with the limit when the device cannot run what the manifest says.

@@ -17,7 +17,7 @@ template <class PortOf> bool same_shape(const flatbuffers::Vector<flatbuffers::O
     return true;
 }
 
-// The processor's entry that takes what this one takes and gives what it gives. UINT32_MAX: there is none.
+// The CPU's run entry with the same ports and capacity. UINT32_MAX: there is none.
 uint32_t counterpart(const fb::Plan &plan, const fb::Entry &of) {
     for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
@@ -30,42 +30,44 @@ uint32_t counterpart(const fb::Plan &plan, const fb::Entry &of) {
 
 } // namespace
 
-bool processor_takes_part(const ModelSource &source) {
+bool host_takes_part(const ModelSource &source) {
     bool any = gpu_of(source.device).fall_back;
     for (const fb::Entry *entry : *source.view->plan().entries()) any = any || artifact::mixed(*entry);
     return any;
 }
 
-lw_status open_fall_back(Model &model) {
+lw_status open_host_side(Model &model) {
     for (const fb::Entry *entry : *model.plan().entries())
-        if (model.gpu().fall_back && of_gpu(*entry) && counterpart(model.plan(), *entry) == UINT32_MAX)
+        // Streams never fall back, so only offline entries need a counterpart.
+        if (model.gpu().fall_back && entry->kind() == fb::EntryKind::run && of_gpu(*entry) &&
+            counterpart(model.plan(), *entry) == UINT32_MAX)
             return fail(LW_UNSUPPORTED,
-                        "fall_back: %.100s has no whole-sequence entry of the CPU of %u ticks: compile "
-                        "it again, or leave fall_back out",
+                        "fall_back: %.100s has no offline entry of %u ticks for the CPU: compile "
+                        "it again, or open the device without fall_back",
                         model.plan().name()->c_str(), entry->block());
     return model.source.cpu->open(model.source, &model.cpu_layers);
 }
 
-void close_fall_back(Model &model) {
+void close_host_side(Model &model) {
     if (model.cpu_layers) model.source.cpu->close(model.cpu_layers);
     model.cpu_layers = nullptr;
 }
 
-uint64_t fall_back_bytes(const ModelSource &source, uint32_t workers) {
-    return processor_takes_part(source) ? source.cpu->session_bytes(source, fb::EntryKind::run, workers)
+uint64_t host_side_bytes(const ModelSource &source, uint32_t workers) {
+    return host_takes_part(source) ? source.cpu->session_bytes(source, fb::EntryKind::run, workers)
                                         : 0;
 }
 
-lw_status begin_fall_back(RunSession &session, uint32_t workers, uint8_t *memory) {
+lw_status begin_host_side(RunSession &session, uint32_t workers, uint8_t *memory) {
     const Model &model = *session.model;
     if (!model.cpu_layers) return LW_OK;
     return model.source.cpu->begin(*model.cpu_layers, fb::EntryKind::run, workers, memory,
-                                         &session.fall_back.session);
+                                         &session.host_side.session);
 }
 
-void end_fall_back(RunSession &session) {
-    if (session.fall_back.session) session.model->source.cpu->end(session.fall_back.session);
-    session.fall_back.session = nullptr;
+void end_host_side(RunSession &session) {
+    if (session.host_side.session) session.model->source.cpu->end(session.host_side.session);
+    session.host_side.session = nullptr;
 }
 
 bool falls_back(const RunSession &session, lw_status failed) {
@@ -78,18 +80,18 @@ lw_status run_on_cpu(RunSession &session, const Recording &recording, const Exte
     const fb::Plan &plan = session.model->plan();
     const uint32_t index = counterpart(plan, *recording.entry);
     const fb::Entry &entry = *plan.entries()->Get(index);
-    // A device that timed out may still read the inputs, and write the outputs: so those are read elsewhere.
+    // A GPU that timed out may still write its outputs, so these come from the CPU's arena.
     for (uint32_t i = 0; i < recording.n_inputs; ++i)
-        cpu.write(*session.fall_back.session,
+        cpu.write(*session.host_side.session,
                         area_of(*entry.inputs()->Get(i)->place(), index, recording.inputs[i].bytes),
                         session.exchange.data + recording.inputs[i].offset);
-    const lw_status status = cpu.run(*session.fall_back.session, index, 0, extent, thread_pool);
-    session.fall_back.on = status == LW_OK;
+    const lw_status status = cpu.run(*session.host_side.session, index, 0, extent, thread_pool);
+    session.host_side.computed = status == LW_OK;
     if (status == LW_OK) ++session.gpu().stats.fallen_back;
     return status;
 }
 
-void read_of_processor(const RunSession &session, const Recording &recording, const Area &area, uint64_t rows,
+void read_from_host(const RunSession &session, const Recording &recording, const Area &area, uint64_t rows,
                        uint8_t *to, uint64_t to_stride) {
     const fb::Plan &plan = session.model->plan();
     const uint32_t index = counterpart(plan, *recording.entry);
@@ -101,7 +103,7 @@ void read_of_processor(const RunSession &session, const Recording &recording, co
         const fb::OutputPort &port = *plan.entries()->Get(index)->outputs()->Get(i);
         Area there = area_of(*port.place(), index, area.bytes);
         there.offset += area.offset - begin;
-        session.model->source.cpu->read(*session.fall_back.session, there, rows, port.row_bytes(), to,
+        session.model->source.cpu->read(*session.host_side.session, there, rows, port.row_bytes(), to,
                                               to_stride);
         return;
     }

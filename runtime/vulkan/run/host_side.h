@@ -1,6 +1,6 @@
-// The processor's part in runs: steps of mixed entries that are its own, and where the caller asked for that, runs
-// that fail on the device, computed from the same inputs.
-// All memory is taken when a model is opened and a runner made, so that a lost device costs nothing but time.
+// The CPU's part in runs: its steps of mixed entries and, with lw_vulkan_options.fall_back, runs that fail on the GPU.
+// Such a run is computed from the same inputs. All memory is taken when the model is opened and the runner created, so
+// nothing needs to be allocated when a device is lost.
 #pragma once
 #include "runtime/core/device.h"
 
@@ -10,26 +10,26 @@ struct Model;
 struct Recording;
 struct RunSession;
 
-// The processor's side of a session; without memory where it has no part in it.
-struct FallBack {
+// The CPU's side of a session. Has no memory where the CPU takes no part.
+struct HostSide {
     Session *session = nullptr; // of the CPU
-    bool on = false;            // the newest run failed on the device and was computed there
+    bool computed = false;      // the newest run failed on the GPU and ran here
 };
 
-// Whether models of the source have such a part.
-bool processor_takes_part(const ModelSource &source);
-// LW_UNSUPPORTED where the artifact lacks a run entry of the CPU for one of the GPU's.
-lw_status open_fall_back(Model &model);
-void close_fall_back(Model &model);
-uint64_t fall_back_bytes(const ModelSource &source, uint32_t workers);
-lw_status begin_fall_back(RunSession &session, uint32_t workers, uint8_t *memory);
-void end_fall_back(RunSession &session);
+// Whether the CPU takes part in runs of this model.
+bool host_takes_part(const ModelSource &source);
+// LW_UNSUPPORTED: fall_back is set and a run entry of the GPU has no equal on the CPU.
+lw_status open_host_side(Model &model);
+void close_host_side(Model &model);
+uint64_t host_side_bytes(const ModelSource &source, uint32_t workers);
+lw_status begin_host_side(RunSession &session, uint32_t workers, uint8_t *memory);
+void end_host_side(RunSession &session);
 
-// Whether it may be tried once more there.
+// Whether the CPU computes a run that failed on the GPU.
 bool falls_back(const RunSession &session, lw_status failed);
 lw_status run_on_cpu(RunSession &session, const Recording &recording, const Extent &extent, ThreadPool *thread_pool);
-// As device.h says; `area` is one of the GPU's entry.
-void read_of_processor(const RunSession &session, const Recording &recording, const Area &area, uint64_t rows,
+// As Device::read; `area` is an area of the GPU's entry.
+void read_from_host(const RunSession &session, const Recording &recording, const Area &area, uint64_t rows,
                        uint8_t *to, uint64_t to_stride);
 
 } // namespace longwave::runtime::vulkan

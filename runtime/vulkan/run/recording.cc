@@ -1,4 +1,4 @@
-// An entry as command buffers, one for each of its pieces on the device: inputs in, one dispatch a call, outputs out.
+// Records an entry: one command buffer for each of its segments on the GPU, with one dispatch per kernel call.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/scalars.h"
 #include "runtime/vulkan/device/failure.h"
@@ -49,7 +49,7 @@ lw_status create_set(const RunSession &session, Recording &recording, uint32_t s
         buffers[table] = {session.exchange.buffer, 0, zeros_bytes};
     if (const uint32_t word = pipeline.module->overflow(); word != artifact::unbound) {
         buffers[word] = {session.exchange.buffer, overflow_at, sizeof(uint32_t)};
-        recording.halves = true;
+        recording.fp16 = true;
     }
     for (uint32_t a = 0; a < pipeline.module->bindings()->size(); ++a)
         if (const uint32_t binding = pipeline.module->bindings()->Get(a); binding != artifact::unbound)
@@ -78,7 +78,7 @@ void dispatch(const RunSession &session, const Recording &recording, VkCommandBu
     gpu.vk.vkCmdDispatch(commands, grid.x(), grid.y(), grid.z());
 }
 
-// Bytes that a step clears, and where. 0: none.
+// Bytes that a step clears, and where. 0: nothing.
 uint64_t cleared(const fb::Step &step, uint64_t rows, uint64_t *offset) {
     *offset = offset_of(*step.args()->Get(0)->place(), 0);
     if (step.kind() == fb::StepKind::zero) return step.bytes();
@@ -95,7 +95,7 @@ void copy_ports(const RunSession &session, const Recording &recording, VkCommand
         const VkBuffer device = session.buffer_of(port.place->space()).buffer;
         const VkBuffer host = session.exchange.buffer;
         const uint64_t at = offset_of(*port.place, 0), room = recording.entry->arena_bytes() - at; // V12
-        const uint64_t bytes = port.bytes < room ? port.bytes : room; // the last row may end with its width
+        const uint64_t bytes = port.bytes < room ? port.bytes : room; // the last row may lack its padding
         const VkBufferCopy copy =
             outputs ? VkBufferCopy{at, port.offset, bytes} : VkBufferCopy{port.offset, at, bytes};
         gpu.vk.vkCmdCopyBuffer(commands, outputs ? device : host, outputs ? host : device, 1, &copy);
@@ -128,8 +128,8 @@ lw_status create_sets(const RunSession &session, Recording &recording) {
     return LW_OK;
 }
 
-// The commands of a step that is the device's.
-static void put_down(const RunSession &session, Recording &recording, VkCommandBuffer commands, uint32_t i,
+// Records the commands of a step of the GPU.
+static void record_commands(const RunSession &session, Recording &recording, VkCommandBuffer commands, uint32_t i,
                      uint64_t rows) {
     const Gpu &gpu = session.gpu();
     const fb::Step &step = *recording.entry->steps()->Get(i);
@@ -147,7 +147,7 @@ static void put_down(const RunSession &session, Recording &recording, VkCommandB
         const VkBufferCopy copy = there ? VkBufferCopy{recording.scalars[i], at, step.bytes()}
                                         : VkBufferCopy{at, recording.scalars[i], step.bytes()};
         gpu.vk.vkCmdCopyBuffer(commands, there ? host : device, there ? device : host, 1, &copy);
-        recording.moved += step.bytes();
+        recording.transferred += step.bytes();
         return;
     }
     uint64_t at = 0;
@@ -157,27 +157,27 @@ static void put_down(const RunSession &session, Recording &recording, VkCommandB
     ++recording.fills;
 }
 
-static lw_status record_piece(const RunSession &session, Recording &recording, const Piece &piece,
+static lw_status record_segment(const RunSession &session, Recording &recording, const DeviceSegment &segment,
                               uint64_t rows) {
     const Gpu &gpu = session.gpu();
-    if (lw_status status = begin(gpu, piece.commands, false)) return status;
-    // The run before may have left its outputs half copied.
-    barrier(gpu, piece.commands);
-    if (!recording.mixed) copy_ports(session, recording, piece.commands, false);
-    for (uint32_t i = piece.first; i < piece.last; ++i) put_down(session, recording, piece.commands, i, rows);
-    barrier(gpu, piece.commands);
-    if (!recording.mixed) copy_ports(session, recording, piece.commands, true);
-    barrier(gpu, piece.commands, VK_ACCESS_HOST_READ_BIT);
+    if (lw_status status = begin(gpu, segment.commands, false)) return status;
+    // Copies of the run before may still be in progress.
+    barrier(gpu, segment.commands);
+    if (!recording.mixed) copy_ports(session, recording, segment.commands, false);
+    for (uint32_t i = segment.first; i < segment.last; ++i) record_commands(session, recording, segment.commands, i, rows);
+    barrier(gpu, segment.commands);
+    if (!recording.mixed) copy_ports(session, recording, segment.commands, true);
+    barrier(gpu, segment.commands, VK_ACCESS_HOST_READ_BIT);
     ++recording.submissions;
-    return end(gpu, piece.commands);
+    return end(gpu, segment.commands);
 }
 
 lw_status record(const RunSession &session, Recording &recording, uint64_t rows) {
     recording.dispatches = recording.fills = recording.submissions = 0;
-    recording.moved = 0;
-    for (uint32_t p = 0; p < recording.n_pieces; ++p)
-        if (!recording.pieces[p].cpu)
-            if (lw_status status = record_piece(session, recording, recording.pieces[p], rows)) return status;
+    recording.transferred = 0;
+    for (uint32_t p = 0; p < recording.n_segments; ++p)
+        if (!recording.device_segments[p].cpu)
+            if (lw_status status = record_segment(session, recording, recording.device_segments[p], rows)) return status;
     return LW_OK;
 }
 
@@ -185,7 +185,7 @@ lw_status record_step(const RunSession &session, Recording &recording, Commands 
                       uint32_t times) {
     if (lw_status status = commands.begin(session.gpu(), false)) return status;
     for (uint32_t i = 0; i < times; ++i)
-        put_down(session, recording, commands.buffer, step, recording.entry->block());
+        record_commands(session, recording, commands.buffer, step, recording.entry->block());
     barrier(session.gpu(), commands.buffer);
     return commands.end(session.gpu());
 }

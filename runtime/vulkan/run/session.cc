@@ -1,8 +1,7 @@
 #include "runtime/vulkan/run/session.h"
 #include "formats/artifact/geometry.h"
-#include "runtime/stream/samples.h"
+#include "runtime/core/samples.h"
 #include "runtime/vulkan/device/failure.h"
-#include "runtime/vulkan/stream/streams.h"
 #include <new>
 #include <string.h>
 
@@ -11,7 +10,7 @@ namespace {
 
 using artifact::count;
 
-// The exchange buffer of one entry while it is laid out: entries share it, for one runs at a time.
+// Lays out the exchange buffer of one entry. Entries share it, because only one runs at a time.
 struct Exchange {
     uint64_t used = exchanged_from;
 
@@ -31,29 +30,29 @@ template <class PortOf> void lay_out_ports(const flatbuffers::Vector<flatbuffers
     }
 }
 
-// A piece goes on while its steps are of one side; the first is there without any. Without memory it only counts.
-uint32_t cut(const fb::Entry &entry, Piece *pieces) {
+// Splits the steps into maximal ranges of one device. With null it only counts. An entry without steps has one range.
+uint32_t split(const fb::Entry &entry, DeviceSegment *segments) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < count(entry.steps()) || n == 0; ++i) {
         const bool any = i < count(entry.steps()), cpu = any && entry.steps()->Get(i)->cpu();
         if (i == 0 || cpu != entry.steps()->Get(i - 1)->cpu()) {
-            if (pieces) new (pieces + n) Piece{i, i, cpu, VK_NULL_HANDLE};
+            if (segments) new (segments + n) DeviceSegment{i, i, cpu, VK_NULL_HANDLE};
             ++n;
         }
-        if (pieces && any) pieces[n - 1].last = i + 1;
+        if (segments && any) segments[n - 1].last = i + 1;
     }
     return n;
 }
 
-// What a step exchanges with the host: the scalars of a call, the bytes of a move.
+// Bytes that a step exchanges with the host: the scalars of a call, or a transfer.
 uint64_t exchanged(const fb::Plan &plan, const fb::Step &step) {
     return artifact::moves(step) ? step.bytes() : scalars_of(plan, step) * sizeof(int32_t);
 }
 
-// Without memory it only measures. Returns what the entry exchanges.
+// With measuring parts it only measures. Returns the bytes of the exchange buffer.
 uint64_t lay_out(const fb::Plan &plan, const fb::Entry &entry, Parts &parts, Recording *recording) {
-    const uint32_t steps = count(entry.steps()), n_pieces = cut(entry, nullptr);
-    Piece *pieces = parts.take<Piece>(n_pieces);
+    const uint32_t steps = count(entry.steps()), n_segments = split(entry, nullptr);
+    DeviceSegment *segments = parts.take<DeviceSegment>(n_segments);
     VkDescriptorSet *sets = parts.take<VkDescriptorSet>(steps);
     uint64_t *scalars = parts.take<uint64_t>(steps);
     Port *inputs = parts.take<Port>(count(entry.inputs())),
@@ -71,8 +70,8 @@ uint64_t lay_out(const fb::Plan &plan, const fb::Entry &entry, Parts &parts, Rec
     if (!recording) return exchange.used;
     recording->entry = &entry;
     recording->mixed = artifact::mixed(entry);
-    recording->pieces = pieces;
-    recording->n_pieces = cut(entry, pieces);
+    recording->device_segments = segments;
+    recording->n_segments = split(entry, segments);
     recording->sets = sets;
     recording->scalars = scalars;
     recording->inputs = inputs;
@@ -107,17 +106,15 @@ Sizes lay_out(const fb::Plan &plan, uint8_t *memory, RunSession **out) {
     return sizes;
 }
 
-RunSession &session_of(Session &session) { return reinterpret_cast<RunSession &>(session); }
-
-// A command buffer for each piece that is the device's.
+// A command buffer for each segment of the GPU.
 lw_status create_buffers(const Gpu &gpu, Recording &recording) {
     if (lw_status status = recording.commands.create(gpu)) return status;
     bool taken = false;
-    for (uint32_t p = 0; p < recording.n_pieces; ++p) {
-        Piece &piece = recording.pieces[p];
-        if (piece.cpu) continue;
-        if (!taken) piece.commands = recording.commands.buffer;
-        else if (lw_status status = recording.commands.allocate(gpu, 1, &piece.commands)) return status;
+    for (uint32_t p = 0; p < recording.n_segments; ++p) {
+        DeviceSegment &segment = recording.device_segments[p];
+        if (segment.cpu) continue;
+        if (!taken) segment.commands = recording.commands.buffer;
+        else if (lw_status status = recording.commands.allocate(gpu, 1, &segment.commands)) return status;
         taken = true;
     }
     return LW_OK;
@@ -140,7 +137,7 @@ lw_status create(RunSession &session, const Sizes &sizes) {
     return LW_OK;
 }
 
-// Where the host finds the area, which is a part of one of the entry's ports; null: of none, and nobody asks.
+// The area in the exchange buffer, if it is part of a port of the entry; else null.
 uint8_t *find(const RunSession &session, const Area &area, bool output) {
     const Recording &recording = session.recordings[area.entry];
     const Port *ports = output ? recording.outputs : recording.inputs;
@@ -161,70 +158,60 @@ DeviceBuffer RunSession::buffer_of(fb::Space space) const {
     case fb::Space::derived: return model->derived;
     case fb::Space::arena: return arena;
     case fb::Space::state:
-    case fb::Space::cache: break; // V12: a run has none
+    case fb::Space::cache: break; // rule V12: a run has neither
     }
     return {};
 }
 
-uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
-    if (kind == fb::EntryKind::stream) return stream_bytes();
-    return lay_out(source.view->plan(), nullptr, nullptr).memory + fall_back_bytes(source, workers);
+uint64_t run_session_bytes(const ModelSource &source, uint32_t workers) {
+    return lay_out(source.view->plan(), nullptr, nullptr).memory + host_side_bytes(source, workers);
 }
 
-lw_status begin_session(const DeviceModel &on, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
-                        Session **out) {
-    const Model &model = model_of(on);
-    if (kind == fb::EntryKind::stream) return begin_stream(model, memory, out);
+lw_status begin_run_session(const Model &model, uint32_t workers, uint8_t *memory, Session **out) {
     RunSession *session = nullptr;
     const Sizes sizes = lay_out(model.plan(), memory, &session);
     session->model = &model;
-    lw_status status = begin_fall_back(*session, workers, memory + sizes.memory);
+    lw_status status = begin_host_side(*session, workers, memory + sizes.memory);
     if (status == LW_OK) status = create(*session, sizes);
-    if (status != LW_OK) {
-        end_session(reinterpret_cast<Session *>(session));
-        return status;
-    }
-    *out = reinterpret_cast<Session *>(session);
-    return LW_OK;
+    if (status == LW_OK) *out = handle_of(*session);
+    else end_run_session(*session);
+    return status;
 }
 
-void end_session(Session *ending) {
-    RunSession &session = session_of(*ending);
+void end_run_session(RunSession &session) {
     const Gpu &gpu = session.gpu();
     for (uint32_t e = 0; e < session.model->plan().entries()->size(); ++e) {
         Recording &recording = session.recordings[e];
         recording.commands.destroy(gpu);
-        if (recording.pool && !gpu.abandoned)
-            gpu.vk.vkDestroyDescriptorPool(gpu.device, recording.pool, nullptr);
+        if (recording.pool && !gpu.leaked) gpu.vk.vkDestroyDescriptorPool(gpu.device, recording.pool, nullptr);
         recording.pool = VK_NULL_HANDLE;
     }
-    end_fall_back(session);
+    end_host_side(session);
     session.exchange.destroy(gpu);
     session.arena.destroy(gpu);
 }
 
-void clear(Session &session, const Area &area) {
-    if (uint8_t *at = find(session_of(session), area, false)) memset(at, 0, area.bytes);
+void clear_input(RunSession &session, const Area &area) {
+    if (uint8_t *at = find(session, area, false)) memset(at, 0, area.bytes);
 }
 
-void write(Session &session, const Area &area, const uint8_t *from) {
-    if (uint8_t *at = find(session_of(session), area, false)) memcpy(at, from, area.bytes);
+void write_input(RunSession &session, const Area &area, const uint8_t *from) {
+    if (uint8_t *at = find(session, area, false)) memcpy(at, from, area.bytes);
 }
 
-void read(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
-          uint64_t to_stride) {
-    const auto &running = reinterpret_cast<const RunSession &>(session);
-    if (!running.fall_back.on && running.recordings[area.entry].mixed)
-        return cpu_of(running).read(*running.fall_back.session, area, rows, stride, to, to_stride);
-    if (running.fall_back.on)
-        return read_of_processor(running, running.recordings[area.entry], area, rows, to, to_stride);
-    const uint8_t *at = find(running, area, true);
-    if (at) copy_rows(at, stride, to, to_stride, rows, area.bytes);
-}
-
-uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples &samples) {
-    uint8_t *at = find(session_of(session), area, false);
+uint64_t put_input(RunSession &session, const Area &area, uint64_t stride, const Samples &samples) {
+    uint8_t *at = find(session, area, false);
     return at ? convert(samples, at, stride) : 0;
+}
+
+void read_output(const RunSession &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
+                 uint64_t to_stride) {
+    const Recording &recording = session.recordings[area.entry];
+    if (session.host_side.computed) return read_from_host(session, recording, area, rows, to, to_stride);
+    if (recording.mixed)
+        return cpu_of(session).read(*session.host_side.session, area, rows, stride, to, to_stride);
+    const uint8_t *at = find(session, area, true);
+    if (at) copy_rows(at, stride, to, to_stride, rows, area.bytes);
 }
 
 static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool) {
@@ -242,25 +229,23 @@ static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &e
     put_scalars(session, recording, extent);
     uint32_t &overflow = *reinterpret_cast<uint32_t *>(session.exchange.data + overflow_at);
     overflow = 0;
-    if (lw_status status = run_pieces(session, entry, extent, thread_pool)) return status;
+    if (lw_status status = run_segments(session, entry, extent, thread_pool)) return status;
     ++gpu.stats.runs;
     gpu.stats.submissions += recording.submissions;
-    gpu.stats.moved_bytes += recording.moved;
+    gpu.stats.moved_bytes += recording.transferred;
     gpu.stats.dispatches += recording.dispatches;
     gpu.stats.fills += recording.fills;
-    if (!recording.halves || overflow == 0) return LW_OK;
+    if (!recording.fp16 || overflow == 0) return LW_OK;
     return fail(LW_NOT_FINITE,
                 "a layer gives values beyond float16 (65,504) on this input, and the model was "
                 "compiled with --gpu-storage f16: run it on the CPU, or compile it without");
 }
 
-lw_status run(Session &running, uint32_t entry, uint64_t, const Extent &extent, ThreadPool *thread_pool) {
-    RunSession &session = session_of(running);
-    Recording &recording = session.recordings[entry];
-    session.fall_back.on = false;
+lw_status run_entry(RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool) {
+    session.host_side.computed = false;
     const lw_status status = run_on_gpu(session, entry, extent, thread_pool);
     if (!falls_back(session, status)) return status;
-    return run_on_cpu(session, recording, extent, thread_pool);
+    return run_on_cpu(session, session.recordings[entry], extent, thread_pool);
 }
 
 } // namespace longwave::runtime::vulkan

@@ -1,8 +1,8 @@
-// The memory of one runner on a GPU, and the command buffers of the run entries. Parts of mixed entries are the
-// processor's: they run in a session of it (fall_back.h), in whose arena the entry's inputs and outputs lie.
+// The memory of one runner on a GPU, and the command buffers of its run entries. The CPU's parts of mixed entries run
+// in a session of the CPU (host_side.h). Its arena then holds the inputs and outputs of the entry.
 #pragma once
+#include "runtime/vulkan/model/session.h"
 #include "runtime/vulkan/run/host_side.h"
-#include "runtime/vulkan/run/model.h"
 
 namespace longwave::runtime::vulkan {
 
@@ -12,47 +12,45 @@ struct Port {
     uint64_t offset = 0, bytes = 0; // in the session's exchange buffer
 };
 
-// Steps of an entry that one side runs after the other: the device in one submission, or the CPU.
-struct Piece {
-    uint32_t first = 0, last = 0; // [first, last)
+// A maximal range of consecutive steps on one device: the GPU in one submission, or the CPU.
+struct DeviceSegment {
+    uint32_t first = 0, last = 0; // steps [first, last)
     bool cpu = false;
     VkCommandBuffer commands = VK_NULL_HANDLE;
 };
 
-// A run entry recorded. What it exchanges with the host lies in one mapped buffer: its scalars, its inputs, its
-// outputs, and what a mixed one moves.
+// The command buffers of a run entry. One mapped buffer holds what it exchanges with the host: scalars, inputs,
+// outputs, and the transfers of a mixed entry.
 struct Recording {
-    const fb::Entry *entry = nullptr; // null: of another device
+    const fb::Entry *entry = nullptr; // null: an entry of another device
     bool mixed = false;
-    bool halves = false; // some kernel stores float16, and tells of values that it does not hold
+    bool fp16 = false; // some kernel stores float16 and reports values that float16 cannot hold
     Commands commands;
-    Piece *pieces = nullptr; // of a mixed entry; else one
-    uint32_t n_pieces = 0;
+    DeviceSegment *device_segments = nullptr; // of a mixed entry; else one
+    uint32_t n_segments = 0;
     VkDescriptorPool pool = VK_NULL_HANDLE;
-    VkDescriptorSet *sets = nullptr; // of each step; calls have one
-    uint64_t *scalars =
-        nullptr; // of each step: where its scalars, or what it moves, lie in the exchange buffer
+    VkDescriptorSet *sets = nullptr; // of each step; only calls have one
+    uint64_t *scalars = nullptr;     // of each step: its scalars or its transfer, in the exchange buffer
     Port *inputs = nullptr, *outputs = nullptr;
     uint32_t n_inputs = 0, n_outputs = 0;
-    bool depends_on_rows = false;       // it clears behind the end of the sequence
-    uint64_t recorded_for = UINT64_MAX; // rows; UINT64_MAX: it has not been recorded
+    bool depends_on_rows = false;       // it clears rows after the end of the sequence
+    uint64_t recorded_for = UINT64_MAX; // rows; UINT64_MAX: not recorded
     uint32_t dispatches = 0, fills = 0, submissions = 0;
-    uint64_t moved = 0; // bytes
+    uint64_t transferred = 0; // bytes
 };
 
-// At the beginning of the exchange buffer: the row of zeros that kernels made for many streams find in a run.
+// The exchange buffer begins with a row of zeros: kernels made for many streams use it as their table in a run.
 inline constexpr uint64_t zeros_bytes = 512;
-// Behind it the word that kernels set which store a value beyond float16.
+// Then a word that kernels set when they store a value that float16 cannot hold.
 inline constexpr uint64_t overflow_at = zeros_bytes, exchanged_from = overflow_at + place_alignment;
 
-struct RunSession {
-    bool stream = false; // no StreamSession (streams.h)
-    const Model *model = nullptr;
+struct RunSession : SessionHeader {
+    RunSession() : SessionHeader(fb::EntryKind::run) {}
+
     DeviceBuffer arena, exchange;
     Recording *recordings = nullptr; // of each entry
-    FallBack fall_back;
+    HostSide host_side;
 
-    const Gpu &gpu() const { return model->gpu(); }
     DeviceBuffer buffer_of(fb::Space space) const;
 };
 
@@ -61,33 +59,32 @@ inline Area area_of(const fb::Place &place, uint32_t entry, uint64_t bytes) {
 }
 
 // ---- recording.cc ----
-// Descriptor sets of every call.
+// Makes the descriptor sets of every call.
 lw_status create_sets(const RunSession &session, Recording &recording);
-// Records the entry for a sequence of so many rows.
+// Records the entry for a sequence of `rows` ticks.
 lw_status record(const RunSession &session, Recording &recording, uint64_t rows);
-// One step of the device alone, `times` in a row, in a command buffer of its own.
+// Records one step of the GPU, `times` in a row, in a command buffer of its own.
 lw_status record_step(const RunSession &session, Recording &recording, Commands &commands, uint32_t step,
                       uint32_t times);
-// The scalars of a run, where the kernels read them.
+// Writes the scalars of a run where the kernels read them.
 void put_scalars(const RunSession &session, const Recording &recording, const Extent &extent);
-// Scalars of a step on the device: each int32.
+// Number of int32 scalars of a step on the GPU.
 uint32_t scalars_of(const fb::Plan &plan, const fb::Step &step);
 
-// ---- pieces.cc ----
+// ---- segments.cc ----
 const Device &cpu_of(const RunSession &session);
-// One after the other, each where it belongs, and what crosses between them.
-lw_status run_pieces(const RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool);
+// Runs the segments in order, with the transfers between them.
+lw_status run_segments(const RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool);
 
-// ---- session.cc: as device.h says ----
-uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers);
-lw_status begin_session(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
-                        Session **out);
-void end_session(Session *session);
-void clear(Session &session, const Area &area);
-void write(Session &session, const Area &area, const uint8_t *from);
-void read(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
-          uint64_t to_stride);
-uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples &samples);
-lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool);
+// ---- session.cc: as runtime/core/device.h says ----
+uint64_t run_session_bytes(const ModelSource &source, uint32_t workers);
+lw_status begin_run_session(const Model &model, uint32_t workers, uint8_t *memory, Session **out);
+void end_run_session(RunSession &session);
+void clear_input(RunSession &session, const Area &area);
+void write_input(RunSession &session, const Area &area, const uint8_t *from);
+uint64_t put_input(RunSession &session, const Area &area, uint64_t stride, const Samples &samples);
+void read_output(const RunSession &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
+                 uint64_t to_stride);
+lw_status run_entry(RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool);
 
 } // namespace longwave::runtime::vulkan

@@ -24,19 +24,19 @@ uint64_t bytes_of_field(const fb::StateField &field) {
 
 void StreamFamily::lay_out(const fb::Plan &plan, Parts &memory) {
     n_parts = count(plan.state()) + 1; // and the arena
-    n_calls = n_moves = n_recordings = 0;
+    n_calls = n_transfers = n_recordings = 0;
     const uint32_t entries = plan.entries()->size();
     for (const fb::Entry *entry : *plan.entries()) {
         if (!gpu_stream(*entry)) continue;
         n_parts += entry->cache_bytes() > 0;
         n_calls += entry->steps()->size() + count(entry->rebuild());
-        n_moves += entry->outputs()->size();
+        n_transfers += entry->outputs()->size();
         n_recordings += recordings(*entry);
     }
-    if (n_recordings > 0) ++n_moves; // the input's
+    if (n_recordings > 0) ++n_transfers; // the input's
     parts = memory.take<Part>(n_parts);
     calls = memory.take<StreamCall>(n_calls);
-    moves = memory.take<StreamMove>(n_moves);
+    transfers = memory.take<StreamTransfer>(n_transfers);
     first_call = memory.take<uint32_t>(entries);
     first_output = memory.take<uint32_t>(entries);
     first_recording = memory.take<uint32_t>(entries);
@@ -92,30 +92,30 @@ void StreamFamily::bind(const Gpu &gpu, const fb::Plan &plan, const Pipelines &p
     }
     filling.part(fb::Space::arena, 0, 0, arena);
     n_parts = filling.parts;
-    move = &pipelines.move();
-    bind_moves(plan);
+    transfer = &pipelines.transfer();
+    bind_transfers(plan);
     most = 1u << 20;
     for (uint32_t p = 0; p < n_parts; ++p) lower(most, gpu.limits.maxStorageBufferRange / parts[p].bytes);
     for (uint32_t c = 0; c < n_calls; ++c) {
         lower(most, gpu.limits.maxComputeWorkGroupCount[2] / calls[c].pipeline->module->grid()->z());
         lower(most, gpu.limits.maxStorageBufferRange / (uint64_t{4} * calls[c].row_words()));
     }
-    if (n_moves == 0) return;
+    if (n_transfers == 0) return;
     lower(most, gpu.limits.maxComputeWorkGroupCount[2]);
     lower(most, gpu.limits.maxStorageBufferRange / (in_bytes + out_bytes));
 }
 
-void StreamFamily::bind_moves(const fb::Plan &plan) {
-    uint32_t next_move = 0, next_recording = 0;
+void StreamFamily::bind_transfers(const fb::Plan &plan) {
+    uint32_t next_transfer = 0, next_recording = 0;
     for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
         if (!gpu_stream(entry)) continue;
-        if (next_move == 0) // the ring of the input is the same field for all entries
-            new (moves + next_move++)
-                StreamMove{part_of(fb::Space::state, e, entry.inputs()->Get(0)->place()->offset())};
-        first_output[e] = next_move;
+        if (next_transfer == 0) // the ring of the input is the same field for all entries
+            new (transfers + next_transfer++)
+                StreamTransfer{part_of(fb::Space::state, e, entry.inputs()->Get(0)->place()->offset())};
+        first_output[e] = next_transfer;
         for (const fb::OutputPort *port : *entry.outputs())
-            new (moves + next_move++) StreamMove{part_of(port->place()->space(), e, port->place()->offset())};
+            new (transfers + next_transfer++) StreamTransfer{part_of(port->place()->space(), e, port->place()->offset())};
         first_recording[e] = next_recording;
         next_recording += recordings(entry);
     }

@@ -1,17 +1,18 @@
-// The memory of one stream on a GPU. Input is staged in memory that host and device share, and outputs of a block lie
-// there; everything else here (saved states, reset) is a transfer of its own that is waited for.
-#include "runtime/stream/samples.h"
-#include "runtime/vulkan/device/failure.h"
-#include "runtime/vulkan/stream/streams.h"
-#include <new>
+// Input waits in memory that the host and the device share, and the outputs of a block lie there. Every other access
+// (saved states, reset) is a copy of its own that this file waits for.
+#include "runtime/vulkan/stream/stream_session.h"
+#include "runtime/core/samples.h"
+#include "runtime/vulkan/stream/blocks.h"
+#include "runtime/vulkan/stream/pool.h"
+#include "runtime/vulkan/stream/scheduler.h"
 #include <string.h>
 
 namespace longwave::runtime::vulkan {
 namespace {
 
-const StreamFamily &family_of(const StreamSession &session) { return session.model->streams; }
+const StreamFamily &family_of(const StreamSession &session) { return *session.model->family; }
 
-// The first failure is kept until somebody asks.
+// Keeps the first failure until wait_stream reports it.
 void keep(StreamSession &session, lw_status status) {
     if (session.status == LW_OK) session.status = status;
 }
@@ -20,8 +21,8 @@ uint64_t address(const StreamSession &session, const Part &part, uint64_t offset
     return session.pool->at(part, session.place) + (offset - part.offset);
 }
 
-// Records and waits; the staged input goes first.
-template <class Record> lw_status transfer(StreamSession &session, const Record &record) {
+// Records commands after the copy of the staged input, submits them and waits.
+template <class Record> lw_status submit_now(StreamSession &session, const Record &record) {
     const Gpu &gpu = session.gpu();
     Commands &commands = session.pool->commands;
     if (lw_status status = begin_commands(gpu, commands)) return status;
@@ -36,7 +37,7 @@ template <class Record> lw_status transfer(StreamSession &session, const Record 
     return LW_OK;
 }
 
-// Calls visit(part, offset, bytes) for what of the area lies in each part.
+// Calls visit(part, offset, bytes) for the bytes of the area in each part.
 template <class Visit> void each_part(const StreamSession &session, const Area &area, const Visit &visit) {
     const StreamFamily &family = family_of(session);
     const uint64_t end = area.offset + area.bytes;
@@ -55,12 +56,12 @@ bool holds_input(const StreamSession &session, const Area &area) {
            session.staged_from + session.staged_bytes <= area.offset + area.bytes;
 }
 
-// Room for so many bytes behind the input that is staged already. Null: there is none.
+// Room for area.bytes after the input that is staged already. Null: there is none.
 uint8_t *stage(StreamSession &session, const Area &area) {
     const StreamFamily &family = family_of(session);
     if (session.staged_bytes > 0 && (area.offset != session.staged_from + session.staged_bytes ||
                                      session.staged_bytes + area.bytes > family.in_bytes))
-        keep(session, transfer(session, [](VkCommandBuffer) {}));
+        keep(session, submit_now(session, [](VkCommandBuffer) {}));
     if (area.bytes > family.in_bytes || session.status != LW_OK) return nullptr;
     if (session.staged_bytes == 0) session.staged_from = area.offset;
     const Pool &pool = *session.pool;
@@ -74,7 +75,7 @@ const fb::Place &input_place(const StreamSession &session) {
     return *session.model->plan().entries()->Get(family.calls[0].entry)->inputs()->Get(0)->place();
 }
 
-// Whether the area is a part of the input's ring that fits where input is staged.
+// Whether the area is a part of the input's ring that fits the staging memory.
 bool is_input(const StreamSession &session, const Area &area) {
     const StreamFamily &family = family_of(session);
     if (area.space != fb::Space::state || area.bytes > family.in_bytes || family.n_calls == 0) return false;
@@ -82,9 +83,9 @@ bool is_input(const StreamSession &session, const Area &area) {
     return ring && area.offset >= ring->offset && area.offset + area.bytes <= ring->offset + ring->bytes;
 }
 
-// The output rows of the last block, when the area is one of them.
+// The area in the exchange buffer, if it is an output of the newest block; else null.
 const uint8_t *find_output(const StreamSession &session, const Area &area) {
-    if (!session.brought || area.entry != session.entry) return nullptr;
+    if (!session.has_output || area.entry != session.entry) return nullptr;
     const fb::Entry &entry = *session.model->plan().entries()->Get(session.entry);
     for (uint32_t i = 0; i < entry.outputs()->size(); ++i) {
         const fb::OutputPort &port = *entry.outputs()->Get(i);
@@ -98,31 +99,6 @@ const uint8_t *find_output(const StreamSession &session, const Area &area) {
 }
 
 } // namespace
-
-lw_status check_idle(const Gpu &gpu, Commands &commands) {
-    if (!gpu.abandoned && commands.idle(gpu)) return LW_OK;
-    return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
-}
-
-lw_status begin_commands(const Gpu &gpu, Commands &commands) {
-    if (lw_status status = check_idle(gpu, commands)) return status;
-    return commands.begin(gpu, true);
-}
-
-uint64_t stream_bytes() { return to_line(sizeof(StreamSession)); }
-
-lw_status begin_stream(const Model &model, uint8_t *memory, Session **out) {
-    StreamSession *session = new (memory) StreamSession{};
-    session->model = &model;
-    if (lw_status status = take_place(model, *session)) return status;
-    *out = reinterpret_cast<Session *>(session);
-    return LW_OK;
-}
-
-void end_stream(StreamSession &session) {
-    if (session.waiting) run_waiting(*session.model);
-    give_place(session);
-}
 
 // ---- memory -----------------------------------------------------------------------------------------------
 
@@ -151,7 +127,7 @@ void clear_stream(StreamSession &session, const Area &area) {
         return;
     }
     if (holds_input(session, area)) session.staged_bytes = 0;
-    keep(session, transfer(session, [&](VkCommandBuffer commands) {
+    keep(session, submit_now(session, [&](VkCommandBuffer commands) {
              each_part(session, area, [&](const Part &part, uint64_t offset, uint64_t bytes) {
                  session.gpu().vk.vkCmdFillBuffer(commands, session.pool->device.buffer,
                                                   address(session, part, offset), bytes, 0);
@@ -159,11 +135,10 @@ void clear_stream(StreamSession &session, const Area &area) {
          }));
 }
 
-void copy_stream(StreamSession &to, const StreamSession &from, const Area &area) {
-    StreamSession &source = const_cast<StreamSession &>(from); // its input goes on its way
+void copy_stream(StreamSession &to, StreamSession &from, const Area &area) {
     if (holds_input(to, area)) to.staged_bytes = 0;
-    if (source.staged_bytes > 0) keep(to, transfer(source, [](VkCommandBuffer) {}));
-    keep(to, transfer(to, [&](VkCommandBuffer commands) {
+    if (from.staged_bytes > 0) keep(to, submit_now(from, [](VkCommandBuffer) {}));
+    keep(to, submit_now(to, [&](VkCommandBuffer commands) {
              each_part(to, area, [&](const Part &part, uint64_t offset, uint64_t bytes) {
                  const VkBufferCopy copy{address(from, part, offset), address(to, part, offset), bytes};
                  to.gpu().vk.vkCmdCopyBuffer(commands, from.pool->device.buffer, to.pool->device.buffer, 1,
@@ -174,12 +149,12 @@ void copy_stream(StreamSession &to, const StreamSession &from, const Area &area)
 
 namespace {
 
-// Calls move(part, offset, bytes) in pieces that fit the exchange buffer.
-template <class Move> void in_pieces(StreamSession &session, const Area &area, const Move &move) {
+// Calls copy(part, offset, bytes) in chunks that fit the exchange buffer.
+template <class Copy> void in_chunks(StreamSession &session, const Area &area, const Copy &copy_chunk) {
     each_part(session, area, [&](const Part &part, uint64_t offset, uint64_t bytes) {
-        for (uint64_t done = 0, piece; done < bytes && session.status == LW_OK; done += piece) {
-            piece = bytes - done < transfer_bytes ? bytes - done : transfer_bytes;
-            keep(session, move(part, offset + done, piece));
+        for (uint64_t done = 0, chunk; done < bytes && session.status == LW_OK; done += chunk) {
+            chunk = bytes - done < state_copy_bytes ? bytes - done : state_copy_bytes;
+            keep(session, copy_chunk(part, offset + done, chunk));
         }
     });
 }
@@ -189,10 +164,10 @@ template <class Move> void in_pieces(StreamSession &session, const Area &area, c
 void write_stream(StreamSession &session, const Area &area, const uint8_t *from) {
     if (holds_input(session, area)) session.staged_bytes = 0;
     const Pool &pool = *session.pool;
-    in_pieces(session, area, [&](const Part &part, uint64_t offset, uint64_t bytes) {
-        memcpy(pool.exchange.data + pool.transfers_at, from + (offset - area.offset), bytes);
-        const VkBufferCopy copy{pool.transfers_at, address(session, part, offset), bytes};
-        return transfer(session, [&](VkCommandBuffer commands) {
+    in_chunks(session, area, [&](const Part &part, uint64_t offset, uint64_t bytes) {
+        memcpy(pool.exchange.data + pool.state_copies_at, from + (offset - area.offset), bytes);
+        const VkBufferCopy copy{pool.state_copies_at, address(session, part, offset), bytes};
+        return submit_now(session, [&](VkCommandBuffer commands) {
             session.gpu().vk.vkCmdCopyBuffer(commands, pool.exchange.buffer, pool.device.buffer, 1, &copy);
         });
     });
@@ -206,14 +181,14 @@ void read_stream(StreamSession &session, const Area &area, uint64_t rows, uint64
     for (uint64_t r = 0; r < rows; ++r) {
         Area row = area;
         row.offset += r * stride;
-        in_pieces(session, row, [&](const Part &part, uint64_t offset, uint64_t bytes) {
-            const VkBufferCopy copy{address(session, part, offset), pool.transfers_at, bytes};
-            const lw_status status = transfer(session, [&](VkCommandBuffer commands) {
+        in_chunks(session, row, [&](const Part &part, uint64_t offset, uint64_t bytes) {
+            const VkBufferCopy copy{address(session, part, offset), pool.state_copies_at, bytes};
+            const lw_status status = submit_now(session, [&](VkCommandBuffer commands) {
                 session.gpu().vk.vkCmdCopyBuffer(commands, pool.device.buffer, pool.exchange.buffer, 1,
                                                  &copy);
             });
             if (status == LW_OK)
-                memcpy(to + r * to_stride + (offset - row.offset), pool.exchange.data + pool.transfers_at,
+                memcpy(to + r * to_stride + (offset - row.offset), pool.exchange.data + pool.state_copies_at,
                        bytes);
             return status;
         });
@@ -227,18 +202,18 @@ uint64_t put_stream(StreamSession &session, const Area &area, uint64_t stride, c
 
 // ---- work -------------------------------------------------------------------------------------------------
 
-lw_status run_stream(StreamSession &session, uint32_t entry, uint64_t block) {
-    session.brought = false;
+lw_status enqueue_stream(StreamSession &session, uint32_t entry, uint64_t block) {
+    session.has_output = false;
     session.entry = entry;
     session.block = block;
-    session.waiting = true;
-    session.next = session.model->streams.waiting;
-    session.model->streams.waiting = &session;
+    session.enqueued = true;
+    session.next = session.scheduler->enqueued;
+    session.scheduler->enqueued = &session;
     return LW_OK;
 }
 
-lw_status settle_stream(StreamSession &session) {
-    if (session.waiting) run_waiting(*session.model);
+lw_status wait_stream(StreamSession &session) {
+    if (session.enqueued) run_enqueued(*session.scheduler);
     const lw_status status = session.status;
     session.status = LW_OK;
     return status;

@@ -4,7 +4,7 @@
 // itself to the CPU it is on.
 #include "tests/bench/machine.h"
 #include "tests/kernels/kernel_call.h"
-#include "tools/cli/support/command_line.h"
+#include "tools/cli/command_line/command_line.h"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

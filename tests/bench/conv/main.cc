@@ -2,7 +2,7 @@
 // starts it. Pins itself to the CPU it is on.
 #include "tests/bench/conv/bench_conv.h"
 #include "tests/bench/machine.h"
-#include "tools/cli/support/command_line.h"
+#include "tools/cli/command_line/command_line.h"
 #include <cstdio>
 #include <string>
 

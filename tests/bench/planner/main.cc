@@ -2,7 +2,7 @@
 // Pins itself to the CPU it is on.
 #include "tests/bench/machine.h"
 #include "tests/bench/planner/bench_planner.h"
-#include "tools/cli/support/command_line.h"
+#include "tools/cli/command_line/command_line.h"
 #include <cstdio>
 
 int main(int argc, char **argv) {

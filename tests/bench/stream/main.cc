@@ -3,7 +3,7 @@
 #include "tests/bench/machine.h"
 #include "tests/bench/stream/contestant.h"
 #include "tests/kernels/kernel_call.h"
-#include "tools/cli/support/command_line.h"
+#include "tools/cli/command_line/command_line.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include "compiler/codegen/process.h"
 #include "tests/bench/vulkan/problem.h"
 #include "tests/support/right_angle.h"
-#include "tools/cli/model/kgen.h"
+#include "tools/cli/process/installed_program.h"
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // bench_conv_gpu: our fused convolution of a GPU against VkFFT's and a copy, JSON lines on standard output. `longwave
 // bench conv --device vulkan` starts it.
 #include "tests/bench/vulkan/problem.h"
-#include "tools/cli/support/command_line.h"
-#include "tools/cli/support/json_line.h"
+#include "tools/cli/command_line/command_line.h"
+#include "tools/cli/output/json_line.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -61,7 +61,7 @@ TEST_CASE("introspection: everything about a model") {
     CHECK(lw_model_label(nullptr, 0) == nullptr);
     CHECK(lw_model_get_info(nullptr, &info) == LW_INVALID_ARGUMENT);
     CHECK(lw_model_get_info(model, nullptr) == LW_INVALID_ARGUMENT);
-    CHECK(std::string(lw_version()) == "0.1.0");
+    CHECK(std::string(lw_version()) == "0.2.0");
 }
 
 TEST_CASE("introspection: every stream entry with its block, delay and cost, every field of the state with "

@@ -22,7 +22,7 @@ from cli_support import BAD_INPUT, Cli, OK, USAGE, main
 from text_package import FAMILIES, language_model
 
 SAMPLING = ["--temperature", "1.1", "--top-k", "100", "--top-p", "0.95", "--min-p", "0.001", "--repetition-penalty", "1.2", "--repetition-window", "32", "--seed", "5"]
-TOKENIZERS = pathlib.Path(__file__).resolve().parent / "tokenizers"
+TOKENIZERS = pathlib.Path(__file__).resolve().parents[1] / "runtime/tokenizer/tokenizers"
 LIMIT = 1e-5  # of logits, relative to the largest: what streams of one state in different blocks may differ by
 
 

@@ -2,10 +2,10 @@
 // tells what is wrong with it.
 #include "formats/artifact/write.h"
 #include "tests/support/tiny_model.h"
-#include "tools/cli/support/command.h"
-#include "tools/cli/support/limited_json.h"
-#include "tools/cli/model/report.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/commands/command.h"
+#include "tools/cli/files/limited_json.h"
+#include "tools/cli/output/report.h"
+#include "tools/cli/output/text.h"
 #include <doctest/doctest.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 #include "tools/cli/audio/samples.h"
 #include "formats/audio/audio.h"
-#include "tools/cli/support/npy.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/files/npy.h"
+#include "tools/cli/output/text.h"
 #include <cmath>
 
 namespace longwave::cli {

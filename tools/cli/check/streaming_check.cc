@@ -1,7 +1,7 @@
 #include "tools/cli/check/streaming_check.h"
 #include "formats/artifact/precision.h"
 #include "tools/cli/audio/samples.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include "tools/cli/check/window_check.h"
 #include <algorithm>
 #include <cmath>

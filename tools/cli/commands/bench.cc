@@ -2,14 +2,14 @@
 #include "tools/cli/commands/bench_layers.h"
 #include "tools/cli/commands/bench_streams.h"
 #include "tools/cli/commands/bench_text.h"
-#include "tools/cli/support/command.h"
+#include "tools/cli/commands/command.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/support/json_line.h"
-#include "tools/cli/model/kgen.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/process/installed_program.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/placement.h"
 #include "tools/cli/audio/samples.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>
 #include <cmath>
@@ -276,44 +276,43 @@ Status bench(const BenchFlags &flags) {
 
 Command add_bench(CommandLine &program) {
     auto flags = std::make_shared<BenchFlags>();
-    CommandLine *app =
-        program.add_subcommand("bench", "Speed and memory of an artifact; `bench conv`, `stream` and "
-                                        "`linear` for kernels alone, `bench model` "
-                                        "and `block` beside PyTorch, `bench text` tokens a second");
+    CommandLine *app = program.add_subcommand("bench", "Measure the speed and the memory of a compiled model.");
     flags->model.add(*app);
-    app->add_option(
-           "--seconds", flags->given_seconds,
-           "Audio to stream, or the longest way to the millionth token (default: 10); with --planner the "
-           "time for each entry (default: 2)")
-        ->check(range(0.1, 36000.0));
+    app->add_option("--seconds", flags->given_seconds,
+                    "Seconds of audio to stream, or longest time of the text benchmark (default: 10). With "
+                    "--planner: seconds per entry (default: 2)")
+        ->check(range(0.1, 36000.0))
+        ->value("SECONDS");
     app->add_option("--ticks", flags->ticks,
-                    "Input ticks to stream (default: --seconds of audio, or 20000 of anything else)")
-        ->check(range(1, 1 << 28));
+                    "Input ticks to stream (default: --seconds of audio, or 20000 ticks of other inputs)")
+        ->check(range(1, 1 << 28))
+        ->value("TICKS");
     add_device_flags(*app, flags->model);
     app->add_option("--streams", flags->streams,
-                    "So many streams at once, as 1,64,1024: a block for each, on a GPU all together")
+                    "Also time this many streams at once, one block each. Several numbers are separated by commas. "
+                    "A GPU runs the streams together")
         ->delimiter(',')
         ->check(range(1, 1 << 16));
-    app->add_option("--repeats", flags->repeats, "Of opening and of whole runs")
+    app->add_option("--repeats", flags->repeats, "Repetitions of open and offline-run timings")
         ->check(range(1, 10000))
         ->capture_default_str();
-    app->add_option("--threads", flags->threads, "Whole runs with so many threads as well")
+    app->add_option("--threads", flags->threads, "Also time offline runs with this many threads")
         ->check(range(1, 255));
     app->add_flag("--planner", flags->planner,
-                  "Each layer instead: what the planner predicted beside what it takes, one pinned thread");
-    app->add_flag(
-        "--layers", flags->layers,
-        "With --device vulkan: each layer of whole sequences on the CPU and on the GPU instead, and "
-        "what moves between them take; --json makes the file that longwave compile --place takes");
-    app->add_flag("--json", flags->json, "One JSON object");
+                  "Print predicted and measured time per layer instead, on one pinned thread");
+    app->add_flag("--layers", flags->layers,
+                  "Time each layer of an offline run on the CPU and on the GPU instead, and the transfers. Needs "
+                  "--device vulkan. `longwave compile --place` reads the output of --json");
+    app->add_flag("--json", flags->json, "Print one JSON object");
     app->footer(
-        "longwave bench conv: our long convolutions of whole sequences against FFTW's; with --device "
-        "vulkan against VkFFT's. longwave bench "
-        "stream: streams of them against zita-convolver and FFTW. longwave bench linear: our products "
-        "against a BLAS. longwave bench model: known models beside PyTorch, the keyword model beside ONNX "
-        "Runtime and OpenVINO, and longwave bench block one layer of them in batches (LONGWAVE_PYTHON: an "
-        "interpreter that has the peer). longwave bench text: tokens a second of language models beside "
-        "PyTorch, memory and llama.cpp. All flags in --help of each.");
+        "Further benchmarks are programs with options of their own, listed by their --help:\n"
+        "  longwave bench conv     long convolutions: FFTW, or VkFFT with --device vulkan\n"
+        "  longwave bench stream   streamed convolutions: zita-convolver and FFTW\n"
+        "  longwave bench linear   matrix multiplications: a BLAS library\n"
+        "  longwave bench model    known models: PyTorch, ONNX Runtime and OpenVINO\n"
+        "  longwave bench block    one layer of these models, in batches\n"
+        "  longwave bench text     language models: PyTorch and llama.cpp, tokens per second and memory\n"
+        "LONGWAVE_PYTHON names a Python interpreter that has the library to compare with.");
     return {app, [flags] { return bench(*flags); }};
 }
 

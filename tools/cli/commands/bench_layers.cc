@@ -1,8 +1,8 @@
 #include "tools/cli/commands/bench_layers.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/support/limited_json.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/files/limited_json.h"
+#include "tools/cli/output/text.h"
 #include "tools/kernels/machine.h"
 #include <cstdio>
 #if LONGWAVE_WITH_VULKAN

@@ -1,6 +1,6 @@
 #include "tools/cli/commands/bench_streams.h"
 #include "tools/cli/audio/samples.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cstdio>
 

@@ -1,7 +1,7 @@
 #include "tools/cli/commands/bench_text.h"
 #include "tools/cli/text/generator.h"
 #include "tools/cli/audio/samples.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cstdio>
 #include <optional>

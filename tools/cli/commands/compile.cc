@@ -2,18 +2,19 @@
 // before that file is written.
 #include "compiler/driver/compile.h"
 #include "formats/package/file_bytes.h"
+#include "formats/package/layer_types.h"
 #include "formats/package/package.h"
 #include "tools/cli/model/artifact_file.h"
-#include "tools/cli/support/command.h"
-#include "tools/cli/support/interruption.h"
-#include "tools/cli/support/json_line.h"
-#include "tools/cli/model/kgen.h"
+#include "tools/cli/commands/command.h"
+#include "tools/cli/process/interruption.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/process/installed_program.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/support/output_file.h"
+#include "tools/cli/files/output_file.h"
 #include "tools/cli/check/streaming_check.h"
-#include "tools/cli/model/report.h"
+#include "tools/cli/output/report.h"
 #include "tools/cli/model/signature.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include "tools/cli/check/entry_switching.h"
 #include <algorithm>
 #include <cstdio>
@@ -30,8 +31,8 @@ struct CompileFlags {
     std::vector<uint32_t> blocks, lengths;
     uint32_t window = 0, hop = 0;
     unsigned jobs = 0, walks = 20;
-    bool stream = false, no_stream = false, no_whole = false, no_proof = false, timings = false, json = false,
-         quiet = false;
+    bool stream = false, no_stream = false, no_whole = false, no_check = false, timings = false, json = false,
+         quiet = false, layers = false;
 };
 
 // auto, layers with their device, a file of times; separated by commas.
@@ -201,6 +202,7 @@ std::string wrote(const std::string &path, size_t bytes, double seconds, const o
 
 Status compile(const CompileFlags &flags) {
     const double start = now();
+    if (flags.package.empty()) return Status::usage("the model folder is missing (longwave compile --help)");
     LW_ASSIGN(compiler::Options options, options_of(flags));
     LW_ASSIGN(package::Package package, package::read(flags.package));
     const std::string path = flags.output.empty() ? package.name + ".lw" : flags.output;
@@ -222,7 +224,7 @@ Status compile(const CompileFlags &flags) {
                          gpu["name"].get<std::string>().c_str(), gpu[key].get<std::string>().c_str());
 
     Proved proved;
-    if (!flags.no_proof) {
+    if (!flags.no_check) {
         LW_ASSIGN(proved, prove(compiled, report, flags.walks));
     }
     FILE *out = path == "-" ? stderr : stdout;
@@ -254,85 +256,125 @@ Status compile(const CompileFlags &flags) {
     return {};
 }
 
+// Which machines the code is for.
+void add_target_flags(CommandLine &app, CompileFlags &flags) {
+    app.add_option("--target", flags.targets,
+                   "Targets, separated by commas. `host` is the best level of this CPU. vulkan-16k and "
+                   "vulkan-32k are GPUs with that much shared memory (default: all levels of this CPU's "
+                   "architecture)")
+        ->value("TARGETS")
+        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "vulkan-16k", "vulkan-32k"})
+        ->separator(',');
+    app.add_option("--place", flags.place,
+                   "Device placement for offline runs on a GPU, separated by commas. LAYER=cpu runs a layer on the "
+                   "CPU. `auto` does so for every layer that the GPU target cannot run. A FILE of `longwave bench "
+                   "MODEL --device vulkan --layers --json` chooses the fastest placement by its times")
+        ->value("PLACEMENT")
+        ->suggests({"auto"});
+}
+
+// Which offline runs and streams the compiled model has.
+void add_entry_flags(CommandLine &app, CompileFlags &flags) {
+    app.add_option("--blocks,--block", flags.blocks,
+                   "Stream blocks in input ticks, separated by commas. Each makes one stream entry. The first is "
+                   "the default entry (default: the least common multiple of the hops)")
+        ->delimiter(',')
+        ->check(range(1, 1 << 20))
+        ->value("TICKS");
+    app.add_option("--length,--lengths", flags.lengths,
+                   "Longest offline run in input ticks. With several lengths, separated by commas, a run uses the "
+                   "shortest that fits. Layers with a fixed length, such as orchid, accept only these lengths "
+                   "(default: one second of audio, or the longest kernel)")
+        ->delimiter(',')
+        ->check(range(1, 1 << 24))
+        ->value("TICKS");
+    app.add_option("--window", flags.window,
+                   "Stream a model that looks ahead: run it over the last TICKS input ticks, every --hop ticks. "
+                   "Offline runs then have this length")
+        ->check(range(1, 1 << 24))
+        ->value("TICKS");
+    app.add_option("--hop", flags.hop, "Input ticks between two windows of --window. A window has at most 64 hops")
+        ->check(range(1, 1 << 20))
+        ->value("TICKS");
+    Option *stream = app.add_flag("--stream", flags.stream,
+                                  "Fail if the model cannot stream (default: compile offline runs only)");
+    app.add_flag("--no-stream", flags.no_stream, "Compile offline runs only")->excludes(stream);
+    app.add_flag("--no-whole", flags.no_whole, "Compile the stream only, without offline runs");
+}
+
+// How numbers are stored, and which algorithms compute.
+void add_weight_flags(CommandLine &app, CompileFlags &flags) {
+    app.add_option("--weights", flags.weights,
+                   "Storage of the weights of linear layers. int8 has one scale per output. Sums stay float32, and "
+                   "the report states the errors")
+        ->value("TYPE")
+        ->suggests({"float32", "bf16", "int8"})
+        ->capture_default_str();
+    app.add_option("--gpu-storage", flags.gpu_storage,
+                   "Storage of intermediate tensors in offline runs on a GPU. With f16, sums stay float32, and the "
+                   "device needs storageBuffer16BitAccess. Streams always store float32")
+        ->value("TYPE")
+        ->suggests({"f32", "f16"})
+        ->capture_default_str();
+    app.add_option("--convolution", flags.convolution,
+                   "Use this algorithm wherever an op has several. The report lists their names (default: the "
+                   "fastest by predicted cost)")
+        ->value("ALGORITHM")
+        ->suggests({"step", "chunk", "scan", "direct", "right_angle", "polyphase", "partitioned", "nonuniform", "dyadic",
+                    "fused", "four_step", "blocks", "tiles", "queries"});
+    app.add_option("--tuning", flags.tuning,
+                   "Cost tables that `longwave tune` measured (default: the shipped tables)")
+        ->file(".json");
+}
+
+// The types that model.json may name, one per line, or as a JSON list.
+Status list_layers(bool json) {
+    ordered_json names = ordered_json::array();
+    for (const package::LayerType &type : package::layer_types()) names.push_back(type.name);
+    std::sort(names.begin(), names.end());
+    if (json) std::printf("%s\n", json_line(names).c_str());
+    else
+        for (const auto &name : names) std::printf("%s\n", name.get<std::string>().c_str());
+    return {};
+}
+
 } // namespace
 
 Command add_compile(CommandLine &program) {
     auto flags = std::make_shared<CompileFlags>();
-    CommandLine *app = program.add_subcommand("compile", "Compile a model package into an artifact");
-    app->add_option("package", flags->package, "Folder with model.json and weights.safetensors")->required();
+    CommandLine *app = program.add_subcommand(
+        "compile", "Compile a model folder into one .lw file, after checking the stream against the offline run.");
+    app->add_option("folder", flags->package, "Model folder: model.json and weights.safetensors")->folder();
     app->add_option("-o,--output", flags->output,
-                    "Artifact to write; - for stdout (default: <model name>.lw)");
-    app->add_option(
-        "--target", flags->targets,
-        "x86-64-v2,x86-64-v3,x86-64-v4 or host (default: all levels of this architecture); beside them "
-        "vulkan-16k or vulkan-32k: whole sequences and streams on a GPU with as much shared memory");
-    app->add_option(
-        "--place", flags->place,
-        "Beside vulkan-16k or vulkan-32k, separated by commas: LAYER=cpu has the CPU compute that "
-        "layer of whole sequences; auto does so for every layer that the target cannot run, instead of "
-        "refusing it; a FILE of `longwave bench MODEL --device vulkan --layers --json` places layers so "
-        "that, "
-        "by these times, a run takes least, moves counted (the report says which and why). Streams run on "
-        "one device");
-    app->add_option("--blocks,--block", flags->blocks,
-                    "Input ticks a stream call, several separated by commas: one stream entry each, which "
-                    "share one state; the first is the "
-                    "default (default: the least common multiple of the hops)")
-        ->delimiter(',')
-        ->check(range(1, 1 << 20));
-    app->add_option(
-           "--length,--lengths", flags->lengths,
-           "Longest whole sequence in input ticks (default: one second of audio, or the longest kernel); "
-           "several separated by commas: one run entry each, a sequence goes through the shortest that takes "
-           "it. Layers that take one length alone, such as orchid, run at these lengths and no other")
-        ->delimiter(',')
-        ->check(range(1, 1 << 24));
-    app->add_option(
-           "--window", flags->window,
-           "For models that look ahead, and others: a stream that runs the whole model over the last so "
-           "many input ticks, every --hop ticks; whole sequences are as long")
-        ->check(range(1, 1 << 24));
-    app->add_option("--hop", flags->hop,
-                    "With --window: input ticks from window to window; at most 64 in one")
-        ->check(range(1, 1 << 20));
-    auto *stream =
-        app->add_flag("--stream", flags->stream,
-                      "A model that cannot stream is an error (default: it gets whole sequences only)");
-    app->add_flag("--no-stream", flags->no_stream, "Whole sequences only")->excludes(stream);
-    app->add_flag("--no-whole", flags->no_whole, "A stream only");
-    app->add_option(
-        "--weights", flags->weights,
-        "How weights of products are stored: float32, bf16, or int8 with a scale for each output; sums "
-        "stay float32, the report has the errors (default: float32)");
-    app->add_option(
-        "--gpu-storage", flags->gpu_storage,
-        "With a target of a GPU: f16 stores what the kernels of whole sequences hand to each other as "
-        "float16 where they can, sums stay float32; the report has the error and the bytes. Devices "
-        "without storageBuffer16BitAccess refuse it. Streams store float32 (default: f32)");
-    app->add_option("--convolution", flags->convolution,
-                    "Force one algorithm where an op has several, by its name in the report (default: the "
-                    "planner chooses)");
-    app->add_option("--tuning", flags->tuning,
-                    "Tables that `longwave tune` measured, instead of the shipped ones");
-    app->add_option(
-        "--sign", flags->sign,
-        "File with a secret key, 64 hexadecimal digits (openssl rand -hex 32): sign the artifact (Ed25519)");
-    app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass to stderr");
-    app->add_flag("--timings", flags->timings, "Print the time of every step to stderr");
-    app->add_flag("--quiet", flags->quiet,
-                  "No progress line (there is none anyway where stderr is no terminal)");
-    app->add_flag("--json", flags->json, "The report and the proof as one JSON object");
-    app->add_flag("--no-proof", flags->no_proof,
-                  "Skip running the artifact (golden vectors, stream = whole)");
+                    "Compiled model to write, or - for standard output (default: NAME.lw)")
+        ->file(".lw");
+    add_target_flags(*app, *flags);
+    add_entry_flags(*app, *flags);
+    add_weight_flags(*app, *flags);
+    app->add_option("--sign", flags->sign,
+                    "File with a secret key of 64 hexadecimal digits (openssl rand -hex 32). Signs the compiled "
+                    "model with Ed25519")
+        ->file();
+    app->add_flag("--no-check", flags->no_check,
+                  "Do not run the compiled model: no golden vectors, no streaming check");
+    app->add_flag("--no-proof", flags->no_check, "The former name of --no-check")->hidden();
     app->add_option("--walks", flags->walks,
-                    "Random walks through several stream entries in the proof (default: 20)")
-        ->check(range(1, 100000));
-    app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: the user's cache folder)");
-    app->add_option("--jobs", flags->jobs, "Kernels compiled at once (default: number of CPUs)")
+                    "Number of random tests that switch between the stream entries of one model")
+        ->check(range(1, 100000))
+        ->capture_default_str();
+    app->add_flag("--layers", flags->layers, "List the layer types that model.json may contain, and exit");
+    app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: in the user's cache folder)")
+        ->folder();
+    app->add_option("--jobs", flags->jobs, "Number of kernels to compile at once (default: number of CPUs)")
         ->check(range(1, 1024));
     app->add_option("--kgen", flags->kgen,
-                    "The kernel compiler (default: longwave-kgen beside this program)");
-    return {app, [flags] { return compile(*flags); }};
+                    "Kernel compiler to start (default: the longwave-kgen next to this program)")
+        ->file();
+    app->add_option("--dump-after", flags->dump_after, "Print the graph to stderr after this pass")->value("PASS");
+    app->add_flag("--timings", flags->timings, "Print the time of every step to stderr");
+    app->add_flag("--quiet", flags->quiet, "Show no progress line. Only a terminal shows one");
+    app->add_flag("--json", flags->json, "Print the report and the check results as one JSON object");
+    return {app, [flags] { return flags->layers ? list_layers(flags->json) : compile(*flags); }};
 }
 
 } // namespace longwave::cli

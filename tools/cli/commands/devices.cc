@@ -1,11 +1,11 @@
 // longwave devices: what there is to compute on, and which targets it runs.
 #include "formats/artifact/features.h"
 #include "targets/target.h"
-#include "tools/cli/support/command.h"
+#include "tools/cli/commands/command.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/support/json_line.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <cstdio>
 
 using nlohmann::ordered_json;
@@ -94,8 +94,8 @@ Status devices(const DevicesFlags &flags) {
 Command add_devices(CommandLine &program) {
     auto flags = std::make_shared<DevicesFlags>();
     CommandLine *app =
-        program.add_subcommand("devices", "What there is to compute on, and the targets that it runs");
-    app->add_flag("--json", flags->json, "One JSON object a line");
+        program.add_subcommand("devices", "List CPU and GPU devices and the targets each can run.");
+    app->add_flag("--json", flags->json, "Print one JSON object per line");
     return {app, [flags] { return devices(*flags); }};
 }
 

@@ -2,15 +2,15 @@
 // same stream and decisions as `listen`.
 #include "formats/audio/audio.h"
 #include "tools/cli/model/artifact_file.h"
-#include "tools/cli/support/command.h"
+#include "tools/cli/commands/command.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/support/flags.h"
-#include "tools/cli/support/json_line.h"
+#include "tools/cli/audio/audio_flags.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/model/placement.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/audio/spotter.h"
 #include "tools/cli/check/statistics.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include "tools/cli/check/window_check.h"
 #include <algorithm>
 #include <cstdio>
@@ -309,34 +309,35 @@ Status evaluate(const EvalFlags &flags) {
 Command add_eval(CommandLine &program) {
     auto flags = std::make_shared<EvalFlags>();
     CommandLine *app = program.add_subcommand(
-        "eval", "Accuracy, missed words and false alarms through the streaming path; one JSON object");
+        "eval", "Measure accuracy, missed words and false alarms of a keyword model, as one JSON object.");
     flags->model.add(*app);
     flags->model.streams = true;
     add_device_flags(*app, flags->model);
-    app->add_option("--clips", flags->clips, "Folder of labelled clips: DIR/<label>/<file>");
-    app->add_option("--negatives", flags->negatives, "Folders or files in which no word is spoken");
+    app->add_option("--clips", flags->clips, "Folder of labelled clips: FOLDER/<label>/<file>")->folder();
+    app->add_option("--negatives", flags->negatives, "Folders or files that contain none of the words")
+        ->file()
+        ->value("PATH");
     app->add_flag("--isolated", flags->isolated,
-                  "Reset the state before each clip (default: one stream, state carried from clip to clip)");
-    app->add_option("--quiet-ms", flags->quiet_ms, "Silence after each clip when words are counted")
+                  "Reset the stream before each clip (default: one stream keeps its state over all clips)");
+    app->add_option("--quiet-ms", flags->quiet_ms,
+                    "Silence after each clip, in milliseconds, while missed words are counted")
         ->check(range(1500.0, 60000.0))
+        ->value("MS")
         ->capture_default_str();
-    app->add_option("--seed", flags->seed, "Of the order of the clips")->capture_default_str();
-    app->add_flag("--predictions", flags->predictions, "Also every clip's outputs");
-    app->add_flag("--json", flags->json, "The result is always JSON; accepted for uniformity");
+    app->add_option("--seed", flags->seed, "Random seed for shuffling the clips")->capture_default_str();
+    app->add_flag("--predictions", flags->predictions, "Also print the outputs for every clip");
+    app->add_flag("--json", flags->json, "Accepted for uniformity: the result is always JSON");
     flags->audio.add(*app, false);
     add_decision_flags(*app, flags->decision);
-    app->footer("accuracy: every clip is cut or filled with zeros to one second (or the capacity of the run "
-                "entry, where no\n"
-                "  window slides), and decided by the largest value of the first output's row at its end, "
-                "however late that\n"
-                "  row comes. All clips go through one stream without reset, in the order of their sorted "
-                "paths shuffled by\n"
-                "  --seed.\n"
-                "false_reject_rate: words without an event of their own in the clip or the silence after it "
-                "(events as\n"
-                "  `listen` gives them).\n"
-                "false_accepts: events in the negatives, one long stream.\n"
-                "Intervals are 95 %: Wilson for shares, exact Poisson for counts.");
+    app->footer(
+        "accuracy: each clip is cut, or filled with zeros, to one second. A model with offline runs and without "
+        "--window uses their length instead. The largest value in the last row of the first output is the "
+        "decision, after the delay of that output. All clips pass through one stream without a reset. Their "
+        "order is that of the sorted paths, shuffled by --seed.\n"
+        "false_reject_rate: share of words without their event in the clip or in the silence after it. The events "
+        "are those of `longwave listen`.\n"
+        "false_accepts: number of events in the negatives, which form one long stream.\n"
+        "Intervals have a confidence of 95 %: Wilson for shares, exact Poisson for counts.");
     return {app, [flags] { return evaluate(*flags); }};
 }
 

@@ -1,11 +1,11 @@
 // longwave generate: text behind a prompt, as it comes.
-#include "tools/cli/support/command.h"
+#include "tools/cli/commands/command.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/text/generator.h"
-#include "tools/cli/support/interruption.h"
-#include "tools/cli/support/json_line.h"
-#include "tools/cli/support/output_file.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/process/interruption.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/files/output_file.h"
+#include "tools/cli/output/text.h"
 #include "tools/cli/text/text_input.h"
 #include "tools/cli/text/text_output.h"
 #include "tools/cli/text/tokens.h"
@@ -45,7 +45,7 @@ public:
             LW_ASSIGN(const std::string piece,
                       tokens_.divisible() ? prompt.read(size_t{1} << 16) : prompt.rest());
             if (piece.empty()) break;
-            const std::vector<int32_t> ids = tokens_.encode(piece);
+            LW_ASSIGN(const std::vector<int32_t> ids, tokens_.encode(piece));
             LW_TRY(read(ids, progress, done, std::max(done + piece.size(), prompt.size())));
             done += piece.size();
         }
@@ -150,12 +150,12 @@ Status generate(const GenerateFlags &flags, bool has_prompt) {
     LW_ASSIGN(Generator generator,
               Generator::create(model, flags.model.path, flags.sampling, reach(flags), flags.json,
                                 flags.state_out.empty())); // a state is for whoever goes on, and however
-    LW_ASSIGN(const auto tokens, tokens_of(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+    LW_ASSIGN(const Tokens tokens, Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
     if (!flags.state_in.empty()) {
         LW_ASSIGN(const std::vector<uint8_t> state, read_bytes(flags.state_in, uint64_t{1} << 40));
         LW_TRY(generator.load(flags.state_in, state));
     }
-    Writing writing(flags, *tokens, generator);
+    Writing writing(flags, tokens, generator);
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);
     if (has_prompt) {
@@ -181,39 +181,34 @@ Status generate(const GenerateFlags &flags, bool has_prompt) {
 
 Command add_generate(CommandLine &program) {
     auto flags = std::make_shared<GenerateFlags>();
-    CommandLine *app =
-        program.add_subcommand("generate", "Text behind a prompt, as it comes, by a causal language model");
+    CommandLine *app = program.add_subcommand("generate", "Continue a prompt with a causal language model.");
     flags->model.add(*app);
     flags->model.streams = true;
     add_device_flags(*app, flags->model);
-    Option *prompt = app->add_option("-p,--prompt", flags->prompt, "TEXT, @FILE, or - for standard input");
-    app->add_option("-n,--tokens", flags->tokens, "At most so many tokens; 0 only reads the prompt")
+    Option *prompt = app->add_option("-p,--prompt", flags->prompt,
+                                     "Text to continue: TEXT, @FILE, or - for standard input");
+    app->add_option("-n,--tokens", flags->tokens, "Largest number of tokens to generate. 0 only reads the prompt")
         ->capture_default_str();
-    app->add_option("--stop", flags->stops, "Ends before this text; may be given several times")->single();
+    app->add_option("--stop", flags->stops, "Stop before this text")->single();
     flags->sampling.add(*app);
-    app->add_option("--state-in", flags->state_in,
-                    "Goes on from a saved state, before the prompt if there is one");
-    app->add_option("--state-out", flags->state_out,
-                    "Saves the state at the end, and when Control-C ends it");
-    app->add_option("--tokenizer", flags->tokenizer,
-                    "tokenizer.json of the model (default: beside the artifact; bytes need none)");
-    app->add_flag("--json", flags->json, "One JSON object a token, and one at the end");
-    app->footer("Examples: longwave generate text.lw -p 'It was' -n 500 --temperature 0.8 --seed 3 "
-                "--state-out it.state\n"
-                "          longwave generate text.lw --state-in it.state -n 500 --temperature 0.8 --seed 3\n"
-                "Adaptive softmax: greedily, and with --min-p, clusters of words that cannot be chosen are not "
-                "computed; all are\nwith --top-p, a penalty, biases, --json or --state-out.\n"
-                "There is no limit of context: prompts may be of any length, and a token costs the same "
-                "after a million "
-                "others.\n"
-                "The text written and the text of the resumed run are one text: the same as without the "
-                "stop. What was "
-                "held back of a\nstop sequence or a character that did not come is written at the end. "
-                "--logit-bias takes "
-                "ids, of bytes: their values.\n"
-                "In --json `text` has U+FFFD where a token is no whole character, `bytes` has every byte in "
-                "hexadecimal; "
-                "`logprob` is the\nnatural logarithm of the model's own probability.");
+    app->add_option("--state-in", flags->state_in, "Resume from this saved state, and then read the prompt, if any")
+        ->file();
+    app->add_option("--state-out", flags->state_out, "Save the state at the end, also after Control-C")->file();
+    add_tokenizer_flag(*app, flags->tokenizer);
+    app->add_flag("--json", flags->json, "Print one JSON object per token, and one at the end");
+    app->footer(
+        "Examples:\n"
+        "  longwave generate text.lw -p 'It was' -n 500 --temperature 0.8 --seed 3 --state-out a.state\n"
+        "  longwave generate text.lw --state-in a.state -n 500 --temperature 0.8 --seed 3\n"
+        "A prompt may have any length: there is no limit of context. A token takes the same time after one "
+        "million tokens as after ten.\n"
+        "Resuming continues the text exactly as if it had not been interrupted. A partial stop sequence or UTF-8 "
+        "character is held back, and printed at the end if it was never completed.\n"
+        "Adaptive softmax skips clusters of words that greedy or --min-p sampling cannot pick. With --top-p, "
+        "penalties, biases, --json or --state-out it computes all clusters.\n"
+        "--logit-bias takes token ids. The ids of a byte-level model are the byte values.\n"
+        "With --json, `text` has U+FFFD where a token is not a complete character. `bytes` has all bytes in "
+        "hexadecimal. `logprob` is the natural logarithm of the probability that the model gives the token.");
     return {app, [flags, prompt] { return generate(*flags, prompt->given()); }};
 }
 

@@ -3,11 +3,11 @@
 #include "formats/artifact/modules_generated.h"
 #include "formats/base/elem.h"
 #include "tools/cli/model/artifact_file.h"
-#include "tools/cli/support/command.h"
-#include "tools/cli/support/json_line.h"
-#include "tools/cli/support/limited_json.h"
-#include "tools/cli/model/report.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/commands/command.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/files/limited_json.h"
+#include "tools/cli/output/report.h"
+#include "tools/cli/output/text.h"
 #include <cstdio>
 
 using nlohmann::ordered_json;
@@ -70,7 +70,7 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
 }
 
 const char *kind_name(fb::StateKind kind) {
-    return kind == fb::StateKind::history ? "history" : kind == fb::StateKind::carry ? "carry" : "copy";
+    return kind == fb::StateKind::history ? "history" : kind == fb::StateKind::carry ? "carry" : "spectra";
 }
 const char *elem_name(fb::Elem elem) {
     return elem == fb::Elem::f32 ? "f32" : elem == fb::Elem::i32 ? "i32" : "f64";
@@ -240,10 +240,11 @@ Status inspect(const InspectFlags &flags) {
 
 Command add_inspect(CommandLine &program) {
     auto flags = std::make_shared<InspectFlags>();
-    CommandLine *app = program.add_subcommand("inspect", "What an artifact holds");
-    app->add_option("model", flags->model, "Artifact (.lw)")->required();
-    app->add_flag("--steps", flags->steps, "Also every step of every entry");
-    app->add_flag("--json", flags->json, "One JSON object, with the compile report and certificates");
+    CommandLine *app = program.add_subcommand(
+        "inspect", "Print the contents of a compiled model: inputs, outputs, entries, state and report.");
+    app->add_option("model", flags->model, "Compiled model (.lw)")->file(".lw")->required();
+    app->add_flag("--steps", flags->steps, "Also print every step of every entry");
+    app->add_flag("--json", flags->json, "Print one JSON object, with the compile report and the certificates");
     return {app, [flags] { return inspect(*flags); }};
 }
 

@@ -1,13 +1,13 @@
 // longwave listen: keywords from a microphone's pipe or a file, as JSON lines.
 #include "formats/audio/audio.h"
 #include "tools/cli/model/artifact_file.h"
-#include "tools/cli/support/command.h"
+#include "tools/cli/commands/command.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/support/flags.h"
-#include "tools/cli/support/interruption.h"
-#include "tools/cli/support/json_line.h"
+#include "tools/cli/audio/audio_flags.h"
+#include "tools/cli/process/interruption.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/audio/spotter.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -171,28 +171,28 @@ Status listen(const ListenFlags &flags, Lines &lines) {
 Command add_listen(CommandLine &program) {
     auto flags = std::make_shared<ListenFlags>();
     CommandLine *app = program.add_subcommand(
-        "listen", "Keywords from a pipe or file, one JSON object a line: ready, keyword, stats, error, eof");
+        "listen", "Report keywords in audio from a pipe or file, as one JSON object per line.");
     flags->model.add(*app);
     flags->model.streams = true;
     add_device_flags(*app, flags->model);
     flags->audio.add(*app, true);
     add_decision_flags(*app, flags->decision);
     app->add_option("--chunk-ms", flags->chunk_ms,
-                    "Read at most this much audio at once (results do not depend on it)")
-        ->check(range(0.1, 60000.0));
+                    "Largest amount of audio per read, in milliseconds. The results do not depend on it")
+        ->check(range(0.1, 60000.0))
+        ->value("MS");
     app->add_option("--stats", flags->stats_every,
-                    "A stats line every so many seconds of audio (one is always written at the end)")
-        ->check(not_negative());
-    app->add_flag("--realtime", flags->realtime,
-                  "Play a file at its own speed instead of as fast as possible");
-    app->add_flag("--scores", flags->scores,
-                  "Also the averaged scores after every block, to choose thresholds by");
-    app->footer("Example: arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
-                "t: seconds of audio at the decision; t_start: where the word's score began to rise; "
-                "latency_ms: how far\n"
-                "a decision lies behind the sound (the model's delay, one block, half the averaging window "
-                "and the rows\n"
-                "that are counted).");
+                    "Print a stats line every SECONDS of audio. The last stats line always comes at the end")
+        ->check(not_negative())
+        ->value("SECONDS");
+    app->add_flag("--realtime", flags->realtime, "Read a file at its own speed, instead of as fast as possible");
+    app->add_flag("--scores", flags->scores, "Also print the smoothed scores after every block, to choose thresholds");
+    app->footer("Example:\n"
+                "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
+                "The `type` of a line is ready, keyword, scores, stats, error or eof.\n"
+                "t: seconds of audio at the decision. t_start: where the score of the word began to rise.\n"
+                "latency_ms: time from the sound to the decision. This is the sum of the model's delay, one block, "
+                "half the smoothing window and the counted rows.");
     return {app, [flags] {
                 Lines lines;
                 Status status = listen(*flags, lines);

@@ -1,14 +1,14 @@
 // longwave run: one whole sequence, or the same through the stream.
-#include "tools/cli/support/command.h"
+#include "tools/cli/commands/command.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/support/flags.h"
-#include "tools/cli/support/json_line.h"
+#include "tools/cli/audio/audio_flags.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/support/npy.h"
-#include "tools/cli/support/output_file.h"
+#include "tools/cli/files/npy.h"
+#include "tools/cli/files/output_file.h"
 #include "tools/cli/model/placement.h"
 #include "tools/cli/audio/samples.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -175,24 +175,29 @@ Status run(const RunFlags &flags) {
 
 Command add_run(CommandLine &program) {
     auto flags = std::make_shared<RunFlags>();
-    CommandLine *app = program.add_subcommand("run", "Run one whole sequence");
+    CommandLine *app = program.add_subcommand("run", "Run a compiled model offline over one sequence.");
     flags->model.add(*app);
-    app->add_option(
-           "-i,--input", flags->inputs,
-           "name=@file.npy, name=@file.wav, or name=ROWS[xWIDTH] for made-up values; one for each input")
+    app->add_option("-i,--input", flags->inputs,
+                    "Values of one input: NAME=@FILE.npy, NAME=@FILE.wav, or NAME=ROWS[xWIDTH] for generated "
+                    "values. Give it once per input. A model with one input needs no NAME=")
+        ->value("INPUT")
         ->required();
     app->add_option("--expected", flags->expected,
-                    "output=@file.npy to compare with; exit code 1 when it differs by more than --limit");
+                    "Compare an output with a file: OUTPUT=@FILE.npy. The exit code is 1 if the difference is "
+                    "above --limit")
+        ->value("OUTPUT");
     app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")
         ->capture_default_str();
     add_device_flags(*app, flags->model);
-    app->add_option("-o,--output", flags->outputs, "output=file.npy to write");
-    app->add_option("--length", flags->length, "Valid rows, for models that pool over them (default: all)");
+    app->add_option("-o,--output", flags->outputs, "Write an output to a file: OUTPUT=FILE.npy")->value("OUTPUT");
+    app->add_option("--length", flags->length, "Number of valid rows, for models that pool over rows (default: all)")
+        ->value("ROWS");
     app->add_option("--threads", flags->threads,
-                    "Threads of a whole run; the outputs are the same bits for any number")
-        ->check(range(1, 255));
-    app->add_flag("--stream", flags->stream, "Through the streaming entry");
-    app->add_flag("--json", flags->json, "Outputs as one JSON object");
+                    "Number of threads of an offline run. The outputs are bit-identical for any number")
+        ->check(range(1, 255))
+        ->capture_default_str();
+    app->add_flag("--stream", flags->stream, "Run through the stream entry instead of offline");
+    app->add_flag("--json", flags->json, "Print the outputs as one JSON object");
     flags->audio.add(*app, false);
     return {app, [flags] {
                 flags->model.streams = flags->stream;

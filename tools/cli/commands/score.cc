@@ -1,9 +1,9 @@
 // longwave score: how well a language model predicts a text.
-#include "tools/cli/support/command.h"
+#include "tools/cli/commands/command.h"
 #include "tools/cli/text/generator.h"
-#include "tools/cli/support/interruption.h"
-#include "tools/cli/support/json_line.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/process/interruption.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/output/text.h"
 #include "tools/cli/text/text_input.h"
 #include "tools/cli/text/tokens.h"
 #include <algorithm>
@@ -90,17 +90,18 @@ private:
 Status score(const ScoreFlags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const uint32_t output, logits_of(model, flags.model.path));
-    LW_ASSIGN(const auto tokens, tokens_of(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+    LW_ASSIGN(const Tokens tokens, Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
     LW_ASSIGN(TextInput text, TextInput::open(flags.text));
     LW_ASSIGN(Stream stream, Stream::create(model, LW_I32, widest_entry(model)));
-    Score result(std::move(stream), *tokens, output);
+    Score result(std::move(stream), tokens, output);
     stop_on_signals();
     const double start = now();
     Progress progress;
     for (size_t done = 0; !stopped;) {
-        LW_ASSIGN(const std::string piece, tokens->divisible() ? text.read(size_t{1} << 16) : text.rest());
+        LW_ASSIGN(const std::string piece, tokens.divisible() ? text.read(size_t{1} << 16) : text.rest());
         if (piece.empty()) break;
-        LW_TRY(result.read(tokens->encode(piece)));
+        LW_ASSIGN(const std::vector<int32_t> ids, tokens.encode(piece));
+        LW_TRY(result.read(ids));
         done += piece.size();
         progress.show(done, std::max(done, text.size()), "bytes");
     }
@@ -132,15 +133,13 @@ Status score(const ScoreFlags &flags) {
 Command add_score(CommandLine &program) {
     auto flags = std::make_shared<ScoreFlags>();
     CommandLine *app = program.add_subcommand(
-        "score", "How well a language model predicts a text: bits a byte and perplexity");
+        "score", "Measure how well a language model predicts a text: bits per byte and perplexity.");
     flags->model.add(*app);
-    app->add_option("text", flags->text, "File with the text; - for standard input")->required();
-    app->add_option("--tokenizer", flags->tokenizer,
-                    "tokenizer.json of the model (default: beside the artifact; bytes need none)");
-    app->add_flag("--json", flags->json, "One JSON object");
-    app->footer(
-        "The first token has nothing before it and is not scored. A model of bytes reads a text of any "
-        "length piece by piece; with a\ntokenizer the text is held in memory.");
+    app->add_option("text", flags->text, "File with the text, or - for standard input")->file()->required();
+    add_tokenizer_flag(*app, flags->tokenizer);
+    app->add_flag("--json", flags->json, "Print one JSON object");
+    app->footer("The first token has no token before it and is not scored. A byte-level model reads a text of any "
+                "length in pieces. With a tokenizer, the whole text is in memory.");
     return {app, [flags] { return score(*flags); }};
 }
 

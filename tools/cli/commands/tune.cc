@@ -1,13 +1,13 @@
 // longwave tune: measures on this machine what the planner's tables hold, into a file that `longwave compile
 // --tuning` takes. One process a candidate: this program again, with --measure.
 #include "targets/target.h"
-#include "tools/cli/model/sandboxed_process.h"
-#include "tools/cli/support/command.h"
-#include "tools/cli/support/interruption.h"
-#include "tools/cli/support/json_line.h"
-#include "tools/cli/model/kgen.h"
-#include "tools/cli/support/output_file.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/process/sandboxed_process.h"
+#include "tools/cli/commands/command.h"
+#include "tools/cli/process/interruption.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/process/installed_program.h"
+#include "tools/cli/files/output_file.h"
+#include "tools/cli/output/text.h"
 #include "tools/cli/model/tuning_file.h"
 #include "tools/kernels/kernel_call.h"
 #include "tools/kernels/machine.h"
@@ -210,34 +210,39 @@ Status tune(const TuneFlags &flags) {
 Command add_tune(CommandLine &program) {
     auto flags = std::make_shared<TuneFlags>();
     CommandLine *app = program.add_subcommand(
-        "tune", "Measure what the planner's choices and the transforms' structures rest on, on this machine");
-    app->add_option("-o,--output", flags->output,
-                    "Tuning file to write; one that is there already is gone on with")
+        "tune", "Measure the cost tables and the structures of transforms on this machine.");
+    app->add_option("-o,--output", flags->output, "Tuning file to write. If it exists, tuning resumes from it")
+        ->file(".json")
         ->capture_default_str();
-    app->add_option("--minutes", flags->minutes, "Time it may take")
+    app->add_option("--minutes", flags->minutes, "Longest time to measure, in minutes")
         ->check(range(0.0, 10000.0))
         ->capture_default_str();
-    app->add_option("--timeout", flags->timeout, "Seconds for one candidate, its compilation included")
+    app->add_option("--timeout", flags->timeout,
+                    "Longest time per measurement in seconds, including the compilation")
         ->check(range(0.05, 3600.0))
+        ->value("SECONDS")
         ->capture_default_str();
-    app->add_option("--seconds", flags->seconds, "Calls of each kernel")
+    app->add_option("--seconds", flags->seconds, "Time to call each kernel, in seconds")
         ->check(range(0.001, 60.0))
         ->capture_default_str();
-    app->add_option("--target", flags->target,
-                    "Level to measure (default: the best that this CPU runs)");
+    app->add_option("--target", flags->target, "CPU level to measure (default: the best level of this CPU)")
+        ->value("TARGET")
+        ->suggests({"x86-64-v2", "x86-64-v3", "x86-64-v4"});
     app->add_flag("--compare", flags->compare,
-                  "Instead: transforms with the file's structures against the shipped ones, in turns");
-    app->add_option("--tables", flags->tables,
-                    "Instead: write the file's tables into this folder, as schedules/long_conv has them");
-    app->add_option(
-        "--measure", flags->measure,
-        "Instead: measure this one, by its name in the file, and print it; what the verb starts for each");
-    app->add_flag("--quiet", flags->quiet,
-                  "No progress line (there is none anyway where stderr is no terminal)");
-    app->add_flag("--json", flags->json, "What was done as one JSON object");
-    app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: the user's cache folder)");
+                  "Compare the transforms of the tuning file with the shipped ones instead, alternately");
+    app->add_option("--tables", flags->tables, "Write the tables of the tuning file into this folder instead")
+        ->folder();
+    app->add_option("--measure", flags->measure,
+                    "(internal) Measure a single candidate by name and print the result")
+        ->hidden();
+    app->add_flag("--quiet", flags->quiet, "Show no progress line. Only a terminal shows one");
+    app->add_flag("--json", flags->json, "Print the result as one JSON object");
+    app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: in the user's cache folder)")
+        ->folder();
     app->add_option("--kgen", flags->kgen,
-                    "The kernel compiler (default: longwave-kgen beside this program)");
+                    "Kernel compiler to start (default: the longwave-kgen next to this program)")
+        ->file();
+    app->footer("`longwave compile --tuning FILE` reads the tuning file.");
     return {app, [flags] { return tune(*flags); }};
 }
 

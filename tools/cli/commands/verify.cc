@@ -1,11 +1,11 @@
 // longwave verify: the artifact's rules, then its golden vectors on every code variant this machine can run.
 #include "tools/cli/model/artifact_file.h"
-#include "tools/cli/support/command.h"
+#include "tools/cli/commands/command.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/support/json_line.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/check/streaming_check.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <cstdio>
 
 using nlohmann::ordered_json;
@@ -120,12 +120,12 @@ Status verify(const VerifyFlags &flags) {
 
 Command add_verify(CommandLine &program) {
     auto flags = std::make_shared<VerifyFlags>();
-    CommandLine *app =
-        program.add_subcommand("verify", "Check an artifact's rules and its golden vectors on this machine");
+    CommandLine *app = program.add_subcommand(
+        "verify", "Check the file of a compiled model and recompute its golden vectors on this machine.");
     flags->model.add(*app);
     add_device_flags(*app, flags->model);
-    app->add_flag("--stream", flags->stream, "Also prove stream = whole on random input");
-    app->add_flag("--json", flags->json, "One JSON object");
+    app->add_flag("--stream", flags->stream, "Also check that the stream equals the offline run on random input");
+    app->add_flag("--json", flags->json, "Print one JSON object");
     return {app, [flags] { return verify(*flags); }};
 }
 

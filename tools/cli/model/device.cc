@@ -2,24 +2,25 @@
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "targets/target.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <cstdio>
 #include <cstdlib>
 
 namespace longwave::cli {
 
 void add_device_flag(CommandLine &app, std::string &device) {
-    app.add_option(
-           "--device", device,
-           "What computes: cpu, vulkan (the best device), vulkan:NAME or vulkan:NUMBER (see `longwave "
-           "devices`), auto (whichever was measured to take less)")
+    app.add_option("--device", device,
+                   "Device to run on. vulkan is the best GPU. vulkan:NAME and vulkan:NUMBER choose one of `longwave "
+                   "devices`. auto measures and takes the faster of CPU and GPU")
+        ->value("DEVICE")
+        ->suggests({"cpu", "vulkan", "auto"})
         ->capture_default_str();
 }
 
 void add_device_flags(CommandLine &app, ModelFlags &flags) {
     add_device_flag(app, flags.device);
     app.add_flag("--fall-back", flags.fall_back,
-                 "Go on with the CPU when the GPU is lost or fails (default: stop and say so)");
+                 "Continue on the CPU when the GPU fails or is lost (default: stop with an error)");
 }
 
 std::string device_cache_folder() {

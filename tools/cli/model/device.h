@@ -2,7 +2,7 @@
 #pragma once
 #include "formats/base/expected.h"
 #include "targets/target.h"
-#include "tools/cli/support/command_line.h"
+#include "tools/cli/command_line/command_line.h"
 #include <longwave/longwave.h>
 #include <longwave/vulkan.h>
 #include <memory>

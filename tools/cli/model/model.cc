@@ -43,14 +43,16 @@ static lw_open_options open_options(const std::string &variant) {
 }
 
 void ModelFlags::add(CommandLine &app) {
-    app.add_option("model", path, "Artifact (.lw)")->required();
-    app.add_option("--variant", variant, "Code variant to run (default: the best for this CPU)");
-    app.add_option(
-           "--memory", memory,
-           "Memory it may take, as 500M or 2G (default: 64 MiB or 64 times the file, whichever is more)")
+    app.add_option("model", path, "Compiled model (.lw)")->file(".lw")->required();
+    app.add_option("--variant", variant, "Code variant to run (default: the best for this CPU)")
+        ->value("TARGET")
+        ->suggests({"x86-64-v2", "x86-64-v3", "x86-64-v4"});
+    app.add_option("--memory", memory,
+                   "Memory limit, such as 500M or 2G (default: the larger of 64 MiB and 64 times the file)")
         ->size();
     app.add_option("--require-key", require_key,
-                   "Open it only if it is signed by this public key (64 hexadecimal digits)");
+                   "Open the model only if this public key (64 hexadecimal digits) signed it")
+        ->value("KEY");
 }
 
 // A GPU is proved at first use (longwave/vulkan.h), and has what the verb needs.

@@ -1,7 +1,7 @@
 // The C API with C++ lifetimes and Status.
 #pragma once
 #include "formats/base/expected.h"
-#include "tools/cli/support/command_line.h"
+#include "tools/cli/command_line/command_line.h"
 #include <functional>
 #include <longwave/longwave.h>
 #include <memory>

@@ -3,10 +3,10 @@
 #include "formats/artifact/hash.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/support/json_line.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/audio/samples.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>
 #include <array>

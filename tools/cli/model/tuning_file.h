@@ -1,4 +1,4 @@
-// A tuning file (compiler/driver/tuning.h) while it is being measured: what is known so far lies in it after every
+// A tuning file (compiler/plan/tuning.h) while it is being measured: what is known so far lies in it after every
 // candidate, so that a run that was ended goes on where it was.
 #pragma once
 #include "formats/base/expected.h"

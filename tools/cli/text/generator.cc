@@ -1,5 +1,5 @@
 #include "tools/cli/text/generator.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <cstdlib>
 
 namespace longwave::cli {
@@ -31,28 +31,34 @@ Expected<uint32_t> single_steps(const Model &model, const std::string &path) {
 
 void SamplingFlags::add(CommandLine &app) {
     app.add_option("--temperature", temperature,
-                   "0: always the likeliest; 1: as the model says; above: more varied")
+                   "Randomness. 0 always picks the most likely token, 1 samples from the model's probabilities")
         ->check(range(0.0, 1e6))
         ->capture_default_str();
-    app.add_option("--top-k", top_k, "Only from the K likeliest (0: all)")->capture_default_str();
-    app.add_option("--top-p", top_p, "Only from the fewest whose probabilities add up to P")
-        ->check(range(0.0, 1.0))
+    app.add_option("--top-k", top_k, "Sample from the K most likely tokens. 0: from all")
+        ->value("K")
         ->capture_default_str();
-    app.add_option("--min-p", min_p, "Only from those at least P times as likely as the likeliest")
+    app.add_option("--top-p", top_p,
+                   "Nucleus sampling: sample from the smallest set of tokens with total probability P")
         ->check(range(0.0, 1.0))
+        ->value("P")
         ->capture_default_str();
-    app.add_option(
-           "--repetition-penalty", repetition_penalty,
-           "Divides the logits of what came lately, where they are positive, and multiplies the others")
+    app.add_option("--min-p", min_p, "Sample from tokens with at least P times the largest probability")
+        ->check(range(0.0, 1.0))
+        ->value("P")
+        ->capture_default_str();
+    app.add_option("--repetition-penalty", repetition_penalty,
+                   "Divide positive logits of recent tokens by this number, and multiply negative ones. 1: no "
+                   "penalty")
         ->check(range(0.01, 100.0))
         ->capture_default_str();
-    app.add_option("--repetition-window", repetition_window, "How many tokens back that looks")
+    app.add_option("--repetition-window", repetition_window,
+                   "Number of recent tokens the repetition penalty applies to")
         ->check(range(1, 1 << 20))
         ->capture_default_str();
-    app.add_option("--logit-bias", biases, "ID:VALUE, added to the logit of an id; once for each id")
-        ->single();
-    app.add_option("--seed", seed, "Another seed, other draws; the same seed, the same text")
-        ->capture_default_str();
+    app.add_option("--logit-bias", biases, "Add VALUE to the logit of the token ID. Give it once per token")
+        ->single()
+        ->value("ID:VALUE");
+    app.add_option("--seed", seed, "Random seed. The same seed gives the same text")->capture_default_str();
 }
 
 Expected<uint32_t> logits_of(const Model &model, const std::string &path) {

@@ -1,6 +1,6 @@
 #include "tools/cli/text/text_input.h"
-#include "tools/cli/support/interruption.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/process/interruption.h"
+#include "tools/cli/output/text.h"
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>

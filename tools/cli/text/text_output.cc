@@ -1,24 +1,12 @@
 #include "tools/cli/text/text_output.h"
-#include "tools/cli/text/text.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <longwave/text.h>
 #include <unistd.h>
 
 namespace longwave::cli {
-
-size_t unfinished_character(std::string_view text) {
-    for (size_t n = 1; n <= std::min<size_t>(3, text.size()); n++) {
-        const auto c = static_cast<unsigned char>(text[text.size() - n]);
-        if ((c & 0xC0) == 0x80) continue;
-        const size_t length = c >= 0xC2 && c < 0xE0   ? 2
-                              : c >= 0xE0 && c < 0xF0 ? 3
-                              : c >= 0xF0 && c < 0xF5 ? 4
-                                                      : 1;
-        return n < length ? n : 0;
-    }
-    return 0;
-}
 
 StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {
     for (const std::string &stop : stops_) longest_ = std::max(longest_, stop.size());
@@ -51,7 +39,7 @@ std::string StopText::add(std::string_view bytes) {
         end = at;
     }
     if (!found_) {
-        size_t held = unfinished_character(text_);
+        size_t held = lw_utf8_incomplete(text_.data(), text_.size());
         for (const std::string &stop : stops_)
             for (size_t n = std::min(stop.size() - 1, text_.size()); n > held; n--)
                 if (text_.compare(text_.size() - n, n, stop, 0, n) == 0) held = n;

@@ -7,10 +7,6 @@
 
 namespace longwave::cli {
 
-// How many bytes at the end of a text are the beginning of a character of UTF-8 that is not complete. Bytes that
-// can be no part of one are none.
-size_t unfinished_character(std::string_view text);
-
 // Looks for stop sequences in a text that comes in pieces.
 class StopText {
 public:

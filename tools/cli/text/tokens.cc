@@ -1,54 +1,76 @@
 #include "tools/cli/text/tokens.h"
-#include "tools/cli/text/bpe.h"
-#include "tools/cli/text/text_input.h"
 #include <filesystem>
 
 namespace longwave::cli {
 namespace {
 
-class Bytes final : public Tokens {
-public:
-    Bytes() {
-        for (size_t i = 0; i < 256; i++) all_.push_back(static_cast<char>(i));
+Status status_of(lw_status status) {
+    if (status == LW_OK) return {};
+    const std::string detail = lw_text_last_error();
+    switch (status) {
+    case LW_NO_MEMORY: return Status::device(detail);
+    case LW_NOT_FOUND:
+    case LW_IO:
+    case LW_UNSUPPORTED:
+    case LW_BAD_TOKEN: return Status::input(detail);
+    default: return Status::internal(detail);
     }
-    std::vector<int32_t> encode(std::string_view text) const override {
-        std::vector<int32_t> ids;
-        ids.reserve(text.size());
-        for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
-        return ids;
-    }
-    std::string_view bytes(int32_t id) const override {
-        return id >= 0 && id < 256 ? std::string_view(all_).substr(static_cast<size_t>(id), 1)
-                                   : std::string_view();
-    }
-    bool divisible() const override { return true; }
+}
 
-private:
-    std::string all_;
-};
-
-constexpr uint64_t most_bytes = uint64_t{256} << 20; // of a tokenizer
-
-// model.tokenizer.json beside model.lw; empty where there is none.
-std::string beside(const std::string &artifact) {
-    const std::filesystem::path path = std::filesystem::path(artifact).replace_extension("tokenizer.json");
+// model.tokenizer.json next to model.lw; empty if it does not exist.
+std::string next_to(const std::string &model) {
+    const std::filesystem::path path = std::filesystem::path(model).replace_extension("tokenizer.json");
     std::error_code error;
     return std::filesystem::exists(path, error) ? path.string() : std::string();
 }
 
 } // namespace
 
-Expected<std::unique_ptr<Tokens>> tokens_of(const std::string &artifact, uint32_t vocabulary,
-                                            std::string file) {
-    if (file.empty()) file = beside(artifact);
+Expected<Tokens> Tokens::open(const std::string &model, uint32_t vocabulary, std::string file) {
+    if (file.empty()) file = next_to(model);
+    lw_tokenizer *tokenizer = nullptr;
     if (!file.empty()) {
-        LW_ASSIGN(const std::vector<uint8_t> text, read_bytes(file, most_bytes));
-        return tokenizer_of({reinterpret_cast<const char *>(text.data()), text.size()}, file, vocabulary);
+        lw_tokenizer_options options = {};
+        options.struct_size = sizeof options;
+        options.vocabulary = vocabulary;
+        LW_TRY(status_of(lw_tokenizer_open(file.c_str(), &options, &tokenizer)));
+    } else if (vocabulary == 256) {
+        LW_TRY(status_of(lw_tokenizer_open_bytes(&tokenizer)));
+    } else {
+        return Status::usage(model + ": the model has " + std::to_string(vocabulary) +
+                             " token ids, which are not bytes; name its tokenizer.json with --tokenizer FILE");
     }
-    if (vocabulary == 256) return std::unique_ptr<Tokens>(std::make_unique<Bytes>());
-    return Status::usage(
-        artifact + ": the model reads " + std::to_string(vocabulary) +
-        " ids, which are no bytes; name its tokenizer with --tokenizer FILE (tokenizer.json)");
+    Tokens tokens;
+    tokens.handle_ = std::shared_ptr<lw_tokenizer>(tokenizer, lw_tokenizer_close);
+    return tokens;
+}
+
+Expected<std::vector<int32_t>> Tokens::encode(std::string_view text) const {
+    // A byte is at most one id, and each piece may add one space; most texts fit at the first call.
+    std::vector<int32_t> ids(text.size());
+    size_t n = 0;
+    lw_status status = lw_tokenizer_encode(handle_.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
+    if (status == LW_TOO_SMALL) {
+        ids.resize(n);
+        status = lw_tokenizer_encode(handle_.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
+    }
+    LW_TRY(status_of(status));
+    ids.resize(n);
+    return ids;
+}
+
+std::string_view Tokens::bytes(int32_t id) const {
+    const char *bytes = nullptr;
+    size_t size = 0;
+    if (lw_tokenizer_token(handle_.get(), id, &bytes, &size) != LW_OK) return {};
+    return {bytes, size};
+}
+
+void add_tokenizer_flag(CommandLine &app, std::string &file) {
+    app.add_option("--tokenizer", file,
+                   "tokenizer.json of the model. A byte-level model needs none (default: MODEL.tokenizer.json next "
+                   "to the model)")
+        ->file(".json");
 }
 
 } // namespace longwave::cli

@@ -1,7 +1,9 @@
-// Text as token ids and back.
+// Text as token ids and back: liblongwave-text with C++ lifetimes, and the flag that names a tokenizer.
 #pragma once
 #include "formats/base/expected.h"
+#include "tools/cli/command_line/command_line.h"
 #include <cstdint>
+#include <longwave/text.h>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,19 +13,23 @@ namespace longwave::cli {
 
 class Tokens {
 public:
-    virtual ~Tokens() = default;
+    // Ids are bytes if the vocabulary has 256 ids and there is no tokenizer file. Otherwise `file` is read. If it is
+    // empty, MODEL.tokenizer.json next to MODEL.lw is read. Fault::input: the file cannot be read, or its ids exceed
+    // the vocabulary. Fault::usage: the model needs a tokenizer file.
+    static Expected<Tokens> open(const std::string &model, uint32_t vocabulary, std::string file);
+
     // Ids of any bytes, valid UTF-8 or not.
-    virtual std::vector<int32_t> encode(std::string_view text) const = 0;
-    // The bytes an id stands for; of an id that none has, none. Together those of encode() are the text again.
-    virtual std::string_view bytes(int32_t id) const = 0;
-    // Pieces of a text give the ids of the whole.
-    virtual bool divisible() const = 0;
+    Expected<std::vector<int32_t>> encode(std::string_view text) const;
+    // The bytes of an id; empty for an id that is not in use.
+    std::string_view bytes(int32_t id) const;
+    // The ids of a text are the ids of its pieces, wherever it is cut.
+    bool divisible() const { return lw_tokenizer_divisible(handle_.get()) != 0; }
+
+private:
+    std::shared_ptr<lw_tokenizer> handle_;
 };
 
-// Bytes, when the model's vocabulary has 256 ids and no tokenizer is named. Otherwise `file`, or, empty, the one
-// beside the artifact: model.tokenizer.json beside model.lw. Fault::input: it cannot be read, or its ids exceed
-// the vocabulary.
-Expected<std::unique_ptr<Tokens>> tokens_of(const std::string &artifact, uint32_t vocabulary,
-                                            std::string file);
+// --tokenizer, of the commands that read or write text.
+void add_tokenizer_flag(CommandLine &app, std::string &file);
 
 } // namespace longwave::cli

@@ -1,4 +1,4 @@
-"""What stands in `model.json` of a model package (formats/package/README.md): entries of "layers" and the
+"""What stands in `model.json` of a model package (docs/model-format.md): entries of "layers" and the
 text of the file."""
 
 from __future__ import annotations

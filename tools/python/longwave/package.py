@@ -1,6 +1,6 @@
 """Writes a model package: a folder with `model.json` and `weights.safetensors` (float32).
 
-The format is described in formats/package/README.md.  Layer functions below return one entry of "layers" each; a model
+The format is described in docs/model-format.md.  Layer functions below return one entry of "layers" each; a model
 is a list of them, and tensors are found in its state dict by the prefixes they name.
 """
 from __future__ import annotations

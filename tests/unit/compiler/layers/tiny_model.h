@@ -1,6 +1,6 @@
 // Small models for tests: one input, a list of layers, weights of given shapes.
 #pragma once
-#include "compiler/passes/lower.h"
+#include "compiler/layers/lower.h"
 #include <string>
 
 namespace longwave::tests {

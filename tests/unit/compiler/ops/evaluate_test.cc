@@ -1,4 +1,4 @@
-// Graphs run in float64: rows follow clocks, lengths stop pooling and hide what lies behind the end.
+// Graphs run in float64: rows follow clocks, and a length ends pooling.
 #include "tests/unit/compiler/ir/graphs.h"
 
 using namespace longwave;
@@ -55,26 +55,35 @@ TEST_CASE("evaluate: last and first answer with a row inside the length") {
     CHECK(out->at(1).data[0] == 1);
 }
 
-TEST_CASE("evaluate: a run of length n equals the first n ticks alone, two-sided layers included") {
-    const Graph graph = graph_of(R"(
+TEST_CASE("evaluate: length ends the mean, and every other op runs on all rows") {
+    const char *const heads[] = {
+        "%y = long_conv(%x, %k, %D) {channels=1, two_sided=1}",
+        "%y = centred_conv(%x, %c) {bias=0}",
+        "%y = linear_attention_offline(%x, %x, %x) {heads=1}",
+        "%y = sequence_softmax(%x)",
+    };
+    for (const char *head : heads) {
+        INFO(head);
+        const Graph graph = graph_of(std::string(R"(
         %x = input "x" features : f32[2] @1/1
         %k = const "k" : [2,2,5]
         %D = const "D" : [1,2]
-        %s = const "s" : [2]
-        %a = long_conv(%x, %k, %D) {channels=1, two_sided=1}
-        %b = affine(%a, %s, %s)
-        %c = long_conv(%b, %k, %D) {channels=1, two_sided=1}
-        %y = mean(%c) {mode="mean"}
-        output "c" %c
-        output "y" %y)",
-                                 {{"k", random_numbers(20, 1)}, {"D", {1, 2}}, {"s", {0.5, 3}}});
-    const auto x = random_numbers(24, 2);
-    const auto whole = evaluate(graph, {{"x", rows_of(2, x)}}, 7),
-               cut = evaluate(graph, {{"x", rows_of(2, {x.begin(), x.begin() + 14})}});
-    REQUIRE(whole);
-    REQUIRE(cut);
-    check_close({whole->at(0).data.begin(), whole->at(0).data.begin() + 14}, cut->at(0).data, 0);
-    check_close(whole->at(1).data, cut->at(1).data, 0);
+        %c = const "c" : [2,5]
+)") + head + R"(
+        %m = mean(%y) {mode="sum"}
+        output "y" %y
+        output "m" %m)",
+                                     {{"k", random_numbers(20, 1)}, {"D", {1, 2}}, {"c", random_numbers(10, 3)}});
+        const std::map<std::string, Array> inputs{{"x", rows_of(2, random_numbers(24, 2))}};
+        const auto all = evaluate(graph, inputs), cut = evaluate(graph, inputs, 7);
+        REQUIRE(all);
+        REQUIRE(cut);
+        check_close(cut->at(0).data, all->at(0).data, 0);
+        std::vector<double> sum(2);
+        for (size_t t = 0; t < 7; t++)
+            for (size_t i = 0; i < 2; i++) sum[i] += all->at(0).row(t)[i];
+        check_close(cut->at(1).data, sum, 1e-15);
+    }
 }
 
 TEST_CASE("evaluate_all: every value by its id, constants with one row") {

@@ -100,22 +100,22 @@ TEST_CASE("log_softmax: a class for each tail, and rows of one rate") {
     }
 }
 
-TEST_CASE("active_clusters: all of them, for products and log_softmax that take the advice; none other fits") {
+TEST_CASE("active_clusters: all of them, for linear and log_softmax with a skip mask; no other op takes one") {
     const std::string head = "%x = input \"x\" features : f32[3] @1/1\n%w = const \"w\" : [2,3]\n"
                              "%c = const \"c\" : [1,3]\n%k = linear(%x, %c) {bias=0}\n"
                              "%a = active_clusters(%x, %k)\n";
     const Weights weights = {{"w", {1, 0, 0, 0, 1, 0}}, {"c", {0, 0, 1}}};
     const Graph graph =
-        graph_of(head + "%t = linear(%x, %w, %a) {bias=0, wanted=0}\n"
-                        "%y = log_softmax(%x, %k, %t, %a) {wanted=0}\noutput \"y\" %y\noutput \"a\" %a",
+        graph_of(head + "%t = linear(%x, %w, %a) {bias=0, skip_mask=0}\n"
+                        "%y = log_softmax(%x, %k, %t, %a) {skip_mask=0}\noutput \"y\" %y\noutput \"a\" %a",
                  weights);
     const Array y = run(graph, rows_of(3, {1, 2, 3}));
     double all = 0;
     for (double value : y.data) all += std::exp(value);
     CHECK(all == doctest::Approx(1).epsilon(1e-14));
     for (const char *wrong :
-         {"%y = linear(%x, %w, %a) {bias=0, wanted=1}", "%y = linear(%x, %w) {bias=0, wanted=0}",
-          "%y = linear(%x, %w, %a) {bias=0}", "%y = log_softmax(%x, %a) {wanted=0}"})
+         {"%y = linear(%x, %w, %a) {bias=0, skip_mask=1}", "%y = linear(%x, %w) {bias=0, skip_mask=0}",
+          "%y = linear(%x, %w, %a) {bias=0}", "%y = log_softmax(%x, %a) {skip_mask=0}"})
         CHECK_FALSE(parse(head + wrong + "\noutput \"y\" %y", weights));
 }
 

@@ -14,10 +14,10 @@ std::string regions_of(const Graph &graph, const std::set<std::string> &apart = 
     std::string text;
     for (const Region &region : fuse_regions(graph, apart)) {
         text += text.empty() ? "" : " ";
-        if (region.view)
+        if (region.producer)
             text += std::string(graph.producer(graph.nodes[region.anchor].inputs[0])->op->name) + ">";
         if (!region.pointwise) text += graph.nodes[region.anchor].op->name;
-        if (region.gate) text += std::string("*") + region.gate->op->name;
+        if (region.consumer) text += std::string("*") + region.consumer->op->name;
         for (size_t node : region.epilogue) text += std::string("+") + graph.nodes[node].op->name;
     }
     return text;

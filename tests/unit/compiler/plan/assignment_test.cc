@@ -1,6 +1,6 @@
 // The cheapest side for each layer of a mixed run, and what is moved for it.
 #include "compiler/placement/assignment.h"
-#include "compiler/placement/transfers.h"
+#include "compiler/plan/transfers.h"
 #include <doctest/doctest.h>
 #include <random>
 
@@ -44,13 +44,13 @@ EntryPlan made_up(uint32_t layers, std::mt19937 &random, bool chain) {
 }
 
 TransferGraph with_times(const EntryPlan &plan, std::mt19937 &random, std::vector<std::string> &names) {
-    TransferGraph crossings = crossings_of(plan, names);
+    TransferGraph graph = transfer_graph_of(plan, names);
     std::uniform_real_distribution<double> time(1, 100);
-    for (LayerTimes &times : crossings.layers) {
+    for (LayerTimes &times : graph.layers) {
         times = {time(random), time(random)};
-        if (random() % 8 == 0) times.gpu = never;
+        if (random() % 8 == 0) times.device = never;
     }
-    return crossings;
+    return graph;
 }
 
 std::vector<bool> bits(uint32_t mask, size_t layers) {
@@ -69,28 +69,28 @@ TEST_CASE(
     for (int problem = 0; problem < 120; problem++) {
         const EntryPlan plan = made_up(1 + random() % 10, random, problem % 2 == 0);
         std::vector<std::string> names;
-        const TransferGraph crossings = with_times(plan, random, names);
-        const MoveTimes moves{cost(random), cost(random) / 2000, cost(random) / 10};
-        const Assignment found = cheapest(crossings, moves, 1 << 20);
+        const TransferGraph graph = with_times(plan, random, names);
+        const TransferTimes times{cost(random), cost(random) / 2000, cost(random) / 10};
+        const Assignment found = cheapest(graph, times, 1 << 20);
         double best = never;
         for (uint32_t mask = 0; mask < 1u << names.size(); mask++)
-            best = std::min(best, time_of(crossings, moves, bits(mask, names.size())));
+            best = std::min(best, time_of(graph, times, bits(mask, names.size())));
         CHECK(found.exact);
         CHECK(found.time == doctest::Approx(best));
-        CHECK(time_of(crossings, moves, found.cpu_layers) == doctest::Approx(best));
+        CHECK(time_of(graph, times, found.cpu_layers) == doctest::Approx(best));
         const auto there = std::count(found.cpu_layers.begin(), found.cpu_layers.end(), true);
         mixed += there > 0 && there < static_cast<ptrdiff_t>(names.size());
     }
     CHECK(mixed > 20);
 }
 
-TEST_CASE("assignment: what it counts as moved is what the plan moves") {
+TEST_CASE("assignment: the transfers that it counts are those of the plan") {
     std::mt19937 random(6);
     uint64_t all = 0;
     for (int problem = 0; problem < 200; problem++) {
         EntryPlan plan = made_up(1 + random() % 10, random, problem % 4 == 0);
         std::vector<std::string> names;
-        TransferGraph crossings = crossings_of(plan, names);
+        TransferGraph graph = transfer_graph_of(plan, names);
         std::vector<bool> on = bits(static_cast<uint32_t>(random()), names.size());
         on[random() % on.size()] = true; // else it is no mixed run
         size_t next = 0;
@@ -99,31 +99,31 @@ TEST_CASE("assignment: what it counts as moved is what the plan moves") {
             const auto layer = std::find(names.begin(), names.end(), plan.steps[next].layer) - names.begin();
             plan.steps[i].cpu = on[static_cast<size_t>(layer)];
         }
-        add_moves(plan);
+        add_transfers(plan);
         uint64_t bytes = 0, moves = 0;
         for (const Step &step : plan.steps)
             if (step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_cpu)
                 bytes += step.bytes, moves++;
-        const auto pieces = pieces_of(plan.steps);
+        const auto segments = device_segments(plan.steps);
         const auto submissions =
-            std::count_if(pieces.begin(), pieces.end(), [](const Piece &piece) { return !piece.cpu; });
-        CHECK(time_of(crossings, {.byte = 1}, on) == doctest::Approx(static_cast<double>(bytes)));
-        CHECK(time_of(crossings, {.move = 1}, on) == doctest::Approx(static_cast<double>(moves)));
-        CHECK(time_of(crossings, {.submission = 1}, on) == doctest::Approx(static_cast<double>(submissions)));
+            std::count_if(segments.begin(), segments.end(), [](const DeviceSegment &segment) { return !segment.cpu; });
+        CHECK(time_of(graph, {.byte = 1}, on) == doctest::Approx(static_cast<double>(bytes)));
+        CHECK(time_of(graph, {.transfer = 1}, on) == doctest::Approx(static_cast<double>(moves)));
+        CHECK(time_of(graph, {.submission = 1}, on) == doctest::Approx(static_cast<double>(submissions)));
         all += moves;
     }
     CHECK(all > 300);
 }
 
-TEST_CASE("assignment: with more ways than it may keep it goes on with the cheapest, and says so") {
+TEST_CASE("assignment: with more states than it may keep, the search is no longer exact") {
     std::mt19937 random(7);
     const EntryPlan plan = made_up(24, random, false);
     std::vector<std::string> names;
-    const TransferGraph crossings = with_times(plan, random, names);
-    const MoveTimes moves{1, 0.01, 0.1};
-    const Assignment few = cheapest(crossings, moves, 4), many = cheapest(crossings, moves, 1 << 16);
+    const TransferGraph graph = with_times(plan, random, names);
+    const TransferTimes times{1, 0.01, 0.1};
+    const Assignment few = cheapest(graph, times, 4), many = cheapest(graph, times, 1 << 16);
     CHECK_FALSE(few.exact);
     CHECK(few.time >= many.time);
     CHECK(few.time < never);
-    CHECK(time_of(crossings, moves, few.cpu_layers) == doctest::Approx(few.time));
+    CHECK(time_of(graph, times, few.cpu_layers) == doctest::Approx(few.time));
 }

@@ -1,7 +1,7 @@
 // Planning one entry: paces, rings, memory, and which algorithm a convolution gets.
 #include "compiler/passes/make_streaming.h"
 #include "compiler/plan/plan_memory.h"
-#include "compiler/ops/long_conv/costs.h"
+#include "compiler/ops/costs.h"
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/rounding.h"
 #include "compiler/plan/stream_family.h"
@@ -53,7 +53,7 @@ output "y" %6
         Storage storage;
         StateRecord record;
         EntryPlanner planner(
-            g, {.block = 64, .gpu = targets::find_gpu("vulkan-32k"), .cpu_layers = cpu_layers}, storage,
+            g, {.block = 64, .device = devices::find(devices::all(), "vulkan-32k"), .cpu_layers = cpu_layers}, storage,
             record);
         auto status = planner.survey();
         REQUIRE_MESSAGE(status, status.message());
@@ -116,7 +116,8 @@ Expected<Choice> choose_for(const Problem &problem, const std::string &force = "
                    .node = g.nodes[0],
                    .rows = problem.rows,
                    .streaming = problem.streaming,
-                   .costs = &costs::shipped()},
+                   .costs = &costs::shipped(),
+                   .device = devices::host()},
                   force);
 }
 
@@ -166,7 +167,8 @@ Expected<Choice> choose_for_scales(uint32_t channels, uint32_t rows, const std::
         ",64]\n%2 = expand_scales(%1) {nearest=0, init_scale=0, taps=16384}\n" + "%3 = const \"D\" : [1," +
         c + "]\n%4 = long_conv(%0, %2, %3) {channels=1, two_sided=0} ; layer conv\noutput \"y\" %4\n");
     return choose(
-        {.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true, .costs = &costs::shipped()},
+        {.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true, .costs = &costs::shipped(),
+                   .device = devices::host()},
         force);
 }
 
@@ -208,8 +210,9 @@ TEST_CASE("stream plan: a convolution's input is a ring of its history and one b
     CHECK(position.modulus == 3);
     CHECK(position.mul == 4);
     REQUIRE(family->record.fields().size() == 1);
-    CHECK(family->record.fields()[0].kind == StateKind::history);
-    CHECK(family->record.fields()[0].dims == std::vector<uint32_t>{12, 16});
+    CHECK(family->record.fields()[0]->kind == StateKind::history);
+    CHECK(family->record.fields()[0]->dims == std::vector<uint32_t>{12, 16});
+    CHECK(family->record.fields()[0]->needs == 7);
     CHECK(family->record.bytes() == 12 * 16 * 4);
 }
 
@@ -327,7 +330,7 @@ TEST_CASE(
     REQUIRE(family);
     REQUIRE(family->entries.size() == 3);
     REQUIRE(family->record.fields().size() == 1);
-    CHECK(family->record.fields()[0].dims ==
+    CHECK(family->record.fields()[0]->dims ==
           std::vector<uint32_t>{36, 16}); // 7 back, twice 12 new, a multiple of 12
     for (const EntryPlan &entry : family->entries) {
         CHECK(entry.inputs[0].place.slots * entry.block == 36);
@@ -421,15 +424,19 @@ output "y" %5
 
 TEST_CASE("state: ops of one layer that name a field alike have one each, entries find theirs again") {
     StateRecord record;
-    const auto field = [&](const char *owner) {
-        return record.field("layer", "count", owner, StateKind::carry, Elem::f64, {1});
-    };
+    const auto field = [&](const char *op) { return record.carry("layer", "count", op, Elem::f64, {1}); };
     const BufferId first = field("scan"), second = field("softmax");
     CHECK(first != second);
     CHECK(field("scan") == first);
     CHECK(field("softmax") == second);
-    REQUIRE(record.fields().size() == 2);
-    CHECK(record.fields()[0].name == "count");
-    CHECK(record.fields()[1].name == "count of softmax");
-    CHECK(record.fields()[0].offset != record.fields()[1].offset);
+    const BufferId ring = record.history({.layer = "before", .name = "conv1d", .dims = {8, 16}, .needs = 3});
+    record.arrange();
+    REQUIRE(record.fields().size() == 3);
+    CHECK(record.fields()[0] == &record.at(ring)); // sorted by layer, then name
+    CHECK(record.fields()[1]->name == "count");
+    CHECK(record.fields()[2]->name == "count of softmax");
+    CHECK(record.at(ring).offset == 0);
+    CHECK(record.at(first).offset == 512);
+    CHECK(record.at(second).offset == 576);
+    CHECK(record.bytes() == 640);
 }

@@ -51,8 +51,9 @@ TEST_CASE(
     CHECK(plan.period == 1);
     CHECK(plan.rebuild.empty());
     REQUIRE(record.fields().size() == 1);
-    CHECK(record.fields()[0].name == "window");
-    CHECK(record.fields()[0].dims == std::vector<uint32_t>{48, 16});
+    CHECK(record.fields()[0]->name == "window");
+    CHECK(record.fields()[0]->dims == std::vector<uint32_t>{48, 16});
+    CHECK(record.fields()[0]->needs == 36);
 
     CHECK(plan.inputs[0].place.slots == 4);
     CHECK(plan.inputs[0].rows == 12);

@@ -249,7 +249,7 @@ static Draft ring_model(std::vector<fb::Dim> newest, uint32_t slots, uint64_t sl
     Draft draft = empty_draft("ring");
     add_input(draft, "x", fb::InputKind::features);
     add_field(draft, "input", "x", fb::StateKind::history, {16, 1});
-    add_field(draft, "conv", "spectra", fb::StateKind::copy, {4, 4, 2});
+    add_field(draft, "conv", "spectra", fb::StateKind::spectra, {4, 4, 2});
     const std::vector<fb::Dim> ring = {{2, 1}, {4, 2}, {4, 8}};
     add_kernel(draft, fuse, "conv",
                {arg(fb::ArgKind::input, fb::Elem::f32, ring),

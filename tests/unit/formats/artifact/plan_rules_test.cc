@@ -1,6 +1,7 @@
 // The rules about the plan's numbers and names: each has plans that break it and nothing before it.
 #include "formats/artifact/features.h"
 #include "tests/unit/formats/artifact/cases.h"
+#include "tests/support/named_state.h"
 #include <cmath>
 #include <doctest/doctest.h>
 
@@ -161,7 +162,7 @@ const Case indices[] = {
     {"an unknown space", 13, [](Draft &d) { into(place(d, stream, 0, 0), static_cast<fb::Space>(5)); }},
     {"an unknown kind of scalar", 13,
      [](Draft &d) {
-         *step(d, stream, 0).args[2]->scalar = fb::Scalar(static_cast<fb::ScalarKind>(4), 0, 0, 0, 1, 0);
+         *step(d, stream, 0).args[2]->scalar = fb::Scalar(static_cast<fb::ScalarKind>(5), 0, 0, 0, 1, 0);
      }},
     {"an unknown kind of input", 13,
      [](Draft &d) { d.plan.inputs[0]->kind = static_cast<fb::InputKind>(3); }},
@@ -210,10 +211,25 @@ const Case state[] = {
     {"fields out of order", 15, [](Draft &d) { std::swap(d.plan.state[0], d.plan.state[1]); }},
     {"a field at 2^64 - 64", 15, [](Draft &d) { d.plan.state[2]->offset = ~0ull - 63; }},
     {"a field too few", 15, [](Draft &d) { d.plan.state.pop_back(); }},
-    {"a copy of the past that several streams share", 15,
-     [](Draft &d) { d.plan.state[1]->kind = fb::StateKind::copy; }},
+    {"derived past that several stream entries share", 15,
+     [](Draft &d) { d.plan.state[1]->kind = fb::StateKind::spectra; }},
     {"derived bytes without prepare", 15, [](Draft &d) { d.plan.entries.erase(d.plan.entries.begin()); }},
     {"prepare without derived bytes", 15, [](Draft &d) { d.plan.derived_bytes = 0; }},
+};
+
+Draft named_family() { return named_state(family_model(), 8, 4); }
+
+const Case saved_state[] = {
+    {"a model's hash of 31 bytes", 6, [](Draft &d) { d.plan.identity->model.pop_back(); }},
+    {"a weights' hash of no bytes", 6, [](Draft &d) { d.plan.identity->weights.clear(); }},
+    {"two fields of one name", 15, [](Draft &d) { d.plan.state[1]->layer = "0", d.plan.state[1]->name = "audio"; }},
+    {"layers that descend", 15, [](Draft &d) { d.plan.state[0]->layer = "3"; }},
+    {"derived past", 15, [](Draft &d) { d.plan.state[1]->kind = fb::StateKind::spectra; }},
+    {"a history of rank 1", 15, [](Draft &d) { d.plan.state[0]->dims = {16}; }},
+    {"more rows needed than kept", 15, [](Draft &d) { d.plan.state[0]->needs = d.plan.state[0]->keeps + 1; }},
+    {"more rows kept than there are", 15, [](Draft &d) { d.plan.state[0]->keeps = 17; }},
+    {"a clock of 0", 15, [](Draft &d) { d.plan.state[0]->clock_num = 0; }},
+    {"a clock by 0", 15, [](Draft &d) { d.plan.state[1]->clock_den = 0; }},
 };
 
 const Case names[] = {
@@ -279,6 +295,10 @@ TEST_CASE("verify: V8, V9, V11 and V17, segments, code and golden vectors") {
 }
 TEST_CASE("verify: V13, indices and enumerations") { check_cases(family_model, indices); }
 TEST_CASE("verify: V15, the state and what lies beside it") { check_cases(family_model, state); }
+TEST_CASE("verify: V6 and V15, what a saved state depends on") {
+    check_sound(named_family());
+    check_cases(named_family, saved_state);
+}
 TEST_CASE("verify: V16, names and documents") { check_cases(family_model, names); }
 TEST_CASE("verify: V18, values that are computed with") { check_cases(audio_model, values); }
 
@@ -291,8 +311,8 @@ TEST_CASE("verify: names may hold any script, and marks that only say which way 
     check_sound(draft);
 }
 
-TEST_CASE("verify: a single stream may keep copies of the past") {
+TEST_CASE("verify: with a single stream entry, the state may hold derived past") {
     Draft draft = audio_model();
-    draft.plan.state[1]->kind = fb::StateKind::copy;
+    draft.plan.state[1]->kind = fb::StateKind::spectra;
     check_sound(draft);
 }

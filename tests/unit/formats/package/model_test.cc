@@ -109,7 +109,7 @@ TEST_CASE("package: a good model is read into structs") {
     CHECK(package->decision.release == 0.4f);
 }
 
-TEST_CASE("package: decision settings that are not given have the README's defaults") {
+TEST_CASE("package: decision settings that are not given have the documented defaults") {
     json model = good_model();
     model["decision"] = {{"output", "p"}};
     auto package = package::parse(model.dump(), {});
@@ -216,13 +216,15 @@ TEST_CASE("package: unknown keys are errors with the nearest known one") {
 }
 
 TEST_CASE("package: layer types must be known") {
-    refused_at("/layers/3/type", "sofmax",
-               "layers[3].type: expected a layer type of formats/package/README.md, found \"sofmax\"; did "
-               "you mean \"softmax\"?");
+    refused_at(
+        "/layers/3/type", "sofmax",
+        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"sofmax\"; did "
+        "you mean \"softmax\"?");
     refused_at("/layers/3/type", 3,
-               "layers[3].type: expected a layer type of formats/package/README.md, found 3");
-    refused_without("/layers/3", "type",
-                    "layers[3].type: expected a layer type of formats/package/README.md, found no such key");
+               "layers[3].type: expected a layer type that `longwave compile --layers` lists, found 3");
+    refused_without(
+        "/layers/3", "type",
+        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found no such key");
     refused_at("/layers/1/norm/type", "linear",
                "layers[1].norm.type: expected a norm layer, found \"linear\"");
     refused_at(

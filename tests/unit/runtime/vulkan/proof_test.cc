@@ -1,4 +1,4 @@
-// A device that answers wrongly, or not the same twice, is put aside; one that answered rightly is remembered.
+// A device that answers wrongly, or not the same twice, is disabled; one that answered rightly is remembered.
 #include "tests/unit/runtime/vulkan/life.h"
 #include <fstream>
 
@@ -80,7 +80,7 @@ TEST_CASE("vulkan: a proof is two runs of the golden vectors, and none where it 
 }
 
 TEST_CASE(
-    "vulkan: a device that answers wrongly is put aside by name, runs nothing more, and is not remembered") {
+    "vulkan: a device that answers wrongly is disabled by name, runs nothing more, and is not remembered") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = model_with_golden();
     const CacheFolder folder;
@@ -94,7 +94,7 @@ TEST_CASE(
     CHECK(worst > 1000);
     VulkanShim::reset(); // too late: it is not trusted again
     CHECK(opened.run() == LW_DEVICE_WRONG);
-    CHECK(says("put aside"));
+    CHECK(says("disabled until it is reopened"));
     CHECK(lw_vulkan_prove(opened.model, 1, nullptr) == LW_DEVICE_WRONG);
     const lw_open_options open = on(opened.device);
     lw_model *more = nullptr;
@@ -115,7 +115,7 @@ TEST_CASE("vulkan: a device that answers rightly once and wrongly once is unstab
     VulkanShim::reset();
 }
 
-TEST_CASE("vulkan: what was put aside falls back, and a proof never does") {
+TEST_CASE("vulkan: a disabled device falls back, and a proof never does") {
     if (!has_device()) return;
     VulkanShim::reset();
     const Opened opened(model_with_golden(), nullptr, true);

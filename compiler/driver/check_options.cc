@@ -1,0 +1,79 @@
+#include "compiler/driver/check_options.h"
+#include "compiler/ir/op.h"
+#include "compiler/plan/choose.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace longwave::compiler {
+
+namespace {
+
+Expected<schedules::WeightFormat> find_weights(const std::string &name) {
+    const auto format = schedules::find_weight_format(name);
+    if (!format)
+        return Status::usage(
+            fmt::format("unknown weights \"{}\": expected {}", name, schedules::weight_format_names));
+    return *format;
+}
+
+constexpr size_t most_lengths = 64;
+
+Status check_storage(const Options &options, const devices::Traits *device) {
+    if (options.gpu_storage == "f32") return Status::ok();
+    if (options.gpu_storage != "f16")
+        return Status::usage(
+            fmt::format("unknown storage of a GPU \"{}\": expected f32 or f16", options.gpu_storage));
+    if (!device || !device->fp16_storage)
+        return Status::usage(
+            "--gpu-storage f16 is for whole sequences on a GPU: add a target of one, such as "
+            "--target host,vulkan-32k");
+    if (options.window)
+        return Status::usage(
+            "--gpu-storage f16 is for whole sequences: a stream that slides a --window has the "
+            "bits of its runs, and streams store float32");
+    if (!options.whole)
+        return Status::usage("--gpu-storage f16 is for whole sequences, and --no-whole wants none: streams "
+                             "exchange their state with the CPU and store float32");
+    return Status::ok();
+}
+
+Status check_lengths(const Options &options) {
+    std::vector<uint32_t> all = options.further_lengths;
+    if (all.empty()) return Status::ok();
+    all.push_back(options.length);
+    std::sort(all.begin(), all.end());
+    const auto twice = std::adjacent_find(all.begin(), all.end());
+    if (all.front() == 0) return Status::usage("--length: several lengths, of which one is 0");
+    if (twice != all.end()) return Status::usage(fmt::format("--length: {} is given twice", *twice));
+    if (all.size() > most_lengths)
+        return Status::usage(fmt::format("--length: at most {} lengths, found {}", most_lengths, all.size()));
+    if (!options.whole)
+        return Status::usage("--length has several lengths of whole sequences, and --no-whole wants none");
+    return Status::ok();
+}
+
+Status check_window_options(const Options &options) {
+    if (!options.window && !options.hop) return Status::ok();
+    if (!options.window || !options.hop)
+        return Status::usage("--window N and --hop M belong together: the last N input ticks, every M ticks");
+    if (!options.blocks.empty() || options.length || options.stream != StreamMode::if_possible)
+        return Status::usage("--window makes the stream and whole sequences of its length: it excludes "
+                             "--blocks, --length, --stream and --no-stream");
+    return Status::ok();
+}
+
+} // namespace
+
+Expected<Request> check_options(const Options &options) {
+    LW_TRY(check_algorithm_name(options.convolution));
+    LW_TRY(check_window_options(options));
+    LW_TRY(check_lengths(options));
+    Request request;
+    LW_ASSIGN(request.targets, find_targets(options.targets, *options.devices));
+    LW_TRY(check_storage(options, request.targets.device));
+    LW_ASSIGN(request.tuning, parse_tuning(options.tuning, options.tuning_name, request.targets.cpus));
+    LW_ASSIGN(request.weights, find_weights(options.weights));
+    return request;
+}
+
+} // namespace longwave::compiler

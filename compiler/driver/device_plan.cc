@@ -1,0 +1,161 @@
+#include "compiler/driver/device_plan.h"
+#include "compiler/codegen/capabilities.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace longwave::compiler {
+
+namespace {
+
+using Reasons = std::map<std::string, std::string>; // by layer
+
+bool places_layers(const Options &options) {
+    return options.place.automatic || !options.place.times.empty();
+}
+
+// The layers that the caller named.
+Status place_by_hand(DevicePlan &plan, const ir::Graph &graph, const Options &options) {
+    if (options.place.cpu_layers.empty() && !places_layers(options)) return Status::ok();
+    if (!plan.entries.device)
+        return Status::usage("--place: no --target of a GPU to place layers beside");
+    if (options.gpu_storage != "f32")
+        return Status::usage(
+            "--place: values that cross between the devices are float32 on both; leave --gpu-storage " +
+            options.gpu_storage + " out");
+    LW_TRY(check_placement(options.place, graph));
+    Reasons asked;
+    for (const std::string &layer : options.place.cpu_layers) asked[layer] = "asked for";
+    place(plan.placed.cpu_layers, asked, fused_into(graph));
+    return Status::ok();
+}
+
+// Layers of one kind of entry that the device cannot compute, in the order of their steps.
+class Refusals {
+public:
+    Refusals(const devices::Traits &device, EntryPlan::Kind kind) : device_(device), kind_(kind) {}
+
+    void add(const std::vector<EntryPlan> &entries, const Capabilities &known) {
+        each_call(entries, device_, [&](const EntryPlan &entry, const Step &step) {
+            if (entry.kind == kind_) add(step.layer, refusal_of(step, device_, known));
+        });
+    }
+    void add(const Reasons &layers) {
+        for (const auto &[layer, why] : layers) add(layer, why);
+    }
+
+    const Reasons &layers() const { return layers_; }
+    const std::string &lines() const { return lines_; }
+
+private:
+    void add(const std::string &layer, const std::string &why) {
+        if (why.empty()) return;
+        layers_.emplace(layer, why);
+        const std::string line = fmt::format("layer {}: does not run on {}: {}", layer, device_.name, why);
+        if (told_.insert(line).second) lines_ += (lines_.empty() ? "" : "\n") + line;
+    }
+
+    const devices::Traits &device_;
+    const EntryPlan::Kind kind_;
+    Reasons layers_;
+    std::set<std::string> told_;
+    std::string lines_;
+};
+
+// Layers that stand in the way move to the host.
+void place_refused(DevicePlan &plan, const Reasons &refused, const ir::Graph &graph) {
+    Reasons layers;
+    for (const auto &[layer, why] : refused)
+        layers[layer] = fmt::format("does not run on {}: {}", plan.entries.device->name, why);
+    place(plan.placed.cpu_layers, layers, fused_into(graph));
+}
+
+Status place_by_times(DevicePlan &plan, const Graphs &graphs, const Tuning &tuning, const Options &options,
+                      const std::string &model) {
+    LW_ASSIGN(const MeasuredLayers measured,
+              parse_layer_times(options.place.times, options.place.times_name, model));
+    // A run with the refused layers on the host: its values and transfers are those that are weighed.
+    DeviceEntries offline = plan.entries;
+    offline.streams = false;
+    LW_ASSIGN(const Draft draft, draft_entries(graphs, offline, tuning, options));
+    if (draft.entries.empty())
+        return Status::usage("--place with a file of times is for offline runs, and --no-whole asks for none");
+    const Status status =
+        place_measured(plan.placed, draft.entries.front(), measured, fused_into(graphs.offline));
+    return status ? status
+                  : Status(status.fault(), fmt::format("{}: {}", options.place.times_name, status.message()));
+}
+
+// Whether the device has a layer left in its offline runs.
+bool any_left(const Draft &draft, const devices::Traits &device, const CpuLayers &placed) {
+    bool left = false;
+    each_call(draft.entries, device, [&](const EntryPlan &entry, const Step &step) {
+        const bool offline = entry.kind == EntryPlan::Kind::run || entry.window;
+        left = left || (offline && !placed.contains(step.layer));
+    });
+    return left;
+}
+
+std::string nothing_left(const DevicePlan &plan) {
+    std::string text = fmt::format("no layer is left for {}", plan.entries.device->name);
+    if (!plan.placed.measured.empty())
+        text += fmt::format(": by the times measured the CPU takes {:.0f} µs for all of them",
+                            plan.placed.cpu);
+    return text;
+}
+
+} // namespace
+
+Expected<DevicePlan> plan_for_device(const Graphs &graphs, const DeviceEntries &wanted, const Tuning &tuning,
+                                     const Options &options, const KernelCacheOptions &kernels,
+                                     const std::string &model) {
+    DevicePlan plan{.entries = wanted};
+    LW_TRY(place_by_hand(plan, graphs.offline, options));
+    if (!wanted.device) return plan;
+    plan.entries.cpu_layers = names_of(plan.placed.cpu_layers);
+
+    LW_ASSIGN(const Draft draft, draft_entries(graphs, plan.entries, tuning, options));
+    LW_TRY(query_capabilities(plan.capabilities, kernels_of(*wanted.device, draft.entries), *wanted.device, kernels));
+    Refusals runs(*wanted.device, EntryPlan::Kind::run), streams(*wanted.device, EntryPlan::Kind::stream);
+    runs.add(draft.no_run);
+    runs.add(draft.entries, plan.capabilities);
+    streams.add(draft.no_stream);
+    streams.add(draft.entries, plan.capabilities);
+    plan.no_stream = streams.lines();
+
+    if (!wanted.offline || !places_layers(options)) {
+        plan.no_run = runs.lines();
+    } else {
+        place_refused(plan, runs.layers(), graphs.offline);
+        plan.entries.cpu_layers = names_of(plan.placed.cpu_layers);
+        if (!options.place.times.empty()) LW_TRY(place_by_times(plan, graphs, tuning, options, model));
+        plan.entries.cpu_layers = names_of(plan.placed.cpu_layers);
+    }
+    if (wanted.offline && plan.no_run.empty() && !any_left(draft, *wanted.device, plan.placed.cpu_layers))
+        plan.no_run = nothing_left(plan);
+    plan.entries.offline = wanted.offline && plan.no_run.empty();
+    plan.entries.streams = wanted.streams && plan.no_stream.empty();
+    // By measured times the host may take less for every layer.
+    if (plan.entries.offline || plan.entries.streams || !plan.placed.measured.empty()) return plan;
+    return Status::input(fmt::format(
+        "{}\ncompile without --target {}: these layers run on CPUs{}",
+        plan.no_run.empty() ? plan.no_stream : plan.no_run, wanted.device->name,
+        plan.placed.cpu_layers.empty() && options.whole ? ", or with --place auto: the others run on it"
+                                                         : ""));
+}
+
+Status check_kernels(DevicePlan &device, const std::vector<EntryPlan> &entries,
+                     const KernelCacheOptions &kernels) {
+    if (!device.entries.device) return Status::ok();
+    const devices::Traits &traits = *device.entries.device;
+    LW_TRY(query_capabilities(device.capabilities, kernels_of(traits, entries), traits, kernels));
+    std::string lines;
+    for (const EntryPlan::Kind kind : {EntryPlan::Kind::run, EntryPlan::Kind::stream}) {
+        Refusals refusals(traits, kind);
+        refusals.add(entries, device.capabilities);
+        if (!refusals.lines().empty()) lines += refusals.lines() + "\n";
+    }
+    if (lines.empty()) return Status::ok();
+    return Status::input(lines + "place these layers on the CPU as well: --place LAYER=cpu");
+}
+
+} // namespace longwave::compiler

@@ -1,0 +1,76 @@
+#include "compiler/driver/graphs.h"
+#include "compiler/ir/op.h"
+#include "compiler/passes/fold_constants.h"
+#include "compiler/passes/fold_norms.h"
+#include "compiler/layers/lower.h"
+#include "compiler/passes/make_streaming.h"
+#include "compiler/passes/materialise_kernels.h"
+#include "compiler/passes/merge_branches.h"
+#include "compiler/passes/merge_chains.h"
+#include "compiler/passes/pack_outputs.h"
+#include "compiler/plan/windowed_stream.h"
+#include <algorithm>
+
+namespace longwave::compiler {
+
+namespace {
+
+// Capacity of an offline run: the option, else one second of audio, else the longest sequence that an op of
+// the model was made for, else 1024 ticks. `lowered`: the graph before kernels are materialised.
+uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
+    if (options.window) return options.window; // the same plan: the stream has the bits of its runs
+    if (options.length) return options.length;
+    if (lowered.inputs[0].kind == ir::GraphInput::Kind::audio) return lowered.inputs[0].sample_rate;
+    uint32_t longest = 0;
+    for (const ir::Node &node : lowered.nodes)
+        if (node.op->natural_length) longest = std::max(longest, node.op->natural_length(node));
+    return longest ? longest : 1024;
+}
+
+// Exact rewrites of the lowered graph, each verified.
+Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
+    LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
+    LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
+    LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
+    LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
+    return passes.run("merge_chains", [&] { return merge_chains(graph); });
+}
+
+// The stream of the model, where it has one and the options ask for it.
+Status add_stream(ModelGraphs &model, Passes &passes, const Options &options) {
+    if (options.stream != StreamMode::none) {
+        auto made = passes.run("make_streaming", [&] { return make_streaming(model.offline); });
+        model.streams = static_cast<bool>(made);
+        if (made) model.stream = *std::move(made);
+        else if (options.stream == StreamMode::required || made.status().fault() == Fault::internal)
+            return made.status();
+        else model.no_stream = made.status().message();
+    }
+    if (options.window) { // make_streaming only answers whether the model looks ahead, for the report
+        model.streams = false;
+        return check_window(model.offline, options.window, options.hop);
+    }
+    if (!model.streams && !options.whole)
+        return Status::usage("nothing to compile: neither whole sequences nor a stream");
+    return Status::ok();
+}
+
+} // namespace
+
+Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, schedules::WeightFormat weights,
+                                  const Options &options) {
+    ModelGraphs model;
+    LW_ASSIGN(ir::Graph graph, passes.run("lower", [&] { return lower(package); }));
+    model.capacity = run_capacity(graph, options);
+    model.identity = identity_of(package, options.weights);
+    for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold the numbers now
+    LW_ASSIGN(model.exact, rewritten(passes, std::move(graph)));
+    LW_ASSIGN(graph, passes.run("store_weights",
+                                [&] { return store_weights(model.exact, weights, model.stored); }));
+    if (model.stored.empty()) model.exact = {};
+    LW_ASSIGN(model.offline, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
+    LW_TRY(add_stream(model, passes, options));
+    return model;
+}
+
+} // namespace longwave::compiler

@@ -1,0 +1,69 @@
+#include "compiler/layers/lower.h"
+#include "compiler/layers/lowering.h"
+
+namespace longwave::compiler {
+namespace {
+
+using layers::Flow;
+
+Flow add_input(ir::Builder &builder, const package::Input &input) {
+    ir::GraphInput to{.name = input.name, .sample_rate = input.sample_rate, .vocabulary = input.vocabulary};
+    ir::Type type{.dims = {1}, .clock = {1, 1}};
+    switch (input.kind) {
+    case package::Input::Kind::audio: to.kind = ir::GraphInput::Kind::audio; break;
+    case package::Input::Kind::features:
+        to.kind = ir::GraphInput::Kind::features;
+        type.dims = {input.width};
+        break;
+    case package::Input::Kind::tokens:
+        to.kind = ir::GraphInput::Kind::tokens;
+        type.elem = ir::Elem::i32;
+        break;
+    }
+    return {builder.input(std::move(to), std::move(type))};
+}
+
+// Labels name the classes of an output, so one must be that wide; decision settings work on one of these.
+void check_labels(const package::Package &package, const ir::Graph &graph, package::Problems &problems) {
+    if (package.labels.empty()) return;
+    std::string widths;
+    bool any = false;
+    for (const auto &output : graph.outputs) {
+        const uint32_t width = graph.type(output.value).width();
+        any = any || width == package.labels.size();
+        widths +=
+            (widths.empty() ? "" : ", ") + package::in_quotes(output.name) + " is " + std::to_string(width);
+        if (package.has_decision && output.name == package.decision.output &&
+            width != package.labels.size()) {
+            problems.add("decision.output",
+                         "an output as wide as the " + std::to_string(package.labels.size()) + " labels",
+                         package::in_quotes(output.name) + " of width " + std::to_string(width));
+        }
+    }
+    if (!any)
+        problems.add("labels", "as many labels as an output is wide (" + widths + ")",
+                     std::to_string(package.labels.size()));
+}
+
+} // namespace
+
+Expected<ir::Graph> lower(const package::Package &package) {
+    if (package.inputs.empty() || package.outputs.empty())
+        return Status::internal("lower: a package without inputs or outputs");
+    ir::Builder builder(package.name);
+    layers::Lowering lowering(package, builder);
+    for (const auto &input : package.inputs) lowering.define(input.name, add_input(builder, input));
+    lowering.chain(package.layers, *lowering.at(package.inputs[0].name));
+    for (const auto &output : package.outputs) {
+        if (const Flow *from = lowering.at(output.from)) builder.output(output.name, from->value);
+        else
+            lowering.problems().add("outputs", "the name of a layer or input",
+                                    package::in_quotes(output.from));
+    }
+    // After a failure the widths of outputs are guesses.
+    if (!lowering.problems().any()) check_labels(package, builder.graph(), lowering.problems());
+    LW_TRY(lowering.problems().status());
+    return ir::drop_unused(builder.graph());
+}
+
+} // namespace longwave::compiler

@@ -1,0 +1,67 @@
+// What a caller of compile() may ask for (driver/compile.h). Every later step of a compile reads it.
+#pragma once
+#include "compiler/devices/traits.h"
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace longwave::compiler {
+
+enum class StreamMode {
+    if_possible, // stream when every layer can; else the report says which cannot
+    required,    // a layer that looks ahead is an error that names it
+    none         // whole sequences only
+};
+
+// The name of the one field of state that a windowed stream has: its input. No other field is called so.
+inline constexpr char window_field[] = "window";
+
+// The layers of offline runs that the CPU computes in the entries of a device (--place). Streams run on one
+// device.
+struct Placement {
+    std::set<std::string> cpu_layers; // by name
+    bool automatic = false;           // also every layer that the device cannot compute
+    // Text and name of a file of `longwave bench --layers` (placement/layer_times.h). The compiler then places
+    // layers so that a run takes least time; `automatic` counts as set. Empty: no file.
+    std::string times, times_name;
+};
+
+struct Options {
+    // CPU targets ("x86-64-v3"), none: all of targets/ for this host's architecture. And at most one device
+    // ("vulkan-32k"). Its offline runs, or its streams, are left out when a layer does not run on it; the report
+    // lists these layers. Fault::input when both are left out.
+    std::vector<std::string> targets;
+    const std::vector<devices::Traits> *devices = &devices::all(); // those that `targets` may name
+    Placement place;
+    StreamMode stream = StreamMode::if_possible;
+    std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;
+                                  // empty: the least common multiple of the hops
+    // Instead of those, and for models that look ahead: the whole model over the last `window` input ticks,
+    // every `hop` ticks (planner/windowed_stream.h); whole sequences are as long. 0: no.
+    uint32_t window = 0, hop = 0;
+    uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, or the longest
+                         // l_max; none: see whole
+    // Capacities of further run entries: a sequence goes through the one of least capacity that takes it. For
+    // layers that take one length alone, and where short sequences should not pay for long ones.
+    std::vector<uint32_t> further_lengths;
+    bool whole = true;               // also compile the run entries
+    std::string kgen;                // path of longwave-kgen
+    std::string cache;               // kernel cache folder; empty: the user's cache folder
+    unsigned jobs = 0;               // processes and threads at a time; 0: number of CPUs
+    std::string weights = "float32"; // of products: float32, bf16 or int8 (schedules/contract/weight_formats.h)
+    // What kernels of a GPU hand to each other in whole runs: f32, or f16 where they can (passes/store_halves.h)
+    std::string gpu_storage = "f32";
+    // force one algorithm by name where its op has several; empty: the planner chooses
+    std::string convolution;
+    std::string tuning, tuning_name; // text and name of a tuning file (tuning.h); empty: the shipped tables
+    std::string dump_after;          // pass name: print the graph after it to `dump`
+    std::ostream *dump = nullptr;
+    bool timings = false; // print the time of every step to `dump`
+    std::function<void(size_t done, size_t total, const std::string &what)> progress; // may be empty
+};
+
+} // namespace longwave::compiler

@@ -1,0 +1,87 @@
+#include "compiler/plan/tuning.h"
+#include "compiler/plan/shallow_json.h"
+#include <fmt/format.h>
+
+namespace longwave::compiler {
+
+namespace {
+
+using nlohmann::json;
+
+bool in_range(const json &row, const char *name, int low, int high, bool needed) {
+    const auto found = row.find(name);
+    if (found == row.end()) return !needed;
+    return found->is_number_integer() && found->get<int64_t>() >= low && found->get<int64_t>() <= high;
+}
+
+// What schedules/long_conv/transform.h can be built from.
+bool is_structure(const json &row, int64_t after) {
+    return row.is_object() && in_range(row, "up_to", 1, 1 << 30, true) &&
+           row["up_to"].get<int64_t>() > after && in_range(row, "vec", 1, 16, true) &&
+           in_range(row, "outer", 2, 64, true) && in_range(row, "columns", 0, 4096, false) &&
+           in_range(row, "chunk", 1, 64, false) && in_range(row, "gap", 0, 64, false) &&
+           (!row.contains("fused") || row["fused"].is_boolean());
+}
+
+Status check_structures(const json &all, const std::vector<targets::Target> &targets) {
+    if (!all.is_object() || all.empty()) return Status::input("\"structures\" is no object of targets");
+    std::string known;
+    for (const auto &[target, table] : all.items()) {
+        if (!targets::find(target))
+            return Status::input(fmt::format("\"structures\" names an unknown target \"{}\"", target));
+        known += (known.empty() ? "" : ", ") + target;
+        const auto good = [&table = table](const char *list) {
+            const auto rows = table.is_object() ? table.value(list, json()) : json();
+            bool all_good = rows.is_array() && !rows.empty();
+            for (size_t i = 0; all_good && i < rows.size(); i++)
+                all_good = is_structure(rows[i], i ? rows[i - 1]["up_to"].get<int64_t>() : 0);
+            return all_good;
+        };
+        if (!good("structures") || (table.contains("phases") && !good("phases")))
+            return Status::input(fmt::format("structures of {}: no list of rows with up_to (ascending), vec, "
+                                             "outer, columns, chunk, gap and fused",
+                                             target));
+    }
+    for (const targets::Target &target : targets)
+        if (!all.contains(target.name))
+            return Status::usage(fmt::format("measured for {}, and {} is compiled as well: --target {}",
+                                             known, target.name, known));
+    return Status::ok();
+}
+
+Expected<Tuning> parse(std::string_view text, const std::vector<targets::Target> &targets) {
+    const json all = parse_shallow(text);
+    if (!all.is_object() || !all.contains("tuning")) return Status::input("no tuning file");
+    if (all["tuning"] != tuning_version)
+        return Status::input(fmt::format("version {} of tuning files is unknown, expected {}: measure again "
+                                         "with `longwave tune`",
+                                         all["tuning"].dump().substr(0, 20), tuning_version));
+    if (!all.contains("costs") && !all.contains("structures"))
+        return Status::input("holds no tables yet: continue it with `longwave tune -o`");
+    Tuning tuning;
+    if (all.contains("costs")) {
+        LW_ASSIGN(tuning.measured_costs, costs::parse(all["costs"].dump()));
+    }
+    if (all.contains("structures")) {
+        LW_TRY(check_structures(all["structures"], targets));
+        tuning.structures = all["structures"].dump();
+    }
+    if (const auto made = all.find("made"); made != all.end() && made->is_object())
+        for (const char *name : {"processor", "target", "date"})
+            if (made->contains(name) && (*made)[name].is_string())
+                tuning.made += (tuning.made.empty() ? "" : ", ") + (*made)[name].get<std::string>();
+    return tuning;
+}
+
+} // namespace
+
+Expected<Tuning> parse_tuning(std::string_view text, const std::string &name,
+                              const std::vector<targets::Target> &targets) {
+    if (text.empty()) return Tuning{};
+    auto tuning = parse(text, targets);
+    if (!tuning)
+        return Status(tuning.status().fault(), fmt::format("{}: {}", name, tuning.status().message()));
+    return tuning;
+}
+
+} // namespace longwave::compiler

@@ -1,0 +1,170 @@
+// lw_model_verify: the artifact's golden vectors, run on this machine's code.
+#include "formats/artifact/geometry.h"
+#include "runtime/core/model.h"
+#include "runtime/run/runner.h"
+#include "runtime/core/status.h"
+#include <cstring>
+
+using namespace longwave;
+using namespace longwave::runtime;
+
+namespace {
+
+using artifact::count;
+
+// Owned by one check; given back on every way out.
+struct Check {
+    explicit Check(const lw_model &m) : model(m) {}
+    ~Check() {
+        lw_stream_destroy(stream);
+        lw_runner_destroy(runner);
+        values.release(model.allocator);
+    }
+    const lw_model &model;
+    lw_stream *stream = nullptr;
+    lw_runner *runner = nullptr;
+    Block values; // what the entry gave, output after output
+};
+
+const uint8_t *golden_bytes(const lw_model &model, const fb::GoldenTensor &tensor) {
+    return model.view.golden().data + tensor.offset();
+}
+
+// |got − expected| over the peak of the expected values, largest. Values that are no number count as
+// infinite.
+double error_of(const uint8_t *expected, const uint8_t *got, uint64_t n) {
+    float peak = 0, worst = 0;
+    for (uint64_t i = 0; i < n; ++i) {
+        float e, g;
+        memcpy(&e, expected + 4 * i, 4);
+        memcpy(&g, got + 4 * i, 4);
+        const float size = e < 0 ? -e : e, apart = g - e < 0 ? e - g : g - e;
+        if (!(apart <= 3.4e38f)) return __builtin_inf();
+        peak = size > peak ? size : peak;
+        worst = apart > worst ? apart : worst;
+    }
+    if (worst == 0) return 0;
+    return peak > 0 ? double{worst} / peak : __builtin_inf();
+}
+
+lw_status run_whole(Check &check, const fb::Golden &golden, uint8_t *const *outputs) {
+    const fb::Plan &plan = check.model.plan();
+    const uint32_t n_in = count(golden.inputs()),
+                   n_out = count(plan.entries()->Get(golden.entry())->outputs());
+    lw_tensor in[256] = {}, out[256] = {}; // V6: at most so many ports
+    for (uint32_t i = 0; i < n_in; ++i) {
+        const fb::GoldenTensor &tensor = *golden.inputs()->Get(i);
+        uint8_t *values = const_cast<uint8_t *>(golden_bytes(check.model, tensor));
+        in[tensor.port()] = {sizeof(lw_tensor), values, tensor.rows(), 0};
+    }
+    for (uint32_t i = 0; i < n_out; ++i) out[i] = {sizeof(lw_tensor), nullptr, 0, 0};
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
+        const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
+        out[tensor.port()] = {sizeof(lw_tensor), outputs[i], tensor.rows(), 0};
+    }
+    if (lw_status status = lw_runner_create(&check.model, nullptr, &check.runner)) return status;
+    return lw_run(check.runner, in, plan.inputs()->size(), out, n_out);
+}
+
+void keep(const fb::Golden &golden, uint8_t *const *outputs, const lw_output &row) {
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
+        const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
+        if (tensor.port() != row.index || row.row >= tensor.rows()) continue;
+        memcpy(outputs[i] + row.row * row.width * 4, row.data, row.width * sizeof(float));
+    }
+}
+
+lw_stream_options options_for(const lw_model &model, const fb::Golden &golden) {
+    lw_stream_options options{};
+    options.struct_size = sizeof options;
+    while (model.streams[options.entry].index != golden.entry()) ++options.entry;
+    const fb::InputPort &port = *model.streams[options.entry].entry->inputs()->Get(0);
+    if (model.plan().inputs()->Get(port.input())->kind() == fb::InputKind::tokens) options.format = LW_I32;
+    return options;
+}
+
+lw_status run_stream(Check &check, const fb::Golden &golden, uint8_t *const *outputs) {
+    const lw_stream_options options = options_for(check.model, golden);
+    if (lw_status status = lw_stream_create(&check.model, &options, &check.stream)) return status;
+    const fb::GoldenTensor &input = *golden.inputs()->Get(0);
+    const uint8_t *from = golden_bytes(check.model, input);
+    lw_output row{};
+    row.struct_size = sizeof row;
+    for (uint64_t done = 0; done < input.rows();) {
+        size_t taken = 0;
+        const uint8_t *at = from + done * input.width() * 4;
+        if (lw_status status = lw_stream_push(check.stream, at, input.rows() - done, &taken)) return status;
+        done += taken;
+        while (lw_stream_pull(check.stream, &row) == LW_OK) keep(golden, outputs, row);
+    }
+    if (lw_status status = lw_stream_finish(check.stream)) return status;
+    lw_status status;
+    while ((status = lw_stream_pull(check.stream, &row)) == LW_OK) keep(golden, outputs, row);
+    return status == LW_END ? LW_OK : status;
+}
+
+uint64_t bytes_of(const fb::GoldenTensor &tensor) { return uint64_t{tensor.rows()} * tensor.width() * 4; }
+
+// Room for what the entry gives, and the budget's word that the stream or runner fits beside it.
+lw_status make_room(Check &check, const fb::Golden &golden, uint8_t **outputs) {
+    const lw_model &model = check.model;
+    Parts measure(nullptr);
+    for (const fb::GoldenTensor *tensor : *golden.outputs()) measure.take<uint8_t>(bytes_of(*tensor));
+    size_t user = runner_bytes(model), alignment;
+    if (model.plan().entries()->Get(golden.entry())->kind() == fb::EntryKind::stream) {
+        const lw_stream_options options = options_for(model, golden);
+        if (lw_status status = lw_stream_size(&model, &options, &user, &alignment)) return status;
+    }
+    if (lw_status status = model.budget.allows("a golden vector", measure.used() + user)) return status;
+    if (!check.values.allocate(model.allocator, measure.used()))
+        return fail(LW_NO_MEMORY, {"no memory for a golden vector: ", measure.used(), " bytes"});
+    memset(check.values.data, 0xff, check.values.size); // not numbers: a row that never comes is an error
+    Parts parts(check.values.data);
+    for (const fb::GoldenTensor *tensor : *golden.outputs())
+        *outputs++ = parts.take<uint8_t>(bytes_of(*tensor));
+    return LW_OK;
+}
+
+lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
+    const fb::Golden &golden = *model.plan().golden()->Get(index);
+    if (count(golden.outputs()) == 0) return LW_OK;
+    const fb::Entry &entry = *model.plan().entries()->Get(golden.entry());
+    if (entry.device() != model.device->kind) return LW_OK; // of another device
+    const bool stream = entry.kind() == fb::EntryKind::stream;
+    Check check(model);
+    uint8_t *outputs[256];
+    if (lw_status status = make_room(check, golden, outputs)) return status;
+    if (lw_status status = stream ? run_stream(check, golden, outputs) : run_whole(check, golden, outputs))
+        return status;
+    lw_status result = LW_OK;
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
+        const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
+        const uint64_t values = bytes_of(tensor) / 4;
+        const double error =
+            error_of(golden_bytes(model, tensor), outputs[i], values) / double{golden.error_limit()};
+        if (error > *worst) *worst = error;
+        if (error <= 1 || result != LW_OK) continue;
+        result = fail(LW_CHECK_FAILED,
+                      {"output ", entry.outputs()->Get(tensor.port())->name()->c_str(), " of entry ",
+                       uint32_t{golden.entry()}, " is ",
+                       error < 1e15 ? MessagePart(static_cast<uint64_t>(error * 100)) : MessagePart("infinitely many"),
+                       " % of its limit away from its golden vector"});
+    }
+    return result;
+}
+
+} // namespace
+
+lw_status lw_model_verify(const lw_model *model, double *worst) {
+    double ignored = 0;
+    if (!worst) worst = &ignored;
+    *worst = 0;
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
+    lw_status first = LW_OK;
+    for (uint32_t g = 0; g < count(model->plan().golden()); ++g) {
+        const lw_status status = check_golden(*model, g, worst);
+        if (status != LW_OK && status != LW_CHECK_FAILED) return status;
+        if (first == LW_OK) first = status; // the rest is run too: *worst is that of all
+    }
+    return first;
+}

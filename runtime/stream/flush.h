@@ -1,0 +1,14 @@
+// Streams on a device: blocks of many streams in one submission (lw_device_flush).
+#pragma once
+#include "runtime/stream/stream.h"
+
+namespace longwave::runtime {
+
+// If a whole block is pending: the calling thread's next flush runs it.
+void add_to_flush(lw_stream &stream);
+// Before the stream goes away.
+void remove_from_flush(lw_stream &stream);
+// Runs the next block of `entry`; on a device with the blocks of the calling thread's other streams.
+lw_status run_next(lw_stream &stream, const StreamEntry &entry);
+
+} // namespace longwave::runtime

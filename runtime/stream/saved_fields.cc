@@ -1,0 +1,345 @@
+// The saved form of artifacts of format 2.4 and later: fields by name (saved_state.h).
+//
+// A saved state may come from an artifact with other targets, algorithms or blocks. So a saved history may have
+// more or fewer rows than this artifact keeps; it must have those that the ops need. Rows that are missing
+// beyond these are zeros: taps of zero meet them. A field that this artifact does not have is skipped: the same
+// model with other blocks does not need it.
+#include "formats/artifact/geometry.h"
+#include "formats/artifact/hash.h"
+#include "formats/artifact/text.h"
+#include "runtime/core/status.h"
+#include "runtime/core/samples.h"
+#include "runtime/stream/saved_state.h"
+#include <cstring>
+
+namespace longwave::runtime {
+namespace {
+
+// With the field `checksum` as zero.
+uint64_t checksum_of(const uint8_t *saved, uint64_t bytes) {
+    constexpr uint64_t at = offsetof(SavedState, checksum), zero = 0;
+    artifact::Hasher hasher;
+    hasher.update(saved, at);
+    hasher.update(&zero, sizeof zero);
+    hasher.update(saved + at + sizeof zero, bytes - at - sizeof zero);
+    uint8_t hash[artifact::hash_bytes];
+    hasher.finish(hash);
+    uint64_t checksum;
+    memcpy(&checksum, hash, sizeof checksum);
+    return checksum;
+}
+
+uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+// ---- fields and rings -------------------------------------------------------------------------------------
+
+bool is_history(const fb::StateField &field) { return field.kind() == fb::StateKind::history; }
+bool is_saved(const fb::StateField &field) { return !is_history(field) || field.keeps() > 0; }
+bool is_needed(const fb::StateField &field) { return !is_history(field) || field.needs() > 0; }
+
+uint64_t row_bytes(const fb::StateField &field) {
+    return field.dims()->Get(1) * uint64_t{bytes_of(artifact::elem_of(field.elem()))};
+}
+
+SavedField describe(const fb::StateField &field) {
+    SavedField saved{};
+    (void)artifact::field_bytes(field, &saved.bytes); // V15
+    saved.layer_bytes = static_cast<uint16_t>(field.layer()->size()); // V16: at most 256
+    saved.name_bytes = static_cast<uint16_t>(field.name()->size());
+    saved.rank = static_cast<uint16_t>(field.dims()->size());
+    saved.kind = field.kind();
+    saved.elem = field.elem();
+    for (uint32_t i = 0; i < saved.rank; ++i) saved.dims[i] = field.dims()->Get(i);
+    if (is_history(field)) {
+        saved.dims[0] = field.keeps();
+        saved.bytes = field.keeps() * row_bytes(field);
+    }
+    return saved;
+}
+
+uint64_t text_bytes(const SavedField &field) { return padded(uint64_t{field.layer_bytes} + field.name_bytes); }
+
+// Rows of a ring in the state.
+struct Ring {
+    uint64_t offset, rows, row_bytes;
+
+    // Calls visit(area, bytes before it) for `n` rows from row `first` on: at most two areas.
+    template <class Visit> void each_area(uint64_t first, uint64_t n, Visit visit) const {
+        first %= rows;
+        const uint64_t to_end = n < rows - first ? n : rows - first;
+        if (n == 0) return;
+        visit(Area{fb::Space::state, 0, offset + first * row_bytes, to_end * row_bytes}, uint64_t{0});
+        if (n > to_end)
+            visit(Area{fb::Space::state, 0, offset, (n - to_end) * row_bytes}, to_end * row_bytes);
+    }
+};
+
+Ring ring_of(const fb::StateField &field) { return {field.offset(), field.dims()->Get(0), row_bytes(field)}; }
+
+// Calls visit(area, bytes before it) for the newest `n` rows of a history, oldest first, after `done` ticks.
+template <class Visit> void newest_rows(const fb::StateField &field, uint64_t done, uint64_t n, Visit visit) {
+    const Ring ring = ring_of(field);
+    const uint64_t num = field.clock_num(), den = field.clock_den();
+    const uint64_t end = (done / den % ring.rows) * (num % ring.rows) + done % den * num / den;
+    ring.each_area(end % ring.rows + ring.rows - n, n, visit); // V15: n is at most the ring's rows
+}
+
+template <class Visit> void pending_rows(const lw_stream &stream, const StreamState &state, Visit visit) {
+    const InputRing &input = stream.model->streams.ring();
+    Ring{input.offset, input.ticks, input.row_bytes}.each_area(state.done, state.pending, visit);
+}
+
+uint64_t pending_bytes(const lw_stream &stream, const StreamState &state) {
+    return padded(state.pending * stream.model->streams.ring().row_bytes);
+}
+
+// ---- saving -----------------------------------------------------------------------------------------------
+
+uint64_t fields_size(const lw_stream &stream) {
+    uint64_t bytes = sizeof(SavedState) + pending_bytes(stream, *stream.state) + queue_bytes(stream);
+    for (const fb::StateField *field : *stream.model->plan().state()) {
+        if (!is_saved(*field)) continue;
+        const SavedField saved = describe(*field);
+        bytes += sizeof saved + text_bytes(saved) + padded(saved.bytes);
+    }
+    return bytes;
+}
+
+// Appends to memory that holds zeros.
+struct Writer {
+    const lw_stream &stream;
+    uint8_t *to;
+
+    void put(const void *bytes, uint64_t n) {
+        memcpy(to, bytes, n);
+        to += n;
+    }
+    // A visitor for the areas of a ring.
+    auto reader() {
+        return [this](const Area &area, uint64_t before) {
+            stream.device().read(*stream.session, area, 1, 0, to + before, 0);
+        };
+    }
+    void field(const fb::StateField &field) {
+        const SavedField saved = describe(field);
+        put(&saved, sizeof saved);
+        memcpy(to, field.layer()->c_str(), saved.layer_bytes);
+        memcpy(to + saved.layer_bytes, field.name()->c_str(), saved.name_bytes);
+        to += text_bytes(saved);
+        if (is_history(field)) newest_rows(field, stream.state->done, field.keeps(), reader());
+        else reader()({fb::Space::state, 0, field.offset(), saved.bytes}, 0);
+        to += padded(saved.bytes);
+    }
+};
+
+SavedState head_of(const lw_stream &stream) {
+    const fb::StateIdentity &identity = *stream.model->plan().identity();
+    const StreamState &state = *stream.state;
+    SavedState head{};
+    memcpy(head.magic, saved_magic, sizeof head.magic);
+    head.version = saved_version;
+    head.schema = identity.schema();
+    head.bytes = fields_size(stream);
+    memcpy(head.model, identity.model()->data(), sizeof head.model); // V6: 32 bytes
+    memcpy(head.weights, identity.weights()->data(), sizeof head.weights);
+    head.ticks = state.ticks;
+    head.done = state.done;
+    head.pending = state.pending;
+    head.life = state.life;
+    head.rows_dropped = state.rows_dropped;
+    head.non_finite = state.non_finite;
+    head.non_finite_outputs = state.non_finite_outputs;
+    head.poisoned = state.poisoned;
+    head.runs = stream.queue.runs();
+    head.rows = stream.queue.rows();
+    head.logit_margin = state.logit_margin;
+    for (const fb::StateField *field : *stream.model->plan().state()) head.fields += is_saved(*field);
+    return head;
+}
+
+lw_status save_fields(const lw_stream &stream, uint8_t *bytes) {
+    SavedState head = head_of(stream);
+    memset(bytes, 0, head.bytes);
+    Writer writer{stream, bytes + sizeof head};
+    for (const fb::StateField *field : *stream.model->plan().state())
+        if (is_saved(*field)) writer.field(*field);
+    pending_rows(stream, *stream.state, writer.reader());
+    writer.to += pending_bytes(stream, *stream.state);
+    write_queue(stream, writer.to);
+    memcpy(bytes, &head, sizeof head);
+    head.checksum = checksum_of(bytes, head.bytes);
+    memcpy(bytes, &head, sizeof head);
+    return wait(stream);
+}
+
+// ---- checking ---------------------------------------------------------------------------------------------
+
+StreamState state_of(const SavedState &head) {
+    StreamState state{};
+    state.ticks = head.ticks;
+    state.done = head.done;
+    state.pending = head.pending;
+    state.life = head.life;
+    state.rows_dropped = head.rows_dropped;
+    state.non_finite = head.non_finite;
+    state.non_finite_outputs = head.non_finite_outputs;
+    state.poisoned = head.poisoned;
+    state.runs = head.runs;
+    state.rows = head.rows;
+    state.logit_margin = head.logit_margin;
+    return state;
+}
+
+lw_status check_head(const lw_stream &stream, const SavedState &head, const uint8_t *bytes, size_t n) {
+    const fb::StateIdentity &identity = *stream.model->plan().identity();
+    if (memcmp(head.magic, saved_magic, sizeof head.magic) != 0)
+        return bad_state("these bytes are not a saved state, or an artifact of a format before 2.4 saved them; "
+                         "only that artifact loads them");
+    if (head.version != saved_version)
+        return fail(LW_BAD_STATE, {"saved state: form ", head.version, "; this library reads form ",
+                                   saved_version, ": use the version of Longwave that saved it"});
+    if (head.bytes != n) return bad_state(n < head.bytes ? "too short" : "too long");
+    if (head.checksum != checksum_of(bytes, n)) return bad_state("damaged: its checksum differs");
+    if (head.schema != identity.schema())
+        return fail(LW_BAD_STATE, {"saved state: state schema ", head.schema, ", and the model has ",
+                                   uint64_t{identity.schema()},
+                                   ": compile the model with the version of Longwave that it came from"});
+    if (memcmp(head.model, identity.model()->data(), sizeof head.model) != 0)
+        return bad_state("of another model: inputs, layers or outputs differ; load it into the model that "
+                         "saved it");
+    if (memcmp(head.weights, identity.weights()->data(), sizeof head.weights) != 0)
+        return bad_state("of other weights: compile the model from the same weights with the same --weights");
+    return head.reserved == 0 ? LW_OK : bad_state("reserved fields are set");
+}
+
+// A field in the saved bytes.
+struct Found {
+    SavedField field;
+    const uint8_t *text, *values;
+};
+
+// Reads the field at `*from` and moves behind it. Null, or what is wrong.
+const char *next_field(const uint8_t **from, const uint8_t *end, Found *found) {
+    SavedField &field = found->field;
+    if (static_cast<size_t>(end - *from) < sizeof field) return "too short";
+    memcpy(&field, *from, sizeof field);
+    found->text = *from + sizeof field;
+    const uint64_t left = static_cast<size_t>(end - found->text), text = text_bytes(field);
+    if (left < text || left - text < field.bytes || left - text < padded(field.bytes)) return "too short";
+    found->values = found->text + text;
+    *from = found->values + padded(field.bytes);
+    return nullptr;
+}
+
+int compare(const fb::StateField &field, const Found &found) {
+    const int layers = artifact::compare_texts(field.layer()->c_str(), field.layer()->size(), found.text,
+                                               found.field.layer_bytes);
+    return layers ? layers
+                  : artifact::compare_texts(field.name()->c_str(), field.name()->size(),
+                                            found.text + found.field.layer_bytes, found.field.name_bytes);
+}
+
+lw_status bad_field(const fb::StateField &field, const char *what) {
+    return fail(LW_BAD_STATE, {"saved state: ", what, ": layer ", field.layer()->c_str(), ", field ",
+                               field.name()->c_str()});
+}
+
+// Token ids index tables. `rows`: of the input.
+bool good_tokens(const lw_stream &stream, const uint8_t *rows, uint64_t bytes) {
+    const fb::Input &input = input_of(stream);
+    const uint64_t ids = bytes / sizeof(int32_t);
+    return input.kind() != fb::InputKind::tokens || first_bad_token(rows, ids, input.vocabulary()) == ids;
+}
+
+bool holds_input(const lw_stream &stream, const fb::StateField &field) {
+    const uint64_t ring = stream.model->streams.ring().offset; // V12: it lies in one field
+    return field.offset() <= ring && ring < field.offset() + field.dims()->Get(0) * row_bytes(field);
+}
+
+lw_status check_field(const lw_stream &stream, const fb::StateField &field, const Found &found) {
+    SavedField expected = describe(field);
+    const SavedField &saved = found.field;
+    bool rows_fit = true;
+    if (is_history(field)) { // of any number of rows
+        expected.dims[0] = saved.dims[0];
+        expected.bytes = saved.bytes;
+        rows_fit = saved.bytes % row_bytes(field) == 0 && saved.bytes / row_bytes(field) == saved.dims[0];
+    }
+    if (!rows_fit || memcmp(&expected, &saved, sizeof saved) != 0)
+        return bad_field(field, "a field has another type or shape");
+    if (!is_history(field)) return LW_OK;
+    if (saved.dims[0] < field.needs())
+        return bad_field(field, "a history has too few rows; compile with the same --blocks or --window");
+    if (holds_input(stream, field) && !good_tokens(stream, found.values, saved.bytes))
+        return bad_state("a token id is outside the vocabulary");
+    return LW_OK;
+}
+
+// Walks through the saved fields and those of the plan, which are sorted alike, and calls visit(field, found)
+// for each pair. *from: behind the header; afterwards behind the fields.
+template <class Visit> lw_status each_pair(const lw_stream &stream, uint32_t n, const uint8_t **from,
+                                           const uint8_t *end, Visit visit) {
+    const auto &fields = *stream.model->plan().state();
+    uint32_t next = 0;
+    const auto lacks = [&] { return bad_field(*fields[next], "a field is missing"); };
+    for (uint32_t i = 0; i < n; ++i) {
+        Found found;
+        if (const char *fault = next_field(from, end, &found)) return bad_state(fault);
+        for (; next < fields.size() && compare(*fields[next], found) < 0; ++next)
+            if (is_needed(*fields[next])) return lacks();
+        if (next == fields.size() || compare(*fields[next], found) != 0) continue;
+        if (lw_status status = visit(*fields[next++], found)) return status;
+    }
+    for (; next < fields.size(); ++next)
+        if (is_needed(*fields[next])) return lacks();
+    return LW_OK;
+}
+
+// ---- loading ----------------------------------------------------------------------------------------------
+
+lw_status load_fields(lw_stream &stream, const uint8_t *bytes, size_t n) {
+    SavedState head;
+    if (n < sizeof head) return bad_state("too short");
+    memcpy(&head, bytes, sizeof head);
+    if (lw_status status = check_head(stream, head, bytes, n)) return status;
+    const StreamState saved = state_of(head);
+    if (const char *fault = counters_fault(stream, saved)) return bad_state(fault);
+    const uint8_t *const fields = bytes + sizeof head, *const end = bytes + n, *pending = fields;
+    const auto check = [&](const fb::StateField &field, const Found &found) {
+        return check_field(stream, field, found);
+    };
+    if (lw_status status = each_pair(stream, head.fields, &pending, end, check)) return status;
+    if (static_cast<size_t>(end - pending) < pending_bytes(stream, saved)) return bad_state("too short");
+    if (!good_tokens(stream, pending, saved.pending * stream.model->streams.ring().row_bytes))
+        return bad_state("a token id is outside the vocabulary");
+    const uint8_t *rows = pending + pending_bytes(stream, saved);
+    if (const char *fault = queue_fault(stream, saved, rows, end)) return bad_state(fault);
+
+    const Device &device = stream.device();
+    device.clear(*stream.session, {fb::Space::state, 0, 0, stream.model->plan().state_bytes()});
+    const auto write_from = [&](const uint8_t *values) {
+        return [&stream, &device, values](const Area &area, uint64_t before) {
+            device.write(*stream.session, area, values + before);
+        };
+    };
+    const uint8_t *from = fields;
+    (void)each_pair(stream, head.fields, &from, end, [&](const fb::StateField &field, const Found &found) {
+        const auto write = write_from(found.values);
+        if (!is_history(field)) {
+            write({fb::Space::state, 0, field.offset(), found.field.bytes}, 0);
+            return LW_OK;
+        }
+        const uint64_t there = found.field.dims[0], kept = there < field.keeps() ? there : field.keeps();
+        newest_rows(field, saved.done, kept, write_from(found.values + (there - kept) * row_bytes(field)));
+        return LW_OK;
+    });
+    pending_rows(stream, saved, write_from(pending));
+    read_queue(stream, saved, rows);
+    return resume(stream, saved);
+}
+
+} // namespace
+
+const SavedForm fields_form = {fields_size, save_fields, load_fields};
+
+} // namespace longwave::runtime

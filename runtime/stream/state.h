@@ -1,0 +1,12 @@
+// The state of a stream as a whole.
+#pragma once
+#include "runtime/stream/stream.h"
+
+namespace longwave::runtime {
+
+// LW_WRONG_STATE, with the reason why the stream takes no input.
+lw_status not_open(const lw_stream &stream);
+// Makes the stream as new. A failure of the device is reported by the next wait().
+void clear(lw_stream &stream);
+
+} // namespace longwave::runtime

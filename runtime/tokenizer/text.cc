@@ -1,0 +1,149 @@
+#include "runtime/tokenizer/text.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+using longwave::Fault;
+using longwave::tokenizer::Bpe;
+using longwave::tokenizer::failed;
+using longwave::tokenizer::guarded;
+
+namespace longwave::tokenizer {
+namespace {
+
+constexpr size_t max_file = size_t{256} << 20; // bytes
+
+// A fixed place: keeping the reason of a failure must not fail.
+thread_local char last_error[1024] = "";
+
+lw_status bad_argument(const char *what) { return failed(LW_INVALID_ARGUMENT, what); }
+
+// The fields that the caller knows; the others are zero.
+bool read_options(const lw_tokenizer_options *given, lw_tokenizer_options &options) {
+    options = {};
+    if (!given) return true;
+    if (given->struct_size < sizeof(size_t)) return false;
+    std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
+    return true;
+}
+
+lw_status open_text(std::string_view text, const std::string &name, uint32_t vocabulary, lw_tokenizer **out) {
+    if (text.size() > max_file) return failed(LW_UNSUPPORTED, name + ": is larger than 256 MiB");
+    auto tables = bpe_of(text, name, vocabulary);
+    if (!tables)
+        return failed(tables.status().fault() == Fault::usage ? LW_BAD_TOKEN : LW_UNSUPPORTED,
+                      tables.status().message());
+    auto tokenizer = std::make_unique<lw_tokenizer>();
+    tokenizer->bpe = std::make_unique<const Bpe>(*std::move(tables));
+    *out = tokenizer.release();
+    return LW_OK;
+}
+
+lw_status read_file(const char *path, const std::string &name, std::string &text) {
+    const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path, "rbe"),
+                                                      [](FILE *f) { return f ? std::fclose(f) : 0; });
+    if (!file) return failed(errno == ENOENT ? LW_NOT_FOUND : LW_IO, name + ": cannot be read: " + std::strerror(errno));
+    constexpr size_t step = size_t{1} << 20;
+    for (;;) {
+        const size_t before = text.size();
+        text.resize(before + step);
+        text.resize(before + std::fread(text.data() + before, 1, step, file.get()));
+        if (std::ferror(file.get())) return failed(LW_IO, name + ": cannot be read: " + std::strerror(errno));
+        if (text.size() == before || text.size() > max_file) return LW_OK;
+    }
+}
+
+} // namespace
+
+lw_status failed(lw_status status, const std::string &detail) {
+    const size_t n = std::min(detail.size(), sizeof last_error - 1);
+    std::memcpy(last_error, detail.data(), n);
+    last_error[n] = 0;
+    return status;
+}
+
+} // namespace longwave::tokenizer
+
+const char *lw_text_last_error(void) { return longwave::tokenizer::last_error; }
+
+lw_status lw_tokenizer_open(const char *path, const lw_tokenizer_options *given, lw_tokenizer **out) {
+    using namespace longwave::tokenizer;
+    if (!out) return bad_argument("lw_tokenizer_open: out is NULL");
+    *out = nullptr;
+    lw_tokenizer_options options;
+    if (!path || !read_options(given, options))
+        return bad_argument("lw_tokenizer_open: path is NULL or struct_size is not set");
+    return guarded([&] {
+        const std::string name = options.name ? options.name : path;
+        std::string text;
+        const lw_status status = read_file(path, name, text);
+        return status == LW_OK ? open_text(text, name, options.vocabulary, out) : status;
+    });
+}
+
+lw_status lw_tokenizer_open_memory(const void *bytes, size_t size, const lw_tokenizer_options *given,
+                                   lw_tokenizer **out) {
+    using namespace longwave::tokenizer;
+    if (!out) return bad_argument("lw_tokenizer_open_memory: out is NULL");
+    *out = nullptr;
+    lw_tokenizer_options options;
+    if ((!bytes && size > 0) || !read_options(given, options))
+        return bad_argument("lw_tokenizer_open_memory: bytes is NULL or struct_size is not set");
+    return guarded([&] {
+        return open_text({static_cast<const char *>(bytes), size}, options.name ? options.name : "tokenizer",
+                         options.vocabulary, out);
+    });
+}
+
+lw_status lw_tokenizer_open_bytes(lw_tokenizer **out) {
+    if (!out) return longwave::tokenizer::bad_argument("lw_tokenizer_open_bytes: out is NULL");
+    *out = nullptr;
+    return guarded([&] {
+        auto tokenizer = std::make_unique<lw_tokenizer>();
+        for (int byte = 0; byte < 256; byte++) tokenizer->bytes.emplace_back(1, static_cast<char>(byte));
+        *out = tokenizer.release();
+        return LW_OK;
+    });
+}
+
+void lw_tokenizer_close(lw_tokenizer *tokenizer) { delete tokenizer; }
+
+uint32_t lw_tokenizer_vocabulary(const lw_tokenizer *tokenizer) {
+    return tokenizer ? static_cast<uint32_t>(tokenizer->tokens().size()) : 0;
+}
+
+int lw_tokenizer_divisible(const lw_tokenizer *tokenizer) { return tokenizer && !tokenizer->bpe; }
+
+lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, size_t size, int32_t *ids,
+                              size_t capacity, size_t *n) {
+    if (!tokenizer || (!text && size > 0) || !n)
+        return longwave::tokenizer::bad_argument("lw_tokenizer_encode: tokenizer, text or n is NULL");
+    return guarded([&] {
+        std::vector<int32_t> found;
+        if (tokenizer->bpe) found = tokenizer->bpe->encode({text, size});
+        else
+            for (size_t i = 0; i < size; i++) found.push_back(static_cast<unsigned char>(text[i]));
+        *n = found.size();
+        if (!ids) return LW_OK;
+        if (capacity < found.size())
+            return failed(LW_TOO_SMALL, "lw_tokenizer_encode: the text has " + std::to_string(found.size()) +
+                                            " ids, and there is room for " + std::to_string(capacity));
+        std::copy(found.begin(), found.end(), ids);
+        return LW_OK;
+    });
+}
+
+lw_status lw_tokenizer_token(const lw_tokenizer *tokenizer, int32_t id, const char **bytes, size_t *size) {
+    if (!tokenizer || !bytes || !size)
+        return longwave::tokenizer::bad_argument("lw_tokenizer_token: tokenizer, bytes or size is NULL");
+    const std::vector<std::string> &tokens = tokenizer->tokens();
+    if (id < 0 || static_cast<size_t>(id) >= tokens.size())
+        return guarded([&] {
+            return failed(LW_BAD_TOKEN, "id " + std::to_string(id) + " is out of range: the vocabulary has ids 0 to " +
+                                            std::to_string(tokens.size() - 1));
+        });
+    *bytes = tokens[static_cast<size_t>(id)].data();
+    *size = tokens[static_cast<size_t>(id)].size();
+    return LW_OK;
+}

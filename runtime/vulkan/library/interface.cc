@@ -1,0 +1,115 @@
+// longwave/vulkan.h
+#include "runtime/core/memory.h"
+#include "runtime/core/model.h"
+#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/device/gpu.h"
+#include "runtime/vulkan/library/calls.h"
+#include <new>
+#include <string.h>
+
+using namespace longwave::runtime;
+using namespace longwave::runtime::vulkan;
+
+namespace {
+
+lw_status read(const lw_vulkan_options *given, lw_vulkan_options *options) {
+    if (!read_options(given, options))
+        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_vulkan_options is not set");
+    if (options->allocator && (!options->allocator->allocate || !options->allocator->release))
+        return fail(LW_INVALID_ARGUMENT, "the allocator lacks a function");
+    return LW_OK;
+}
+
+lw_status open(Gpu &gpu, const lw_vulkan_options &options) {
+    if (lw_status status = gpu.start(options)) return status;
+    if (lw_status status = gpu.choose(options.device)) return status;
+    if (lw_status status = gpu.make_device()) return status;
+    gpu.fall_back = options.fall_back != 0;
+    if (options.cache_folder)
+        if (const char *why = gpu.cache.open(options.cache_folder, gpu.properties)) gpu.no_cache = why;
+    return LW_OK;
+}
+
+lw_status list(const Gpu &gpu, lw_vulkan_info *to, size_t *n) {
+    constexpr uint32_t most = 64;
+    VkPhysicalDevice devices[most];
+    uint32_t found = 0;
+    if (lw_status status = gpu.list(devices, most, &found)) return status;
+    const size_t room = *n;
+    *n = found < most ? found : most;
+    const size_t step = to ? to->struct_size : 0;
+    for (size_t d = 0; d < *n && d < room; ++d) {
+        auto *info = reinterpret_cast<lw_vulkan_info *>(reinterpret_cast<uint8_t *>(to) + d * step);
+        info->struct_size = step;
+        copy_sized(info, gpu.describe(devices[d]));
+    }
+    return *n <= room ? LW_OK : fail(LW_TOO_SMALL, "%zu Vulkan devices, room for %zu", *n, room);
+}
+
+} // namespace
+
+lw_status lw_vulkan_devices(const lw_vulkan_options *options, lw_vulkan_info *to, size_t *n) {
+    lw_vulkan_options wanted;
+    if (lw_status status = read(options, &wanted)) return status;
+    if (!n || (*n > 0 && (!to || to->struct_size < sizeof(size_t))))
+        return fail(LW_INVALID_ARGUMENT, "n or list is NULL, or struct_size is not set");
+    Gpu gpu{};
+    lw_status status = gpu.start(wanted);
+    if (status == LW_OK) status = list(gpu, to, n);
+    else *n = 0;
+    gpu.stop();
+    return status;
+}
+
+lw_status lw_vulkan_open(const lw_vulkan_options *options, lw_device **out) {
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
+    *out = nullptr;
+    lw_vulkan_options wanted;
+    if (lw_status status = read(options, &wanted)) return status;
+    const lw_allocator &allocator = wanted.allocator ? *wanted.allocator : standard_allocator;
+    void *memory = allocator.allocate(allocator.context, sizeof(Gpu), line);
+    if (!memory) return fail(LW_NO_MEMORY, "no memory for a device: %zu bytes", sizeof(Gpu));
+    Gpu *gpu = new (memory) Gpu{};
+    gpu->version = lw_device::interface_version;
+    gpu->calls = &vulkan::calls;
+    gpu->allocator = allocator;
+    const lw_status status = open(*gpu, wanted);
+    if (status == LW_OK) *out = gpu;
+    else lw_vulkan_close(gpu);
+    return status;
+}
+
+void lw_vulkan_close(lw_device *device) {
+    if (!device) return;
+    Gpu *gpu = static_cast<Gpu *>(device);
+    const lw_allocator allocator = gpu->allocator;
+    gpu->stop();
+    allocator.release(allocator.context, gpu, sizeof *gpu);
+}
+
+lw_status lw_vulkan_get_info(const lw_device *device, lw_vulkan_info *info) {
+    if (!device) return fail(LW_INVALID_ARGUMENT, "device is NULL");
+    const Gpu &gpu = gpu_of(device);
+    lw_vulkan_info known = gpu.describe(gpu.physical);
+    strncpy(known.no_cache, gpu.no_cache, sizeof known.no_cache - 1);
+    return copy_sized(info, known) ? LW_OK
+                                   : fail(LW_INVALID_ARGUMENT, "info is NULL or its struct_size is not set");
+}
+
+lw_status lw_vulkan_get_stats(const lw_device *device, lw_vulkan_stats *stats) {
+    if (!device) return fail(LW_INVALID_ARGUMENT, "device is NULL");
+    const Stats &counted = gpu_of(device).stats;
+    lw_vulkan_stats now{};
+    now.runs = counted.runs;
+    now.dispatches = counted.dispatches;
+    now.fills = counted.fills;
+    now.recordings = counted.recordings;
+    now.uploaded_bytes = counted.uploaded_bytes;
+    now.cached_models = counted.cached_models;
+    now.remembered_proofs = counted.remembered_proofs;
+    now.fallen_back = counted.fallen_back;
+    now.submissions = counted.submissions;
+    now.moved_bytes = counted.moved_bytes;
+    return copy_sized(stats, now) ? LW_OK
+                                  : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
+}

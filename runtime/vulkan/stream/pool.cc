@@ -1,0 +1,285 @@
+#include "runtime/vulkan/stream/pool.h"
+#include "formats/artifact/geometry.h"
+#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/stream/scheduler.h"
+#include <new>
+#include <string.h>
+
+namespace longwave::runtime::vulkan {
+namespace {
+
+bool own(fb::Space space) { return space != fb::Space::weights && space != fb::Space::derived; }
+
+} // namespace
+
+void Pool::destroy(const Gpu &gpu, const lw_allocator &allocator) {
+    commands.destroy(gpu);
+    if (descriptors && !gpu.leaked) gpu.vk.vkDestroyDescriptorPool(gpu.device, descriptors, nullptr);
+    exchange.destroy(gpu);
+    device.destroy(gpu);
+    Block block = memory;
+    block.release(allocator);
+}
+
+namespace {
+
+Pool *lay_out(const StreamFamily &family, uint32_t capacity, Parts &parts) {
+    Pool *pool = parts.take<Pool>(1);
+    StreamSession **sessions = parts.take<StreamSession *>(capacity);
+    Dispatch *calls = parts.take<Dispatch>(family.n_calls);
+    Dispatch *transfers = parts.take<Dispatch>(family.n_transfers);
+    VkCommandBuffer *recorded = parts.take<VkCommandBuffer>(family.n_recordings);
+    uint64_t *pattern_of = parts.take<uint64_t>(family.n_recordings);
+    if (!pool) return nullptr;
+    new (pool) Pool{};
+    for (uint32_t i = 0; i < capacity; ++i) sessions[i] = nullptr;
+    pool->sessions = sessions;
+    for (uint32_t c = 0; c < family.n_calls; ++c) new (calls + c) Dispatch{};
+    for (uint32_t t = 0; t < family.n_transfers; ++t) new (transfers + t) Dispatch{};
+    pool->calls = calls;
+    pool->transfers = transfers;
+    pool->recorded = recorded;
+    pool->pattern_of = pattern_of;
+    for (uint32_t i = 0; i < family.n_recordings; ++i) pattern_of[i] = UINT64_MAX;
+    pool->capacity = capacity;
+    return pool;
+}
+
+VkDescriptorBufferInfo descriptor(const Model &model, const Pool &pool, const StreamCall &call,
+                                  const fb::Place &place, const fb::KernelArg &arg) {
+    if (own(place.space())) {
+        const Part &part = *model.family->part_of(place.space(), call.entry, place.offset());
+        return {pool.device.buffer, part.before * pool.capacity, part.bytes * pool.capacity};
+    }
+    uint64_t span = 0;
+    (void)artifact::span_bytes(arg, &span); // V7
+    const VkBuffer buffer = place.space() == fb::Space::weights ? model.weights.buffer : model.derived.buffer;
+    return {buffer, place.offset(), span + uint64_t{place.slots() - 1} * place.slot_bytes()};
+}
+
+void write_set(const Gpu &gpu, VkDescriptorSet set, const VkDescriptorBufferInfo *buffers, uint32_t n) {
+    VkWriteDescriptorSet writes[64]; // V21
+    for (uint32_t b = 0; b < n; ++b) {
+        writes[b] = {};
+        writes[b].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+        writes[b].dstSet = set;
+        writes[b].dstBinding = b;
+        writes[b].descriptorCount = 1;
+        writes[b].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        writes[b].pBufferInfo = buffers + b;
+    }
+    gpu.vk.vkUpdateDescriptorSets(gpu.device, n, writes, 0, nullptr);
+}
+
+void write_call_set(const Model &model, const Pool &pool, uint32_t index) {
+    const StreamCall &call = model.family->calls[index];
+    const fb::Module &module = *call.pipeline->module;
+    const fb::Kernel &kernel = *model.plan().kernels()->Get(call.step->kernel());
+    const VkDescriptorBufferInfo table{pool.exchange.buffer, pool.calls[index].table_at,
+                                       uint64_t{4} * call.row_words() * pool.capacity};
+    VkDescriptorBufferInfo buffers[64]; // V21
+    buffers[module.table()] = table;
+    for (uint32_t a = 0; a < module.bindings()->size(); ++a) {
+        const uint32_t binding = module.bindings()->Get(a);
+        if (binding == artifact::unbound) continue;
+        const fb::Place *place = call.step->args()->Get(a)->place();
+        buffers[binding] = place ? descriptor(model, pool, call, *place, *kernel.args()->Get(a)) : table;
+    }
+    write_set(model.gpu(), pool.calls[index].set, buffers, call.pipeline->buffers);
+}
+
+void write_transfer_set(const Model &model, const Pool &pool, uint32_t index) {
+    const StreamFamily &family = *model.family;
+    const Part &part = *family.transfers[index].part;
+    const VkDescriptorBufferInfo of_part{pool.device.buffer, part.before * pool.capacity,
+                                         part.bytes * pool.capacity},
+        staging{pool.exchange.buffer, pool.staging_at, (family.in_bytes + family.out_bytes) * pool.capacity};
+    const bool input = index == 0;
+    const VkDescriptorBufferInfo buffers[] = {
+        {pool.exchange.buffer, pool.transfers[index].table_at, sizeof(TransferRow) * pool.capacity},
+        input ? staging : of_part,
+        input ? of_part : staging};
+    write_set(model.gpu(), pool.transfers[index].set, buffers, 3);
+}
+
+lw_status allocate_set(const Gpu &gpu, const Pool &pool, const Pipeline &pipeline, VkDescriptorSet *set) {
+    VkDescriptorSetAllocateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+    info.descriptorPool = pool.descriptors;
+    info.descriptorSetCount = 1;
+    info.pSetLayouts = &pipeline.set;
+    LW_VK(gpu.vk, vkAllocateDescriptorSets, gpu.device, &info, set);
+    return LW_OK;
+}
+
+lw_status create_sets(const Model &model, Pool &pool) {
+    const Gpu &gpu = model.gpu();
+    const StreamFamily &family = *model.family;
+    if (family.n_calls + family.n_transfers == 0) return LW_OK;
+    uint32_t buffers = family.n_transfers * family.transfer->buffers;
+    for (uint32_t c = 0; c < family.n_calls; ++c) buffers += family.calls[c].pipeline->buffers;
+    const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
+    VkDescriptorPoolCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+    info.maxSets = family.n_calls + family.n_transfers;
+    info.poolSizeCount = 1;
+    info.pPoolSizes = &size;
+    LW_VK(gpu.vk, vkCreateDescriptorPool, gpu.device, &info, nullptr, &pool.descriptors);
+    for (uint32_t c = 0; c < family.n_calls; ++c) {
+        if (lw_status status = allocate_set(gpu, pool, *family.calls[c].pipeline, &pool.calls[c].set))
+            return status;
+        write_call_set(model, pool, c);
+    }
+    for (uint32_t t = 0; t < family.n_transfers; ++t) {
+        if (lw_status status = allocate_set(gpu, pool, *family.transfer, &pool.transfers[t].set)) return status;
+        write_transfer_set(model, pool, t);
+    }
+    return LW_OK;
+}
+
+// Lays the exchange buffer out: tables, workgroups, staging memory, room for copies of state.
+void place_exchange(const StreamFamily &family, Pool &pool) {
+    uint64_t used = 0;
+    const auto take = [&](uint64_t bytes) {
+        const uint64_t at = used;
+        used += to_line(bytes);
+        return at;
+    };
+    for (uint32_t c = 0; c < family.n_calls; ++c)
+        pool.calls[c].table_at = take(uint64_t{4} * family.calls[c].row_words() * pool.capacity);
+    for (uint32_t t = 0; t < family.n_transfers; ++t)
+        pool.transfers[t].table_at = take(sizeof(TransferRow) * pool.capacity);
+    for (uint32_t c = 0; c < family.n_calls; ++c)
+        pool.calls[c].groups_at = take(sizeof(VkDispatchIndirectCommand));
+    for (uint32_t t = 0; t < family.n_transfers; ++t)
+        pool.transfers[t].groups_at = take(sizeof(VkDispatchIndirectCommand));
+    pool.staging_at = used;
+    pool.state_copies_at = used + (family.in_bytes + family.out_bytes) * pool.capacity;
+}
+
+lw_status fill(const Model &model, Pool &pool) {
+    const Gpu &gpu = model.gpu();
+    const StreamFamily &family = *model.family;
+    place_exchange(family, pool);
+    using Where = DeviceBuffer::Where;
+    if (lw_status status =
+            pool.device.create(gpu, family.stream_bytes * pool.capacity, Where::device, "streams"))
+        return status;
+    if (lw_status status = pool.exchange.create(gpu, pool.state_copies_at + state_copy_bytes, Where::host,
+                                                "inputs and outputs"))
+        return status;
+    memset(pool.exchange.data, 0, pool.state_copies_at); // the bytes between rows of inputs stay 0
+    if (lw_status status = pool.commands.create(gpu)) return status;
+    if (lw_status status = pool.commands.allocate(gpu, family.n_recordings, pool.recorded)) return status;
+    return create_sets(model, pool);
+}
+
+// Null: *status says why.
+Pool *create(const Model &model, uint32_t capacity, lw_status *status) {
+    const lw_allocator &allocator = *model.source.allocator;
+    Parts measure(nullptr);
+    lay_out(*model.family, capacity, measure);
+    Block block;
+    if (!block.allocate(allocator, measure.used())) {
+        *status = fail(LW_NO_MEMORY, "no memory for streams on a GPU: %llu bytes",
+                       static_cast<unsigned long long>(measure.used()));
+        return nullptr;
+    }
+    Parts parts(block.data);
+    Pool *pool = lay_out(*model.family, capacity, parts);
+    pool->memory = block;
+    *status = fill(model, *pool);
+    if (*status == LW_OK) return pool;
+    pool->destroy(model.gpu(), allocator);
+    return nullptr;
+}
+
+// Copies everything from the smaller pool.
+lw_status take_over(const Model &model, const Pool &from, Pool &to) {
+    const Gpu &gpu = model.gpu();
+    const StreamFamily &family = *model.family;
+    if (lw_status status = to.commands.begin(gpu, true)) return status;
+    for (uint32_t p = 0; p < family.n_parts; ++p) {
+        const Part &part = family.parts[p];
+        const VkBufferCopy copy{from.at(part, 0), to.at(part, 0), part.bytes * from.capacity};
+        gpu.vk.vkCmdCopyBuffer(to.commands.buffer, from.device.buffer, to.device.buffer, 1, &copy);
+    }
+    barrier(gpu, to.commands.buffer);
+    if (lw_status status = to.commands.end(gpu)) return status;
+    if (lw_status status = to.commands.submit(gpu)) return status;
+    memcpy(to.exchange.data + to.staging_at, from.exchange.data + from.staging_at,
+           (family.in_bytes + family.out_bytes) * from.capacity);
+    for (uint32_t place = 0; place < from.capacity; ++place)
+        if (StreamSession *session = to.sessions[place] = from.sessions[place]) session->pool = &to;
+    to.used = from.used;
+    return LW_OK;
+}
+
+// `link`: what points to the pool.
+lw_status grow(const Model &model, Pool **link) {
+    Pool *old = *link;
+    const uint64_t wanted = uint64_t{2} * old->capacity, most = model.family->most;
+    const uint32_t capacity = static_cast<uint32_t>(wanted < most ? wanted : most);
+    lw_status status = LW_OK;
+    Pool *larger = create(model, capacity, &status);
+    if (!larger) return status;
+    status = take_over(model, *old, *larger);
+    if (status != LW_OK) {
+        larger->destroy(model.gpu(), *model.source.allocator);
+        return status;
+    }
+    larger->next = old->next;
+    *link = larger;
+    old->destroy(model.gpu(), *model.source.allocator);
+    return LW_OK;
+}
+
+} // namespace
+
+lw_status take_place(StreamSession &session) {
+    const Model &model = *session.model;
+    const uint64_t most = model.family->most;
+    if (most == 0)
+        return fail(LW_UNSUPPORTED, "a stream of %.120s takes more than this GPU binds at once (%u bytes)",
+                    model.plan().name()->c_str(), model.gpu().limits.maxStorageBufferRange);
+    Pool **link = &session.scheduler->pools;
+    while (*link && (*link)->used == (*link)->capacity && (*link)->capacity == most) link = &(*link)->next;
+    if (!*link) {
+        lw_status status = LW_OK;
+        *link = create(model, 1, &status);
+        if (!*link) return status;
+    } else if ((*link)->used == (*link)->capacity) {
+        if (lw_status status = grow(model, link)) return status;
+    }
+    Pool &pool = **link;
+    uint32_t place = 0;
+    while (pool.sessions[place]) ++place;
+    pool.sessions[place] = &session;
+    ++pool.used;
+    session.pool = &pool;
+    session.place = place;
+    return LW_OK;
+}
+
+void give_place(StreamSession &session) {
+    const Model &model = *session.model;
+    Pool *pool = session.pool;
+    pool->sessions[session.place] = nullptr;
+    if (--pool->used > 0) return;
+    Pool **link = &session.scheduler->pools;
+    while (*link != pool) link = &(*link)->next;
+    *link = pool->next;
+    pool->destroy(model.gpu(), *model.source.allocator);
+}
+
+lw_status check_idle(const Gpu &gpu, Commands &commands) {
+    if (!gpu.leaked && commands.idle(gpu)) return LW_OK;
+    return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
+}
+
+lw_status begin_commands(const Gpu &gpu, Commands &commands) {
+    if (lw_status status = check_idle(gpu, commands)) return status;
+    return commands.begin(gpu, true);
+}
+
+} // namespace longwave::runtime::vulkan

@@ -1,0 +1,54 @@
+// Memory of many streams of one scheduler. A full pool doubles, by a copy on the device, up to StreamFamily::most
+// streams; then the scheduler makes another one. stream_family.h says how streams lie in it.
+#pragma once
+#include "runtime/vulkan/stream/stream_family.h"
+#include "runtime/vulkan/stream/stream_session.h"
+#include "runtime/vulkan/device/memory.h"
+
+namespace longwave::runtime::vulkan {
+
+// A kernel call or a transfer, for all streams of the pool at once.
+struct Dispatch {
+    uint64_t table_at = 0;  // of its table, one row per stream, in the exchange buffer
+    uint64_t groups_at = 0; // of its numbers of workgroups, likewise
+    VkDescriptorSet set = VK_NULL_HANDLE;
+};
+
+struct Pool {
+    Block memory; // holds the pool itself and its arrays
+    Pool *next = nullptr;
+    uint32_t capacity = 0, used = 0;
+    StreamSession **sessions = nullptr; // of each place; null: the place is free
+    Dispatch *calls = nullptr;          // as StreamFamily::calls
+    Dispatch *transfers = nullptr;      // as StreamFamily::transfers
+    // Of each recording of the family: the block modulo the period that it holds; UINT64_MAX: none.
+    VkCommandBuffer *recorded = nullptr;
+    uint64_t *pattern_of = nullptr;
+    // In `exchange`: what the first stream takes and brings; room for one copy of state from or to the host.
+    uint64_t staging_at = 0, state_copies_at = 0;
+    DeviceBuffer device, exchange;
+    VkDescriptorPool descriptors = VK_NULL_HANDLE;
+    Commands commands;
+
+    uint64_t at(const Part &part, uint32_t place) const {
+        return part.before * capacity + place * part.bytes;
+    }
+    uint64_t staging(const StreamFamily &family, uint32_t place) const {
+        return staging_at + place * (family.in_bytes + family.out_bytes);
+    }
+    void destroy(const Gpu &gpu, const lw_allocator &allocator);
+};
+
+// The most bytes of state that one copy from or to the host moves.
+inline constexpr uint64_t state_copy_bytes = 256u << 10;
+
+// A place for the stream in a pool of its scheduler: a free one, a grown pool or a new one.
+lw_status take_place(StreamSession &session);
+void give_place(StreamSession &session);
+
+// LW_OK: the device has finished what the pool submitted last.
+lw_status check_idle(const Gpu &gpu, Commands &commands);
+// Begins the pool's own command buffer, after check_idle.
+lw_status begin_commands(const Gpu &gpu, Commands &commands);
+
+} // namespace longwave::runtime::vulkan

@@ -1,0 +1,65 @@
+#include "tools/cli/audio/audio_flags.h"
+
+namespace longwave::cli {
+
+void AudioFlags::add(CommandLine &app, bool input) {
+    if (input) {
+        app.add_option("input,--input", path, "Audio file, or - for standard input")
+            ->file()
+            ->capture_default_str();
+        app.add_option("--format", format,
+                       "Audio format. `auto` detects WAV, FLAC and Ogg, and reads other pipes as raw s16le. s16le and "
+                       "f32le are raw samples")
+            ->check(one_of({"auto", "s16le", "f32le"}))
+            ->value("FORMAT")
+            ->capture_default_str();
+        app.add_option("--rate", rate, "Sample rate of raw samples in Hz (default: that of the model)")
+            ->check(range(1000, 768000))
+            ->value("HZ");
+        app.add_option("--channels", channels, "Number of interleaved channels of raw samples")
+            ->check(range(1, 64))
+            ->capture_default_str();
+    }
+    app.add_option("--channel", channel,
+                   "Channel to use of a file with several. 1 is the first. Channels are never mixed")
+        ->check(range(1, 64));
+    app.add_flag("--resample", resample, "Convert other sample rates (default: reject them)");
+}
+
+audio::Options AudioFlags::options(uint32_t model_rate) const {
+    audio::Options result;
+    result.format = format == "s16le"   ? audio::Format::s16le
+                    : format == "f32le" ? audio::Format::f32le
+                                        : audio::Format::detect;
+    result.sample_rate = model_rate;
+    result.raw_rate = rate;
+    result.raw_channels = channels;
+    result.channel = channel;
+    result.resample = resample;
+    return result;
+}
+
+void add_decision_flags(CommandLine &app, DecisionFlags &flags) {
+    app.add_option("--threshold", flags.thresholds,
+                   "Score thresholds: yes=0.6,no=0.7 per word, or 0.7 for all words (default: in the model)")
+        ->delimiter(',')
+        ->value("THRESHOLDS");
+    app.add_option("--smoothing-ms", flags.smoothing_ms,
+                   "Length of the moving average over the scores, in milliseconds (default: in the model)")
+        ->check(range(0.0, 10000.0))
+        ->value("MS");
+    app.add_option("--min-count", flags.min_count,
+                   "Number of consecutive rows in which a word must win and reach its threshold (default: in the "
+                   "model)")
+        ->check(range(1, 1000));
+    app.add_option("--release", flags.release,
+                   "A word ends when its score falls below this share of its threshold (default: in the model)")
+        ->check(range(0.01, 1.0))
+        ->value("SHARE");
+    app.add_option("--refractory-ms", flags.refractory_ms,
+                   "Time after the end of a word without new events, in milliseconds (default: in the model)")
+        ->check(range(0.0, 60000.0))
+        ->value("MS");
+}
+
+} // namespace longwave::cli

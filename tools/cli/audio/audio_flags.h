@@ -1,0 +1,21 @@
+// Flags that several verbs share, so that they are called the same everywhere.
+#pragma once
+#include "formats/audio/audio.h"
+#include "tools/cli/command_line/command_line.h"
+#include "tools/cli/audio/spotter.h"
+
+namespace longwave::cli {
+
+struct AudioFlags {
+    std::string path = "-", format = "auto";
+    uint32_t rate = 0, channel = 0, channels = 1;
+    bool resample = false;
+
+    void add(CommandLine &app, bool input); // input: also the path itself
+    audio::Options options(uint32_t model_rate) const;
+    std::string name() const { return path == "-" ? "standard input" : path; }
+};
+
+void add_decision_flags(CommandLine &app, DecisionFlags &flags);
+
+} // namespace longwave::cli

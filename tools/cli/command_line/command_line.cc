@@ -1,0 +1,241 @@
+#include "tools/cli/command_line/command_line.h"
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <type_traits>
+
+namespace longwave::cli {
+namespace {
+
+std::string number_text(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.10g", value);
+    return text;
+}
+
+// "-o,--output" and "model" -> names and argument. The end of the help, "(default: X)", becomes the default.
+OptionDescription described(const std::string &names, const std::string &help) {
+    OptionDescription description;
+    const size_t last = help.rfind(" (default: ");
+    if (last != std::string::npos && help.back() == ')') {
+        const size_t text = last + std::string_view(" (default: ").size();
+        description.default_value = help.substr(text, help.size() - 1 - text);
+    }
+    description.help = description.default_value.empty() ? help : help.substr(0, last);
+    for (size_t at = 0; at < names.size();) {
+        const size_t end = std::min(names.find(',', at), names.size());
+        const std::string name = names.substr(at, end - at);
+        if (name.starts_with("-")) description.names.push_back(name);
+        else description.argument = name;
+        at = end + 1;
+    }
+    return description;
+}
+
+template <class Value> struct Element {
+    using type = Value;
+};
+template <class Value> struct Element<std::vector<Value>> {
+    using type = Value;
+};
+template <class Value> struct Element<std::optional<Value>> {
+    using type = Value;
+};
+
+} // namespace
+
+Check::Check(CLI::Validator validator, std::string range, std::vector<std::string> choices)
+    : validator_(std::make_shared<const CLI::Validator>(std::move(validator))), range_(std::move(range)),
+      choices_(std::move(choices)) {}
+
+Check range(int low, int high) {
+    return {CLI::Range(low, high), std::to_string(low) + " to " + std::to_string(high)};
+}
+Check range(double low, double high) {
+    return {CLI::Range(low, high), number_text(low) + " to " + number_text(high)};
+}
+Check not_negative() { return {CLI::NonNegativeNumber, "0 or more"}; }
+Check one_of(std::initializer_list<const char *> words) {
+    std::vector<std::string> choices(words.begin(), words.end());
+    return {CLI::IsMember(choices), "", choices};
+}
+
+Option *Option::required() {
+    option_->required();
+    description_.required = true;
+    return this;
+}
+
+Option *Option::check(const Check &check) {
+    option_->check(check.validator());
+    description_.range = check.range();
+    if (!check.choices().empty()) {
+        description_.choices = check.choices();
+        description_.closed = true;
+    }
+    return this;
+}
+
+Option *Option::delimiter(char separator) {
+    option_->delimiter(separator);
+    description_.separator = separator;
+    return this;
+}
+
+Option *Option::single() {
+    option_->allow_extra_args(false);
+    description_.repeats = true;
+    return this;
+}
+
+Option *Option::size() {
+    option_->transform(CLI::AsSizeValue(false));
+    description_.value = "BYTES";
+    return this;
+}
+
+Option *Option::excludes(const Option *other) {
+    option_->excludes(other->option_);
+    description_.excludes.push_back(other->description_.long_name());
+    return this;
+}
+
+Option *Option::capture_default_str() {
+    option_->capture_default_str();
+    description_.default_value = option_->get_default_str();
+    return this;
+}
+
+Option *Option::default_str(const std::string &text) {
+    option_->default_str(text);
+    description_.default_value = text;
+    return this;
+}
+
+bool Option::given() const { return option_->count() > 0; }
+
+Option *Option::value(const std::string &name) {
+    description_.value = name;
+    return this;
+}
+
+Option *Option::file(const std::string &suffix) {
+    description_.takes = Takes::file;
+    description_.suffix = suffix;
+    description_.value = "FILE";
+    return this;
+}
+
+Option *Option::folder() {
+    description_.takes = Takes::folder;
+    description_.value = "FOLDER";
+    return this;
+}
+
+Option *Option::suggests(std::initializer_list<const char *> examples) {
+    description_.choices.assign(examples.begin(), examples.end());
+    return this;
+}
+
+Option *Option::separator(char separator) {
+    description_.separator = separator;
+    return this;
+}
+
+Option *Option::hidden() {
+    description_.hidden = true;
+    return this;
+}
+
+CommandLine::CommandLine(const std::string &description, const std::string &name)
+    : own_(std::make_unique<CLI::App>(description, name)), app_(own_.get()) {
+    show_help_from_description();
+}
+CommandLine::CommandLine(CLI::App *command, std::string program) : app_(command), program_(std::move(program)) {
+    show_help_from_description();
+}
+CommandLine::~CommandLine() = default;
+
+void CommandLine::show_help_from_description() {
+    const auto print = [this](const CLI::App *, std::string, CLI::AppFormatMode) {
+        return help_text(describe(), program_);
+    };
+    app_->formatter_fn(print);
+}
+
+CommandLine *CommandLine::add_subcommand(const std::string &name, const std::string &description) {
+    commands_.emplace_back(new CommandLine(app_->add_subcommand(name, description), app_->get_name()));
+    return commands_.back().get();
+}
+
+Option *CommandLine::add(CLI::Option *option, OptionDescription description) {
+    return options_.emplace_back(std::make_unique<Option>(option, std::move(description))).get();
+}
+
+template <class Value>
+Option *CommandLine::add_option(const std::string &names, Value &value, const std::string &description) {
+    using Single = typename Element<Value>::type;
+    OptionDescription described_option = described(names, description);
+    described_option.takes = std::is_same_v<Single, std::string> ? Takes::text : Takes::number;
+    described_option.value = std::is_same_v<Single, std::string>  ? "TEXT"
+                             : std::is_floating_point_v<Single> ? "NUMBER"
+                                                                : "N";
+    return add(app_->add_option(names, value, description), std::move(described_option));
+}
+
+template Option *CommandLine::add_option(const std::string &, std::string &, const std::string &);
+template Option *CommandLine::add_option(const std::string &, double &, const std::string &);
+template Option *CommandLine::add_option(const std::string &, int &, const std::string &);
+template Option *CommandLine::add_option(const std::string &, uint32_t &, const std::string &);
+template Option *CommandLine::add_option(const std::string &, uint64_t &, const std::string &);
+template Option *CommandLine::add_option(const std::string &, std::optional<float> &, const std::string &);
+template Option *CommandLine::add_option(const std::string &, std::optional<uint32_t> &, const std::string &);
+template Option *CommandLine::add_option(const std::string &, std::vector<std::string> &,
+                                         const std::string &);
+template Option *CommandLine::add_option(const std::string &, std::vector<int> &, const std::string &);
+template Option *CommandLine::add_option(const std::string &, std::vector<uint32_t> &, const std::string &);
+
+Option *CommandLine::add_flag(const std::string &names, bool &value, const std::string &description) {
+    return add(app_->add_flag(names, value, description), described(names, description));
+}
+
+void CommandLine::set_version_flag(const std::string &names, const std::string &text) {
+    app_->set_version_flag(names, text);
+    version_flag_ = names;
+}
+void CommandLine::require_subcommand() { app_->require_subcommand(1); }
+void CommandLine::footer(const std::string &text) { details_ = text; }
+void CommandLine::hidden() { hidden_ = true; }
+bool CommandLine::parsed() const { return app_->parsed(); }
+
+CommandDescription CommandLine::describe() const {
+    CommandDescription command;
+    command.name = app_->get_name();
+    command.summary = app_->get_description();
+    command.details = details_;
+    command.hidden = hidden_;
+    for (const auto &option : options_) command.options.push_back(option->description());
+    command.options.push_back(described("-h,--help", "Print this help and exit"));
+    if (!version_flag_.empty())
+        command.options.push_back(described(version_flag_, "Print the version and exit"));
+    for (const auto &one : commands_) command.commands.push_back(one->describe());
+    return command;
+}
+
+std::optional<int> CommandLine::parse(int argc, char **argv) {
+    constexpr int usage = 2;
+    try {
+        app_->parse(argc, argv);
+    } catch (const CLI::Success &asked) { // --help, --version
+        return app_->exit(asked);
+    } catch (const CLI::ParseError &error) {
+        const auto commands = app_->get_subcommands();
+        const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
+        const bool none = commands.empty() && dynamic_cast<const CLI::RequiredError *>(&error) && !commands_.empty();
+        std::fprintf(stderr, "error: %s (%s%s --help lists the %s)\n", none ? "a command is required" : error.what(),
+                     app_->get_name().c_str(), command.c_str(), none ? "commands" : "options");
+        return usage;
+    }
+    return std::nullopt;
+}
+
+} // namespace longwave::cli

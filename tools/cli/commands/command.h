@@ -1,0 +1,31 @@
+// A verb of the command line: its flags, and what it does. One file each.
+#pragma once
+#include "formats/base/status.h"
+#include "tools/cli/command_line/command_line.h"
+#include <functional>
+
+namespace longwave::cli {
+
+struct Command {
+    CommandLine *flags;          // parsed() tells whether it was given
+    std::function<Status()> run; // failures become one line on stderr and an exit code
+};
+
+Command add_compile(CommandLine &program);
+Command add_inspect(CommandLine &program);
+Command add_verify(CommandLine &program);
+Command add_run(CommandLine &program);
+Command add_listen(CommandLine &program);
+Command add_eval(CommandLine &program);
+Command add_bench(CommandLine &program);
+Command add_generate(CommandLine &program);
+Command add_score(CommandLine &program);
+Command add_tune(CommandLine &program);
+Command add_devices(CommandLine &program);
+Command add_manual(CommandLine &program);
+// `longwave bench conv ...`, `stream`, `linear`, `model` or `block`: becomes that program; returns only when it cannot be
+// started. Its flags are its own.
+bool is_bench_program(const std::string &name);
+Status bench_program(const std::string &name, char **arguments);
+
+} // namespace longwave::cli

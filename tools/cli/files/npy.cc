@@ -1,0 +1,117 @@
+#include "tools/cli/files/npy.h"
+#include "formats/base/checked.h"
+#include "tools/cli/files/output_file.h"
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace longwave::cli {
+namespace {
+
+constexpr char magic[] = "\x93NUMPY";
+
+template <class T> void append(std::vector<double> &out, const std::vector<uint8_t> &bytes) {
+    for (size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
+        T value;
+        std::memcpy(&value, bytes.data() + i, sizeof value);
+        out.push_back(static_cast<double>(value));
+    }
+}
+
+// The value of a key of the header's Python dictionary, up to the next comma or closing bracket that ends it.
+std::string value_of(const std::string &header, const std::string &key) {
+    const size_t at = header.find("'" + key + "'");
+    if (at == std::string::npos) return "";
+    size_t from = header.find(':', at);
+    if (from == std::string::npos) return "";
+    from = header.find_first_not_of(' ', from + 1);
+    if (from == std::string::npos) return "";
+    const size_t to = header[from] == '(' ? header.find(')', from) : header.find_first_of(",}", from);
+    return to == std::string::npos ? "" : header.substr(from, to - from);
+}
+
+} // namespace
+
+Expected<Array> read_npy(const std::string &path) {
+    std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rb"),
+                                                [](FILE *f) { return f ? std::fclose(f) : 0; });
+    if (!file) return Status::input(path + ": cannot be opened: " + std::strerror(errno));
+    const auto bad = [&](const std::string &why) {
+        return Status::input(path + ": not a readable .npy file: " + why);
+    };
+
+    uint8_t front[12];
+    if (std::fread(front, 1, 10, file.get()) != 10 || std::memcmp(front, magic, 6) != 0)
+        return bad("it does not start with the magic");
+    size_t length = front[8] | size_t{front[9]} << 8;
+    if (front[6] >= 2) {
+        if (std::fread(front + 10, 1, 2, file.get()) != 2) return bad("it ends in the header");
+        length |= size_t{front[10]} << 16 | size_t{front[11]} << 24;
+    }
+    if (length > 65536) return bad("the header is longer than 64 KiB");
+    std::string header(length, '\0');
+    if (std::fread(header.data(), 1, length, file.get()) != length) return bad("it ends in the header");
+
+    if (value_of(header, "fortran_order") != "False") return bad("it is in Fortran order");
+    std::string type = value_of(header, "descr");
+    if (type.size() < 5 || (type[1] != '<' && type[1] != '|'))
+        return bad("element type " + type + " is not little endian numbers");
+    type = type.substr(2, type.size() - 3); // without quotes and byte order
+
+    Array array;
+    uint64_t count = 1, bytes = 0, item = static_cast<uint64_t>(type[1] - '0');
+    const std::string shape = value_of(header, "shape");
+    for (size_t at = shape.find_first_of("0123456789"); at != std::string::npos;
+         at = shape.find_first_of("0123456789", at)) {
+        uint64_t dim = 0;
+        for (; at < shape.size() && shape[at] >= '0' && shape[at] <= '9'; at++)
+            if (!checked::mul(dim, 10, &dim) ||
+                !checked::add(dim, static_cast<uint64_t>(shape[at] - '0'), &dim))
+                return bad("its shape is too large");
+        array.shape.push_back(dim);
+        if (!checked::mul(count, dim, &count)) return bad("its shape is too large");
+    }
+    if (!checked::mul(count, item, &bytes) || bytes > uint64_t{1} << 34) return bad("its shape is too large");
+
+    std::vector<uint8_t> data;
+    while (data.size() < bytes) { // grows with what is there, not with what the header claims
+        const size_t done = data.size();
+        const size_t part = static_cast<size_t>(std::min<uint64_t>(bytes - done, 1 << 20));
+        data.resize(done + part);
+        const size_t got = std::fread(data.data() + done, 1, part, file.get());
+        if (got < part)
+            return bad("it holds " + std::to_string(done + got) + " bytes of elements, the shape asks for " +
+                       std::to_string(bytes));
+    }
+    array.data.reserve(count);
+    if (type == "f4") append<float>(array.data, data);
+    else if (type == "f8") append<double>(array.data, data);
+    else if (type == "i1") append<int8_t>(array.data, data);
+    else if (type == "i2") append<int16_t>(array.data, data);
+    else if (type == "i4") append<int32_t>(array.data, data);
+    else if (type == "i8") append<int64_t>(array.data, data);
+    else if (type == "u1") append<uint8_t>(array.data, data);
+    else if (type == "u2") append<uint16_t>(array.data, data);
+    else if (type == "u4") append<uint32_t>(array.data, data);
+    else return bad("element type " + type + " is not supported; save it as float32 or int32");
+    return array;
+}
+
+Status write_npy(const std::string &path, const std::vector<uint64_t> &shape,
+                 const std::vector<float> &data) {
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
+    for (uint64_t dim : shape) header += std::to_string(dim) + ",";
+    header += "), }";
+    while ((10 + header.size() + 1) % 64 != 0) header += ' ';
+    header += '\n';
+    std::vector<uint8_t> bytes(magic, magic + 6);
+    bytes.insert(bytes.end(),
+                 {1, 0, static_cast<uint8_t>(header.size() & 255), static_cast<uint8_t>(header.size() >> 8)});
+    bytes.insert(bytes.end(), header.begin(), header.end());
+    const auto *raw = reinterpret_cast<const uint8_t *>(data.data());
+    bytes.insert(bytes.end(), raw, raw + data.size() * sizeof(float));
+    return write_output(path, bytes);
+}
+
+} // namespace longwave::cli

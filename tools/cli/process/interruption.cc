@@ -1,0 +1,86 @@
+#include "tools/cli/process/interruption.h"
+#include "compiler/driver/compile.h"
+#include <cerrno>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace longwave::cli {
+namespace {
+
+// Those that would end the program; not the ones that it was started to ignore (nohup).
+sigset_t ending_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction action = {};
+        if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) sigaddset(&set, signal);
+    }
+    return set;
+}
+
+void end_by(int signal) {
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+    raise(signal);
+}
+
+} // namespace
+
+Interruptible::Interruptible() : signals_(ending_signals()) {
+    std::signal(SIGCHLD, SIG_DFL); // ignored by some who start programs; then nobody learns how a child ended
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    signal_file_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
+    stop_file_ = eventfd(0, EFD_CLOEXEC);
+    if (signal_file_ >= 0 && stop_file_ >= 0) watcher_ = std::thread([this] { watch(); });
+    else
+        pthread_sigmask(SIG_SETMASK, &before_,
+                        nullptr); // a signal ends the program at once, as without this object
+}
+
+Interruptible::~Interruptible() {
+    if (watcher_.joinable()) {
+        const uint64_t one = 1;
+        while (::write(stop_file_, &one, sizeof one) < 0 && errno == EINTR) {
+        }
+        watcher_.join();
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    for (const int file : {signal_file_, stop_file_})
+        if (file >= 0) close(file);
+}
+
+void Interruptible::watch() const {
+    pollfd files[] = {{signal_file_, POLLIN, 0}, {stop_file_, POLLIN, 0}};
+    for (;;) {
+        if (poll(files, 2, -1) < 0 && errno == EINTR) continue;
+        signalfd_siginfo info;
+        if (read(signal_file_, &info, sizeof info) == sizeof info) {
+            compiler::abandon_compiles();
+            end_by(static_cast<int>(info.ssi_signo));
+        }
+        if (files[1].revents) return;
+    }
+}
+
+std::atomic<bool> stopped{false};
+
+void stop_on_signals() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { stopped = true; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a blocked read returns
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+}
+
+Uninterrupted::Uninterrupted() {
+    const sigset_t signals = ending_signals();
+    pthread_sigmask(SIG_BLOCK, &signals, &before_);
+}
+
+Uninterrupted::~Uninterrupted() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+} // namespace longwave::cli
