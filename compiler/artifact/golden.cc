@@ -98,9 +98,8 @@ Status GoldenVectors::evaluate(const ir::Graph &graph, uint32_t ticks,
         const double apart = distance(outputs_[i], rounded[i]);
         if (apart > useless)
             return Status::input(
-                fmt::format("output {}: float32 cannot compute this model: rounding the values between its "
-                            "layers moves the "
-                            "output by {:.2g} of its peak; do its activations grow from layer to layer?",
+                fmt::format("output {}: float32 cannot compute this model. Rounding between layers moves the "
+                            "output by {:.2g} of its peak. Check whether activations grow from layer to layer",
                             graph.outputs[i].name, apart));
         precision_.rounding = std::max(precision_.rounding, apart);
     }

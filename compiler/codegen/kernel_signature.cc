@@ -22,9 +22,9 @@ constexpr Word<ArgKind> kinds[] = {
     {"scalar", ArgKind::scalar},
 };
 constexpr Word<Elem> elems[] = {
-    {"f32", Elem::f32},
-    {"i32", Elem::i32},
-    {"f64", Elem::f64},
+    {name_of(Elem::f32), Elem::f32},
+    {name_of(Elem::i32), Elem::i32},
+    {name_of(Elem::f64), Elem::f64},
 };
 // What a scalar may say about its values: a number of at least so much, or nothing.
 struct Bound {

@@ -2,12 +2,15 @@
 #include "compiler/codegen/process_cleanup.h"
 #include "formats/package/file_bytes.h"
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,10 +20,10 @@ namespace longwave::compiler {
 
 namespace {
 
-constexpr size_t max_output = 64 << 10; // bytes of what a program says that are kept
+constexpr size_t max_output = 64 << 10; // bytes that are kept of each output
 constexpr uint64_t max_file = 1 << 30;  // bytes
 
-// What the program says goes to memory: a full disk is among the things it may have to tell.
+// The output of a program, kept in memory: the program may report a full disk.
 class Log {
 public:
     Log() : file_(memfd_create("longwave-log", MFD_CLOEXEC)) {}
@@ -42,8 +45,9 @@ private:
     int file_;
 };
 
-// Starts the program; errno's value when it cannot be.
-int spawn(const std::vector<std::string> &arguments, int log, pid_t *pid) {
+// Starts the program; errno's value when it cannot be. `group`: it leads a process group of its
+// own.
+int spawn(const std::vector<std::string> &arguments, int out, int err, bool group, pid_t *pid) {
     std::vector<char *> argv;
     argv.reserve(arguments.size() + 1);
     for (const auto &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
@@ -51,33 +55,61 @@ int spawn(const std::vector<std::string> &arguments, int log, pid_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, log, 1);
-    posix_spawn_file_actions_adddup2(&actions, log, 2);
-    // signals that this thread keeps from itself are none of the program's business
+    posix_spawn_file_actions_adddup2(&actions, out, 1);
+    posix_spawn_file_actions_adddup2(&actions, err, 2);
+    // The program must not inherit the signals that this thread blocks.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t none;
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(
+        &attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | (group ? POSIX_SPAWN_SETPGROUP : 0)));
     const int error = posix_spawnp(pid, argv[0], &actions, &attributes, argv.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;
 }
 
-} // namespace
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
-Expected<ProcessResult> run_process(const std::vector<std::string> &arguments) {
-    const Log log;
-    if (log.file() < 0)
+// Whether the program ended before its time was over.
+bool ends_within(pid_t pid, double seconds) {
+    // Not the C library's function: glibc 2.36 declares it without C linkage.
+    const int file = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (file < 0) return false;
+    const double end = now() + seconds;
+    int ready = 0;
+    for (double left = seconds; ready == 0 && left > 0; left = end - now()) {
+        pollfd ended{file, POLLIN, 0};
+        ready = poll(&ended, 1, static_cast<int>(1000 * left) + 1);
+        if (ready < 0 && errno == EINTR) ready = 0;
+    }
+    close(file);
+    return ready > 0;
+}
+
+// `seconds` 0: no limit, and no process group.
+Expected<ProcessResult> run(const std::vector<std::string> &arguments, double seconds, const Log &out,
+                            const Log &err) {
+    if (out.file() < 0 || err.file() < 0)
         return Status::device(
             fmt::format("no memory for the output of {}: {}", arguments[0], std::strerror(errno)));
+    const bool limited = seconds > 0;
     pid_t pid = 0;
-    int error = unfinished::start_program([&] { return spawn(arguments, log.file(), &pid); }, pid);
+    const int error = unfinished::start_program(
+        [&] { return spawn(arguments, out.file(), err.file(), limited, &pid); }, pid);
     if (error != 0)
         return Status::device(fmt::format("cannot run {}: {}", arguments[0], std::strerror(error)));
-    siginfo_t ended; // it keeps its number until it is taken off the list: nobody else may be killed by it
+    ProcessResult result;
+    if (limited) {
+        result.timed_out = !ends_within(pid, seconds);
+        kill(-pid, SIGKILL); // the group: also the programs that it started
+    }
+    siginfo_t ended; // its number stays taken until waitpid(): a signal cannot reach another program
     while (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
     }
     unfinished::end_program(pid);
@@ -87,7 +119,23 @@ Expected<ProcessResult> run_process(const std::vector<std::string> &arguments) {
     }
     if (waited != pid)
         return Status::device(fmt::format("cannot wait for {}: {}", arguments[0], std::strerror(errno)));
-    return ProcessResult{WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state), log.text()};
+    result.exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+    result.output = out.text();
+    return result;
+}
+
+} // namespace
+
+Expected<ProcessResult> run_process(const std::vector<std::string> &arguments) {
+    const Log log;
+    return run(arguments, 0, log, log);
+}
+
+Expected<ProcessResult> run_process_for(const std::vector<std::string> &arguments, double seconds) {
+    const Log out, err;
+    LW_ASSIGN(ProcessResult result, run(arguments, seconds, out, err));
+    result.error = err.text();
+    return result;
 }
 
 Expected<std::vector<uint8_t>> read_bytes(const std::filesystem::path &path) {

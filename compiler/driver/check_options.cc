@@ -24,15 +24,14 @@ Status check_storage(const Options &options, const devices::Traits *device) {
         return Status::usage(
             fmt::format("unknown storage of a GPU \"{}\": expected f32 or f16", options.gpu_storage));
     if (!device || !device->fp16_storage)
-        return Status::usage(
-            "--gpu-storage f16 is for whole sequences on a GPU: add a target of one, such as "
-            "--target host,vulkan-32k");
+        return Status::usage("--gpu-storage f16 is for offline runs on a GPU: add a GPU target, such as "
+                             "--target host,vulkan-32k");
     if (options.window)
         return Status::usage(
-            "--gpu-storage f16 is for whole sequences: a stream that slides a --window has the "
-            "bits of its runs, and streams store float32");
+            "--gpu-storage f16 is for offline runs: a stream with a --window has the bits of its "
+            "runs, and streams store float32");
     if (!options.whole)
-        return Status::usage("--gpu-storage f16 is for whole sequences, and --no-whole wants none: streams "
+        return Status::usage("--gpu-storage f16 is for offline runs, which --no-whole leaves out: streams "
                              "exchange their state with the CPU and store float32");
     return Status::ok();
 }
@@ -43,12 +42,12 @@ Status check_lengths(const Options &options) {
     all.push_back(options.length);
     std::sort(all.begin(), all.end());
     const auto twice = std::adjacent_find(all.begin(), all.end());
-    if (all.front() == 0) return Status::usage("--length: several lengths, of which one is 0");
+    if (all.front() == 0) return Status::usage("--length: one of several lengths is 0");
     if (twice != all.end()) return Status::usage(fmt::format("--length: {} is given twice", *twice));
     if (all.size() > most_lengths)
         return Status::usage(fmt::format("--length: at most {} lengths, found {}", most_lengths, all.size()));
     if (!options.whole)
-        return Status::usage("--length has several lengths of whole sequences, and --no-whole wants none");
+        return Status::usage("--length has several lengths of offline runs, which --no-whole leaves out");
     return Status::ok();
 }
 
@@ -57,7 +56,7 @@ Status check_window_options(const Options &options) {
     if (!options.window || !options.hop)
         return Status::usage("--window N and --hop M belong together: the last N input ticks, every M ticks");
     if (!options.blocks.empty() || options.length || options.stream != StreamMode::if_possible)
-        return Status::usage("--window makes the stream and whole sequences of its length: it excludes "
+        return Status::usage("--window makes the stream and offline runs of its length: it excludes "
                              "--blocks, --length, --stream and --no-stream");
     return Status::ok();
 }

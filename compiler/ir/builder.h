@@ -1,4 +1,5 @@
-// Builds graphs: every node's type is inferred and checked as it is added, so a finished graph is well typed.
+// Builds graphs. The builder infers and checks the type of every new node, so a finished graph is
+// well typed.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
@@ -12,9 +13,9 @@ public:
     ValueId input(GraphInput input, Type type);
     ValueId constant(std::string key, std::vector<uint32_t> shape, Numbers data);
     ValueId constant(const Constant &constant, const Type &type); // shares the data
-    // Errors (Fault::input): unknown op, attribute missing, unknown or of the wrong kind, input shapes or
-    // clocks that do not fit; the message names the layer. Fault::internal for an input id that does not
-    // exist.
+    // Errors (Fault::input): an unknown op; an attribute that is missing, unknown or of the wrong
+    // kind; shapes or clocks of inputs that do not fit. The message names the layer.
+    // Fault::internal: an input id does not exist.
     Expected<ValueId> node(const std::string &op, std::vector<ValueId> inputs, Attributes attributes,
                            std::string layer);
     void output(std::string name, ValueId value);
@@ -27,9 +28,9 @@ private:
     Graph graph_;
 };
 
-// Copies a graph node by node while `rewrite` may replace any of them: it sees a node of the old graph with
-// its inputs already mapped and returns the value that stands for its output in the new one. Values that
-// nothing reads any more are dropped.
+// Copies a graph node by node. `rewrite` sees each node of the old graph, after the inputs of that
+// node are mapped. It returns the value that replaces the node's output in the new graph. Values
+// without readers are dropped.
 class Rewriter {
 public:
     explicit Rewriter(const Graph &from);
@@ -46,8 +47,9 @@ public:
     }
 
 private:
-    void carry(ValueId end); // inputs and constants with smaller ids, so that a pass that changes nothing
-                             // returns the same graph
+    void
+    carry(ValueId end); // copies inputs and constants with smaller ids: a pass that changes nothing returns
+                        // the same graph
     Expected<Graph> finish();
     const Graph &from_;
     Builder to_;
@@ -55,8 +57,9 @@ private:
     ValueId carried_ = 0;
 };
 
-// Copies what `value` of `from` depends on, down to constants and to the values already in `mapped` (old id
-// -> id in `to`); returns its copy. Fails (Fault::internal) when that reaches an input which is not mapped.
+// Copies `value` of `from` and everything it depends on, down to constants and to the values in
+// `mapped` (old id -> id in `to`). Returns the copy. Fault::internal: it depends on an input that
+// is not mapped.
 Expected<ValueId> copy_into(Builder &to, const Graph &from, ValueId value,
                             std::map<ValueId, ValueId> &mapped);
 

@@ -46,7 +46,9 @@ Expected<double> Meter::element(const std::string &kernel, Params params, uint32
     return ns / rows / computed;
 }
 
-std::string row_name(const CostTable &table, uint32_t point) { return fmt::format("{} {}", table.key, point); }
+std::string row_name(const CostTable &table, uint32_t point) {
+    return fmt::format("{} {}", table.key, point);
+}
 
 double rounded(double ns) { return std::stod(fmt::format("{:.3g}", ns)); }
 

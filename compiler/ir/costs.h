@@ -1,7 +1,8 @@
-// Measured costs of kernels: the figures that estimates of algorithms rest on. An algorithm names its tables in its
-// own file (Algorithm::costs): the key, the points, and how `longwave tune` measures a point. The figures come from
-// schedules/long_conv/tables/costs.json, or from a tuning file. Units: ns per output element (one channel, one row)
-// on one thread of one machine. The planner compares estimates, so it needs ratios only.
+// Measured costs of kernels: the figures that estimates of algorithms rest on. An algorithm names
+// its tables in its own file (Algorithm::costs): the key, the points, and how `longwave tune`
+// measures a point. The figures come from schedules/long_conv/tables/costs.json, or from a tuning
+// file. Units: ns per output element (one channel, one row) on one thread of one machine. The
+// planner compares estimates, so it needs ratios only.
 #pragma once
 #include "formats/base/expected.h"
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace longwave::compiler::costs {
 
-inline constexpr uint32_t row_channels = 128; // channels of a row in a model: a transform pays for this stride
+inline constexpr uint32_t row_channels =
+    128; // channels of a row in a model: a transform pays for this stride
 inline constexpr uint32_t tile_channels = 16; // channels that one call of a tiled kernel computes
 
 // Times kernels on this machine.
@@ -21,16 +23,19 @@ class Meter {
 public:
     using Params = std::map<std::string, int64_t>; // of the kernel's specification
     virtual ~Meter() = default;
-    // ns per call: the lower quartile of many calls. `step`: the kernel has a scalar `position`, which grows by
-    // `step` from call to call and starts again at 0 after its largest value. 0: it has none.
-    virtual Expected<double> call(const std::string &kernel, const Params &params, uint32_t step = 0) const = 0;
-    // ns per output element of a call of `rows` rows that computes `computed` of `channels` channels.
+    // ns per call: the lower quartile of many calls. `step`: the kernel has a scalar `position`,
+    // which grows by `step` from call to call and starts again at 0 after its largest value. 0: it
+    // has none.
+    virtual Expected<double> call(const std::string &kernel, const Params &params,
+                                  uint32_t step = 0) const = 0;
+    // ns per output element of a call of `rows` rows that computes `computed` of `channels`
+    // channels.
     Expected<double> element(const std::string &kernel, Params params, uint32_t rows,
                              uint32_t computed = tile_channels, uint32_t channels = row_channels,
                              uint32_t step = 0) const;
 };
 
-using Row = std::vector<double>;             // the place, then the figures there; or one figure alone
+using Row = std::vector<double>;                 // the place, then the figures there; or one figure alone
 using MeasuredRows = std::map<std::string, Row>; // by row_name()
 
 struct CostTable {
@@ -48,11 +53,12 @@ double rounded(double ns);
 
 class Tables {
 public:
-    // Reads `tables` from JSON as in costs.json. Fault::input: a table is missing or malformed; the message names
-    // its key. Places ascend, and no number is negative.
+    // Reads `tables` from JSON as in costs.json. Fault::input: a table is missing or malformed; the
+    // message names its key. Places ascend, and no number is negative.
     static Expected<Tables> parse(std::string_view json, std::span<const CostTable *const> tables);
 
-    // A column of the table at `where`: linear between the points on a logarithmic scale, constant outside.
+    // A column of the table at `where`: linear between the points on a logarithmic scale, constant
+    // outside.
     double at(const CostTable &table, double where, size_t column = 1) const;
     double number(const CostTable &table) const; // of a table of one number
 

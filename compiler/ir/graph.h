@@ -1,5 +1,5 @@
-// The compiler's graph: values with types, nodes that make them. Immutable: passes build a new one
-// (builder.h) and never edit.
+// The compiler's graph: typed values, and the nodes that compute them. A graph never changes: a
+// pass builds a new one (builder.h).
 #pragma once
 #include "compiler/ir/numbers.h"
 #include "formats/base/elem.h"
@@ -13,8 +13,8 @@ namespace longwave::ir {
 
 using longwave::Elem;
 
-// Ticks of a value for each tick of the input. {1,1}: the input's own rate; {1,160}: one row every 160
-// samples; {0,1}: no time axis (a constant, or one row for a whole sequence).
+// Rows of a value per tick of the input. {1,1}: one row per tick. {1,160}: one row per 160 samples.
+// {0,1}: no time axis (a constant, or one row per sequence).
 struct Clock {
     uint32_t num = 1, den = 1;
     bool timeless() const { return num == 0; }
@@ -23,11 +23,12 @@ struct Clock {
 
 struct Type {
     Elem elem = Elem::f32;
-    // of one row, slowest first: {channels} or {frequency, channels}; a constant's full shape
+    // dims of one row, slowest first: {channels} or {frequency, channels}. Of a constant: its full
+    // shape
     std::vector<uint32_t> dims;
     Clock clock;
-    bool causal = true; // row t depends on input up to its own tick only
-    uint32_t delay = 0; // algorithmic delay in ticks of the input
+    bool causal = true; // row t depends on no input after its own tick
+    uint32_t delay = 0; // algorithmic delay in input ticks
     bool operator==(const Type &) const = default;
 
     uint32_t width() const { // logical elements of a row
@@ -35,13 +36,13 @@ struct Type {
         for (auto d : dims) n *= d;
         return n;
     }
-    // Elements of a row in memory: the innermost channels are padded to whole vectors on every target
-    // (schedules/contract/kernel.h). {F, 1} and {C} are one run.
+    // Elements of a row in memory: the innermost channels are padded to whole vectors on every
+    // target (schedules/contract/kernel.h). {F, 1} and {C} are one run.
     uint32_t row() const;
     // Where logical element i of a row lies in memory.
     uint32_t physical(uint32_t i) const;
-    // A row of these values as it lies in memory, padding zero. Fewer values than elements stand for every
-    // group of channels.
+    // A row of these values in memory, padded with zeros. Fewer values than elements repeat for
+    // every group of channels.
     std::vector<float> packed(const Numbers &values) const;
 };
 
@@ -50,7 +51,7 @@ using Attribute = std::variant<int64_t, double, std::string>;
 using Attributes = std::map<std::string, Attribute>;
 
 struct Constant {
-    std::string key; // tensor key in the package, or what a pass made of it
+    std::string key; // tensor key in the package, or a key that a pass made
     Numbers data;
 };
 
@@ -90,7 +91,7 @@ struct GraphOutput {
     ValueId value = 0;
 };
 
-// What an exact rewrite claimed, and the largest error when it was re-run on numbers.
+// The claim of an exact rewrite, and the largest error of its re-run on numbers.
 struct Certificate {
     std::string pass, layer, what;
     double error = 0; // relative to the peak of the rewritten value

@@ -1,7 +1,7 @@
-// How an op says which kernel computes it. Its kernel rule reads the facts of a place in a plan and names a
-// kernel of docs/kernels.md with its params and arguments, once for a whole sequence and for a block of a
-// stream: what a row is, where it lies and how calls are tiled is the planner's business, which implements
-// this interface.
+// How an op names the kernel that computes it. The kernel rule of an op reads facts about its place
+// in a plan. It names a kernel of docs/kernels.md with its params and arguments. One rule serves offline
+// runs and blocks of streams: the planner implements this interface and decides where rows lie and
+// how calls are tiled.
 //
 //     Status kernel(KernelCall &call) {
 //         call.kernel("linear");
@@ -12,10 +12,10 @@
 //         return Status::ok();
 //     }
 //
-// Errors (Fault::input) say what the kernel cannot compute; the planner adds the layer.
+// Errors (Fault::input) tell what the kernel cannot compute. The planner adds the layer.
 #pragma once
-#include "compiler/ir/graph.h"
 #include "compiler/ir/algorithm.h"
+#include "compiler/ir/graph.h"
 #include "compiler/ir/step.h"
 #include "formats/base/expected.h"
 #include <string>
@@ -44,60 +44,62 @@ public:
     }
     // Null for inputs and constants of the graph.
     const Node *producer(size_t input) const { return graph().producer(node.inputs[input]); }
-    virtual const Type &result() const = 0;                 // after what is fused behind the op
+    virtual const Type &result() const = 0;   // after all ops that are fused with this one
     virtual const Node *consumer() const = 0; // what the kernel absorbs (OpDef::absorb_consumer), or null
-    virtual uint32_t rows() const = 0;                      // output rows of one call
-    virtual uint32_t all_rows() const = 0;                  // output rows of a sequence or block
+    virtual uint32_t rows() const = 0;        // output rows of one call
+    virtual uint32_t all_rows() const = 0;    // output rows of a sequence or block
     virtual uint32_t rows_of_input(size_t input) const = 0; // of a sequence or block
-    virtual const Decisions &figures() const = 0;             // what the chosen algorithm has decided
+    virtual const Decisions &decisions() const = 0;         // what the chosen algorithm has decided
 
     // ---- the kernel ----
     virtual void kernel(const std::string &name) = 0;
     virtual void param(const std::string &name, Attribute value) = 0;
 
-    // ---- tiling; say it before asking for rows() ----
+    // ---- tiling; call one of these before rows() ----
     // All rows of a sequence or block at once.
     virtual void one_call() = 0;
-    // So many rows a call, one call after another: for what is carried.
+    // `rows` rows per call, in order: for ops with carries.
     virtual void ordered_tiles(uint32_t rows) = 0;
-    // All rows, groups of channels; places of rows move by tile_bytes.
+    // All rows, one group of channels per call. Places of rows move by tile_bytes.
     virtual void channel_tiles(uint32_t tiles, uint64_t tile_bytes) = 0;
 
-    // ---- its arguments, in the kernel's order within inputs, weights, scalars and outputs ----
-    // The rows that belong to this call's output rows.
+    // ---- arguments, in the order of the kernel within inputs, weights, scalars and outputs ----
+    // The rows that this call's output rows depend on, without history.
     virtual void read_rows(size_t input) = 0;
-    // Rows with their history, `reads` new ones for each output row: sets the param `ring`, appends the
-    // scalar `position`.
+    // Rows with their history, `reads` new rows per output row. Sets the param `ring` and appends
+    // the scalar `position`.
     virtual void read_ring(size_t input, uint32_t reads = 1) = 0;
-    // Every row, whatever the tile.
+    // All rows in every tile.
     virtual void read_all(size_t input) = 0;
     virtual void weight(const std::string &name, Packed packed) = 0;
     void weight(const std::string &name, const std::vector<float> &values) {
         weight(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
     }
-    // The result's rows.
+    // The rows of the result.
     virtual void write() = 0;
     // Scalar, known at run time: rows of an input before the end of the sequence.
     virtual void sequence_rows(size_t input) = 0;
     // Scalar, known at run time: valid rows of an input for pooling, at most those of the sequence.
     virtual void valid_rows(size_t input) = 0;
-    // What the op's stream rule declares under this name: updated in place, zero at the start.
+    // A carry of the op's stream rule, by name: updated in place, zero at the start.
     virtual void carry(const std::string &name) = 0;
-    // The same for the number of rows so far, which every part of a call reads. On a GPU it is an input behind those
-    // before it, and a dispatch of its own moves it on before this call (kernels with the param `counts`).
+    // The same for the number of rows so far, which every part of a call reads. On a GPU this is
+    // one more input, and a dispatch of its own increments it before this call (kernels with the
+    // param `counts`).
     virtual void carry_count(const std::string &name) = 0;
     virtual void input(Place place) = 0;
     virtual void weight(Place place) = 0;
     virtual void scalar(Scalar scalar) = 0;
     virtual void output(Place place) = 0;
-    // A pointwise op with rows as second operand, applied to the result before everything fused after the op.
+    // A pointwise op with rows as second operand, applied to the result before everything fused
+    // after the op.
     virtual void epilogue(const std::string &op, Place rows) = 0;
 
     // ---- memory ----
-    // In the artifact's weights.
+    // Part of the artifact's weights.
     virtual Place stored(const std::string &name, Packed packed) = 0;
-    // Filled by steps of `prepare` when the model is opened, shared by all entries and found again by `key`.
-    // *fresh: it is new, and the steps that fill it must be added.
+    // Steps of `prepare` fill it when the model is opened. All entries share it by `key`. *fresh:
+    // it is new, and the caller must add the steps that fill it.
     virtual Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,
                           bool *fresh) = 0;
     // Memory of the call's own. It outlives a call for `past` only.
@@ -109,23 +111,24 @@ public:
     };
     virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims,
                          Life life = Life::past) = 0;
-    // Where an input's rows lie, for further steps: all rows of an offline run or block. `period` rows instead:
-    // a stream's step that fires once in `period` rows reads the period `ago` before the present one.
+    // Where an input's rows lie, for further steps: all rows of an offline run or block. `period`
+    // rows instead: a stream's step that fires once in `period` rows reads the period `ago` before
+    // the present one.
     virtual Place rows_at(size_t input, uint32_t period = 0, uint32_t ago = 0) const = 0;
 
     // ---- cost ----
-    // Of this call, for the report: ns, predicted.
+    // The predicted time of this call in ns, for the report.
     virtual void cost(double ns) = 0;
-    // What the steps so far that do not run in every block cost in each of so many blocks, predicted: for
-    // steps that may choose theirs.
+    // The predicted cost in each of `blocks` blocks of the steps so far that do not run in every
+    // block. A step that can choose its block takes the cheapest one.
     virtual std::vector<double> load(uint32_t blocks) const = 0;
 
     // ---- further steps ----
-    virtual void prepare(Step step) = 0; // of the entry that runs when the model is opened
-    // Before this one. `replay`: as for replay() below.
+    virtual void prepare(Step step) = 0; // for the entry that runs when the model is opened
+    // A step before this call. `replay`: as in replay().
     virtual void also(Step step, uint32_t replay) = 0;
-    // The runtime rebuilds a cache from the history: it runs the last `firings` firings again and discards
-    // their rows.
+    // The runtime rebuilds a cache from the history: it runs the last `firings` firings again and
+    // discards their rows.
     virtual void replay(uint32_t firings) = 0;
 
 protected:

@@ -1,6 +1,6 @@
-// The numbers of a constant, read-only and shared by their copies: float32 as the package gave them, which
-// stay where the package has them, or float64 as a pass computed them, so that folding rounds once, when they
-// are written.
+// The numbers of a constant: read-only and shared by all copies. They are float32 from the package,
+// which stay where the package has them, or float64 from a pass. So folding rounds once, when the
+// artifact is written.
 #pragma once
 #include "formats/base/shared_array.h"
 #include <compare>
@@ -21,7 +21,7 @@ public:
     size_t size() const { return floats_.size() + doubles_.size(); } // one of them is empty
     bool empty() const { return size() == 0; }
     double operator[](size_t i) const { return floats_.empty() ? doubles_[i] : double{floats_[i]}; }
-    // The numbers themselves, where they have this type; else empty.
+    // The numbers themselves if they have this type, else empty.
     std::span<const float> floats() const { return {floats_.data(), floats_.size()}; }
     std::span<const double> doubles() const { return {doubles_.data(), doubles_.size()}; }
     std::vector<double> to_vector() const { return copy(0, size()); }

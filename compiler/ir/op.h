@@ -1,8 +1,9 @@
-// What an op is: its attributes, the type of its result, what a stream of it needs to remember, and a
-// reference loop. One file per op; one line in op_table.inc.
+// The definition of an op: its attributes, the type of its result, the state of a stream, how
+// kernels compute it, and a float64 reference. One file per op, and one line in
+// compiler/ops/op_table.inc.
 #pragma once
-#include "compiler/ir/graph.h"
 #include "compiler/ir/algorithm.h"
+#include "compiler/ir/graph.h"
 #include "compiler/ir/rewrites.h"
 #include "formats/base/expected.h"
 #include <span>
@@ -17,36 +18,37 @@ struct AttributeDef {
     bool required = true;
 };
 
-// What an op hands from row to row, updated in place; zero before the first row.
+// State that an op hands from row to row. It is updated in place and zero before the first row.
 struct Carry {
     const char *name;
     Elem elem;
-    std::vector<uint32_t> dims; // as it lies in memory, slowest first
+    std::vector<uint32_t> dims; // in memory, slowest first
 };
 
-// What a stream of an op remembers.
+// What a stream must keep for an op.
 struct StreamRule {
-    std::string looks_ahead; // why it cannot stream: what it reads after t, in the words of the layer's user;
-                             // empty: it can
-    uint32_t history = 0;    // older rows of the first input, in that input's clock
+    std::string looks_ahead; // why the op cannot stream: what it reads after t, in words for the user of the
+                             // layer. Empty: the op can stream
+    uint32_t history = 0;    // older rows of the first input, counted in its clock
     std::vector<Carry> carries;
 };
 
-// What happens when a sequence has fewer rows than the capacity of its run. The results of its rows must be
-// those of a run of exactly that capacity. The valid rows for pooling (lw_tensor.length) play no part here.
+// What happens when a sequence has fewer rows than the capacity of its run. The results of its rows
+// must be those of a run of exactly that capacity. The valid rows for pooling (lw_tensor.length)
+// play no part here.
 enum class EndRule {
     exact, // no result depends on rows after the end
     clear, // the op reads rows of its first input after the end as zeros: the planner clears them
     fixed  // the op takes full sequences only: the runtime rejects shorter ones
 };
 
-// Whether one output element comes from the same element of the first input, so that the op can be applied
-// while another kernel's results are in registers, and what its further inputs are.
+// Whether each output element depends on the same element of the first input only. Such an op can
+// run while the results of another kernel are in registers. The value names its further inputs.
 enum class Pointwise {
     no,
     unary,
-    with_channels, // constants, one value for every element of a row or for every channel
-    with_rows      // rows of their own, read element by element; the order of the inputs does not matter
+    with_channels, // constants: one value per element of a row, or per channel
+    with_rows      // rows, read element by element; the order of the inputs does not matter
 };
 
 // A value in the reference interpreter: [rows][width], logical channels without padding, float64.
@@ -57,7 +59,7 @@ struct Array {
     const double *row(size_t t) const { return data.data() + t * width; }
 };
 
-// What a reference loop reads: rows of a value, or a constant where it lies.
+// An input of a reference loop: rows of a value, or a constant.
 struct Operand {
     size_t rows = 0, width = 0;
     Numbers data;
@@ -67,44 +69,48 @@ struct Operand {
     Operand(const Constant &constant) : rows(1), width(constant.data.size()), data(constant.data) {}
     const double *row(size_t t) const {
         return data.doubles().data() + t * width;
-    } // of the first input, and of any that has a time axis
+    } // of the first input, and of inputs with a time axis
 };
 
 struct ReferenceContext {
     size_t length = 0;           // valid rows of the first input: only pooling reads it
     std::span<const Type> types; // of the inputs
-    unsigned workers = 1;        // threads for an op that takes long; sums do not depend on them
+    unsigned workers = 1;        // threads for expensive ops; results do not depend on their number
 };
 
 struct OpDef {
     const char *name;
     std::vector<AttributeDef> attributes;
-    // Errors (Fault::input) say expected and found; the builder adds the layer.
+    // Errors (Fault::input) name what was expected and found. The builder adds the layer.
     Expected<Type> (*infer)(const Node &node, std::span<const Type> inputs);
     StreamRule (*stream)(const Node &node, std::span<const Type> inputs);
     EndRule end = EndRule::exact;
     Pointwise pointwise = Pointwise::no;
     bool nonzero_at_zero = false; // pointwise: f(0) is not 0
-    // What the op's kernel computes together with a neighbour. Null: nothing.
-    // The node that makes `input`: the kernel takes that node's inputs instead of its rows. A node that all of
-    // its readers absorb gets no kernel of its own.
+    // What the op's kernel computes together with a neighbour. Null: nothing. The node that makes
+    // `input`: the kernel takes that node's inputs instead of its rows. A node that all of its
+    // readers absorb gets no kernel of its own.
     bool (*absorb_producer)(const Node &node, size_t input, const Node &producer) = nullptr;
     // The only node that reads the result: the kernel writes that node's result instead.
     bool (*absorb_consumer)(const Node &node, const Node &consumer) = nullptr;
     bool no_epilogue = false;   // its kernel applies no pointwise ops to its results
     bool channel_tiles = false; // its kernel writes tiles of channels: an epilogue must not look across them
-    // Whether any reader uses the result in this place. Null: always. Elsewhere the op is not planned.
+    // Whether any reader uses the result in this place. Null: always. Elsewhere the op is not
+    // planned.
     bool (*used)(const PlanContext &context) = nullptr;
-    // Names the kernel. Null: pointwise, part of another op's kernel, or one of several algorithms.
+    // Names the kernel. Null: the op is pointwise, is absorbed by a neighbour, or has several
+    // algorithms.
     Status (*kernel)(KernelCall &call) = nullptr;
     std::span<const Algorithm *const> algorithms = {};
-    // Rows of the sequences that the op was made for, where it says so. Null: it does not.
+    // The number of rows that the op was made for. Null: any.
     uint32_t (*natural_length)(const Node &node) = nullptr;
-    // What stands for the op in a stream, its inputs already mapped. Null: the op itself.
+    // The value that replaces the op in a stream; its inputs are already mapped. Null: the op
+    // itself.
     Expected<ValueId> (*streamed)(Rewriter &rewrite, const Node &node) = nullptr;
     Rewrites rewrites = {};
-    // float64, at most 40 lines, written from the definition and never from the kernel. out arrives with rows
-    // and width set and zeros inside. A timeless input has rows = 1 and its whole shape as width.
+    // In float64, at most 40 lines, written from the definition and never from the kernel. `out`
+    // comes with rows and width set, filled with zeros. A timeless input has one row; its width is
+    // the number of its elements.
     void (*reference)(const Node &node, std::span<const Operand *const> inputs,
                       const ReferenceContext &context, Array &out);
 };
@@ -121,10 +127,10 @@ inline constexpr uint64_t most_elements = uint64_t{1} << 31;
 // The product of the dims. Fault::input: more than most_elements; the message names `what`.
 Expected<uint32_t> count_elements(const std::vector<uint64_t> &dims, const char *what);
 
-// Every attribute known, present where required, of its kind and finite.
+// Checks that every attribute is known, of its kind and finite, and that required ones are present.
 Status check_attributes(const OpDef &op, const Attributes &attributes);
-// Attributes checked, then the type the op infers: what the builder gives a new node and the verifier expects
-// of an old one.
+// Checks the attributes and infers the type of the result. The builder gives it to a new node, and
+// the verifier expects it of every node.
 Expected<Type> result_type(const Node &node, std::span<const Type> inputs);
 
 } // namespace longwave::ir

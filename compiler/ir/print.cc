@@ -18,8 +18,8 @@ std::string quoted(const std::string &text) {
     return out + '"';
 }
 
-// Shortest text that reads back as the same double; always with a point or an exponent, so that it is told
-// from an integer.
+// Shortest text that reads back as the same double; always with a point or an exponent, so that it
+// is told from an integer.
 std::string number(double value) {
     std::string out = fmt::format("{}", value);
     return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;
@@ -67,7 +67,7 @@ std::string value_text(const Graph &graph, ValueId id) {
 } // namespace
 
 std::string print(const Type &type) {
-    std::string out = fmt::format("{}[{}] @{}/{}", type.elem == Elem::f32 ? "f32" : "i32",
+    std::string out = fmt::format("{}[{}] @{}/{}", name_of(type.elem),
                                   fmt::join(type.dims, ","), type.clock.num, type.clock.den);
     out += type.causal ? " causal" : " noncausal";
     return type.delay ? out + fmt::format(" delay={}", type.delay) : out;

@@ -1,5 +1,5 @@
-// What the exact rewrites of passes ask of an op, so that they need not know its name; each is null or false
-// where it does not apply. And the nodes that they add, by what these mean.
+// The properties of an op that passes ask for, so that no pass knows an op by name. Each is null or
+// false if it does not apply. The functions below add nodes by their meaning.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
@@ -20,35 +20,40 @@ struct ChannelMap {
 struct Rewrites {
     bool sum = false; // adds its inputs, element by element
 
-    // The op as a map of its first input; the others are constants. Fault::input: numbers that make none.
+    // The op as a map of its first input; the others are constants. Fault::input: numbers that make
+    // none.
     Expected<ChannelMap> (*channel_map)(const Graph &graph, const Node &node) = nullptr;
 
-    // The op on `x` with a map of its result, or of its first input, folded into its weights, which are
-    // constants. Nothing where the map does not fit them.
+    // The op on `x`, with a map of its result or of its first input folded into its constant
+    // weights. Empty if the map does not fit the weights.
     using Fold = Expected<std::optional<ValueId>> (*)(Builder &to, const Node &node, ValueId x,
                                                       const ChannelMap &map);
     Fold fold_result = nullptr, fold_input = nullptr;
 
-    // The node's kernel is a product (product.h): it takes the attribute that says how weights are stored.
+    // True if the node is a matrix multiplication (ops/linear/matrix_multiply.h), so that its
+    // weights may have a storage format.
     bool (*is_product)(const Graph &graph, const Node &node) = nullptr;
 
     const FilterForm *filter = nullptr;       // a causal filter of each channel (filter.h)
     const PreparedKernel *prepared = nullptr; // taps that are computed when the model is opened (filter.h)
 
-    // What stands for an op that makes a kernel from constant parameters: its taps, or fewer numbers that are
-    // expanded when the model is opened. Fault::input: parameters that make none.
+    // For an op that makes a kernel from constant parameters: the value that replaces it. This is
+    // the taps, or fewer numbers that are expanded when the model is opened. Fault::input: the
+    // parameters make no kernel.
     Expected<ValueId> (*materialise)(Rewriter &rewrite, const Graph &from, const Node &node) = nullptr;
 };
 
-// Inputs from `first` on are constants.
+// True if all inputs from `first` on are constants.
 bool constants_from(const Graph &graph, const Node &node, size_t first);
 
-// In add.cc, affine.cc and linear.cc; the last has the same values in a row of one dimension.
+// Defined in add.cc, affine.cc and linear.cc. make_plain_row has the same values in a row of one
+// dimension.
 Expected<ValueId> make_sum(Builder &to, ValueId a, ValueId b, const std::string &layer);
 Expected<ValueId> make_channel_map(Builder &to, ValueId x, const ChannelMap &map, const std::string &layer);
 Expected<ValueId> make_plain_row(Builder &to, ValueId x, const std::string &layer);
 
-// For ops whose input 1 is a weight, output channels first, and input 2, where attribute `bias` is 1, a bias.
+// For ops whose input 1 is a weight, output channels first, and input 2, where attribute `bias` is
+// 1, a bias.
 Expected<std::optional<ValueId>> fold_result_into_weights(Builder &to, const Node &node, ValueId x,
                                                           const ChannelMap &map);
 Expected<std::optional<ValueId>> fold_input_into_weights(Builder &to, const Node &node, ValueId x,

@@ -1,5 +1,5 @@
-// What kernel rules say of a plan: where an argument lies, what a scalar is, when a step fires. Data only;
-// plan.fbs says how the runtime reads it.
+// The steps of a plan: where an argument lies, how a scalar is computed, and when a step fires.
+// Data only; plan.fbs describes how the runtime reads it.
 #pragma once
 #include "formats/base/elem.h"
 #include <cstdint>
@@ -11,10 +11,11 @@ namespace longwave::compiler {
 
 enum class Space : uint8_t { weights, derived, state, arena, cache };
 
-// Names a buffer of the plan. The two top bits say whose: an entry's own count from 0.
+// Names a buffer of the plan. The two top bits name the owner; the buffers of an entry count from
+// 0.
 using BufferId = uint32_t;
-inline constexpr BufferId shared_buffer = 0x80000000u; // Storage: weights and what prepare derives
-inline constexpr BufferId state_buffer = 0x40000000u;  // StateRecord: what every stream entry remembers
+inline constexpr BufferId shared_buffer = 0x80000000u; // Storage: weights and derived tables
+inline constexpr BufferId state_buffer = 0x40000000u;  // StateRecord: the stream state that all entries share
 
 // The address of an argument on firing f and tile i:
 // offset + ((f + slot_add) mod slots)·slot_bytes + i·tile_bytes inside the buffer.
@@ -38,18 +39,19 @@ struct Step {
     std::string layer;
     std::string spec; // kernel specification (schedules/contract/kernel.h)
     uint32_t period = 1, phase = 0, tiles = 1;
-    size_t writes = SIZE_MAX; // call: so many of the last arguments; or which of them is not known
-    bool cpu = false;     // the host computes it in a run of another device
-    bool ordered = false; // a tile takes up what the one before left in an argument that is updated in place
+    size_t writes = SIZE_MAX; // call: the number of last arguments that it writes; SIZE_MAX: unknown
+    bool cpu = false;         // in a run of another device: the host computes this step
+    bool ordered =
+        false; // tiles run in order: each one continues an argument that the one before updated in place
     std::vector<Argument> args;
-    double cost = 0;                         // ns of a firing, predicted; 0: not known
+    double cost = 0;                         // predicted ns per firing; 0: unknown
     uint64_t bytes = 0;                      // zero, to_device, to_processor
     uint32_t rows = 0, row_bytes = 0;        // zero_tail
     uint32_t mul = 1, den = 1;               // zero_tail
-    uint32_t replay_from = 0, replay_to = 0; // rebuild: which of the firings that lie behind run again
+    uint32_t replay_from = 0, replay_to = 0; // rebuild: the range of past firings that run again
 };
 
-// Numbers as a kernel wants them in memory, little-endian.
+// Numbers in the memory layout of a kernel, little-endian.
 struct Packed {
     Elem elem = Elem::f32;
     std::vector<uint32_t> dims; // slowest first

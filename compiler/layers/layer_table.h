@@ -1,5 +1,5 @@
-// The table of layers: how each type of the model package becomes ops. Attributes and parameter names are in
-// formats/package/layer_types.h.
+// The table of layers: how each layer type of the model package becomes ops. Attributes and
+// parameter names are in formats/package/layer_types.h.
 #pragma once
 #include "compiler/layers/lowering.h"
 
@@ -7,9 +7,9 @@ namespace longwave::compiler::layers {
 
 struct LayerDef {
     const char *type;
-    // Builds the layer's ops on `inputs` (one, or two for pair_features) and returns its result. What is
-    // wrong with weights and attributes is reported to `lowering` and the work goes on; a failure is returned
-    // only where no graph can be built.
+    // Builds the layer's ops on `inputs` (two for pair_features, else one) and returns the result.
+    // Problems with weights and attributes go to `lowering`, and the work continues. It returns a
+    // failure only if no graph can be built.
     Expected<Flow> (*lower)(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs);
 };
 

@@ -1,14 +1,15 @@
-// The lowering functions of all layers, one file each; what each builds stands at the top of its file.
+// The lowering functions of all layers, one file each. The comment at the top of each file says
+// what it builds.
 #pragma once
 #include "compiler/layers/lowering.h"
 
 namespace longwave::compiler::layers {
 
-// The input of a layer that is built as a part of another.
+// The input of a layer that is a part of another layer.
 inline std::span<const Flow> one(const Flow &x) { return {&x, 1}; }
 
-// What every layer that reads ids checks and does: the ids of its input lie in its `vocabulary`; its rows are
-// multiplied by its `scale`.
+// Shared by layers that read ids: checks that the ids of the input are below `vocabulary`, and
+// multiplies the rows by `scale`.
 void check_vocabulary(Lowering &lowering, const Layer &layer, Flow input);
 Expected<Flow> scaled(Lowering &lowering, const Layer &layer, Flow x);
 

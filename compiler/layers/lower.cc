@@ -23,7 +23,8 @@ Flow add_input(ir::Builder &builder, const package::Input &input) {
     return {builder.input(std::move(to), std::move(type))};
 }
 
-// Labels name the classes of an output, so one must be that wide; decision settings work on one of these.
+// Labels name the classes of an output, so one must be that wide; decision settings work on one of
+// these.
 void check_labels(const package::Package &package, const ir::Graph &graph, package::Problems &problems) {
     if (package.labels.empty()) return;
     std::string widths;

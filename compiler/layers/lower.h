@@ -1,9 +1,11 @@
 // Turns the layers of a model package into a graph of primitive ops.
-// Why here: everything behind it knows ops only; layer types, tensor keys and official names end in this
-// pass. Needs: a package as package::read leaves it (attributes checked, defaults filled in, references
-// resolved). Gives: a well typed graph whose weights are constants under their tensor keys; the outputs of
-// the package in their order. Fails: Fault::input with every missing weight, wrong shape and unsupported
-// option of the whole model, one line each.
+// Why here: later passes know ops only. Layer types, tensor keys and official names end in this
+// pass.
+// Needs: a package as package::read returns it: attributes checked, defaults filled in, references
+// resolved.
+// Gives: a well typed graph. Its weights are constants under their tensor keys, and its outputs are
+// in the order of the package. Fails: Fault::input with every missing weight, wrong shape and
+// unsupported option of the model, one per line.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"

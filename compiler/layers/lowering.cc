@@ -14,11 +14,12 @@ bool same_shape(const std::vector<uint64_t> &found, const std::vector<uint32_t> 
     return std::equal(found.begin(), found.end(), expected.begin(), expected.end());
 }
 
-// Where nothing better is known.
+// Used if nothing better is known.
 constexpr const char *other_options =
     "set the options that the weights were trained with, or name another tensor with \"keys\"";
 
-// A misspelt key is among those that nothing reads, and it is misspelt on one side of its last point.
+// A misspelt key is among those that nothing reads, and it is misspelt on one side of its last
+// point.
 std::string similar_key(const std::string &key, const std::vector<std::string> &unused,
                         package::Problems &problems) {
     if (!problems.patient() || problems.full()) return {};

@@ -1,9 +1,9 @@
-// What every layer's lowering works with: the graph under construction, the weights, and the list of
-// everything that is wrong.
+// Shared by all layers while a model is lowered: the graph under construction, the weights, and the
+// list of problems.
 //
-// A model is lowered to the end whatever is wrong with it, so that one run reports all of it: a weight that
-// is missing or has the wrong shape is reported and replaced by a constant without data; a layer that cannot
-// be lowered at all is replaced by a value of the type it would have had.
+// Lowering continues to the end of the model, so that one run reports every problem. A weight that
+// is missing or has the wrong shape is reported, and a constant without data replaces it. A layer
+// that cannot be lowered is replaced by a value of the type that its result would have.
 #pragma once
 #include "compiler/ir/builder.h"
 #include "formats/package/package.h"
@@ -15,7 +15,7 @@ namespace longwave::compiler::layers {
 
 using package::Layer;
 
-// How the features of a row are to be read by the next layer.
+// How the next layer reads the features of a row.
 enum class Form {
     features, // one list of features
     image,    // frequency × channel, made by conv2d; {C} is one frequency of C channels
@@ -41,11 +41,11 @@ public:
     const ir::GraphInput *graph_input(Flow flow) const; // null when the value is not an input of the model
 
     // ---- weights
-    // The tensor of a parameter as a constant of `shape`. `stored`: other shapes with the same elements that
-    // the tensor may have in the package.
+    // The tensor of a parameter as a constant of `shape`. `stored`: other shapes that the tensor
+    // may have in the package, with the same elements.
     ir::ValueId weight(const Layer &layer, const std::string &parameter, const std::vector<uint32_t> &shape,
                        const std::vector<std::vector<uint32_t>> &stored = {});
-    // The same as numbers; empty when something was reported.
+    // The same as numbers; empty if a problem was reported.
     std::vector<double> numbers(const Layer &layer, const std::string &parameter,
                                 const std::vector<uint32_t> &shape,
                                 const std::vector<std::vector<uint32_t>> &stored = {});
@@ -54,7 +54,7 @@ public:
     // x times the matrix `name`.weight (out, width of x) and, with `bias`, plus `name`.bias (out).
     Expected<Flow> product(const Layer &layer, const std::string &name, Flow x, uint32_t out, bool bias);
 
-    // ---- what is wrong
+    // ---- problems
     // `attribute` may be empty. The line starts with the JSON path.
     void problem(const Layer &layer, const std::string &attribute, const std::string &expected,
                  const std::string &found, const std::string &way_out = {});
@@ -65,7 +65,7 @@ public:
     // ---- chains of layers
     void define(const std::string &address, Flow flow) { values_[address] = flow; }
     const Flow *at(const std::string &address) const;
-    Flow layer(const Layer &layer, Flow previous); // one layer with what it reads; reports instead of failing
+    Flow layer(const Layer &layer, Flow previous); // one layer; reports problems instead of failing
     Flow chain(const std::vector<Layer> &layers, Flow previous);
 
 private:
@@ -82,7 +82,7 @@ private:
     std::map<std::pair<std::string, std::vector<uint32_t>>, ir::ValueId> constants_;
 };
 
-// Attributes, which the reader has checked and completed.
+// Attributes. The package reader has checked them and filled in defaults.
 inline uint32_t integer(const Layer &layer, const char *name) {
     return layer.attributes.at(name).get<uint32_t>();
 }
@@ -92,12 +92,13 @@ inline bool given(const Layer &layer, const char *name) { // an option without a
     return layer.attributes.contains(name) && !layer.attributes.at(name).is_null();
 }
 
-// A part of a layer that is built like a layer of type `type`: its parameters are those of `layer` that start
-// with `name.`, its address is `layer`'s with the name behind it.
+// A part of a layer that is built like a layer of type `type`. Its parameters are the parameters of
+// `layer` that start with `name.`; its address is the address of `layer` followed by the name.
 Layer part_of(const Layer &layer, const std::string &name, const std::string &type,
               nlohmann::json attributes);
 
-// The width of a row of plain features; a failure for images and pairs that need `flatten` or `linear` first.
+// The width of a row of plain features. Fails for images and pairs, which need `flatten` or
+// `linear` first.
 Expected<uint32_t> feature_width(const Lowering &lowering, const Layer &layer, Flow input);
 
 } // namespace longwave::compiler::layers

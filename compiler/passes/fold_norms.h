@@ -1,13 +1,14 @@
-// Folds norms with fixed statistics: maps of each channel (scale and shift) behind an op that is linear in
-// its weights, or before one that looks at no zeros around the signal, go into weight and bias; what is left
+// Folds norms with fixed statistics. Such a norm is a scale and a shift per channel. The pass moves
+// them into the weight and bias of the op before it, if that op is linear in its weights. It also
+// moves them into the op after it, if that op reads no zeros around the signal. A norm that remains
 // takes its simplest form.
-// Why here: after branches have merged, because a norm behind a short convolution belongs to its branch; what
-// is left is one multiply-add or nothing.
-// Needs: constant parameters and weights; the value between the two has no other reader.
-// Keeps: a map before a convolution. Its shift meets the zeros around the signal, so folding it would be
-// wrong at the edges.
-// Fails: Fault::input for a variance that has no square root; Fault::internal when a re-run on numbers does
-// not confirm a fold. Each adds a certificate.
+// Why here: branches have merged, because a norm after a short convolution belongs to its branch.
+// What remains is at most one multiply-add.
+// Needs: constant parameters and weights; no other reader of the value between the two.
+// Keeps: a norm before a convolution. Its shift meets the zeros around the signal, so folding it
+// would be wrong at the edges.
+// Fails: Fault::input for a variance without a square root; Fault::internal when a re-run on
+// numbers does not confirm a fold. Each fold adds a certificate.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"

@@ -32,7 +32,7 @@ Status refuse_looking_ahead(const ir::Graph &graph) {
         if (message.find(line) == message.npos) message += line; // of several ops of one layer
     }
     if (message.empty()) return Status::ok();
-    return Status::usage(message + "compile without --stream for whole sequences, or with --window N --hop M "
+    return Status::usage(message + "compile without --stream for offline runs, or with --window N --hop M "
                                    "to slide over a stream");
 }
 

@@ -1,25 +1,26 @@
-// Turns a graph of whole sequences into the graph of its stream, and says how often every value comes.
-// Why here: after convolutions are known and before kernels are chosen; from here on a stream and a whole run
-// are planned by the same code. Needs: primitives only. Keeps: every causal op as it is, but for those that
-// name their streamed form (OpDef::streamed). Fails: Fault::usage naming each layer that looks ahead and what
-// it reads; or a block that cuts a hop, naming the blocks that fit.
+// Turns the offline graph into the graph of its stream, and tells the output rate of every value.
+// Why here: convolutions are known and kernels are not chosen yet. From here on the same code plans
+// streams and offline runs. Needs: primitives only. Keeps: every causal op, except ops that name a
+// streamed form (OpDef::streamed).
+// Fails: Fault::usage for each layer that looks ahead, with what it reads; Fault::usage for a block
+// that cuts a hop, with the blocks that fit.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
 
 namespace longwave::compiler {
 
-// A value of a stream: `rows` rows each time, at blocks b with b mod period = phase.
+// When a value of a stream has new rows: `rows` of them at each block b with b mod period = phase.
 struct Pace {
     uint32_t rows = 1, period = 1, phase = 0;
 };
 
 Expected<ir::Graph> make_streaming(const ir::Graph &graph);
-// Smallest block that cuts no hop: the least common multiple of all clocks' denominators.
+// The smallest block that cuts no hop: the least common multiple of all denominators of clocks.
 uint32_t natural_block(const ir::Graph &graph);
 Expected<Pace> pace_of(ir::Clock clock, uint32_t block);
-// Blocks of the stream entries that share one state: none cuts a hop, each is a multiple of the smallest. Not
-// empty.
+// Checks the blocks of stream entries that share one state: none cuts a hop, and each is a multiple
+// of the smallest. There is at least one.
 Status check_blocks(const ir::Graph &graph, const std::vector<uint32_t> &blocks);
 
 } // namespace longwave::compiler

@@ -1,9 +1,9 @@
-// Turns the parameters of kernels into what a convolution needs: taps in float64, or fewer numbers that are
-// expanded when the model is opened, as the op that makes the kernel decides.
-// Why here: after constants are folded and before branches merge, which needs taps; the artifact stores the
-// shorter of the two forms.
-// Needs: parameters that are constants. Keeps: everything else. Fails: Fault::input as the op says, naming
-// the layer.
+// Turns the parameters of kernels into what a convolution needs. The op that makes the kernel
+// decides the form: taps in float64, or fewer numbers that are expanded when the model is opened.
+// Why here: constants are folded, and merge_branches needs taps. The artifact stores the shorter
+// form.
+// Needs: constant parameters. Keeps: everything else. Fails: Fault::input as the op says, with the
+// layer.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"

@@ -1,14 +1,14 @@
-// Merges parallel branches on one value (re-parameterisation, models.md §2.4): ops that are filters of each
-// channel, causal or reading rows ahead, of one copy or several; norms behind them, identities and scaled
-// identities become one filter, written as the op that all of them were, else as the one that can be any
-// filter. D goes into tap 0.
-// Why here: after kernels are taps; before norms fold, because a norm behind a convolution belongs to its
-// branch.
-// Needs: taps that are constants or, in one of the branches, prepared when the model is opened: then the
-// others join these as a short kernel, and a norm scales what they are made of.
-// Keeps: what is not exact. A norm before a convolution stays: its shift would meet the zeros before the
-// start. Taps that are unknown now stay apart from more or further ones than they have room for.
-// Fails: Fault::internal when a re-run on numbers does not confirm a merge; each one that holds adds a
+// Merges parallel branches on one value (structural re-parameterisation, Ding et al. 2021). A
+// branch is a filter per channel: causal or two-sided, with one copy per channel or several. Norms
+// after the filters, identities and scaled identities join it. The result is one filter, written as
+// the op that all branches were, or as the op that can express any filter. D becomes part of tap 0.
+// Why here: kernels are taps. Norms are not folded yet, because a norm after a convolution belongs
+// to its branch.
+// Needs: constant taps. One branch may have taps that are prepared when the model is opened: the
+// other branches join it as a short kernel, and a norm scales the parameters of the prepared taps.
+// Keeps: whatever is not exact. A norm before a convolution stays, because its shift would meet the
+// zeros before the start. Prepared taps stay apart from filters that are longer or reach further.
+// Fails: Fault::internal when a re-run on numbers does not confirm a merge. Each merge adds a
 // certificate.
 #pragma once
 #include "compiler/ir/graph.h"

@@ -1,12 +1,13 @@
-// Merges a short filter of each channel and the filter behind it into one (serial re-parameterisation,
-// models.md §2.4): g, then k becomes g*k, of K + r − 1 taps.
-// Why here: branches are one filter each by now, and norms behind them are folded, so a bias that is left is
-// one.
-// Needs: taps of both that are constants, one of the two short; nothing else reads the value between them.
-// Keeps: what is not exact. A filter that reads rows ahead stays: the signal between the two was cut at the
-// ends of the sequence. A bias in the first stays: it meets the zeros before the start. So does anything but
-// a filter between the two.
-// Fails: Fault::internal when a re-run on numbers does not confirm a merge; each one that holds adds a
+// Merges a short filter per channel and the filter after it into one (serial re-parameterisation):
+// g, then k becomes g*k with K + r - 1 taps.
+// Why here: each set of branches is one filter now, and norms are folded, so a remaining bias is a
+// real one.
+// Needs: constant taps of both filters, one of them short; no other reader of the value between
+// them.
+// Keeps: whatever is not exact. A filter that reads rows ahead stays, because the signal between
+// the two is cut at the ends of the sequence. A bias in the first filter stays, because it meets
+// the zeros before the start.
+// Fails: Fault::internal when a re-run on numbers does not confirm a merge. Each merge adds a
 // certificate.
 #pragma once
 #include "compiler/ir/graph.h"

@@ -1,8 +1,10 @@
-// Rounds the weights of products to what the format they are stored in can hold, and says so on the node.
-// Why here: after the folds, which change weights; from here on every reference computes with the numbers
-// that the kernels read, so limits stay as tight as with float32.
-// Needs: nothing. A node that names a format keeps it; the others get `format`.
-// Keeps: biases, embeddings, norms, and convolutions over more than one row or frequency: float32.
+// Rounds the weights of matrix multiplications to their storage format, and names the format on the
+// node.
+// Why here: folds change weights, so they come first. From here on every reference computes with
+// the numbers that kernels read, and error limits stay as tight as with float32.
+// Needs: nothing. A node that names a format keeps it; other nodes get `format`.
+// Keeps: biases, embeddings, norms, and convolutions over several rows or frequencies: these stay
+// float32.
 // Fails: Fault::input for a weight that the format cannot hold.
 #pragma once
 #include "compiler/ir/graph.h"
@@ -13,7 +15,7 @@
 
 namespace longwave::compiler {
 
-// What rounding did to the weights of one product.
+// The error that rounding caused in the weights of one matrix multiplication.
 struct StoredWeights {
     std::string layer;
     schedules::WeightFormat format;

@@ -31,14 +31,14 @@ Expected<MeasuredLayers> parse(std::string_view text, const std::string &model) 
     if (const std::string of = text_of(all, "model"); of != model)
         return Status::input(fmt::format("times of model \"{}\", and \"{}\" is compiled", of, model));
     MeasuredLayers measured;
-    for (const auto &[key, to] :
-         {std::pair{"submission_us", &measured.transfers.submission}, std::pair{"byte_us", &measured.transfers.byte},
-          std::pair{"move_us", &measured.transfers.transfer}}) {
-        if (!is_time(all, key)) return Status::input(fmt::format("{} is no time", key));
+    for (const auto &[key, to] : {std::pair{"submission_us", &measured.transfers.submission},
+                                  std::pair{"byte_us", &measured.transfers.byte},
+                                  std::pair{"move_us", &measured.transfers.transfer}}) {
+        if (!is_time(all, key)) return Status::input(fmt::format("{} must be a time of 0 or more", key));
         *to = all[key].get<double>();
     }
     const auto layers = all.find("layers");
-    if (layers == all.end() || !layers->is_array()) return Status::input("\"layers\" is no list");
+    if (layers == all.end() || !layers->is_array()) return Status::input("\"layers\" must be a list");
     for (const json &layer : *layers) {
         const std::string name = layer.is_object() ? text_of(layer, "layer") : "";
         const bool there = layer.is_object() && layer.contains("gpu_us") && !layer["gpu_us"].is_null();

@@ -53,8 +53,8 @@ Status place_measured(Placed &placed, const EntryPlan &plan, const MeasuredLayer
         const auto found = measured.layers.find(names[i]);
         if (found == measured.layers.end())
             return Status::input(
-                fmt::format("no time of layer {}: the file is of another model, or of one that was "
-                            "compiled otherwise: measure again",
+                fmt::format("no time of layer {}: the file belongs to another model or to another compile "
+                            "of it: measure again",
                             names[i]));
         graph.layers[i] = found->second;
         if (placed.cpu_layers.contains(names[i])) graph.layers[i].device = never;
@@ -94,8 +94,8 @@ Status check_placement(const Placement &placement, const ir::Graph &graph) {
                                              layer, fmt::join(known, ", ")));
         if (!leading.contains(layer))
             return Status::usage(
-                fmt::format("--place {}=cpu: the layer has no kernel of its own: place the one "
-                            "that it is computed with",
+                fmt::format("--place {}=cpu: the layer has no kernel of its own: place the layer "
+                            "that computes it",
                             layer));
     }
     return Status::ok();

@@ -1,7 +1,9 @@
-// Specifications of kernels that store some arguments as float16: the kernel's own with one more member,
+// Specifications of kernels that store some arguments as float16: the kernel's own with one more
+// member,
 //     {"kernel":"linear",…,"float16":[0,3]}
-// The member lists the numbers of these arguments in call order. longwave-kgen does not know this member: the
-// compiler rewrites the module that longwave-kgen made for float32 (compiler/spirv/rewrite_fp16.h).
+// The member lists the numbers of these arguments in call order. longwave-kgen does not know this
+// member: the compiler rewrites the module that longwave-kgen made for float32
+// (compiler/spirv/rewrite_fp16.h).
 #pragma once
 #include <cstddef>
 #include <string>

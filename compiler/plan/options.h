@@ -1,4 +1,5 @@
-// What a caller of compile() may ask for (driver/compile.h). Every later step of a compile reads it.
+// What a caller of compile() may ask for (driver/compile.h). Every later step of a compile reads
+// it.
 #pragma once
 #include "compiler/devices/traits.h"
 #include <cstddef>
@@ -17,7 +18,8 @@ enum class StreamMode {
     none         // whole sequences only
 };
 
-// The name of the one field of state that a windowed stream has: its input. No other field is called so.
+// The name of the one field of state that a windowed stream has: its input. No other field is
+// called so.
 inline constexpr char window_field[] = "window";
 
 // The layers of offline runs that the CPU computes in the entries of a device (--place). Streams run on one
@@ -40,20 +42,24 @@ struct Options {
     StreamMode stream = StreamMode::if_possible;
     std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;
                                   // empty: the least common multiple of the hops
-    // Instead of those, and for models that look ahead: the whole model over the last `window` input ticks,
-    // every `hop` ticks (planner/windowed_stream.h); whole sequences are as long. 0: no.
+    // Instead of those, and for models that look ahead: the whole model over the last `window`
+    // input ticks, every `hop` ticks (planner/windowed_stream.h); whole sequences are as long. 0:
+    // no.
     uint32_t window = 0, hop = 0;
     uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, or the longest
                          // l_max; none: see whole
-    // Capacities of further run entries: a sequence goes through the one of least capacity that takes it. For
-    // layers that take one length alone, and where short sequences should not pay for long ones.
+    // Capacities of further run entries: a sequence goes through the one of least capacity that
+    // takes it. For layers that take one length alone, and where short sequences should not pay for
+    // long ones.
     std::vector<uint32_t> further_lengths;
-    bool whole = true;               // also compile the run entries
-    std::string kgen;                // path of longwave-kgen
-    std::string cache;               // kernel cache folder; empty: the user's cache folder
-    unsigned jobs = 0;               // processes and threads at a time; 0: number of CPUs
-    std::string weights = "float32"; // of products: float32, bf16 or int8 (schedules/contract/weight_formats.h)
-    // What kernels of a GPU hand to each other in whole runs: f32, or f16 where they can (passes/store_halves.h)
+    bool whole = true; // also compile the run entries
+    std::string kgen;  // path of longwave-kgen
+    std::string cache; // kernel cache folder; empty: the user's cache folder
+    unsigned jobs = 0; // processes and threads at a time; 0: number of CPUs
+    std::string weights =
+        "float32"; // of products: float32, bf16 or int8 (schedules/contract/weight_formats.h)
+    // What kernels of a GPU hand to each other in whole runs: f32, or f16 where they can
+    // (passes/store_halves.h)
     std::string gpu_storage = "f32";
     // force one algorithm by name where its op has several; empty: the planner chooses
     std::string convolution;

@@ -1,20 +1,17 @@
-// JSON files that people hand to the compiler: tunings, times of layers.
+// JSON files that users give to the compiler: tuning files, times of layers.
 #pragma once
+#include "formats/package/json_text.h"
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 namespace longwave::compiler {
 
-// Discarded for what is no JSON, or nested deeper than any such file: reading on would cost stack without end.
+// Discarded: not JSON, or nested deeper than any such file.
 inline nlohmann::json parse_shallow(std::string_view text) {
-    constexpr int most_levels = 8;
-    bool deep = false;
-    const auto shallow = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json &) {
-        deep = deep || depth > most_levels;
-        return !deep;
-    };
-    const auto all = nlohmann::json::parse(text.begin(), text.end(), shallow, false);
-    return deep ? nlohmann::json(nlohmann::json::value_t::discarded) : all;
+    constexpr size_t most_levels = 8;
+    package::Problems problems;
+    auto document = package::parse_json(text, "the file", most_levels, problems);
+    return document ? *std::move(document) : nlohmann::json(nlohmann::json::value_t::discarded);
 }
 
 } // namespace longwave::compiler

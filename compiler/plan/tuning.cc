@@ -24,7 +24,7 @@ bool is_structure(const json &row, int64_t after) {
 }
 
 Status check_structures(const json &all, const std::vector<targets::Target> &targets) {
-    if (!all.is_object() || all.empty()) return Status::input("\"structures\" is no object of targets");
+    if (!all.is_object() || all.empty()) return Status::input("\"structures\" must be an object of targets");
     std::string known;
     for (const auto &[target, table] : all.items()) {
         if (!targets::find(target))

@@ -1,7 +1,7 @@
-// A tuning file: what the planner's choices and the transforms' structures rest on, measured on one machine
-// by `longwave tune`. JSON: "tuning" 1; "made": what it was measured with, for people; "costs" as
-// schedules/long_conv/tables/costs.json; "structures" {target: as schedules/long_conv/<target>.json}. Either may be
-// missing, and the shipped one stands.
+// A tuning file: what the planner's choices and the transforms' structures rest on, measured on one
+// machine by `longwave tune`. JSON: "tuning" 1; "made": what it was measured with, for people;
+// "costs" as schedules/long_conv/tables/costs.json; "structures" {target: as
+// schedules/long_conv/<target>.json}. Either may be missing, and the shipped one stands.
 #pragma once
 #include "compiler/ops/costs.h"
 #include "formats/base/expected.h"
@@ -22,9 +22,9 @@ struct Tuning {
 
 inline constexpr int tuning_version = 1;
 
-// An empty text is the shipped tables. `name` stands before every message. Fault::input for a text that is no
-// tuning file of this version, Fault::usage when it has structures, but none for one of the targets: kernels
-// of one artifact would be tuned and untuned.
+// An empty text is the shipped tables. `name` stands before every message. Fault::input for a text
+// that is no tuning file of this version, Fault::usage when it has structures, but none for one of
+// the targets: kernels of one artifact would be tuned and untuned.
 Expected<Tuning> parse_tuning(std::string_view text, const std::string &name,
                               const std::vector<targets::Target> &targets);
 

@@ -5,17 +5,19 @@
 namespace longwave::package {
 namespace {
 
-using nlohmann::json;
-
-constexpr size_t max_values = 262'144; // a value takes many times the bytes of its text, and longer to read
-
 // Builds the document itself, because only a handler sees a key that comes twice.
-class Handler final : public nlohmann::json_sax<json> {
+template <class Json> class Handler final : public nlohmann::json_sax<Json> {
 public:
-    Handler(std::string_view text, const std::string &source, size_t max_depth, Problems &problems)
-        : text_(text), source_(source), max_depth_(max_depth), problems_(problems) {}
+    using number_integer_t = typename Json::number_integer_t;
+    using number_unsigned_t = typename Json::number_unsigned_t;
+    using number_float_t = typename Json::number_float_t;
+    using string_t = typename Json::string_t;
+    using binary_t = typename Json::binary_t;
 
-    json root;
+    Handler(std::string_view text, const std::string &source, const JsonLimits &limits, Problems &problems)
+        : text_(text), source_(source), limits_(limits), problems_(problems) {}
+
+    Json root;
 
     bool null() override { return put(nullptr) != nullptr; }
     bool boolean(bool v) override { return put(v) != nullptr; }
@@ -24,17 +26,21 @@ public:
     bool number_float(number_float_t v, const string_t &) override { return put(v) != nullptr; }
     bool string(string_t &v) override { return put(std::move(v)) != nullptr; }
     bool binary(binary_t &) override { return false; }
-    bool start_object(std::size_t) override { return open(json::object()); }
-    bool start_array(std::size_t) override { return open(json::array()); }
+    bool start_object(std::size_t) override { return open(Json::object()); }
+    bool start_array(std::size_t) override { return open(Json::array()); }
     bool end_object() override { return close(); }
     bool end_array() override { return close(); }
 
     bool key(string_t &name) override {
+        if (stack_.back()->size() >= limits_.keys) {
+            problems_.line(source_ + ": an object has more than " + std::to_string(limits_.keys) + " keys");
+            return false;
+        }
         if (stack_.back()->contains(name)) {
             if (problems_.full()) problems_.one_more();
             else
                 problems_.line(path() + ": the key " + in_quotes(name) + " is given twice; keep one of them");
-            slot_ = repeated_.emplace_back(std::make_unique<json>())
+            slot_ = repeated_.emplace_back(std::make_unique<Json>())
                         .get(); // the first one stays while the rest is read
         } else {
             slot_ = &(*stack_.back())[name];
@@ -69,9 +75,9 @@ private:
         return text.empty() ? source_ : text;
     }
 
-    template <class Value> json *put(Value &&value) {
-        if (++values_ > max_values) {
-            problems_.line(source_ + ": more than " + std::to_string(max_values) + " values");
+    template <class Value> Json *put(Value &&value) {
+        if (++values_ > limits_.values) {
+            problems_.line(source_ + ": more than " + std::to_string(limits_.values) + " values");
             return nullptr;
         }
         if (stack_.empty()) return &(root = std::forward<Value>(value));
@@ -80,14 +86,14 @@ private:
         return slot_;
     }
 
-    bool open(json empty) {
-        if (stack_.size() >= max_depth_) {
+    bool open(Json empty) {
+        if (stack_.size() >= limits_.depth) {
             const std::string where = path();
             problems_.line(source_ + ": " + (where == source_ ? "" : where + ": ") + "nested deeper than " +
-                           std::to_string(max_depth_) + " levels; flatten the description");
+                           std::to_string(limits_.depth) + " levels; flatten the description");
             return false;
         }
-        json *opened = put(std::move(empty));
+        Json *opened = put(std::move(empty));
         if (!opened) return false;
         stack_.push_back(opened);
         keys_.emplace_back();
@@ -102,25 +108,31 @@ private:
 
     std::string_view text_;
     const std::string &source_;
-    size_t max_depth_;
+    JsonLimits limits_;
     Problems &problems_;
-    std::vector<json *> stack_;
+    std::vector<Json *> stack_;
     std::vector<std::string> keys_; // the key being read of each open object
-    json *slot_ = nullptr;
+    Json *slot_ = nullptr;
     size_t values_ = 0;
-    std::vector<std::unique_ptr<json>> repeated_;
+    std::vector<std::unique_ptr<Json>> repeated_;
 };
 
 } // namespace
 
-std::optional<json> parse_json(std::string_view text, const std::string &source, size_t max_depth,
+template <class Json>
+std::optional<Json> parse_json(std::string_view text, const std::string &source, const JsonLimits &limits,
                                Problems &problems) {
-    Handler handler(text, source, max_depth, problems);
-    size_t before = problems.count();
-    bool parsed = json::sax_parse(text.begin(), text.end(), &handler);
+    Handler<Json> handler(text, source, limits, problems);
+    const size_t before = problems.count();
+    const bool parsed = Json::sax_parse(text.begin(), text.end(), &handler);
     if (!parsed && problems.count() == before) problems.line(source + ": not a JSON document");
     if (problems.count() != before) return std::nullopt;
     return std::move(handler.root);
 }
+
+template std::optional<nlohmann::json> parse_json(std::string_view, const std::string &, const JsonLimits &,
+                                                  Problems &);
+template std::optional<nlohmann::ordered_json> parse_json(std::string_view, const std::string &,
+                                                          const JsonLimits &, Problems &);
 
 } // namespace longwave::package

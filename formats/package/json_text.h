@@ -1,15 +1,29 @@
-// JSON from outside: a plain parse, but keys given twice are refused (parsers disagree about which one
-// counts) and nesting is limited.
+// The one reader of JSON from outside. It limits depth and number of values, because such text
+// would cost memory and stack without end. It rejects keys that are given twice, because parsers
+// disagree about which one counts.
 #pragma once
 #include "formats/package/problems.h"
 #include <optional>
 
 namespace longwave::package {
 
-// What is wrong goes to `problems`: the place in `source` (a file name for messages) for bad syntax, a JSON
-// path for keys given twice. Numbers that do not fit a double are bad syntax; more than 262 144 values are
-// refused. Work is linear in the text.
-std::optional<nlohmann::json> parse_json(std::string_view text, const std::string &source, size_t max_depth,
-                                         Problems &problems);
+struct JsonLimits {
+    size_t depth = 0;
+    size_t values = 262'144;  // a value takes many times the bytes of its text, and longer to read
+    size_t keys = SIZE_MAX;   // of one object
+};
+
+// Problems have the place in `source` (a file name for messages) for bad syntax, and a JSON path
+// for keys given twice. Numbers that do not fit a double are bad syntax. Work is linear in the
+// text. Json: nlohmann::json, or nlohmann::ordered_json, which keeps the order of keys and needs
+// limits.keys to stay linear.
+template <class Json>
+std::optional<Json> parse_json(std::string_view text, const std::string &source, const JsonLimits &limits,
+                               Problems &problems);
+
+inline std::optional<nlohmann::json> parse_json(std::string_view text, const std::string &source,
+                                                size_t max_depth, Problems &problems) {
+    return parse_json<nlohmann::json>(text, source, JsonLimits{.depth = max_depth}, problems);
+}
 
 } // namespace longwave::package

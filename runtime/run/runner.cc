@@ -169,7 +169,7 @@ lw_status read(const lw_model *model, const lw_run_options *given, lw_run_option
     if (options->threads == 0) options->threads = 1;
     if (options->sequences == 0) options->sequences = 1;
     if (!largest_run(*model))
-        return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without whole sequences"});
+        return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without offline runs"});
     for (const fb::Input *input : *model->plan().inputs())
         if (input->kind() != fb::InputKind::tokens && !format_fits(options->format, input->kind()))
             return fail(LW_INVALID_ARGUMENT, {"format ", uint64_t(options->format), " does not fit input ",

@@ -1,5 +1,5 @@
-// Caches: copies of the past in a form that belongs to one entry's block. The record is the state; these are
-// made from it.
+// Caches: what an entry derives from the past for its own block, such as spectra. The runtime makes them from
+// the state.
 //
 // A cache is good for one tick, a multiple of its entry's block: the one up to which that entry has run, or
 // would have. Running a block moves it on. When another entry has run in between it is stale, and the entry

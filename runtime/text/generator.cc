@@ -40,7 +40,7 @@ lw_status check_ids(const char *where, const int32_t *ids, size_t n, uint32_t vo
 
 [[gnu::noinline]] lw_status no_language_model(const lw_stream &stream, MessagePart what, MessagePart which, MessagePart why) {
     const char *const name = stream.model->plan().name()->c_str();
-    return fail(LW_NOT_FOUND, {name, " is no language model: ", what, which, why});
+    return fail(LW_NOT_FOUND, {name, " is not a language model: ", what, which, why});
 }
 
 lw_status find_logits(const lw_stream &stream, Setup &setup) {
@@ -241,8 +241,8 @@ lw_status lw_generator_next(lw_generator *generator, lw_token *out) {
     if (lw_status status = newest_logits(stream, generator->output, &logits)) return status;
     if (!suffices(stream.state->logit_margin, generator->logit_margin))
         return fail(LW_WRONG_STATE,
-                    "the newest logits leave out words that these options could choose: go on with "
-                    "the options they were made for, or read at least one id first");
+                    "the newest logits lack words that these options could choose: keep the old "
+                    "options, or read at least one id first");
     uint64_t bad;
     if (count_non_finite(reinterpret_cast<const uint8_t *>(logits), input_of(stream).vocabulary(), 1, 0,
                          &bad))

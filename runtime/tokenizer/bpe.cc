@@ -4,7 +4,8 @@
 namespace longwave::tokenizer {
 namespace {
 
-// Joins the symbols of a piece pair by pair: always the pair of the lowest rank, the leftmost of equal ones.
+// Joins the symbols of a piece pair by pair: always the pair of the lowest rank, the leftmost of
+// equal ones.
 class Joining {
 public:
     Joining(const BpeTables &tables, std::string_view piece) : tables_(tables) {

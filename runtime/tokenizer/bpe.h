@@ -1,4 +1,5 @@
-// Byte-level BPE (Sennrich et al. 2016, on bytes as in GPT-2) as the `tokenizer.json` of Hugging Face describes it.
+// Byte-level BPE (Sennrich et al. 2016, on bytes as in GPT-2) as the `tokenizer.json` of Hugging
+// Face describes it.
 #pragma once
 #include "runtime/tokenizer/pretokens.h"
 #include <array>
@@ -22,10 +23,11 @@ struct BpeTables {
     std::unordered_map<uint64_t, Merge> merges;   // by pair()
     std::vector<std::string> bytes;               // by id; added tokens too
     std::array<int32_t, 256> of_byte = {};
-    // The first list is searched in the text, the second list in the text between the tokens of the first.
+    // The first list is searched in the text, the second list in the text between the tokens of the
+    // first.
     std::vector<AddedToken> added[2];
-    // `splits` cut a text, one after the other. With prefix_space, each piece that does not begin with a space gets
-    // one. Then `last` cuts the pieces.
+    // `splits` cut a text, one after the other. With prefix_space, each piece that does not begin
+    // with a space gets one. Then `last` cuts the pieces.
     std::vector<Pattern> splits, last;
     bool prefix_space = false;
     bool whole_first = false; // `ignore_merges`: a piece that is a token is that token
@@ -35,8 +37,9 @@ struct BpeTables {
     }
 };
 
-// From the text of tokenizer.json, any bytes. `name` starts every error. vocabulary 0: as many ids as the file has,
-// at most 2^20. Fault::input: another kind of tokenizer. Fault::usage: an id exceeds the vocabulary.
+// From the text of tokenizer.json, any bytes. `name` starts every error. vocabulary 0: as many ids
+// as the file has, at most 2^20. Fault::input: another kind of tokenizer. Fault::usage: an id
+// exceeds the vocabulary.
 Expected<BpeTables> bpe_of(std::string_view text, const std::string &name, uint32_t vocabulary);
 
 // Token ids of a text. Immutable: threads may share it.
@@ -57,7 +60,8 @@ private:
     void join(std::string_view piece, std::vector<int32_t> &ids) const;
 
     BpeTables tables_;
-    std::array<std::vector<const AddedToken *>, 256> starts_[2]; // added tokens of a pass, by their first byte
+    std::array<std::vector<const AddedToken *>, 256>
+        starts_[2]; // added tokens of a pass, by their first byte
 };
 
 } // namespace longwave::tokenizer

@@ -1,4 +1,5 @@
-// tokenizer.json, checked. It rejects everything that it does not understand, because the ids would be wrong.
+// tokenizer.json, checked. It rejects everything that it does not understand, because the ids would
+// be wrong.
 #include "runtime/tokenizer/bpe.h"
 #include <nlohmann/json.hpp>
 
@@ -10,8 +11,8 @@ namespace {
 // GPT-2's expression: the default of ByteLevel.
 constexpr const char *gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-// The characters that stand for bytes in vocabulary and merges: printable ones for themselves, the others from
-// U+0100 on (GPT-2's bytes_to_unicode).
+// The characters that stand for bytes in vocabulary and merges: printable ones for themselves, the
+// others from U+0100 on (GPT-2's bytes_to_unicode).
 std::unordered_map<std::string, char> byte_characters() {
     std::unordered_map<std::string, char> result;
     uint32_t next = 0x100;
@@ -75,8 +76,9 @@ private:
         if (!id.is_number_integer() || id < 0)
             return bad("the id of " + of + " must be a whole number of at least 0");
         if (id >= vocabulary_)
-            return Status::usage(name_ + ": the id of " + of + " is " + id.dump() + ", but the model's vocabulary has " +
-                                 std::to_string(vocabulary_) + " ids; this is the tokenizer of another model");
+            return Status::usage(name_ + ": the id of " + of + " is " + id.dump() +
+                                 ", but the model's vocabulary has " + std::to_string(vocabulary_) +
+                                 " ids; this is the tokenizer of another model");
         result = id.get<int32_t>();
         const size_t needed = static_cast<size_t>(result) + 1;
         if (tables_.bytes.size() < needed) tables_.bytes.resize(needed);
@@ -138,7 +140,8 @@ private:
             if (l == names_.end() || r == names_.end())
                 return bad(which + " must join two tokens of the vocabulary: " + merge.dump(-1, ' ', true));
             if (both == names_.end())
-                return bad(which + " makes a token that is not in the vocabulary: " + merge.dump(-1, ' ', true));
+                return bad(which +
+                           " makes a token that is not in the vocabulary: " + merge.dump(-1, ' ', true));
             tables_.merges.emplace(BpeTables::pair(l->second, r->second),
                                    BpeTables::Merge{rank_, both->second});
             rank_++;
@@ -186,7 +189,8 @@ private:
                            "; expected Split, followed by ByteLevel");
             }
         }
-        return byte_level ? Status() : bad("the ByteLevel pre-tokenizer is missing; only byte-level BPE is supported");
+        return byte_level ? Status()
+                          : bad("the ByteLevel pre-tokenizer is missing; only byte-level BPE is supported");
     }
 
     Status read_split(const json &cut) {

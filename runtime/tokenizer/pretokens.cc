@@ -11,8 +11,8 @@ std::string message_of(int code) {
     return reinterpret_cast<const char *>(text);
 }
 
-// In these expressions \s is Unicode's White_Space. PCRE2's \s also matches U+180E, which Unicode 6.3 removed from
-// that class.
+// In these expressions \s is Unicode's White_Space. PCRE2's \s also matches U+180E, which Unicode
+// 6.3 removed from that class.
 std::string with_white_space(const std::string &expression) {
     std::string result;
     for (size_t i = 0; i < expression.size(); i++) {

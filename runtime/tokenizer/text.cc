@@ -43,7 +43,9 @@ lw_status open_text(std::string_view text, const std::string &name, uint32_t voc
 lw_status read_file(const char *path, const std::string &name, std::string &text) {
     const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path, "rbe"),
                                                       [](FILE *f) { return f ? std::fclose(f) : 0; });
-    if (!file) return failed(errno == ENOENT ? LW_NOT_FOUND : LW_IO, name + ": cannot be read: " + std::strerror(errno));
+    if (!file)
+        return failed(errno == ENOENT ? LW_NOT_FOUND : LW_IO,
+                      name + ": cannot be read: " + std::strerror(errno));
     constexpr size_t step = size_t{1} << 20;
     for (;;) {
         const size_t before = text.size();
@@ -140,7 +142,8 @@ lw_status lw_tokenizer_token(const lw_tokenizer *tokenizer, int32_t id, const ch
     const std::vector<std::string> &tokens = tokenizer->tokens();
     if (id < 0 || static_cast<size_t>(id) >= tokens.size())
         return guarded([&] {
-            return failed(LW_BAD_TOKEN, "id " + std::to_string(id) + " is out of range: the vocabulary has ids 0 to " +
+            return failed(LW_BAD_TOKEN, "id " + std::to_string(id) +
+                                            " is out of range: the vocabulary has ids 0 to " +
                                             std::to_string(tokens.size() - 1));
         });
     *bytes = tokens[static_cast<size_t>(id)].data();

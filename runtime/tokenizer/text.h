@@ -19,7 +19,8 @@ namespace longwave::tokenizer {
 // Keeps the detail for lw_text_last_error() and returns the status.
 lw_status failed(lw_status status, const std::string &detail);
 
-// Calls `body`, which returns an lw_status. No exception leaves the library: the only one is a lack of memory.
+// Calls `body`, which returns an lw_status. No exception leaves the library: the only one is a lack
+// of memory.
 template <class Body> lw_status guarded(Body body) {
     try {
         return body();

@@ -5,6 +5,6 @@
 namespace longwave::bench {
 
 using kernels::cpu_name;
-using kernels::pin_to_this_processor;
+using kernels::pin_to_this_cpu;
 
 } // namespace longwave::bench

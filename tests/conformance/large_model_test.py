@@ -48,11 +48,11 @@ def main():
     parser.add_argument("scratch", type=pathlib.Path)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=768)
-    parser.add_argument("--no-proof", action="store_const", const=["--no-proof"], default=[])
+    parser.add_argument("--no-check", action="store_const", const=["--no-check"], default=[])
     options = parser.parse_args()
     longwave, scratch = options.longwave.resolve(), options.scratch.resolve()
     scratch.mkdir(parents=True, exist_ok=True)
-    flags = ["--target", "host", *options.no_proof]
+    flags = ["--target", "host", *options.no_check]
     with tempfile.TemporaryDirectory(prefix="large-model-", dir=scratch) as name:
         folder = pathlib.Path(name)
         package(folder / "small", 1, 16, 4, 3)

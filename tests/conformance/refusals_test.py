@@ -16,7 +16,7 @@ import sc10_package
 USAGE, BAD_INPUT = 2, 3
 sgconv, chela, lightnet, orchid = families.sgconv, families.chela, families.lightnet, families.orchid
 
-INSTEAD = "compile without --stream for whole sequences, or with --window N --hop M to slide over a stream"
+INSTEAD = "compile without --stream for offline runs, or with --window N --hop M to slide over a stream"
 BIDIRECTIONAL = "it is bidirectional (the second kernel reads samples after t)"
 TWO_SIDED = "its attention is two-sided (every row reads a sum over the whole sequence)"
 OPTIONS = 'set the options that the weights were trained with, or name another tensor with "keys"'

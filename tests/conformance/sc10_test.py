@@ -37,7 +37,7 @@ def main():
         print(f"compile           {seconds:.1f} s with its proof, {build['kernels_cached']} kernels from the cache, {build['kernels_compiled']} compiled")
         errors = []
         for proof in report["proof"]["variants"]:
-            print(f"{proof['variant']:<9}         stream = whole within {proof['largest_error']:.1e} over {proof['ticks']} ticks (limit {proof['limit']:.0e}), "
+            print(f"{proof['variant']:<9}         stream equals the offline run within {proof['largest_error']:.1e} over {proof['ticks']} ticks (limit {proof['limit']:.0e}), "
                   f"bit-equal: {proof['bit_equal']}, {proof['cuts']} cuts of {proof['cut_ticks']} ticks and one of all")
             errors.append(proof["largest_error"])
         held = report["proof"]["holds"] and len(errors) + len(report["proof"]["not_proved_here"]) == 3

@@ -31,9 +31,10 @@ COSTS = pathlib.Path(__file__).resolve().parents[2] / "schedules/long_conv/table
 
 
 def other_tuning(folder: pathlib.Path) -> pathlib.Path:
-    """A tuning file by which the direct convolution takes a hundred times as long: the planner chooses other algorithms."""
+    """A tuning file by which two algorithms take a hundred times as long: the planner chooses others."""
     costs = json.loads(COSTS.read_text())
-    costs["direct"] = [[rows, *(100 * time for time in times)] for rows, *times in costs["direct"]]
+    for algorithm in ("direct", "dyadic"):
+        costs[algorithm] = [[rows, *(100 * time for time in times)] for rows, *times in costs[algorithm]]
     file = folder / "state_tuning.json"
     file.write_text(json.dumps({"tuning": 1, "costs": costs}))
     return file
@@ -95,6 +96,28 @@ def check(longwave: pathlib.Path, folder: pathlib.Path, family: str, device) -> 
     return f"{family}: {len(models)} x {len(models)} artifacts, {len(CUTS)} ticks: within {worst:.1e}; states of {min(sizes)} to {max(sizes)} bytes"
 
 
+def check_refusals(longwave: pathlib.Path, folder: pathlib.Path) -> str:
+    """States of another model, and of the same model with rounded weights: rejected, and the message says why."""
+    api, package = state_streams.library(longwave), state_streams.write(folder, "sgconv")
+    artifacts = [compiled(longwave, package, "plain", []), compiled(longwave, package, "int8", ["--weights", "int8"]),
+                 compiled(longwave, state_streams.write(folder, "chela"), "plain", [])]
+    models = [state_streams.Model(api, artifact) for artifact in artifacts]
+    streams = [state_streams.Stream(model) for model in models]
+    for other, reason in ((1, "--weights"), (2, "another model")):
+        for saver, loader in ((0, other), (other, 0)):
+            try:
+                streams[loader].load(streams[saver].save())
+            except api.Error as error:
+                assert reason in str(error), error
+            else:
+                raise AssertionError(f"{artifacts[loader].name} takes a state of {artifacts[saver].name}")
+    for stream in streams:
+        stream.close()
+    for model in models:
+        model.close()
+    return "states of another model and of rounded weights are rejected"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("longwave", type=pathlib.Path)
@@ -107,6 +130,7 @@ def main() -> int:
     device = state_streams.Device(options.longwave) if options.gpu else None
     for family in options.family:
         print(check(options.longwave, options.folder, family, device), flush=True)
+    print(check_refusals(options.longwave, options.folder), flush=True)
     if device:
         device.close()
     return 0

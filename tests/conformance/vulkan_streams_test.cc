@@ -184,7 +184,7 @@ TEST_CASE(
     double worst = 0;
     CHECK(lw_model_verify(models.gpu.handle.get(), &worst) == LW_OK);
     CHECK(worst > 0);
-    const auto proof = cli::prove_stream(models.gpu);
+    const auto proof = cli::check_stream(models.gpu);
     REQUIRE(proof);
     CHECK(proof->window == 48);
     CHECK(proof->holds());

@@ -256,7 +256,7 @@ TEST_CASE("windows: saved, loaded, copied, reset and read ahead, a stream goes o
 
 TEST_CASE("windows: the proof compares windows, limit 0") {
     const cli::Model model = model_of(classifier(), 60, 12);
-    const auto proof = cli::prove_stream(model);
+    const auto proof = cli::check_stream(model);
     REQUIRE_MESSAGE(proof, proof.status().message());
     CHECK(proof->holds());
     CHECK(proof->window == 60);
@@ -309,5 +309,5 @@ TEST_CASE("windows: what cannot be is refused, and looking ahead with the way ou
     options.stream = compiler::StreamMode::required;
     CHECK(refusal(options) ==
           "layer conv looks ahead: it is bidirectional (the second kernel reads samples after t)\ncompile "
-          "without --stream for whole sequences, or with --window N --hop M to slide over a stream");
+          "without --stream for offline runs, or with --window N --hop M to slide over a stream");
 }

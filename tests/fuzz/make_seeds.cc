@@ -6,6 +6,7 @@
 #include "formats/package/layer_types.h"
 #include "longwave/longwave.h"
 #include "tests/fuzz/text_seeds.h"
+#include "tests/support/named_state.h"
 #include "tests/support/tiny_gpu.h"
 #include "tests/support/tiny_model.h"
 #include <filesystem>
@@ -80,7 +81,9 @@ void states() {
         uint8_t picks; // the first byte of a seed
     } models[] = {{"audio", test::audio_model(), 0},
                   {"tokens", test::token_model(), 1},
-                  {"family", test::family_model(), 4}};
+                  {"family", test::family_model(), 4},
+                  {"named_audio", test::named_state(test::audio_model(), test::audio_block, 8), 8},
+                  {"named_tokens", test::named_state(test::token_model(), 1, 1), 9}};
     for (const auto &[name, draft, picks] : models) {
         const std::vector<uint8_t> bytes = draft.bytes();
         lw_open_options options{};

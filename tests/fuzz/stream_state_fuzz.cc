@@ -1,10 +1,12 @@
 // Saved states of streams. The first byte picks the model (bit 0: token ids; bit 2: several streams over one
-// state, one of them with a cache) and whether the state is given the right identity (bit 1), the next says
-// how much is pushed afterwards, the rest is the state. What must hold: any bytes are loaded or give
-// LW_BAD_STATE; a refused state changes nothing; an accepted one is saved again as it came; a stream goes on
-// from it and, once finished, ends.
+// state, one of them with a cache; bit 3: a state that is saved by the names of its fields) and whether the state
+// is given the right identity, and size and checksum (bit 1). The next byte says how much is pushed afterwards.
+// The rest is the state. What must hold: any bytes are loaded or give LW_BAD_STATE; a refused state changes
+// nothing; an accepted one is saved again as it came (by names: the second time as the first time); a stream
+// goes on from it and, once finished, ends.
 #include "longwave/longwave.h"
 #include "tests/fuzz/must.h"
+#include "tests/support/named_state.h"
 #include "tests/support/tiny_model.h"
 #include <algorithm>
 #include <cstring>
@@ -62,15 +64,46 @@ struct Subject {
     }
 };
 
+// What a state of this model must have whatever the fields hold.
+void identify(const Subject &subject, bool named, std::vector<uint8_t> &state) {
+    constexpr size_t identity = 32; // of a StreamState
+    if (!named) {
+        if (state.size() >= identity) std::memcpy(state.data(), subject.fresh.data(), identity);
+        return;
+    }
+    runtime::SavedState head, fresh;
+    if (state.size() < sizeof head) return;
+    std::memcpy(&head, state.data(), sizeof head);
+    std::memcpy(&fresh, subject.fresh.data(), sizeof fresh);
+    std::memcpy(head.magic, fresh.magic, sizeof head.magic);
+    head.version = fresh.version;
+    head.schema = fresh.schema;
+    std::memcpy(head.model, fresh.model, sizeof head.model);
+    std::memcpy(head.weights, fresh.weights, sizeof head.weights);
+    std::memcpy(state.data(), &head, sizeof head);
+    test::seal(state);
+}
+
+// Loading what was saved and saving it again gives the same bytes.
+void settle_once(const Subject &subject) {
+    const std::vector<uint8_t> saved = subject.saved();
+    must(lw_stream_load(subject.stream, saved.data(), saved.size()) == LW_OK, "what was saved loads");
+    must(subject.saved() == saved, "and is saved again as it was");
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static Subject audio(test::audio_model()), ids(test::token_model()), family(test::family_model());
+    static Subject of_layout[] = {Subject(test::audio_model()), Subject(test::token_model()),
+                                  Subject(test::family_model())};
+    static Subject of_names[] = {Subject(test::named_state(test::audio_model(), test::audio_block, 8)),
+                                 Subject(test::named_state(test::token_model(), 1, 1)),
+                                 Subject(test::named_state(test::family_model(), 8, 8))};
     if (size < 2) return 0;
-    Subject &subject = data[0] & 1 ? ids : data[0] & 4 ? family : audio;
+    const bool named = data[0] & 8;
+    Subject &subject = (named ? of_names : of_layout)[data[0] & 1 ? 1 : data[0] & 4 ? 2 : 0];
     std::vector<uint8_t> state(data + 2, data + size);
-    constexpr size_t identity = 32; // of a StreamState
-    if ((data[0] & 2) && state.size() >= identity) std::memcpy(state.data(), subject.fresh.data(), identity);
+    if (data[0] & 2) identify(subject, named, state);
 
     must(lw_stream_reset(subject.stream) == LW_OK, "reset");
     const lw_status status = lw_stream_load(subject.stream, state.empty() ? data : state.data(),
@@ -80,7 +113,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         must(subject.saved() == subject.fresh, "a refused state changes nothing");
         return 0;
     }
-    must(subject.saved() == state, "what was loaded is what is saved");
+    if (named) settle_once(subject);
+    else must(subject.saved() == state, "what was loaded is what is saved");
 
     const size_t ticks = data[1];
     std::vector<float> samples(ticks, 0.25f);

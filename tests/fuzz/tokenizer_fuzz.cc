@@ -1,6 +1,7 @@
-// tokenizer.json and a text: everything up to the first zero byte is the file, the rest the text. The rules: any file
-// is read, or rejected in one line. The ids of a text are inside the vocabulary. Their bytes are the text again, but
-// for spaces that the tokenizer puts in front of pieces. A decoder gives the same bytes.
+// tokenizer.json and a text: everything up to the first zero byte is the file, the rest the text.
+// The rules: any file is read, or rejected in one line. The ids of a text are inside the
+// vocabulary. Their bytes are the text again, but for spaces that the tokenizer puts in front of
+// pieces. A decoder gives the same bytes.
 #include "runtime/tokenizer/bpe.h"
 #include "tests/fuzz/must.h"
 #include <longwave/text.h>
@@ -43,14 +44,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     must(static_cast<bool>(tables) == (status == LW_OK), "the tables decide");
     if (!made) {
         const std::string_view line = lw_text_last_error();
-        must(line.starts_with("file: ") && line.find('\n') == std::string_view::npos, "one line says what is wrong");
+        must(line.starts_with("file: ") && line.find('\n') == std::string_view::npos,
+             "one line says what is wrong");
         return 0;
     }
     const std::string text(end < size ? input.substr(end + 1) : std::string_view("it's 12 \xff words"));
     size_t n = 0;
     must(lw_tokenizer_encode(made, text.data(), text.size(), nullptr, 0, &n) == LW_OK, "a text has ids");
     std::vector<int32_t> ids(n);
-    must(lw_tokenizer_encode(made, text.data(), text.size(), ids.data(), n, &n) == LW_OK, "the same ids again");
+    must(lw_tokenizer_encode(made, text.data(), text.size(), ids.data(), n, &n) == LW_OK,
+         "the same ids again");
     std::string again;
     for (const int32_t id : ids) {
         const char *bytes = nullptr;

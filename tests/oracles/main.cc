@@ -47,31 +47,32 @@ Status open_device(const std::string &name, Settings &settings) {
 
 int main(int argc, char **argv) {
     using namespace longwave;
-    cli::CommandLine program("Compares compiled models with reference tensors.", "longwave-oracles");
+    cli::CommandLine program("Compare compiled models with reference tensors.", "longwave-oracles");
     std::string folder;
     std::vector<std::string> patterns;
     oracles::Settings settings;
     std::string device = "cpu";
     bool verbose = false, json = false;
-    program.add_option("folder", folder, "Fixtures: NAME.json with NAME.safetensors")->required();
-    program.add_option("pattern", patterns, "Names to take: shell patterns or parts of names (default: all)");
+    program.add_option("folder", folder, "Folder of fixtures: NAME.json with NAME.safetensors")->required();
+    program.add_option("pattern", patterns,
+                       "Fixtures to run: shell patterns or parts of names (default: all)");
     program.add_option("--blocks", settings.blocks, "Stream blocks to try")
         ->delimiter(',')
         ->capture_default_str();
-    program.add_option("--convolution", settings.convolution, "Force one algorithm");
+    program.add_option("--convolution", settings.convolution, "Use this algorithm");
     program.add_option("--cache", settings.cache, "Folder of compiled kernels");
     program.add_option("--kgen", settings.kgen,
-                       "The kernel compiler (default: longwave-kgen beside this program)");
+                       "Kernel compiler (default: the longwave-kgen next to this program)");
     cli::add_device_flag(program, device);
     program
         .add_option("--gpu-storage", settings.gpu_storage,
-                    "f16: whole runs on the device store float16 between kernels, within limits of their own")
+                    "f16: offline runs on the device store float16 between kernels, with limits of their own")
         ->capture_default_str();
-    program.add_flag("-v,--verbose", verbose, "Every comparison on its own line");
-    program.add_flag("--json", json, "One JSON object a case; the closing line goes to stderr");
+    program.add_flag("-v,--verbose", verbose, "Print every comparison");
+    program.add_flag("--json", json, "Print one JSON object per case. The summary goes to stderr");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
     if (settings.kgen.empty()) {
-        const auto kgen = cli::kgen_beside_this_program();
+        const auto kgen = cli::installed_kgen();
         if (!kgen) {
             std::fprintf(stderr, "error: %s\n", kgen.status().message().c_str());
             return 4;

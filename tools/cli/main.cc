@@ -1,4 +1,5 @@
-// longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit code.
+// longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit
+// code.
 #include "tools/cli/commands/command.h"
 #include <cstdio>
 #include <cstdlib>
@@ -25,9 +26,10 @@ int main(int argc, char **argv) {
                         "longwave");
     program.set_version_flag("--version", std::string("longwave ") + lw_version());
     program.require_subcommand();
-    program.footer("`longwave COMMAND --help` lists the options of a command.\n"
-                   "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine.\n"
-                   "Results go to standard output. Logs and errors go to standard error.");
+    program.footer(
+        "`longwave COMMAND --help` lists the options of a command.\n"
+        "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine.\n"
+        "Results go to standard output. Logs and errors go to standard error.");
     const Command commands[] = {add_compile(program),  add_inspect(program), add_verify(program),
                                 add_run(program),      add_listen(program),  add_eval(program),
                                 add_generate(program), add_score(program),   add_bench(program),
@@ -42,7 +44,7 @@ int main(int argc, char **argv) {
         if (!command.flags->parsed()) continue;
         const Status status = command.run();
         if (!status) std::fprintf(stderr, "error: %s\n", status.message().c_str());
-        // Results that did not reach the disk or the pipe are no results.
+        // Output that did not reach the disk or the pipe is a failure.
         if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
             std::fprintf(stderr, "error: standard output cannot be written\n");
             return exit_code(status ? Fault::device : status.fault());
@@ -60,7 +62,7 @@ int main(int argc, char **argv) {
         return longwave::cli::main(argc, argv);
     } catch (const std::bad_alloc &) {
         std::fprintf(stderr, "error: not enough memory\n");
-    } catch (const std::exception &error) { // a defect: the libraries report through Status
+    } catch (const std::exception &error) { // a defect: the libraries report errors through Status
         std::fprintf(stderr, "error: internal: %s\n", error.what());
     }
     return 4;

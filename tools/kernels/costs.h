@@ -1,6 +1,6 @@
 // Measures the cost tables of the algorithms (compiler/ir/costs.h) on this machine: ns per output
-// element (one channel, one row), lower quartiles of calls in a loop. Rows have 128 channels, as in a model,
-// so that a transform of a tile of 16 pays for the stride.
+// element (one channel, one row), lower quartiles of calls in a loop. Rows have 128 channels, as in
+// a model, so that a transform of a tile of 16 pays for the stride.
 #pragma once
 #include "formats/base/expected.h"
 #include "targets/target.h"

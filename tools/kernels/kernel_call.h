@@ -1,5 +1,5 @@
-// Kernels as the runtime sees them: compiled by longwave-kgen, linked into an image, copied into anonymous
-// memory, called with plain buffers.
+// Kernels as the runtime sees them: compiled by longwave-kgen, linked into an image, copied into
+// anonymous memory, called with plain buffers.
 #pragma once
 #include "compiler/codegen/kernel_cache.h"
 #include "formats/base/expected.h"
@@ -48,9 +48,9 @@ public:
     void fill_inputs(uint32_t seed); // uniform in [-1, 1)
     // Returns the kernel's code; `scratch_left` says what it forgot to free.
     int call(uint64_t *scratch_left = nullptr);
-    // Prebuilt arguments for calls in a loop; valid until the next prepare() of this kernel. "scratch" is
-    // memory that several kernels use in turn, as in the runtime: on a 64-byte line, as large as the largest
-    // needs.
+    // Prebuilt arguments for calls in a loop; valid until the next prepare() of this kernel.
+    // "scratch" is memory that several kernels use in turn, as in the runtime: on a 64-byte line,
+    // as large as the largest needs.
     void prepare(const std::map<std::string, uint8_t *> &elsewhere = {});
     int call_prepared() { return entry_(arguments_.data()); }
 
@@ -77,7 +77,8 @@ Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs
 
 // True when this machine can run code of the target.
 bool host_runs(const targets::Target &target);
-// longwave-kgen of this build: $LONGWAVE_BUILD/longwave-kgen, or beside or above the running program.
+// longwave-kgen of this build: $LONGWAVE_BUILD/longwave-kgen, or beside or above the running
+// program.
 std::string find_kgen();
 
 } // namespace longwave::kernels

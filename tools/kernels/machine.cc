@@ -27,7 +27,7 @@ double quantile(std::vector<double> values, size_t part, size_t of) {
 
 } // namespace
 
-void pin_to_this_processor() {
+void pin_to_this_cpu() {
     cpu_set_t here;
     CPU_ZERO(&here);
     CPU_SET(sched_getcpu(), &here);

@@ -5,8 +5,8 @@
 
 namespace longwave::kernels {
 
-void pin_to_this_processor(); // the calling thread
-std::string cpu_name();       // "unknown" where the system does not tell
+void pin_to_this_cpu(); // the calling thread
+std::string cpu_name(); // "unknown" if the system does not report it
 // "GenuineIntel family 6 model 207": the same on every machine with such a CPU, whatever its name.
 std::string cpu();
 double lower_quartile(std::vector<double> times); // below what interruptions add

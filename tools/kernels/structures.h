@@ -1,5 +1,5 @@
-// Structures of transforms (schedules/long_conv/transform.h, long_conv/<target>.json): which there are for a
-// length, and how they compare on this machine.
+// Structures of transforms (schedules/long_conv/transform.h, long_conv/<target>.json): which there
+// are for a length, and how they compare on this machine.
 #pragma once
 #include "tools/kernels/costs.h"
 #include <optional>
@@ -30,12 +30,14 @@ struct Comparison {
     double ns = 0;    // an output element, median of rounds
     double ratio = 0; // to the generic structure, median within rounds
 };
-// Whole sequences of 64 channels, all tiles in turn, beside the generic structure in the same process and in
-// turns with it, so that a slow spell of the machine meets everyone. One result for each.
+// Whole sequences of 64 channels, all tiles in turn, beside the generic structure in the same
+// process and in turns with it, so that a slow spell of the machine meets everyone. One result for
+// each.
 Expected<std::vector<Comparison>> compare_structures(int length, const std::vector<Structure> &candidates,
                                                      const MeasureOptions &options);
 
-// Kernels whose speed tells how good a table of structures is: whole sequences of all lengths and blocks.
+// Kernels whose speed tells how good a table of structures is: whole sequences of all lengths and
+// blocks.
 std::vector<std::string> judged_kernels();
 // Time with options.structures as a part of the time with the shipped ones, measured likewise.
 Expected<double> judge_kernel(const std::string &name, const MeasureOptions &options);

@@ -1,6 +1,6 @@
-// chela: a block of short-long convolution and linear attention (CHELA, Eq. 8-15; models.md §2.1). Composed of
-// short_long, norms, linear, affine, linear_attention or linear_attention_offline, and pointwise ops; its values
-// Z, A, M and U can be read by their addresses.
+// chela: a block of short-long convolution and linear attention (CHELA, Eq. 8-15). It consists of
+// short_long, norms, linear, affine, linear_attention or linear_attention_offline, and pointwise
+// ops. Its values Z, A, M and U have addresses.
 #include "compiler/layers/layers.h"
 #include "compiler/layers/sgconv/short_long.h"
 

@@ -1,4 +1,5 @@
-// relu, gelu, silu, sigmoid, tanh, softmax, log_softmax: the op of the same name. They keep the form of a row.
+// relu, gelu, silu, sigmoid, tanh, softmax, log_softmax: the op of the same name. They keep the
+// form of a row.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

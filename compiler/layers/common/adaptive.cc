@@ -1,8 +1,9 @@
-// adaptive_embedding and adaptive_softmax: words in clusters of falling frequency, those of cluster i with
-// width / factor^i features (Grave et al. 2017; Baevski and Auli 2019). The embedding adds what each cluster
-// has for the id, rows of zeros where it is another's; the softmax is log_softmax of a head and its tails. The words
-// of a tail, by far the most weights, are computed where somebody wants them (compiler/ops/linear/active_clusters.cc); every
-// cluster of the embedding for every row.
+// adaptive_embedding and adaptive_softmax: words in clusters of falling frequency. Cluster i has
+// width / factor^i features (Grave et al. 2017; Baevski and Auli 2019). The embedding adds one row
+// per cluster; a cluster without the id gives a row of zeros. The softmax is log_softmax of a head
+// and its tails. A stream computes the words of a tail, which are most of the weights, only if the
+// reader may take them (compiler/ops/linear/active_clusters.cc). The embedding always computes
+// every cluster.
 #include "compiler/layers/layers.h"
 #include <charconv>
 

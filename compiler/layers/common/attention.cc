@@ -1,6 +1,7 @@
-// attention: softmax attention with its projections. Projection of the queries, and one of keys, values and the
-// feature that says a row is there → rotary → softmax_attention → projection. Parameter names are those of the
-// other attention layers; with relative positions those of Transformer-XL (Dai et al. 2019, §3.3).
+// attention: softmax attention with its projections: queries; keys, values and the feature that
+// says that a row exists -> rotary -> softmax_attention -> projection. Parameter names are those of
+// the other attention layers. With relative positions they are those of Transformer-XL (Dai et al.
+// 2019, §3.3).
 #include "compiler/layers/layers.h"
 #include <cmath>
 
@@ -60,7 +61,7 @@ private:
         return Status::ok();
     }
 
-    // [keys | values | 1] in one product: the last row of weights is zero, its bias 1.
+    // [keys | values | 1] in one multiplication: the last row of weights is zero, its bias is 1.
     Expected<Flow> keys_and_values() {
         std::vector<double> weight, bias;
         bool complete = true;

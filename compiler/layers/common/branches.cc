@@ -1,6 +1,7 @@
-// branches: the sum of depthwise convolutions, causal (conv2d over one frequency, a group for each feature) or
-// centred (centred_conv), and identities, each with or without batch norm. A dilated branch becomes a longer kernel with zeros
-// between its taps, which is the same function; merging the branches is a pass.
+// branches: a sum of depthwise convolutions and identities, each with or without batch norm.
+// Convolutions are causal (conv2d over one frequency, one group per feature) or centred
+// (centred_conv). A dilated branch becomes a longer kernel with zeros between its taps, which is
+// the same function. A pass merges the branches.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

@@ -1,5 +1,5 @@
-// conv2d: the op of the same name. A list of features counts as that many frequencies of one channel, an
-// image as what it is.
+// conv2d: the op of the same name. A list of features is read as that many frequencies of one
+// channel.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

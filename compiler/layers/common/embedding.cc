@@ -1,4 +1,4 @@
-// embedding: a row of the table for each token id, times `scale`.
+// embedding: the row of a token id in the table, times `scale`.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

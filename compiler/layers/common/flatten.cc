@@ -1,4 +1,5 @@
-// flatten: no op. (frequency, channel) is one list of features from here on, index f·channels + c.
+// flatten: no op. From here on (frequency, channel) is one list of features with index f·channels +
+// c.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

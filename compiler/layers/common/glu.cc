@@ -1,4 +1,4 @@
-// glu: first half of the features times the sigmoid of the second half.
+// glu: the first half of the features times the sigmoid of the second half.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

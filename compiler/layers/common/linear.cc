@@ -1,5 +1,5 @@
-// linear: linear(x, weight, bias). An image counts as its features, as after `flatten`. With `blocks` the matrix
-// is block-diagonal: block_linear.
+// linear: linear(x, weight, bias). An image is read as a list of features, as after `flatten`. With
+// `blocks` the matrix is block-diagonal: block_linear.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

@@ -1,4 +1,5 @@
-// log_mel: frame → power_spectrum → linear with the mel matrix → log → affine, which is (x − mean)·scale.
+// log_mel: frame → power_spectrum → linear with the mel matrix → log → affine, which is (x −
+// mean)·scale.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

@@ -1,5 +1,5 @@
-// batch_norm, layer_norm, transposed_layer_norm, rms_norm: the op of the same name; scale_norm: rms_norm with
-// one weight for all features.
+// batch_norm, layer_norm, transposed_layer_norm, rms_norm: the op of the same name; scale_norm:
+// rms_norm with one weight for all features.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

@@ -1,5 +1,5 @@
-// patch_embedding: a convolution whose patches do not overlap, as the matrix it is: a row holds the pixels of
-// one patch in the order of the weight (colour, line, column).
+// patch_embedding: a convolution whose patches do not overlap, as a matrix. A row holds the pixels
+// of one patch in the order of the weight (colour, line, column).
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

@@ -1,6 +1,6 @@
-// mean, sum, first, last: the op `mean` with that mode; mean_window: the op of the same name.
-// A whole sequence is run at its own length, so `lengths` (pool over the true length, or over all positions)
-// asks for the same op either way.
+// mean, sum, first, last: the op `mean` with that mode. mean_window: the op of the same name. The
+// caller of a run gives the valid length, so both values of `lengths` (pool over the true length,
+// or over all rows) become the same op.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

@@ -1,4 +1,5 @@
-// residual: x + f(norm(x)), or norm(x + f(x)) when `prenorm` is false. f is the chain of inner layers.
+// residual: x + f(norm(x)), or norm(x + f(x)) if `prenorm` is false. f is the chain of inner
+// layers.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

@@ -1,7 +1,8 @@
-// lightnet_attention: attention with an additive decay (LightNet; models.md §4.1). Projections → short
-// convolutions → activation and scale of the queries → cumulative_softmax of the keys → lrpe →
-// decaying_attention → gate and norm → projection, as the options say. Not causal: sequence_softmax and
-// linear_attention_offline instead. Parameter names are those of the first author's library.
+// lightnet_attention: attention with an additive decay (LightNet). Projections -> short
+// convolutions -> activation and scale of the queries -> cumulative_softmax of the keys -> lrpe ->
+// decaying_attention -> gate and norm -> projection; options leave out parts. If it is not causal:
+// sequence_softmax and linear_attention_offline instead. Parameter names are those of the first
+// author's library.
 #include "compiler/layers/layers.h"
 #include "compiler/layers/lightnet/positions.h"
 

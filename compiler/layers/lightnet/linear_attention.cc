@@ -1,5 +1,5 @@
-// linear_attention: queries, keys and values as projections of the features, then the op of that name: o_t =
-// q_t·Σ_{τ ≤ t} k_τ v_τᵀ for each head.
+// linear_attention: projections to queries, keys and values, then the op of that name: o_t =
+// q_t·Σ_{τ ≤ t} k_τ v_τᵀ per head.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

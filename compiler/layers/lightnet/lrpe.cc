@@ -1,4 +1,5 @@
-// lrpe: queries or keys turned by their positions, the op of that name, which doubles their width.
+// lrpe: rotates queries or keys by their positions, with the op of that name, which doubles their
+// width.
 #include "compiler/layers/layers.h"
 #include "compiler/layers/lightnet/positions.h"
 

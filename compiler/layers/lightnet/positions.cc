@@ -20,8 +20,8 @@ Expected<Positions> read_positions(const Lowering &lowering, const Layer &layer)
     return positions;
 }
 
-// A list of one head serves all. Over an image a list may have d entries, one for each feature of a head, or
-// ⌈d / axes⌉ of them that all axes share (`theta_layout` "shared").
+// A list of one head serves all. Over an image a list may have d entries, one for each feature of a
+// head, or ⌈d / axes⌉ of them that all axes share (`theta_layout` "shared").
 ir::ValueId turning_rates(Lowering &lowering, const Layer &layer, const std::string &parameter, double base,
                           uint32_t heads, uint32_t width, const Positions &positions) {
     const uint32_t d = width / heads,

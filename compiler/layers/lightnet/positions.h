@@ -1,4 +1,4 @@
-// What layers that encode positions share: LRPE of queries and keys, and decaying sums along axes.
+// Shared by layers that encode positions: LRPE of queries and keys, and decaying sums along axes.
 #pragma once
 #include "compiler/layers/lowering.h"
 
@@ -12,8 +12,8 @@ struct Positions {
 };
 Expected<Positions> read_positions(const Lowering &lowering, const Layer &layer);
 
-// Θ of every feature of a row: the tensor `parameter` or, where the package has none and `base` is not 0,
-// base^(-2i/d) in float32 as the published code stores it.
+// Θ of every feature of a row: the tensor `parameter` or, where the package has none and `base` is
+// not 0, base^(-2i/d) in float32 as the published code stores it.
 ir::ValueId turning_rates(Lowering &lowering, const Layer &layer, const std::string &parameter, double base,
                           uint32_t heads, uint32_t width, const Positions &positions);
 

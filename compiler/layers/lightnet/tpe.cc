@@ -1,7 +1,8 @@
-// tpe, exponential_sums: positions by decaying sums over the rows before (LightNet's TPE), along the sequence
-// or along every axis of an image, added up. tpe is the form of the published library: one decay for each
-// head, exponential_scan → rms_norm → linear for each axis. exponential_sums is the paper's (Eq. 11): the
-// scans alone, with several decays a channel.
+// tpe, exponential_sums: positions by decaying sums over earlier rows (TPE of LightNet). The sums
+// run along the sequence, or along every axis of an image and are added. tpe is the form of the
+// published library: one decay per head, and exponential_scan -> rms_norm -> linear per axis.
+// exponential_sums is the form of the paper (Eq. 11): the scans alone, with several decays per
+// channel.
 #include "compiler/layers/layers.h"
 #include "compiler/layers/lightnet/positions.h"
 #include <cmath>
@@ -9,8 +10,8 @@
 namespace longwave::compiler::layers {
 namespace {
 
-// The matrix state of a linear attention whose queries, keys and decays do not change with time collapses:
-// what is left of it is one decaying sum a channel, scaled by q·k of its head.
+// The matrix state of a linear attention whose queries, keys and decays do not change with time
+// collapses: what is left of it is one decaying sum a channel, scaled by q·k of its head.
 Expected<Flow> along_axis(Lowering &lowering, const Layer &layer, Flow x, const std::string &prefix,
                           const Positions &positions, size_t axis) {
     const uint32_t width = lowering.width(x), heads = integer(layer, "heads"), of_head = width / heads;

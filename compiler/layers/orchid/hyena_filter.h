@@ -5,9 +5,9 @@
 
 namespace longwave::compiler::layers {
 
-// Taps [width, l_max] in float64 and the bias [width], as constants, from the tensors under `prefix`
-// ("fixed_conv"). A filter of sequences shorter than l_max is cut, not resampled. `inner`: layers
-// between the first and the last.
+// Taps [width, l_max] in float64 and the bias [width], as constants, from the tensors under
+// `prefix` ("fixed_conv"). A filter of sequences shorter than l_max is cut, not resampled. `inner`:
+// layers between the first and the last.
 struct HyenaFilter {
     ir::ValueId taps, bias;
 };

@@ -1,5 +1,5 @@
-// m2_mlp: LayerNorm(x + W_o(gelu(a)·b)), [a b] = W_g x, as in M2-BERT; the matrices are dense or
-// block-diagonal.
+// m2_mlp: LayerNorm(x + W_o(gelu(a)·b)) with [a b] = W_g x, as in M2-BERT. The matrices are dense
+// or block-diagonal.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

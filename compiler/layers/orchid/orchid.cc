@@ -1,9 +1,9 @@
-// orchid: three projections, short convolutions, s0·(c ⊛ (s1·s2)) with c a static kernel plus one made
-// from the sequence, a residual long convolution of the input, and the output projection. ⊛ is a
-// product of transforms of the whole sequence: circular_conv where the kernel is known in time,
-// spectral_conv where it is a spectrum.
-#include "compiler/layers/orchid/hyena_filter.h"
+// orchid: three projections, short convolutions, s0·(c ⊛ (s1·s2)), a residual long convolution of
+// the input, and the output projection. c is a static kernel plus a kernel computed from the
+// sequence. ⊛ is a product of transforms of the full sequence: circular_conv if the kernel is known
+// in time, spectral_conv if it is a spectrum.
 #include "compiler/layers/layers.h"
+#include "compiler/layers/orchid/hyena_filter.h"
 #include "compiler/layers/orchid/orchid_kernel.h"
 
 namespace longwave::compiler::layers {
@@ -74,8 +74,9 @@ Expected<Flow> lower_orchid(Lowering &lowering, const Layer &layer, std::span<co
     const Flow x = inputs[0];
     LW_ASSIGN(const uint32_t width, feature_width(lowering, layer, x));
     const std::string transform = layer.attributes.at("transform").get<std::string>();
-    // Rows of two parts of one channel would lie as those of two channels do (Type::row), which the kernels
-    // of spectra do not read. Little is lost: the conditioning network normalises over the channels.
+    // Rows of two parts of one channel would lie as those of two channels do (Type::row), which the
+    // kernels of spectra do not read. Little is lost: the conditioning network normalises over the
+    // channels.
     if (width == 1 && transform.starts_with("fft"))
         return lowering.failure(layer, "transform", "dct or dctxd-o for one feature",
                                 package::in_quotes(transform), "Fourier transforms need 2 features or more");

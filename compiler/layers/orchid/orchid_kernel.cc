@@ -18,8 +18,8 @@ public:
         : lowering_(lowering), layer_(layer), width_(width), taps_(integer(layer, "kernel_size")),
           layers_(integer(layer, "kernel_layers")) {}
 
-    // conv → activation (but for the last) → LayerNorm, `layers_` times. `first`: groups of the first
-    // one.
+    // conv → activation (but for the last) → LayerNorm, `layers_` times. `first`: groups of the
+    // first one.
     struct Groups {
         const char *first = "channel", *others = "channel";
         uint32_t inputs = 1, outputs = 1; // of a group

@@ -1,5 +1,6 @@
-// Orchid's conditioning networks: from a projection of the sequence to the kernel that this sequence is
-// convolved with (Karami and Ghodsi 2024, Eq. 2 and 3; the variants of the published code).
+// Orchid's conditioning networks: from a projection of the sequence to the kernel that this
+// sequence is convolved with (Karami and Ghodsi 2024, Eq. 2 and 3; the variants of the published
+// code).
 #pragma once
 #include "compiler/layers/lowering.h"
 #include <optional>
@@ -11,8 +12,8 @@ struct AdaptiveKernel {
     bool in_time = false; // taps, one a row; else its spectrum
 };
 
-// `x`: {width} features a row. Failure: a combination of attributes that the published code cannot run
-// either.
+// `x`: {width} features a row. Failure: a combination of attributes that the published code cannot
+// run either.
 Expected<AdaptiveKernel> orchid_kernel(Lowering &lowering, const Layer &layer, Flow x);
 
 // Rows of the transform of a sequence: {2, width} or {width}.

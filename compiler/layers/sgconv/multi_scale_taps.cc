@@ -1,4 +1,5 @@
-// The taps of a multi-scale kernel from the parameters of an official state dict: the op sgconv_kernel.
+// The taps of a multi-scale kernel from the parameters of an official state dict, with the op
+// sgconv_kernel.
 #include "compiler/layers/sgconv/multi_scale_taps.h"
 #include "compiler/ops/long_conv/multi_scale.h"
 #include <algorithm>
@@ -27,8 +28,8 @@ int64_t ceil_log2(uint64_t a, uint64_t b) {
     return n;
 }
 
-// The mode is a list of words. Those of the initialisation (how the weights began) change nothing at
-// inference; an unknown word might.
+// The mode is a list of words. Those of the initialisation (how the weights began) change nothing
+// at inference; an unknown word might.
 Status check_mode(const Lowering &lowering, const Layer &layer, const std::string &mode) {
     static const std::vector<std::string> known = {"cat",   "sum",   "nearest", "linear", "learnable",
                                                    "fixed", "trunc", "expand",  "randn",  "rand",
@@ -53,7 +54,8 @@ Status check_mode(const Lowering &lowering, const Layer &layer, const std::strin
     return Status::ok();
 }
 
-// The number of scales: given, or derived from l_max as the official code does. The weights must agree.
+// The number of scales: given, or derived from l_max as the official code does. The weights must
+// agree.
 Expected<uint32_t> scale_count(Lowering &lowering, const Layer &layer, const Kernel &kernel) {
     const bool given = layer.attributes.contains("num_scales");
     const int64_t derived = 1 + ceil_log2(kernel.l_max, kernel.scales.kernel_dim) - kernel.scales.init_scale;
@@ -130,8 +132,8 @@ ir::ValueId decay(Lowering &lowering, const Layer &layer, const Kernel &kernel, 
     return lowering.weight(layer, "decay", {kernel.heads});
 }
 
-// The norm is used as stored. Where the layer never ran (flag 0) it is what the first forward pass would have
-// stored.
+// The norm is used as stored. Where the layer never ran (flag 0) it is what the first forward pass
+// would have stored.
 ir::ValueId kernel_norm(Lowering &lowering, const Layer &layer, const Kernel &kernel,
                         const std::vector<double> &growths, const std::vector<double> &decays) {
     const std::vector<uint32_t> shape = {kernel.rows, kernel.heads};

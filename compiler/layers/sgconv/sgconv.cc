@@ -1,6 +1,6 @@
-// sgconv: sgconv_kernel (the taps from the multi-scale parameters) → long_conv (with D) → activation → extra
-// norm → linear → glu or activation; the last four as the options say. Parameter names are those of the
-// official state dict.
+// sgconv: sgconv_kernel (the taps from the multi-scale parameters) -> long_conv (with D) ->
+// activation -> extra norm -> linear -> glu or activation; options leave out the last four.
+// Parameter names are those of the official state dict.
 #include "compiler/layers/layers.h"
 #include "compiler/layers/sgconv/multi_scale_taps.h"
 

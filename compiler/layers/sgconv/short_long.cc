@@ -1,6 +1,6 @@
-// short_long: parallel short branches and a long convolution of each feature, one behind the other with SiLU
-// between (CHELA, Eq. 8) or without, or side by side: branches → silu → long_conv. The long kernel is given as
-// taps or as the parameters of sgconv.
+// short_long: parallel short branches and a long convolution per feature. They are in series with
+// SiLU between them (CHELA, Eq. 8), in series without it, or in parallel: branches -> silu ->
+// long_conv. The long kernel is given as taps or as the parameters of sgconv.
 #include "compiler/layers/sgconv/short_long.h"
 #include "compiler/layers/layers.h"
 #include "compiler/layers/sgconv/multi_scale_taps.h"

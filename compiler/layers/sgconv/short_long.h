@@ -1,4 +1,4 @@
-// The short-long convolution, as a layer of its own and in a block.
+// The short-long convolution: a layer of its own, and a part of a block.
 #pragma once
 #include "compiler/layers/lowering.h"
 

@@ -1,13 +1,13 @@
-// What the ops of linear attention have in common: queries and keys {heads·dk}, values {heads·dv}, in that
-// order.
+// Shared by the ops of linear attention. Their inputs are queries and keys {heads·dk} and values
+// {heads·dv}, in that order.
 #pragma once
 #include "compiler/ir/op.h"
 
 namespace longwave::ir::attention {
 
 inline uint32_t heads_of(const Node &node) { return static_cast<uint32_t>(node.integer("heads")); }
-// All inputs are rows that divide into the heads, at one clock: the type of the values (the third input), causal
-// where all are.
+// The rows of all inputs divide into the heads and have one clock. The result has the type of the
+// values (the third input). It is causal if all inputs are.
 Expected<Type> of_heads(const Node &node, std::span<const Type> in);
 // Of queries and keys of one width, and values.
 Expected<Type> infer(const Node &node, std::span<const Type> in);

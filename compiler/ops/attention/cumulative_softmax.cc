@@ -1,6 +1,7 @@
-// cumulative_softmax: the weight of the newest row in a softmax over all rows so far, w_t = e^{k_t} / S_t with
-// S_t = S_0 + Σ_{τ ≤ t} e^{k_τ}, for each channel (LightNet's normalised keys; models.md §4.1). A second
-// input masks: rows where it is 0 weigh nothing and leave S alone.
+// cumulative_softmax: the weight of the newest row in a softmax over all rows so far, per channel
+// (the normalised keys of LightNet): w_t = e^{k_t} / S_t with S_t = S_0 + Σ_{τ ≤ t} e^{k_τ}. The
+// state is log S in float64, so no exponential overflows. An optional second input is a mask: rows
+// with mask 0 have weight 0 and leave S unchanged.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"

@@ -1,6 +1,7 @@
-// decaying_attention: the causal core of LightNet (Eq. 7; models.md §4.1). For each head o_t = q_t·C_t with
-// C_t = (1 − w_t) C_{t−1} + k_t v_tᵀ, a matrix of dk × dv; w_t is what cumulative_softmax gives. k is w itself,
-// or a fourth input: w turned by its position (lrpe), twice as wide, both halves decaying as w.
+// decaying_attention: the causal core of LightNet (Eq. 7). Per head o_t = q_t·C_t with C_t = (1 −
+// w_t) C_{t−1} + k_t v_tᵀ, a matrix of dk × dv. w_t is the result of cumulative_softmax. k is w
+// itself, or a fourth input: w rotated by its position (lrpe), which is twice as wide and whose
+// halves both decay as w.
 #include "compiler/ops/attention/attention.h"
 #include "compiler/ops/attention/chunks.h"
 #include "compiler/ops/support/rules.h"
@@ -22,7 +23,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
 
 uint32_t per_head(const Node &node, const Type &type) { return type.dims[0] / attention::heads_of(node); }
 
-// C high and low, as its kernels lay it out: tiles of value lanes outermost, each [rows of C, lanes].
+// C high and low, as its kernels lay it out: tiles of value lanes outermost, each [rows of C,
+// lanes].
 StreamRule stream(const Node &node, std::span<const Type> in) {
     const std::vector<uint32_t> dims{schedules::pad(in[2].dims[0]), per_head(node, in[0])};
     return {.carries = {{"C high", Elem::f32, dims}, {"C low", Elem::f32, dims}}};
@@ -46,7 +48,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 // ---- two forms over one state ----
 
-// Figures of Sapphire Rapids, ns an output element and row of C (docs/kernels.md).
+// Figures of Sapphire Rapids, ns per output element and row of C (docs/kernels.md).
 Estimate estimate_step(const PlanContext &context) {
     return {.cost = 0.25 * per_head(context.node, context.type(0))};
 }
@@ -85,12 +87,19 @@ Status plan_decaying_scan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm decaying_step{
-    .name = "step", .stream = devices::cpu_kernels, .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
-const Algorithm decaying_chunk{
-    .name = "chunk", .stream = devices::cpu_kernels, .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
+const Algorithm decaying_step{.name = "step",
+                              .stream = devices::cpu_kernels,
+                              .estimate = estimate_step,
+                              .reach = reach_row,
+                              .plan = plan_steps};
+const Algorithm decaying_chunk{.name = "chunk",
+                               .stream = devices::cpu_kernels,
+                               .estimate = estimate_chunks,
+                               .reach = reach_chunk,
+                               .plan = plan_chunks};
 const Algorithm decaying_scan{.name = "scan",
-                              .offline = devices::gpu_kernels, .stream = devices::gpu_kernels,
+                              .offline = devices::gpu_kernels,
+                              .stream = devices::gpu_kernels,
                               .estimate = estimate_scan,
                               .reach = reach_scan,
                               .plan = plan_decaying_scan};

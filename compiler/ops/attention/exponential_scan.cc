@@ -1,6 +1,6 @@
-// exponential_scan: y_t = Σ_r c_r Σ_{τ ≤ t} λ_r^{t−τ} x_τ for each channel, e decaying sums (LightNet's TPE,
-// models.md §4.4): over all rows so far, or along one axis of an image whose rows come line by line, where
-// every line begins anew.
+// exponential_scan: y_t = Σ_r c_r Σ_{τ ≤ t} λ_r^{t−τ} x_τ per channel, a sum of e decaying sums
+// (TPE of LightNet). It runs over all rows so far, or along one axis of an image whose rows come
+// line by line: each line starts from zero.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/positions.h"
 #include "compiler/ops/support/rules.h"

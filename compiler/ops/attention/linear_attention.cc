@@ -1,6 +1,6 @@
-// linear_attention: causal attention without a softmax. For each head o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ
-// v_τᵀ, a matrix of dk × dv (CHELA, Eq. 9 without its norm; models.md §2.1). The matrix is the stream's
-// state: two floats for each element, because it grows with every row.
+// linear_attention: causal attention without a softmax. Per head o_t = q_t·S_t with S_t = Σ_{τ ≤ t}
+// k_τ v_τᵀ, a matrix of dk × dv (CHELA, Eq. 9 without its norm). The state of a stream is this
+// matrix, with two floats per element, because it grows with every row.
 #include "compiler/ops/attention/attention.h"
 #include "compiler/ops/attention/chunks.h"
 #include "compiler/ops/support/rules.h"
@@ -37,7 +37,7 @@ uint32_t width_of(const PlanContext &context, size_t input) {
     return context.type(input).dims[0] / heads_of(context.node);
 }
 
-// Figures of Sapphire Rapids, ns an output element and row of S (docs/kernels.md).
+// Figures of Sapphire Rapids, ns per output element and row of S (docs/kernels.md).
 Estimate estimate_step(const PlanContext &context) { return {.cost = 0.23 * width_of(context, 0)}; }
 Estimate estimate_chunks(const PlanContext &context) {
     return estimate_chunk(context, 0.06 * width_of(context, 0), 0.23 * width_of(context, 0));
@@ -69,11 +69,19 @@ Status plan_linear_scan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm step{.name = "step", .stream = devices::cpu_kernels, .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
-const Algorithm chunk{
-    .name = "chunk", .stream = devices::cpu_kernels, .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
+const Algorithm step{.name = "step",
+                     .stream = devices::cpu_kernels,
+                     .estimate = estimate_step,
+                     .reach = reach_row,
+                     .plan = plan_steps};
+const Algorithm chunk{.name = "chunk",
+                      .stream = devices::cpu_kernels,
+                      .estimate = estimate_chunks,
+                      .reach = reach_chunk,
+                      .plan = plan_chunks};
 const Algorithm scan{.name = "scan",
-                     .offline = devices::gpu_kernels, .stream = devices::gpu_kernels,
+                     .offline = devices::gpu_kernels,
+                     .stream = devices::gpu_kernels,
                      .estimate = estimate_scan,
                      .reach = reach_scan,
                      .plan = plan_linear_scan};

@@ -1,7 +1,8 @@
-// linear_attention_offline: attention without a softmax in which every row sees the whole sequence: for each head
-// o_t = q_t·S with S = Σ_τ k_τ v_τᵀ over all rows (CHELA, Eq. 9 without its norm, two-sided; models.md §2.1).
-#include "compiler/ops/attention/attention.h"
+// linear_attention_offline: attention without a softmax in which every row reads the full sequence.
+// Per head o_t = q_t·S with S = Σ_τ k_τ v_τᵀ over all rows (CHELA, Eq. 9 without its norm,
+// two-sided).
 #include "compiler/ir/kernel_call.h"
+#include "compiler/ops/attention/attention.h"
 #include "compiler/ops/support/rules.h"
 
 namespace longwave::ir {

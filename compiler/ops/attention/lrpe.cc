@@ -1,6 +1,6 @@
-// lrpe: a linearised relative position encoding, f(x, t) = [x ⊙ cos(tΘ) ‖ x ⊙ sin(tΘ)] for each head, with a
-// Θ for each feature (LightNet, App. A.2). Over an image Θ turns along axis i / ⌈dk / axes⌉ for feature i of
-// a head; the conditions before it stay unturned.
+// lrpe: a linearised relative position encoding, f(x, t) = [x ⊙ cos(tΘ) ‖ x ⊙ sin(tΘ)] per head,
+// with one Θ per feature (LightNet, App. A.2). For an image, feature i of a head turns along axis i
+// / ⌈dk / axes⌉. Conditions before the image do not turn.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/positions.h"
 #include "compiler/ops/support/rules.h"

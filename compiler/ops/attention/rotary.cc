@@ -1,5 +1,5 @@
-// rotary: pairs of features of each head turned by tΘ, a Θ for each pair, the same for all heads (RoFormer,
-// Su et al. 2021, Eq. 34). Features behind the turned ones pass.
+// rotary: rotates pairs of features of each head by tΘ, with one Θ per pair, the same for all heads
+// (RoFormer, Su et al. 2021, Eq. 34). Features after the rotated ones pass unchanged.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/positions.h"
 #include "compiler/ops/support/rules.h"

@@ -1,4 +1,5 @@
-// sequence_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel (LightNet, Eq. 8).
+// sequence_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel (LightNet,
+// Eq. 8).
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>

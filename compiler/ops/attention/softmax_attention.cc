@@ -1,9 +1,10 @@
-// softmax_attention: o_t = Σ_τ softmax_τ(q_t·k_τ / √dk)·v_τ for each head, over a window of rows up to t, over
-// all of them, or over the whole sequence (Vaswani et al. 2017).
+// softmax_attention: o_t = Σ_τ softmax_τ(q_t·k_τ / √dk)·v_τ per head (Vaswani et al. 2017). τ runs
+// over a window of rows up to t, over all rows up to t, or over the full sequence.
 //
-// Keys and values come in one row, [keys | values | 1]: the last feature says that the row is there. The
-// history of a stream begins with zeros, and rows behind the end of a sequence are cleared: neither is a key.
-// With constants r, u and v (Transformer-XL, §3.3) the score is (q + u)·k_τ + (q + v)·r_{t−τ}.
+// Keys and values come in one row, [keys | values | 1]. The last feature says that the row exists.
+// The history of a stream begins with zeros, and rows after the end of a sequence are cleared:
+// neither counts as a key. With constants r, u and v (Transformer-XL, §3.3) the score is (q +
+// u)·k_τ + (q + v)·r_{t−τ}.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
@@ -79,7 +80,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     for (size_t t = 0; t < out.rows; ++t)
         for (size_t h = 0; h < s.heads; ++h) {
             const size_t first = s.window && t + 1 > s.window ? t + 1 - s.window : 0,
-                         end = s.causal ? t + 1 : std::min(context.length, in[0]->rows);
+                         end = s.causal ? t + 1 : in[0]->rows;
             weights.clear();
             double top = -INFINITY, total = 0;
             for (size_t row = first; row < end; ++row) {
@@ -103,13 +104,13 @@ uint32_t window_of(const PlanContext &context) {
     return context.streaming ? window : std::min(window ? window : context.rows, context.rows);
 }
 
-// A whole sequence in sight: keys are the rows from its first on, without zeros before them.
+// True if the window covers the full sequence: the keys start at its first row, without zeros before it.
 bool whole(const PlanContext &context) {
-    return !context.streaming && context.node.integer("causal") &&
-           window_of(context) == context.rows && schedules::attention_over_queries(context.rows);
+    return !context.streaming && context.node.integer("causal") && window_of(context) == context.rows &&
+           schedules::attention_over_queries(context.rows);
 }
 
-// ns an output element and key, of Sapphire Rapids: a product with the key, and one with the value.
+// ns per output element and key on Sapphire Rapids: one product with the key and one with the value.
 Estimate estimate(const PlanContext &context) { return {.cost = 0.1 * window_of(context)}; }
 Reach reach(const PlanContext &context, const Decisions &) {
     return {.history = context.node.integer("causal") && !whole(context) ? window_of(context) - 1 : 0};
@@ -163,10 +164,15 @@ Status plan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm tiles{.name = "tiles", .stream = devices::cpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const Algorithm tiles{
+    .name = "tiles", .stream = devices::cpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
 // A workgroup for each query and head.
-const Algorithm queries{
-    .name = "queries", .offline = devices::gpu_kernels, .stream = devices::gpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const Algorithm queries{.name = "queries",
+                        .offline = devices::gpu_kernels,
+                        .stream = devices::gpu_kernels,
+                        .estimate = estimate,
+                        .reach = reach,
+                        .plan = plan};
 const Algorithm *const algorithms[] = {&tiles, &queries};
 
 } // namespace

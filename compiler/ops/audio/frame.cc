@@ -1,5 +1,5 @@
-// frame: overlapping windows of a signal. Each is complete at the end of its hop, so the front end has no delay.
-// It has no kernel: the kernel of its reader absorbs it.
+// frame: overlapping windows of a signal. Each is complete at the end of its hop, so the front end
+// has no delay. It has no kernel: the kernel of its reader absorbs it.
 #include "compiler/ops/support/rules.h"
 
 namespace longwave::ir {

@@ -1,4 +1,5 @@
-// power_spectrum: squared magnitude of the discrete Fourier transform of a row, zero-padded to n_fft.
+// power_spectrum: the squared magnitude of the discrete Fourier transform of a row, zero-padded to
+// n_fft.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/twiddles.h"

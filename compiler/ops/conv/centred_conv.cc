@@ -1,8 +1,9 @@
-// centred_conv: a short filter of each channel that reaches as far ahead as back, in torch's cross-correlation
-// order, zeros outside the sequence: y[t,h] = Σ_i w[h,i] x[t+i−p,h] + bias[h], 2p + 1 taps (models.md §2.4).
+// centred_conv: a short filter per channel that reaches equally far ahead and back, in the
+// cross-correlation order of torch, with zeros outside the sequence: y[t,h] = Σ_i w[h,i] x[t+i−p,h]
+// + bias[h], 2p + 1 taps.
 #include "compiler/ir/builder.h"
-#include "compiler/ops/support/filter.h"
 #include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 #include <algorithm>

@@ -1,9 +1,9 @@
-// conv2d: a convolution over time and frequency in torch's cross-correlation order. Causal in time, centred
-// in frequency, zeros outside.
+// conv2d: a convolution over time and frequency in the cross-correlation order of torch. It is
+// causal in time and centred in frequency, with zeros outside.
 #include "compiler/ir/builder.h"
-#include "compiler/ops/support/filter.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/linear/matrix_multiply.h"
+#include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 
@@ -140,8 +140,8 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
-// Over one frequency with a filter for each channel, or several of a single channel: short causal ones in
-// torch order, so lag j has weight W[kt − 1 − j].
+// Over one frequency with a filter for each channel, or several of a single channel: short causal
+// ones in torch order, so lag j has weight W[kt − 1 − j].
 bool is_filter(const Graph &graph, const Node &node) {
     if (graph.type(node.inputs[0]).dims.size() != 1) return false;
     const auto &dims = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]

@@ -1,6 +1,8 @@
-// active_clusters: which tails of a two-level softmax (log_softmax.cc) may hold a word that the reader of a stream takes.
-// A word is no likelier than its class, so where the logit of a class is further below that of the likeliest word of
-// the head than the reader's margin, no word of its tail is taken. 1: wanted. Without a margin all are: the reference.
+// active_clusters: the clusters of a two-level softmax (log_softmax.cc) that may hold a word which
+// the reader of a stream takes. A word is at most as likely as its class. So if the logit of a
+// class is below the largest logit of the head by more than the reader's margin, the reader takes
+// no word of that cluster. 1: active. Without a margin every cluster is active; the reference
+// computes this case.
 #include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"

@@ -1,5 +1,5 @@
-// embedding: row `id` of a table, or row id − first where the table holds a part of the vocabulary: other ids
-// have rows of zeros. Ids are range-checked where they enter.
+// embedding: row `id` of a table. A table that holds a part of the vocabulary has row id − first,
+// and other ids have rows of zeros. The runtime checks the range of ids where they enter.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"

@@ -1,7 +1,8 @@
-// log_softmax: logarithms of a row's proportions of exponentials. With classes and tails behind it (adaptive
-// softmax: Grave et al. 2017) a two-level one: the head is words and classes side by side, class i stands for
-// the words of tail i, which come behind those of the head with the log-probability of their class added: none of
-// them is likelier than its class. `skip_mask`: a further input says which tails anybody reads.
+// log_softmax: the logarithm of a softmax over a row. With classes and tails it has two levels
+// (adaptive softmax, Grave et al. 2017). The head is words and classes side by side. Class i stands
+// for the words of tail i. The words of a tail follow the words of the head, each with the
+// log-probability of its class added, so no word is likelier than its class. `skip_mask`: a further
+// input says which tails anybody reads.
 #include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"

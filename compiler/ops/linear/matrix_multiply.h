@@ -1,6 +1,7 @@
-// The kernel rule of ops whose result is a matrix times a row, plus a bias: input 1 is the matrix, outputs
-// first, input 2 the bias where the attribute `bias` is 1. The attribute `weights` says how the matrix is
-// stored (schedules/contract/weight_formats.h); its numbers are then such as the format holds exactly.
+// The kernel rule of ops that multiply a matrix by a row and add a bias. Input 1 is the matrix,
+// outputs first. Input 2 is the bias if the attribute `bias` is 1. The attribute `weights` names
+// the storage format of the matrix (schedules/contract/weight_formats.h); the format then holds its
+// numbers exactly.
 #pragma once
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ir/op.h"
@@ -9,7 +10,7 @@
 namespace longwave::ir {
 
 inline constexpr AttributeDef stored_weights{"weights", AttributeDef::Kind::text, false};
-// Fault::input: an attribute that names no format.
+// Fault::input: the attribute names no format.
 Expected<schedules::WeightFormat> weight_format(const Node &node);
 
 Status product(KernelCall &call);

@@ -1,5 +1,6 @@
-// blocks: whole sequences on a GPU that are longer than shared memory: partitions of the kernel as long as a block of
-// the sequence, a dispatch for each block, y_q = Re z_q + Im z_(q − 1).
+// blocks: offline runs on a GPU of sequences that are longer than shared memory. The partitions of
+// the kernel are as long as a block of the sequence. One dispatch per block: y_q = Re z_q + Im z_(q
+// − 1).
 #include "compiler/ops/long_conv/gpu_costs.h"
 #include <fmt/format.h>
 
@@ -19,33 +20,37 @@ Estimate estimate(const PlanContext &context) {
     const uint32_t blocks = (context.rows + block - 1) / block;
     if (blocks > most_blocks)
         return {.refused = fmt::format("{} blocks of {} rows are more than {}", blocks, block, most_blocks)};
-    // Each block reads the spectra of all partitions and of as many blocks, of which its own is in shared memory and is
-    // written, and the tail, which it writes as well.
+    // Each block reads the spectra of all partitions and of as many blocks, of which its own is in
+    // shared memory and is written, and the tail, which it writes as well.
     const uint32_t partitions = (shape.taps + block - 1) / block;
     const double copies = shape.copies, spectra = partitions + (partitions - 1 + 1 / copies);
     const GpuWork work{.bytes = row_bytes / copies + 3 * row_bytes + point_bytes * spectra,
                        .workgroups = double(shape.padded) * shape.copies,
                        .dispatches = blocks};
     Estimate estimate{.cost = work.cost(shape, context.rows)};
-    estimate.figures.put("taps", shape.taps);
-    estimate.figures.put("length", block);
-    estimate.figures.put("partitions", partitions);
-    estimate.figures.put("dispatches", blocks);
+    estimate.decisions.put("taps", shape.taps);
+    estimate.decisions.put("length", block);
+    estimate.decisions.put("partitions", partitions);
+    estimate.decisions.put("dispatches", blocks);
     return estimate;
 }
 
-Reach reach(const PlanContext &, const Decisions &figures) { return {.multiple = figures.at("length")}; }
+Reach reach(const PlanContext &, const Decisions &decisions) { return {.multiple = decisions.at("length")}; }
 
 Status plan(KernelCall &call) {
     call_partitioned(call, Shape(call.context),
-                     {.length = call.figures().at("length"), .count = call.figures().at("partitions")});
+                     {.length = call.decisions().at("length"), .count = call.decisions().at("partitions")});
     return Status::ok();
 }
 
 } // namespace
 
 extern const ir::Algorithm blocks;
-const ir::Algorithm blocks{
-    .name = "blocks", .offline = devices::gpu_kernels, .stream = devices::no_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const ir::Algorithm blocks{.name = "blocks",
+                           .offline = devices::gpu_kernels,
+                           .stream = devices::no_kernels,
+                           .estimate = estimate,
+                           .reach = reach,
+                           .plan = plan};
 
 } // namespace longwave::compiler::convolution

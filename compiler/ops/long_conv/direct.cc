@@ -1,4 +1,4 @@
-// direct: a sum over taps, for few of them.
+// direct: a sum over taps. Best for few taps.
 #include "compiler/ops/long_conv/kernels.h"
 #include <algorithm>
 
@@ -27,9 +27,10 @@ Estimate estimate(const PlanContext &context) {
         return {.refused = "it is one-sided, and the convolution has two sides"};
     const uint32_t taps = Shape(context).taps;
     const costs::Tables &costs = *context.costs;
-    const double element = costs.at(direct_table, context.rows) + taps * costs.at(direct_table, context.rows, 2);
+    const double element =
+        costs.at(direct_table, context.rows) + taps * costs.at(direct_table, context.rows, 2);
     Estimate estimate{.cost = idle_lanes(context) * element};
-    estimate.figures.put("taps", taps);
+    estimate.decisions.put("taps", taps);
     return estimate;
 }
 
@@ -50,6 +51,7 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm direct;
-const ir::Algorithm direct{.name = "direct", .estimate = estimate, .reach = reach, .plan = plan, .costs = tables};
+const ir::Algorithm direct{
+    .name = "direct", .estimate = estimate, .reach = reach, .plan = plan, .costs = tables};
 
 } // namespace longwave::compiler::convolution

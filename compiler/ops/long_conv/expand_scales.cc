@@ -1,9 +1,9 @@
-// expand_scales: the taps of a `cat` kernel from parameters [N, C', H, d] with growth and norm already folded
-// in, plus, where given, the taps [C', H, m] of a short kernel that was merged into it. The artifact stores
-// these parameters; the runtime expands them once, at open.
+// expand_scales: the taps of a `cat` kernel from parameters [N, C', H, d] that contain growth and
+// norm, plus, if given, the taps [C', H, m] of a short kernel that was merged into it. The artifact
+// stores these parameters, and the runtime expands them once when it opens the model.
 #include "compiler/ir/builder.h"
-#include "compiler/ops/support/filter.h"
 #include "compiler/ops/long_conv/multi_scale.h"
+#include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
 

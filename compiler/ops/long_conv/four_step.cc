@@ -1,5 +1,6 @@
-// four_step: whole sequences on a GPU that are longer than shared memory, one- or two-sided: the transform of right_angle as
-// a matrix, columns, rows with the product, columns back, a dispatch each. Its spectrum is that of right_angle.
+// four_step: offline runs on a GPU of sequences that are longer than shared memory, one- or
+// two-sided. It computes the transform of right_angle as a matrix: columns, then rows with the
+// product, then columns back, one dispatch each. It has the spectrum of right_angle.
 #include "compiler/ops/transforms/four_step.h"
 #include "compiler/ops/long_conv/gpu_costs.h"
 #include "schedules/contract/twiddles.h"
@@ -21,16 +22,17 @@ Estimate estimate(const PlanContext &context) {
     if (std::string refused = form.refused(context, bytes_of_a_point); !refused.empty())
         return {.refused = std::move(refused)};
     const Shape shape(context);
-    // Columns read u and write points, rows read these and the spectrum, columns back read what rows wrote.
+    // Columns read u and write points, rows read these and the spectrum, columns back read what
+    // rows wrote.
     const double copies = shape.copies, padding = double(form.length) / context.rows;
     const GpuWork work{.bytes = row_bytes / copies + row_bytes + point_bytes * (1 / copies + 4) * padding,
                        .workgroups = double(form.tiles) * std::min(form.points, form.length / form.points),
                        .dispatches = 3};
     Estimate estimate{.cost = work.cost(shape, context.rows)};
-    estimate.figures.put("taps", shape.taps);
-    estimate.figures.put("length", form.length);
-    estimate.figures.put("points", form.points);
-    estimate.figures.put("dispatches", work.dispatches);
+    estimate.decisions.put("taps", shape.taps);
+    estimate.decisions.put("length", form.length);
+    estimate.decisions.put("points", form.points);
+    estimate.decisions.put("dispatches", work.dispatches);
     return estimate;
 }
 
@@ -47,7 +49,8 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm four_step;
 const ir::Algorithm four_step{.name = "four_step",
-                              .offline = devices::gpu_kernels, .stream = devices::no_kernels,
+                              .offline = devices::gpu_kernels,
+                              .stream = devices::no_kernels,
                               .estimate = estimate,
                               .reach = reach,
                               .plan = plan};

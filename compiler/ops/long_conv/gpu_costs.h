@@ -1,7 +1,7 @@
-// What a long convolution costs on a GPU: kernels of transforms are bound by what they move through memory, so bytes are
-// counted, and dispatches. Ratios matter, and none of it was measured: Longwave has run on software devices only. The
-// figures are those of a common device, 400 GB/s and 5 µs for a dispatch behind a barrier, whose memory it takes some 64
-// workgroups of 256 threads to keep busy.
+// The predicted cost of a long convolution on a GPU. Memory traffic bounds the kernels of
+// transforms, so the model counts bytes and dispatches. Only ratios matter, and none was measured:
+// Longwave has run on software devices only. The constants describe a common device: 400 GB/s, 5 µs
+// per dispatch with its barrier, and 64 workgroups of 256 threads to saturate the memory.
 #pragma once
 #include "compiler/ops/long_conv/kernels.h"
 #include <algorithm>
@@ -10,11 +10,11 @@ namespace longwave::compiler::convolution {
 
 struct GpuWork {
     static constexpr double busy_workgroups = 64;
-    double bytes = 0;                    // of an output element
-    double workgroups = busy_workgroups; // of a dispatch
+    double bytes = 0;                    // per output element
+    double workgroups = busy_workgroups; // per dispatch
     uint32_t dispatches = 1;
 
-    // ns an output element.
+    // ns per output element.
     double cost(const Shape &shape, uint32_t rows) const {
         constexpr double bytes_of_a_ns = 400, ns_of_a_dispatch = 5000;
         const double elements = double(shape.channels) * shape.copies * rows;
@@ -23,7 +23,7 @@ struct GpuWork {
     }
 };
 
-// Bytes of a number of a row, and of a complex one.
+// Bytes per number of a row, and per complex number.
 inline constexpr double row_bytes = 4, point_bytes = 8;
 
 } // namespace longwave::compiler::convolution

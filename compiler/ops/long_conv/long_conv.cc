@@ -1,9 +1,9 @@
-// long_conv: each channel with its own long kernel, in lag form (k[0] weighs the current row), plus D times
-// the current row. Two-sided: the second half of the kernels starts at lag −1, so its first tap weighs the
-// next row.
+// long_conv: one long kernel per channel in lag form (k[0] weighs the current row), plus D times
+// the current row. If it is two-sided, the second half of the kernels starts at lag −1: its first
+// tap weighs the next row.
 #include "compiler/ir/builder.h"
-#include "compiler/ops/support/filter.h"
 #include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/support/sums.h"
@@ -44,9 +44,9 @@ StreamRule stream(const Node &node, std::span<const Type> in) {
     return history(in[1].dims[2] - 1);
 }
 
-// Written from the input's side: row s reaches rows s, s+1, … through k0 and rows s−1, s−2, … through k1.
-// Zero rows cost nothing.
-// One channel of a sequence, by the definition: k0 of lags 0, 1, …, k1 of lags −1, −2, …
+// Written from the input's side: row s reaches rows s, s+1, … through k0 and rows s−1, s−2, …
+// through k1. Zero rows cost nothing. One channel of a sequence, by the definition: k0 of lags 0,
+// 1, …, k1 of lags −1, −2, …
 std::vector<double> summed(const std::vector<double> &x, const std::vector<double> &k0,
                            const std::vector<double> &k1) {
     std::vector<double> y(x.size());
@@ -64,9 +64,9 @@ double length_of(const std::vector<double> &x) {
     return std::sqrt(sum);
 }
 
-// The same by transforms on a circle of at least twice the rows, lags below 0 at its end: within 1e-14 of the
-// peak, for sequences whose sums would take minutes. Rows are the real part, taps of the same size the
-// imaginary one: their spectra are the symmetric halves of one.
+// The same by transforms on a circle of at least twice the rows, lags below 0 at its end: within
+// 1e-14 of the peak, for sequences whose sums would take minutes. Rows are the real part, taps of
+// the same size the imaginary one: their spectra are the symmetric halves of one.
 std::vector<double> transformed(const std::vector<double> &x, const std::vector<double> &k0,
                                 const std::vector<double> &k1) {
     using namespace std::complex_literals;

@@ -1,5 +1,5 @@
-// SGConv's multi-scale kernels in index form: what the sgconv_kernel and expand_scales references share.
-// float64 throughout.
+// SGConv's multi-scale kernels in index form (Li et al. 2022), in float64. Shared by the references
+// of sgconv_kernel and expand_scales.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace longwave::ir {
 
-// Scale i stretches its kernel_dim weights by s_i and lies at offset o_i: one after the other in `cat`, all
-// at 0 in `sum`.
+// Scale i stretches its kernel_dim weights by s_i and begins at offset o_i. The scales follow each
+// other in mode `cat` and all begin at 0 in mode `sum`.
 struct MultiScale {
     uint32_t kernel_dim = 1, num_scales = 1, init_scale = 0;
     bool sum = false, nearest = false;
@@ -21,8 +21,8 @@ struct MultiScale {
     uint64_t taps() const { return uint64_t{kernel_dim} << (num_scales - 1 + init_scale); } // K
 };
 
-// What a mode string says: "cat_randn_nearest_trunc". The words of the initialisation (randn, cos, decay,
-// fixed) change nothing here.
+// Parses a mode string such as "cat_randn_nearest_trunc". The words of the initialisation (randn,
+// cos, decay, fixed) have no effect here.
 struct KernelMode {
     bool cat = false, sum = false, nearest = false, learnable = false, trunc = false, expand = false;
     static KernelMode parse(const std::string &mode);
@@ -35,9 +35,9 @@ void add_scale(const MultiScale &scales, uint32_t i, const double *w, double gai
 // Resamples n values to `size`, as torch does with align_corners = False.
 std::vector<double> resize(const std::vector<double> &values, size_t size, bool nearest);
 
-// L2 norm of each full kernel, [C',H]: what kernel_norm holds after the first forward pass. For weights that
-// never ran (kernel_norm_initialized is 0). lists[i] is [C',H,kernel_dim]; growth and decay are [H], as for
-// sgconv_kernel.
+// The L2 norm of each full kernel, [C',H]: the value of kernel_norm after the first forward pass.
+// For weights that never ran (kernel_norm_initialized is 0). lists[i] is [C',H,kernel_dim]; growth
+// and decay are [H], as in sgconv_kernel.
 std::vector<double> first_forward_norm(const MultiScale &scales, bool learnable,
                                        const std::vector<std::vector<double>> &lists,
                                        const std::vector<double> &growth, const std::vector<double> &decay);

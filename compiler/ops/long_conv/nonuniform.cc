@@ -1,6 +1,7 @@
-// nonuniform: streams; the first taps in partitions of a block, the others in larger partitions, level by level
-// (Gardner 1995). What a level gives of a large block of input is needed two large blocks later, so that there is
-// a whole large block of time to compute it in, piece by piece, and the cost of a block stays flat.
+// nonuniform: streams. The first taps are in partitions of one block, the later taps in larger
+// partitions, level by level (Gardner 1995). The result of a level for a large block of input is
+// needed two large blocks later. So its work can spread over a full large block, and every block
+// costs about the same.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/kernel.h"
 #include "schedules/contract/twiddles.h"
@@ -16,19 +17,21 @@ struct Level {
              ahead = 1; // ahead: large blocks whose products are computed together
 
     Partitions spectra() const { return {.length = length, .count = partitions, .first = 2 * length}; }
-    // Firings of a step to run again: the last two fill both slots of rows, the tail of the one before them is
-    // added to these, and it is a product with the spectra of all large blocks, some of it made ahead. One more,
-    // because pieces that come early in a large block have fired once more than those behind them.
+    // The number of firings of a step to run again. The last two fill both slots of rows. They add
+    // the tail of the firing before them, which depends on the spectra of all large blocks, some of
+    // it computed ahead. One more, because pieces early in a large block have fired once more than
+    // later pieces.
     uint32_t replays() const { return partitions + ahead + 2; }
 };
 
-// In the figures: the last level's, and those of the one before, if there are two.
-std::vector<Level> levels_of(const Decisions &figures) {
+// The decisions hold the last level, and the level before it if there are two.
+std::vector<Level> levels_of(const Decisions &decisions) {
     std::vector<Level> levels;
-    if (figures.at("middle_length") > 0)
+    if (decisions.at("middle_length") > 0)
         levels.push_back(
-            {figures.at("middle_length"), figures.at("middle_partitions"), figures.at("middle_ahead")});
-    levels.push_back({figures.at("tail_length"), figures.at("tail_partitions"), figures.at("tail_ahead")});
+            {decisions.at("middle_length"), decisions.at("middle_partitions"), decisions.at("middle_ahead")});
+    levels.push_back(
+        {decisions.at("tail_length"), decisions.at("tail_partitions"), decisions.at("tail_ahead")});
     return levels;
 }
 
@@ -40,8 +43,8 @@ Level level(const PlanContext &context, uint32_t length, uint32_t end) {
     return level;
 }
 
-// ns an output element that a level adds to its transforms: its pieces find nothing in the caches, its spectra are
-// written far apart, its rows wait in memory. Measured.
+// ns per output element that a level adds to its transforms: its pieces find nothing in the caches,
+// its spectra are written far apart, its rows wait in memory. Measured.
 constexpr double level_cost = 3;
 
 Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vector<uint32_t> &lengths) {
@@ -57,23 +60,22 @@ Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vecto
         estimate.cost += transform_cost(context, tail.length) + level_cost;
     }
     estimate.cost += products * product_cost(context, taps);
-    Decisions &figures = estimate.figures;
-    figures.put("taps", taps);
-    figures.put("length", context.rows);
-    figures.put("partitions", partitions);
-    figures.put("middle_length", middle.length);
-    figures.put("middle_partitions", middle.partitions);
-    figures.put("middle_ahead", middle.ahead);
-    figures.put("tail_length", tail.length);
-    figures.put("tail_partitions", tail.partitions);
-    figures.put("tail_ahead", tail.ahead);
+    Decisions &decisions = estimate.decisions;
+    decisions.put("taps", taps);
+    decisions.put("length", context.rows);
+    decisions.put("partitions", partitions);
+    decisions.put("middle_length", middle.length);
+    decisions.put("middle_partitions", middle.partitions);
+    decisions.put("middle_ahead", middle.ahead);
+    decisions.put("tail_length", tail.length);
+    decisions.put("tail_partitions", tail.partitions);
+    decisions.put("tail_ahead", tail.ahead);
     return estimate;
 }
 
 Estimate estimate(const PlanContext &context) {
     const uint32_t taps = context.type(1).dims[2];
-    if (std::string refused = no_transform(context); !refused.empty())
-        return {.refused = std::move(refused)};
+    if (std::string refused = no_transform(context); !refused.empty()) return {.refused = std::move(refused)};
     Estimate best{.refused = fmt::format("{} taps are too few for blocks of {} rows", taps, context.rows)};
     const auto consider = [&](const std::vector<uint32_t> &lengths) {
         if (taps <= 2 * uint64_t{lengths.back()}) return;
@@ -90,21 +92,21 @@ Estimate estimate(const PlanContext &context) {
     return best;
 }
 
-Reach reach(const PlanContext &context, const Decisions &figures) {
+Reach reach(const PlanContext &context, const Decisions &decisions) {
     Reach reach;
-    for (const Level &level : levels_of(figures)) {
-        // The large block before the one that is coming in stays as it is while it is computed; and again for
-        // each replay.
+    for (const Level &level : levels_of(decisions)) {
+        // The large block before the one that is coming in stays as it is while it is computed; and
+        // again for each replay.
         const uint32_t blocks = context.streaming ? level.replays() + 2 : 2;
-        reach.history = std::max(reach.history, blocks * level.length - figures.at("length"));
+        reach.history = std::max(reach.history, blocks * level.length - decisions.at("length"));
         reach.multiple = level.length;
     }
     return reach;
 }
 
-// In large block Q the input of large block Q − 1 is complete: its pieces are computed in turn, at steps
-// spread over the blocks of Q, into rows that large block Q + 1 adds to its own. Until then they lie in two
-// slots, one written and one read.
+// In large block Q the input of large block Q − 1 is complete: its pieces are computed in turn, at
+// steps spread over the blocks of Q, into rows that large block Q + 1 adds to its own. Until then
+// they lie in two slots, one written and one read.
 void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t small,
                 const std::string &prefix) {
     const uint32_t ratio = level.length / small;
@@ -114,7 +116,7 @@ void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t s
     rows.slot_bytes = bytes_of(Elem::f32, {level.length, s.copies, s.padded});
     rows.tile_bytes = s.tile * sizeof(float);
     spread_load(call, tile_jobs(call, s, level.spectra(), level.ahead, {u, rows, ratio, prefix}), ratio,
-               level.replays());
+                level.replays());
 
     // Block by block through the slot that is not being written.
     Place ready = rows;
@@ -129,13 +131,14 @@ void plan_lanes(KernelCall &call, const Shape &s, const Level &level, const Part
                          level.length};
     call_lanes(call, s, small, rows);
     spread_load(call, lane_jobs(call, s, level.spectra(), call.rows_at(0, level.length, 1), rows),
-               level.length / small.length, level.replays());
+                level.length / small.length, level.replays());
 }
 
 Status plan(KernelCall &call) {
     const Shape s(call.context);
-    const std::vector<Level> levels = levels_of(call.figures());
-    const Partitions small{.length = call.figures().at("length"), .count = call.figures().at("partitions")};
+    const std::vector<Level> levels = levels_of(call.decisions());
+    const Partitions small{.length = call.decisions().at("length"),
+                           .count = call.decisions().at("partitions")};
     if (lanes_over_positions(call.context)) {
         plan_lanes(call, s, levels[0], small);
         return Status::ok();
@@ -151,7 +154,8 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm nonuniform;
 const ir::Algorithm nonuniform{.name = "nonuniform",
-                               .offline = devices::no_kernels, .stream = devices::cpu_kernels,
+                               .offline = devices::no_kernels,
+                               .stream = devices::cpu_kernels,
                                .estimate = estimate,
                                .reach = reach,
                                .plan = plan};

@@ -1,4 +1,5 @@
-// partitioned: streams, blocks of the kernel as long as the stream's block, over a ring of past spectra.
+// partitioned: streams. The partitions of the kernel are as long as the block of the stream, over a
+// ring of past spectra (uniformly partitioned overlap-save).
 #include "compiler/ops/long_conv/kernels.h"
 #include <algorithm>
 
@@ -35,7 +36,8 @@ void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p)
 
 namespace {
 
-// By the bytes of spectra that a block reads, the kernel's and the signal's: small ones stay in a cache.
+// By the bytes of spectra that a block reads, the kernel's and the signal's: small ones stay in a
+// cache.
 Expected<Row> measure(const Meter &meter, uint32_t count) {
     constexpr uint32_t block = 160;
     const auto at = [&](uint32_t partitions) {
@@ -47,7 +49,8 @@ Expected<Row> measure(const Meter &meter, uint32_t count) {
                costs::rounded(std::max((all - alone) / (count - 1), 1e-3))};
 }
 
-// How many times as long an element of one channel takes the other kernels, whose lanes are then idle.
+// How many times as long an element of one channel takes the other kernels, whose lanes are then
+// idle.
 Expected<Row> measure_one_channel(const Meter &meter, uint32_t) {
     const Meter::Params taps{{"taps", 1024}, {"rows", 16}, {"ring", 1056}},
         blocks{{"block", 64}, {"partitions", 64}};
@@ -61,39 +64,36 @@ Expected<Row> measure_one_channel(const Meter &meter, uint32_t) {
 const CostTable *const tables[] = {&partition_table, &one_channel_table, &lanes_level_table,
                                    &lanes_partition_table};
 
-Partitions partitions_of(const Decisions &figures) {
-    return {.length = figures.at("length"), .count = figures.at("partitions")};
+Partitions partitions_of(const Decisions &decisions) {
+    return {.length = decisions.at("length"), .count = decisions.at("partitions")};
 }
 
 Estimate estimate(const PlanContext &context) {
     Estimate estimate{.refused = no_transform(context)};
     if (!estimate.refused.empty()) return estimate;
-    const uint32_t taps = context.type(1).dims[2],
-                   partitions = (taps + context.rows - 1) / context.rows;
+    const uint32_t taps = context.type(1).dims[2], partitions = (taps + context.rows - 1) / context.rows;
     estimate.cost = transform_cost(context, context.rows) + partitions * product_cost(context, taps);
-    estimate.figures.put("taps", taps);
-    estimate.figures.put("length", context.rows);
-    estimate.figures.put("partitions", partitions);
+    estimate.decisions.put("taps", taps);
+    estimate.decisions.put("length", context.rows);
+    estimate.decisions.put("partitions", partitions);
     return estimate;
 }
 
-Reach reach(const PlanContext &context, const Decisions &figures) {
-    return {.history = context.streaming ? figures.at("partitions") * figures.at("length") : 0};
+Reach reach(const PlanContext &context, const Decisions &decisions) {
+    return {.history = context.streaming ? decisions.at("partitions") * decisions.at("length") : 0};
 }
 
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
-    if (lanes_over_positions(call.context)) call_lanes(call, shape, partitions_of(call.figures()), {});
-    else call_partitioned(call, shape, partitions_of(call.figures()));
+    if (lanes_over_positions(call.context)) call_lanes(call, shape, partitions_of(call.decisions()), {});
+    else call_partitioned(call, shape, partitions_of(call.decisions()));
     return Status::ok();
 }
 
 } // namespace
 
-const CostTable partition_table{.key = "partition",
-                                .columns = 2,
-                                .points = {4, 16, 64, 256, 1024, 4096, 16384},
-                                .measure = measure};
+const CostTable partition_table{
+    .key = "partition", .columns = 2, .points = {4, 16, 64, 256, 1024, 4096, 16384}, .measure = measure};
 const CostTable one_channel_table{
     .key = "one_channel", .columns = 1, .points = {1}, .measure = measure_one_channel};
 

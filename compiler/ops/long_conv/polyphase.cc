@@ -1,5 +1,6 @@
-// polyphase: whole sequences as right_angle, with lanes over the phases of one channel after the other: for few
-// channels, and for lengths at which sixteen side by side are too much for a near cache.
+// polyphase: offline runs as in right_angle, but vectorized over the phases of one channel at a
+// time. Best for few channels, and for lengths at which sixteen channels side by side do not fit in
+// a near cache.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/twiddles.h"
 #include <fmt/format.h>
@@ -25,16 +26,17 @@ Estimate estimate(const PlanContext &context) {
     const Shape shape(context);
     const uint32_t length = schedules::polyphase_length(context.rows);
     const double idle = shape.tiles() > 1 ? double(shape.padded) / shape.channels : 1;
-    Estimate estimate{.cost = idle * context.costs->at(phases_table, length, shape.channels > 1 ? 2 : 1) * length /
-                              context.rows};
-    estimate.figures.put("taps", shape.taps);
-    estimate.figures.put("length", length);
+    Estimate estimate{.cost = idle * context.costs->at(phases_table, length, shape.channels > 1 ? 2 : 1) *
+                              length / context.rows};
+    estimate.decisions.put("taps", shape.taps);
+    estimate.decisions.put("length", length);
     return estimate;
 }
 
 Reach reach(const PlanContext &, const Decisions &) { return {}; }
 
-// [copies, length, 2] for each channel of each tile, in the order of the kernel; computed in float64 at open.
+// [copies, length, 2] for each channel of each tile, in the order of the kernel; computed in
+// float64 at open.
 Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vector<double> &table) {
     const std::vector<uint32_t> tile = {s.tile, s.lane_copies(), length, 2};
     std::vector<uint32_t> dims = tile;
@@ -63,7 +65,7 @@ Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vec
 
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
-    const uint32_t length = call.figures().at("length");
+    const uint32_t length = call.decisions().at("length");
     const std::vector<double> table = schedules::polyphase_twiddles(length);
     call.kernel("long_conv_polyphase");
     call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));

@@ -1,5 +1,5 @@
-// Streams of few channels: kernels with lanes over positions (schedules/long_conv/position_vectorized.cc). No channel is
-// padded in what they remember.
+// Streams of few channels: kernels that vectorize over positions
+// (schedules/long_conv/position_vectorized.cc). Their memory has no padding of channels.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/twiddles.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 uint64_t row_bytes(const Partitions &p) { return uint64_t{p.length} * sizeof(float); }
 
-// What the pieces of one large block's work share.
+// Shared by the pieces of the work of one large block.
 struct Pieces {
     const KernelCall &call;
     const Shape &s;
@@ -30,8 +30,8 @@ struct Pieces {
     }
 };
 
-// Level by level, so that even one channel's work has pieces for every block; several channels have enough of
-// them with several levels each.
+// Level by level, so that even one channel's work has pieces for every block; several channels have
+// enough of them with several levels each.
 uint32_t levels_of_a_piece(const Shape &s, uint32_t levels) {
     const uint32_t signals = s.channels * s.lane_copies();
     return signals <= 2 ? 1 : signals <= 4 ? 2 : levels;
@@ -118,10 +118,8 @@ Expected<Row> measure_partition(const Meter &meter, uint32_t count) {
 
 } // namespace
 
-const CostTable lanes_level_table{.key = "lanes_level",
-                                  .columns = 2,
-                                  .points = {16, 64, 256, 1024, 4096, 16384},
-                                  .measure = measure_level};
+const CostTable lanes_level_table{
+    .key = "lanes_level", .columns = 2, .points = {16, 64, 256, 1024, 4096, 16384}, .measure = measure_level};
 const CostTable lanes_partition_table{.key = "lanes_partition",
                                       .columns = 2,
                                       .points = {1, 4, 16, 64, 256, 1024, 4096},

@@ -1,5 +1,5 @@
-// sgconv_kernel: SGConv's long kernel from its parameters: scales stretched, weighted by growth, joined,
-// decayed, resized, divided by its stored norm.
+// sgconv_kernel: the long kernel of SGConv from its parameters: scales are stretched, weighted by
+// growth, joined, decayed, resized and divided by the stored norm.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/long_conv/multi_scale.h"
 #include "compiler/ops/support/reference.h"
@@ -78,7 +78,8 @@ Status wrong(const Node &node, const std::string &what) {
     return Status::input(fmt::format("layer {}: {}: {}", node.layer, node.op->name, what));
 }
 
-// The published form of every scale, and shorter than the taps: worth expanding where the model runs.
+// The published form of every scale, and shorter than the taps: worth expanding where the model
+// runs.
 bool stays_parametric(const Node &node, uint32_t taps) {
     const KernelMode mode = KernelMode::parse(node.text("mode"));
     return mode.cat && !mode.learnable && !mode.resizes() &&

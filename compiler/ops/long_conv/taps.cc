@@ -1,4 +1,4 @@
-// The taps of a long convolution as its kernels want them.
+// The taps of a long convolution in the memory layout of its kernels.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/kernel.h"
 #include <algorithm>
@@ -55,7 +55,7 @@ Place constant_taps(KernelCall &call, const Shape &s) {
     return call.stored("k", Packed::f32({s.taps, s.kernels, s.padded}, packed));
 }
 
-// SGConv's parameters [scales, kernels, kernel_dim, P(channels)] (models.md §1.1), growth and norm folded in.
+// SGConv's parameters [scales, kernels, kernel_dim, P(channels)], growth and norm folded in.
 Packed packed_scales(const Shape &s, const Scales &k) {
     std::vector<float> packed(size_t(k.count) * s.kernels * k.kernel_dim * s.padded, 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {

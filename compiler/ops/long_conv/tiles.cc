@@ -1,12 +1,12 @@
-// The work of one large block with lanes over channels: tile by tile, each in pieces where there are few
-// tiles.
+// The work of one large block for kernels that vectorize over channels: tile by tile. If there are
+// few tiles, the work of a tile is cut into pieces.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/twiddles.h"
 
 namespace longwave::compiler::convolution {
 namespace {
 
-// What the jobs of all tiles share. Costs are of one tile.
+// Shared by the jobs of all tiles. Costs are per tile.
 struct TileWork {
     const KernelCall &call;
     const Shape &s;
@@ -49,13 +49,13 @@ Job whole(const TileWork &w, uint32_t tile) {
     return {{std::move(step)}, false};
 }
 
-// Shares of the transforms' time: half of the levels forward, the others, and back. Measured; data come from
-// L2 when a piece begins.
+// Shares of the time of the transforms: the first half of the levels forward, the second half, and
+// both halves of the inverse. Measured, with data in L2 when a piece begins.
 constexpr double first_half = 0.19, second_half = 0.25, back = 0.33, last_half = 0.23;
 
-// Of the product of spectra into `z` [copies, length, 2, T]: `ahead` slices of positions at a time, from `first` on.
-// Each is computed ahead in another round; what comes in later is added to the others. So places move from slice
-// to slice, round by round.
+// A part of the product of spectra into `z` [copies, length, 2, T]: `ahead` slices of positions from
+// `first` on. In each round another slice is computed ahead. Input that comes later is added to the
+// other slices, so places move from slice to slice, round by round.
 struct Slices {
     const TileWork &w;
     const uint32_t tile;
@@ -81,7 +81,8 @@ struct Slices {
                      slice(z, position(), ago)};
         return step;
     }
-    // Sums [ahead − 1, copies, length, 2, T] for the rounds that come so much later, written now or `ago`.
+    // Sums [ahead − 1, copies, length, 2, T] for the rounds that come so much later, written now or
+    // `ago`.
     Place kept(uint32_t later, uint32_t ago) const {
         const uint64_t plane = uint64_t{w.s.copies} * w.p.length * position();
         return slice(moved(w.in_tile(w.kept, tile), (later - 1) * plane), position(), ago);
@@ -107,7 +108,8 @@ void add_products(const TileWork &w, uint32_t tile, const Place &z, std::vector<
         jobs.push_back(Slices{w, tile, z, first, w.p.length / slices}.job());
 }
 
-// `work` [2, copies, length, 2, T]: what lies between the pieces of the tile that is being computed.
+// `work` [2, copies, length, 2, T]: what lies between the pieces of the tile that is being
+// computed.
 void add_pieces(const TileWork &w, uint32_t tile, const Place &work, std::vector<Job> &jobs) {
     const int64_t levels = static_cast<int64_t>(schedules::right_angle_radices(w.p.length).size()),
                   middle = (levels + 1) / 2, length = w.p.length, partitions = w.p.count;

@@ -1,4 +1,4 @@
-// batch_norm at inference: (x − mean) / √(var + eps) · weight + bias for every channel.
+// batch_norm at inference: (x − mean) / √(var + eps) · weight + bias per channel.
 #include "compiler/ops/support/rules.h"
 #include <cmath>
 

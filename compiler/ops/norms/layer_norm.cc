@@ -1,5 +1,5 @@
-// layer_norm: (x − mean) / √(var + eps) · weight + bias, mean and population variance over the row, or over each
-// of `groups` equal parts of it.
+// layer_norm: (x − mean) / √(var + eps) · weight + bias, with mean and population variance over the
+// row, or over each of `groups` equal parts of the row.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/norms/norm_groups.h"
 #include "compiler/ops/support/rules.h"

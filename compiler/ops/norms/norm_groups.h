@@ -4,7 +4,8 @@
 
 namespace longwave::ir::rules {
 
-// Parts of a row that a norm takes each on its own: the attribute `groups`, 1 where it is left out.
+// The number of equal parts of a row that are normalised separately: the attribute `groups`, by
+// default 1.
 Expected<uint32_t> norm_groups(const Node &node, const Type &x);
 
 } // namespace longwave::ir::rules

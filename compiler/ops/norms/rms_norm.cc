@@ -1,4 +1,5 @@
-// rms_norm: x / √(mean x² + eps) · weight, the mean over the row or over each of `groups` equal parts of it.
+// rms_norm: x / √(mean x² + eps) · weight, with the mean over the row, or over each of `groups`
+// equal parts of the row.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/norms/norm_groups.h"
 #include "compiler/ops/support/rules.h"

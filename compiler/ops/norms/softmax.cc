@@ -1,4 +1,4 @@
-// softmax over a row, with the largest value taken out first.
+// softmax over a row. The largest value is subtracted first, so no exponential overflows.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>

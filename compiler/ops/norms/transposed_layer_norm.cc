@@ -1,5 +1,6 @@
-// transposed_layer_norm: SGConv's norm with two scalars, (s / std)(x − mean + m), population std over the
-// row. The published form has no eps; the bound on std only keeps a row of equal values finite.
+// transposed_layer_norm: the norm of SGConv with two scalars, (s / std)(x − mean + m), with the
+// population std over the row. The published form has no eps. The lower bound on std keeps a row of
+// equal values finite.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>

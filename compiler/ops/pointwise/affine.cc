@@ -1,4 +1,4 @@
-// affine: x · scale + shift, each given for every element of a row or for every channel.
+// affine: x · scale + shift. Both have one value per element of a row, or per channel.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>

@@ -1,5 +1,5 @@
-// glu: the first half of a row times the sigmoid of the second half. It has no kernel: the linear layer before
-// it absorbs it.
+// glu: the first half of a row times the sigmoid of the second half. It has no kernel: the linear
+// layer before it absorbs it.
 #include "compiler/ops/support/rules.h"
 #include <cmath>
 

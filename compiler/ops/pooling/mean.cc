@@ -1,5 +1,5 @@
-// mean: pools a whole sequence into one row: its mean, its sum, its first or its last row. A stream answers
-// with the value so far.
+// mean: pools a sequence into one row: its mean, its sum, its first or its last row. Only the first
+// `length` rows count (lw_tensor.length). A stream returns the value so far.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
@@ -42,7 +42,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         for (double &value : out.data) value /= static_cast<double>(context.length);
 }
 
-// A whole sequence in one call.
+// One call for the full sequence.
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
     call.kernel("mean_run");

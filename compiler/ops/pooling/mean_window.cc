@@ -1,4 +1,4 @@
-// mean_window: mean of the last `frames` rows, of what exists at the start.
+// mean_window: the mean of the last `frames` rows; at the start, of all rows so far.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>

@@ -1,4 +1,4 @@
-// pair_features: the retrieval head's view of two pooled documents: [u, v, u − v, u·v].
+// pair_features: the features of two pooled documents for retrieval: [u, v, u − v, u·v].
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 

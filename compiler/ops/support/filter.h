@@ -1,4 +1,4 @@
-// Filters of each channel in lag form, and the sums and chains that several of them become.
+// Filters per channel in lag form, and their sums and chains.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
@@ -8,57 +8,59 @@ namespace longwave::ir {
 
 class Rewriter; // ir/builder.h
 
-// From H channels to C copies of each, C·H rows, row n = copy·H + channel:
-// y[t,n] = Σ_j taps[n][j] · x[t−j,h] + Σ_j ahead[n][j] · x[t+1+j,h] + bias[n], with h = n mod H, and, where
-// taps are prepared when the model is opened and so unknown now, gain[n] times the convolution of x with
-// these.
+// From H channels to C copies of each: C·H rows, row n = copy·H + channel, h = n mod H:
+//     y[t,n] = Σ_j taps[n][j] · x[t−j,h] + Σ_j ahead[n][j] · x[t+1+j,h] + bias[n]
+// Prepared taps are computed when the model is opened and unknown now. They add gain[n] times the
+// convolution of x with them.
 struct Filter {
     size_t heads = 0;                             // H
     std::vector<std::vector<double>> taps, ahead; // [C·H][K], [C·H][A]; A = 0: causal
-    bool two_sided = false;         // reads rows after t, also where A = 0: then by its prepared taps
-    std::vector<double> bias;       // [C·H]
-    const Node *prepared = nullptr; // makes the taps that are unknown now
-    size_t prepared_taps = 0;       // of each side
-    std::vector<double> gain;       // [C·H], of these
-    bool scattered = false;         // its numbers are in several places: written anew it costs less
+    bool two_sided = false;                       // reads rows after t; if A = 0, the prepared taps do
+    std::vector<double> bias;                     // [C·H]
+    const Node *prepared = nullptr;               // makes the prepared taps; null: there are none
+    size_t prepared_taps = 0;                     // per side
+    std::vector<double> gain;                     // [C·H], of the prepared taps
+    bool scattered = false; // its numbers are in several constants: one constant costs less
 
     size_t rows() const { return taps.size(); }
     size_t copies() const { return rows() / heads; }
     size_t known_taps() const { return taps[0].size(); }
     size_t known_ahead() const { return ahead[0].size(); }
-    size_t longest() const; // of either side
+    size_t longest() const; // of the longer side
     bool biased() const;
 
     static Filter identity(uint32_t heads, uint32_t copies = 1);
-    // With a channel map behind it.
+    // Applies a channel map to the result.
     void multiply(const std::vector<double> &scale, const std::vector<double> &shift);
-    // False, and unchanged, where the two have not the same rows, both have taps that are unknown now, or the
-    // unknown ones have not room for the known ones: they are fewer, or of one side only.
+    // Adds another filter. Returns false and changes nothing in three cases: the rows differ, both
+    // have prepared taps, or the prepared taps are too few (or one-sided) to take up the known
+    // ones.
     bool add(const Filter &other);
-    // This filter of the result of `first`, as one. Nothing where that is not exact: a filter that reads rows
-    // after t meets a signal that was cut at the end, and a bias the zeros before the start; or where taps
-    // are unknown.
+    // The chain of `first` and this filter as one filter. Empty if taps are prepared, or if the
+    // chain is not exact: a filter that reads rows after t meets the cut end of the signal, and a
+    // bias meets the zeros before the start.
     std::optional<Filter> after(const Filter &first) const;
 };
 
-// A filter as an op: of the graph's constants, and written anew.
+// How an op is read as a filter, and how a filter is written as that op.
 struct FilterForm {
-    // Not with all attributes: strided, mixing channels.
+    // False for attributes that make it no filter per channel: strides, mixed channels.
     bool (*is)(const Graph &graph, const Node &node);
-    // Nothing where its numbers are no constants.
+    // Empty if its numbers are not constants.
     std::optional<Filter> (*read)(const Graph &graph, const Node &node);
     Expected<ValueId> (*write)(Rewriter &rewrite, const Graph &from, ValueId x, const Filter &filter,
                                const std::string &layer);
-    bool any = false; // writes every filter; another form only sums of its own
+    bool any = false; // it can write every filter, not only sums of filters that were read from this op
 };
 
-// Taps [C',H,K] that are computed when the model is opened; C' = C, or 2·C when two-sided: taps, then those
-// ahead.
+// Prepared taps [C',H,K], computed when the model is opened. C' = C, or 2·C if two-sided: taps,
+// then taps ahead.
 struct PreparedKernel {
-    // The numbers that it adds to its first taps, [C',H,m]; may be none. Nothing: they are no constants.
+    // The numbers [C',H,m] that are added to the first taps; m may be 0. Empty: they are not
+    // constants.
     std::optional<Numbers> (*added)(const Graph &graph, const Node &node);
-    // gain[n] times the node's taps without what it adds, plus `added`. Rows of C' beyond C take the same
-    // gains again.
+    // A node with gain[n] times the taps of `node` (without what it adds), plus `added`. Rows
+    // beyond C use the same gains again.
     Expected<ValueId> (*write)(Rewriter &rewrite, const Graph &from, const Node &node,
                                const std::vector<double> &gain, ValueId added, const std::string &layer);
 };

@@ -1,4 +1,4 @@
-// Work that falls into independent parts, on several threads.
+// Runs independent parts of some work on several threads.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace longwave::ir {
 
-// 0: as many as there are processors.
+// 0: one per CPU.
 inline unsigned workers_for(unsigned asked) {
     return asked ? asked : std::max(1u, std::thread::hardware_concurrency());
 }
 
-// work(first, last) on ranges that make up [0, count), each on a thread of its own when there are several
-// workers. Returns when all are done; throws what one of them threw.
+// Calls work(first, last) on ranges that cover [0, count), one thread per range. Returns when all
+// are done. Rethrows an exception of a range.
 template <class Work> void in_parts(size_t count, unsigned workers, const Work &work) {
     const size_t parts = std::clamp<size_t>(workers, 1, std::max<size_t>(count, 1));
     std::vector<std::future<void>> others;

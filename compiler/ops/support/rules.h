@@ -1,6 +1,6 @@
-// What the ops' shape rules have in common: counting inputs, matching shapes, reading attributes within
-// limits, and joining clocks. Messages say what was expected and what was found; the builder puts the layer
-// and the op in front.
+// Shared by the shape rules of ops: counting inputs, matching shapes, reading attributes within
+// limits, and joining clocks. Messages name what was expected and what was found. The builder adds
+// the layer and the op.
 #pragma once
 #include "compiler/ir/op.h"
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::string text(const std::vector<uint32_t> &dims); // "[12,96]"
 Status count(std::span<const Type> inputs, size_t expected);
 // An operand that is constant over the sequence, of exactly these dims. 0 accepts any extent.
 Status operand(const Type &type, const char *what, const std::vector<uint32_t> &dims);
-// The same for a list of one value an element, also where the package stored a scalar.
+// The same for a list of `width` values; one value may be stored as a scalar.
 Status vector(const Type &type, const char *what, uint32_t width);
 Status real(const Type &type);  // float32 rows
 Status timed(const Type &type); // rows with a time axis
@@ -35,7 +35,8 @@ uint32_t l_max(const Node &node);
 
 // The clock of a value with one row for every `stride` rows of x.
 Expected<Clock> slower(const Clock &clock, uint32_t stride);
-// Two values read row by row: equal types but for causality, which the result has when both have it.
+// The type of two values that are read row by row. Their types must be equal except for causality;
+// the result is causal if both are.
 Expected<Type> join(const Type &a, const Type &b);
 
 // ---- what kernel rules share ----

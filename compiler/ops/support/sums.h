@@ -1,6 +1,6 @@
-// The inner loops of the largest reference loops, in float64. Each sum is taken in the order of its
-// definition, with every product and every addition rounded, whatever vectors the CPU has: golden
-// vectors are the same bytes wherever they are made.
+// The inner loops of the most expensive references, in float64. Each sum keeps the order of its
+// definition and rounds every product and every addition. So golden vectors are the same bytes on
+// every CPU.
 #pragma once
 #include <cstddef>
 

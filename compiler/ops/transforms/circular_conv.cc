@@ -1,9 +1,10 @@
-// circular_conv: each channel convolved around the sequence with static taps, plus taps made in the
-// run, at the scale of the product of two transforms; and a bias times the channel.
-#include "compiler/ops/transforms/four_step.h"
+// circular_conv: the circular convolution of each channel over the sequence with static taps, plus
+// taps that the run computes. The scale is that of two forward transforms and one inverse. A bias
+// times the channel is added.
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/support/sums.h"
+#include "compiler/ops/transforms/four_step.h"
 #include "compiler/ops/transforms/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include <cmath>
@@ -58,8 +59,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     });
 }
 
-// The static taps' right-angle spectrum (twiddles.h), 1/length folded in: bins of the taps turned by a
-// quarter over the length, in the order of the transform. [tile][position][part][lane]
+// The static taps' right-angle spectrum (twiddles.h), 1/length folded in: bins of the taps turned
+// by a quarter over the length, in the order of the transform. [tile][position][part][lane]
 Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, uint32_t rows,
               uint32_t length) {
     const uint32_t taps = call.type(1).dims[1];

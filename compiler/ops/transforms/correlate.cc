@@ -1,5 +1,5 @@
-// correlate: the spectrum conj(K)·σ(Q) of a cross-correlation, σ on real and imaginary parts, or on the
-// magnitude with the phase kept.
+// correlate: the spectrum conj(K)·σ(Q) of a cross-correlation. σ acts on real and imaginary parts,
+// or on the magnitude with the phase unchanged.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include <cmath>

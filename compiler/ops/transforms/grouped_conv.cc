@@ -1,6 +1,6 @@
-// grouped_conv: centred convolutions over the rows of a whole sequence, zeros outside, of one or two
-// features of a group to one or two others. `half`: the rows are bins, of which a real sequence has
-// rows/2 + 1; the others are neither read nor anything but zero.
+// grouped_conv: centred convolutions over the rows of a sequence with zeros outside. Each group
+// maps one or two features to one or two features. `half`: the rows are bins. A real sequence has
+// rows/2 + 1 bins; the other rows are zero and are not read.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"

@@ -1,5 +1,5 @@
-// sequence_spectrum: the transform of a whole sequence of each channel. Row k of the result is bin k;
-// rows behind the last bin are zero.
+// sequence_spectrum: the transform of each channel over the sequence. Row k of the result is bin k.
+// Rows after the last bin are zero.
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"

@@ -1,5 +1,5 @@
-// sequence_taps: a Fourier spectrum of twice as many samples as the sequence has rows, back in time:
-// the first half of them.
+// sequence_taps: the inverse of a Fourier spectrum of twice as many samples as the sequence has
+// rows. It returns the first half of the samples.
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"

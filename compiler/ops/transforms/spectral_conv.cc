@@ -1,5 +1,6 @@
-// spectral_conv: the way back from the product of a sequence's spectrum with a kernel's: that of static
-// taps, plus one made in the run; and a bias times the sequence.
+// spectral_conv: the inverse transform of the product of two spectra: that of a sequence, and that
+// of a kernel. The kernel is static, plus one that the run computes. A bias times the sequence is
+// added.
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"

@@ -40,7 +40,8 @@ Values roots_of(size_t n, int sign) {
     return roots;
 }
 
-// cos(πk(2t + 1)/2L) = Re(e^{iπk/2L}·e^{2πi·tk/2L}): cosine sums are Fourier sums of twice the length.
+// cos(πk(2t + 1)/2L) = Re(e^{iπk/2L}·e^{2πi·tk/2L}): cosine sums are Fourier sums of twice the
+// length.
 std::complex<double> quarter_step(size_t k, size_t length) {
     return std::polar(1.0, std::numbers::pi * static_cast<double>(k) / (2.0 * static_cast<double>(length)));
 }

@@ -1,20 +1,22 @@
 /** Longwave text: token ids from text, and text from token ids.
  *
- * Reads byte-level BPE from a `tokenizer.json` (Sennrich et al. 2016, on bytes as in GPT-2). The library is
- * liblongwave-text. It depends on PCRE2, not on the runtime; longwave.h gives it lw_status and LW_API only.
+ * Reads byte-level BPE from a `tokenizer.json` (Sennrich et al. 2016, on bytes as in GPT-2).
+ * The library is liblongwave-text. It depends on PCRE2, not on the runtime. It takes
+ * lw_status and LW_API from longwave.h.
  *
  * Life of a tokenizer
- *   lw_tokenizer_open         once per file. A tokenizer is immutable: any number of threads may share it.
+ *   lw_tokenizer_open         once per file. It is immutable: threads may share it.
  *   lw_tokenizer_encode       text in, ids out.
- *   lw_decoder_create         one per text that is written. A decoder belongs to one thread at a time.
+ *   lw_decoder_create         one per written text. It belongs to one thread at a time.
  *     lw_decoder_push         one id in, complete UTF-8 characters out.
  *   lw_decoder_destroy, then lw_tokenizer_close.
  *
  * Conventions
- *   Every function returns an lw_status unless it says so. `out` parameters come last. They are set to NULL
- *   first and assigned on success only. A failed call changes nothing. Structs start with struct_size; set it
- *   to sizeof the struct. NULL options mean defaults. All calls may allocate: none is for real-time threads.
- *   The library never prints, exits or aborts. Any bytes are safe as a file and as a text.
+ *   Every function returns an lw_status unless it says so. `out` parameters come last. They are
+ *   set to NULL first and assigned on success only. A failed call changes nothing. Structs start
+ *   with struct_size; set it to sizeof the struct. NULL options mean defaults. All calls may
+ *   allocate: none is for real-time threads. The library never prints, exits or aborts. Any
+ *   bytes are safe as a file and as a text.
  */
 #ifndef LONGWAVE_TEXT_H
 #define LONGWAVE_TEXT_H
@@ -27,24 +29,25 @@ extern "C" {
 typedef struct lw_tokenizer lw_tokenizer;
 typedef struct lw_decoder lw_decoder;
 
-/** Detail of the last failed call of this thread in this library: the file and the reason, in one line.
- * Never NULL. Valid until the next failing call of the thread. */
+/** Detail of the last failed call of this thread in this library: the file and the reason, in
+ * one line. Never NULL. Valid until the next failing call of the thread. */
 LW_API const char *lw_text_last_error(void);
 
 typedef struct lw_tokenizer_options {
     size_t struct_size;
-    /** Number of ids of the model (lw_input_info.vocabulary). A file with a larger id is LW_BAD_TOKEN.
-     * 0: as many as the file has, at most 2^20. */
+    /** Number of ids of the model (lw_input_info.vocabulary). A file with a larger id is
+     * LW_BAD_TOKEN. 0: as many as the file has, at most 2^20. */
     uint32_t vocabulary;
     const char *name; /**< Name of the file in errors; read during the call. NULL: the path. */
 } lw_tokenizer_options;
 
 /** Reads a tokenizer.json of at most 256 MiB.
- * The file must hold a BPE model with a token for every byte. Its pre-tokenizers are `Split` by `Regex`
- * (Isolated), followed by `ByteLevel`. Its added tokens have no `lstrip`, `rstrip` or `single_word`. It has no
- * normalizer. A post-processor is ignored.
- * LW_NOT_FOUND: the file does not exist. LW_IO: the file cannot be read. LW_UNSUPPORTED: the file is not such a
- * tokenizer. LW_BAD_TOKEN: an id exceeds the vocabulary. LW_NO_MEMORY. LW_INVALID_ARGUMENT. */
+ * The file must hold a BPE model with a token for every byte. Its pre-tokenizers are `Split`
+ * by `Regex` (Isolated), followed by `ByteLevel`. Its added tokens have no `lstrip`, `rstrip`
+ * or `single_word`. It has no normalizer. A post-processor is ignored.
+ * LW_NOT_FOUND: the file does not exist. LW_IO: the file cannot be read. LW_UNSUPPORTED: the
+ * file is not such a tokenizer. LW_BAD_TOKEN: an id exceeds the vocabulary. LW_NO_MEMORY.
+ * LW_INVALID_ARGUMENT. */
 LW_API lw_status lw_tokenizer_open(const char *path, const lw_tokenizer_options *options,
                                    lw_tokenizer **out);
 /** The same from memory. The bytes may be freed on return. */
@@ -57,28 +60,30 @@ LW_API void lw_tokenizer_close(lw_tokenizer *tokenizer);
 
 /** Number of ids: the largest id is smaller. 0 for NULL. */
 LW_API uint32_t lw_tokenizer_vocabulary(const lw_tokenizer *tokenizer);
-/** 1: the ids of a text are the ids of its pieces, wherever it is cut. 0: encode a text in one call. */
+/** 1: the ids of a text are the ids of its pieces, wherever it is cut. 0: encode a text in one
+ * call. */
 LW_API int lw_tokenizer_divisible(const lw_tokenizer *tokenizer);
 
-/** Token ids of any bytes, valid UTF-8 or not. *n is the number of ids.
- * ids NULL: only the number. LW_TOO_SMALL: `capacity` is less than *n, and nothing is written. A text has at
- * most as many ids as bytes, plus one per piece where the tokenizer adds spaces.
- * LW_NO_MEMORY. LW_INVALID_ARGUMENT. */
+/** Token ids of any bytes, valid UTF-8 or not. *n is the number of ids. ids NULL: only the
+ * number. LW_TOO_SMALL: `capacity` is less than *n, and nothing is written. A text has at most
+ * as many ids as bytes, plus one per piece where the tokenizer adds spaces. LW_NO_MEMORY.
+ * LW_INVALID_ARGUMENT. */
 LW_API lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, size_t size,
                                      int32_t *ids, size_t capacity, size_t *n);
-/** The bytes of one id, without a zero at the end. They belong to the tokenizer. An id that the file does not
- * use has no bytes. The bytes of encoded ids, in order, are the text again. Some tokenizers add spaces.
- * LW_BAD_TOKEN: the id is outside the vocabulary. */
+/** The bytes of one id, without a zero at the end. They belong to the tokenizer. An id that the
+ * file does not use has no bytes. The bytes of encoded ids, in order, are the text again. Some
+ * tokenizers add spaces. LW_BAD_TOKEN: the id is outside the vocabulary. */
 LW_API lw_status lw_tokenizer_token(const lw_tokenizer *tokenizer, int32_t id, const char **bytes,
                                     size_t *size);
 
-/** A token may end inside a UTF-8 character. A decoder holds such bytes back until the character is complete.
- * The tokenizer must outlive it. LW_NO_MEMORY. */
+/** A token may end inside a UTF-8 character. A decoder holds such bytes back until the
+ * character is complete. The tokenizer must outlive it. LW_NO_MEMORY. */
 LW_API lw_status lw_decoder_create(const lw_tokenizer *tokenizer, lw_decoder **out);
 LW_API void lw_decoder_destroy(lw_decoder *decoder); /**< NULL is allowed. */
-/** Adds an id. *text is the text that is complete now, *size bytes without a zero at the end; it may be empty.
- * It belongs to the decoder and is valid until the next call. Bytes that cannot be UTF-8 are given as they are.
- * LW_BAD_TOKEN: the id is outside the vocabulary. LW_NO_MEMORY. */
+/** Adds an id. *text is the text that is complete now, *size bytes without a zero at the end;
+ * it may be empty. It belongs to the decoder and is valid until the next call. Bytes that
+ * cannot be UTF-8 are given as they are. LW_BAD_TOKEN: the id is outside the vocabulary.
+ * LW_NO_MEMORY. */
 LW_API lw_status lw_decoder_push(lw_decoder *decoder, int32_t id, const char **text, size_t *size);
 /** Gives the bytes that are held back, for the end of a text, and resets the decoder. */
 LW_API lw_status lw_decoder_finish(lw_decoder *decoder, const char **text, size_t *size);

@@ -237,8 +237,8 @@ static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &e
     gpu.stats.fills += recording.fills;
     if (!recording.fp16 || overflow == 0) return LW_OK;
     return fail(LW_NOT_FINITE,
-                "a layer gives values beyond float16 (65,504) on this input, and the model was "
-                "compiled with --gpu-storage f16: run it on the CPU, or compile it without");
+                "a layer gives values beyond float16 (65,504), which --gpu-storage f16 cannot store: "
+                "run the model on the CPU, or compile it without that option");
 }
 
 lw_status run_entry(RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool) {

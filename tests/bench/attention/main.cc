@@ -61,8 +61,8 @@ Status bench(const Options &options, uint32_t heads, uint32_t width, const targe
     const std::string core = decays ? "decaying_attention" : "linear_attention", key = decays ? "w" : "k";
     LW_ASSIGN(std::vector<test::Kernel> kernels,
               test::load_kernels(
-                  {fmt::format(R"({{"kernel":"cumulative_softmax","params":{{"channels":{},"rows":{}}}}})", all,
-                               options.rows),
+                  {fmt::format(R"({{"kernel":"cumulative_softmax","params":{{"channels":{},"rows":{}}}}})",
+                               all, options.rows),
                    fmt::format(R"({{"kernel":"{}_chunk","params":{{{},"rows":{}}}}})", core, head, chunk),
                    fmt::format(R"({{"kernel":"{}_step","params":{{{}}}}})", core, head)},
                   target, test::find_kgen()));
@@ -130,25 +130,25 @@ Status bench_softmax(const Options &options, uint32_t heads, uint32_t width, con
 int main(int argc, char **argv) {
     using namespace longwave;
     bench::Options options;
-    cli::CommandLine program(
-        "The core of an attention layer over a whole sequence, one pinned thread; µs a row, medians; one "
-        "JSON object a line",
-        "bench_attention");
-    program.add_option("--core", options.core, "Whose")
+    cli::CommandLine program("Time the core of an attention layer in an offline run on one pinned thread. "
+                             "Prints medians in µs per "
+                             "row, one JSON object per line.",
+                             "bench_attention");
+    program.add_option("--core", options.core, "Model family of the core")
         ->check(cli::one_of({"lightnet", "chela", "softmax", "softmax-causal"}))
         ->capture_default_str();
-    program.add_option("--sizes", options.sizes, "Heads x width of a head")
+    program.add_option("--sizes", options.sizes, "Numbers of heads x width of a head")
         ->delimiter(',')
         ->capture_default_str();
-    program.add_option("--rows", options.rows, "Of the sequence: a multiple of 16")
+    program.add_option("--rows", options.rows, "Rows of the sequence, a multiple of 16")
         ->check(cli::range(16, 1 << 20))
         ->capture_default_str();
-    program.add_option("--rounds", options.rounds, "Times each is measured")
+    program.add_option("--rounds", options.rounds, "Repetitions of each measurement")
         ->check(cli::range(1, 1000))
         ->capture_default_str();
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
     const bool softmax = options.core.starts_with("softmax");
-    bench::pin_to_this_processor();
+    bench::pin_to_this_cpu();
     const targets::Target *best = nullptr;
     for (const targets::Target &target : targets::all())
         if (test::host_runs(target)) best = &target;

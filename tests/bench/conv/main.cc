@@ -13,31 +13,33 @@ int main(int argc, char **argv) {
     double limit = 0;
     bool json = true;
     cli::CommandLine program(
-        "Our long convolutions against FFTW's, one pinned thread; one JSON object a line",
+        "Compare long convolutions with FFTW on one pinned thread. Prints one JSON object per line.",
         "longwave bench conv");
-    program.add_option("--against", peer, "The peer")->check(cli::one_of({"fftw"}))->default_str("fftw");
+    program.add_option("--against", peer, "Library to compare with")
+        ->check(cli::one_of({"fftw"}))
+        ->default_str("fftw");
     program.add_option("--lengths", options.lengths, "Lengths of sequence and kernel")
         ->delimiter(',')
         ->check(cli::range(4, 1 << 20))
         ->capture_default_str();
-    program.add_option("--channels", options.channels, "Channels (default: 64, from 4096 rows on 32)")
+    program.add_option("--channels", options.channels, "Channels (default: 64, or 32 from 4096 rows)")
         ->check(cli::range(1, 4096));
     program
-        .add_option("--form", options.form,
-                    "Our kernel: right_angle or polyphase (default: the faster one here)")
+        .add_option("--form", options.form, "Algorithm of Longwave (default: the faster one on this machine)")
         ->check(cli::one_of({"right_angle", "polyphase"}));
-    program.add_option("--seconds", options.seconds, "For each length")
+    program.add_option("--seconds", options.seconds, "Seconds per length")
         ->check(cli::range(0.1, 3600.0))
         ->capture_default_str();
     program.add_option("--target", options.target,
-                       "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this CPU runs)");
+                       "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best level of this CPU)");
     program.add_flag("--patient", options.patient,
-                     "FFTW plans with PATIENT (minutes at the largest length) instead of MEASURE");
-    program.add_option("--limit", limit, "Exit 1 when a ratio against the right-angle form is above this");
-    program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
+                     "Plan FFTW with PATIENT instead of MEASURE. This takes minutes at the largest length");
+    program.add_option("--limit", limit,
+                       "Exit with 1 if a time ratio of right_angle to the library is above this");
+    program.add_flag("--json", json, "Accepted for uniformity: the result is always JSON");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    longwave::bench::pin_to_this_processor();
+    longwave::bench::pin_to_this_cpu();
     puts(longwave::bench::conv_environment(options).c_str());
     auto results = longwave::bench::bench_conv(options, [](const longwave::bench::ConvResult &r) {
         puts(longwave::bench::conv_json(r).c_str());

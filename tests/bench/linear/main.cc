@@ -12,36 +12,38 @@ int main(int argc, char **argv) {
     double limit = 0;
     bool json = true;
     cli::CommandLine program(
-        "Our products of rows and weights against BLAS libraries, one pinned thread; one "
-        "JSON object a line",
+        "Compare matrix multiplications with BLAS libraries on one pinned thread. Prints one JSON object per "
+        "line.",
         "longwave bench linear");
-    program.add_option("--against", options.against, "Peers: openblas, or NAME=LIBRARY that has sgemm_")
+    program
+        .add_option("--against", options.against,
+                    "Libraries to compare with: openblas, or NAME=FILE of a library with sgemm_")
         ->delimiter(',')
         ->capture_default_str();
     program.add_option("--sizes", options.sizes, "Inputs x outputs")->delimiter(',')->capture_default_str();
-    program.add_option("--rows", options.rows, "Rows of a call")
+    program.add_option("--rows", options.rows, "Rows per call")
         ->delimiter(',')
         ->check(cli::range(1, 1 << 16))
         ->capture_default_str();
-    program.add_option("--seconds", options.seconds, "For each size and number of rows")
+    program.add_option("--seconds", options.seconds, "Seconds per size and number of rows")
         ->check(cli::range(0.01, 3600.0))
         ->capture_default_str();
     program.add_option("--target", options.target,
-                       "x86-64-v2, x86-64-v3 or x86-64-v4 (default: the best that this CPU runs); the "
-                       "peers are held to it");
+                       "x86-64-v2, x86-64-v3 or x86-64-v4, also for the other libraries (default: the best "
+                       "level of this CPU)");
     program
         .add_option(
             "--weights", options.weights,
-            "Formats of our weights, bf16 and int8, each beside float32 (one row: GB/s of weights beside "
-            "a plain read of as many bytes)")
+            "Also time bf16 or int8 weights. With one row, also print GB/s of weights and of a plain read of "
+            "as many bytes")
         ->delimiter(',');
     program.add_flag("--gated", options.gated,
-                     "Ours with as many gates as outputs; the peers compute the products alone");
-    program.add_option("--limit", limit, "Exit 1 when a ratio against a library is above this");
-    program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
+                     "Add one gate per output. The other libraries compute the matrix multiplications only");
+    program.add_option("--limit", limit, "Exit with 1 if a time ratio to a library is above this");
+    program.add_flag("--json", json, "Accepted for uniformity: the result is always JSON");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    longwave::bench::pin_to_this_processor();
+    longwave::bench::pin_to_this_cpu();
     puts(longwave::bench::linear_environment(options).c_str());
     bool above = false;
     const longwave::Status status =

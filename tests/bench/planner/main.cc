@@ -10,21 +10,22 @@ int main(int argc, char **argv) {
     namespace bench = longwave::bench;
     bench::PlannerOptions options;
     bool json = false;
-    cli::CommandLine program("What the planner predicted of an artifact's layers, beside what they take; one "
-                             "pinned thread",
+    cli::CommandLine program("Print predicted and measured time per layer of a compiled model, on one pinned "
+                             "thread.",
                              "longwave bench --planner");
-    program.add_option("artifact", options.path, "Artifact file (.lw)")->required();
-    program.add_option("--variant", options.variant, "Code variant (default: the best this CPU runs)");
+    program.add_option("model", options.path, "Compiled model (.lw)")->file(".lw")->required();
+    program.add_option("--variant", options.variant, "Code variant (default: the best for this CPU)");
     program
-        .add_option("--memory", options.memory, "Memory it may take (default: 64 MiB or 64 times the file)")
+        .add_option("--memory", options.memory,
+                    "Memory limit (default: the larger of 64 MiB and 64 times the file)")
         ->size();
-    program.add_option("--seconds", options.seconds, "For each entry")
+    program.add_option("--seconds", options.seconds, "Seconds per entry")
         ->check(cli::range(0.01, 3600.0))
         ->capture_default_str();
-    program.add_flag("--json", json, "One JSON object");
+    program.add_flag("--json", json, "Print one JSON object");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    bench::pin_to_this_processor();
+    bench::pin_to_this_cpu();
     const auto result = bench::bench_planner(options);
     if (!result) {
         fprintf(stderr, "error: %s\n", result.status().message().c_str());

@@ -180,25 +180,26 @@ int main(int argc, char **argv) {
     for (const targets::Target &target : targets::all())
         if (test::host_runs(target)) options.target = target.name;
     bool json = true;
-    cli::CommandLine program("Streams of long convolutions against zita-convolver and FFTW, one pinned "
-                             "processor; one JSON object a line",
-                             "longwave bench stream");
+    cli::CommandLine program(
+        "Compare streamed long convolutions with zita-convolver and FFTW on one pinned CPU. "
+        "Prints one JSON object per line.",
+        "longwave bench stream");
     program.add_option("--channels", options.channels, "Channels")->delimiter(',')->capture_default_str();
-    program.add_option("--blocks", options.blocks, "Rows of a block")->delimiter(',')->capture_default_str();
-    program.add_option("--taps", options.taps, "Taps of each channel")
+    program.add_option("--blocks", options.blocks, "Rows per block")->delimiter(',')->capture_default_str();
+    program.add_option("--taps", options.taps, "Taps per channel")
         ->check(cli::range(64, 1 << 20))
         ->capture_default_str();
-    program.add_option("--seconds", options.seconds, "For each contestant and problem")
+    program.add_option("--seconds", options.seconds, "Seconds per library and problem")
         ->check(cli::range(0.1, 3600.0))
         ->capture_default_str();
     program.add_option("--target", options.target, "x86-64-v2, x86-64-v3 or x86-64-v4")
         ->capture_default_str();
-    program.add_option("--convolution", options.convolution, "Force one algorithm");
-    program.add_flag("--alone", options.alone, "Without the peers");
-    program.add_flag("--json", json, "Accepted for uniformity: there is no other form");
+    program.add_option("--convolution", options.convolution, "Use this algorithm");
+    program.add_flag("--alone", options.alone, "Time Longwave only");
+    program.add_flag("--json", json, "Accepted for uniformity: the result is always JSON");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
 
-    pin_to_this_processor();
+    pin_to_this_cpu();
     environment(options);
     for (uint32_t block : options.blocks)
         for (uint32_t channels : options.channels) {

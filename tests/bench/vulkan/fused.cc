@@ -71,7 +71,7 @@ std::vector<float> packed_inputs(const Problem &p, uint32_t padded) {
 } // namespace
 
 Status write_kernels(const std::string &folder, std::span<const uint32_t> lengths, uint32_t channels) {
-    LW_ASSIGN(const std::string kgen, cli::beside_this_program("longwave-kgen"));
+    LW_ASSIGN(const std::string kgen, cli::installed_program("longwave-kgen"));
     std::error_code ignored;
     fs::create_directories(folder, ignored);
     for (const uint32_t length : lengths) {

@@ -104,27 +104,27 @@ Status compare_all(const Flags &flags) {
 int main(int argc, char **argv) {
     Flags flags;
     cli::CommandLine program(
-        "Our fused convolution of a GPU against VkFFT's and a copy; one JSON object a line",
+        "Compare the fused convolution on a GPU with VkFFT and with a copy. Prints one JSON object per line.",
         "longwave bench conv --device vulkan");
-    program.add_option("--device", flags.device, "vulkan, or vulkan:NUMBER (see `longwave devices`)")
+    program.add_option("--device", flags.device, "Device: vulkan, or vulkan:NUMBER of `longwave devices`")
         ->capture_default_str();
-    program.add_option("--against", flags.peer, "The peer")
+    program.add_option("--against", flags.peer, "Library to compare with")
         ->check(cli::one_of({"vkfft"}))
         ->capture_default_str();
     program.add_option("--lengths", flags.lengths, "Lengths of sequence and kernel")
         ->delimiter(',')
         ->check(cli::range(16, 4096));
-    program.add_option("--batches", flags.batches, "Sequences at once")
+    program.add_option("--batches", flags.batches, "Sequences per run")
         ->delimiter(',')
         ->check(cli::range(1, 4096));
     program.add_option("--channels", flags.channels, "Channels, each with its own kernel")
         ->check(cli::range(1, 4096))
         ->capture_default_str();
-    program.add_option("--repeats", flags.repeats, "Of each time, the median of which is told")
+    program.add_option("--repeats", flags.repeats, "Repetitions per measurement. The median is printed")
         ->capture_default_str();
-    program.add_option("--kernels", flags.kernels, "Folder of our kernels (default: compiled now)");
-    program.add_option("--write-kernels", flags.to_write, "Only compile our kernels into this folder");
-    program.add_flag("--json", flags.json, "Accepted for uniformity: there is no other form");
+    program.add_option("--kernels", flags.kernels, "Folder of compiled kernels (default: compile them now)");
+    program.add_option("--write-kernels", flags.to_write, "Compile the kernels into this folder, and exit");
+    program.add_flag("--json", flags.json, "Accepted for uniformity: the result is always JSON");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
     char scratch[] = "/tmp/longwave-bench-XXXXXX";
     Status status;

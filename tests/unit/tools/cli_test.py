@@ -15,7 +15,7 @@ from cli_support import BAD_INPUT, CHECK_FAILED, Cli, OK, USAGE, main, model, no
 class GoodPaths(Cli):
     # ---- good paths ---------------------------------------------------------------------------------------------------------------------------
 
-    def test_compile_proves_stream_equals_whole(self):
+    def test_compile_checks_that_the_stream_equals_the_offline_run(self):
         proof = self.report["proof"]
         self.assertTrue(proof["holds"])
         self.assertEqual(len(proof["variants"]), 1)
@@ -25,7 +25,7 @@ class GoodPaths(Cli):
         self.assertTrue(1e-5 <= proof["variants"][0]["limit"] < 1.2e-5)  # a shallow model
         self.assertLess(proof["variants"][0]["largest_error"], 1e-5)
 
-    def test_compile_tells_people_what_became_of_every_layer(self):
+    def test_compile_reports_every_layer(self):
         out = self.scratch / "human.lw"
         result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream")
         self.assertEqual(result.returncode, OK, result.stderr)
@@ -39,7 +39,7 @@ class GoodPaths(Cli):
         self.assertEqual(result.returncode, OK, result.stderr)
         verified = json.loads(result.stdout)
         self.assertTrue(verified["ok"] and verified["variants"][0]["golden"] and verified["variants"][0]["stream"]["holds"])
-        self.assertIn("V1-V20 hold", self.run_cli("verify", self.artifact).stdout)
+        self.assertIn("file      checks passed (V1-V20)", self.run_cli("verify", self.artifact).stdout)
         inspected = json.loads(self.run_cli("inspect", self.artifact, "--json").stdout)
         self.assertEqual(inspected["labels"], ["yes", "no", "_silence_"])
         self.assertEqual(inspected["bytes"], self.artifact.stat().st_size)
@@ -50,7 +50,7 @@ class GoodPaths(Cli):
         secret, out = self.scratch / "secret.key", self.scratch / "signed.lw"
         secret.write_text("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n")  # RFC 8032, test 1
         public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
-        compiled = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--no-proof", "--sign", secret)
+        compiled = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--no-check", "--sign", secret)
         self.assertEqual(compiled.returncode, OK, compiled.stderr)
         self.assertIn(public, compiled.stdout)
         self.assertTrue(json.loads(self.run_cli("inspect", out, "--json").stdout)["signed"])
@@ -168,16 +168,37 @@ class GoodPaths(Cli):
     # ---- the caller's mistakes ----------------------------------------------------------------------------------------------------------------
 
     def test_usage(self):
-        self.refused(USAGE, [], )
+        self.refused(USAGE, ["a command is required", "longwave --help"])
+        self.refused(USAGE, ["the model folder is missing"], "compile")
         self.refused(USAGE, [], "sing")
         self.refused(USAGE, [], "compile", self.package, "--sing")
         self.refused(USAGE, ["x86-64-v9", "x86-64-v3"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "x86-64-v9")
         self.refused(USAGE, ["fp4", "float32, bf16 or int8"], "compile", self.package, "-o", self.scratch / "x.lw", "--weights", "fp4")
         self.refused(USAGE, ["nothing to evaluate"], "eval", self.artifact)
-        self.refused(USAGE, ["sound", "audio"], "run", self.artifact, "--input", "sound=100")
+        self.refused(USAGE, ["sound", "unknown input", "audio"], "run", self.artifact, "--input", "sound=100")
         self.refused(USAGE, ["later", "lower"], "compile", self.package, "-o", self.scratch / "x.lw", "--dump-after", "later")
         self.assertEqual(self.run_cli("--help").returncode, OK)
         self.assertEqual(self.run_cli("listen", "--help").returncode, OK)
+
+    def test_compile_lists_the_layer_types(self):
+        names = self.run_cli("compile", "--layers").stdout.split()
+        self.assertEqual(names, sorted(set(names)))
+        self.assertLessEqual({"conv1d", "linear", "sgconv", "softmax"}, set(names))
+        self.assertEqual(json.loads(self.run_cli("compile", "--layers", "--json").stdout), names)
+        package = self.write_package("misspelt", *model("misspelt"))
+        text = (package / "model.json").read_text().replace('"sgconv"', '"sgconf"')
+        (package / "model.json").write_text(text)
+        self.refused(BAD_INPUT, ["sgconf", "longwave compile --layers", "sgconv"], "compile", package, "-o", self.scratch / "x.lw")
+
+    def test_the_former_name_of_no_check_is_accepted(self):
+        out = self.scratch / "unchecked.lw"
+        for flag in ("--no-check", "--no-proof"):
+            result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", flag)
+            self.assertEqual(result.returncode, OK, result.stderr)
+            self.assertNotIn("bit-equal", result.stdout)
+            self.assertEqual(out.read_bytes(), self.artifact.read_bytes())
+        self.assertNotIn("--no-proof", self.run_cli("compile", "--help").stdout)
+        out.unlink()
 
     def compiled(self, package, name, *flags):
         out = self.scratch / f"{name}.lw"
@@ -221,7 +242,7 @@ class GoodPaths(Cli):
         package, out = self.write_package("slides", *model("slides", bidirectional=True)), self.scratch / "slides.lw"
         result = self.run_cli("compile", package, "-o", out, "--target", "host", "--window", "8000", "--hop", "1600")
         self.assertEqual(result.returncode, OK, result.stderr)
-        for word in ("looks ahead", "window 8000, hop 1600 (100 ms), delay 3200", "= runs over its windows within 0.0e+00", "bit-equal for 20 random cuts"):
+        for word in ("looks ahead", "window 8000, hop 1600 (100 ms), delay 3200", "equals runs over its windows within 0.0e+00", "bit-equal for 20 random cuts"):
             self.assertIn(word, result.stdout)
         self.assertIn("window 8000, hop 1600 (100 ms), delay 3200", self.run_cli("inspect", out).stdout)
         verified = json.loads(self.run_cli("verify", out, "--json", "--stream").stdout)["variants"][0]["stream"]

@@ -41,7 +41,7 @@ class Generate(Cli):
     def compiled(cls, package, name, *flags):
         artifact = cls.scratch / name
         target = [] if "--target" in flags else ["--target", "host"]
-        result = cls.run_cli("compile", package, "-o", artifact, *target, "--length", "256", "--no-proof", *flags)
+        result = cls.run_cli("compile", package, "-o", artifact, *target, "--length", "256", "--no-check", *flags)
         assert result.returncode == OK, result.stderr
         return artifact
 
@@ -133,7 +133,7 @@ class Generate(Cli):
         self.assertEqual(a["bits_per_byte"], b["bits_per_byte"])
         self.assertAlmostEqual(c["bits_per_byte"], d["bits_per_byte"], delta=1e-4)
         plain = self.run_cli("score", self.models["lightnet", "1,64"], file).stdout
-        self.assertIn(f"{a['bits_per_byte']:.4f} bits a byte", plain)
+        self.assertIn(f"{a['bits_per_byte']:.4f} bits per byte", plain)
 
     def test_a_stop_text_ends_the_text_before_it_and_after_a_resume(self):
         whole = self.generate(self.model, "-p", "abc", "-n", 300, *SAMPLING)
@@ -255,7 +255,7 @@ class Generate(Cli):
         many = self.compiled(self.write_package("many", *language_model("sgconv", vocabulary=300)), "many.lw", "--blocks", "1,64")
         wide = self.compiled(self.scratch / "chela", "wide.lw", "--blocks", "8,64")
         for code, words, arguments in (
-                (USAGE, ["nothing to go on from", "--prompt", "--state-in"], [model]),
+                (USAGE, ["nothing to continue", "--prompt", "--state-in"], [model]),
                 (BAD_INPUT, ["--prompt", "empty"], [model, "-p", ""]),
                 (BAD_INPUT, [str(empty), "empty"], [model, "-p", f"@{empty}"]),
                 (BAD_INPUT, ["standard input", "empty"], [model, "-p", "-"]),
@@ -263,7 +263,7 @@ class Generate(Cli):
                 (BAD_INPUT, ["no-such-state", "cannot be read"], [model, "--state-in", "no-such-state"]),
                 (BAD_INPUT, ["g.state", "another model"], [model, "--state-in", other]),
                 (BAD_INPUT, ["h.state", "too short"], [model, "--state-in", damaged]),
-                (BAD_INPUT, ["model.json", "no state of a generator"], [model, "--state-in", self.package / "model.json"]),
+                (BAD_INPUT, ["model.json", "not the saved state of a generator"], [model, "--state-in", self.package / "model.json"]),
                 (BAD_INPUT, ["empty", "too short"], [model, "--state-in", empty]),
                 (USAGE, ["--stop", "empty"], [model, *prompt, "--stop", ""]),
                 (USAGE, ["--logit-bias 256:1", "0 to 255"], [model, *prompt, "--logit-bias", "256:1"]),
@@ -271,13 +271,13 @@ class Generate(Cli):
                 (USAGE, ["--logit-bias 3:nan", "ID:VALUE"], [model, *prompt, "--logit-bias", "3:nan"]),
                 (USAGE, ["--temperature"], [model, *prompt, "--temperature", "-1"]),
                 (USAGE, ["--top-p"], [model, *prompt, "--top-p", "1.5"]),
-                (USAGE, ["--state-out", "which this command reads"], [model, *prompt, "--state-out", model]),
-                (USAGE, ["300 ids", "--tokenizer"], [many, *prompt]),
+                (USAGE, ["--state-out", "which the command reads"], [model, *prompt, "--state-out", model]),
+                (USAGE, ["300 token ids", "--tokenizer"], [many, *prompt]),
                 (USAGE, ["8 ids at a time", "--blocks 1,64"], [wide, *prompt]),
-                (USAGE, ["no language model", "token ids"], [self.artifact, *prompt])):
+                (USAGE, ["not a language model", "token ids"], [self.artifact, *prompt])):
             self.refused(code, words, "generate", *arguments)
         self.refused(BAD_INPUT, [str(empty), "too short", "two tokens"], "score", model, empty)
-        self.refused(USAGE, ["no language model"], "score", self.artifact, empty)
+        self.refused(USAGE, ["not a language model"], "score", self.artifact, empty)
         self.refused(BAD_INPUT, ["no-such-file"], "score", model, "no-such-file")
         help_text = self.run_cli("generate", "--help").stdout
         self.assertIn("no limit of context", help_text)

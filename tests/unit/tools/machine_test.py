@@ -140,7 +140,7 @@ class Machine(Cli):
         out = self.scratch / "x.lw"
         options = {"cache": False, "environment": {"HOME": None, "XDG_CACHE_HOME": None}}
         for more in ([], ["--json"]):
-            result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--no-whole", "--no-proof", *more, **options)
+            result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--no-whole", "--no-check", *more, **options)
             self.assertEqual(result.returncode, OK, result.stderr)
             self.assertRegex(result.stderr, r"\Anote: no kernel cache.*HOME.*--cache FOLDER\)\n\Z")
             if more:

@@ -21,7 +21,7 @@ class Paths(Cli):
         for old in (b"old", None):  # a file, and nothing yet
             target.write_bytes(old) if old else target.unlink()
             link.symlink_to("elsewhere/target.lw")
-            result = self.run_cli("compile", self.package, "-o", link, "--target", "host", "--stream", "--no-proof")
+            result = self.run_cli("compile", self.package, "-o", link, "--target", "host", "--stream", "--no-check")
             self.assertEqual(result.returncode, OK, result.stderr)
             self.assertTrue(link.is_symlink())
             self.assertEqual(target.read_bytes(), self.artifact.read_bytes())
@@ -51,7 +51,7 @@ class Paths(Cli):
         victim.write_bytes(b"precious")
         (shared / "x.lw").symlink_to(victim)
         os.chown(shared / "x.lw", 65534, 65534, follow_symlinks=False)
-        self.refused(DEVICE, ["x.lw", "Permission denied"], "compile", self.package, "-o", shared / "x.lw", "--target", "host", "--no-proof")
+        self.refused(DEVICE, ["x.lw", "Permission denied"], "compile", self.package, "-o", shared / "x.lw", "--target", "host", "--no-check")
         self.assertEqual(victim.read_bytes(), b"precious")
         shutil.rmtree(shared)
         victim.unlink()

@@ -63,9 +63,9 @@ TEST_CASE("inspect: a report that is nested 200,000 levels deep is refused, not 
     }
 }
 
-TEST_CASE("inspect: a report that is too large or no JSON is refused in one line") {
-    refused(inspect("{", true), "no JSON");
-    refused(inspect("{\"name\": \"\xff\"}", true), "rule V16");
+TEST_CASE("inspect: a report that is too large or not JSON is refused in one line") {
+    refused(inspect("{", true), "line 1, column 2");
+    refused(inspect("{\"name\": \"\xff\"}", true), "check V16 failed");
     refused(inspect("[" + repeated("0,", 2000000) + "0]", true), "values");
     std::string wide = "{";
     for (int i = 0; i < 100000; i++) wide += "\"" + std::to_string(i) + "\":0,";
@@ -121,10 +121,10 @@ TEST_CASE("report: weights in fewer bytes have a line for each product and each 
                               "outputs":[{"name":"y","change":0.0123}]}})");
     const auto text = cli::report_text(json, "it");
     REQUIRE(text);
-    CHECK(text->find("weights   1 product stored in fewer bytes; error of its weights (L2, largest):\n") !=
+    CHECK(text->find("weights   1 linear layer with compact weights; error of the weights (L2, largest):\n") !=
           std::string::npos);
     CHECK(text->find(" int8  5.1e-03  3.9e-03\n") != std::string::npos);
-    CHECK(text->find("output y is 1.2e-02 of its peak away from that of float32 weights\n") !=
+    CHECK(text->find("output y differs by 1.2e-02 of its peak from float32 weights\n") !=
           std::string::npos);
 }
 

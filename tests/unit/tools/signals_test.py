@@ -87,7 +87,7 @@ class Signals(Cli):
         def ignore_children():  # as some daemons start their programs: wait() then tells nothing
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         out = self.scratch / "x.lw"
-        result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--no-proof", preexec_fn=ignore_children)
+        result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--no-check", preexec_fn=ignore_children)
         self.assertEqual(result.returncode, OK, result.stderr)
         self.assertEqual(out.read_bytes(), self.artifact.read_bytes())
         out.unlink()

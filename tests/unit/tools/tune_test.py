@@ -62,7 +62,7 @@ class Tuning(Cli):
         out = self.scratch / "none.lw"
         rows = tables["structures"][target]["structures"]
         for code, words, content in (
-            (BAD_INPUT, ["no tuning file"], ""),
+            (BAD_INPUT, ["the file is empty", "tuning file"], ""),
             (BAD_INPUT, ["no tuning file"], "{"),
             (BAD_INPUT, ["no tuning file"], {"costs": {}}),
             (BAD_INPUT, ["version 7", "longwave tune"], {**tables, "tuning": 7}),
@@ -127,7 +127,7 @@ class Tuning(Cli):
             out.unlink()
 
     def test_a_progress_line_is_for_terminals_only(self):
-        """Neither verb writes one into a pipe; on a terminal it is there, and --quiet takes it away."""
+        """Neither command writes one into a pipe; on a terminal it is there, and --quiet takes it away."""
         out = self.scratch / "progress.json"
         self.addCleanup(out.unlink, missing_ok=True)
         slow = self.file("slow.sh", "#!/bin/sh\nsleep 1.2\nexit 1\n")

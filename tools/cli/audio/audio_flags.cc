@@ -8,7 +8,8 @@ void AudioFlags::add(CommandLine &app, bool input) {
             ->file()
             ->capture_default_str();
         app.add_option("--format", format,
-                       "Audio format. `auto` detects WAV, FLAC and Ogg, and reads other pipes as raw s16le. s16le and "
+                       "Audio format. `auto` detects WAV, FLAC and Ogg, and reads other pipes as raw s16le. "
+                       "s16le and "
                        "f32le are raw samples")
             ->check(one_of({"auto", "s16le", "f32le"}))
             ->value("FORMAT")
@@ -48,12 +49,14 @@ void add_decision_flags(CommandLine &app, DecisionFlags &flags) {
                    "Length of the moving average over the scores, in milliseconds (default: in the model)")
         ->check(range(0.0, 10000.0))
         ->value("MS");
-    app.add_option("--min-count", flags.min_count,
-                   "Number of consecutive rows in which a word must win and reach its threshold (default: in the "
-                   "model)")
+    app.add_option(
+           "--min-count", flags.min_count,
+           "Number of consecutive rows in which a word must win and reach its threshold (default: in the "
+           "model)")
         ->check(range(1, 1000));
-    app.add_option("--release", flags.release,
-                   "A word ends when its score falls below this share of its threshold (default: in the model)")
+    app.add_option(
+           "--release", flags.release,
+           "A word ends when its score falls below this share of its threshold (default: in the model)")
         ->check(range(0.01, 1.0))
         ->value("SHARE");
     app.add_option("--refractory-ms", flags.refractory_ms,

@@ -1,8 +1,8 @@
-// Flags that several verbs share, so that they are called the same everywhere.
+// Audio and decision flags that several commands share.
 #pragma once
 #include "formats/audio/audio.h"
-#include "tools/cli/command_line/command_line.h"
 #include "tools/cli/audio/spotter.h"
+#include "tools/cli/command_line/command_line.h"
 
 namespace longwave::cli {
 

@@ -14,7 +14,7 @@ uint64_t Random::next() { // splitmix64
 }
 
 double Random::normal() {
-    double sum = -6; // Irwin-Hall: near enough, and needs no libm
+    double sum = -6; // Irwin-Hall: close enough, without libm
     for (int i = 0; i < 12; i++) sum += uniform();
     return sum;
 }
@@ -51,8 +51,9 @@ Status from_array(const lw_input_info &input, const Array &array, const std::str
         if (input.kind != LW_TOKENS) {
             floats.push_back(static_cast<float>(value));
         } else if (value != std::floor(value) || value < 0 || value >= input.vocabulary) {
-            return Status::input(what + ": " + format("%g", value) + " is no id of a vocabulary of " +
-                                 std::to_string(input.vocabulary));
+            return Status::input(what + ": token id " + format("%g", value) +
+                                 " is out of range: the vocabulary has ids 0 to " +
+                                 std::to_string(input.vocabulary - 1));
         } else {
             ids.push_back(static_cast<int32_t>(value));
         }
@@ -67,7 +68,7 @@ bool ends_with(const std::string &text, const std::string &end) {
 Expected<size_t> rows_of_shape(const lw_input_info &input, const std::string &text) {
     const auto wrong = [&] {
         return Status::usage("--input " + std::string(input.name) + "=" + text +
-                             ": not a file (@file.npy, @file.wav) nor a shape (ROWS or ROWSx" +
+                             ": expected a file (@file.npy, @file.wav) or a shape (ROWS or ROWSx" +
                              std::to_string(input.width) + ")");
     };
     char *end = nullptr;
@@ -103,17 +104,18 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
     for (const std::string &text : given) {
         size_t index = 0, equals = text.find('=');
         if (equals == std::string::npos && model.inputs.size() != 1)
-            return Status::usage("--input " + text + ": the model has several inputs; say which (name=...)");
+            return Status::usage("--input " + text +
+                                 ": the model has several inputs; choose one with NAME=VALUE");
         if (equals != std::string::npos) {
             while (index < model.inputs.size() && text.substr(0, equals) != model.inputs[index].name) index++;
             if (index == model.inputs.size()) {
                 std::string names;
                 for (const auto &input : model.inputs)
                     names.append(names.empty() ? "" : ", ").append(input.name);
-                return Status::usage("--input " + text + ": the model has no such input; it has " + names);
+                return Status::usage("--input " + text + ": unknown input; the model has " + names);
             }
         }
-        if (have[index]) return Status::usage("--input " + text + ": this input was given twice");
+        if (have[index]) return Status::usage("--input " + text + ": this input is given twice");
         have[index] = true;
         const lw_input_info &input = model.inputs[index];
         const std::string value = equals == std::string::npos ? text : text.substr(equals + 1);
@@ -127,7 +129,7 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
             LW_TRY(from_array(input, array, path, floats, ids));
         } else {
             if (input.kind != LW_AUDIO)
-                return Status::usage("--input " + text + ": input " + input.name + " takes a .npy file");
+                return Status::usage("--input " + text + ": input " + input.name + " needs a .npy file");
             audio::Options options;
             options.sample_rate = input.sample_rate;
             options.resample = resample;
@@ -136,11 +138,11 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
             floats = std::move(audio.samples);
         }
         const size_t rows = input.kind == LW_TOKENS ? ids.size() : floats.size() / input.width;
-        if (rows == 0) return Status::input("--input " + text + ": holds no rows");
+        if (rows == 0) return Status::input("--input " + text + ": contains no rows");
         if (result.rows != 0 && rows != result.rows)
             return Status::input("--input " + text + ": has " + std::to_string(rows) +
-                                 " rows, the input before it " + std::to_string(result.rows) +
-                                 "; all inputs of one run have as many");
+                                 " rows, but the previous input has " + std::to_string(result.rows) +
+                                 "; all inputs of a run need the same number");
         result.rows = rows;
     }
     for (size_t i = 0; i < have.size(); i++)

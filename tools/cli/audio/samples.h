@@ -1,4 +1,4 @@
-// Inputs of a model: from files, or made up.
+// Inputs of a model: from files, or generated.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model/model.h"
@@ -8,7 +8,8 @@
 
 namespace longwave::cli {
 
-// Small, fast and the same everywhere, unlike the distributions of <random>.
+// A small, fast generator with the same numbers on every machine, unlike the distributions of
+// <random>.
 class Random {
 public:
     explicit Random(uint64_t seed) : state_(seed) {}
@@ -21,11 +22,12 @@ private:
     uint64_t state_;
 };
 
-// `rows` ticks of every input: audio that rises and falls like speech, normal features, random ids.
+// Generates `rows` ticks of every input: audio with a level like speech, normal features, random
+// ids.
 Sequence made_up(const Model &model, size_t rows, uint64_t seed);
 
-// From "name=@file.npy", "name=@file.wav" or "name=ROWS[xWIDTH]" (made up), one for each input; the name may
-// be left out when there is one input.
+// One value per input: "name=@file.npy", "name=@file.wav" or "name=ROWS[xWIDTH]" (generated). A
+// model with one input needs no name.
 Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string> &given, bool resample,
                                uint32_t channel);
 

@@ -5,7 +5,8 @@
 namespace longwave::cli {
 namespace {
 
-// The flags as the library takes them. There, zero means "as in the artifact" and a negative time means none.
+// The flags in the form of the library. There, zero means the setting of the model, and a negative
+// time means none.
 struct Options {
     std::vector<std::string> names;
     std::vector<lw_word_threshold> words;
@@ -18,7 +19,7 @@ Status add_threshold(const Model &model, const std::string &text, Options &out) 
     char *end = nullptr;
     const float value = std::strtof(number.c_str(), &end);
     if (number.empty() || *end || !(value > 0 && value <= 1))
-        return Status::usage("--threshold " + text + ": a threshold is above 0 and at most 1");
+        return Status::usage("--threshold " + text + ": expected a threshold above 0 and at most 1");
     if (equals == std::string::npos) {
         out.options.threshold = value;
         return {};
@@ -27,7 +28,7 @@ Status add_threshold(const Model &model, const std::string &text, Options &out) 
     if (std::find(model.labels.begin(), model.labels.end(), word) == model.labels.end()) {
         std::string names;
         for (const auto &name : model.labels) names += (names.empty() ? "" : ", ") + name;
-        return Status::usage("--threshold " + text + ": the model has no such word; it has " + names);
+        return Status::usage("--threshold " + text + ": unknown word; the model has " + names);
     }
     out.names.push_back(word);
     out.words.push_back({nullptr, value});
@@ -49,7 +50,7 @@ Status read_flags(const Model &model, const DecisionFlags &flags, Options &out) 
     return {};
 }
 
-// A float as people wrote it: 0.88, not 0.8799999952.
+// Rounds a float to six digits: 0.88 instead of 0.8799999952.
 double decimal(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
 
 } // namespace
@@ -58,9 +59,9 @@ Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &m
                                   const DecisionFlags &flags) {
     const fb::Decision *stored = artifact.plan().decision();
     if (!stored || !stored->output() || !model.audio())
-        return Status::usage(
-            std::string(model.info.name) +
-            ": the artifact has no keyword decisions (\"decision\" in model.json, an audio input, a stream)");
+        return Status::usage(std::string(model.info.name) +
+                             ": the model has no keyword decisions; they need \"decision\" in model.json, an "
+                             "audio input and a stream");
     Options options;
     LW_TRY(read_flags(model, flags, options));
     lw_spotter *spotter = nullptr;

@@ -1,4 +1,4 @@
-// lw_spotter with C++ lifetimes, and the flags that change its settings.
+// lw_spotter with C++ lifetimes, and the decision flags.
 #pragma once
 #include "formats/artifact/view.h"
 #include "tools/cli/model/model.h"
@@ -11,7 +11,7 @@
 
 namespace longwave::cli {
 
-// What the command line changes in the artifact's decision settings.
+// Decision settings from the command line. They replace those of the model.
 struct DecisionFlags {
     std::vector<std::string> thresholds; // "yes=0.6", or "0.7" for all words
     std::optional<float> smoothing_ms, release, refractory_ms;
@@ -36,8 +36,8 @@ public:
     } // false: an ignored label
     double seconds(uint64_t tick) const { return static_cast<double>(tick) / rate_; }
 
-    // How far a decision lies behind the sound: the model's delay, a block, half the averaging window, the
-    // rows that are counted.
+    // Time from the sound to the decision: the model's delay, a block, half the averaging window,
+    // the rows that are counted.
     double latency_ms() const { return latency_ms_; }
     // The settings in force.
     const nlohmann::ordered_json &settings() const { return settings_; }

@@ -1,6 +1,6 @@
 #include "tools/cli/check/entry_switching.h"
-#include "tools/cli/check/streaming_check.h"
 #include "tools/cli/audio/samples.h"
+#include "tools/cli/check/streaming_check.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>
@@ -11,21 +11,21 @@ namespace {
 
 using Rows = std::vector<std::vector<float>>; // by output, all rows in order
 
-// What the rows of a walk are held against.
+// The offline run that the rows of a test are compared with.
 struct Reference {
     const std::vector<Model> &models;
     const Sequence &in;
     size_t ticks;
-    Rows whole;                // by output of a run
-    std::vector<double> peaks; // likewise
+    Rows offline;              // by output of a run
+    std::vector<double> peaks; // of each output
 
-    const Model &model() const { return models[0]; } // what they say of themselves is the same
+    const Model &model() const { return models[0]; } // the models have the same inputs and outputs
 };
 
-// One walk: a stream of each entry, one of which is at work.
+// One random test: two streams per entry, one of which is active.
 class Walker {
 public:
-    Walker(const Reference &reference, Walk &walk, uint64_t seed)
+    Walker(const Reference &reference, EntryCheck &walk, uint64_t seed)
         : reference_(reference), walk_(walk), random_(seed) {}
 
     Status run() {
@@ -38,7 +38,7 @@ public:
         LW_TRY(streams_[current_].finish(keep()));
         return compare_last();
     }
-    const std::vector<float> &trace() const { return trace_; } // every number that came out
+    const std::vector<float> &trace() const { return trace_; } // every output value
 
 private:
     size_t some_ticks() {
@@ -58,7 +58,7 @@ private:
         if (kind < 8) return prefill();
         if (kind < 11) return change();
         if (random_.below(4) != 0) return {};
-        at_ = 0; // from the beginning
+        at_ = 0; // start again
         return streams_[current_].reset();
     }
     Status push() {
@@ -90,7 +90,7 @@ private:
         return status_of(lw_stream_load(streams_[current_].get(), saved.data(), saved.size()), "load");
     }
 
-    // Row r of the stream is row r of the whole.
+    // Row r of the stream is row r of the offline run.
     OnRow keep() {
         return [this](const StreamRow &row) {
             trace_.insert(trace_.end(), row.data, row.data + row.width);
@@ -101,11 +101,12 @@ private:
                 if (output.clock_num == 0 ||
                     reference_.model().stream_output(output.name) != static_cast<int>(row.index))
                     continue;
-                if ((row.row + 1) * output.width <= reference_.whole[i].size()) compare(i, row.row, row.data);
+                if ((row.row + 1) * output.width <= reference_.offline[i].size())
+                    compare(i, row.row, row.data);
             }
         };
     }
-    // A whole output without a time axis is the stream's last row.
+    // An offline output without a time axis is the stream's last row.
     Status compare_last() {
         for (size_t i = 0; i < reference_.model().run_outputs.size(); i++) {
             const lw_output_info &output = reference_.model().run_outputs[i];
@@ -113,14 +114,14 @@ private:
             if (output.clock_num != 0 || j < 0) continue;
             if (static_cast<size_t>(j) >= last_.size() || last_[static_cast<size_t>(j)].empty())
                 return Status::check(std::string("output ") + output.name +
-                                     ": the stream gave no row to compare");
+                                     ": the stream has no row to compare");
             compare(i, 0, last_[static_cast<size_t>(j)].data());
         }
         return {};
     }
     void compare(size_t output, uint64_t row, const float *values) {
         const size_t width = reference_.model().run_outputs[output].width;
-        const float *expected = reference_.whole[output].data() + row * width;
+        const float *expected = reference_.offline[output].data() + row * width;
         double error = 0;
         for (size_t k = 0; k < width; k++) {
             const double difference = std::fabs(static_cast<double>(values[k]) - expected[k]);
@@ -133,7 +134,7 @@ private:
     }
 
     const Reference &reference_;
-    Walk &walk_;
+    EntryCheck &walk_;
     Random random_;
     std::vector<Stream> streams_; // two of each entry of each variant
     size_t current_ = 0, at_ = 0;
@@ -148,8 +149,8 @@ bool same(const std::vector<float> &a, const std::vector<float> &b) {
 
 } // namespace
 
-Expected<Walk> walk_entries(const std::vector<Model> &models, unsigned walks) {
-    Walk walk;
+Expected<EntryCheck> check_entries(const std::vector<Model> &models, unsigned walks) {
+    EntryCheck walk;
     walk.limit = stream_limit(models.at(0));
     for (const Model &model : models)
         walk.variants += (walk.variants.empty() ? "" : ", ") + std::string(model.info.variant);
@@ -159,9 +160,9 @@ Expected<Walk> walk_entries(const std::vector<Model> &models, unsigned walks) {
     Reference reference{models, in, ticks, Rows(models[0].run_outputs.size()), {}};
     if (info.has_run) {
         LW_ASSIGN(Runner runner, Runner::create(models[0]));
-        LW_ASSIGN(reference.whole, runner.run(in));
+        LW_ASSIGN(reference.offline, runner.run(in));
     }
-    for (const auto &rows : reference.whole) {
+    for (const auto &rows : reference.offline) {
         double peak = 0;
         for (float value : rows) peak = std::max<double>(peak, std::fabs(value));
         reference.peaks.push_back(peak);
@@ -169,8 +170,8 @@ Expected<Walk> walk_entries(const std::vector<Model> &models, unsigned walks) {
     for (; walk.walks < walks; walk.walks++) {
         Walker first(reference, walk, 100 + walk.walks);
         LW_TRY(first.run());
-        if (walk.walks % 4 != 0) continue; // the first and every fourth are taken again
-        Walk ignored;
+        if (walk.walks % 4 != 0) continue; // the first and every fourth are repeated
+        EntryCheck ignored;
         Walker again(reference, ignored, 100 + walk.walks);
         LW_TRY(again.run());
         if (!same(first.trace(), again.trace())) walk.same_bits = false;
@@ -178,7 +179,7 @@ Expected<Walk> walk_entries(const std::vector<Model> &models, unsigned walks) {
     return walk;
 }
 
-nlohmann::ordered_json to_json(const Walk &walk) {
+nlohmann::ordered_json to_json(const EntryCheck &walk) {
     nlohmann::ordered_json json = {{"variants", walk.variants},
                                    {"holds", walk.holds()},
                                    {"walks", walk.walks},
@@ -189,15 +190,15 @@ nlohmann::ordered_json to_json(const Walk &walk) {
     return json;
 }
 
-std::string to_text(const Walk &walk) {
+std::string to_text(const EntryCheck &walk) {
     const auto rows = static_cast<unsigned long long>(walk.rows),
                switches = static_cast<unsigned long long>(walk.switches);
-    std::string text = format("%u random walks with %llu changes of entry", walk.walks, switches);
+    std::string text = format("%u random tests with %llu switches of entry", walk.walks, switches);
     if (walk.compared)
-        text +=
-            format(" = whole within %.1e over %llu rows (limit %.2g)", walk.largest_error, rows, walk.limit);
-    text += walk.same_bits ? ", same bits when taken again" : ", NOT the same bits when taken again";
-    if (!walk.holds()) text += " -- the promise does not hold";
+        text += format(", equal to the offline run within %.1e over %llu rows (limit %.2g)",
+                       walk.largest_error, rows, walk.limit);
+    text += walk.same_bits ? ", bit-identical when repeated" : ", NOT bit-identical when repeated";
+    if (!walk.holds()) text += " -- FAILED";
     return text;
 }
 

@@ -1,10 +1,8 @@
-// The promise that a stream equals the whole, tried on this machine through the runtime.
+// The streaming check: a stream equals the offline run, tested on this machine through the runtime.
 //
-// Two questions, two costs. Does the stream compute what the whole computes? One pass over the full capacity
-// in pushes of a block, against the whole-sequence entry. Does the result depend on how the input is cut?
-// Cutting changes only how samples and rows are staged, the kernels see the same blocks: one more pass over
-// the full capacity in random pushes, so that every position of every ring is reached, and many short random
-// cuttings of the first blocks.
+// 1. One pass over the full length, one block per push, compared with the offline run.
+// 2. The result must not depend on how the input is cut. One pass over the full length in random
+//    pushes reaches every position of every ring. Many short passes cut the first blocks at random.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model/model.h"
@@ -12,27 +10,27 @@
 
 namespace longwave::cli {
 
-struct Proof {
+struct StreamCheck {
     std::string variant;
     uint32_t block = 0; // of the stream entry
-    // Input ticks of the window that the stream slides, and of its delay; 0: it slides none. Then each window
-    // is compared with a run of it, whose plan it shares: limit 0.
+    // --window streams: input ticks of the window and of the delay; 0: no window. Each window is
+    // compared with an offline run over it. Both have the same plan, so the limit is 0.
     uint32_t window = 0, delay = 0;
-    uint64_t ticks = 0, rows = 0; // compared, and once more cut at random
-    double largest_error = 0;     // of stream against whole, relative to the largest value of the output
+    uint64_t ticks = 0, rows = 0; // compared, and then cut at random
+    double largest_error = 0;     // relative to the largest value of the output
     double limit = 0;
-    unsigned cuts = 0; // short random cuttings into pushes, each of a fresh stream that ends within a block
+    unsigned cuts = 0;      // number of short random cuttings, each of a new stream
     uint64_t cut_ticks = 0; // ticks of each
-    bool compared = false;  // false: no whole-sequence entry to compare with
-    bool bit_equal = true;  // all cuttings gave the bits of block-sized pushes
+    bool compared = false;  // false: the model has no offline run
+    bool bit_equal = true;  // all cuttings gave the same bits
     bool holds() const { return bit_equal && largest_error <= limit; }
 };
 
-// What float32 arithmetic in two orders may differ by (formats/artifact/precision.h).
+// Largest difference of float32 sums in two orders (formats/artifact/precision.h).
 double stream_limit(const Model &model);
 
-Expected<Proof> prove_stream(const Model &model, unsigned cuts = 20, uint32_t entry = 0);
-nlohmann::ordered_json to_json(const Proof &proof);
-std::string to_text(const Proof &proof);
+Expected<StreamCheck> check_stream(const Model &model, unsigned cuts = 20, uint32_t entry = 0);
+nlohmann::ordered_json to_json(const StreamCheck &check);
+std::string to_text(const StreamCheck &check);
 
 } // namespace longwave::cli

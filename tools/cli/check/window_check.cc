@@ -6,10 +6,10 @@
 namespace longwave::cli {
 namespace {
 
-// One output: window f, which ends behind hop f, adds rows first … first + rows − 1 of its run; those of all
-// windows follow each other, and the first `lead` are start-up.
+// One output: window f ends after hop f and adds rows first ... first + rows - 1 of its run. The
+// rows of all windows follow each other. The first `lead` rows are start-up.
 struct Adds {
-    size_t run = 0; // which of the run's outputs
+    size_t run = 0; // index among the run's outputs
     uint64_t first = 0, rows = 1, lead = 0, valid = 0;
 };
 
@@ -20,7 +20,8 @@ Expected<std::vector<Adds>> adds_of(const Model &model, uint64_t window, uint64_
             std::find_if(model.run_outputs.begin(), model.run_outputs.end(),
                          [&](const lw_output_info &run) { return std::strcmp(run.name, output.name) == 0; });
         if (same == model.run_outputs.end() || same->width != output.width)
-            return Status::check(std::string("output ") + output.name + ": runs do not have it");
+            return Status::check(std::string("output ") + output.name +
+                                 ": offline runs do not have this output");
         Adds adds{.run = static_cast<size_t>(same - model.run_outputs.begin()),
                   .valid = rows_after(output, ticks)};
         if (same->clock_num != 0) {
@@ -28,7 +29,10 @@ Expected<std::vector<Adds>> adds_of(const Model &model, uint64_t window, uint64_
             adds.lead = rows_after(output, output.delay);
             const uint64_t all_rows = rows_after(*same, window);
             if (adds.rows + adds.lead > all_rows)
-                return Status::check(std::string("output ") + output.name + ": its delay is no window's");
+                return Status::check(std::string("output ") + output.name +
+                                     format(" has a delay of %u steps, which no --window N --hop M produces; "
+                                            "recompile the model",
+                                            output.delay));
             adds.first = all_rows - adds.rows - adds.lead;
         }
         all.push_back(adds);
@@ -64,7 +68,7 @@ Expected<std::vector<std::vector<float>>> rows_of_windows(const Model &model, co
     LW_ASSIGN(Runner runner, Runner::create(model));
     const size_t width = model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width;
     std::vector<std::vector<float>> rows(outputs.size());
-    // The last rows are those of windows that end in silence.
+    // The last rows come from windows that end in silence.
     for (uint64_t f = 0; f * hop < ticks + window; f++) {
         const auto end = static_cast<int64_t>((f + 1) * hop);
         Sequence piece;
@@ -72,7 +76,7 @@ Expected<std::vector<std::vector<float>>> rows_of_windows(const Model &model, co
         piece.floats = {
             cut(in.floats[0], end, static_cast<int64_t>(window), static_cast<int64_t>(ticks), width)};
         piece.ids = {cut(in.ids[0], end, static_cast<int64_t>(window), static_cast<int64_t>(ticks), width)};
-        LW_ASSIGN(const auto whole, runner.run(piece));
+        LW_ASSIGN(const auto offline, runner.run(piece));
         for (size_t i = 0; i < outputs.size(); i++) {
             const Adds &adds = outputs[i];
             const size_t values = model.stream_outputs[i].width;
@@ -80,7 +84,7 @@ Expected<std::vector<std::vector<float>>> rows_of_windows(const Model &model, co
                 const uint64_t row = f * adds.rows + j;
                 if (row < adds.lead || row - adds.lead >= adds.valid) continue;
                 const auto from =
-                    whole[adds.run].begin() + static_cast<std::ptrdiff_t>((adds.first + j) * values);
+                    offline[adds.run].begin() + static_cast<std::ptrdiff_t>((adds.first + j) * values);
                 rows[i].insert(rows[i].end(), from, from + static_cast<std::ptrdiff_t>(values));
             }
         }

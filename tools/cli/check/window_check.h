@@ -1,16 +1,17 @@
-// What a windowed stream (longwave compile --window) must give: the rows of runs over each of its windows.
+// The expected rows of a windowed stream (longwave compile --window): offline runs over each of its
+// windows.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model/model.h"
 
 namespace longwave::cli {
 
-// Input ticks of the window that the model's stream slides; 0: it is no windowed stream, or one whose runs
+// Input ticks of the window of the model's stream; 0: the stream has no window, or offline runs
 // have another length.
 uint32_t window_of(const Model &model);
 
-// By output of the stream, all rows of a stream that is finished after `ticks` ticks of `in`, made by
-// lw_run of one window after the other with zeros where there is no input.
+// The rows that a stream over `ticks` ticks of `in` must give, per output of the stream.
+// One lw_run per window computes them. The input is zero after its end.
 Expected<std::vector<std::vector<float>>> rows_of_windows(const Model &model, const Sequence &in,
                                                           size_t ticks);
 

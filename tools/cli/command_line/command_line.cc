@@ -12,7 +12,8 @@ std::string number_text(double value) {
     return text;
 }
 
-// "-o,--output" and "model" -> names and argument. The end of the help, "(default: X)", becomes the default.
+// "-o,--output" and "model" -> names and argument. The end of the help, "(default: X)", becomes the
+// default.
 OptionDescription described(const std::string &names, const std::string &help) {
     OptionDescription description;
     const size_t last = help.rfind(" (default: ");
@@ -31,15 +32,9 @@ OptionDescription described(const std::string &names, const std::string &help) {
     return description;
 }
 
-template <class Value> struct Element {
-    using type = Value;
-};
-template <class Value> struct Element<std::vector<Value>> {
-    using type = Value;
-};
-template <class Value> struct Element<std::optional<Value>> {
-    using type = Value;
-};
+template <class Value> struct Element { using type = Value; };
+template <class Value> struct Element<std::vector<Value>> { using type = Value; };
+template <class Value> struct Element<std::optional<Value>> { using type = Value; };
 
 } // namespace
 
@@ -150,7 +145,8 @@ CommandLine::CommandLine(const std::string &description, const std::string &name
     : own_(std::make_unique<CLI::App>(description, name)), app_(own_.get()) {
     show_help_from_description();
 }
-CommandLine::CommandLine(CLI::App *command, std::string program) : app_(command), program_(std::move(program)) {
+CommandLine::CommandLine(CLI::App *command, std::string program)
+    : app_(command), program_(std::move(program)) {
     show_help_from_description();
 }
 CommandLine::~CommandLine() = default;
@@ -176,9 +172,9 @@ Option *CommandLine::add_option(const std::string &names, Value &value, const st
     using Single = typename Element<Value>::type;
     OptionDescription described_option = described(names, description);
     described_option.takes = std::is_same_v<Single, std::string> ? Takes::text : Takes::number;
-    described_option.value = std::is_same_v<Single, std::string>  ? "TEXT"
-                             : std::is_floating_point_v<Single> ? "NUMBER"
-                                                                : "N";
+    described_option.value = std::is_same_v<Single, std::string> ? "TEXT"
+                             : std::is_floating_point_v<Single>  ? "NUMBER"
+                                                                 : "N";
     return add(app_->add_option(names, value, description), std::move(described_option));
 }
 
@@ -230,9 +226,11 @@ std::optional<int> CommandLine::parse(int argc, char **argv) {
     } catch (const CLI::ParseError &error) {
         const auto commands = app_->get_subcommands();
         const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
-        const bool none = commands.empty() && dynamic_cast<const CLI::RequiredError *>(&error) && !commands_.empty();
-        std::fprintf(stderr, "error: %s (%s%s --help lists the %s)\n", none ? "a command is required" : error.what(),
-                     app_->get_name().c_str(), command.c_str(), none ? "commands" : "options");
+        const bool none =
+            commands.empty() && dynamic_cast<const CLI::RequiredError *>(&error) && !commands_.empty();
+        std::fprintf(stderr, "error: %s (%s%s --help lists the %s)\n",
+                     none ? "a command is required" : error.what(), app_->get_name().c_str(), command.c_str(),
+                     none ? "commands" : "options");
         return usage;
     }
     return std::nullopt;

@@ -1,5 +1,5 @@
-// Commands and flags: parsed by CLI11, and described as data (description.h). Only command_line.cc includes
-// CLI11, because its headers take longer to compile than all commands together.
+// Commands and flags: parsed by CLI11, and described as data (description.h). Only command_line.cc
+// includes CLI11, because its headers take longer to compile than all commands together.
 #pragma once
 #include "tools/cli/command_line/description.h"
 #include <cstdint>
@@ -52,11 +52,11 @@ public:
     bool given() const;                           // valid after the program's flags were parsed
 
     // For help and completion only; the values are not checked here.
-    Option *value(const std::string &name);                         // the word for the value: "FILE"
+    Option *value(const std::string &name);                         // word for the value: "FILE"
     Option *file(const std::string &suffix = "");                   // the value names a file
     Option *folder();                                               // the value names a folder
     Option *suggests(std::initializer_list<const char *> examples); // some of the possible values
-    Option *separator(char separator);                              // between the parts of one value
+    Option *separator(char separator);                              // between parts of a value
     Option *hidden();                                               // parsed, but not documented
 
     const OptionDescription &description() const { return description_; }
@@ -76,10 +76,10 @@ public:
     CommandLine &operator=(const CommandLine &) = delete;
 
     CommandLine *add_subcommand(const std::string &name, const std::string &description);
-    // `names`: "-o,--output" or, for a positional argument, "model". A description that ends with "(default: X)"
-    // states a default that this program computes. Value: a string, double, int, uint32_t or
-    // uint64_t; std::optional<float>, std::optional<uint32_t>; a vector of strings, int or uint32_t.
-    // command_line.cc instantiates them.
+    // `names`: "-o,--output" or, for a positional argument, "model". A description that ends with
+    // "(default: X)" states a default that this program computes. Value is one of string, double,
+    // int, uint32_t, uint64_t, optional<float>, optional<uint32_t>, and vector of string, int or
+    // uint32_t. command_line.cc instantiates them.
     template <class Value>
     Option *add_option(const std::string &names, Value &value, const std::string &description);
     Option *add_flag(const std::string &names, bool &value, const std::string &description);
@@ -88,8 +88,8 @@ public:
     void footer(const std::string &text); // CommandDescription::details
     void hidden();                        // the command is parsed, but not documented
 
-    // Empty: continue. Otherwise the program ends with this exit code: help or version was printed, or one line
-    // on stderr that says which argument is wrong.
+    // Empty: continue. Otherwise the program ends with this exit code: help or version was printed,
+    // or one line on stderr that says which argument is wrong.
     std::optional<int> parse(int argc, char **argv);
     bool parsed() const; // of a command: it was given
     CommandDescription describe() const;

@@ -1,5 +1,5 @@
-// The command line as data: commands, arguments, options and their help. `--help`, the manual pages, the
-// reference in docs/cli.md and the shell completions are written from it.
+// The command line as data: commands, arguments, options and their help. `--help`, the manual
+// pages, the reference in docs/cli.md and the shell completions are written from it.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ enum class Takes { nothing, text, number, file, folder };
 
 struct OptionDescription {
     std::vector<std::string> names;   // "-o", "--output"; empty for an argument without a flag
-    std::string argument;             // the name of a positional argument, "model"; empty for others
+    std::string argument;             // name of a positional argument: "model"
     Takes takes = Takes::nothing;     // nothing: a flag
     std::string value;                // the word for the value in help: "FILE"
     std::string help;                 // sentences; readable without the name of the option
@@ -33,7 +33,7 @@ struct OptionDescription {
 struct CommandDescription {
     std::string name;    // "compile"; of the program: "longwave"
     std::string summary; // one sentence
-    std::string details; // paragraphs that follow the options; lines that begin with spaces are kept
+    std::string details; // paragraphs after the options; lines with leading spaces are kept
     bool hidden = false;
     std::vector<OptionDescription> options; // in the order of the help
     std::vector<CommandDescription> commands;
@@ -47,10 +47,12 @@ std::string heading_of(const OptionDescription &option);
 std::string usage_of(const CommandDescription &command, const std::string &program);
 // The lines of a paragraph, broken at spaces.
 std::vector<std::string> wrapped(const std::string &text, size_t columns);
-// Paragraphs of the details: each is one text to be wrapped, or (first character a space) lines to be kept.
+// Paragraphs of the details: each is one text to be wrapped, or (first character a space) lines to
+// be kept.
 std::vector<std::string> paragraphs_of(const std::string &details);
 
-// What `--help` prints; at most 100 columns. `program`: the words before the command's name, empty for the program.
+// What `--help` prints; at most 100 columns. `program`: the words before the command's name, empty
+// for the program.
 std::string help_text(const CommandDescription &command, const std::string &program);
 
 } // namespace longwave::cli

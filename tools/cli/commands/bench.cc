@@ -1,19 +1,22 @@
-// longwave bench: what a model costs on this machine, with the machine and the settings beside the figures.
+// longwave bench: time and memory of a model on this machine, printed with the machine and the
+// settings.
+#include "tools/cli/audio/samples.h"
 #include "tools/cli/commands/bench_layers.h"
 #include "tools/cli/commands/bench_streams.h"
 #include "tools/cli/commands/bench_text.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/output/json_line.h"
-#include "tools/cli/process/installed_program.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/placement.h"
-#include "tools/cli/audio/samples.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/process/installed_program.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -68,32 +71,33 @@ void drop_from_page_cache(const std::string &path) {
     close(file);
 }
 
-double processor_seconds() {
+double cpu_seconds() {
     timespec time = {};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Of each run, by the clock, and of the CPUs: what a busy machine leaves as it is.
+// Seconds of each run: elapsed time, and CPU time, which depends less on other programs.
 struct Times {
     std::vector<double> clock, cpu;
 };
 
-// Times of whole runs, the first of which warms the caches.
+// Times of offline runs. An additional first run warms the caches.
 Expected<Times> times_of_runs(const Model &model, const Sequence &in, unsigned repeats, uint32_t threads) {
     LW_ASSIGN(Runner runner, Runner::create(model, threads));
     Times times;
     for (unsigned i = 0; i < repeats + 1; i++) {
-        const double start = now(), cpu = processor_seconds();
+        const double start = now(), cpu = cpu_seconds();
         LW_ASSIGN(const auto rows, runner.run(in));
         if (i == 0) continue;
         times.clock.push_back(now() - start);
-        times.cpu.push_back(processor_seconds() - cpu);
+        times.cpu.push_back(cpu_seconds() - cpu);
     }
     return times;
 }
 
-// From the path to the first output: open, verify, derive, create a stream, push until a row comes.
+// From the path to the first output: open, verify, prepare tables, create a stream, push until a
+// row comes.
 Expected<double> open_to_first_output(const BenchFlags &flags, const Sequence &in) {
     const double start = now();
     LW_ASSIGN(const Model model, Model::open(flags.model));
@@ -132,7 +136,7 @@ Expected<ordered_json> bench_stream(const BenchFlags &flags, const Model &model,
     const Sequence in = made_up(model, ticks, 3);
     LW_ASSIGN(Stream stream, Stream::create(model, LW_F32, entry));
     const auto nothing = [](const StreamRow &) {};
-    // warm; of slow models not longer than what is measured
+    // Warms the caches. For slow models, not longer than the measurement.
     for (size_t at = 0; at < std::min<size_t>(ticks, 100 * block); at += block)
         LW_TRY(stream.push(tick_of(model, in, at), block, nothing));
     std::vector<double> blocks;
@@ -189,13 +193,13 @@ void print_stream(const ordered_json &s) {
 
 void print(const ordered_json &json) {
     const auto &m = json["machine"];
-    std::printf("machine   %s, %u processors, %s, load %.2f\n", m["cpu"].get<std::string>().c_str(),
+    std::printf("machine   %s, %u CPUs, %s, load %.2f\n", m["cpu"].get<std::string>().c_str(),
                 m["processors"].get<unsigned>(), m["system"].get<std::string>().c_str(),
                 m["load"].get<double>());
     std::printf("settings  longwave %s, on %s, code %s, one thread, %u repeats\n",
                 json["version"].get<std::string>().c_str(), json["device"].get<std::string>().c_str(),
                 json["variant"].get<std::string>().c_str(), json["repeats"].get<unsigned>());
-    std::printf("artifact  %s: %s\n", json["model"].get<std::string>().c_str(),
+    std::printf("model     %s: %s\n", json["model"].get<std::string>().c_str(),
                 bytes_text(json["artifact_bytes"]).c_str());
     if (json.contains("stream")) {
         std::printf("open      to the first output: cold %.2f ms, median %.2f ms\n",
@@ -203,25 +207,26 @@ void print(const ordered_json &json) {
                     json["open_to_first_output"]["median_ms"].get<double>());
         for (const auto &s : json["streams"]) print_stream(s);
         const auto &s = json["stream"];
-        std::printf("memory    state %s, a stream in all %s\n", bytes_text(s["state_bytes"]).c_str(),
+        std::printf("memory    state %s, all of a stream %s\n", bytes_text(s["state_bytes"]).c_str(),
                     bytes_text(s["memory_bytes"]).c_str());
     }
     if (json.contains("streams_at_once"))
         for (const auto &n : json["streams_at_once"]) print_streams(n);
     if (json.contains("text")) print_text(json["text"]);
     if (json.contains("run")) {
-        std::printf("whole     %u ticks: median %.3f ms, worst %.3f ms · memory %s\n",
+        std::printf("offline   %u ticks: median %.3f ms, worst %.3f ms · memory %s\n",
                     json["run"]["ticks"].get<unsigned>(), json["run"]["median_ms"].get<double>(),
                     json["run"]["worst_ms"].get<double>(), bytes_text(json["run"]["memory_bytes"]).c_str());
         if (json["run"].contains("threads"))
-            std::printf("          with %u threads: median %.3f ms, %.2f times as fast\n",
+            std::printf("          with %u threads: median %.3f ms, speed-up %.2f\n",
                         json["run"]["threads"].get<unsigned>(),
                         json["run"]["threads_median_ms"].get<double>(),
                         json["run"]["threads_speed_up"].get<double>());
     }
 }
 
-// Steps are watched through the runtime's inner seam, which the library people link does not export.
+// Steps are timed through an internal interface of the runtime, which the shared library does not
+// export.
 Status bench_planner(const BenchFlags &flags) {
     std::vector<std::string> arguments = {flags.model.path};
     if (!flags.model.variant.empty()) arguments.insert(arguments.end(), {"--variant", flags.model.variant});
@@ -276,7 +281,8 @@ Status bench(const BenchFlags &flags) {
 
 Command add_bench(CommandLine &program) {
     auto flags = std::make_shared<BenchFlags>();
-    CommandLine *app = program.add_subcommand("bench", "Measure the speed and the memory of a compiled model.");
+    CommandLine *app =
+        program.add_subcommand("bench", "Measure the speed and the memory of a compiled model.");
     flags->model.add(*app);
     app->add_option("--seconds", flags->given_seconds,
                     "Seconds of audio to stream, or longest time of the text benchmark (default: 10). With "
@@ -288,9 +294,10 @@ Command add_bench(CommandLine &program) {
         ->check(range(1, 1 << 28))
         ->value("TICKS");
     add_device_flags(*app, flags->model);
-    app->add_option("--streams", flags->streams,
-                    "Also time this many streams at once, one block each. Several numbers are separated by commas. "
-                    "A GPU runs the streams together")
+    app->add_option(
+           "--streams", flags->streams,
+           "Also time this many streams at once, one block each. Several numbers are separated by commas. "
+           "A GPU runs the streams together")
         ->delimiter(',')
         ->check(range(1, 1 << 16));
     app->add_option("--repeats", flags->repeats, "Repetitions of open and offline-run timings")
@@ -300,9 +307,10 @@ Command add_bench(CommandLine &program) {
         ->check(range(1, 255));
     app->add_flag("--planner", flags->planner,
                   "Print predicted and measured time per layer instead, on one pinned thread");
-    app->add_flag("--layers", flags->layers,
-                  "Time each layer of an offline run on the CPU and on the GPU instead, and the transfers. Needs "
-                  "--device vulkan. `longwave compile --place` reads the output of --json");
+    app->add_flag(
+        "--layers", flags->layers,
+        "Time each layer of an offline run on the CPU and on the GPU instead, and the transfers. Needs "
+        "--device vulkan. `longwave compile --place` reads the output of --json");
     app->add_flag("--json", flags->json, "Print one JSON object");
     app->footer(
         "Further benchmarks are programs with options of their own, listed by their --help:\n"
@@ -332,16 +340,16 @@ bool is_bench_program(const std::string &name) {
            name == "text";
 }
 
-// They use the kernel compiler and their peers, of which FFTW and zita-convolver are GPL: programs of their
-// own, so that this one is free of them.
+// Separate programs, because they link the libraries that they compare with. FFTW and
+// zita-convolver are GPL.
 Status bench_program(const std::string &name, char **arguments) {
     LW_ASSIGN(const std::string program,
-              beside_this_program("bench_" + name + (asks_for_gpu(arguments) ? "_gpu" : "")));
+              installed_program("bench_" + name + (asks_for_gpu(arguments) ? "_gpu" : "")));
     std::vector<char *> argv = {const_cast<char *>(program.c_str())};
     while (*arguments) argv.push_back(*arguments++);
     argv.push_back(nullptr);
     execv(program.c_str(), argv.data());
-    return Status::device(program + ": cannot be started");
+    return Status::device(program + ": cannot be started: " + std::strerror(errno));
 }
 
 } // namespace longwave::cli

@@ -1,7 +1,7 @@
 #include "tools/cli/commands/bench_layers.h"
+#include "tools/cli/files/limited_json.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/files/limited_json.h"
 #include "tools/cli/output/text.h"
 #include "tools/kernels/machine.h"
 #include <cstdio>
@@ -30,7 +30,7 @@ int longest_run(const fb::Plan &plan, fb::DeviceKind device) {
 Expected<std::vector<std::string>> layers_of(const fb::Plan &plan, const std::string &path) {
     LW_ASSIGN(const ordered_json report,
               parse_limited(plan.report() ? plan.report()->string_view() : std::string_view(),
-                            path + ": the compile report in it"));
+                            path + ": its compile report"));
     std::vector<std::string> names;
     if (report.is_object() && report.contains("layers") && report["layers"].is_array())
         for (const auto &layer : report["layers"])
@@ -51,7 +51,8 @@ size_t layer_of(const std::vector<std::string> &names, const fb::Step &step) {
 }
 
 #if LONGWAVE_WITH_VULKAN
-// µs of each layer in an entry, of its steps on that side; -1: it has no call there.
+// Microseconds per layer in an entry, summed over its steps on one device; -1: the layer has no
+// call there.
 Expected<std::vector<double>> times_of(const Model &model, const fb::Plan &plan, int entry, bool gpu,
                                        const std::vector<std::string> &names, lw_vulkan_times &found) {
     const auto &steps = *plan.entries()->Get(static_cast<uint32_t>(entry))->steps();
@@ -59,7 +60,7 @@ Expected<std::vector<double>> times_of(const Model &model, const fb::Plan &plan,
     found.struct_size = sizeof found;
     LW_TRY(status_of(
         lw_vulkan_time_run(model.handle.get(), static_cast<uint32_t>(entry), us.data(), us.size(), &found),
-        "timing layers"));
+        "layer times"));
     for (uint32_t i = 0; i < steps.size(); i++) {
         const fb::Step &step = *steps.Get(i);
         const size_t layer = layer_of(names, step);
@@ -77,16 +78,16 @@ Expected<std::vector<double>> times_of(const Model &model, const fb::Plan &plan,
 Expected<ordered_json> bench_layers(const ModelFlags &flags) {
 #if LONGWAVE_WITH_VULKAN
     if (!flags.device.starts_with("vulkan"))
-        return Status::usage("--layers times a GPU beside the CPU: --device vulkan");
+        return Status::usage("--layers compares a GPU with the CPU; pass --device vulkan");
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.path));
     const fb::Plan &plan = file.plan();
     const int here = longest_run(plan, fb::DeviceKind::cpu), there = longest_run(plan, fb::DeviceKind::gpu);
     if (here < 0 || there < 0)
-        return Status::usage(flags.path +
-                             ": --layers needs whole sequences for a GPU: longwave compile --target "
-                             "host,vulkan-32k, with --place auto where that refuses a layer");
+        return Status::usage(
+            flags.path + ": --layers needs offline runs on a GPU; compile with --target host,vulkan-32k, and "
+                         "with --place auto if the target rejects a layer");
     ModelFlags both = flags;
-    both.fall_back = true; // so that the CPU has its part in the model
+    both.fall_back = true; // so that the model has its CPU part
     LW_ASSIGN(const Model model, Model::open(both));
     LW_ASSIGN(const auto names, layers_of(plan, flags.path));
     lw_vulkan_times times = {};
@@ -113,16 +114,16 @@ Expected<ordered_json> bench_layers(const ModelFlags &flags) {
 }
 
 void print_layers(const ordered_json &json) {
-    std::printf("layers    %u ticks on %s and %s, one thread, each layer alone\n",
+    std::printf("layers    %u ticks on %s and %s, one thread, each layer timed alone\n",
                 json["ticks"].get<unsigned>(), json["processor"].get<std::string>().c_str(),
                 json["device"].get<std::string>().c_str());
     for (const auto &layer : json["layers"]) {
-        std::printf("          %s %10.1f µs", padded(layer["layer"].get<std::string>(), 28).c_str(),
-                    layer["cpu_us"].get<double>());
-        if (layer["gpu_us"].is_null()) std::printf("  does not run there\n");
-        else std::printf(" %10.1f µs there\n", layer["gpu_us"].get<double>());
+        std::printf("          %s %10.1f µs on the CPU,",
+                    padded(layer["layer"].get<std::string>(), 28).c_str(), layer["cpu_us"].get<double>());
+        if (layer["gpu_us"].is_null()) std::printf("  not supported\n");
+        else std::printf(" %10.1f µs on the GPU\n", layer["gpu_us"].get<double>());
     }
-    std::printf("moves     %.1f µs a submission, %.1f µs a move and %.0f µs a MB\n",
+    std::printf("transfers %.1f µs per submission, %.1f µs per transfer and %.0f µs per MB\n",
                 json["submission_us"].get<double>(), json["move_us"].get<double>(),
                 json["byte_us"].get<double>() * 1e6);
 }

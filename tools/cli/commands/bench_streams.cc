@@ -23,7 +23,7 @@ Status push_blocks(const Model &model, std::vector<Stream> &streams, const void 
 
 Expected<ordered_json> bench_streams(const Model &model, uint32_t n, unsigned rounds) {
     if (!model.info.has_stream)
-        return Status::usage(std::string("--streams: ") + model.info.name + " has no stream entries");
+        return Status::usage(std::string("--streams: ") + model.info.name + " has no stream entry");
     const size_t block = std::max<uint32_t>(1, model.info.stream_block);
     const Sequence in = made_up(model, block, 3);
     std::vector<Stream> streams;
@@ -49,7 +49,7 @@ Expected<ordered_json> bench_streams(const Model &model, uint32_t n, unsigned ro
 }
 
 void print_streams(const ordered_json &json) {
-    std::printf("streams   %u at once, a block of %u ticks each: median %.3f ms, worst %.3f ms",
+    std::printf("streams   %u at once, one block of %u ticks each: median %.3f ms, worst %.3f ms",
                 json["streams"].get<unsigned>(), json["block"].get<unsigned>(),
                 json["round_ms"]["median"].get<double>(), json["round_ms"]["worst"].get<double>());
     if (json.contains("real_time_factor"))

@@ -1,7 +1,7 @@
 #include "tools/cli/commands/bench_text.h"
-#include "tools/cli/text/generator.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/text/generator.h"
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -26,7 +26,7 @@ std::vector<int32_t> random_ids(const Model &model, size_t n) {
     return ids;
 }
 
-// Draws, so that the text does not come to repeat itself.
+// Samples, so that the text does not repeat itself.
 SamplingFlags drawing() {
     SamplingFlags flags;
     flags.temperature = 1;
@@ -94,12 +94,12 @@ Expected<ordered_json> bench_text(const Model &model, const std::string &path, d
 }
 
 void print_text(const ordered_json &text) {
-    std::printf("prompt    %u tokens: %.2f ms, one at a time %.2f ms (%.1f times)\n",
+    std::printf("prompt    %u tokens: %.2f ms in blocks, %.2f ms one at a time (ratio %.1f)\n",
                 text["prompt_tokens"].get<unsigned>(), text["prompt_ms"].get<double>(),
                 text["prompt_in_steps_ms"].get<double>(),
                 text["prompt_in_steps_ms"].get<double>() / text["prompt_ms"].get<double>());
     for (const auto &t : text["tokens"])
-        std::printf("token     behind %u: median %.1f µs, worst %.1f µs, %.0f a second\n",
+        std::printf("token     after %u tokens: median %.1f µs, worst %.1f µs, %.0f tokens per second\n",
                     t["behind"].get<unsigned>(), t["median_us"].get<double>(), t["worst_us"].get<double>(),
                     t["per_second"].get<double>());
 }

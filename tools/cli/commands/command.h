@@ -1,4 +1,4 @@
-// A verb of the command line: its flags, and what it does. One file each.
+// A command of the command line: its flags and its function. One file each.
 #pragma once
 #include "formats/base/status.h"
 #include "tools/cli/command_line/command_line.h"
@@ -7,8 +7,8 @@
 namespace longwave::cli {
 
 struct Command {
-    CommandLine *flags;          // parsed() tells whether it was given
-    std::function<Status()> run; // failures become one line on stderr and an exit code
+    CommandLine *flags;          // parsed(): it was given
+    std::function<Status()> run; // main.cc prints a failure as one line and sets the exit code
 };
 
 Command add_compile(CommandLine &program);
@@ -23,8 +23,8 @@ Command add_score(CommandLine &program);
 Command add_tune(CommandLine &program);
 Command add_devices(CommandLine &program);
 Command add_manual(CommandLine &program);
-// `longwave bench conv ...`, `stream`, `linear`, `model` or `block`: becomes that program; returns only when it cannot be
-// started. Its flags are its own.
+// `longwave bench conv ...`, `stream`, `linear`, `model`, `block` or `text`: replaces this process
+// by that program. Returns only if the program cannot be started.
 bool is_bench_program(const std::string &name);
 Status bench_program(const std::string &name, char **arguments);
 

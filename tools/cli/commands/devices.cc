@@ -1,10 +1,10 @@
-// longwave devices: what there is to compute on, and which targets it runs.
+// longwave devices: lists the CPU, the GPUs and the targets that each can run.
 #include "formats/artifact/features.h"
 #include "targets/target.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/output/json_line.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
 
@@ -54,7 +54,8 @@ Expected<ordered_json> gpus() {
 }
 #else
 Expected<ordered_json> gpus() {
-    return Status::usage("vulkan: this longwave was built without it (its headers: Debian's libvulkan-dev)");
+    return Status::usage(
+        "vulkan: this program was built without Vulkan; build it with libvulkan-dev installed");
 }
 #endif
 
@@ -74,7 +75,7 @@ Status devices(const DevicesFlags &flags) {
         std::printf("cpu       runs %s\n", joined(all[0]["targets"]).c_str());
         for (size_t i = 1; i < all.size(); i++) {
             const ordered_json &gpu = all[i];
-            std::printf("%-9s %s (%s, Vulkan %s), %s shared, %u threads a workgroup, %s: %s\n",
+            std::printf("%-9s %s (%s, Vulkan %s), %s shared, %u threads per workgroup, %s: %s\n",
                         gpu["device"].get<std::string>().c_str(), gpu["name"].get<std::string>().c_str(),
                         gpu["kind"].get<std::string>().c_str(), gpu["vulkan"].get<std::string>().c_str(),
                         bytes_text(gpu["shared_bytes"]).c_str(), gpu["threads"].get<unsigned>(),
@@ -85,7 +86,7 @@ Status devices(const DevicesFlags &flags) {
                                                  : ("runs " + joined(gpu["targets"])).c_str());
         }
     }
-    if (!found) std::fprintf(stderr, "%s\n", found.status().message().c_str()); // and that is no failure
+    if (!found) std::fprintf(stderr, "%s\n", found.status().message().c_str()); // a note, not a failure
     return {};
 }
 

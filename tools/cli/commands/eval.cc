@@ -1,17 +1,17 @@
-// longwave eval: how well a keyword model does on labelled clips and on hours of other audio, through the
-// same stream and decisions as `listen`.
+// longwave eval: accuracy of a keyword model on labelled clips, and false alarms in other audio. It
+// uses the same stream and the same decisions as `listen`.
 #include "formats/audio/audio.h"
-#include "tools/cli/model/artifact_file.h"
-#include "tools/cli/commands/command.h"
-#include "tools/cli/model/device.h"
 #include "tools/cli/audio/audio_flags.h"
-#include "tools/cli/output/json_line.h"
-#include "tools/cli/model/placement.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/audio/spotter.h"
 #include "tools/cli/check/statistics.h"
-#include "tools/cli/output/text.h"
 #include "tools/cli/check/window_check.h"
+#include "tools/cli/commands/command.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/model/placement.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -43,7 +43,7 @@ Expected<std::vector<fs::path>> entries(const fs::path &folder) {
     std::vector<fs::path> found;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
         if (it->path().filename().string()[0] != '.') found.push_back(it->path());
-    if (error) return Status::input(folder.string() + ": cannot be listed: " + error.message());
+    if (error) return Status::input(folder.string() + ": cannot be read: " + error.message());
     std::sort(found.begin(), found.end());
     return found;
 }
@@ -52,7 +52,7 @@ Expected<std::vector<fs::path>> entries(const fs::path &folder) {
 Status collect(const fs::path &path, std::vector<std::string> &files) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
-        files.push_back(path.string()); // opening it tells what is wrong with it
+        files.push_back(path.string()); // opening the file reports an error
         return {};
     }
     LW_ASSIGN(const auto found, entries(path));
@@ -78,8 +78,8 @@ Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vec
             clips.push_back({std::move(file), static_cast<uint32_t>(label - labels.begin())});
     }
     if (!unknown.empty())
-        return Status::input(folder + ": the model has no label for the folders " + unknown);
-    if (clips.empty()) return Status::input(folder + ": holds no clips; they are expected as <label>/<file>");
+        return Status::input(folder + ": the model has no label for these folders: " + unknown);
+    if (clips.empty()) return Status::input(folder + ": no clips found; expected FOLDER/<label>/<file>");
     std::sort(clips.begin(), clips.end(), [](const Clip &a, const Clip &b) { return a.path < b.path; });
     Random random(seed);
     for (size_t i = clips.size(); i > 1; i--) std::swap(clips[i - 1], clips[random.below(i)]);
@@ -94,9 +94,10 @@ public:
     // Top-1 over the clips, each cut or filled with silence to one length.
     Status accuracy(const std::vector<Clip> &clips, ordered_json &json) {
         if (model_.stream_outputs.at(0).width != model_.labels.size())
-            return Status::usage(
-                "the model's first output has " + std::to_string(model_.stream_outputs[0].width) +
-                " values a row, not one for each of its " + std::to_string(model_.labels.size()) + " labels");
+            return Status::usage("the model's first output has " +
+                                 std::to_string(model_.stream_outputs[0].width) +
+                                 " values per row; eval needs one per label, and the model has " +
+                                 std::to_string(model_.labels.size()) + " labels");
         const size_t labels = model_.labels.size();
         std::vector<std::vector<uint64_t>> confusion(labels, std::vector<uint64_t>(labels));
         ordered_json predictions = ordered_json::object();
@@ -199,13 +200,13 @@ public:
     }
 
 private:
-    // The first output's row at the end of each clip. Of an output that is late it comes with the clip behind
-    // it, or when the stream is finished.
+    // Calls `decided` with the row of the first output at the end of each clip. A delayed row comes
+    // during the next clip, it, or when the stream is finished.
     template <class Decided> Status decide(const std::vector<Clip> &clips, const Decided &decided) {
         const lw_output_info &output = model_.stream_outputs.at(0);
         // A sliding window's run entry is as long as the window, which says nothing of clips.
-        const bool whole_clips = model_.info.has_run && !window_of(model_);
-        const size_t length = whole_clips ? model_.info.run_capacity : static_cast<size_t>(rate());
+        const bool offline_length = model_.info.has_run && !window_of(model_);
+        const size_t length = offline_length ? model_.info.run_capacity : static_cast<size_t>(rate());
         const auto rows_of = [&](size_t n) { return rows_after(output, n * length); }; // of the first n clips
         size_t first = 0, next = 0; // the clip that the stream began with, and whose row is awaited
         const auto take = [&](const StreamRow &row) {
@@ -218,7 +219,7 @@ private:
             progress.show(i, clips.size(), "accuracy");
             LW_ASSIGN(std::vector<float> samples, read(clips[i].path));
             if (rows_of(i + 1 - first) == rows_of(i - first))
-                return Status::input(clips[i].path + ": the model gave no output for a clip of " +
+                return Status::input(clips[i].path + ": the model has no output row for a clip of " +
                                      std::to_string(length) + " samples");
             samples.resize(length);
             LW_TRY(stream_.push(samples.data(), length, take));
@@ -228,7 +229,7 @@ private:
             first = i + 1;
         }
         if (next != clips.size())
-            return Status::internal("the stream ended before the row of " + clips[next].path);
+            return Status::internal("the stream ended before the output row of " + clips[next].path);
         return {};
     }
     // What an event may come late by, in samples.
@@ -263,7 +264,7 @@ void print_summary(const ordered_json &json) {
                      100 * value("false_reject_rate"), json["word_clips"].get<unsigned long long>(),
                      json["wrong_word_events"].get<unsigned long long>());
     if (json.contains("false_accepts"))
-        std::fprintf(stderr, "false accepts   %llu in %.3f hours: %.2f an hour (95 %%: %.2f-%.2f)\n",
+        std::fprintf(stderr, "false accepts   %llu in %.3f hours: %.2f per hour (95 %%: %.2f-%.2f)\n",
                      json["false_accepts"].get<unsigned long long>(), value("hours"),
                      value("false_accepts_per_hour"),
                      json["false_accepts_per_hour_interval"][0].get<double>(),
@@ -275,10 +276,12 @@ Status evaluate(const EvalFlags &flags) {
         return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     LW_ASSIGN(const Model model, Model::open(flags.model));
-    if (!model.audio()) return Status::usage(flags.model.path + ": the model does not listen to audio");
+    if (!model.audio())
+        return Status::usage(flags.model.path +
+                             ": the model has no audio input; eval measures keyword models");
     if (model.labels.empty()) return Status::usage(flags.model.path + ": the model has no labels");
     LW_ASSIGN(Stream stream, Stream::create(model));
-    auto spotter = Spotter::create(file.view(), model, flags.decision); // needed for events only
+    auto spotter = Spotter::create(file.view(), model, flags.decision); // for events only
     if (!spotter && file.plan().decision()) return spotter.status();
     Evaluation evaluation(flags, model, std::move(stream));
 
@@ -295,7 +298,7 @@ Status evaluate(const EvalFlags &flags) {
         if (!spotter) return spotter.status();
         std::vector<std::string> files;
         for (const auto &path : flags.negatives) LW_TRY(collect(path, files));
-        if (files.empty()) return Status::input(flags.negatives[0] + ": holds no files");
+        if (files.empty()) return Status::input(flags.negatives[0] + ": contains no files");
         LW_TRY(evaluation.accepts(files, *spotter, json));
     }
     if (spotter) json["decision"] = spotter->settings();
@@ -330,11 +333,13 @@ Command add_eval(CommandLine &program) {
     flags->audio.add(*app, false);
     add_decision_flags(*app, flags->decision);
     app->footer(
-        "accuracy: each clip is cut, or filled with zeros, to one second. A model with offline runs and without "
+        "accuracy: each clip is cut, or filled with zeros, to one second. A model with offline runs and "
+        "without "
         "--window uses their length instead. The largest value in the last row of the first output is the "
         "decision, after the delay of that output. All clips pass through one stream without a reset. Their "
         "order is that of the sorted paths, shuffled by --seed.\n"
-        "false_reject_rate: share of words without their event in the clip or in the silence after it. The events "
+        "false_reject_rate: share of words without their event in the clip or in the silence after it. The "
+        "events "
         "are those of `longwave listen`.\n"
         "false_accepts: number of events in the negatives, which form one long stream.\n"
         "Intervals have a confidence of 95 %: Wilson for shares, exact Poisson for counts.");

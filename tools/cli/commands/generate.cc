@@ -1,11 +1,11 @@
-// longwave generate: text behind a prompt, as it comes.
+// longwave generate: continues a prompt, and writes the text token by token.
 #include "tools/cli/commands/command.h"
-#include "tools/cli/model/device.h"
-#include "tools/cli/text/generator.h"
-#include "tools/cli/process/interruption.h"
-#include "tools/cli/output/json_line.h"
 #include "tools/cli/files/output_file.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/process/interruption.h"
+#include "tools/cli/text/generator.h"
 #include "tools/cli/text/text_input.h"
 #include "tools/cli/text/text_output.h"
 #include "tools/cli/text/tokens.h"
@@ -31,13 +31,13 @@ std::string hexadecimal(std::string_view bytes) {
     return text;
 }
 
-// One text: what is read, what is written, and where it ends.
+// One text: reads the prompt, writes the tokens, and ends it.
 class Writing {
 public:
     Writing(const GenerateFlags &flags, const Tokens &tokens, Generator &generator)
         : flags_(flags), tokens_(tokens), generator_(generator), stops_(flags.stops) {}
 
-    // The prompt, in pieces: there is no limit to its length.
+    // Reads the prompt in pieces: its length has no limit.
     Status read(TextInput &prompt) {
         const double start = now();
         Progress progress;
@@ -50,12 +50,11 @@ public:
             done += piece.size();
         }
         if (prompt_tokens_ == 0 && !stopped)
-            return Status::input(prompt.name() +
-                                 ": the prompt is empty; text goes on from at least one token");
+            return Status::input(prompt.name() + ": the prompt is empty; give at least one token");
         prompt_seconds_ = now() - start;
         return {};
     }
-    // Goes on with a state: what was written of it may hold the beginning of a stop sequence.
+    // Continues a saved state: the last tokens may hold the beginning of a stop sequence.
     void resume() {
         for (const int32_t id : generator_.recent()) stops_.shown(tokens_.bytes(id));
     }
@@ -73,14 +72,14 @@ public:
         if (stops_.complete()) reason = "stop";
         else if (stopped) reason = "interrupted";
         if (flags_.json) return end(reason);
-        out_.write(stops_.rest()); // held back for nothing
+        out_.write(stops_.rest()); // a stop sequence that was not completed
         out_.end();
         return out_.status();
     }
 
 private:
     Status read(const std::vector<int32_t> &ids, Progress &progress, size_t done, size_t total) {
-        constexpr size_t most = 16384; // then a signal is looked for
+        constexpr size_t most = 16384; // ids between two looks at signals
         for (size_t at = 0; at < ids.size() && !stopped; at += most) {
             progress.show(done, total, "bytes of the prompt");
             const size_t n = std::min(most, ids.size() - at);
@@ -121,12 +120,12 @@ private:
     double prompt_seconds_ = 0, start_ = 0;
 };
 
-// Before anything is read or computed.
+// Runs before the command reads or computes anything.
 Status check(const GenerateFlags &flags, bool has_prompt) {
     if (!has_prompt && flags.state_in.empty())
         return Status::usage(
-            "nothing to go on from: give --prompt TEXT, --prompt @FILE or --prompt - (standard "
-            "input), or --state-in FILE");
+            "nothing to continue: give --prompt TEXT, --prompt @FILE, --prompt - (standard input) or "
+            "--state-in FILE");
     for (const std::string &stop : flags.stops)
         if (stop.empty()) return Status::usage("--stop: the text is empty");
     if (flags.state_out.empty()) return {};
@@ -136,11 +135,12 @@ Status check(const GenerateFlags &flags, bool has_prompt) {
     return check_output("--state-out", flags.state_out, inputs);
 }
 
-// Ids that may hold the beginning of a stop sequence: an id has a byte or more, but for those that have none.
+// Number of ids that may hold the beginning of a stop sequence: most ids have at least one byte.
 uint32_t reach(const GenerateFlags &flags) {
     size_t longest = 0;
     for (const std::string &stop : flags.stops) longest = std::max(longest, stop.size());
-    // The least is what a state holds for whoever goes on with other stop sequences.
+    // A resumed run may have longer stop sequences than this one, so a state holds at least 256
+    // ids.
     return static_cast<uint32_t>(std::clamp<size_t>(longest, 256, 1 << 20));
 }
 
@@ -149,8 +149,9 @@ Status generate(const GenerateFlags &flags, bool has_prompt) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(Generator generator,
               Generator::create(model, flags.model.path, flags.sampling, reach(flags), flags.json,
-                                flags.state_out.empty())); // a state is for whoever goes on, and however
-    LW_ASSIGN(const Tokens tokens, Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+                                flags.state_out.empty())); // a resumed run may sample differently
+    LW_ASSIGN(const Tokens tokens,
+              Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
     if (!flags.state_in.empty()) {
         LW_ASSIGN(const std::vector<uint8_t> state, read_bytes(flags.state_in, uint64_t{1} << 40));
         LW_TRY(generator.load(flags.state_in, state));
@@ -171,7 +172,7 @@ Status generate(const GenerateFlags &flags, bool has_prompt) {
     }
     Status written = writing.write();
     if (flags.state_out.empty()) return written;
-    // Whatever became of the text: a reader that has gone or a full disk is no reason to lose the state.
+    // The state is saved even if the text could not be written.
     LW_ASSIGN(const std::vector<uint8_t> state, generator.save());
     const Status saved = write_output(flags.state_out, state);
     return written ? saved : written;
@@ -187,13 +188,16 @@ Command add_generate(CommandLine &program) {
     add_device_flags(*app, flags->model);
     Option *prompt = app->add_option("-p,--prompt", flags->prompt,
                                      "Text to continue: TEXT, @FILE, or - for standard input");
-    app->add_option("-n,--tokens", flags->tokens, "Largest number of tokens to generate. 0 only reads the prompt")
+    app->add_option("-n,--tokens", flags->tokens,
+                    "Largest number of tokens to generate. 0 only reads the prompt")
         ->capture_default_str();
     app->add_option("--stop", flags->stops, "Stop before this text")->single();
     flags->sampling.add(*app);
-    app->add_option("--state-in", flags->state_in, "Resume from this saved state, and then read the prompt, if any")
+    app->add_option("--state-in", flags->state_in,
+                    "Resume from this saved state, and then read the prompt, if any")
         ->file();
-    app->add_option("--state-out", flags->state_out, "Save the state at the end, also after Control-C")->file();
+    app->add_option("--state-out", flags->state_out, "Save the state at the end, also after Control-C")
+        ->file();
     add_tokenizer_flag(*app, flags->tokenizer);
     app->add_flag("--json", flags->json, "Print one JSON object per token, and one at the end");
     app->footer(
@@ -202,7 +206,8 @@ Command add_generate(CommandLine &program) {
         "  longwave generate text.lw --state-in a.state -n 500 --temperature 0.8 --seed 3\n"
         "A prompt may have any length: there is no limit of context. A token takes the same time after one "
         "million tokens as after ten.\n"
-        "Resuming continues the text exactly as if it had not been interrupted. A partial stop sequence or UTF-8 "
+        "Resuming continues the text exactly as if it had not been interrupted. A partial stop sequence or "
+        "UTF-8 "
         "character is held back, and printed at the end if it was never completed.\n"
         "Adaptive softmax skips clusters of words that greedy or --min-p sampling cannot pick. With --top-p, "
         "penalties, biases, --json or --state-out it computes all clusters.\n"

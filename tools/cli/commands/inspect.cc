@@ -1,11 +1,12 @@
-// longwave inspect: what an artifact holds. Works for artifacts of any machine: it reads, it does not run.
+// longwave inspect: the contents of a compiled model. Works for artifacts of any machine: it reads,
+// it does not run.
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/modules_generated.h"
 #include "formats/base/elem.h"
-#include "tools/cli/model/artifact_file.h"
 #include "tools/cli/commands/command.h"
-#include "tools/cli/output/json_line.h"
 #include "tools/cli/files/limited_json.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/output/report.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
@@ -72,16 +73,14 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
 const char *kind_name(fb::StateKind kind) {
     return kind == fb::StateKind::history ? "history" : kind == fb::StateKind::carry ? "carry" : "spectra";
 }
-const char *elem_name(fb::Elem elem) {
-    return elem == fb::Elem::f32 ? "f32" : elem == fb::Elem::i32 ? "i32" : "f64";
-}
 
-// What a stream remembers, field by field.
+// The fields of the stream state.
 ordered_json state_of(const fb::Plan &plan) {
     ordered_json list = ordered_json::array();
     if (!plan.state()) return list;
     for (const auto *field : *plan.state()) {
-        uint64_t bytes = bytes_of(static_cast<Elem>(field->elem()));
+        const Elem elem = elem_of(field->elem());
+        uint64_t bytes = bytes_of(elem);
         ordered_json dims = ordered_json::array();
         for (const uint32_t extent : *field->dims()) {
             bytes *= extent;
@@ -90,14 +89,14 @@ ordered_json state_of(const fb::Plan &plan) {
         list.push_back({{"layer", text_of(field->layer())},
                         {"name", text_of(field->name())},
                         {"kind", kind_name(field->kind())},
-                        {"elem", elem_name(field->elem())},
+                        {"elem", longwave::name_of(elem)},
                         {"dims", dims},
                         {"bytes", bytes}});
     }
     return list;
 }
 
-// What a GPU runs, target by target.
+// The SPIR-V modules of each GPU target.
 Expected<ordered_json> modules_of(const ArtifactFile &file) {
     LW_ASSIGN(const std::vector<artifact::ModulesView> all, file.modules());
     ordered_json list = ordered_json::array();
@@ -144,17 +143,17 @@ Expected<ordered_json> describe(const ArtifactFile &file, const std::string &pat
     json["derived_bytes"] = plan.derived_bytes();
     json["state_bytes"] = plan.state_bytes();
     json["state"] = state_of(plan);
-    // What a text of its maker may do to whoever reads it is limited here; the plan itself was verified.
-    LW_ASSIGN(json["report"], parse_limited(view_of(plan.report()), path + ": the compile report in it"));
+    // The plan was verified. These two texts were not, so their size and depth are limited here.
+    LW_ASSIGN(json["report"], parse_limited(view_of(plan.report()), path + ": its compile report"));
     LW_ASSIGN(json["certificates"],
-              parse_limited(view_of(plan.certificates()), path + ": the list of certificates in it"));
+              parse_limited(view_of(plan.certificates()), path + ": its list of certificates"));
     return json;
 }
 
-// Fields, and what each layer's state costs where it has several.
+// The state of each layer: fields with their sizes.
 void print_state(const ordered_json &json) {
     if (json["state"].empty()) return;
-    std::printf("state     %s a stream, saved and loaded as one block\n",
+    std::printf("state     %s per stream, saved and loaded as one block\n",
                 bytes_text(json["state_bytes"]).c_str());
     std::string layer;
     for (const auto &field : json["state"]) {
@@ -183,7 +182,7 @@ void print(const ordered_json &json, const std::string &report) {
     std::printf("\nfile      format %s, %s, %s · by %s\n", json["format"].get<std::string>().c_str(),
                 bytes_text(json["bytes"]).c_str(), json["signed"].get<bool>() ? "signed" : "not signed",
                 json["producer"].get<std::string>().c_str());
-    std::printf("weights   %s, %s derived at open\n", bytes_text(json["weights_bytes"]).c_str(),
+    std::printf("weights   %s, %s of tables prepared at open\n", bytes_text(json["weights_bytes"]).c_str(),
                 bytes_text(json["derived_bytes"]).c_str());
     for (const auto &variant : json["variants"])
         std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
@@ -196,17 +195,17 @@ void print(const ordered_json &json, const std::string &report) {
     for (const auto &entry : json["entries"]) {
         const std::string kind = entry["kind"];
         std::printf("%-9s %u steps%s", kind.c_str(), entry["steps"].get<unsigned>(),
-                    entry["mixed"].get<bool>() ? " on a GPU and the processor"
+                    entry["mixed"].get<bool>() ? " on a GPU and the CPU"
                     : entry["device"] == "gpu" ? " on a GPU"
                                                : "");
         if (kind == "run") std::printf(", up to %u ticks", entry["block"].get<unsigned>());
         if (kind == "stream")
-            std::printf(", block %u, delay %u ticks, caches %s a stream", entry["block"].get<unsigned>(),
+            std::printf(", block %u, delay %u ticks, caches %s per stream", entry["block"].get<unsigned>(),
                         entry["outputs"].empty() ? 0 : entry["outputs"][0]["delay"].get<unsigned>(),
                         bytes_text(entry["cache_bytes"]).c_str());
         std::printf(", working memory %s\n", bytes_text(entry["arena_bytes"]).c_str());
         for (const auto &output : entry["outputs"])
-            std::printf("          -> %s: %u values, %u row%s for every %u ticks\n",
+            std::printf("          -> %s: %u values, %u row%s per %u ticks\n",
                         output["name"].get<std::string>().c_str(), output["width"].get<unsigned>(),
                         output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(),
                         output["clock"][0].get<unsigned>() > 1 ? "s" : "",
@@ -230,7 +229,7 @@ Status inspect(const InspectFlags &flags) {
     }
     std::string report;
     if (!json["report"].is_null()) {
-        LW_ASSIGN(report, report_text(json["report"], flags.model + ": the compile report in it"));
+        LW_ASSIGN(report, report_text(json["report"], flags.model + ": its compile report"));
     }
     print(json, report);
     return {};
@@ -244,7 +243,8 @@ Command add_inspect(CommandLine &program) {
         "inspect", "Print the contents of a compiled model: inputs, outputs, entries, state and report.");
     app->add_option("model", flags->model, "Compiled model (.lw)")->file(".lw")->required();
     app->add_flag("--steps", flags->steps, "Also print every step of every entry");
-    app->add_flag("--json", flags->json, "Print one JSON object, with the compile report and the certificates");
+    app->add_flag("--json", flags->json,
+                  "Print one JSON object, with the compile report and the certificates");
     return {app, [flags] { return inspect(*flags); }};
 }
 

@@ -1,13 +1,13 @@
-// longwave listen: keywords from a microphone's pipe or a file, as JSON lines.
+// longwave listen: keywords in audio from a pipe or a file, as JSON lines.
 #include "formats/audio/audio.h"
-#include "tools/cli/model/artifact_file.h"
-#include "tools/cli/commands/command.h"
-#include "tools/cli/model/device.h"
 #include "tools/cli/audio/audio_flags.h"
-#include "tools/cli/process/interruption.h"
-#include "tools/cli/output/json_line.h"
 #include "tools/cli/audio/spotter.h"
+#include "tools/cli/commands/command.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/process/interruption.h"
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -18,7 +18,7 @@
 namespace longwave::cli {
 namespace {
 
-// One object, one line, at once: the reader of the pipe acts on it.
+// Prints one object per line and flushes it, because another program reads the pipe.
 class Lines {
 public:
     void print(const nlohmann::ordered_json &line) {
@@ -26,8 +26,8 @@ public:
         if (std::printf("%s\n", json_line(line).c_str()) < 0 || std::fflush(stdout) != 0)
             error_ = errno ? errno : EIO;
     }
-    bool read() const { return error_ == 0; } // does anybody still read them?
-    // A reader that has gone (head -1) is an end like any other; a full disk is not.
+    bool read() const { return error_ == 0; } // false: the reader has closed the pipe
+    // A reader that closes the pipe (head -1) is a normal end. A full disk is an error.
     Status status() const {
         std::clearerr(stdout);
         return error_ == 0 || error_ == EPIPE
@@ -40,7 +40,7 @@ private:
     int error_ = 0;
 };
 
-// Whole numbers without a point, as people write them.
+// Whole numbers are printed without a decimal point.
 nlohmann::ordered_json number(double value) {
     return value == std::floor(value) && std::fabs(value) < 1e9
                ? nlohmann::ordered_json(static_cast<int64_t>(value))
@@ -92,7 +92,7 @@ private:
             }
         }
         if (samples_ == 0 && !stopped && lines_.read())
-            return Status::input(flags_.audio.name() + ": holds no samples");
+            return Status::input(flags_.audio.name() + ": contains no samples");
         return spotter_.finish(on_event);
     }
 
@@ -156,7 +156,9 @@ Status listen(const ListenFlags &flags, Lines &lines) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     const lw_input_info *input = model.audio();
-    if (!input) return Status::usage(flags.model.path + ": the model does not listen to audio");
+    if (!input)
+        return Status::usage(flags.model.path +
+                             ": the model has no audio input; use `longwave generate` for a language model");
     LW_ASSIGN(Spotter spotter, Spotter::create(file.view(), model, flags.decision));
     audio::Options options = flags.audio.options(input->sample_rate);
     options.stop = &stopped;
@@ -185,14 +187,17 @@ Command add_listen(CommandLine &program) {
                     "Print a stats line every SECONDS of audio. The last stats line always comes at the end")
         ->check(not_negative())
         ->value("SECONDS");
-    app->add_flag("--realtime", flags->realtime, "Read a file at its own speed, instead of as fast as possible");
-    app->add_flag("--scores", flags->scores, "Also print the smoothed scores after every block, to choose thresholds");
-    app->footer("Example:\n"
-                "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
-                "The `type` of a line is ready, keyword, scores, stats, error or eof.\n"
-                "t: seconds of audio at the decision. t_start: where the score of the word began to rise.\n"
-                "latency_ms: time from the sound to the decision. This is the sum of the model's delay, one block, "
-                "half the smoothing window and the counted rows.");
+    app->add_flag("--realtime", flags->realtime,
+                  "Read a file at its own speed, instead of as fast as possible");
+    app->add_flag("--scores", flags->scores,
+                  "Also print the smoothed scores after every block, to choose thresholds");
+    app->footer(
+        "Example:\n"
+        "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
+        "The `type` of a line is ready, keyword, scores, stats, error or eof.\n"
+        "t: seconds of audio at the decision. t_start: where the score of the word began to rise.\n"
+        "latency_ms: time from the sound to the decision. This is the sum of the model's delay, one block, "
+        "half the smoothing window and the counted rows.");
     return {app, [flags] {
                 Lines lines;
                 Status status = listen(*flags, lines);

@@ -1,5 +1,5 @@
-// longwave manual: writes the man pages, the reference page and the shell completions. The build and its tests
-// call it; users get its files installed.
+// longwave manual: writes the man pages, the reference page and the shell completions. The build
+// and its tests call it; users get its files installed.
 #include "tools/cli/manual/manual.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"
@@ -18,7 +18,8 @@ Status write_manual(const CommandDescription &program, const std::string &folder
         std::error_code error;
         std::filesystem::create_directories(path.parent_path(), error);
         if (error) return Status::device(path.parent_path().string() + ": " + error.message());
-        LW_TRY(write_output(path.string(), std::span(reinterpret_cast<const uint8_t *>(text.data()), text.size())));
+        LW_TRY(write_output(path.string(),
+                            std::span(reinterpret_cast<const uint8_t *>(text.data()), text.size())));
     }
     return {};
 }
@@ -27,8 +28,8 @@ Status write_manual(const CommandDescription &program, const std::string &folder
 
 Command add_manual(CommandLine &program) {
     auto folder = std::make_shared<std::string>();
-    CommandLine *app =
-        program.add_subcommand("manual", "Write the man pages, the reference page and the shell completions.");
+    CommandLine *app = program.add_subcommand(
+        "manual", "Write the man pages, the reference page and the shell completions.");
     app->hidden();
     app->add_option("-o,--output", *folder, "Folder to write to")->folder()->required();
     return {app, [folder, &program] { return write_manual(program.describe(), *folder); }};

@@ -1,13 +1,13 @@
-// longwave run: one whole sequence, or the same through the stream.
-#include "tools/cli/commands/command.h"
-#include "tools/cli/model/device.h"
+// longwave run: one sequence, offline or through the stream.
 #include "tools/cli/audio/audio_flags.h"
-#include "tools/cli/output/json_line.h"
-#include "tools/cli/model/model.h"
+#include "tools/cli/audio/samples.h"
+#include "tools/cli/commands/command.h"
 #include "tools/cli/files/npy.h"
 #include "tools/cli/files/output_file.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/model/model.h"
 #include "tools/cli/model/placement.h"
-#include "tools/cli/audio/samples.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,8 @@ struct Result {
     }
 };
 
-Expected<std::vector<Result>> run_whole(const Model &model, Sequence in, uint64_t length, uint32_t threads) {
+Expected<std::vector<Result>> run_offline(const Model &model, Sequence in, uint64_t length,
+                                          uint32_t threads) {
     if (length) in.lengths.assign(model.inputs.size(), length);
     LW_ASSIGN(Runner runner, Runner::create(model, threads));
     LW_ASSIGN(auto rows, runner.run(in));
@@ -65,13 +66,14 @@ Expected<std::pair<size_t, std::string>> addressed(const std::vector<Result> &re
     const size_t equals = text.find('=');
     if (equals == std::string::npos) {
         if (results.size() == 1) return std::pair<size_t, std::string>(0, text);
-        return Status::usage(flag + " " + text + ": the model has several outputs; say which (name=...)");
+        return Status::usage(flag + " " + text +
+                             ": the model has several outputs; choose one with NAME=FILE");
     }
     for (size_t i = 0; i < results.size(); i++)
         if (text.substr(0, equals) == results[i].info.name) return std::pair(i, text.substr(equals + 1));
     std::string names;
     for (const auto &result : results) names += std::string(names.empty() ? "" : ", ") + result.info.name;
-    return Status::usage(flag + " " + text + ": the model has no such output; it has " + names);
+    return Status::usage(flag + " " + text + ": unknown output; the model has " + names);
 }
 
 std::string shape_text(const std::vector<uint64_t> &shape) {
@@ -88,8 +90,8 @@ Status compare(const RunFlags &flags, const std::vector<Result> &results, ordere
         LW_ASSIGN(const Array expected,
                   read_npy(where.second[0] == '@' ? where.second.substr(1) : where.second));
         if (expected.data.size() != result.rows.size())
-            return Status::input(text + ": holds " + shape_text(expected.shape) + " values, the output is " +
-                                 shape_text(result.shape()));
+            return Status::input(text + ": the file has shape " + shape_text(expected.shape) +
+                                 ", the output has shape " + shape_text(result.shape()));
         double peak = 0, error = 0;
         for (size_t i = 0; i < result.rows.size(); i++) {
             peak = std::max(peak, std::fabs(expected.data[i]));
@@ -98,18 +100,18 @@ Status compare(const RunFlags &flags, const std::vector<Result> &results, ordere
         }
         const double relative = peak > 0 ? error / peak : error;
         json[result.info.name]["error"] = relative;
-        std::fprintf(stderr, "%s: largest error %.2e of the peak, limit %.0e\n", result.info.name, relative,
+        std::fprintf(stderr, "%s: largest error %.2e of the peak (limit %.0e)\n", result.info.name, relative,
                      flags.limit);
         if (!(relative <= flags.limit) && failure)
-            failure =
-                Status::check(std::string("output ") + result.info.name +
-                              format(" differs from the expected one by %.2e of its peak; the limit is %.0e",
-                                     relative, flags.limit));
+            failure = Status::check(
+                std::string("output ") + result.info.name +
+                format(" differs from the expected values by %.2e of their peak; the limit is %.0e", relative,
+                       flags.limit));
     }
     return failure;
 }
 
-// The file in "name=@file", "name=file" or "file"; empty for made-up values.
+// The file in "name=@file", "name=file" or "file"; empty for generated values.
 std::string file_of(const std::string &text, bool marked) {
     const size_t equals = text.find('=');
     std::string file = equals == std::string::npos ? text : text.substr(equals + 1);
@@ -117,7 +119,7 @@ std::string file_of(const std::string &text, bool marked) {
     return marked ? "" : file;
 }
 
-// No result may be put in the place of what it is made from.
+// A result must not replace a file that it is computed from.
 Status check_outputs(const RunFlags &flags) {
     std::vector<std::string> read = {flags.model.path};
     for (const std::string &text : flags.inputs) read.push_back(file_of(text, true));
@@ -131,21 +133,21 @@ Status run(const RunFlags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
     if (!flags.stream && model.info.has_stream && in.rows > model.info.run_capacity)
-        return Status::input(format("the input has %zu rows, the artifact's whole-sequence entry takes at "
-                                    "most %u; compile with a larger --length, or pass "
-                                    "--stream",
+        return Status::input(format("the input has %zu rows, but an offline run of this model takes at most "
+                                    "%u; compile it with a larger --length, or pass --stream",
                                     in.rows, model.info.run_capacity));
     LW_ASSIGN(const std::vector<Result> results,
-              flags.stream ? run_stream(model, in) : run_whole(model, in, flags.length, flags.threads));
+              flags.stream ? run_stream(model, in) : run_offline(model, in, flags.length, flags.threads));
 
     ordered_json json;
     for (const Result &result : results) {
         json[result.info.name] = {{"shape", result.shape()}};
-        if (flags.json) json[result.info.name]["data"] = result.rows; // several times as large as the rows
+        if (flags.json)
+            json[result.info.name]["data"] = result.rows; // JSON is several times as large as the rows
     }
     Status compared = compare(flags, results, json);
     if (fallen_back(model.device.get()))
-        std::fprintf(stderr, "note: %s failed; the CPU went on\n", name_of(model.device.get()).c_str());
+        std::fprintf(stderr, "note: %s failed; the CPU continued\n", name_of(model.device.get()).c_str());
     if (model.placement && !json.contains("placement")) json["placement"] = to_json(*model.placement);
     for (const std::string &text : flags.outputs) {
         LW_ASSIGN(const auto where, addressed(results, "-o", text));
@@ -158,7 +160,8 @@ Status run(const RunFlags &flags) {
     for (const Result &result : results) {
         std::printf("%s: %s", result.info.name, shape_text(result.shape()).c_str());
         const size_t width = result.info.width;
-        if (result.rows.size() >= width && width == model.labels.size()) { // classes: the last row's largest
+        if (result.rows.size() >= width &&
+            width == model.labels.size()) { // classes: the winner of the last row
             const float *last = result.rows.data() + result.rows.size() - width;
             const auto best = std::max_element(last, last + width) - last;
             std::printf("   last row: %s %.4f", model.labels[static_cast<size_t>(best)].c_str(), last[best]);
@@ -182,15 +185,18 @@ Command add_run(CommandLine &program) {
                     "values. Give it once per input. A model with one input needs no NAME=")
         ->value("INPUT")
         ->required();
-    app->add_option("--expected", flags->expected,
-                    "Compare an output with a file: OUTPUT=@FILE.npy. The exit code is 1 if the difference is "
-                    "above --limit")
+    app->add_option(
+           "--expected", flags->expected,
+           "Compare an output with a file: OUTPUT=@FILE.npy. The exit code is 1 if the difference is "
+           "above --limit")
         ->value("OUTPUT");
     app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")
         ->capture_default_str();
     add_device_flags(*app, flags->model);
-    app->add_option("-o,--output", flags->outputs, "Write an output to a file: OUTPUT=FILE.npy")->value("OUTPUT");
-    app->add_option("--length", flags->length, "Number of valid rows, for models that pool over rows (default: all)")
+    app->add_option("-o,--output", flags->outputs, "Write an output to a file: OUTPUT=FILE.npy")
+        ->value("OUTPUT");
+    app->add_option("--length", flags->length,
+                    "Number of valid rows, for models that pool over rows (default: all)")
         ->value("ROWS");
     app->add_option("--threads", flags->threads,
                     "Number of threads of an offline run. The outputs are bit-identical for any number")

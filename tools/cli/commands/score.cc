@@ -1,9 +1,9 @@
-// longwave score: how well a language model predicts a text.
+// longwave score: bits per byte and perplexity of a text.
 #include "tools/cli/commands/command.h"
-#include "tools/cli/text/generator.h"
-#include "tools/cli/process/interruption.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/process/interruption.h"
+#include "tools/cli/text/generator.h"
 #include "tools/cli/text/text_input.h"
 #include "tools/cli/text/tokens.h"
 #include <algorithm>
@@ -29,7 +29,7 @@ double bits(const float *logits, uint32_t n, int32_t id) {
     return (std::log(sum) - (double{logits[id]} - double{most})) / std::log(2.0);
 }
 
-// The largest: a text is read as fast as the artifact can.
+// The entry with the largest block reads a text fastest.
 uint32_t widest_entry(const Model &model) {
     uint32_t best = 0;
     for (uint32_t i = 1; i < model.info.n_stream_entries; i++)
@@ -42,7 +42,8 @@ public:
     Score(Stream stream, const Tokens &tokens, uint32_t output)
         : stream_(std::move(stream)), tokens_(tokens), output_(output) {}
 
-    // Each id is read when the next one is known, and the last one not at all: nothing is asked behind it.
+    // Each id is read when the next one is known. The last one is not read, because no id follows
+    // it.
     Status read(const std::vector<int32_t> &ids) {
         std::vector<int32_t> reads;
         for (const int32_t id : ids) {
@@ -59,10 +60,10 @@ public:
         LW_TRY(stream_.finish(on_row()));
         if (last_ < 0 || scored_ == 0)
             return Status::input(
-                "the text is too short: a score needs two tokens, for the first has nothing before it");
+                "the text is too short: a score needs two tokens, because the first is not predicted");
         return std::isfinite(bits_)
                    ? Status()
-                   : Status::check("the model's logits are not finite: no score can be told");
+                   : Status::check("the model's logits are not finite, so there is no score");
     }
     uint64_t tokens() const { return scored_; }
     uint64_t bytes() const { return bytes_; }
@@ -81,7 +82,7 @@ private:
     Stream stream_;
     const Tokens &tokens_;
     const uint32_t output_;
-    std::deque<int32_t> expected_; // behind ids that the stream has read
+    std::deque<int32_t> expected_; // the id that follows each id that the stream has read
     int32_t last_ = -1;
     uint64_t scored_ = 0, bytes_ = 0;
     double bits_ = 0;
@@ -90,7 +91,8 @@ private:
 Status score(const ScoreFlags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const uint32_t output, logits_of(model, flags.model.path));
-    LW_ASSIGN(const Tokens tokens, Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+    LW_ASSIGN(const Tokens tokens,
+              Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
     LW_ASSIGN(TextInput text, TextInput::open(flags.text));
     LW_ASSIGN(Stream stream, Stream::create(model, LW_I32, widest_entry(model)));
     Score result(std::move(stream), tokens, output);
@@ -119,11 +121,11 @@ Status score(const ScoreFlags &flags) {
                                              {"tokens_per_second", rate}};
         std::printf("%s\n", json_line(json).c_str());
     } else {
-        std::printf("%.4f bits a byte · perplexity %.4f a token · %llu tokens of %llu bytes%s · %.0f tokens "
-                    "a second\n",
-                    result.bits_per_byte(), result.perplexity(),
-                    static_cast<unsigned long long>(result.tokens()),
-                    static_cast<unsigned long long>(result.bytes()), stopped ? ", interrupted" : "", rate);
+        std::printf(
+            "%.4f bits per byte · perplexity %.4f per token · %llu tokens, %llu bytes%s · %.0f tokens "
+            "per second\n",
+            result.bits_per_byte(), result.perplexity(), static_cast<unsigned long long>(result.tokens()),
+            static_cast<unsigned long long>(result.bytes()), stopped ? ", interrupted" : "", rate);
     }
     return {};
 }
@@ -138,8 +140,9 @@ Command add_score(CommandLine &program) {
     app->add_option("text", flags->text, "File with the text, or - for standard input")->file()->required();
     add_tokenizer_flag(*app, flags->tokenizer);
     app->add_flag("--json", flags->json, "Print one JSON object");
-    app->footer("The first token has no token before it and is not scored. A byte-level model reads a text of any "
-                "length in pieces. With a tokenizer, the whole text is in memory.");
+    app->footer(
+        "The first token has no token before it and is not scored. A byte-level model reads a text of any "
+        "length in pieces. With a tokenizer, the whole text is in memory.");
     return {app, [flags] { return score(*flags); }};
 }
 

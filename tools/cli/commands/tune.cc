@@ -1,14 +1,14 @@
-// longwave tune: measures on this machine what the planner's tables hold, into a file that `longwave compile
-// --tuning` takes. One process a candidate: this program again, with --measure.
+// longwave tune: measures the planner's tables on this machine and writes them to a file for
+// `longwave compile --tuning`. Each candidate runs in its own process: this program with --measure.
 #include "targets/target.h"
-#include "tools/cli/process/sandboxed_process.h"
 #include "tools/cli/commands/command.h"
-#include "tools/cli/process/interruption.h"
-#include "tools/cli/output/json_line.h"
-#include "tools/cli/process/installed_program.h"
 #include "tools/cli/files/output_file.h"
-#include "tools/cli/output/text.h"
 #include "tools/cli/model/tuning_file.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/output/text.h"
+#include "tools/cli/process/installed_program.h"
+#include "tools/cli/process/interruption.h"
+#include "tools/cli/process/sandboxed_process.h"
 #include "tools/kernels/kernel_call.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>
@@ -32,15 +32,15 @@ Expected<const targets::Target *> target_of(const TuneFlags &flags) {
         if (kernels::host_runs(target)) best = &target;
     if (flags.target.empty() && best) return best;
     const targets::Target *target = targets::find(flags.target);
-    if (!target) return Status::usage("--target " + flags.target + ": no such target");
+    if (!target) return Status::usage("--target " + flags.target + ": unknown target");
     if (!kernels::host_runs(*target))
-        return Status::usage("--target " + flags.target + ": this CPU does not run its code");
+        return Status::usage("--target " + flags.target + ": this CPU cannot run its code");
     return target;
 }
 
 Expected<std::string> kgen_of(const TuneFlags &flags) {
     if (!flags.kgen.empty()) return flags.kgen;
-    return kgen_beside_this_program();
+    return installed_kgen();
 }
 
 // ---- one candidate, in a process of its own
@@ -56,7 +56,7 @@ Status measure_one(const TuneFlags &flags) {
     const bool candidate = flags.measure.rfind("structures ", 0) == 0;
     if (!candidate && tuned.contains("structures")) options.structures = tuned["structures"].dump();
     const Interruptible nothing_left_behind;
-    kernels::pin_to_this_processor();
+    kernels::pin_to_this_cpu();
     LW_ASSIGN(const nlohmann::json result, kernels::measure(flags.measure, options));
     std::printf("%s\n", result.dump().c_str());
     return {};
@@ -79,27 +79,27 @@ public:
         if (status) status = file.add_time(now() - start_);
         progress_.finish();
         LW_TRY(status);
-        tell(file);
+        print(file);
         return {};
     }
 
-    // One process; its result, or what went wrong as {"failed": …}.
+    // Runs one process. Returns its result, or its failure as {"failed": reason}.
     Expected<nlohmann::json> one(const std::string &name) const {
         std::vector<std::string> arguments = {
             self_,      "tune",       "--measure", name,  "--output",  flags_.output,
             "--target", target_.name, "--kgen",    kgen_, "--seconds", format("%g", flags_.seconds)};
         if (!flags_.cache.empty()) arguments.insert(arguments.end(), {"--cache", flags_.cache});
-        LW_ASSIGN(const Outcome outcome, run_candidate(arguments, flags_.timeout));
-        if (!outcome.failure.empty()) return nlohmann::json{{"failed", outcome.failure}};
-        nlohmann::json result = nlohmann::json::parse(outcome.output, nullptr, false);
-        if (result.is_discarded()) return nlohmann::json{{"failed", "printed no JSON"}};
+        LW_ASSIGN(const SandboxedResult done, run_sandboxed(arguments, flags_.timeout));
+        if (!done.failure.empty()) return nlohmann::json{{"failed", done.failure}};
+        nlohmann::json result = nlohmann::json::parse(done.output, nullptr, false);
+        if (result.is_discarded()) return nlohmann::json{{"failed", "its output is not JSON"}};
         return result;
     }
 
     Status compare() {
         LW_ASSIGN(const TuningFile file, TuningFile::open(flags_.output, target_));
         if (!file.json().contains("structures"))
-            return Status::usage(flags_.output + ": no structures were measured yet");
+            return Status::usage(flags_.output + ": has no measured structures yet");
         const auto names = kernels::judged_kernels();
         ordered_json list = ordered_json::array();
         size_t within = 0;
@@ -119,7 +119,7 @@ public:
             std::printf("%s\n", json_line(all).c_str());
             return {};
         }
-        std::printf("time with %s as a part of the time with the shipped tables, %s\n", flags_.output.c_str(),
+        std::printf("time with %s, relative to the shipped tables, %s\n", flags_.output.c_str(),
                     target_.name.c_str());
         for (const auto &row : list)
             std::printf("  %-18s %s\n", row["kernel"].get<std::string>().c_str(),
@@ -132,8 +132,7 @@ public:
 private:
     double spent() const { return now() - start_; }
 
-    // Structures first, as costs are those of the kernels that they make; these have the last two fifths of
-    // the time for themselves.
+    // Structures come first, because costs depend on them. Structures get three fifths of the time.
     Status search(TuningFile &file) {
         while (spent() < 0.6 * 60 * flags_.minutes) {
             const auto names = kernels::structure_names(target_, file.measured());
@@ -155,11 +154,11 @@ private:
             progress_.show(file.measured().size(), std::max(total, file.measured().size()),
                            format("%.0f s left · ", std::max(0.0, 60 * flags_.minutes - spent())) + name);
         LW_ASSIGN(nlohmann::json result, one(name));
-        if (!kernels::plausible(name, result)) result = {{"failed", "printed something else"}};
+        if (!kernels::plausible(name, result)) result = {{"failed", "its output is not a measurement"}};
         return file.put(name, std::move(result));
     }
 
-    void tell(const TuningFile &file) const {
+    void print(const TuningFile &file) const {
         const ordered_json json = file.json();
         size_t failed = 0;
         for (const auto &[name, result] : file.measured())
@@ -178,11 +177,12 @@ private:
         }
         std::printf("machine   %s, code %s\n", kernels::cpu_name().c_str(), target_.name.c_str());
         std::printf("%s", kernels::structure_summary(target_, file.measured()).c_str());
-        std::printf("costs     %s\n",
-                    json.contains("costs") ? "all tables" : "not complete: the shipped ones stand");
+        std::printf("costs     %s\n", json.contains("costs")
+                                          ? "all tables"
+                                          : "not complete, so the shipped tables stay in use");
         std::printf("wrote     %s  %zu measured, %zu failed, %s%s\n", flags_.output.c_str(),
                     file.measured().size(), failed, seconds_text(spent()).c_str(),
-                    file.complete() ? "" : "; not complete: the same command goes on");
+                    file.complete() ? "" : "; not complete: repeat the command to continue");
     }
 
     const TuneFlags &flags_;
@@ -211,7 +211,8 @@ Command add_tune(CommandLine &program) {
     auto flags = std::make_shared<TuneFlags>();
     CommandLine *app = program.add_subcommand(
         "tune", "Measure the cost tables and the structures of transforms on this machine.");
-    app->add_option("-o,--output", flags->output, "Tuning file to write. If it exists, tuning resumes from it")
+    app->add_option("-o,--output", flags->output,
+                    "Tuning file to write. If it exists, tuning resumes from it")
         ->file(".json")
         ->capture_default_str();
     app->add_option("--minutes", flags->minutes, "Longest time to measure, in minutes")
@@ -237,7 +238,8 @@ Command add_tune(CommandLine &program) {
         ->hidden();
     app->add_flag("--quiet", flags->quiet, "Show no progress line. Only a terminal shows one");
     app->add_flag("--json", flags->json, "Print the result as one JSON object");
-    app->add_option("--cache", flags->cache, "Folder of compiled kernels (default: in the user's cache folder)")
+    app->add_option("--cache", flags->cache,
+                    "Folder of compiled kernels (default: in the user's cache folder)")
         ->folder();
     app->add_option("--kgen", flags->kgen,
                     "Kernel compiler to start (default: the longwave-kgen next to this program)")

@@ -1,10 +1,11 @@
-// longwave verify: the artifact's rules, then its golden vectors on every code variant this machine can run.
-#include "tools/cli/model/artifact_file.h"
-#include "tools/cli/commands/command.h"
-#include "tools/cli/model/device.h"
-#include "tools/cli/output/json_line.h"
-#include "tools/cli/model/model.h"
+// longwave verify: checks the file of a compiled model, then its golden vectors on every code
+// variant that this machine can run.
 #include "tools/cli/check/streaming_check.h"
+#include "tools/cli/commands/command.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/model/model.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
 
@@ -23,8 +24,8 @@ Status verify_on_cpu(const VerifyFlags &flags) {
     const auto &plan = file.plan();
     LW_ASSIGN(const auto modules, file.modules());
     if (!flags.json)
-        std::printf("rules     V1-V%u hold · %s · %s\n", modules.empty() ? 20u : 21u, plan.name()->c_str(),
-                    bytes_text(file.size()).c_str());
+        std::printf("file      checks passed (V1-V%u) · %s · %s\n", modules.empty() ? 20u : 21u,
+                    plan.name()->c_str(), bytes_text(file.size()).c_str());
     ordered_json variants = ordered_json::array();
     unsigned checked = 0;
     Status failure;
@@ -34,7 +35,7 @@ Status verify_on_cpu(const VerifyFlags &flags) {
         if (!runs_here(*variant)) {
             variants.push_back({{"variant", name}, {"runs_here", false}});
             if (!flags.json)
-                std::printf("%-9s cannot run on this CPU: run `longwave verify` on one that has it\n",
+                std::printf("%-9s cannot run on this CPU; run `longwave verify` on a CPU that has it\n",
                             name.c_str());
             continue;
         }
@@ -52,18 +53,18 @@ Status verify_on_cpu(const VerifyFlags &flags) {
         std::string text =
             format("golden vectors within %.2f of their limits%s", worst, golden ? "" : " -- FAILED");
         if (flags.stream && model.info.has_stream) {
-            LW_ASSIGN(const Proof proof, prove_stream(model));
-            entry["stream"] = to_json(proof);
-            text += "\n          stream " + to_text(proof);
-            if (!proof.holds() && failure)
-                failure = Status::check(name + ": the stream does not equal the whole");
+            LW_ASSIGN(const StreamCheck check, check_stream(model));
+            entry["stream"] = to_json(check);
+            text += "\n          stream " + to_text(check);
+            if (!check.holds() && failure)
+                failure = Status::check(name + ": the stream does not equal the offline run");
         }
         variants.push_back(std::move(entry));
         if (!flags.json) std::printf("%-9s %s\n", name.c_str(), text.c_str());
         checked++;
     }
     if (variants.empty())
-        return Status::usage(flags.model.path + ": has no code variant " + flags.model.variant);
+        return Status::usage(flags.model.path + ": the file has no code variant " + flags.model.variant);
     if (flags.json)
         std::printf("%s\n", json_line({{"model", plan.name()->str()},
                                        {"rules", true},
@@ -71,24 +72,24 @@ Status verify_on_cpu(const VerifyFlags &flags) {
                                        {"variants", variants}})
                                 .c_str());
     if (checked == 0 && failure)
-        return Status::device(flags.model.path +
-                              ": no code variant runs on this CPU; nothing was proved");
+        return Status::device(flags.model.path + ": no code variant runs on this CPU; nothing was checked");
     return failure;
 }
 
-// The golden vectors of the entries that were planned for the device, and whether its stream equals its whole.
+// Checks the golden vectors of the entries for the device, and whether its stream equals its
+// offline run.
 Status verify_on_device(const VerifyFlags &flags) {
     ModelFlags model_flags = flags.model;
-    model_flags.proved = true; // here, whatever is remembered
+    model_flags.checked = true; // below, whatever earlier runs have recorded
     LW_ASSIGN(const Model model, Model::open(model_flags));
-    if (!model.device) { // auto, and no GPU that is better
+    if (!model.device) { // auto chose the CPU
         model_flags.device = "cpu";
         return verify_on_cpu({model_flags, flags.json, flags.stream});
     }
     double worst = 0;
-    Status proved = prove_device(model.handle.get(), true, &worst);
-    if (!proved && worst <= 1) return proved; // it gave no answer
-    Status failure = proved ? Status() : Status::check(proved.message());
+    Status checked = verify_device(model.handle.get(), true, &worst);
+    if (!checked && worst <= 1) return checked; // the device gave no result
+    Status failure = checked ? Status() : Status::check(checked.message());
     ordered_json entry = {{"model", model.info.name},
                           {"device", name_of(model.device.get())},
                           {"ok", static_cast<bool>(failure)},
@@ -98,11 +99,12 @@ Status verify_on_device(const VerifyFlags &flags) {
                        format("   golden vectors within %.2f of their limits (%.1e of a peak)%s", worst,
                               static_cast<double>(model.info.error_limit), failure ? "" : " -- FAILED");
     if (flags.stream && failure && model.info.has_stream) {
-        LW_ASSIGN(const Proof proof, prove_stream(model));
-        entry["stream"] = to_json(proof);
-        text += "\n          stream " + to_text(proof);
-        if (!proof.holds())
-            failure = Status::check(name_of(model.device.get()) + ": the stream does not equal the whole");
+        LW_ASSIGN(const StreamCheck check, check_stream(model));
+        entry["stream"] = to_json(check);
+        text += "\n          stream " + to_text(check);
+        if (!check.holds())
+            failure =
+                Status::check(name_of(model.device.get()) + ": the stream does not equal the offline run");
     } else if (flags.stream && failure) {
         entry["stream"] = nullptr;
         text += "\n          no stream entries for a GPU";
@@ -124,7 +126,8 @@ Command add_verify(CommandLine &program) {
         "verify", "Check the file of a compiled model and recompute its golden vectors on this machine.");
     flags->model.add(*app);
     add_device_flags(*app, flags->model);
-    app->add_flag("--stream", flags->stream, "Also check that the stream equals the offline run on random input");
+    app->add_flag("--stream", flags->stream,
+                  "Also check that the stream equals the offline run on random input");
     app->add_flag("--json", flags->json, "Print one JSON object");
     return {app, [flags] { return verify(*flags); }};
 }

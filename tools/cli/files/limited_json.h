@@ -1,4 +1,4 @@
-// JSON that comes inside an artifact: written by whoever made the file.
+// JSON inside a compiled model: untrusted text.
 #pragma once
 #include "formats/base/expected.h"
 #include <nlohmann/json.hpp>
@@ -7,8 +7,8 @@
 
 namespace longwave::cli {
 
-// Fault::input, with `where` before it, for what is no JSON, or larger, nested deeper or wider than any
-// report: such text costs its reader memory and stack without end. An empty text is null.
+// An empty text is null. Fault::input, with `where` before it: the text is not JSON, or its size,
+// depth or width exceeds that of any report. Such text would cost unbounded memory and stack.
 Expected<nlohmann::ordered_json> parse_limited(std::string_view text, const std::string &where);
 
 } // namespace longwave::cli

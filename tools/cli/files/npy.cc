@@ -19,7 +19,8 @@ template <class T> void append(std::vector<double> &out, const std::vector<uint8
     }
 }
 
-// The value of a key of the header's Python dictionary, up to the next comma or closing bracket that ends it.
+// The value of a key of the header's Python dictionary, up to the next comma or closing bracket
+// that ends it.
 std::string value_of(const std::string &header, const std::string &key) {
     const size_t at = header.find("'" + key + "'");
     if (at == std::string::npos) return "";
@@ -43,20 +44,22 @@ Expected<Array> read_npy(const std::string &path) {
 
     uint8_t front[12];
     if (std::fread(front, 1, 10, file.get()) != 10 || std::memcmp(front, magic, 6) != 0)
-        return bad("it does not start with the magic");
+        return bad("the magic number is missing");
     size_t length = front[8] | size_t{front[9]} << 8;
     if (front[6] >= 2) {
-        if (std::fread(front + 10, 1, 2, file.get()) != 2) return bad("it ends in the header");
+        if (std::fread(front + 10, 1, 2, file.get()) != 2) return bad("the file ends inside the header");
         length |= size_t{front[10]} << 16 | size_t{front[11]} << 24;
     }
     if (length > 65536) return bad("the header is longer than 64 KiB");
     std::string header(length, '\0');
-    if (std::fread(header.data(), 1, length, file.get()) != length) return bad("it ends in the header");
+    if (std::fread(header.data(), 1, length, file.get()) != length)
+        return bad("the file ends inside the header");
 
-    if (value_of(header, "fortran_order") != "False") return bad("it is in Fortran order");
+    if (value_of(header, "fortran_order") != "False")
+        return bad("the array is in Fortran order; save it in C order");
     std::string type = value_of(header, "descr");
     if (type.size() < 5 || (type[1] != '<' && type[1] != '|'))
-        return bad("element type " + type + " is not little endian numbers");
+        return bad("element type " + type + " is not a little-endian number");
     type = type.substr(2, type.size() - 3); // without quotes and byte order
 
     Array array;
@@ -68,21 +71,21 @@ Expected<Array> read_npy(const std::string &path) {
         for (; at < shape.size() && shape[at] >= '0' && shape[at] <= '9'; at++)
             if (!checked::mul(dim, 10, &dim) ||
                 !checked::add(dim, static_cast<uint64_t>(shape[at] - '0'), &dim))
-                return bad("its shape is too large");
+                return bad("the shape is too large");
         array.shape.push_back(dim);
-        if (!checked::mul(count, dim, &count)) return bad("its shape is too large");
+        if (!checked::mul(count, dim, &count)) return bad("the shape is too large");
     }
-    if (!checked::mul(count, item, &bytes) || bytes > uint64_t{1} << 34) return bad("its shape is too large");
+    if (!checked::mul(count, item, &bytes) || bytes > uint64_t{1} << 34) return bad("the shape is too large");
 
     std::vector<uint8_t> data;
-    while (data.size() < bytes) { // grows with what is there, not with what the header claims
+    while (data.size() < bytes) { // grows with the data, not with the size in the header
         const size_t done = data.size();
         const size_t part = static_cast<size_t>(std::min<uint64_t>(bytes - done, 1 << 20));
         data.resize(done + part);
         const size_t got = std::fread(data.data() + done, 1, part, file.get());
         if (got < part)
-            return bad("it holds " + std::to_string(done + got) + " bytes of elements, the shape asks for " +
-                       std::to_string(bytes));
+            return bad("the file has " + std::to_string(done + got) +
+                       " bytes of elements, but its shape needs " + std::to_string(bytes));
     }
     array.data.reserve(count);
     if (type == "f4") append<float>(array.data, data);

@@ -15,7 +15,7 @@ struct Array {
 
 // Element types f4, f8, i1, i2, i4, i8, u1, u2, u4.
 Expected<Array> read_npy(const std::string &path);
-// float32; `path` is the old file or the whole new one.
+// Writes float32 atomically: `path` has the old or the new content.
 Status write_npy(const std::string &path, const std::vector<uint64_t> &shape, const std::vector<float> &data);
 
 } // namespace longwave::cli

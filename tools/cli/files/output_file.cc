@@ -14,13 +14,13 @@
 namespace longwave::cli {
 namespace {
 
-// Where the path leads through all links; nothing where nothing is.
+// The path without links; empty if the file does not exist.
 std::optional<std::string> real_path(const std::string &path) {
     const std::unique_ptr<char, void (*)(void *)> real(realpath(path.c_str(), nullptr), std::free);
     return real ? std::optional<std::string>(real.get()) : std::nullopt;
 }
 
-// Why no file can be made in the folder; null: one can.
+// The reason why no file can be created in the folder; null: one can.
 const char *refusal(const std::string &folder) {
     const int opened = open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (opened < 0) return std::strerror(errno);
@@ -38,22 +38,23 @@ Status check_output(const std::string &flag, const std::string &path,
         if (exists && S_ISREG(output.st_mode) && stat(name.c_str(), &input) == 0 &&
             input.st_dev == output.st_dev && input.st_ino == output.st_ino)
             return Status::usage(flag + " " + path + ": this is " + name +
-                                 ", which this command reads; name another file");
+                                 ", which the command reads; name another file");
     if (exists && S_ISDIR(output.st_mode)) return Status::device(path + ": is a folder; name a file in it");
     if (exists && !S_ISREG(output.st_mode)) return {}; // a device or a pipe
     const std::filesystem::path file = real_path(path).value_or(path);
     const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
     struct stat link;
     if (!exists && lstat(path.c_str(), &link) == 0)
-        return {}; // a link to a file that is not there yet: writing will tell
-    if (const char *why = refusal(folder)) return Status::device(path + ": no file can be put there: " + why);
+        return {}; // a link to a missing file: writing reports errors
+    if (const char *why = refusal(folder))
+        return Status::device(path + ": cannot write a file there: " + why);
     return {};
 }
 
 Status write_output(const std::string &path, std::span<const uint8_t> bytes) {
     struct stat info;
     const bool waits = stat(path.c_str(), &info) == 0 &&
-                       !S_ISREG(info.st_mode); // for a pipe's reader: a signal must end that
+                       !S_ISREG(info.st_mode); // for the reader of a pipe: a signal must end that wait
     std::optional<Uninterrupted> whole;
     if (!waits) whole.emplace();
     return artifact::write_file_atomically(path, bytes);

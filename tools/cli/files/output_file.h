@@ -1,4 +1,4 @@
-// The file that a verb writes.
+// The file that a command writes.
 #pragma once
 #include "formats/base/expected.h"
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace longwave::cli {
 
-// Before the work: Fault::usage when `path` is one of the files that the same command reads, by whatever
-// name; Fault::device when no file can be put there. `flag` is named in the message.
+// Call it before the work. Fault::usage: `path` is one of the files that the command reads, under
+// any name. Fault::device: no file can be written there. The message names `flag`.
 Status check_output(const std::string &flag, const std::string &path, const std::vector<std::string> &inputs);
 
-// The old file or the whole new one, whatever happens and whatever signal comes; through links, and into
-// devices and pipes.
+// Replaces the file atomically: after any failure or signal the path has the old or the new
+// content. Follows links. Writes directly to devices and pipes.
 Status write_output(const std::string &path, std::span<const uint8_t> bytes);
 
 } // namespace longwave::cli

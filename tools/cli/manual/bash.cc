@@ -29,8 +29,9 @@ std::string command_case(const CommandDescription &command) {
         if (option.takes != Takes::nothing && !option.names.empty())
             values += "        " + joined(option.names, " | ") + ") " + value_call(option) + "; return ;;\n";
     }
-    return "    " + command.name + ")\n        case $previous in\n" + values + "        esac\n        flags=\"" +
-           flags + "\"\n        positional='" + positional + "'\n        ;;\n";
+    return "    " + command.name + ")\n        case $previous in\n" + values +
+           "        esac\n        flags=\"" + flags + "\"\n        positional='" + positional +
+           "'\n        ;;\n";
 }
 
 } // namespace
@@ -78,7 +79,8 @@ _longwave() {
     for (const OptionDescription &option : program.options)
         if (!option.hidden) commands += joined(option.names, " ") + " ";
     commands.pop_back();
-    text += "        _longwave_words \"" + commands + "\"\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n" + cases +
+    text += "        _longwave_words \"" + commands +
+            "\"\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n" + cases +
             "    *) return ;;\n    esac\n"
             "    if [[ $current == -* ]]; then\n"
             "        _longwave_words \"$flags\"\n"

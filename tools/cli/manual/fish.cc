@@ -29,8 +29,9 @@ std::string value_text(const OptionDescription &option) {
     }
     if (option.takes == Takes::folder) return " -x -a '(__fish_complete_directories)'";
     if (option.takes == Takes::file)
-        return option.suffix.empty() ? " -r -F"
-                                     : " -x -a " + in_quotes("(__fish_complete_suffix " + option.suffix + ")");
+        return option.suffix.empty()
+                   ? " -r -F"
+                   : " -x -a " + in_quotes("(__fish_complete_suffix " + option.suffix + ")");
     return option.takes == Takes::nothing ? "" : " -x";
 }
 
@@ -62,8 +63,8 @@ std::string fish_completion_of(const CommandDescription &program) {
         if (!option.hidden) text += option_lines(option, first);
     for (const CommandDescription &command : program.commands) {
         if (command.hidden) continue;
-        const std::string start = "complete -c " + program.name + " -n " +
-                                  in_quotes("__fish_seen_subcommand_from " + command.name);
+        const std::string start =
+            "complete -c " + program.name + " -n " + in_quotes("__fish_seen_subcommand_from " + command.name);
         for (const OptionDescription &option : command.options)
             if (!option.hidden) text += option_lines(option, start);
     }

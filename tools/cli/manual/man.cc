@@ -5,7 +5,8 @@
 namespace longwave::cli {
 namespace {
 
-// Text for roff: backslashes and hyphens stand for themselves, and a line never begins with a control character.
+// Text for roff: backslashes and hyphens stand for themselves, and a line never begins with a
+// control character.
 std::string escaped(const std::string &text) {
     std::string result;
     for (const char c : text) {
@@ -70,9 +71,9 @@ std::string man_page_of(const CommandDescription &program, const CommandDescript
     const std::string name = command ? program.name + "-" + command->name : program.name;
     std::string summary = subject.summary;
     if (!summary.empty() && summary.back() == '.') summary.pop_back();
-    std::string text = ".\\\" Written by `" + program.name + " manual`.\n.TH " + upper(escaped(name)) + " 1 \"\" \"" +
-                       escaped(version) + "\" \"Longwave manual\"\n.nh\n.SH NAME\n" + escaped(name) + " \\- " +
-                       escaped(summary) + "\n.SH SYNOPSIS\n" +
+    std::string text = ".\\\" Written by `" + program.name + " manual`.\n.TH " + upper(escaped(name)) +
+                       " 1 \"\" \"" + escaped(version) + "\" \"Longwave manual\"\n.nh\n.SH NAME\n" +
+                       escaped(name) + " \\- " + escaped(summary) + "\n.SH SYNOPSIS\n" +
                        bold(usage_of(subject, command ? program.name : "")) + "\n";
     std::string arguments, options;
     for (const OptionDescription &option : subject.options)
@@ -85,8 +86,9 @@ std::string man_page_of(const CommandDescription &program, const CommandDescript
     if (!arguments.empty()) text += ".SH ARGUMENTS\n" + arguments;
     if (!options.empty()) text += ".SH OPTIONS\n" + options;
     text += details_text(subject.details);
-    text += ".SH \"EXIT STATUS\"\n.TP\n0\nSuccess.\n.TP\n1\nA check failed.\n.TP\n2\nThe command line is wrong."
-            "\n.TP\n3\nAn input file is wrong.\n.TP\n4\nThe machine or a device failed.\n.SH \"SEE ALSO\"\n";
+    text +=
+        ".SH \"EXIT STATUS\"\n.TP\n0\nSuccess.\n.TP\n1\nA check failed.\n.TP\n2\nThe command line is wrong."
+        "\n.TP\n3\nAn input file is wrong.\n.TP\n4\nThe machine or a device failed.\n.SH \"SEE ALSO\"\n";
     std::string others = command ? bold(program.name) + "(1)" : "";
     for (const CommandDescription &one : program.commands)
         if (!one.hidden && &one != command)

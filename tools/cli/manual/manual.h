@@ -1,4 +1,5 @@
-// The manual of the command line and its shell completions, written from the descriptions of its commands.
+// The manual of the command line and its shell completions, written from the descriptions of its
+// commands.
 #pragma once
 #include "tools/cli/command_line/description.h"
 #include <map>
@@ -17,8 +18,8 @@ std::string fish_completion_of(const CommandDescription &program);
 // The descriptions as JSON, for programs.
 std::string json_of(const CommandDescription &program);
 
-// All of these, by path below one folder: cli.md, cli.json, man1/longwave.1, man1/longwave-compile.1, ...,
-// bash/longwave, zsh/_longwave, fish/longwave.fish.
+// All of these, by path below one folder: cli.md, cli.json, man1/longwave.1,
+// man1/longwave-compile.1, ..., bash/longwave, zsh/_longwave, fish/longwave.fish.
 std::map<std::string, std::string> manual_of(const CommandDescription &program, const std::string &version);
 
 } // namespace longwave::cli

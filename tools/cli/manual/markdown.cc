@@ -28,8 +28,8 @@ std::string escaped(const std::string &text) {
 
 std::string option_text(const OptionDescription &option) {
     const std::string facts = facts_of(option);
-    return paragraph_text("`" + heading_of(option) + "`: " +
-                              escaped(option.help + (facts.empty() ? "" : " (" + facts + ")")),
+    return paragraph_text("`" + heading_of(option) +
+                              "`: " + escaped(option.help + (facts.empty() ? "" : " (" + facts + ")")),
                           "- ");
 }
 
@@ -42,8 +42,9 @@ std::string details_text(const std::string &details) {
 }
 
 std::string command_text(const CommandDescription &command, const std::string &program) {
-    std::string text = "## " + program + " " + command.name + "\n\n" + paragraph_text(escaped(command.summary)) +
-                       "\n```text\n" + usage_of(command, program) + "\n```\n\n";
+    std::string text = "## " + program + " " + command.name + "\n\n" +
+                       paragraph_text(escaped(command.summary)) + "\n```text\n" + usage_of(command, program) +
+                       "\n```\n\n";
     std::string arguments, options;
     for (const OptionDescription &option : command.options)
         if (!option.hidden) (option.positional() ? arguments : options) += option_text(option);
@@ -57,11 +58,12 @@ std::string command_text(const CommandDescription &command, const std::string &p
 std::string markdown_of(const CommandDescription &program) {
     std::string text = "# The command line\n\n<!-- `" + program.name +
                        " manual` writes this page from the flag table. Do not edit it. -->\n\n" +
-                       paragraph_text(escaped(program.summary)) + "\n```text\n" + usage_of(program, "") + "\n```\n\n";
+                       paragraph_text(escaped(program.summary)) + "\n```text\n" + usage_of(program, "") +
+                       "\n```\n\n";
     for (const CommandDescription &command : program.commands)
         if (!command.hidden)
-            text += paragraph_text("[`" + command.name + "`](#" + program.name + "-" + command.name + "): " +
-                                       escaped(command.summary),
+            text += paragraph_text("[`" + command.name + "`](#" + program.name + "-" + command.name +
+                                       "): " + escaped(command.summary),
                                    "- ");
     text += "\n";
     text += details_text(program.details);

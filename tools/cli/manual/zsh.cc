@@ -28,9 +28,11 @@ std::string value_text(const OptionDescription &option) {
     const std::string message = ":" + escaped(option.value.empty() ? option.argument : option.value) + ":";
     if (!option.choices.empty()) {
         std::string words;
-        for (const std::string &choice : option.choices) words += (words.empty() ? "" : " ") + escaped(choice);
-        return message + (option.separator ? "_values -s " + std::string(1, option.separator) + " value " + words
-                                           : "(" + words + ")");
+        for (const std::string &choice : option.choices)
+            words += (words.empty() ? "" : " ") + escaped(choice);
+        return message + (option.separator
+                              ? "_values -s " + std::string(1, option.separator) + " value " + words
+                              : "(" + words + ")");
     }
     if (option.takes == Takes::folder) return message + "_files -/";
     if (option.takes == Takes::file)
@@ -48,7 +50,10 @@ std::string option_lines(const OptionDescription &option) {
                 (value ? value_text(option) : "") + "'";
     }
     if (option.positional())
-        text += " \\\n            '" + std::string(option.repeats ? "*" : option.required ? "" : ":") +
+        text += " \\\n            '" +
+                std::string(option.repeats    ? "*"
+                            : option.required ? ""
+                                              : ":") +
                 value_text(option) + "'";
     return text;
 }

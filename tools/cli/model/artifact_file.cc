@@ -11,8 +11,9 @@
 namespace longwave::cli {
 
 static Status unsound(const std::string &path, const artifact::Broken &broken) {
-    return Status::input(path + ": not a sound artifact: rule V" + std::to_string(broken.rule) + ": " +
-                         broken.text + " (" + std::to_string(broken.a) + ", " + std::to_string(broken.b) +
+    return Status::input(path + ": the file is damaged or is not a compiled model: check V" +
+                         std::to_string(broken.rule) + " failed: " + broken.text + " (" +
+                         std::to_string(broken.a) + ", " + std::to_string(broken.b) +
                          "); copy it again, or compile it again");
 }
 
@@ -23,7 +24,7 @@ Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
     if (!file) return Status::input(path + ": cannot be opened: " + std::strerror(errno));
     struct stat info = {};
     if (fstat(fileno(file.get()), &info) != 0 || !S_ISREG(info.st_mode))
-        return Status::input(path + ": is not a regular file");
+        return Status::input(path + ": not a regular file");
     ArtifactFile result;
     result.size_ = static_cast<uint64_t>(info.st_size);
     const size_t room = (result.size_ + 63) / 64 * 64 + 64;
@@ -32,13 +33,13 @@ Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
         return Status::device(path + ": not enough memory to read " + std::to_string(result.size_) +
                               " bytes");
     if (std::fread(result.bytes_.get(), 1, result.size_, file.get()) != result.size_)
-        return Status::input(path + ": cannot be read to its end");
+        return Status::input(path + ": the end of the file cannot be read");
 
     artifact::Request request;
     request.file = result.bytes_.get();
     request.size = result.size_;
     if (const artifact::Broken broken = artifact::verify(request, &result.view_)) {
-        if (broken.no_memory) return Status::device(path + ": not enough memory to check the artifact");
+        if (broken.no_memory) return Status::device(path + ": not enough memory to check the file");
         return unsound(path, broken);
     }
     result.path_ = path;

@@ -1,4 +1,5 @@
-// An artifact as data: read whole and checked against the format's rules, for the verbs that look inside.
+// A compiled model as data: read and checked against the rules of the format, for commands that
+// show its contents.
 #pragma once
 #include "formats/artifact/modules.h"
 #include "formats/base/expected.h"
@@ -14,7 +15,8 @@ public:
     const artifact::View &view() const { return view_; }
     const fb::Plan &plan() const { return view_.plan(); }
     uint64_t size() const { return size_; }
-    // What a GPU runs, target by target: the rules of the artifact do not look into it, so V21 is checked here.
+    // The SPIR-V modules of each GPU target. Checks rule V21, which verification of the file leaves
+    // out.
     Expected<std::vector<artifact::ModulesView>> modules() const;
 
 private:
@@ -24,10 +26,10 @@ private:
     artifact::View view_;
 };
 
-// Can this machine run the variant?
+// Whether this machine can run the variant.
 bool runs_here(const fb::CodeVariant &variant);
-// "x86-64-v3": the highest level of this processor's architecture that it runs. Empty when it is none of
-// ours.
+// "x86-64-v3": the highest level of this CPU's architecture that it can run. Empty: no target
+// matches.
 std::string host_target();
 
 } // namespace longwave::cli

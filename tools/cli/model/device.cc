@@ -9,9 +9,10 @@
 namespace longwave::cli {
 
 void add_device_flag(CommandLine &app, std::string &device) {
-    app.add_option("--device", device,
-                   "Device to run on. vulkan is the best GPU. vulkan:NAME and vulkan:NUMBER choose one of `longwave "
-                   "devices`. auto measures and takes the faster of CPU and GPU")
+    app.add_option(
+           "--device", device,
+           "Device to run on. vulkan is the best GPU. vulkan:NAME and vulkan:NUMBER choose one of `longwave "
+           "devices`. auto measures and takes the faster of CPU and GPU")
         ->value("DEVICE")
         ->suggests({"cpu", "vulkan", "auto"})
         ->capture_default_str();
@@ -42,13 +43,13 @@ template <class Info, class Get> Info info_of(const lw_device *device, Get get) 
     return info;
 }
 
-// With its parents, for the owner alone; empty: it cannot be used, and a line has said why.
+// Creates the folder, for the owner only. Empty: it cannot be used, and a note says why.
 std::string ready_cache_folder() {
     std::string place = device_cache_folder();
     if (place.empty()) return "";
     const auto folder = compiler::KernelCacheFolder::open(place);
     if (folder) return place;
-    std::fprintf(stderr, "note: nothing is kept of GPUs: %s\n", folder.status().message().c_str());
+    std::fprintf(stderr, "note: no cache for GPUs: %s\n", folder.status().message().c_str());
     return "";
 }
 
@@ -71,7 +72,7 @@ Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool
     return std::shared_ptr<lw_device>(opened, lw_vulkan_close);
 }
 
-Status prove_device(const lw_model *model, bool always, double *worst) {
+Status verify_device(const lw_model *model, bool always, double *worst) {
     return status_of(lw_vulkan_prove(model, always, worst), "the device");
 }
 
@@ -97,19 +98,23 @@ Expected<std::string> target_of(const lw_device *device) {
     const targets::Target *best = nullptr;
     for (const targets::Target &target : targets::gpus())
         if (runs(info, target) && (!best || target.shared_bytes > best->shared_bytes)) best = &target;
-    if (!best) return Status::device(std::string(info.name) + ": runs none of the targets");
+    if (!best) return Status::device(std::string(info.name) + ": cannot run any of the targets");
     return best->name;
 }
 #else
-Expected<std::string> target_of(const lw_device *) { return Status::device("there is no device"); }
+Expected<std::string> target_of(const lw_device *) {
+    return Status::device("this program was built without Vulkan");
+}
 
 Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool) {
     if (device == "cpu") return std::shared_ptr<lw_device>();
     return Status::usage("--device " + device +
-                         ": this longwave was built without Vulkan (its headers: Debian's libvulkan-dev)");
+                         ": this program was built without Vulkan; build it with libvulkan-dev installed");
 }
 
-Status prove_device(const lw_model *, bool, double *) { return Status::device("there is no device"); }
+Status verify_device(const lw_model *, bool, double *) {
+    return Status::device("this program was built without Vulkan");
+}
 std::string name_of(const lw_device *) { return "cpu"; }
 std::string identity_of(const lw_device *) { return ""; }
 uint64_t fallen_back(const lw_device *) { return 0; }

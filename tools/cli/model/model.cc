@@ -55,13 +55,14 @@ void ModelFlags::add(CommandLine &app) {
         ->value("KEY");
 }
 
-// A GPU is proved at first use (longwave/vulkan.h), and has what the verb needs.
+// The first use of a GPU checks its results (longwave/vulkan.h). The model must have the entries
+// that the command needs.
 static Status check_device(const ModelFlags &flags, const Model &model) {
     if (!model.device) return {};
     if (flags.streams && !model.info.has_stream)
         return Status::usage("--device " + flags.device + ": " + model.info.name +
-                             " has no stream entries for a GPU: leave --device out, or use --device auto");
-    return flags.proved ? Status() : prove_device(model.handle.get(), false);
+                             " has no stream entry for a GPU; leave --device out, or use --device auto");
+    return flags.checked ? Status() : verify_device(model.handle.get(), false);
 }
 
 Expected<Model> Model::open(const ModelFlags &flags) {
@@ -80,8 +81,10 @@ Expected<Model> Model::open(const ModelFlags &flags) {
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
     if (status == LW_UNSIGNED_CODE)
-        return Status::input(flags.path + ": is not signed by the key that --require-key names; get it from "
-                                          "where that key belongs, or compile it again with --sign");
+        return Status::input(
+            flags.path +
+            ": is not signed by the key that --require-key names; get the file from the owner of "
+            "the key, or compile it again with --sign");
     LW_TRY(status_of(status, flags.path));
     LW_ASSIGN(Model opened, describe(model, device));
     LW_TRY(check_device(flags, opened));
@@ -90,18 +93,20 @@ Expected<Model> Model::open(const ModelFlags &flags) {
 
 Expected<Model> Model::open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device) {
     lw_open_options options = open_options("");
-    options.memory_limit = UINT64_MAX; // this program has made it
+    options.memory_limit = UINT64_MAX; // this program compiled it
     options.device = device.get();
     lw_model *model = nullptr;
-    LW_TRY(status_of(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model), "the artifact"));
+    LW_TRY(
+        status_of(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model), "the compiled model"));
     return describe(model, std::move(device));
 }
 
 Expected<Model> Model::open(const std::vector<uint8_t> &bytes, const std::string &variant) {
     lw_open_options options = open_options(variant);
-    options.memory_limit = UINT64_MAX; // this program has made it
+    options.memory_limit = UINT64_MAX; // this program compiled it
     lw_model *model = nullptr;
-    LW_TRY(status_of(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model), "the artifact"));
+    LW_TRY(
+        status_of(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model), "the compiled model"));
     return describe(model);
 }
 
@@ -155,7 +160,7 @@ Expected<Stream> Stream::create(const Model &model, lw_format format, uint32_t e
     if (!model.info.has_stream)
         return Status::usage(
             std::string(model.info.name) +
-            ": the artifact has no stream entry; compile it with --stream, or use `longwave run`");
+            ": the model has no stream entry; compile it with --stream, or use `longwave run`");
     const bool tokens = model.inputs.at(0).kind == LW_TOKENS;
     lw_stream_options options = {};
     options.struct_size = sizeof options;
@@ -196,7 +201,7 @@ Status Stream::push(const void *samples, size_t n, const OnRow &row) {
         LW_TRY(status_of(lw_stream_push(handle_.get(), at, n, &taken), "push"));
         LW_TRY(pull(row));
         if (taken == 0 && stuck)
-            return Status::internal("the stream takes no samples although its outputs were pulled");
+            return Status::internal("the stream accepts no samples, although its outputs were pulled");
         stuck = taken == 0;
         at += taken * tick_bytes_;
         n -= taken;
@@ -220,8 +225,7 @@ lw_stream_stats Stream::stats() const {
 
 Expected<Runner> Runner::create(const Model &model, uint32_t threads) {
     if (!model.info.has_run)
-        return Status::usage(std::string(model.info.name) +
-                             ": the artifact has no entry for whole sequences");
+        return Status::usage(std::string(model.info.name) + ": the model has no entry for offline runs");
     lw_run_options options = {};
     options.struct_size = sizeof options;
     options.format = LW_F32;

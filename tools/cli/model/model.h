@@ -10,24 +10,24 @@
 
 namespace longwave::cli {
 
-// Ok for LW_OK; otherwise what failed, in the library's own words.
+// Ok for LW_OK. Otherwise `what` and the detail of lw_last_error().
 Status status_of(lw_status status, const std::string &what);
 
-// What is opened, and how: the flags of every verb that runs an artifact.
+// The flags of every command that runs a compiled model.
 struct ModelFlags {
-    std::string path, variant;  // variant empty: the best for this CPU
-    uint64_t memory = 0;        // bytes it may take; 0: the library's default, relative to the file
-    std::string require_key;    // hexadecimal public key; empty: the command line allows unsigned code, for
-                                // whoever runs it has chosen the file
-    std::string device = "cpu"; // device.h; only of verbs that have the flag
-    bool fall_back = false;     // likewise: the CPU goes on where the GPU fails
-    bool streams = false;       // the verb needs stream entries, on whatever device
-    bool proved = false;        // the verb proves the device itself
+    std::string path, variant; // variant empty: the best for this CPU
+    uint64_t memory = 0;       // limit in bytes; 0: the library's default
+    // Hexadecimal public key. Empty: unsigned code is allowed, as the user chose the file.
+    std::string require_key;
+    std::string device = "cpu"; // device.h; only for commands that have the flag
+    bool fall_back = false;     // likewise: the CPU continues when the GPU fails
+    bool streams = false;       // the command needs stream entries, on any device
+    bool checked = false;       // the command checks the device itself
 
     void add(CommandLine &app);
 };
 
-// An open artifact with what it says about itself.
+// An open model with its inputs, outputs and labels.
 struct Placement; // placement.h
 
 struct Model {
@@ -62,9 +62,10 @@ using OnRow = std::function<void(const StreamRow &row)>;
 class Stream {
 public:
     static Expected<Stream> create(const Model &model, lw_format format = LW_F32, uint32_t entry = 0);
-    // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the format.
+    // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the
+    // format.
     Status push(const void *samples, size_t n, const OnRow &row);
-    Status pull(const OnRow &row); // what waits
+    Status pull(const OnRow &row); // the rows that are ready
     Status finish(const OnRow &row);
     Status reset();
     lw_stream_stats stats() const;
@@ -72,12 +73,12 @@ public:
 
 private:
     std::shared_ptr<lw_stream> handle_;
-    std::vector<float> rows_; // room for what a pull brings
+    std::vector<float> rows_; // room for the rows of one pull
     size_t tick_bytes_ = 4;
 };
 
-// A whole sequence: one vector of rows × width elements an input (float, or int32 for tokens); results one
-// vector an output.
+// The inputs of an offline run: one vector of rows × width elements per input (float, or int32 for
+// tokens). The results are one vector per output.
 struct Sequence {
     std::vector<std::vector<float>> floats; // by input
     std::vector<std::vector<int32_t>> ids;

@@ -1,11 +1,11 @@
 #include "tools/cli/model/placement.h"
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "formats/artifact/hash.h"
+#include "tools/cli/audio/samples.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/output/json_line.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/audio/samples.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>
@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-constexpr int times = 5;      // measured, behind one that warms
+constexpr int times = 5;      // measured, after one that warms the caches
 constexpr size_t blocks = 32; // of a stream, each time
 
 double median(std::array<double, times> seconds) {
@@ -26,7 +26,7 @@ double median(std::array<double, times> seconds) {
     return seconds[times / 2];
 }
 
-// From the caller's memory and back to it: conversions and transfers are in it.
+// Includes conversions and transfers from and to the caller's memory.
 Expected<double> seconds_of_run(const Model &model) {
     const Sequence in = made_up(model, model.info.run_capacity, 3);
     LW_ASSIGN(Runner runner, Runner::create(model));
@@ -56,7 +56,7 @@ Expected<double> seconds_of(const Model &model, bool streams) {
     return streams ? seconds_of_block(model) : seconds_of_run(model);
 }
 
-// What a measurement holds for: GPU, driver, processor, code, artifact, what was timed, and this program.
+// A measurement is valid for this GPU, driver, CPU, code, model, kind of run and program.
 std::string key_of(const ModelFlags &flags, const Model &cpu, const Model &gpu, const uint8_t *root) {
     artifact::Hasher hasher;
     const std::string text = "placement 1\n" + identity_of(gpu.device.get()) + "\n" + kernels::cpu_name() +
@@ -71,7 +71,8 @@ std::string key_of(const ModelFlags &flags, const Model &cpu, const Model &gpu, 
     return digits;
 }
 
-// The record lies beside the pipelines and has their ending, so that it counts for the folder's limit.
+// The record has the suffix of the pipelines in the same folder, so that it counts for the limit of
+// the folder.
 std::optional<Costs> recall(const compiler::KernelCacheFolder &folder, const std::string &key) {
     const auto bytes = folder.read(key + ".lwvk");
     if (!bytes) return std::nullopt;
@@ -111,12 +112,12 @@ Expected<Costs> costs_of(const ModelFlags &flags, const Model &cpu, const Model 
     return costs;
 }
 
-// Why the GPU cannot do what is asked; empty: it can.
+// The reason why the GPU cannot run the command; empty: it can.
 std::string missing(const ModelFlags &flags, const Model &gpu) {
     if (flags.streams && !gpu.info.has_stream)
-        return std::string(gpu.info.name) + " has no stream entries for a GPU";
+        return std::string(gpu.info.name) + " has no stream entry for a GPU";
     if (!flags.streams && !gpu.info.has_run)
-        return std::string(gpu.info.name) + " has no whole-sequence entry for a GPU";
+        return std::string(gpu.info.name) + " has no offline run for a GPU";
     return "";
 }
 
@@ -133,7 +134,7 @@ Expected<Model> open_placed(const ModelFlags &flags) {
     one.device = "cpu";
     LW_ASSIGN(Model cpu, Model::open(one));
     one.device = "vulkan";
-    one.streams = false; // asked below, for auto has an answer
+    one.streams = false; // checked below: auto then takes the CPU
     auto gpu = Model::open(one);
     if (!gpu) return placed(std::move(cpu), {"cpu", gpu.status().message(), {}});
     if (const std::string why = missing(flags, *gpu); !why.empty())
@@ -142,8 +143,8 @@ Expected<Model> open_placed(const ModelFlags &flags) {
     if (!costs) return placed(std::move(cpu), {"cpu", costs.status().message(), {}});
     const std::string name = name_of(gpu->device.get());
     std::string reason =
-        format("a %s takes %s on the CPU and %s on %s", costs->of.c_str(),
-               seconds_text(costs->cpu).c_str(), seconds_text(costs->gpu).c_str(), name.c_str());
+        format("a %s takes %s on the CPU and %s on %s", costs->of.c_str(), seconds_text(costs->cpu).c_str(),
+               seconds_text(costs->gpu).c_str(), name.c_str());
     if (costs->remembered) reason += " (measured before)";
     const bool on_gpu = costs->gpu < costs->cpu;
     return placed(on_gpu ? *std::move(gpu) : std::move(cpu), {on_gpu ? name : "cpu", reason, *costs});

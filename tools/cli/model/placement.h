@@ -1,4 +1,4 @@
-// --device auto: one of two devices, by what they were measured to take, transfers counted.
+// --device auto: the faster of the CPU and the GPU, by measured times that include transfers.
 #pragma once
 #include "formats/base/expected.h"
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace longwave::cli {
 struct Model;
 struct ModelFlags;
 
-// Medians of a few, in seconds: of a run of the whole capacity, or of a block of the default stream entry.
+// Medians in seconds: of an offline run of full length, or of a block of the default stream entry.
 struct Costs {
     double cpu = 0, gpu = 0;
     std::string of; // "run of 1024 ticks"
@@ -19,13 +19,13 @@ struct Costs {
 };
 
 struct Placement {
-    std::string device;         // the one taken, by its name; "cpu"
-    std::string reason;         // why, for people
-    std::optional<Costs> costs; // none where there was no choice
+    std::string device;         // name of the chosen device; "cpu"
+    std::string reason;         // one line for users
+    std::optional<Costs> costs; // empty if there was no choice
 };
 
-// Opens the artifact where it is cheaper. Without a GPU that can do what the verb does (flags.streams) it is the
-// processor, and Model::placement says why. A GPU that does not give the golden vectors is none.
+// Opens the model on the faster device. The CPU is taken if no GPU can run the command
+// (flags.streams) or reproduces the golden vectors; Model::placement then has the reason.
 Expected<Model> open_placed(const ModelFlags &flags);
 
 nlohmann::ordered_json to_json(const Placement &placement);

@@ -20,10 +20,10 @@ bool read_hex(const std::string &hex, PublicKey &bytes) {
 Expected<PublicKey> public_key(const std::string &flag, const std::string &hex) {
     PublicKey key;
     if (read_hex(hex, key)) return key;
-    return Status::usage(
-        flag +
-        ": expected a public key of 64 hexadecimal digits, as `longwave compile --sign` prints it, found \"" +
-        hex + "\"");
+    return Status::usage(flag +
+                         ": expected a public key of 64 hexadecimal digits, such as `longwave compile "
+                         "--sign` prints, found \"" +
+                         hex + "\"");
 }
 
 std::string to_hex(const PublicKey &key) {
@@ -39,10 +39,11 @@ Expected<PublicKey> sign(std::vector<uint8_t> &artifact, const std::string &path
     std::string hex;
     if (!(file >> hex))
         return Status::input(
-            path + ": no secret key can be read: " + (errno ? std::strerror(errno) : "the file is empty"));
+            path + ": cannot read the secret key: " + (errno ? std::strerror(errno) : "the file is empty"));
     PublicKey seed, key;
     if (!read_hex(hex, seed))
-        return Status::input(path + ": expected 64 hexadecimal digits (openssl rand -hex 32 makes them)");
+        return Status::input(
+            path + ": expected a secret key of 64 hexadecimal digits (make one with openssl rand -hex 32)");
     uint8_t secret[crypto_sign_SECRETKEYBYTES];
     crypto_sign_seed_keypair(key.data(), secret, seed.data());
     const Status status = artifact::sign(

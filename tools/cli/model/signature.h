@@ -14,8 +14,8 @@ using PublicKey = std::array<uint8_t, 32>;
 Expected<PublicKey> public_key(const std::string &flag, const std::string &hex);
 std::string to_hex(const PublicKey &key);
 
-// Signs finished bytes with the secret in `path`: 32 random bytes as 64 hexadecimal digits (openssl rand -hex
-// 32), the Ed25519 seed. Returns its public key.
+// Signs finished bytes with the secret in `path`: 32 random bytes as 64 hexadecimal digits (openssl
+// rand -hex 32), the Ed25519 seed. Returns its public key.
 Expected<PublicKey> sign(std::vector<uint8_t> &artifact, const std::string &path);
 
 // The `check_signature` of lw_open_options; `context` is the one PublicKey that is trusted.

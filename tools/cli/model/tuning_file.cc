@@ -39,7 +39,7 @@ ordered_json made_here(const targets::Target &target) {
             {"seconds", 0.0}};
 }
 
-// One value a line, which is how tables are read.
+// One value per line.
 std::string lines_of(const ordered_json &object) {
     std::string text = "{";
     for (const auto &[key, value] : object.items())
@@ -67,25 +67,25 @@ Expected<TuningFile> TuningFile::open(const std::string &path, const targets::Ta
     if (!std::filesystem::exists(path, error)) return file;
     LW_ASSIGN(const auto bytes, package::read_file(path, max_file));
     const auto other = [&](const std::string &what) {
-        return Status(Fault::usage, path + ": " + what + ": remove it, or write another file (-o)");
+        return Status(Fault::usage, path + ": " + what + "; remove the file, or name another with -o");
     };
     const auto parsed =
-        parse_limited({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path + ":");
-    if (!parsed) return other("is no tuning file");
+        parse_limited({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path);
+    if (!parsed) return other("not a tuning file");
     const ordered_json &json = *parsed;
     if (!json.is_object() || !json.contains("tuning") || json["tuning"] != compiler::tuning_version)
-        return other("is no tuning file of this version");
+        return other("not a tuning file of this version");
     const ordered_json made = json.value("made", ordered_json::object());
     for (const char *name : {"processor", "target", "longwave"})
         if (text_at(made, name) != text_at(file.made_, name))
             return other(std::string("was measured with ") + name + " \"" + text_at(made, name) +
-                         "\", and here it is \"" + text_at(file.made_, name) + "\"");
+                         "\", but this machine has \"" + text_at(file.made_, name) + "\"");
     if (made.contains("seconds") && made["seconds"].is_number()) file.made_["seconds"] = made["seconds"];
     const ordered_json measured = json.value("measured", ordered_json::object());
-    if (!measured.is_object()) return other("\"measured\" is no object");
+    if (!measured.is_object()) return other("\"measured\" must be an object");
     for (const auto &[name, result] : measured.items()) {
         const nlohmann::json one(result);
-        if (!kernels::plausible(name, one)) return other("\"" + name + "\" is no measurement");
+        if (!kernels::plausible(name, one)) return other("\"" + name + "\" is not a measurement");
         file.measured_[name] = one;
     }
     return file;
@@ -136,8 +136,8 @@ bool TuningFile::complete() const {
 Status TuningFile::write_tables(const std::string &folder) const {
     const ordered_json all = json();
     if (!all.contains("costs") || !all.contains("structures"))
-        return Status::usage(path_ + ": its tables are not complete: go on with `longwave tune -o " + path_ +
-                             "`");
+        return Status::usage(path_ + ": its tables are not complete; continue with `longwave tune -o " +
+                             path_ + "`");
     LW_TRY(write_text(folder + "/costs.json", lines_of(all["costs"])));
     return write_text(folder + "/" + target_->name + ".json", lines_of(all["structures"][target_->name]));
 }

@@ -37,8 +37,8 @@ std::string title(const ReportValue &report) {
     line += " · " + count_text(report["parameters"].count()) + " parameters";
     const auto streams = entries_of(report, "stream");
     if (streams.empty())
-        return line + (report["causal"].truth(true) ? " · whole sequences\n"
-                                                    : " · whole sequences only (looks ahead)\n");
+        return line +
+               (report["causal"].truth(true) ? " · offline runs\n" : " · offline runs only (looks ahead)\n");
     const ReportValue &stream = streams.front();
     line += report["causal"].truth(true) ? " · causal" : " · looks ahead";
     if (stream.has("window"))
@@ -67,8 +67,8 @@ std::string pattern_of(const std::string &name, std::vector<long> &numbers) {
     return std::string(name.begin(), from) + "#" + std::string(to, name.end());
 }
 
-// "long_conv K=64 direct (next best: …)" in the default stream entry, or of whole sequences; others where
-// they differ.
+// "long_conv K=64 direct (next best: ...)" in the default stream entry, or in the offline run.
+// Other entries are named if they differ.
 std::string algorithm_words(const std::string &op, const std::vector<ReportValue> &choices) {
     const bool streams = choices.back()["entry"].text() != "run";
     std::string words = op, seen;
@@ -167,18 +167,18 @@ std::string fusion(const ReportValue &report) {
     std::string line = "fused     ";
     for (size_t i = 0; i < counts.size(); i++)
         line += format("%s%zu by %s", i ? ", " : "", counts[i].second, counts[i].first.c_str());
-    return line + format(" · largest error %.1e (certificates in the artifact)\n", worst);
+    return line + format(" · largest error %.1e (certificates in the file)\n", worst);
 }
 
 std::string precision(const ReportValue &report) {
     const ReportValue precision = report["precision"];
     if (!precision) return "";
     return format(
-        "precision float32 values alone move an output by %.1e of its peak; golden vectors may by %.1e\n",
+        "precision float32 rounding changes an output by %.1e of its peak; limit of golden vectors %.1e\n",
         precision["rounding"].number(), precision["limit"].number());
 }
 
-// What a GPU's whole runs store as float16: the error beside that of float32, and the bytes it saves.
+// Tensors that offline runs on a GPU store as float16: the error, and the bytes moved.
 std::string storage(const ReportValue &report) {
     std::string out;
     for (const ReportValue &entry : entries_of(report, "run")) {
@@ -188,7 +188,7 @@ std::string storage(const ReportValue &report) {
         out += entry["name"].text() +
                format(": float16 in %g of %g buffers, ", stored["float16"].number(),
                       stored["float16"].number() + stored["float32"].number()) +
-               bytes_text(static_cast<uint64_t>(entry["moved_bytes"].number())) + " moved instead of " +
+               bytes_text(static_cast<uint64_t>(entry["moved_bytes"].number())) + " moved, with float32 " +
                bytes_text(static_cast<uint64_t>(stored["moved_bytes_of_float32"].number())) + "\n";
     }
     const ReportValue halves = report["precision"]["float16"];
@@ -206,16 +206,15 @@ std::string stored_weights(const ReportValue &report) {
     const ReportValue stored = report["stored_weights"];
     const auto list = stored["layers"].list();
     if (list.empty()) return "";
-    const bool one = list.size() == 1;
     std::string out =
-        format("weights   %zu product%s stored in fewer bytes; error of %s weights (L2, largest):\n",
-               list.size(), one ? "" : "s", one ? "its" : "their");
+        format("weights   %zu linear layer%s with compact weights; error of the weights (L2, largest):\n",
+               list.size(), list.size() == 1 ? "" : "s");
     for (const ReportValue &layer : list)
         out += "          " + padded(layer["layer"].text(), 28) +
                format(" %-5s %.1e  %.1e\n", layer["format"].text().c_str(), layer["error"].number(),
                       layer["largest"].number());
     for (const ReportValue &output : stored["outputs"].list())
-        out += format("          output %s is %.1e of its peak away from that of float32 weights\n",
+        out += format("          output %s differs by %.1e of its peak from float32 weights\n",
                       output["name"].text().c_str(), output["change"].number());
     return out;
 }
@@ -230,13 +229,13 @@ std::string no_stream(const ReportValue &report) {
 
 std::string memory(const ReportValue &report) {
     if (entries_of(report, "stream").empty()) return "";
-    return "memory    weights " + bytes_text(report["weights_bytes"].count()) + ", derived at open " +
+    return "memory    weights " + bytes_text(report["weights_bytes"].count()) + ", tables prepared at open " +
            bytes_text(report["derived_bytes"].count()) + ", state " +
-           bytes_text(report["state_bytes"].count()) + " a stream\n";
+           bytes_text(report["state_bytes"].count()) + " per stream\n";
 }
 
-// A line for each stream entry: block, delay, what a block costs, and what it costs to take a stream over
-// from another.
+// One line per stream entry: block, delay, cost of a block, and cost of taking over a stream from
+// another entry.
 std::string entries(const ReportValue &report) {
     std::string out;
     for (const ReportValue &entry : entries_of(report, "stream")) {
@@ -246,11 +245,11 @@ std::string entries(const ReportValue &report) {
         else out += format("block %g", entry["block"].number());
         if (entry.has("gpu")) out += " on a GPU";
         if (entry.has("block_ms")) out += format(" (%g ms)", entry["block_ms"].number());
-        out += format(", delay %g: %.4g calls and %s moved a block", entry["delay"].number(),
+        out += format(", delay %g: %.4g calls and %s moved per block", entry["delay"].number(),
                       entry["calls"].number(),
                       bytes_text(static_cast<uint64_t>(entry["moved_bytes"].number())).c_str());
         if (const ReportValue change = entry["switch"])
-            out += format(", caches %s, filled in %.4g calls, about %.3g blocks, when it takes over",
+            out += format(", caches %s, filled in %.4g calls (about %.3g blocks) after a switch",
                           bytes_text(entry["cache_bytes"].count()).c_str(), change["calls"].number(),
                           change["blocks"].number());
         out += "\n";
@@ -263,12 +262,13 @@ std::string entries(const ReportValue &report) {
 std::string unused(const ReportValue &report) {
     const auto list = report["unused_weights"].list();
     if (list.empty()) return "";
-    std::string out = format("unused    %zu weights no layer names:", list.size());
+    std::string out = format("unused    %zu weights that no layer reads:", list.size());
     for (size_t i = 0; i < std::min<size_t>(list.size(), 4); i++) out += " " + list[i].text();
     return out + (list.size() > 4 ? " ...\n" : "\n");
 }
 
-// Where the layers beside a GPU run, and what that moves: those of the CPU, or all where times were measured.
+// The device of each layer and the transfers: layers on the CPU only, or all layers if times were
+// measured.
 std::string placement(const ReportValue &placed) {
     if (!placed) return "";
     std::string lines;
@@ -279,21 +279,22 @@ std::string placement(const ReportValue &placed) {
         lines += "          " + padded(layer["layer"].text(), 28) +
                  (here ? " on the CPU: " : " on the GPU: ") + layer["why"].text();
         if (!here)
-            lines += format(" (%.0f µs, %.0f here)", layer["gpu_us"].number(), layer["cpu_us"].number());
+            lines +=
+                format(" (%.0f µs, on the CPU %.0f)", layer["gpu_us"].number(), layer["cpu_us"].number());
         lines += "\n";
     }
     lines +=
-        format("          %g moves and %s between them in a run, %g submissions", placed["moves"].number(),
+        format("          %g transfers and %s between them per run, %g submissions", placed["moves"].number(),
                bytes_text(placed["moved_bytes"].count()).c_str(), placed["submissions"].number());
     if (predicted)
-        lines += format("; %.0f µs by the times measured, %.0f on the CPU alone",
-                        predicted["us"].number(), predicted["cpu_us"].number());
+        lines += format("; %.0f µs by the measured times, %.0f on the CPU alone", predicted["us"].number(),
+                        predicted["cpu_us"].number());
     return lines + "\n";
 }
 
-// A line for what takes several dispatches on a GPU, whatever number of layers it is the same for.
+// One line per algorithm with several dispatches on a GPU, with the layers that use it.
 std::string dispatches(const ReportValue &report) {
-    std::vector<std::pair<std::string, std::vector<std::string>>> lines; // what it is, its layers
+    std::vector<std::pair<std::string, std::vector<std::string>>> lines; // words, layers
     for (const ReportValue &layer : report["layers"].list())
         for (const ReportValue &choice : layer["algorithms"].list()) {
             if (!choice.has("dispatches") || choice["dispatches"].number() < 2) continue;
@@ -334,12 +335,12 @@ std::string targets(const ReportValue &report) {
     const ReportValue gpu = report["gpu"];
     if (!runs && !streams && gpu.has("no_runs")) return out + "gpu       " + gpu["no_runs"].text() + "\n";
     return out + "gpu       " + gpu["name"].text() + ": " +
-           (runs && streams ? "whole sequences and streams"
-            : runs          ? "whole sequences"
+           (runs && streams ? "offline runs and streams"
+            : runs          ? "offline runs"
                             : "streams") +
            format(", %g kernels (", gpu["kernels"].number()) + bytes_text(gpu["bytes"].count()) +
-           " of SPIR-V); not proved here: `longwave verify --device vulkan`\n" + placement(gpu["placement"]) +
-           dispatches(report);
+           " of SPIR-V); not checked yet: run `longwave verify --device vulkan`\n" +
+           placement(gpu["placement"]) + dispatches(report);
 }
 
 } // namespace

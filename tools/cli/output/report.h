@@ -1,5 +1,5 @@
-// The compile report (JSON, keys: docs/architecture.md) as lines for people. A key that is unknown or
-// missing costs its words, not the report.
+// The compile report (JSON, keys: docs/architecture.md) as text. Unknown keys are ignored, and
+// missing keys leave their words out.
 #pragma once
 #include "formats/base/expected.h"
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace longwave::cli {
 
-// Fault::input, with `where` before it, for a value of another type than the layout says.
+// Fault::input, with `where` before it, a value has the wrong type.
 Expected<std::string> report_text(const nlohmann::ordered_json &report, const std::string &where);
 
 } // namespace longwave::cli

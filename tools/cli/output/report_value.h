@@ -1,5 +1,5 @@
-// A value in a compile report, and where it stands. What is missing reads as nothing; what is of another type
-// than it must be is thrown as a WrongType, which report_text() catches.
+// A value in a compile report, with its path. A missing value reads as empty or zero. A value of
+// the wrong type throws WrongType, which report_text() catches.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -17,8 +17,8 @@ public:
     explicit ReportValue(const nlohmann::ordered_json &json) : ReportValue(&json, "") {}
     ReportValue operator[](const char *key) const; // of an object
     bool has(const char *key) const { return bool((*this)[key]); }
-    explicit operator bool() const { return json_ != nullptr; } // is there anything?
-    std::string text() const; // without control characters: a terminal obeys them
+    explicit operator bool() const { return json_ != nullptr; } // whether the value exists
+    std::string text() const;                                   // without control characters
     double number() const;
     uint64_t count() const; // a whole number
     bool truth(bool otherwise) const;

@@ -1,4 +1,4 @@
-// Words and numbers for people.
+// Text output for users: formatted numbers, and the progress line.
 #pragma once
 #include "formats/base/expected.h"
 #include <cstdint>
@@ -11,19 +11,19 @@ std::string format(const char *pattern, ...) __attribute__((format(printf, 1, 2)
 std::string bytes_text(uint64_t bytes);                                  // "812 kB"
 std::string count_text(uint64_t n);                                      // "165 k"
 std::string seconds_text(double seconds);                                // "14.2 s", "11 µs"
-std::vector<std::string> split(const std::string &text, char separator); // empty parts are dropped
+std::vector<std::string> split(const std::string &text, char separator); // without empty parts
 
 std::string padded(std::string text,
-                   size_t columns); // with spaces behind it; counts characters of UTF-8, not bytes
+                   size_t columns); // adds spaces; counts UTF-8 characters, not bytes
 
-// Without control characters, which a terminal obeys; line ends stay. For text from outside, whatever it
-// claims to be.
+// Replaces control characters except line ends. For text from files, because a terminal obeys
+// control characters.
 std::string printable(std::string text);
 
-bool on_terminal(); // is stderr one?
+bool on_terminal(); // whether stderr is a terminal
 
-// One line on stderr that grows; nothing unless stderr is a terminal and a second has passed. finish() (or
-// the end of life) clears it.
+// A progress line on stderr. It appears after one second, on a terminal only. finish() and the
+// destructor clear it.
 class Progress {
 public:
     Progress();
@@ -38,6 +38,6 @@ private:
     bool shown_ = false;
 };
 
-double now(); // seconds on a clock that never goes back
+double now(); // seconds of a monotonic clock
 
 } // namespace longwave::cli

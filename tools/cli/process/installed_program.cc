@@ -6,15 +6,15 @@ namespace fs = std::filesystem;
 
 namespace longwave::cli {
 
-Expected<std::string> beside_this_program(const std::string &name) {
+Expected<std::string> installed_program(const std::string &name) {
     std::error_code error;
     const fs::path self = fs::read_symlink("/proc/self/exe", error);
-    // In a build folder tests lie one folder deeper than the programs.
+    // In a build folder, tests are one folder below the programs.
     for (const fs::path &folder : {self.parent_path(), self.parent_path().parent_path()})
         if (const fs::path program = folder / name;
             access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program))
             return program.string();
-    return Status::device(name + " was not found beside " + self.string());
+    return Status::device(name + " was not found in the folder of " + self.string());
 }
 
 } // namespace longwave::cli

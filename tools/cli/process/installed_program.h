@@ -1,11 +1,11 @@
-// The kernel compiler is a program of its own, installed beside this one.
+// Programs that are installed in the same folder as this one, such as the kernel compiler.
 #pragma once
 #include "formats/base/expected.h"
 #include <string>
 
 namespace longwave::cli {
 
-Expected<std::string> beside_this_program(const std::string &name); // Fault::device when it is not there
-inline Expected<std::string> kgen_beside_this_program() { return beside_this_program("longwave-kgen"); }
+Expected<std::string> installed_program(const std::string &name); // Fault::device: not found
+inline Expected<std::string> installed_kgen() { return installed_program("longwave-kgen"); }
 
 } // namespace longwave::cli

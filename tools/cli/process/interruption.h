@@ -1,5 +1,5 @@
-// Control-C, a closed terminal, `kill`: the program ends by the signal, as it should, but leaves nothing
-// behind.
+// Signals that end the program: Control-C, a closed terminal, `kill`. The program ends by the
+// signal, after it has removed temporary files and ended the programs it started.
 #pragma once
 #include <atomic>
 #include <csignal>
@@ -7,12 +7,13 @@
 
 namespace longwave::cli {
 
-// While one lives, a signal that ends the program first ends what a compile has started: its programs are
-// killed, its temporary folders removed. It must be made before the threads that compile.
+// During its lifetime, a signal that ends the program first ends the compilation: it kills the
+// started programs and removes the temporary folders. Create it before the threads that compile.
 class Interruptible {
 public:
     Interruptible();
-    ~Interruptible(); // a signal that came before is obeyed here: what it made fail is not reported
+    // A pending signal ends the program here, before the program reports errors that it caused.
+    ~Interruptible();
     Interruptible(const Interruptible &) = delete;
     Interruptible &operator=(const Interruptible &) = delete;
 
@@ -23,8 +24,8 @@ private:
     std::thread watcher_;
 };
 
-// While one lives, such a signal waits: a file is being put in its place. For programs that have no other
-// thread by then.
+// During its lifetime such a signal waits, because a file is being replaced. For programs with one
+// thread.
 class Uninterrupted {
 public:
     Uninterrupted();
@@ -36,8 +37,8 @@ private:
     sigset_t before_ = {};
 };
 
-// Set by the first Control-C or `kill` after stop_on_signals(): the input of a verb ends there, not the verb,
-// whose last lines are still written. A second one ends the program.
+// Set by the first Control-C or `kill` after stop_on_signals(). The input of the command then ends,
+// and the command writes its last lines. A second signal ends the program.
 extern std::atomic<bool> stopped;
 void stop_on_signals();
 

@@ -1,4 +1,4 @@
-// A program that may crash or hang, and is allowed to.
+// Runs a program that may crash or hang.
 #pragma once
 #include "formats/base/expected.h"
 #include <string>
@@ -6,16 +6,16 @@
 
 namespace longwave::cli {
 
-struct Outcome {
-    std::string output;  // what it printed to stdout, the beginning of it
-    std::string failure; // why there is none: its last line on stderr, the signal, the time; empty: exit 0
+struct SandboxedResult {
+    std::string output;  // the first 64 KiB of its standard output
+    std::string failure; // last line on stderr, signal, or time limit; empty: exit code 0
 };
 
-// arguments[0] is a path. It leads a process group, which is killed whole when the time is over. Fault::device
-// when it cannot be started.
-Expected<Outcome> run_candidate(const std::vector<std::string> &arguments, double seconds);
+// arguments[0] is a path. After `seconds` the program and all programs it started are killed.
+// Fault::device: it cannot be started.
+Expected<SandboxedResult> run_sandboxed(const std::vector<std::string> &arguments, double seconds);
 
-// For such a program itself: it ends with the one that started it.
+// For the sandboxed program itself: it ends when its parent ends.
 void end_with_parent();
 
 } // namespace longwave::cli

@@ -13,9 +13,9 @@ Expected<lw_logit_bias> bias_of(const std::string &text, uint32_t vocabulary) {
     const float value = std::strtof(number, &end);
     if (!has_id || *number == 0 || *end || !(value >= -1e30f && value <= 1e30f))
         return Status::usage("--logit-bias " + text +
-                             ": expected ID:VALUE, as 10:-1e30, a value within ± 1e30");
+                             ": expected ID:VALUE, such as 10:-1e30, with a value within ± 1e30");
     if (id < 0 || id >= static_cast<long long>(vocabulary))
-        return Status::usage("--logit-bias " + text + ": the model's ids are 0 to " +
+        return Status::usage("--logit-bias " + text + ": the id is out of range; the model has ids 0 to " +
                              std::to_string(vocabulary - 1));
     return lw_logit_bias{static_cast<int32_t>(id), value};
 }
@@ -24,14 +24,15 @@ Expected<uint32_t> single_steps(const Model &model, const std::string &path) {
     for (uint32_t i = 0; i < model.info.n_stream_entries; i++)
         if (model.entry(i).block == 1) return i;
     return Status::usage(path + ": its streams read " + std::to_string(model.info.stream_block) +
-                         " ids at a time, text is written one at a time; compile it with --blocks 1,64");
+                         " ids at a time; generation needs a block of 1, so compile it with --blocks 1,64");
 }
 
 } // namespace
 
 void SamplingFlags::add(CommandLine &app) {
-    app.add_option("--temperature", temperature,
-                   "Randomness. 0 always picks the most likely token, 1 samples from the model's probabilities")
+    app.add_option(
+           "--temperature", temperature,
+           "Randomness. 0 always picks the most likely token, 1 samples from the model's probabilities")
         ->check(range(0.0, 1e6))
         ->capture_default_str();
     app.add_option("--top-k", top_k, "Sample from the K most likely tokens. 0: from all")
@@ -46,9 +47,10 @@ void SamplingFlags::add(CommandLine &app) {
         ->check(range(0.0, 1.0))
         ->value("P")
         ->capture_default_str();
-    app.add_option("--repetition-penalty", repetition_penalty,
-                   "Divide positive logits of recent tokens by this number, and multiply negative ones. 1: no "
-                   "penalty")
+    app.add_option(
+           "--repetition-penalty", repetition_penalty,
+           "Divide positive logits of recent tokens by this number, and multiply negative ones. 1: no "
+           "penalty")
         ->check(range(0.01, 100.0))
         ->capture_default_str();
     app.add_option("--repetition-window", repetition_window,
@@ -63,17 +65,18 @@ void SamplingFlags::add(CommandLine &app) {
 
 Expected<uint32_t> logits_of(const Model &model, const std::string &path) {
     if (!model.info.has_stream)
-        return Status::usage(path + ": the artifact has no stream; compile it with --blocks 1,64");
+        return Status::usage(path + ": the model has no stream entry; compile it with --blocks 1,64");
     if (model.inputs.size() != 1 || model.inputs[0].kind != LW_TOKENS)
-        return Status::usage(path + ": is no language model: its input takes no token ids");
+        return Status::usage(path + ": not a language model: its input is not token ids");
     for (uint32_t i = 0; i < model.stream_outputs.size(); i++) {
         const lw_output_info &output = model.stream_outputs[i];
         if (output.width == model.inputs[0].vocabulary && output.clock_num == output.clock_den &&
             output.delay == 0)
             return i;
     }
-    return Status::usage(path + ": is no language model: no output gives each id at once a logit for all " +
-                         std::to_string(model.inputs[0].vocabulary));
+    return Status::usage(
+        path + ": not a language model: it has no output with one logit per id, without delay, for all " +
+        std::to_string(model.inputs[0].vocabulary) + " ids");
 }
 
 Expected<Generator> Generator::create(const Model &model, const std::string &path, const SamplingFlags &flags,
@@ -85,7 +88,7 @@ Expected<Generator> Generator::create(const Model &model, const std::string &pat
     options.seed = flags.seed;
     options.temperature = static_cast<float>(flags.temperature);
     options.top_k = flags.top_k;
-    // Zero is the library's word for "all"; so small a share leaves the likeliest alone.
+    // In the library zero means all tokens. This small share leaves only the most likely token.
     options.top_p = flags.top_p > 0 ? static_cast<float>(flags.top_p) : 1e-30f;
     options.min_p = static_cast<float>(flags.min_p);
     options.repetition_penalty = static_cast<float>(flags.repetition_penalty);

@@ -1,4 +1,4 @@
-// lw_generator with C++ lifetimes, and the flags that choose how it draws.
+// lw_generator with C++ lifetimes, and the sampling flags.
 #pragma once
 #include "tools/cli/model/model.h"
 #include <longwave/generator.h>
@@ -16,18 +16,18 @@ struct SamplingFlags {
     void add(CommandLine &app);
 };
 
-// Which output of the stream holds a logit for each id. Fault::usage: the model is no language model.
+// The output of the stream with one logit per id. Fault::usage: the model is not a language model.
 Expected<uint32_t> logits_of(const Model &model, const std::string &path);
 
 class Generator {
 public:
-    // `recent`: ids that recent() can tell. `likely_only`: lw_generator_options has it. Fault::usage: no
-    // stream entry has block 1, or a flag is wrong.
+    // `recent`: largest number of ids that recent() returns. `likely_only`: as in
+    // lw_generator_options. Fault::usage: no stream entry has block 1, or a flag is wrong.
     static Expected<Generator> create(const Model &model, const std::string &path, const SamplingFlags &flags,
                                       uint32_t recent, bool log_probabilities, bool likely_only);
     Status prompt(const std::vector<int32_t> &ids);
     Expected<lw_token> next();
-    std::vector<int32_t> recent() const; // that next() has given since the last prompt
+    std::vector<int32_t> recent() const; // results of next() since the last prompt
     Expected<std::vector<uint8_t>> save() const;
     Status load(const std::string &name, const std::vector<uint8_t> &state);
 

@@ -1,6 +1,6 @@
 #include "tools/cli/text/text_input.h"
-#include "tools/cli/process/interruption.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/process/interruption.h"
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ Expected<std::string> TextInput::read(size_t most) {
     }
     std::string piece(most, '\0');
     size_t n = 0;
-    while (n < most && !stopped) { // whole pieces, so that it does not matter how a pipe is filled
+    while (n < most && !stopped) { // full pieces, so that the size of writes to a pipe does not matter
         const ssize_t got = ::read(file_, piece.data() + n, most - n);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return Status::input(name_ + ": cannot be read: " + std::strerror(errno));
@@ -66,7 +66,8 @@ Expected<std::vector<uint8_t>> read_bytes(const std::string &path, uint64_t most
     for (;;) {
         LW_ASSIGN(const std::string piece, input.read(size_t{1} << 20));
         bytes.insert(bytes.end(), piece.begin(), piece.end());
-        if (bytes.size() > most) return Status::input(input.name() + ": is larger than " + bytes_text(most));
+        if (bytes.size() > most)
+            return Status::input(input.name() + ": the file is larger than " + bytes_text(most));
         if (piece.empty()) return bytes;
     }
 }

@@ -1,4 +1,4 @@
-// A text that a verb reads: given on the command line, in a file, or through standard input.
+// A text that a command reads: from the command line, a file, or standard input.
 #pragma once
 #include "formats/base/expected.h"
 #include <cstdint>
@@ -16,20 +16,20 @@ public:
     // "-": standard input.
     static Expected<TextInput> open(const std::string &path);
 
-    // The next bytes, at most so many; none at the end, and when the program is asked to stop.
+    // The next bytes, at most `most`. Empty at the end, and after a signal to stop.
     Expected<std::string> read(size_t most);
-    // All that are left.
+    // All remaining bytes.
     Expected<std::string> rest();
-    size_t size() const; // of a file; 0: not known before it is read
+    size_t size() const; // of a file, in bytes; 0: unknown
     const std::string &name() const { return name_; }
 
 private:
-    std::string name_, text_; // text_: what is left of it, without a file
+    std::string name_, text_; // text_: the unread rest of a text without a file
     int file_ = -1;
     std::shared_ptr<void> closes_;
 };
 
-// A small file whole. Fault::input when it cannot be read, or is larger than `most`.
+// All bytes of a small file. Fault::input: it cannot be read, or is larger than `most` bytes.
 Expected<std::vector<uint8_t>> read_bytes(const std::string &path, uint64_t most);
 
 } // namespace longwave::cli

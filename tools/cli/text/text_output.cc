@@ -18,7 +18,7 @@ void StopText::shown(std::string_view bytes) {
     trim();
 }
 
-// Nothing further back than a stop sequence reaches is needed, once it was shown.
+// Shown text is needed only as far back as the longest stop sequence.
 void StopText::trim() {
     const size_t needed = longest_ > 0 ? longest_ - 1 : 0;
     const size_t drop = std::min(shown_, text_.size() > needed ? text_.size() - needed : 0);
@@ -31,7 +31,7 @@ std::string StopText::add(std::string_view bytes) {
     const size_t before = text_.size();
     text_ += bytes;
     size_t end = text_.size();
-    for (const std::string &stop : stops_) { // the one that begins first
+    for (const std::string &stop : stops_) { // the first match wins
         const size_t from = before >= stop.size() ? before - stop.size() + 1 : 0;
         const size_t at = text_.find(stop, from);
         if (at == std::string::npos || (found_ && at >= end)) continue;
@@ -71,7 +71,7 @@ void TextOutput::write(std::string_view text) {
         text = safe;
         within_line_ = text.back() != '\n';
     }
-    while (!text.empty() && error_ == 0) { // a signal while a full pipe waits for its reader loses nothing
+    while (!text.empty() && error_ == 0) { // a signal during a blocked write loses nothing
         const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
         if (n >= 0) text.remove_prefix(static_cast<size_t>(n));
         else if (errno != EINTR) error_ = errno;

@@ -1,4 +1,4 @@
-// Text on its way out as it comes: whole characters, and nothing of a stop sequence.
+// Writes text token by token: complete characters only, and no part of a stop sequence.
 #pragma once
 #include "formats/base/expected.h"
 #include <string>
@@ -12,34 +12,35 @@ class StopText {
 public:
     explicit StopText(std::vector<std::string> stops);
 
-    // The piece of the text that may be shown now: all but what may belong to a stop sequence or to a character
-    // that is not complete. A stop sequence that is complete, and what follows it, is never shown.
+    // The text that can be shown now: without an incomplete character and without the possible
+    // beginning of a stop sequence. A complete stop sequence, and the text after it, are never
+    // shown.
     std::string add(std::string_view bytes);
-    // What was held back; for the end of a text that no stop sequence ended.
+    // The text that was held back. For the end of a text without a stop sequence.
     std::string rest();
-    // The newest bytes of the text were shown before: only stop sequences are looked for in them.
+    // Bytes that were shown before. They are only searched for stop sequences.
     void shown(std::string_view bytes);
-    // Which one is complete, or null.
+    // The complete stop sequence, or null.
     const std::string *complete() const { return found_; }
 
 private:
     void trim();
     std::vector<std::string> stops_;
     size_t longest_ = 0;
-    std::string text_; // its end, as far back as a stop sequence reaches
+    std::string text_; // the end of the text, as long as the longest stop sequence
     size_t shown_ = 0; // of text_
     const std::string *found_ = nullptr;
 };
 
-// Standard output, at once. On a terminal control characters are replaced, for it would obey them; elsewhere
-// every byte goes as it is.
+// Unbuffered standard output. On a terminal, control characters are replaced, because a terminal
+// obeys them.
 class TextOutput {
 public:
     TextOutput();
     void write(std::string_view text);
-    void end();                               // a line end, on a terminal that stands within a line
-    bool read() const { return error_ == 0; } // does anybody still read it?
-    // A reader that has gone (head) is an end like any other; a full disk is not.
+    void end();                               // ends the line, on a terminal only
+    bool read() const { return error_ == 0; } // false: the reader has closed the pipe
+    // A reader that closes the pipe (head) is a normal end. A full disk is an error.
     Status status() const;
 
 private:

@@ -37,8 +37,9 @@ Expected<Tokens> Tokens::open(const std::string &model, uint32_t vocabulary, std
     } else if (vocabulary == 256) {
         LW_TRY(status_of(lw_tokenizer_open_bytes(&tokenizer)));
     } else {
-        return Status::usage(model + ": the model has " + std::to_string(vocabulary) +
-                             " token ids, which are not bytes; name its tokenizer.json with --tokenizer FILE");
+        return Status::usage(
+            model + ": the model has " + std::to_string(vocabulary) +
+            " token ids, which are not bytes; name its tokenizer.json with --tokenizer FILE");
     }
     Tokens tokens;
     tokens.handle_ = std::shared_ptr<lw_tokenizer>(tokenizer, lw_tokenizer_close);
@@ -49,7 +50,8 @@ Expected<std::vector<int32_t>> Tokens::encode(std::string_view text) const {
     // A byte is at most one id, and each piece may add one space; most texts fit at the first call.
     std::vector<int32_t> ids(text.size());
     size_t n = 0;
-    lw_status status = lw_tokenizer_encode(handle_.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
+    lw_status status =
+        lw_tokenizer_encode(handle_.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
     if (status == LW_TOO_SMALL) {
         ids.resize(n);
         status = lw_tokenizer_encode(handle_.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
@@ -67,9 +69,10 @@ std::string_view Tokens::bytes(int32_t id) const {
 }
 
 void add_tokenizer_flag(CommandLine &app, std::string &file) {
-    app.add_option("--tokenizer", file,
-                   "tokenizer.json of the model. A byte-level model needs none (default: MODEL.tokenizer.json next "
-                   "to the model)")
+    app.add_option(
+           "--tokenizer", file,
+           "tokenizer.json of the model. A byte-level model needs none (default: MODEL.tokenizer.json next "
+           "to the model)")
         ->file(".json");
 }
 

@@ -1,4 +1,5 @@
-// Text as token ids and back: liblongwave-text with C++ lifetimes, and the flag that names a tokenizer.
+// Text as token ids and back: liblongwave-text with C++ lifetimes, and the flag that names a
+// tokenizer.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/command_line/command_line.h"
@@ -13,9 +14,10 @@ namespace longwave::cli {
 
 class Tokens {
 public:
-    // Ids are bytes if the vocabulary has 256 ids and there is no tokenizer file. Otherwise `file` is read. If it is
-    // empty, MODEL.tokenizer.json next to MODEL.lw is read. Fault::input: the file cannot be read, or its ids exceed
-    // the vocabulary. Fault::usage: the model needs a tokenizer file.
+    // Ids are bytes if the vocabulary has 256 ids and there is no tokenizer file. Otherwise `file`
+    // is read. If it is empty, MODEL.tokenizer.json next to MODEL.lw is read. Fault::input: the
+    // file cannot be read, or its ids exceed the vocabulary. Fault::usage: the model needs a
+    // tokenizer file.
     static Expected<Tokens> open(const std::string &model, uint32_t vocabulary, std::string file);
 
     // Ids of any bytes, valid UTF-8 or not.

@@ -1,8 +1,10 @@
 #include "compiler/codegen/process.h"
 #include "compiler/codegen/temporary_folder.h"
 #include "tests/unit/compiler/codegen/kernel_folder.h"
+#include <chrono>
 #include <csignal>
 #include <pthread.h>
+#include <thread>
 
 using namespace longwave;
 using namespace longwave::test;
@@ -21,6 +23,25 @@ TEST_CASE("process: its words and its exit code") {
     REQUIRE(!missing);
     CHECK(missing.status().fault() == Fault::device);
     CHECK(missing.status().message() == "cannot run /nowhere/program: No such file or directory");
+}
+
+TEST_CASE("process: a time limit ends it, and the programs that it started") {
+    KernelFolder around;
+    const std::string mark = (around.path / "mark").string();
+    // The program starts another one, which would leave a mark after a second.
+    const auto hung = compiler::run_process_for(
+        {"sh", "-c", "(sleep 1; touch " + mark + ") & echo on; echo off >&2; sleep 60"}, 0.3);
+    REQUIRE(hung);
+    CHECK(hung->timed_out);
+    CHECK(hung->exit_code == 128 + 9);
+    CHECK(hung->output == "on");
+    CHECK(hung->error == "off");
+    const auto in_time = compiler::run_process_for({"sh", "-c", "echo on; exit 4"}, 30);
+    REQUIRE(in_time);
+    CHECK(!in_time->timed_out);
+    CHECK(in_time->exit_code == 4);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+    CHECK(!fs::exists(mark));
 }
 
 TEST_CASE("process: signals that the caller keeps from itself reach the program") {

@@ -97,7 +97,7 @@ TEST_CASE("an orchid refuses a stream in one line") {
     REQUIRE_FALSE(stream);
     CHECK(stream.status().message() ==
           "layer o looks ahead: it is circular: every output depends on the whole sequence\n"
-          "compile without --stream for whole sequences, or with --window N --hop M to slide over a stream");
+          "compile without --stream for offline runs, or with --window N --hop M to slide over a stream");
 }
 
 TEST_CASE("an orchid refuses what the published code cannot run either") {

@@ -1,8 +1,8 @@
 // Planning one entry: paces, rings, memory, and which algorithm a convolution gets.
-#include "compiler/passes/make_streaming.h"
-#include "compiler/plan/plan_memory.h"
 #include "compiler/ops/costs.h"
+#include "compiler/passes/make_streaming.h"
 #include "compiler/plan/entry_planner.h"
+#include "compiler/plan/plan_memory.h"
 #include "compiler/plan/rounding.h"
 #include "compiler/plan/stream_family.h"
 #include "tests/unit/compiler/ir/graphs.h"
@@ -75,9 +75,8 @@ output "y" %6
         CHECK(step.cpu == (step.layer == "act"));
     }
     const auto sum = plan_with({"sum"}); // alone: its own kernel behind the device's
-    CHECK(std::count_if(sum.steps.begin(), sum.steps.end(), [](const Step &step) {
-              return step.cpu && step.kind == Step::Kind::call;
-          }) == 1);
+    CHECK(std::count_if(sum.steps.begin(), sum.steps.end(),
+                        [](const Step &step) { return step.cpu && step.kind == Step::Kind::call; }) == 1);
     const EntryPlan whole = plan_with({});
     CHECK(std::none_of(whole.steps.begin(), whole.steps.end(), [](const Step &step) {
         return step.cpu || step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_cpu;
@@ -132,15 +131,15 @@ TEST_CASE("convolution: the planner prefers direct for few taps and transforms f
     CHECK(name_of(choose_for({4096, 4096})) == "right_angle");
     const auto blocks = choose_for({500, 160, true});
     CHECK(name_of(blocks) == "partitioned");
-    CHECK(blocks->figures.at("partitions") == 4);
+    CHECK(blocks->decisions.at("partitions") == 4);
     const auto longest = choose_for({16000, 160, true});
     REQUIRE(name_of(longest) == "nonuniform");
     // Each level begins where its first result is needed, and ends where the next one begins.
-    const auto &figures = longest->figures;
-    const uint32_t tail = figures.at("tail_length"), middle = figures.at("middle_length");
-    CHECK(figures.at("partitions") * 160 == 2 * (middle ? middle : tail));
-    if (middle) CHECK((2 + figures.at("middle_partitions")) * middle == 2 * tail);
-    CHECK(2 * tail + figures.at("tail_partitions") * tail >= 16000);
+    const auto &decisions = longest->decisions;
+    const uint32_t tail = decisions.at("tail_length"), middle = decisions.at("middle_length");
+    CHECK(decisions.at("partitions") * 160 == 2 * (middle ? middle : tail));
+    if (middle) CHECK((2 + decisions.at("middle_partitions")) * middle == 2 * tail);
+    CHECK(2 * tail + decisions.at("tail_partitions") * tail >= 16000);
     CHECK(name_of(choose_for({64, 1, true})) == "direct"); // one row a block has no transform
     CHECK_FALSE(choose_for({4096, 4096})->runner_up.empty());
 }
@@ -183,7 +182,7 @@ TEST_CASE("convolution: the planner prefers dyadic for very short blocks, and fo
     CHECK(name_of(choose_for_scales(128, 64)) == "nonuniform");
     const auto tiled = choose_for_scales(1, 160, "dyadic");
     REQUIRE(tiled);
-    CHECK(tiled->figures.at("rows") == 40); // of a call: 64 at most, and they divide the block
+    CHECK(tiled->decisions.at("rows") == 40); // of a call: 64 at most, and they divide the block
 }
 
 TEST_CASE("convolution: dyadic is refused where a kernel is given tap by tap, or has two sides") {
@@ -339,29 +338,49 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("streams of several blocks: spectra are a cache of their entry, made again from the history") {
+TEST_CASE("streams: spectra are a cache of their entry, with one block as well, and rebuilt from the history") {
     std::string text = small;
     text.replace(text.find("16,8]"), 5, "16,64]");
     auto g = make_streaming(graph_of(text));
     REQUIRE(g);
     Storage storage;
-    auto alone = plan_streams(*g, {16}, "partitioned", storage);
-    REQUIRE(alone);
-    CHECK(alone->entries[0].cache_bytes == 0);
-    CHECK(alone->entries[0].rebuild.empty());
-    CHECK(alone->record.fields().size() == 3); // samples, spectra, tail
-    auto family = plan_streams(*g, {16, 32}, "partitioned", storage);
-    REQUIRE(family);
-    CHECK(family->record.fields().size() == 1);
-    for (EntryPlan &entry : family->entries) {
-        plan_memory(entry);
-        CHECK(entry.cache_bytes > 0);
-        REQUIRE(entry.rebuild.size() == 1);
-        CHECK(entry.rebuild[0].replay_from == 64 / entry.block);
-        for (const Argument &argument : entry.rebuild[0].args)
-            if (const auto *place = std::get_if<Place>(&argument))
-                CHECK((place->buffer & state_buffer ? place->slots > 1 : true));
+    for (const std::vector<uint32_t> &blocks : {std::vector<uint32_t>{16}, {16, 32}}) {
+        auto family = plan_streams(*g, blocks, "partitioned", storage);
+        REQUIRE(family);
+        CHECK(family->record.fields().size() == 1);
+        for (EntryPlan &entry : family->entries) {
+            plan_memory(entry);
+            CHECK(entry.cache_bytes > 0);
+            REQUIRE(entry.rebuild.size() == 1);
+            CHECK(entry.rebuild[0].replay_from == 64 / entry.block);
+            for (const Argument &argument : entry.rebuild[0].args)
+                if (const auto *place = std::get_if<Place>(&argument))
+                    CHECK((place->buffer & state_buffer ? place->slots > 1 : true));
+        }
     }
+}
+
+TEST_CASE("streams: what a saved state needs is the same for every algorithm; rings and rows that it keeps differ") {
+    std::string text = small;
+    text.replace(text.find("16,8]"), 5, "16,64]");
+    auto g = make_streaming(graph_of(text));
+    REQUIRE(g);
+    Storage storage;
+    auto direct = plan_streams(*g, {16}, "direct", storage);
+    auto partitioned = plan_streams(*g, {16}, "partitioned", storage);
+    REQUIRE(direct);
+    REQUIRE(partitioned);
+    REQUIRE(direct->record.fields().size() == 1);
+    REQUIRE(partitioned->record.fields().size() == 1);
+    const StateField &a = *direct->record.fields()[0], &b = *partitioned->record.fields()[0];
+    CHECK(a.layer == b.layer);
+    CHECK(a.name == "long_conv");
+    CHECK(b.name == "long_conv");
+    CHECK(a.needs == 63); // 64 taps
+    CHECK(b.needs == 63);
+    CHECK(a.keeps == 63);
+    CHECK(b.keeps == 64); // four blocks of spectra
+    for (const StateField *field : {&a, &b}) CHECK(field->keeps + 16 <= field->dims[0]);
 }
 
 TEST_CASE("streams of several blocks: each is a multiple of the smallest and cuts no hop") {

@@ -1,5 +1,6 @@
-// encode_text TOKENIZER VOCABULARY: reads texts from standard input, each as its length, a line end and its bytes.
-// Prints the ids of each text on a line. Fails when the decoded ids are not the text again.
+// encode_text TOKENIZER VOCABULARY: reads texts from standard input, each as its length, a line end
+// and its bytes. Prints the ids of each text on a line. Fails when the decoded ids are not the text
+// again.
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -14,7 +15,8 @@ int main(int argc, char **argv) {
     options.vocabulary = static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10));
     lw_tokenizer *tokenizer = nullptr;
     lw_decoder *decoder = nullptr;
-    if (lw_tokenizer_open(argv[1], &options, &tokenizer) != LW_OK || lw_decoder_create(tokenizer, &decoder) != LW_OK)
+    if (lw_tokenizer_open(argv[1], &options, &tokenizer) != LW_OK ||
+        lw_decoder_create(tokenizer, &decoder) != LW_OK)
         return std::fprintf(stderr, "%s\n", lw_text_last_error()), 1;
     for (size_t n; std::cin >> n;) {
         std::string text(n, '\0'), again;

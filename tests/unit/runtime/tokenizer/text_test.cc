@@ -1,5 +1,5 @@
-// The C interface of liblongwave-text: ownership, errors, incomplete characters, threads. The ids themselves:
-// tokenizer_test.py.
+// The C interface of liblongwave-text: ownership, errors, incomplete characters, threads. The ids
+// themselves: tokenizer_test.py.
 #include <atomic>
 #include <cstring>
 #include <doctest/doctest.h>
@@ -13,7 +13,8 @@
 
 namespace {
 
-constexpr const char *folder = "tests/unit/runtime/tokenizer/tokenizers/"; // tests run at the root of the tree
+constexpr const char *folder =
+    "tests/unit/runtime/tokenizer/tokenizers/"; // tests run at the root of the tree
 
 using Tokenizer = std::unique_ptr<lw_tokenizer, void (*)(lw_tokenizer *)>;
 using Decoder = std::unique_ptr<lw_decoder, void (*)(lw_decoder *)>;
@@ -85,7 +86,8 @@ TEST_CASE("an incomplete character is held back until it is complete, or the tex
     CHECK(pushed(decoder.get(), 0xAC) == "\xE2\x82\xAC"); // the euro sign
     CHECK(finished(decoder.get()).empty());
     CHECK(pushed(decoder.get(), 0xF0).empty());
-    CHECK(pushed(decoder.get(), 'b') == "\xF0" "b"); // not UTF-8: given as it is
+    CHECK(pushed(decoder.get(), 'b') == "\xF0"
+                                        "b"); // not UTF-8: given as it is
     CHECK(pushed(decoder.get(), 0xC3).empty());
     CHECK(finished(decoder.get()) == "\xC3");
     CHECK(finished(decoder.get()).empty()); // reset
@@ -172,8 +174,8 @@ TEST_CASE("threads share a tokenizer") {
             for (int i = 0; i < 200; i++) {
                 std::vector<int32_t> ids(text.size());
                 size_t n = 0;
-                const lw_status status =
-                    lw_tokenizer_encode(tokenizer.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
+                const lw_status status = lw_tokenizer_encode(tokenizer.get(), text.data(), text.size(),
+                                                             ids.data(), ids.size(), &n);
                 ids.resize(n);
                 wrong += status != LW_OK || ids != expected;
             }

@@ -1,0 +1,196 @@
+#include "tools/cli/commands/compile_flags.h"
+#include "formats/package/file_bytes.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/output/text.h"
+#include "tools/cli/process/installed_program.h"
+#include <algorithm>
+#include <iostream>
+
+namespace longwave::cli {
+namespace {
+
+// auto, layers with their device, or a file of times, separated by commas.
+Expected<compiler::Placement> placement_of(const std::string &text) {
+    compiler::Placement placement;
+    for (const std::string &part : split(text, ',')) {
+        const size_t device = part.rfind('=');
+        if (part == "auto") placement.automatic = true;
+        else if (device != std::string::npos && device > 0 && part.substr(device + 1) == "cpu")
+            placement.cpu_layers.insert(part.substr(0, device));
+        else if (device == std::string::npos && placement.times.empty()) {
+            LW_ASSIGN(const auto bytes, package::read_file(part, 16 << 20));
+            placement.times.assign(bytes.begin(), bytes.end());
+            placement.times_name = part;
+            if (bytes.empty())
+                return Status::input(
+                    part + ": the file is empty; expected the output of `longwave bench --layers --json`");
+        } else {
+            return Status::usage(
+                "--place " + part +
+                ": expected auto, LAYER=cpu with the name of a layer, or one file of layer times");
+        }
+    }
+    return placement;
+}
+
+// Which machines the code is for.
+void add_target_flags(CommandLine &app, CompileFlags &flags) {
+    app.add_option("--target", flags.targets,
+                   "Targets, separated by commas. `host` is the best level of this CPU. vulkan-16k and "
+                   "vulkan-32k are GPUs with that much shared memory (default: all levels of this CPU's "
+                   "architecture)")
+        ->value("TARGETS")
+        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "vulkan-16k", "vulkan-32k"})
+        ->separator(',');
+    app.add_option(
+           "--place", flags.place,
+           "Device placement for offline runs on a GPU, separated by commas. LAYER=cpu runs a layer on the "
+           "CPU. `auto` does so for every layer that the GPU target cannot run. A FILE of `longwave bench "
+           "MODEL --device vulkan --layers --json` chooses the fastest placement by its times")
+        ->value("PLACEMENT")
+        ->suggests({"auto"});
+}
+
+// Which offline runs and streams the compiled model has.
+void add_entry_flags(CommandLine &app, CompileFlags &flags) {
+    app.add_option(
+           "--blocks,--block", flags.blocks,
+           "Stream blocks in input ticks, separated by commas. Each makes one stream entry. The first is "
+           "the default entry (default: the least common multiple of the hops)")
+        ->delimiter(',')
+        ->check(range(1, 1 << 20))
+        ->value("TICKS");
+    app.add_option(
+           "--length,--lengths", flags.lengths,
+           "Longest offline run in input ticks. With several lengths, separated by commas, a run uses the "
+           "shortest that fits. Layers with a fixed length, such as orchid, accept only these lengths "
+           "(default: one second of audio, or the longest kernel)")
+        ->delimiter(',')
+        ->check(range(1, 1 << 24))
+        ->value("TICKS");
+    app.add_option(
+           "--window", flags.window,
+           "Stream a model that looks ahead: run it over the last TICKS input ticks, every --hop ticks. "
+           "Offline runs then have this length")
+        ->check(range(1, 1 << 24))
+        ->value("TICKS");
+    app.add_option("--hop", flags.hop,
+                   "Input ticks between two windows of --window. A window has at most 64 hops")
+        ->check(range(1, 1 << 20))
+        ->value("TICKS");
+    Option *stream = app.add_flag("--stream", flags.stream,
+                                  "Fail if the model cannot stream (default: compile offline runs only)");
+    app.add_flag("--no-stream", flags.no_stream, "Compile offline runs only")->excludes(stream);
+    app.add_flag("--no-whole", flags.no_whole, "Compile the stream only, without offline runs");
+}
+
+// How numbers are stored, and which algorithms compute.
+void add_weight_flags(CommandLine &app, CompileFlags &flags) {
+    app.add_option(
+           "--weights", flags.weights,
+           "Storage of the weights of linear layers. int8 has one scale per output. Sums stay float32, and "
+           "the report states the errors")
+        ->value("TYPE")
+        ->suggests({"float32", "bf16", "int8"})
+        ->capture_default_str();
+    app.add_option(
+           "--gpu-storage", flags.gpu_storage,
+           "Storage of intermediate tensors in offline runs on a GPU. With f16, sums stay float32, and the "
+           "device needs storageBuffer16BitAccess. Streams always store float32")
+        ->value("TYPE")
+        ->suggests({"f32", "f16"})
+        ->capture_default_str();
+    app.add_option(
+           "--convolution", flags.convolution,
+           "Use this algorithm wherever an op has several. The report lists their names (default: the "
+           "fastest by predicted cost)")
+        ->value("ALGORITHM")
+        ->suggests({"step", "chunk", "scan", "direct", "right_angle", "polyphase", "partitioned",
+                    "nonuniform", "dyadic", "fused", "four_step", "blocks", "tiles", "queries"});
+    app.add_option("--tuning", flags.tuning,
+                   "Cost tables that `longwave tune` measured (default: the shipped tables)")
+        ->file(".json");
+}
+
+} // namespace
+
+Expected<compiler::Options> options_of(const CompileFlags &flags) {
+    compiler::Options options;
+    for (const std::string &name : split(flags.targets, ',')) {
+        const std::string target = name == "host" ? host_target() : name;
+        if (target.empty()) return Status::usage("--target host: no target matches this CPU; name a target");
+        if (std::find(options.targets.begin(), options.targets.end(), target) == options.targets.end())
+            options.targets.push_back(target);
+    }
+    LW_ASSIGN(options.place, placement_of(flags.place));
+    options.stream = flags.stream      ? compiler::StreamMode::required
+                     : flags.no_stream ? compiler::StreamMode::none
+                                       : compiler::StreamMode::if_possible;
+    options.blocks = flags.blocks;
+    if (!flags.lengths.empty()) {
+        options.length = flags.lengths[0];
+        options.further_lengths.assign(flags.lengths.begin() + 1, flags.lengths.end());
+    }
+    options.window = flags.window;
+    options.hop = flags.hop;
+    options.whole = !flags.no_whole;
+    options.jobs = flags.jobs;
+    options.cache = flags.cache;
+    options.convolution = flags.convolution;
+    if (!flags.tuning.empty()) {
+        LW_ASSIGN(const auto bytes, package::read_file(flags.tuning, 16 << 20));
+        options.tuning.assign(bytes.begin(), bytes.end());
+        options.tuning_name = flags.tuning;
+        if (bytes.empty())
+            return Status::input(flags.tuning +
+                                 ": the file is empty; expected a tuning file of `longwave tune`");
+    }
+    options.weights = flags.weights;
+    options.gpu_storage = flags.gpu_storage;
+    options.dump_after = flags.dump_after;
+    options.timings = flags.timings;
+    options.dump = &std::cerr; // logs; stdout is for the report
+    if (flags.kgen.empty()) {
+        LW_ASSIGN(options.kgen, installed_kgen());
+    } else {
+        options.kgen = flags.kgen;
+    }
+    return options;
+}
+
+void add_compile_flags(CommandLine &app, CompileFlags &flags) {
+    app.add_option("folder", flags.package, "Model folder: model.json and weights.safetensors")->folder();
+    app.add_option("-o,--output", flags.output,
+                   "Compiled model to write, or - for standard output (default: NAME.lw)")
+        ->file(".lw");
+    add_target_flags(app, flags);
+    add_entry_flags(app, flags);
+    add_weight_flags(app, flags);
+    app.add_option(
+           "--sign", flags.sign,
+           "File with a secret key of 64 hexadecimal digits (openssl rand -hex 32). Signs the compiled "
+           "model with Ed25519")
+        ->file();
+    app.add_flag("--no-check", flags.no_check,
+                 "Do not run the compiled model: no golden vectors, no streaming check");
+    app.add_flag("--no-proof", flags.no_check, "The former name of --no-check")->hidden();
+    app.add_option("--walks", flags.walks,
+                   "Number of random tests that switch between the stream entries of one model")
+        ->check(range(1, 100000))
+        ->capture_default_str();
+    app.add_flag("--layers", flags.layers, "List the layer types that model.json may contain, and exit");
+    app.add_option("--cache", flags.cache, "Folder of compiled kernels (default: in the user's cache folder)")
+        ->folder();
+    app.add_option("--jobs", flags.jobs, "Number of kernels to compile at once (default: number of CPUs)")
+        ->check(range(1, 1024));
+    app.add_option("--kgen", flags.kgen,
+                   "Kernel compiler to start (default: the longwave-kgen next to this program)")
+        ->file();
+    app.add_option("--dump-after", flags.dump_after, "Print the graph to stderr after this pass")
+        ->value("PASS");
+    app.add_flag("--timings", flags.timings, "Print the time of every step to stderr");
+    app.add_flag("--quiet", flags.quiet, "Show no progress line. Only a terminal shows one");
+    app.add_flag("--json", flags.json, "Print the report and the check results as one JSON object");
+}
+
+} // namespace longwave::cli

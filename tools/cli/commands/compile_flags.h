@@ -1,0 +1,25 @@
+// The flags of `longwave compile`, and the compiler options that they stand for.
+#pragma once
+#include "compiler/driver/compile.h"
+#include "tools/cli/command_line/command_line.h"
+#include <string>
+#include <vector>
+
+namespace longwave::cli {
+
+struct CompileFlags {
+    std::string package, output, targets, place, convolution, tuning,
+        weights = "float32", gpu_storage = "f32", dump_after, cache, kgen, sign;
+    std::vector<uint32_t> blocks, lengths;
+    uint32_t window = 0, hop = 0;
+    unsigned jobs = 0, walks = 20;
+    bool stream = false, no_stream = false, no_whole = false, no_check = false, timings = false, json = false,
+         quiet = false, layers = false;
+};
+
+void add_compile_flags(CommandLine &app, CompileFlags &flags);
+
+// Reads the files that the flags name. Fault::usage or Fault::input, with the flag or the file.
+Expected<compiler::Options> options_of(const CompileFlags &flags);
+
+} // namespace longwave::cli
