@@ -1,6 +1,5 @@
 // Kernels that work row by row: pointwise, norm, softmax, embedding, pair_features.
 #include "tests/kernels/check.h"
-#include "tests/kernels/random.h"
 
 using namespace longwave::test;
 
@@ -273,31 +272,4 @@ TEST_CASE("pair_features: both, their difference and their product") {
                              },
                              limit(1));
                      }}});
-}
-
-TEST_CASE("random: pointwise") {
-    Random("pointwise").run([](Random &r) {
-        const Activation &a = activations[r.between(1, std::size(activations) - 1)];
-        const int channels = r.size(400), width = r.flip() ? channels : padded(channels);
-        return pointwise(width, channels, r.size(300), a.epilogue, r.between(1, 10), 4e-7, a.value);
-    });
-}
-
-TEST_CASE("random: norm") {
-    Random("norm").run([](Random &r) {
-        const char *kind = r.one_of({"layer", "rms", "transposed"});
-        return norm(kind, r.between(2, 300), r.size(4), r.size(40), 1e-5);
-    });
-}
-
-TEST_CASE("random: softmax") {
-    Random("softmax").run([](Random &r) { return softmax(r.size(500), r.size(30)); });
-}
-
-TEST_CASE("random: log_softmax") {
-    Random("log_softmax").run([](Random &r) {
-        std::vector<int> tails;
-        for (int n = r.between(0, 3); n > 0; n--) tails.push_back(r.size(80));
-        return log_softmax(r.size(120), tails, r.size(6));
-    });
 }
