@@ -7,7 +7,7 @@ using namespace longwave;
 
 TEST_CASE("every element type of the schema has its name and its size") {
     for (const fb::Elem stored : fb::EnumValuesElem()) {
-        const Elem elem = elem_of(stored);
+        const Elem elem = artifact::elem_of(stored);
         const std::string name = name_of(elem);
         CHECK(name == fb::EnumNameElem(stored));
         CHECK(8 * bytes_of(elem) == std::stoul(name.substr(1))); // "f16" has 16 bits
