@@ -1,6 +1,6 @@
 #include "compiler/artifact/report.h"
-#include "compiler/ops/support/compare.h"
 #include "compiler/ir/op.h"
+#include "compiler/ops/support/compare.h"
 #include "compiler/plan/transfers.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,9 +17,7 @@ const char *name_of(EntryPlan::Kind kind) {
     return kind == EntryPlan::Kind::prepare ? "prepare" : kind == EntryPlan::Kind::run ? "run" : "stream";
 }
 
-const char *name_of(StateKind kind) {
-    return kind == StateKind::history ? "history" : "carry";
-}
+const char *name_of(StateKind kind) { return kind == StateKind::history ? "history" : "carry"; }
 
 // Calls of kernels, and bytes that these read and write, in one block on average.
 struct Traffic {
@@ -146,7 +144,7 @@ ordered_json layers(const ReportInputs &in) {
                                 {"next_best", report.choice.runner_up},
                                 {"predicted_ns", report.choice.cost},
                                 {"elements", report.elements}};
-            for (const auto &[name, value] : report.choice.figures.list()) choice[name] = value;
+            for (const auto &[name, value] : report.choice.decisions.list()) choice[name] = value;
             entry["algorithms"].push_back(std::move(choice));
         }
         list.push_back(std::move(entry));
@@ -224,18 +222,18 @@ static ordered_json placement_report(const EntryPlan &entry, const Placed &place
         const auto times = placed.times.find(step.layer);
         if (times != placed.times.end()) {
             layer["cpu_us"] = times->second.cpu;
-            layer["gpu_us"] = times->second.device < never ? ordered_json(times->second.device) : ordered_json();
+            layer["gpu_us"] =
+                times->second.device < never ? ordered_json(times->second.device) : ordered_json();
         }
         const auto why = placed.cpu_layers.find(step.layer);
         if (why != placed.cpu_layers.end()) layer["why"] = why->second;
         else if (times != placed.times.end())
-            layer["why"] = times->second.device <= times->second.cpu
-                               ? "it takes less there"
-                               : "moving would take more than it saves";
+            layer["why"] = times->second.device <= times->second.cpu ? "it takes less there"
+                                                                     : "moving would take more than it saves";
     }
     const std::vector<DeviceSegment> segments = device_segments(entry.steps);
-    const auto submissions =
-        std::count_if(segments.begin(), segments.end(), [](const DeviceSegment &segment) { return !segment.cpu; });
+    const auto submissions = std::count_if(segments.begin(), segments.end(),
+                                           [](const DeviceSegment &segment) { return !segment.cpu; });
     ordered_json report{{"layers", std::move(layers)},
                         {"submissions", submissions},
                         {"moves", moves},

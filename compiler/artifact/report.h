@@ -1,5 +1,4 @@
-// The compile report as JSON: what became of every layer, what it costs in memory, which algorithms were
-// chosen. docs/architecture.md lists its keys.
+// The compile report as JSON: the kernels of every layer, memory, and the chosen algorithms. docs/architecture.md lists its keys.
 #pragma once
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/golden.h"
@@ -24,7 +23,7 @@ struct ReportInputs {
     const Precision &precision;
     size_t kernels = 0;
     std::string no_stream; // why the model has no stream entry; empty when it has or was not asked for
-    const std::vector<StoredWeights> &stored; // products whose weights were rounded
+    const std::vector<StoredWeights> &stored; // linear layers whose weights were rounded
     const std::vector<double> &changes;       // of the outputs by that, relative to their peaks
 };
 

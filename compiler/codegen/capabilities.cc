@@ -1,10 +1,15 @@
 #include "compiler/codegen/capabilities.h"
+#include "compiler/artifact/version.h"
+#include "compiler/codegen/kernel_cache_folder.h"
+#include "compiler/codegen/kernel_entry.h"
 #include "compiler/codegen/kernel_signature.h"
 #include "compiler/codegen/process.h"
 #include "compiler/codegen/temporary_folder.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 namespace longwave::compiler {
@@ -31,10 +36,40 @@ Status read_answer(Capabilities &known, const std::string &spec, const json &ans
     return Status::ok();
 }
 
+// Answers of this program to earlier compiles, in the folder of the kernel cache.
+class AnswerCache {
+public:
+    AnswerCache(const KernelCacheOptions &options, const std::vector<uint8_t> &program, std::string target)
+        : target_("query " + std::move(target)) {
+        const std::string_view bytes(reinterpret_cast<const char *>(program.data()), program.size());
+        versions_ = fmt::format("{}, longwave-kgen {}", producer(), hex_hash(bytes, 64));
+        if (auto folder = KernelCacheFolder::open(options.folder)) folder_.emplace(*std::move(folder));
+    }
+
+    // Null: there is none.
+    json find(const std::string &spec) const {
+        const KernelKey key{spec, target_, versions_};
+        const auto bytes = folder_ ? folder_->read(file_name(key)) : std::nullopt;
+        const auto text = bytes ? unpack_entry(*bytes, key) : std::nullopt;
+        const json answer = text ? json::parse(text->signature, nullptr, false) : json();
+        return answer.is_discarded() ? json() : answer;
+    }
+    void keep(const std::string &spec, const json &answer) const {
+        const KernelKey key{spec, target_, versions_};
+        if (folder_)
+            folder_->write(file_name(key), pack_entry(key, {.signature = answer.dump(), .object = {}}));
+    }
+
+private:
+    std::string target_, versions_;
+    std::optional<KernelCacheFolder> folder_;
+};
+
 // Runs the kernel compiler once for all requests.
 Expected<json> ask(const json &requests, const std::string &kgen) {
     LW_ASSIGN(const TemporaryFolder scratch, TemporaryFolder::create());
-    const std::filesystem::path questions = scratch.path() / "query.json", answers = scratch.path() / "answers.json";
+    const std::filesystem::path questions = scratch.path() / "query.json",
+                                answers = scratch.path() / "answers.json";
     std::ofstream file(questions, std::ios::binary);
     if (!(file << requests.dump() << std::flush))
         return scratch.explained(Status::device(fmt::format("{}: cannot be written", questions.string())));
@@ -60,16 +95,29 @@ std::vector<std::string> kernels_of(const devices::Traits &device, const std::ve
 
 Status query_capabilities(Capabilities &known, const std::vector<std::string> &specs,
                           const devices::Traits &device, const KernelCacheOptions &options) {
+    if (std::all_of(specs.begin(), specs.end(), [&](const auto &spec) { return known.knows(spec); }))
+        return Status::ok();
+    const auto program = read_bytes(options.kgen);
+    if (!program)
+        return Status::device(
+            fmt::format("there is no kernel compiler (longwave-kgen, which is built next to longwave): {}",
+                        program.status().message()));
+    const AnswerCache cache(options, *program, device.target->name);
     std::vector<std::string> asked;
     json requests = json::array();
     for (const std::string &spec : specs) {
         if (known.knows(spec)) continue;
+        if (const json answer = cache.find(spec); !answer.is_null() && read_answer(known, spec, answer))
+            continue;
         asked.push_back(spec);
         requests.push_back({{"spec", json::parse(spec)}, {"target", device.target->name}});
     }
     if (asked.empty()) return Status::ok();
     LW_ASSIGN(const json answers, ask(requests, options.kgen));
-    for (size_t i = 0; i < asked.size(); i++) LW_TRY(read_answer(known, asked[i], answers[i]));
+    for (size_t i = 0; i < asked.size(); i++) {
+        LW_TRY(read_answer(known, asked[i], answers[i]));
+        cache.keep(asked[i], answers[i]);
+    }
     return Status::ok();
 }
 

@@ -10,9 +10,9 @@ namespace longwave::compiler {
 // The kernels that the device computes itself, each once and sorted.
 std::vector<std::string> kernels_of(const devices::Traits &device, const std::vector<EntryPlan> &entries);
 
-// Adds the answers for those of `specs` that `known` does not have yet. A kernel that the device does not
-// have is an answer, not an error. Errors: Fault::device when the kernel compiler is missing or cannot run;
-// Fault::internal when it fails.
+// Adds the answers for those of `specs` that `known` does not have yet. The folder of the kernel cache keeps
+// them for later compiles. A kernel that the device does not have is an answer, not an error. Errors:
+// Fault::device when the kernel compiler is missing or cannot run; Fault::internal when it fails.
 Status query_capabilities(Capabilities &known, const std::vector<std::string> &specs,
                           const devices::Traits &device, const KernelCacheOptions &options);
 

@@ -20,8 +20,8 @@ struct Code {
 Expected<Code> compile_code(const Specs &specs, const std::vector<EntryPlan> &entries,
                             const std::vector<targets::Target> &targets, KernelCacheOptions options);
 
-// Parts of it, for kernels of other machines.
-// What each argument's address is aligned to.
+// Parts of it that other containers use.
+// Sets the alignment of each argument.
 void align_arguments(schedules::Signature &signature);
 // Plan and kernels agree on the arguments of every step whose code lies in this container.
 Status check_steps(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,

@@ -1,4 +1,4 @@
-// How much of a sequence one kernel can see.
+// How many rows of a sequence one kernel can address.
 #pragma once
 #include "compiler/plan/entry_plan.h"
 #include "formats/base/status.h"

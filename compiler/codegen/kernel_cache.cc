@@ -61,7 +61,6 @@ public:
         }
         KernelCompiler compiler(kgen.string(), *std::move(kernels), std::move(versions), std::move(scratch),
                                 !options.structures.empty());
-        compiler.keep_refused_ = options.keep_refused;
         if (auto folder = KernelCacheFolder::open(options.folder))
             compiler.cache_.emplace(*std::move(folder));
         else if (options.no_cache) options.no_cache(folder.status().message());
@@ -73,10 +72,7 @@ public:
             request.spec, request.target,
             fmt::format("{}, kernel {}", versions_, kernels_.of(request.spec, request.target))};
         if (auto kernel = cached(key)) return *std::move(kernel);
-        std::string refused;
-        auto compiled = compile(request, number, refused);
-        if (keep_refused_ && !refused.empty()) return CompiledKernel{.refused = std::move(refused)};
-        LW_ASSIGN(KernelText text, std::move(compiled));
+        LW_ASSIGN(KernelText text, compile(request, number));
         LW_ASSIGN(auto signature, parse_signature(text.signature));
         if (cache_) cache_->write(file_name(key), pack_entry(key, text));
         return CompiledKernel{std::move(text.object), std::move(signature), false, std::move(text.signature)};
@@ -98,8 +94,7 @@ private:
                               std::move(text->signature)};
     }
 
-    // `refused`: what the program said of a specification that it does not take.
-    Expected<KernelText> compile(const KernelRequest &request, size_t number, std::string &refused) const {
+    Expected<KernelText> compile(const KernelRequest &request, size_t number) const {
         const char *kind = targets::find_gpu(request.target) ? "spv" : "o";
         const fs::path object = scratch_.path() / fmt::format("{}.{}", number, kind);
         const fs::path signature = scratch_.path() / fmt::format("{}.json", number);
@@ -117,8 +112,6 @@ private:
         LW_ASSIGN(auto run, run_process(arguments));
         if (run.exit_code != 0) {
             if (run.output.empty()) run.output = fmt::format("{} ended with {}", kgen_, run.exit_code);
-            const std::string_view output = run.output;
-            refused = output.substr(0, output.find_last_not_of('\n') + 1);
             return scratch_.explained(
                 Status::internal(fmt::format("{} ({} on {})", run.output, request.spec, request.target)));
         }
@@ -133,7 +126,6 @@ private:
     std::string versions_; // of everything else that decides code
     TemporaryFolder scratch_;
     bool structures_; // others than the shipped, in the folder
-    bool keep_refused_ = false;
     std::optional<KernelCacheFolder> cache_;
 };
 

@@ -21,7 +21,6 @@ struct CompiledKernel {
     schedules::Signature signature;
     bool cached = false;
     std::string text{};    // the signature as longwave-kgen wrote it
-    std::string refused{}; // why there is no such kernel; empty: there is
 };
 
 struct KernelCacheOptions {
@@ -35,8 +34,6 @@ struct KernelCacheOptions {
     // believed; every kernel is compiled.
     std::function<void(size_t done, size_t total, const std::string &what)> progress;
     std::function<void(const std::string &why)> no_cache;
-    // A kernel that longwave-kgen refuses is in the result, with its reason, instead of failing all of them.
-    bool keep_refused = false;
 };
 
 // C identifier, equal for equal specifications.

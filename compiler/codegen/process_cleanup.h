@@ -1,4 +1,4 @@
-// What a compile has outside its own memory: programs that run, temporary folders. Listed for the whole
+// The programs that a compile runs and its temporary folders. Listed for the whole
 // process, because a signal ends the whole process.
 #pragma once
 #include <filesystem>

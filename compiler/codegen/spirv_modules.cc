@@ -2,9 +2,9 @@
 #include "compiler/codegen/dispatch.h"
 #include "compiler/codegen/fp16_kernel.h"
 #include "compiler/codegen/kernel_cache.h"
+#include "compiler/spirv/rewrite_batch.h"
 #include "formats/artifact/modules.h"
 #include "formats/artifact/modules_generated.h"
-#include "compiler/spirv/rewrite_batch.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -136,8 +136,8 @@ Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries
         schedules::Signature &known = code.signatures[kernels[i]];
         if (kernels[i] >= specs.cpus) known = signature;
         else if (!same_arguments(known, signature))
-            return Status::internal(fmt::format(
-                "kernel {} has another argument list on {} than on CPUs", requests[i].spec, target.name));
+            return Status::internal(fmt::format("kernel {} has another argument list on {} than on CPUs",
+                                                requests[i].spec, target.name));
         LW_ASSIGN(Dispatch dispatch, parse_dispatch(kernel.text, signature));
         std::vector<uint8_t> module = kernel.object;
         if (const Fp16Spec halves = split_fp16(specs.all[kernels[i]]); !halves.arguments.empty()) {

@@ -12,7 +12,7 @@ public:
     TemporaryFolder &operator=(TemporaryFolder &&) = delete;
     ~TemporaryFolder();
     const std::filesystem::path &path() const { return path_; }
-    // A failure of something that writes here: with the way out where the disk is full, else as it is.
+    // Adds to a failure of writing here what to do when the disk is full.
     Status explained(Status failure) const;
 
 private:

@@ -24,9 +24,8 @@ Status check_storage(const Options &options, const devices::Traits *device) {
         return Status::usage(
             fmt::format("unknown storage of a GPU \"{}\": expected f32 or f16", options.gpu_storage));
     if (!device || !device->fp16_storage)
-        return Status::usage(
-            "--gpu-storage f16 is for offline runs on a GPU: add a GPU target, such as "
-            "--target host,vulkan-32k");
+        return Status::usage("--gpu-storage f16 is for offline runs on a GPU: add a GPU target, such as "
+                             "--target host,vulkan-32k");
     if (options.window)
         return Status::usage(
             "--gpu-storage f16 is for offline runs: a stream with a --window has the bits of its "

@@ -41,10 +41,8 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     Passes passes(options);
     LW_ASSIGN(const Request request, check_options(options));
     const devices::Traits *const device = request.targets.device;
-    const KernelCacheOptions device_kernels{.kgen = options.kgen,
-                                            .folder = options.cache,
-                                            .jobs = options.jobs,
-                                            .progress = options.progress};
+    const KernelCacheOptions device_kernels{
+        .kgen = options.kgen, .folder = options.cache, .jobs = options.jobs, .progress = options.progress};
     KernelCacheOptions host_kernels = device_kernels;
     host_kernels.structures = request.tuning.structures;
 
@@ -103,9 +101,8 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     }));
     // Times and cache hits differ from run to run, so the artifact does not hold them.
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    report["build"] = {{"seconds", took.count()},
-                       {"kernels_compiled", code.compiled},
-                       {"kernels_cached", code.cached}};
+    report["build"] = {
+        {"seconds", took.count()}, {"kernels_compiled", code.compiled}, {"kernels_cached", code.cached}};
     if (!code.no_cache.empty()) report["build"]["no_cache"] = code.no_cache;
     report["artifact_bytes"] = result.artifact.size();
     result.report = report.dump(2);

@@ -9,15 +9,12 @@ namespace {
 
 using Reasons = std::map<std::string, std::string>; // by layer
 
-bool places_layers(const Options &options) {
-    return options.place.automatic || !options.place.times.empty();
-}
+bool places_layers(const Options &options) { return options.place.automatic || !options.place.times.empty(); }
 
 // The layers that the caller named.
 Status place_by_hand(DevicePlan &plan, const ir::Graph &graph, const Options &options) {
     if (options.place.cpu_layers.empty() && !places_layers(options)) return Status::ok();
-    if (!plan.entries.device)
-        return Status::usage("--place: no --target of a GPU to place layers beside");
+    if (!plan.entries.device) return Status::usage("--place: no --target of a GPU to place layers beside");
     if (options.gpu_storage != "f32")
         return Status::usage(
             "--place: values that cross between the devices are float32 on both; leave --gpu-storage " +
@@ -78,7 +75,8 @@ Status place_by_times(DevicePlan &plan, const Graphs &graphs, const Tuning &tuni
     offline.streams = false;
     LW_ASSIGN(const Draft draft, draft_entries(graphs, offline, tuning, options));
     if (draft.entries.empty())
-        return Status::usage("--place with a file of times is for offline runs, and --no-whole asks for none");
+        return Status::usage(
+            "--place with a file of times is for offline runs, and --no-whole asks for none");
     const Status status =
         place_measured(plan.placed, draft.entries.front(), measured, fused_into(graphs.offline));
     return status ? status
@@ -98,8 +96,8 @@ bool any_left(const Draft &draft, const devices::Traits &device, const CpuLayers
 std::string nothing_left(const DevicePlan &plan) {
     std::string text = fmt::format("no layer is left for {}", plan.entries.device->name);
     if (!plan.placed.measured.empty())
-        text += fmt::format(": by the times measured the CPU takes {:.0f} µs for all of them",
-                            plan.placed.cpu);
+        text +=
+            fmt::format(": by the times measured the CPU takes {:.0f} µs for all of them", plan.placed.cpu);
     return text;
 }
 
@@ -114,7 +112,8 @@ Expected<DevicePlan> plan_for_device(const Graphs &graphs, const DeviceEntries &
     plan.entries.cpu_layers = names_of(plan.placed.cpu_layers);
 
     LW_ASSIGN(const Draft draft, draft_entries(graphs, plan.entries, tuning, options));
-    LW_TRY(query_capabilities(plan.capabilities, kernels_of(*wanted.device, draft.entries), *wanted.device, kernels));
+    LW_TRY(query_capabilities(plan.capabilities, kernels_of(*wanted.device, draft.entries), *wanted.device,
+                              kernels));
     Refusals runs(*wanted.device, EntryPlan::Kind::run), streams(*wanted.device, EntryPlan::Kind::stream);
     runs.add(draft.no_run);
     runs.add(draft.entries, plan.capabilities);
@@ -136,11 +135,11 @@ Expected<DevicePlan> plan_for_device(const Graphs &graphs, const DeviceEntries &
     plan.entries.streams = wanted.streams && plan.no_stream.empty();
     // By measured times the host may take less for every layer.
     if (plan.entries.offline || plan.entries.streams || !plan.placed.measured.empty()) return plan;
-    return Status::input(fmt::format(
-        "{}\ncompile without --target {}: these layers run on CPUs{}",
-        plan.no_run.empty() ? plan.no_stream : plan.no_run, wanted.device->name,
-        plan.placed.cpu_layers.empty() && options.whole ? ", or with --place auto: the others run on it"
-                                                         : ""));
+    return Status::input(fmt::format("{}\ncompile without --target {}: these layers run on CPUs{}",
+                                     plan.no_run.empty() ? plan.no_stream : plan.no_run, wanted.device->name,
+                                     plan.placed.cpu_layers.empty() && options.whole
+                                         ? ", or with --place auto: the others run on it"
+                                         : ""));
 }
 
 Status check_kernels(DevicePlan &device, const std::vector<EntryPlan> &entries,

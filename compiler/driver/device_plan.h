@@ -10,9 +10,9 @@ namespace longwave::compiler {
 
 struct DevicePlan {
     DeviceEntries entries;
-    Placed placed;                  // layers of offline runs that the host computes
-    std::string no_run, no_stream;  // why the device has no such entry: a line per layer; empty: it has one
-    Capabilities capabilities;      // of all kernels that the device calls
+    Placed placed;                 // layers of offline runs that the host computes
+    std::string no_run, no_stream; // why the device has no such entry: a line per layer; empty: it has one
+    Capabilities capabilities;     // of all kernels that the device calls
 };
 
 // `wanted`: the device and the kinds of entries that were asked for. `model`: its name. Asks for all kernels

@@ -13,8 +13,9 @@ public:
     // `draft`: only entries of the device, and layers that no kernel computes are left out.
     Entries(const Graphs &graphs, const DeviceEntries &device, const Tuning &tuning, const Options &options,
             bool draft)
-        : graphs_(graphs), device_(device), tuning_(tuning), options_(options), draft_(draft),
-          plans_{.storage = Storage(draft ? Storage::Weights::counted : Storage::Weights::kept)} {}
+        : graphs_(graphs), device_(device), tuning_(tuning), options_(options),
+          draft_(draft), plans_{.storage =
+                                    Storage(draft ? Storage::Weights::counted : Storage::Weights::kept)} {}
 
     Status plan() {
         if (!draft_) LW_TRY(plan_runs(devices::host(), {}, options_.window > 0));
@@ -50,8 +51,8 @@ private:
         return Status::ok();
     }
 
-    Status plan_run(const devices::Traits &device, const std::set<std::string> &cpu_layers,
-                    uint32_t capacity, bool windows) {
+    Status plan_run(const devices::Traits &device, const std::set<std::string> &cpu_layers, uint32_t capacity,
+                    bool windows) {
         EntryPlanner planner(graphs_.offline,
                              {.block = capacity,
                               .convolution = options_.convolution,
@@ -68,8 +69,8 @@ private:
         std::vector<EntryPlan> made;
         if (options_.whole) made.push_back(run);
         if (windows)
-            made.push_back(
-                windowed_stream(std::move(run), graphs_.offline, options_.hop, plans_.record, plans_.storage));
+            made.push_back(windowed_stream(std::move(run), graphs_.offline, options_.hop, plans_.record,
+                                           plans_.storage));
         for (EntryPlan &entry : made) {
             for (const AlgorithmReport &report : planner.algorithms())
                 plans_.algorithms.emplace_back(entry.name(), report);
@@ -89,8 +90,7 @@ private:
                                          tuning_.costs(), devices, draft_));
         no_stream_ = std::move(family.refused);
         plans_.record = std::move(family.record);
-        std::move(family.algorithms.begin(), family.algorithms.end(),
-                  std::back_inserter(plans_.algorithms));
+        std::move(family.algorithms.begin(), family.algorithms.end(), std::back_inserter(plans_.algorithms));
         for (EntryPlan &entry : family.entries) add(std::move(entry), stream);
         return Status::ok();
     }

@@ -1,8 +1,8 @@
 #include "compiler/driver/graphs.h"
 #include "compiler/ir/op.h"
+#include "compiler/layers/lower.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
-#include "compiler/layers/lower.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/passes/materialise_kernels.h"
 #include "compiler/passes/merge_branches.h"
@@ -65,8 +65,8 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, sch
     model.identity = identity_of(package, options.weights);
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold the numbers now
     LW_ASSIGN(model.exact, rewritten(passes, std::move(graph)));
-    LW_ASSIGN(graph, passes.run("store_weights",
-                                [&] { return store_weights(model.exact, weights, model.stored); }));
+    LW_ASSIGN(graph,
+              passes.run("store_weights", [&] { return store_weights(model.exact, weights, model.stored); }));
     if (model.stored.empty()) model.exact = {};
     LW_ASSIGN(model.offline, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
     LW_TRY(add_stream(model, passes, options));

@@ -21,11 +21,11 @@ Expected<Targets> find_targets(const std::vector<std::string> &names,
             continue;
         }
         const devices::Traits *device = devices::find(devices, name);
-        if (!device) return Status::usage(fmt::format("unknown target \"{}\": expected {}", name, known(devices)));
+        if (!device)
+            return Status::usage(fmt::format("unknown target \"{}\": expected {}", name, known(devices)));
         if (found.device)
-            return Status::usage(
-                fmt::format("targets {} and {}: an artifact has code for one of them at most",
-                            found.device->name, name));
+            return Status::usage(fmt::format(
+                "targets {} and {}: an artifact has code for one of them at most", found.device->name, name));
         found.device = device;
     }
     // What prepares the model, and streams: an artifact always has code for CPUs.

@@ -42,7 +42,7 @@ private:
 struct Estimate {
     std::string refused; // why it does not apply here; empty: it applies
     double cost = 0;     // ns per output element on one thread; only ratios matter
-    Decisions figures;
+    Decisions decisions;
 };
 
 // The demands of an algorithm on the ring of its first input.
@@ -58,7 +58,7 @@ struct Algorithm {
     devices::KernelSets offline = devices::cpu_kernels, stream = devices::all_kernels;
     Estimate (*estimate)(const PlanContext &context);
     Reach (*reach)(const PlanContext &context,
-                   const Decisions &figures) = nullptr; // null: the history of the op's stream rule
+                   const Decisions &decisions) = nullptr; // null: the history of the op's stream rule
     Status (*plan)(KernelCall &call);
     // What its estimate reads of PlanContext::costs, unless another algorithm names the table.
     std::span<const compiler::costs::CostTable *const> costs = {};

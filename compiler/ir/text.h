@@ -15,7 +15,7 @@ namespace longwave::ir {
 
 std::string print(const Graph &graph);
 std::string print(const Type &type); // "f32[12] @1/320 causal"
-// Errors (Fault::input) name line and column. Types written behind the colon are checked against
+// Errors (Fault::input) name line and column. Types after the colon are checked against
 // the inferred ones.
 Expected<Graph> parse(const std::string &text,
                       const std::map<std::string, std::vector<double>> &weights = {});

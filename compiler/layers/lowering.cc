@@ -14,7 +14,7 @@ bool same_shape(const std::vector<uint64_t> &found, const std::vector<uint32_t> 
     return std::equal(found.begin(), found.end(), expected.begin(), expected.end());
 }
 
-// Where nothing better is known.
+// Used if nothing better is known.
 constexpr const char *other_options =
     "set the options that the weights were trained with, or name another tensor with \"keys\"";
 

@@ -35,8 +35,8 @@ std::optional<Branch> mapped(const ir::Graph &graph, const ir::Node &node, Branc
 
 } // namespace
 
-// A norm behind an op that takes it into its weights is folded by fold_norms; behind a prepared
-// kernel its bias would stay, so nothing would be saved.
+// fold_norms folds a norm after an op that can take it into its weights. After a prepared kernel
+// the bias would remain, so a merge would save nothing.
 bool Branch::worth_writing() const {
     if (parts.size() > 1 || filter.scattered) return true;
     return normed && !filter.prepared && !written->rewrites.fold_result;

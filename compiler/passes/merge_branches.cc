@@ -39,7 +39,7 @@ struct Merge {
     Branch branch;
 };
 
-// What merges of `terms` on x: all branches, but for a second kernel whose taps are unknown now.
+// The terms on x that merge: all branches except a second kernel with prepared taps.
 std::optional<Merge> merge_on(const ir::Graph &graph, ValueId x, const std::vector<ValueId> &terms,
                               bool alone) {
     std::optional<Merge> merge;

@@ -17,7 +17,7 @@ struct Rounded {
     double error = 0, largest = 0; // as StoredWeights has them
 };
 
-// What rounding has done so far.
+// The error of rounding so far.
 struct Change {
     double difference = 0, size = 0, worst = 0, peak = 0;
     void add(double weight, double rounded) {

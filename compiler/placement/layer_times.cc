@@ -31,9 +31,9 @@ Expected<MeasuredLayers> parse(std::string_view text, const std::string &model) 
     if (const std::string of = text_of(all, "model"); of != model)
         return Status::input(fmt::format("times of model \"{}\", and \"{}\" is compiled", of, model));
     MeasuredLayers measured;
-    for (const auto &[key, to] :
-         {std::pair{"submission_us", &measured.transfers.submission}, std::pair{"byte_us", &measured.transfers.byte},
-          std::pair{"move_us", &measured.transfers.transfer}}) {
+    for (const auto &[key, to] : {std::pair{"submission_us", &measured.transfers.submission},
+                                  std::pair{"byte_us", &measured.transfers.byte},
+                                  std::pair{"move_us", &measured.transfers.transfer}}) {
         if (!is_time(all, key)) return Status::input(fmt::format("{} must be a time of 0 or more", key));
         *to = all[key].get<double>();
     }

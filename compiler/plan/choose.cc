@@ -27,21 +27,20 @@ Expected<Choice> choose(const ir::PlanContext &context, const std::string &force
         ir::Estimate estimate = algorithm->estimate(context);
         if (forced && !estimate.refused.empty())
             return Status::usage(fmt::format("--convolution {} does not apply: {}", force, estimate.refused));
-        if (forced) return Choice{.algorithm = algorithm, .figures = estimate.figures, .cost = estimate.cost};
+        if (forced) return Choice{.algorithm = algorithm, .decisions = estimate.decisions, .cost = estimate.cost};
         if (estimate.refused.empty()) candidates.push_back({algorithm, std::move(estimate)});
         else
             reasons +=
                 fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", algorithm->name, estimate.refused);
     }
     if (candidates.empty())
-        return Status::input(
-            fmt::format("no algorithm computes this {} ({})", context.node.op->name,
-                        reasons.empty() ? "there is none for this device" : reasons));
+        return Status::input(fmt::format("no algorithm computes this {} ({})", context.node.op->name,
+                                         reasons.empty() ? "there is none for this device" : reasons));
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
         return a.estimate.cost < b.estimate.cost;
     });
     const Candidate &best = candidates[0];
-    Choice choice{.algorithm = best.algorithm, .figures = best.estimate.figures, .cost = best.estimate.cost};
+    Choice choice{.algorithm = best.algorithm, .decisions = best.estimate.decisions, .cost = best.estimate.cost};
     if (candidates.size() > 1)
         choice.runner_up = fmt::format("{}, +{:.0f} %", candidates[1].algorithm->name,
                                        100 * (candidates[1].estimate.cost / choice.cost - 1));

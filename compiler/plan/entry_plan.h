@@ -1,5 +1,5 @@
-// One entry of the artifact while it is being planned: buffers, and steps that call kernels on them. The last
-// form before bytes.
+// The plan of one entry of the artifact: buffers, and steps that call kernels on them. It is the last form
+// before bytes.
 #pragma once
 #include "compiler/devices/traits.h"
 #include "compiler/ir/step.h"
@@ -18,7 +18,7 @@ struct Buffer {
     int first = -1,
         last = -1;     // steps of its entry between which an arena buffer is alive; -1: from the start
     int value = -1;    // of the graph, of which it holds all rows; -1: of none
-    bool half = false; // its elements are float16 (passes/store_halves.h)
+    bool half = false; // its elements are float16 (fp16_storage.h)
 };
 
 struct InputPort {

@@ -1,8 +1,8 @@
 #include "compiler/plan/entry_planner.h"
 #include "compiler/ir/op.h"
-#include "compiler/plan/transfers.h"
 #include "compiler/plan/planned_call.h"
 #include "compiler/plan/rounding.h"
+#include "compiler/plan/transfers.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -77,7 +77,7 @@ bool EntryPlanner::stores(ir::ValueId value) const {
 
 bool EntryPlanner::plans(const Region &region) const {
     const auto used = graph_.nodes[region.anchor].op->used;
-    return !used || used(situations_[region.anchor]);
+    return !used || used(contexts_[region.anchor]);
 }
 
 const ir::Node &EntryPlanner::reader(const Region &region) const {
@@ -87,7 +87,7 @@ const ir::Node &EntryPlanner::reader(const Region &region) const {
 ir::Reach EntryPlanner::reach_of(const Region &region) const {
     const Choice &choice = choices_[region.anchor];
     if (choice.algorithm && choice.algorithm->reach)
-        return choice.algorithm->reach(situations_[region.anchor], choice.figures);
+        return choice.algorithm->reach(contexts_[region.anchor], choice.decisions);
     return {.history = history_of(reader(region))};
 }
 
@@ -110,13 +110,13 @@ Status EntryPlanner::choose_algorithms() {
     std::map<const ir::OpDef *, uint32_t> alike;
     std::map<std::pair<std::string, const ir::OpDef *>, uint32_t> in_layers;
     for (const ir::Node &node : graph_.nodes) {
-        situations_.push_back({.graph = graph_,
-                               .node = node,
-                               .rows = rows_of(node.inputs[0]),
-                               .streaming = streaming(),
-                               .before = alike[node.op]++,
-                               .costs = options_.costs,
-                               .device = device_of(node)});
+        contexts_.push_back({.graph = graph_,
+                             .node = node,
+                             .rows = rows_of(node.inputs[0]),
+                             .streaming = streaming(),
+                             .before = alike[node.op]++,
+                             .costs = options_.costs,
+                             .device = device_of(node)});
         const uint32_t twin = in_layers[{node.layer, node.op}]++;
         suffixes_.push_back(twin ? fmt::format(" {}", twin + 1) : "");
     }
@@ -124,10 +124,10 @@ Status EntryPlanner::choose_algorithms() {
     Status failed;
     for (size_t i = 0; i < graph_.nodes.size(); i++) {
         const ir::Node &node = graph_.nodes[i];
-        situations_[i].alike = alike[node.op];
+        contexts_[i].alike = alike[node.op];
         if (node.op->algorithms.empty()) continue;
         const bool forced = device_of(node).forced_algorithms;
-        auto choice = choose(situations_[i], forced ? options_.convolution : "");
+        auto choice = choose(contexts_[i], forced ? options_.convolution : "");
         if (!choice) {
             const Status status = in_layer(node, choice.status());
             if (failed && !leaves_out(status)) failed = status;
@@ -220,8 +220,8 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         if (!streaming()) {
             const uint32_t alignment = alignment_of(value);
             s.history = round_up(d.history, alignment / std::gcd(alignment, s.row_bytes));
-            s.ring = round_up(
-                s.history + std::max(round_up(s.rows, rows_of_call(s.rows, tiles())), d.rows), d.granule);
+            s.ring = round_up(s.history + std::max(round_up(s.rows, rows_of_call(s.rows, tiles())), d.rows),
+                              d.granule);
         }
         s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes, static_cast<int>(value));
     };
@@ -301,8 +301,7 @@ Status EntryPlanner::plan_region(const Region &region) {
     LW_TRY(plan_call(call, region));
     if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
     call.finish();
-    for (size_t i = before; i < plan_.steps.size(); i++)
-        plan_.steps[i].cpu = on_host(node);
+    for (size_t i = before; i < plan_.steps.size(); i++) plan_.steps[i].cpu = on_host(node);
     return Status::ok();
 }
 

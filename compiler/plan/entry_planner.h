@@ -1,7 +1,7 @@
 // Plans one entry: gives every stored value a buffer, every region a kernel call, every state its place.
-// Why here: after regions are known; whole runs and streams differ only in rows per firing, rings and what
-// survives between firings. Needs: the whole-sequence graph, or the graph from make_streaming with checked
-// blocks. Fails: ops whose kernel does not exist for these shapes, by layer.
+// Why here: regions must be known first. Offline runs and streams differ only in the rows per firing, in their
+// rings, and in the values that survive between firings. Needs: the offline graph, or the graph from
+// make_streaming with checked blocks. Fails: ops without a kernel for these shapes, by layer.
 #pragma once
 #include "compiler/plan/fuse_regions.h"
 #include "compiler/passes/make_streaming.h"
@@ -17,7 +17,7 @@
 
 namespace longwave::compiler {
 
-// What an algorithm was chosen for, and instead of which.
+// The algorithm of one op, for the report.
 struct AlgorithmReport {
     std::string layer, op;
     Choice choice;
@@ -36,8 +36,8 @@ struct Demand {
     std::string layer, name; // a stream: the first op that needs older rows; empty: no op does
 };
 
-// Where a value lies: rows in a buffer. In a whole run `history` zero rows stand before the first one. In a
-// stream the buffer is a ring of `ring` rows.
+// Where a value lies: rows in a buffer. In an offline run `history` zero rows stand before the first one. In
+// a stream the buffer is a ring of `ring` rows.
 struct Stored {
     BufferId buffer = 0;
     uint32_t row_bytes = 0;
@@ -133,7 +133,7 @@ private:
     std::vector<Region> regions_;
     std::vector<Demand> demands_;           // by value
     std::vector<Stored> stored_;            // by value
-    std::vector<ir::PlanContext> situations_; // by node
+    std::vector<ir::PlanContext> contexts_; // by node
     std::vector<Choice> choices_;           // by node
     std::vector<std::string> suffixes_;     // by node: tells it from others of its op in its layer
     std::vector<AlgorithmReport> reports_;

@@ -1,8 +1,8 @@
 // Groups nodes into regions, one kernel each: an anchor and the pointwise ops behind it, applied while its
 // results are still in registers. Why here: Halide fuses inside a kernel; which nodes share one is decided on
 // the graph, where uses are known. Needs: a verified graph. Keeps: node order; a value with two readers, or a
-// graph output, is always stored. `apart`: layers that another
-// device computes; no pointwise op is applied across that line, while absorbed nodes go with the node that absorbs them.
+// graph output, is always stored. `apart`: layers that the host computes in a mixed
+// run. No pointwise op is fused across that border. Absorbed nodes go with the node that absorbs them.
 // Fails: never.
 #pragma once
 #include "compiler/ir/graph.h"

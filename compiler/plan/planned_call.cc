@@ -13,10 +13,26 @@ nlohmann::json to_json(const ir::Attribute &attribute) {
     return std::visit([](const auto &value) { return nlohmann::json(value); }, attribute);
 }
 
+// An argument of one tile alone.
+Place tile_of(Place place, uint32_t tile) {
+    place.offset += tile * place.tile_bytes;
+    place.tile_bytes = 0;
+    place.slot_add = (place.slot_add + tile) % place.slots;
+    return place;
+}
+
+Scalar tile_of(Scalar scalar, uint32_t tile) {
+    if (scalar.kind != Scalar::Kind::slot) return scalar;
+    scalar.value += static_cast<int32_t>(tile) * scalar.tile_mul;
+    scalar.tile_mul = 0;
+    scalar.add = (scalar.add + tile) % scalar.modulus;
+    return scalar;
+}
+
 } // namespace
 
 PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
-    : KernelCall(planner.situations_[region.anchor]), planner_(planner), region_(region) {
+    : KernelCall(planner.contexts_[region.anchor]), planner_(planner), region_(region) {
     spec_["params"] = nlohmann::json::object();
     all_rows_ = planner.rows_of(region.output);
     rows_ = context.streaming ? all_rows_ : EntryPlanner::rows_of_call(all_rows_, context.device.tiles);
@@ -220,20 +236,23 @@ void PlannedCall::fires(Step &step) const {
     step.phase = pace.phase;
 }
 
-Step PlannedCall::step() const {
+Step PlannedCall::step(std::optional<uint32_t> tile) const {
     Step step{.kind = Step::Kind::call,
               .name = fmt::format("{} {}", node.layer, spec_["kernel"].get<std::string>()),
               .layer = node.layer,
               .spec = spec_.dump()};
-    step.tiles = tiles_;
-    step.ordered = ordered_ && tiles_ > 1;
+    step.tiles = tile ? 1 : tiles_;
+    step.ordered = ordered_ && step.tiles > 1;
     step.cost = cost_;
     step.writes = outputs_.size();
     fires(step);
+    const auto add = [&](const auto &argument) {
+        step.args.emplace_back(tile ? tile_of(argument, *tile) : argument);
+    };
     for (auto *places : {&inputs_, &weights_, &operands_})
-        for (const Place &place : *places) step.args.emplace_back(place);
-    for (const Scalar &scalar : scalars_) step.args.emplace_back(scalar);
-    for (const Place &place : outputs_) step.args.emplace_back(place);
+        for (const Place &place : *places) add(place);
+    for (const Scalar &scalar : scalars_) add(scalar);
+    for (const Place &place : outputs_) add(place);
     return step;
 }
 
@@ -260,29 +279,13 @@ Step PlannedCall::thrown_away(Step step) const {
 }
 
 void PlannedCall::finish() {
-    Step whole = step();
-    if (context.streaming && replay_) planner_.plan_.rebuild.push_back(thrown_away(whole));
+    if (context.streaming && replay_) planner_.plan_.rebuild.push_back(thrown_away(step()));
     if (context.device.tiles || tiles_ == 1) {
-        planner_.plan_.steps.push_back(std::move(whole));
+        planner_.plan_.steps.push_back(step());
         return;
     }
-    for (uint32_t tile = 0; tile < tiles_; tile++) planner_.plan_.steps.push_back(step_of_tile(whole, tile));
-}
-
-// One tile as a step of its own, for devices where a step is one dispatch.
-Step PlannedCall::step_of_tile(Step step, uint32_t tile) const {
-    step.tiles = 1, step.ordered = false;
-    for (Argument &argument : step.args)
-        if (auto *place = std::get_if<Place>(&argument)) {
-            place->offset += tile * place->tile_bytes;
-            place->tile_bytes = 0;
-            place->slot_add = (place->slot_add + tile) % place->slots;
-        } else if (auto &scalar = std::get<Scalar>(argument); scalar.kind == Scalar::Kind::slot) {
-            scalar.value += static_cast<int32_t>(tile) * scalar.tile_mul;
-            scalar.tile_mul = 0;
-            scalar.add = (scalar.add + tile) % scalar.modulus;
-        }
-    return step;
+    // A step is one dispatch there, so each tile is a step.
+    for (uint32_t tile = 0; tile < tiles_; tile++) planner_.plan_.steps.push_back(step(tile));
 }
 
 void PlannedCall::also(Step step, uint32_t replay) {

@@ -4,6 +4,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/plan/entry_planner.h"
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace longwave::compiler {
 
@@ -16,7 +17,7 @@ public:
     uint32_t rows() const override { return rows_; }
     uint32_t all_rows() const override { return all_rows_; }
     uint32_t rows_of_input(size_t input) const override { return planner_.rows_of(node.inputs[input]); }
-    const ir::Decisions &figures() const override { return planner_.choices_[region_.anchor].figures; }
+    const ir::Decisions &decisions() const override { return planner_.choices_[region_.anchor].decisions; }
 
     void kernel(const std::string &name) override { spec_["kernel"] = name; }
     void param(const std::string &name, ir::Attribute value) override;
@@ -68,8 +69,7 @@ private:
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }
     Place carried(const std::string &name);
     void fires(Step &step) const;
-    Step step() const;
-    Step step_of_tile(Step step, uint32_t tile) const;
+    Step step(std::optional<uint32_t> tile = {}) const; // of one tile; empty: of all
     Step thrown_away(Step step) const;
 
     EntryPlanner &planner_;

@@ -5,8 +5,8 @@
 namespace longwave::compiler {
 
 BufferId StateRecord::add(StateField field, const std::string &op) {
-    const auto [entry, fresh] = known_.try_emplace(
-        {field.layer, field.name, op}, state_buffer | static_cast<BufferId>(fields_.size()));
+    const auto [entry, fresh] = known_.try_emplace({field.layer, field.name, op},
+                                                   state_buffer | static_cast<BufferId>(fields_.size()));
     if (!fresh) return entry->second;
     const bool taken = std::any_of(fields_.begin(), fields_.end(), [&](const StateField &other) {
         return other.layer == field.layer && other.name == field.name;

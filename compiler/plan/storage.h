@@ -1,5 +1,5 @@
-// What entries share: weights packed as kernels want them (equal bytes are stored once) and buffers derived
-// at open by the `prepare` entry.
+// The memory that all entries share: weights in the layouts of the kernels (equal bytes are stored once), and
+// buffers that the `prepare` entry fills when the model is opened.
 #pragma once
 #include "compiler/plan/entry_plan.h"
 #include <map>

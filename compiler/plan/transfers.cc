@@ -50,8 +50,7 @@ void Touched::add(const Step &step) {
 std::vector<DeviceSegment> device_segments(const std::vector<Step> &steps) {
     std::vector<DeviceSegment> segments;
     for (size_t i = 0; i < steps.size(); i++) {
-        if (segments.empty() || segments.back().cpu != steps[i].cpu)
-            segments.push_back({i, i, steps[i].cpu});
+        if (segments.empty() || segments.back().cpu != steps[i].cpu) segments.push_back({i, i, steps[i].cpu});
         segments.back().last = i + 1;
     }
     return segments;

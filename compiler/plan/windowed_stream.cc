@@ -45,7 +45,7 @@ Step copy_slot(const InputPort &run, BufferId ring, uint32_t slots, uint32_t slo
     return step;
 }
 
-// What `clear` does, as a call.
+// A clear as a kernel call.
 Step copy_zeros(const Step &clear, Storage &storage) {
     constexpr uint64_t line = 64, number = 4; // bytes
     const Place to = std::get<Place>(clear.args[0]);
@@ -62,7 +62,7 @@ Step copy_zeros(const Step &clear, Storage &storage) {
     return step;
 }
 
-// What a run asks of its length has one answer where every window is full.
+// Windows are always full, so length scalars become constants.
 void fill_length(Step &step, uint32_t window) {
     if (step.kind == Step::Kind::zero_tail) {
         const uint64_t from = std::min<uint64_t>(step.rows, uint64_t{window} * step.mul / step.den);

@@ -2,12 +2,12 @@
 // entry that runs it over the last N ticks of the stream, every M ticks (the hop). Before N ticks have come
 // the window holds zeros in front.
 //
-// Nothing is remembered but the input: one history field of N rows, a ring of N/M slots of which the port
-// writes the newest. The first steps copy the slots, oldest first, to where the run reads its input; the rest
-// are the steps of the run, so the numbers are those of a run of the same window, bit for bit.
+// The state is the input alone: one history field of N rows, a ring of N/M slots. The port writes the newest
+// slot. The first steps copy the slots, oldest first, to the place where the run reads its input. The other
+// steps are those of the run, so the outputs are bit-identical to a run over the same window.
 //
-// Why here: a plan of a run already says everything but where its input comes from; ops, kernels, runtime and
-// artifact need to know nothing of windows. Needs: a planned run whose capacity is the window.
+// Why here: a plan of a run has everything except the place of its input. Ops, kernels, runtime and artifact
+// do not know windows. Needs: a planned run whose capacity is the window.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "compiler/plan/entry_plan.h"
@@ -30,9 +30,9 @@ WindowRows rows_in_window(ir::Clock clock, uint32_t window, uint32_t hop);
 // window, whole rows of every output in a hop. Errors (Fault::usage): one line with what would fit.
 Status check_window(const ir::Graph &graph, uint32_t window, uint32_t hop);
 
-// The stream entry of block `hop`; `run.block` is the window, checked by check_window. Its input ring becomes
-// the only field of `record`, the same for CPUs and a GPU. Streams of a GPU have calls alone: what the run clears
-// is copied from zeros among the weights of `storage`.
+// The stream entry of block `hop`. `run.block` is the window, checked by check_window. Its input ring becomes
+// the only field of `record`, the same on every device. A device whose streams cannot clear memory copies
+// zeros from the weights of `storage` instead.
 EntryPlan windowed_stream(EntryPlan run, const ir::Graph &graph, uint32_t hop, StateRecord &record,
                           Storage &storage);
 

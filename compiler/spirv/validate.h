@@ -1,4 +1,5 @@
-// Checks a SPIR-V module against the rules of Vulkan 1.1, with the validator of the Khronos SPIRV-Tools.
+// Checks a SPIR-V module against the rules of Vulkan 1.1, with the validator of the Khronos SPIRV-
+// Tools.
 #pragma once
 #include <cstdint>
 #include <vector>

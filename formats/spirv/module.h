@@ -1,6 +1,8 @@
-// A SPIR-V module, parsed once: its four sections as words, and what its ids stand for. Passes change the
-// sections and put them together again. Instruction numbers are those of the Khronos headers.
-// Source: Khronos SPIR-V specification 1.6, sections 2.3 (physical layout) and 2.4 (logical layout).
+// A SPIR-V module, parsed once: its four sections as words, and what its ids stand for. Passes
+// change the sections and put them together again. Instruction numbers are those of the Khronos
+// headers.
+// Source: Khronos SPIR-V specification 1.6, sections 2.3 (physical layout) and 2.4 (logical
+// layout).
 #pragma once
 #include "formats/spirv/spirv.h"
 #include <array>
@@ -42,8 +44,8 @@ template <class Visit> void each_instruction(const Words &section, const Visit &
     }
 }
 
-// A variable with a binding: a pointer to a struct ("block") of one runtime array. Ids are 0 where the
-// variable has another form.
+// A variable with a binding: a pointer to a struct ("block") of one runtime array. Ids are 0 where
+// the variable has another form.
 struct Buffer {
     uint32_t binding = 0;
     uint32_t pointer = 0, block = 0, array = 0, element = 0; // ids of types
@@ -56,13 +58,14 @@ struct Module {
     Words assemble() const;
 
     uint32_t new_id() { return header[bound]++; }
-    // The id of a type by its instruction and the operands after its id; 0: the module has no such type.
+    // The id of a type by its instruction and the operands after its id; 0: the module has no such
+    // type.
     uint32_t find_type(spv::Op op, std::initializer_list<uint32_t> operands) const;
 
     static constexpr size_t bound = 3; // all ids are smaller than this word of the header
     std::array<uint32_t, spirv_header> header{};
-    // In the order of a module: capabilities to names; decorations; types, constants and global variables;
-    // functions.
+    // In the order of a module: capabilities to names; decorations; types, constants and global
+    // variables; functions.
     Words preamble, annotations, declarations, functions;
 
     std::map<uint32_t, std::string> names;  // by id

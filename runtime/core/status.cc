@@ -63,7 +63,7 @@ const char *lw_status_text(lw_status status) {
     case LW_BAD_ARTIFACT: return "damaged or malformed artifact";
     case LW_BAD_VERSION: return "made by another version of the format";
     case LW_UNSIGNED_CODE: return "unsigned code";
-    case LW_NO_VARIANT: return "no code for this processor";
+    case LW_NO_VARIANT: return "no code for this CPU";
     case LW_BAD_STATE: return "saved state does not fit";
     case LW_BAD_TOKEN: return "token id outside the vocabulary";
     case LW_NO_MEMORY: return "out of memory";

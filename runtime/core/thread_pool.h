@@ -1,4 +1,4 @@
-// Threads that help one caller with a whole run, asleep between runs. POSIX threads and semaphores: nothing
+// Threads that help one caller with an offline run, asleep between runs. POSIX threads and semaphores: nothing
 // beyond libc.
 #pragma once
 #include <atomic>

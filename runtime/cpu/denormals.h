@@ -1,4 +1,4 @@
-// The processor's floating-point mode while kernels run.
+// The CPU's floating-point mode while kernels run.
 #pragma once
 #include <cstdint>
 #if defined(__x86_64__)

@@ -244,7 +244,7 @@ uint8_t *at(const Session &session, const Area &area) {
     case fb::Space::weights:
     case fb::Space::derived: break;
     }
-    return nullptr; // nobody outside reads or writes those
+    return nullptr; // the core reads and writes neither
 }
 
 void clear(Session &session, const Area &area) { memset(at(session, area), 0, area.bytes); }
@@ -266,7 +266,7 @@ uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples 
 
 // ---- work -------------------------------------------------------------------------------------------------
 
-// The tiles of one step, taken by whoever is free: which worker computes a tile changes no bit of it.
+// Workers take the tiles of a step as they become free. No bit of a result depends on the worker.
 struct Tiles {
     Session *session;
     const Program *program;
@@ -290,7 +290,7 @@ struct Tiles {
     }
 };
 
-// `watch(call, before)` around every step that fires: no code where nobody watches.
+// Calls watch(call, before) around every step that fires. An empty watch costs nothing.
 template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uint64_t block,
                                            const Extent &extent, ThreadPool *thread_pool, const Watch &watch) {
     const FlushDenormals mode;

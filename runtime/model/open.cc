@@ -39,7 +39,7 @@ lw_status refused(const Budget &budget, const artifact::Broken &broken) {
     return fail(status, {"rule V", uint64_t{broken.rule}, ": ", broken.text, " ", broken.a, ", ", broken.b});
 }
 
-// The targets that are there, for someone whose processor runs none of them.
+// LW_NO_VARIANT, with the targets that the artifact has.
 lw_status no_variant(const lw_model &model, const char *wanted) {
     const auto &variants = *model.plan().variants();
     const char *names[4] = {"", "", "", ""};

@@ -124,7 +124,7 @@ lw_status pass(const lw_runner &runner, const Seat &seat, const Run &run, const 
     return status;
 }
 
-// Sequences, taken by whoever is free: no bit of one depends on where it was computed.
+// Workers take sequences as they become free. No bit of a result depends on the worker.
 struct Batch {
     const lw_runner *runner;
     size_t sequences;

@@ -7,8 +7,8 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/text.h"
-#include "runtime/core/status.h"
 #include "runtime/core/samples.h"
+#include "runtime/core/status.h"
 #include "runtime/stream/saved_state.h"
 #include <cstring>
 
@@ -43,7 +43,7 @@ uint64_t row_bytes(const fb::StateField &field) {
 
 SavedField describe(const fb::StateField &field) {
     SavedField saved{};
-    (void)artifact::field_bytes(field, &saved.bytes); // V15
+    (void)artifact::field_bytes(field, &saved.bytes);                 // V15
     saved.layer_bytes = static_cast<uint16_t>(field.layer()->size()); // V16: at most 256
     saved.name_bytes = static_cast<uint16_t>(field.name()->size());
     saved.rank = static_cast<uint16_t>(field.dims()->size());
@@ -57,7 +57,9 @@ SavedField describe(const fb::StateField &field) {
     return saved;
 }
 
-uint64_t text_bytes(const SavedField &field) { return padded(uint64_t{field.layer_bytes} + field.name_bytes); }
+uint64_t text_bytes(const SavedField &field) {
+    return padded(uint64_t{field.layer_bytes} + field.name_bytes);
+}
 
 // Rows of a ring in the state.
 struct Ring {
@@ -193,8 +195,9 @@ StreamState state_of(const SavedState &head) {
 lw_status check_head(const lw_stream &stream, const SavedState &head, const uint8_t *bytes, size_t n) {
     const fb::StateIdentity &identity = *stream.model->plan().identity();
     if (memcmp(head.magic, saved_magic, sizeof head.magic) != 0)
-        return bad_state("these bytes are not a saved state, or an artifact of a format before 2.4 saved them; "
-                         "only that artifact loads them");
+        return bad_state(
+            "these bytes are not a saved state, or an artifact of a format before 2.4 saved them; "
+            "only that artifact loads them");
     if (head.version != saved_version)
         return fail(LW_BAD_STATE, {"saved state: form ", head.version, "; this library reads form ",
                                    saved_version, ": use the version of Longwave that saved it"});

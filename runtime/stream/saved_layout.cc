@@ -1,8 +1,8 @@
 // The saved form of artifacts up to format 2.3: StreamState · the fields in order as they lie in memory, without
 // the gaps between them · the rows that wait. It loads only into an artifact with the same fields.
 #include "formats/artifact/geometry.h"
-#include "runtime/core/status.h"
 #include "runtime/core/samples.h"
+#include "runtime/core/status.h"
 #include "runtime/stream/saved_state.h"
 #include <cstring>
 
@@ -56,8 +56,9 @@ lw_status load_layout(lw_stream &stream, const uint8_t *from, size_t n) {
     memcpy(&saved, from, sizeof saved);
     from += sizeof saved;
     if (memcmp(saved.identity, stream.model->identity, sizeof saved.identity) != 0)
-        return bad_state("of another model, other weights or another layout; this artifact has a format before "
-                         "2.4 and loads only what the same artifact saved");
+        return bad_state(
+            "of another model, other weights or another layout; this artifact has a format before "
+            "2.4 and loads only what the same artifact saved");
     if (const char *fault = counters_fault(stream, saved)) return bad_state(fault);
     if (static_cast<size_t>(end - from) < stream.model->record_bytes) return bad_state("too short");
     if (!tokens_in_range(stream, from)) return bad_state("a token id is outside the vocabulary");

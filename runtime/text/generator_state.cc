@@ -46,7 +46,7 @@ lw_status lw_generator_load(lw_generator *generator, const void *bytes, size_t n
     SavedGenerator saved;
     if (n < sizeof saved) return bad_state("too short");
     memcpy(&saved, bytes, sizeof saved);
-    if (saved.magic != magic) return bad_state("this is not a state of a generator");
+    if (saved.magic != magic) return bad_state("these bytes are not the saved state of a generator");
     const uint64_t left = n - sizeof saved;
     if (saved.ids > left / sizeof(int32_t) || saved.written > saved.ids || saved.reserved != 0)
         return bad_state("counters contradict each other, or it is too short");

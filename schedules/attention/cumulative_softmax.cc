@@ -17,9 +17,10 @@ Expr log_one_plus(const Expr &e) {
     return 2.0f * y * sum;
 }
 
-} // namespace
+// The schedule of a device: `y` is updated along the rows `t` for each channel `c`.
+using Place = void (*)(const KernelBuilder &k, Func y, const Var &c, const RDom &t, int width);
 
-static void build_cumulative_softmax(KernelBuilder &k) {
+void define_cumulative_softmax(KernelBuilder &k, Place place) {
     const int channels = k.params.integer("channels", 1, 1 << 20),
               rows = k.params.integer("rows", 1, 1 << 20);
     const bool one = k.params.flag_or("start", false), masked = k.params.flag_or("mask", false);
@@ -56,21 +57,33 @@ static void build_cumulative_softmax(KernelBuilder &k) {
     if (channels != width) weight = select(c < channels, weight, 0.0f);
     y(c, t) = Tuple(weight, next);
 
-    // THE SCHEDULE
-    // On a gpu a thread for each channel: each row takes up the one before.
-    if (k.target.kind == targets::Kind::gpu) {
-        Var block("block"), lane("lane");
-        y.update().split(c, block, lane, std::min(width, 64), TailStrategy::GuardWithIf);
-        y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
-    } else {
-        y.update().reorder(c, t).vectorize(c, dividing_vector(width, k.target.vector_lanes));
-    }
+    place(k, y, c, t, width);
     const Shape state = {{extent(width), 1}, {extent(rows), 0}};
     k.outputs(y, {{"w", shape}, {"z", state, ArgKind::inout}});
     if (count) count->output();
 }
 
-static const Kernel cumulative_softmax{"cumulative_softmax", build_cumulative_softmax,
-                                       build_cumulative_softmax, Fp16::none};
+// THE SCHEDULES
+
+void cumulative_softmax_on_cpu(KernelBuilder &k) {
+    define_cumulative_softmax(
+        k, [](const KernelBuilder &builder, Func y, const Var &c, const RDom &t, int width) {
+            y.update().reorder(c, t).vectorize(c, dividing_vector(width, builder.target.vector_lanes));
+        });
+}
+
+// A thread per channel: each row needs the row before.
+void cumulative_softmax_on_gpu(KernelBuilder &k) {
+    define_cumulative_softmax(k, [](const KernelBuilder &, Func y, const Var &c, const RDom &t, int width) {
+        const Var block("block"), lane("lane");
+        y.update().split(c, block, lane, std::min(width, 64), TailStrategy::GuardWithIf);
+        y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
+    });
+}
+
+const Kernel cumulative_softmax{"cumulative_softmax", cumulative_softmax_on_cpu, cumulative_softmax_on_gpu,
+                                Fp16::none};
+
+} // namespace
 
 } // namespace longwave::schedules

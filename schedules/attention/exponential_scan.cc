@@ -25,8 +25,6 @@ struct ExponentialScan {
           rows(k.params.integer("rows", 1, 1 << 20)), stride(k.params.integer_or("stride", 1, 1, 1 << 20)),
           length(k.params.integer_or("length", 0, 0, 1 << 24)),
           width(static_cast<int>(pad(extent(channels)))), shape(dense({width, rows})) {
-        k.params.require(stride == 1 || rows <= stride || k.target.kind == targets::Kind::gpu,
-                         "'rows' must be at most 'stride'");
         k.params.require(stride == 1 || length, "a 'stride' needs the 'length' of the axis");
         k.params.require(int64_t{stride} * std::max(length, 1) <= 1 << 24, "the image is too large");
         x = k.input("x", shape);
@@ -40,6 +38,7 @@ struct ExponentialScan {
 
 void exponential_scan_on_cpu(KernelBuilder &k) {
     ExponentialScan p(k);
+    k.params.require(p.stride == 1 || p.rows <= p.stride, "'rows' must be at most 'stride'");
     const int modes = p.modes, rows = p.rows, stride = p.stride, length = p.length, width = p.width;
     const ImageParam &x = p.x, &lambda = p.lambda, &scale = p.scale;
 

@@ -1,6 +1,6 @@
-// The parts of Halide's internal interface that schedules use, under names of their own. Halide may change
-// them in any version: no file outside this folder names Halide::Internal, and halide_internals_test
-// checks what this folder relies on.
+// The parts of Halide's internal interface that schedules use, under names of their own. Halide may
+// change them in any version: no file outside this folder names Halide::Internal, and
+// halide_internals_test checks what this folder relies on.
 #pragma once
 #include <Halide.h>
 #include <optional>
@@ -20,12 +20,12 @@ Halide::Expr simplified(const Halide::Expr &value);
 // A name that this process has not used before, for several RDoms of one role in one kernel.
 std::string fresh_name(const std::string &role);
 
-// Element (x, y) of a buffer, read by a load that may stand in the extent of a loop. There Halide rejects
-// calls of Funcs, which an ImageParam is.
+// Element (x, y) of a buffer, read by a load that may stand in the extent of a loop. There Halide
+// rejects calls of Funcs, which an ImageParam is.
 Halide::Expr load_for_extent(const Halide::ImageParam &buffer, int x, int y);
 
-// Asks the second cache for the line `bytes` after the first element of the buffer. The value is 0: added
-// to an index, the sum keeps the request where the index is computed.
+// Asks the second cache for the line `bytes` after the first element of the buffer. The value is 0:
+// added to an index, the sum keeps the request where the index is computed.
 Halide::Expr prefetched(const Halide::ImageParam &buffer, const Halide::Expr &bytes);
 
 } // namespace longwave::schedules

@@ -13,8 +13,8 @@ struct BuiltKernel {
     const Schedule *schedule = nullptr;
     std::unique_ptr<KernelBuilder> builder;
 
-    // {"args": …, "scratch_bytes": n} (lowered.h). For a GPU also "fp16": the numbers of the arguments,
-    // in call order, that memory may hold as float16.
+    // {"args": …, "scratch_bytes": n} (lowered.h). For a GPU also "fp16": the numbers of the
+    // arguments, in call order, that memory may hold as float16.
     std::string signature(uint64_t scratch) const;
 };
 

@@ -1,5 +1,5 @@
-// The kernels by name. Each schedule file ends with a line that registers the schedules that it holds: the one
-// for CPUs, the one for GPUs, or both.
+// The kernels by name. Each schedule file ends with a line that registers the schedules that it
+// holds: the one for CPUs, the one for GPUs, or both.
 //     const Kernel softmax{"softmax", softmax_on_cpu, softmax_on_gpu, Fp16::outputs};
 #pragma once
 #include "schedules/halide/builder.h"
@@ -9,11 +9,12 @@ namespace longwave::schedules {
 
 using BuildFunction = void (*)(KernelBuilder &);
 
-// Which activations of a GPU kernel memory may hold as float16 instead of float32 (IEEE 754 binary16). Arithmetic
-// stays float32. In-out arguments, integers and float64 never may. Choose `none` for a side where float16 loses the
-// result: values beyond 65,504 (powers, sums over all rows), exponents (float16 holds 100 to within 0.03, of which e^x
-// makes 3 %), decays (a decay is 1 to within 2^-12: a memory of 4,096 rows), the -1e30 of an empty softmax, and
-// counts or sums that a stream carries.
+// Which activations of a GPU kernel memory may hold as float16 instead of float32 (IEEE 754
+// binary16). Arithmetic stays float32. In-out arguments, integers and float64 never may. Choose
+// `none` for a side where float16 loses the result: values beyond 65,504 (powers, sums over all
+// rows), exponents (float16 holds 100 to within 0.03, of which e^x makes 3 %), decays (a decay is 1
+// to within 2^-12: a memory of 4,096 rows), the -1e30 of an empty softmax, and counts or sums that
+// a stream carries.
 enum class Fp16 : uint8_t { none = 0, inputs = 1, outputs = 2, inputs_and_outputs = 3 };
 
 struct Schedule {
@@ -22,7 +23,8 @@ struct Schedule {
     std::string_view file; // the source file that registers it, as the compiler names it
 };
 
-// Registers when the program starts. A name that is registered twice for one kind of device ends the program.
+// Registers when the program starts. A name that is registered twice for one kind of device ends
+// the program.
 struct Kernel {
     Kernel(const char *name, BuildFunction cpu, std::source_location at = std::source_location::current());
     Kernel(const char *name, BuildFunction cpu, BuildFunction gpu, Fp16 fp16,

@@ -37,10 +37,13 @@ public:
         last_ = RDom(chunks_.count * chunks_.length, std::max(chunks_.rest, 1), "last");
     }
 
-    void build() {
-        if (k_.target.kind == targets::Kind::gpu) over_threads();
-        else if (rows_ >= 4) many_rows();
+    void on_cpu() {
+        if (rows_ >= 4) many_rows();
         else few_rows();
+        k_.output(y_, y_shape_);
+    }
+    void on_gpu() {
+        over_threads();
         k_.output(y_, y_shape_);
     }
 
@@ -155,11 +158,12 @@ void Direct::over_threads() {
     sum_.compute_at(begun, q).store_in(MemoryType::Register);
 }
 
-void build_long_conv_direct(KernelBuilder &k) { Direct(k).build(); }
+void long_conv_direct_on_cpu(KernelBuilder &k) { Direct(k).on_cpu(); }
+void long_conv_direct_on_gpu(KernelBuilder &k) { Direct(k).on_gpu(); }
 
 } // namespace
 
-static const Kernel long_conv_direct{"long_conv_direct", build_long_conv_direct, build_long_conv_direct,
+static const Kernel long_conv_direct{"long_conv_direct", long_conv_direct_on_cpu, long_conv_direct_on_gpu,
                                      Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

@@ -1,6 +1,10 @@
 #include "tests/kernels/check.h"
+
+#include "compiler/codegen/process.h"
 #include "tests/kernels/vulkan.h"
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace longwave::test {
 
@@ -14,6 +18,47 @@ const targets::Target *gpu_under_test() {
     fmt::print("SKIPPED: {}\n", why);
     std::fflush(stdout);
     std::_Exit(77);
+}
+
+nlohmann::json query_kernels(const std::vector<Request> &requests) {
+    using nlohmann::json;
+    std::string name = (std::filesystem::temp_directory_path() / "longwave-query-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()));
+    json questions = json::array();
+    for (const Request &one : requests)
+        questions.push_back({{"spec", json::parse(one.spec)}, {"target", one.target}});
+    std::ofstream(name + "/in.json") << questions.dump();
+    const auto run =
+        compiler::run_process({find_kgen(), "--query", name + "/in.json", "-o", name + "/out.json"});
+    json answers;
+    if (run && run->exit_code == 0) {
+        std::ifstream file(name + "/out.json");
+        answers = json::parse(file);
+    }
+    std::filesystem::remove_all(name);
+    REQUIRE_MESSAGE(run, run.status().message());
+    REQUIRE_MESSAGE(run->exit_code == 0, run->output);
+    REQUIRE(answers.size() == requests.size());
+    return answers;
+}
+
+// A query says what compiling finds: supported or not, and the same arguments.
+static void check_answer(const nlohmann::json &answer, const Expected<kernels::Kernel> &kernel) {
+    INFO("query: ", answer.dump());
+    REQUIRE(answer.at("supported") == static_cast<bool>(kernel));
+    if (!kernel) {
+        CHECK(kernel.status().message().find(answer.at("reason").get<std::string>()) != std::string::npos);
+        return;
+    }
+    const auto &args = kernel->signature().args;
+    const nlohmann::json &asked = answer.at("signature").at("args");
+    REQUIRE(asked.size() == args.size());
+    for (size_t i = 0; i < args.size(); i++) {
+        CHECK(asked[i].at("name") == args[i].name);
+        REQUIRE(asked[i].at("dims").size() == args[i].dims.size());
+        for (size_t d = 0; d < args[i].dims.size(); d++)
+            CHECK(asked[i].at("dims")[d] == nlohmann::json{args[i].dims[d].extent, args[i].dims[d].stride});
+    }
 }
 
 // Both signatures, so that one plan is for both devices.
@@ -37,9 +82,13 @@ static void same_arguments(const schedules::Signature &gpu, const schedules::Sig
 
 void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu) {
     size_t ran = 0;
+    std::vector<Request> requests;
+    for (const Case &one : cases) requests.push_back({one.spec, gpu.name});
+    const nlohmann::json answers = query_kernels(requests);
     for (size_t i = 0; i < cases.size(); i++) {
         INFO(gpu.name, " ", cases[i].spec);
         auto kernel = load_gpu_kernel(cases[i].spec, gpu, find_kgen());
+        check_answer(answers[i], kernel);
         if (!kernel && kernel.status().fault() == Fault::usage) {
             if (!cases[i].prepares) continue;
             auto kernels = load_kernels({cases[i].spec}, *targets::find("x86-64-v2"), find_kgen());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace longwave::test {
 
@@ -46,6 +47,12 @@ inline void compare(Kernel &kernel, const std::string &output, const Reference &
     INFO(output, ": error ", error, ", limit ", tolerance);
     CHECK(error <= tolerance);
 }
+
+// The answers of `longwave-kgen --query` (schedules/halide/query.h).
+struct Request {
+    std::string spec, target;
+};
+nlohmann::json query_kernels(const std::vector<Request> &requests);
 
 // The gpu that $LONGWAVE_KERNELS_ON names, "vulkan-32k"; null: kernels run on this CPU.
 const targets::Target *gpu_under_test();

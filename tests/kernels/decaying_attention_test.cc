@@ -144,7 +144,7 @@ void check(const std::vector<Shape> &shapes, int length, std::initializer_list<K
                                                  params + fmt::format(R"(,"rows":{})", rows)));
             for (const int rows : shape.rows)
                 specs.push_back(spec("cumulative_softmax", fmt::format(R"("channels":{},"rows":{})",
-                                                                    shape.heads * shape.dk, rows)));
+                                                                       shape.heads * shape.dk, rows)));
             auto kernels = load_kernels(specs, target, find_kgen());
             REQUIRE_MESSAGE(kernels, kernels.status().message());
             for (const Keys keys : kinds) {
@@ -184,15 +184,16 @@ TEST_CASE("decaying_attention: ten million rows do not drift" * doctest::skip())
     check({{1, 4, 4, 1, {1, 16}}}, 10000000, {Keys::wide, Keys::constant}, 4096);
 }
 
-TEST_CASE("cumulative_softmax: sums that begin with 1, and masked rows, which weigh nothing and add nothing") {
+TEST_CASE(
+    "cumulative_softmax: sums that begin with 1, and masked rows, which weigh nothing and add nothing") {
     std::vector<Case> cases;
     for (const int channels : {1, 5, 32})
         for (const int start : {0, 1})
             for (const int masked : {0, 1})
                 cases.push_back(
                     {spec("cumulative_softmax", fmt::format(R"("channels":{},"rows":40,"start":{},"mask":{})",
-                                                         channels, start, masked) +
-                                                 (start ? "" : counts_param())),
+                                                            channels, start, masked) +
+                                                    (start ? "" : counts_param())),
                      [=](Kernel &k) {
                          Tensor &key = k["k"];
                          zero_padding(key, channels, padded(channels));

@@ -1,5 +1,6 @@
-// What this project relies on inside Halide (schedules/halide). When a new Halide fails one of these tests,
-// read the file that the message names before anything else: the kernels may be wrong or slow without it.
+// What this project relies on inside Halide (schedules/halide). When a new Halide fails one of
+// these tests, read the file that the message names before anything else: the kernels may be wrong
+// or slow without it.
 #include "schedules/halide/divisions.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/kernel.h"
@@ -73,8 +74,8 @@ TEST_CASE("Halide internals: the version is one that was checked") {
 TEST_CASE("Halide internals: constants keep their type and value, names are new (halide/internals.h)") {
     const Expr third = constant(1.0 / 3);
     REQUIRE(third.type() == Halide::Float(64));
-    const double *value = Halide::Internal::as_const_float(third) ? &third.as<Halide::Internal::FloatImm>()->value
-                                                                  : nullptr;
+    const double *value =
+        Halide::Internal::as_const_float(third) ? &third.as<Halide::Internal::FloatImm>()->value : nullptr;
     REQUIRE(value);
     CHECK(*value == 1.0 / 3);
     CHECK(constant(Halide::UInt(32), 1 << 29).type() == Halide::UInt(32));
@@ -103,8 +104,7 @@ TEST_CASE("Halide internals: a loop takes its extent from a buffer (halide/inter
     Func f("f");
     f(x) = Halide::undef<float>();
     f(x) = in(x) + Halide::cast<float>(turns);
-    const Halide::Module module =
-        Halide::Pipeline(f).compile_to_module({mask, in}, "f", host_target());
+    const Halide::Module module = Halide::Pipeline(f).compile_to_module({mask, in}, "f", host_target());
     module.compile({{Halide::OutputFileType::stmt, folder.file("f.stmt")}});
     CHECK(text_of(folder.file("f.stmt")).find("mask") != std::string::npos);
 }
@@ -132,13 +132,14 @@ TEST_CASE("Halide internals: divisions by constants are exact without 64-bit pro
     }
 }
 
-TEST_CASE("Halide internals: two Funcs share one allocation of the lowered code (halide/merge_allocations.h)") {
+TEST_CASE(
+    "Halide internals: two Funcs share one allocation of the lowered code (halide/merge_allocations.h)") {
     const nlohmann::json spec = {{"kernel", "probe"}, {"params", nlohmann::json::object()}};
     KernelBuilder builder("probe", spec, *targets::find("x86-64-v2"));
     ImageParam in = builder.input("in", dense({4096}));
     const Var x;
     Func early("early"), late("late"), out("out");
-    early(x) = in(x) * 2;
+    early(x) = in(x)*2;
     late(x) = early(x) + 1;
     out(x) = late(4095 - x);
     for (Func f : {early, late}) f.compute_root().bound(x, 0, 4096).store_in(Halide::MemoryType::Heap);

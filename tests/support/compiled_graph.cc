@@ -1,12 +1,12 @@
 #include "tests/support/compiled_graph.h"
+#include "compiler/artifact/emit.h"
 #include "compiler/codegen/code.h"
 #include "compiler/codegen/spirv_modules.h"
+#include "compiler/devices/traits.h"
 #include "compiler/driver/targets.h"
-#include "compiler/artifact/emit.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/stream_family.h"
-#include "compiler/devices/traits.h"
 
 namespace longwave::test {
 

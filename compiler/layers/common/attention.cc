@@ -61,7 +61,7 @@ private:
         return Status::ok();
     }
 
-    // [keys | values | 1] in one product: the last row of weights is zero, its bias 1.
+    // [keys | values | 1] in one multiplication: the last row of weights is zero, its bias is 1.
     Expected<Flow> keys_and_values() {
         std::vector<double> weight, bias;
         bool complete = true;

@@ -35,13 +35,13 @@ Estimate estimate_chunk(const PlanContext &context, double each, double state) {
         return {.refused = fmt::format("a block of {} rows does not divide into chunks of 2 to {}",
                                        context.rows, longest_chunk)};
     Estimate estimate{.cost = each + state / rows};
-    estimate.figures.put("rows", rows);
+    estimate.decisions.put("rows", rows);
     return estimate;
 }
 
 Reach reach_row(const PlanContext &, const Decisions &) { return {}; }
-Reach reach_chunk(const PlanContext &context, const Decisions &figures) {
-    return {.multiple = context.streaming ? 1 : figures.at("rows")};
+Reach reach_chunk(const PlanContext &context, const Decisions &decisions) {
+    return {.multiple = context.streaming ? 1 : decisions.at("rows")};
 }
 
 Estimate estimate_scan(const PlanContext &context) {
@@ -51,20 +51,20 @@ Estimate estimate_scan(const PlanContext &context) {
     uint32_t rows = (context.rows + calls - 1) / calls;
     while (context.streaming && context.rows % rows) --rows;
     Estimate estimate{.cost = 1};
-    estimate.figures.put("rows", rows);
-    if (context.rows > rows) estimate.figures.put("dispatches", (context.rows + rows - 1) / rows);
+    estimate.decisions.put("rows", rows);
+    if (context.rows > rows) estimate.decisions.put("dispatches", (context.rows + rows - 1) / rows);
     return estimate;
 }
-Reach reach_scan(const PlanContext &context, const Decisions &figures) {
-    return {.multiple = context.streaming ? 1 : figures.at("rows")};
+Reach reach_scan(const PlanContext &context, const Decisions &decisions) {
+    return {.multiple = context.streaming ? 1 : decisions.at("rows")};
 }
 void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv) {
-    const uint32_t rows = call.figures().at("rows");
+    const uint32_t rows = call.decisions().at("rows");
     plan_rows(call, rows == 1 ? step : chunk, rows, dk, dv);
 }
 
 void plan_chunk(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv) {
-    plan_rows(call, kernel, call.figures().at("rows"), dk, dv);
+    plan_rows(call, kernel, call.decisions().at("rows"), dk, dv);
 }
 void plan_row(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv) {
     plan_rows(call, kernel, 1, dk, dv);

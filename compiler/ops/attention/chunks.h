@@ -12,12 +12,12 @@ uint32_t chunk_rows(const PlanContext &context);
 // `each`: ns per output element of a row in a chunk. `state`: ns per output element of a pass over
 // the state.
 Estimate estimate_chunk(const PlanContext &context, double each, double state);
-Reach reach_row(const PlanContext &context, const Decisions &figures);
-Reach reach_chunk(const PlanContext &context, const Decisions &figures);
+Reach reach_row(const PlanContext &context, const Decisions &decisions);
+Reach reach_chunk(const PlanContext &context, const Decisions &decisions);
 
 // On a GPU: the rows of one dispatch, within the limits of every device. Input 0 is the queries.
 Estimate estimate_scan(const PlanContext &context);
-Reach reach_scan(const PlanContext &context, const Decisions &figures);
+Reach reach_scan(const PlanContext &context, const Decisions &decisions);
 void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv);
 
 // Sets the params for heads, widths and rows.

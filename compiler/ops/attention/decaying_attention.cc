@@ -48,7 +48,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 // ---- two forms over one state ----
 
-// Figures of Sapphire Rapids, ns an output element and row of C (docs/kernels.md).
+// Figures of Sapphire Rapids, ns per output element and row of C (docs/kernels.md).
 Estimate estimate_step(const PlanContext &context) {
     return {.cost = 0.25 * per_head(context.node, context.type(0))};
 }
@@ -87,12 +87,19 @@ Status plan_decaying_scan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm decaying_step{
-    .name = "step", .stream = devices::cpu_kernels, .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
-const Algorithm decaying_chunk{
-    .name = "chunk", .stream = devices::cpu_kernels, .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
+const Algorithm decaying_step{.name = "step",
+                              .stream = devices::cpu_kernels,
+                              .estimate = estimate_step,
+                              .reach = reach_row,
+                              .plan = plan_steps};
+const Algorithm decaying_chunk{.name = "chunk",
+                               .stream = devices::cpu_kernels,
+                               .estimate = estimate_chunks,
+                               .reach = reach_chunk,
+                               .plan = plan_chunks};
 const Algorithm decaying_scan{.name = "scan",
-                              .offline = devices::gpu_kernels, .stream = devices::gpu_kernels,
+                              .offline = devices::gpu_kernels,
+                              .stream = devices::gpu_kernels,
                               .estimate = estimate_scan,
                               .reach = reach_scan,
                               .plan = plan_decaying_scan};

@@ -69,11 +69,19 @@ Status plan_linear_scan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm step{.name = "step", .stream = devices::cpu_kernels, .estimate = estimate_step, .reach = reach_row, .plan = plan_steps};
-const Algorithm chunk{
-    .name = "chunk", .stream = devices::cpu_kernels, .estimate = estimate_chunks, .reach = reach_chunk, .plan = plan_chunks};
+const Algorithm step{.name = "step",
+                     .stream = devices::cpu_kernels,
+                     .estimate = estimate_step,
+                     .reach = reach_row,
+                     .plan = plan_steps};
+const Algorithm chunk{.name = "chunk",
+                      .stream = devices::cpu_kernels,
+                      .estimate = estimate_chunks,
+                      .reach = reach_chunk,
+                      .plan = plan_chunks};
 const Algorithm scan{.name = "scan",
-                     .offline = devices::gpu_kernels, .stream = devices::gpu_kernels,
+                     .offline = devices::gpu_kernels,
+                     .stream = devices::gpu_kernels,
                      .estimate = estimate_scan,
                      .reach = reach_scan,
                      .plan = plan_linear_scan};

@@ -104,13 +104,13 @@ uint32_t window_of(const PlanContext &context) {
     return context.streaming ? window : std::min(window ? window : context.rows, context.rows);
 }
 
-// A whole sequence in sight: keys are the rows from its first on, without zeros before them.
+// True if the window covers the full sequence: the keys start at its first row, without zeros before it.
 bool whole(const PlanContext &context) {
     return !context.streaming && context.node.integer("causal") && window_of(context) == context.rows &&
            schedules::attention_over_queries(context.rows);
 }
 
-// ns an output element and key, of Sapphire Rapids: a product with the key, and one with the value.
+// ns per output element and key on Sapphire Rapids: one product with the key and one with the value.
 Estimate estimate(const PlanContext &context) { return {.cost = 0.1 * window_of(context)}; }
 Reach reach(const PlanContext &context, const Decisions &) {
     return {.history = context.node.integer("causal") && !whole(context) ? window_of(context) - 1 : 0};
@@ -164,10 +164,15 @@ Status plan(KernelCall &call) {
     return Status::ok();
 }
 
-const Algorithm tiles{.name = "tiles", .stream = devices::cpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const Algorithm tiles{
+    .name = "tiles", .stream = devices::cpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
 // A workgroup for each query and head.
-const Algorithm queries{
-    .name = "queries", .offline = devices::gpu_kernels, .stream = devices::gpu_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const Algorithm queries{.name = "queries",
+                        .offline = devices::gpu_kernels,
+                        .stream = devices::gpu_kernels,
+                        .estimate = estimate,
+                        .reach = reach,
+                        .plan = plan};
 const Algorithm *const algorithms[] = {&tiles, &queries};
 
 } // namespace

@@ -39,7 +39,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         }
 }
 
-// Blocks of whole panels are products of their own, one behind another in one kernel.
+// Blocks that consist of full panels: one multiplication per block, in order, in one kernel.
 void in_panels(KernelCall &call, const std::vector<uint32_t> &w) {
     const uint32_t out = w[0] * w[1];
     schedules::PackedPanels packed({w[2], out});

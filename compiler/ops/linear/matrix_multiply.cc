@@ -25,7 +25,7 @@ Status product(KernelCall &call) {
     const uint32_t in = x.width(), out = call.type(1).dims[0], half = gated ? out / 2 : out,
                    padded = schedules::pad(half);
     const bool bias = call.node.integer("bias") != 0, narrow = format != schedules::WeightFormat::float32;
-    // Of the lanes behind the last input, which are zero, so many that the sums divide into equal
+    // The lanes after the last input are zero. Enough of them are read that the sums divide into equal
     // parts.
     const uint32_t read = x.dims.size() == 1 && x.row() > 1 ? (in + 7) / 8 * 8 : x.row();
     schedules::PackedPanels packed({read, half, gated ? 2u : 1u, format});

@@ -28,25 +28,29 @@ Estimate estimate(const PlanContext &context) {
                        .workgroups = double(shape.padded) * shape.copies,
                        .dispatches = blocks};
     Estimate estimate{.cost = work.cost(shape, context.rows)};
-    estimate.figures.put("taps", shape.taps);
-    estimate.figures.put("length", block);
-    estimate.figures.put("partitions", partitions);
-    estimate.figures.put("dispatches", blocks);
+    estimate.decisions.put("taps", shape.taps);
+    estimate.decisions.put("length", block);
+    estimate.decisions.put("partitions", partitions);
+    estimate.decisions.put("dispatches", blocks);
     return estimate;
 }
 
-Reach reach(const PlanContext &, const Decisions &figures) { return {.multiple = figures.at("length")}; }
+Reach reach(const PlanContext &, const Decisions &decisions) { return {.multiple = decisions.at("length")}; }
 
 Status plan(KernelCall &call) {
     call_partitioned(call, Shape(call.context),
-                     {.length = call.figures().at("length"), .count = call.figures().at("partitions")});
+                     {.length = call.decisions().at("length"), .count = call.decisions().at("partitions")});
     return Status::ok();
 }
 
 } // namespace
 
 extern const ir::Algorithm blocks;
-const ir::Algorithm blocks{
-    .name = "blocks", .offline = devices::gpu_kernels, .stream = devices::no_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const ir::Algorithm blocks{.name = "blocks",
+                           .offline = devices::gpu_kernels,
+                           .stream = devices::no_kernels,
+                           .estimate = estimate,
+                           .reach = reach,
+                           .plan = plan};
 
 } // namespace longwave::compiler::convolution

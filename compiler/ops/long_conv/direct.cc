@@ -30,7 +30,7 @@ Estimate estimate(const PlanContext &context) {
     const double element =
         costs.at(direct_table, context.rows) + taps * costs.at(direct_table, context.rows, 2);
     Estimate estimate{.cost = idle_lanes(context) * element};
-    estimate.figures.put("taps", taps);
+    estimate.decisions.put("taps", taps);
     return estimate;
 }
 

@@ -14,7 +14,7 @@ using schedules::DyadicPlan;
 using schedules::DyadicShape;
 using schedules::DyadicTerm;
 
-// A call of a whole kernel.
+// The measurements of one call of a kernel.
 struct MeasuredCall {
     double ns, steps; // per output element: the time, and the products and additions
     double bytes;     // of the sums and the weights
@@ -68,7 +68,7 @@ const CostTable one_channel_alone_table{
     .columns = 3,
     .points = {1, 2, 4, 8, 16, 32, 64},
     .measure = [](const Meter &meter, uint32_t rows) { return measure_rows(meter, rows, 1); }};
-// What memory adds to a step: without the time of a step whose numbers are in a cache.
+// The time that memory adds to a step, without the time of a step whose numbers are in a cache.
 const CostTable memory_table{.key = "dyadic_memory",
                              .columns = 2,
                              .points = {0, 1, 2, 3, 4},
@@ -137,21 +137,21 @@ Estimate estimate(const PlanContext &context) {
     // Its sums and weights take several times the memory of the others: of many channels a lot,
     // which a few percent are not worth.
     if (shape.channels > shape.tile) estimate.cost *= 1.25;
-    estimate.figures.put("taps", shape.taps);
-    estimate.figures.put("rows", static_cast<uint32_t>(rows));
-    estimate.figures.put("products", static_cast<uint32_t>(plan.products()));
-    estimate.figures.put("additions", static_cast<uint32_t>(plan.additions()));
-    estimate.figures.put("reach", static_cast<uint32_t>(plan.reach));
+    estimate.decisions.put("taps", shape.taps);
+    estimate.decisions.put("rows", static_cast<uint32_t>(rows));
+    estimate.decisions.put("products", static_cast<uint32_t>(plan.products()));
+    estimate.decisions.put("additions", static_cast<uint32_t>(plan.additions()));
+    estimate.decisions.put("reach", static_cast<uint32_t>(plan.reach));
     return estimate;
 }
 
 // Firings to run again, until every sum that a result is made of is there.
-uint32_t replays(const PlanContext &context, const Decisions &figures) {
-    return (figures.at("reach") + context.rows - 1) / context.rows;
+uint32_t replays(const PlanContext &context, const Decisions &decisions) {
+    return (decisions.at("reach") + context.rows - 1) / context.rows;
 }
 
-Reach reach(const PlanContext &context, const Decisions &figures) {
-    return {.history = context.streaming ? replays(context, figures) * context.rows : 0};
+Reach reach(const PlanContext &context, const Decisions &decisions) {
+    return {.history = context.streaming ? replays(context, decisions) * context.rows : 0};
 }
 
 // A weight for each product, [planes, copies, products, lanes].
@@ -178,7 +178,7 @@ Packed packed_products(const KernelCall &call, const Shape &shape, const DyadicP
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
     const DyadicShape of = shape_of(call.context, *scales_of(call.context));
-    const uint32_t block = call.all_rows(), rows = call.figures().at("rows");
+    const uint32_t block = call.all_rows(), rows = call.decisions().at("rows");
     const DyadicPlan plan = schedules::dyadic_plan(of, static_cast<int>(rows));
     const auto period = static_cast<uint32_t>(plan.period_of(static_cast<int>(block)));
     call.kernel("long_conv_dyadic");
@@ -204,7 +204,7 @@ Status plan(KernelCall &call) {
                             {static_cast<uint32_t>(schedules::dyadic_planes(channels)),
                              static_cast<uint32_t>(plan.slots),
                              static_cast<uint32_t>(schedules::dyadic_lanes(channels))}));
-    call.replay(replays(call.context, call.figures()));
+    call.replay(replays(call.context, call.decisions()));
     return Status::ok();
 }
 
@@ -212,7 +212,8 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm dyadic;
 const ir::Algorithm dyadic{.name = "dyadic",
-                           .offline = devices::no_kernels, .stream = devices::cpu_kernels,
+                           .offline = devices::no_kernels,
+                           .stream = devices::cpu_kernels,
                            .estimate = estimate,
                            .reach = reach,
                            .plan = plan,

@@ -29,10 +29,10 @@ Estimate estimate(const PlanContext &context) {
                        .workgroups = double(form.tiles) * std::min(form.points, form.length / form.points),
                        .dispatches = 3};
     Estimate estimate{.cost = work.cost(shape, context.rows)};
-    estimate.figures.put("taps", shape.taps);
-    estimate.figures.put("length", form.length);
-    estimate.figures.put("points", form.points);
-    estimate.figures.put("dispatches", work.dispatches);
+    estimate.decisions.put("taps", shape.taps);
+    estimate.decisions.put("length", form.length);
+    estimate.decisions.put("points", form.points);
+    estimate.decisions.put("dispatches", work.dispatches);
     return estimate;
 }
 
@@ -49,7 +49,8 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm four_step;
 const ir::Algorithm four_step{.name = "four_step",
-                              .offline = devices::gpu_kernels, .stream = devices::no_kernels,
+                              .offline = devices::gpu_kernels,
+                              .stream = devices::no_kernels,
                               .estimate = estimate,
                               .reach = reach,
                               .plan = plan};

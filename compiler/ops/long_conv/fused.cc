@@ -23,8 +23,8 @@ Estimate estimate(const PlanContext &context) {
     // Whoever can have one dispatch gets it, however few workgroups that is.
     const GpuWork work{.bytes = row_bytes / shape.copies + row_bytes + point_bytes * length / context.rows};
     Estimate estimate{.cost = work.cost(shape, context.rows)};
-    estimate.figures.put("taps", shape.taps);
-    estimate.figures.put("length", length);
+    estimate.decisions.put("taps", shape.taps);
+    estimate.decisions.put("length", length);
     return estimate;
 }
 
@@ -33,7 +33,7 @@ Reach reach(const PlanContext &, const Decisions &) { return {}; }
 // The spectrum is that of right_angle: one for both, where an artifact has both.
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
-    const uint32_t length = call.figures().at("length");
+    const uint32_t length = call.decisions().at("length");
     call.one_call();
     call.kernel("long_conv_fused");
     shape_params(call, shape);
@@ -51,7 +51,11 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm fused;
-const ir::Algorithm fused{
-    .name = "fused", .offline = devices::gpu_kernels, .stream = devices::no_kernels, .estimate = estimate, .reach = reach, .plan = plan};
+const ir::Algorithm fused{.name = "fused",
+                          .offline = devices::gpu_kernels,
+                          .stream = devices::no_kernels,
+                          .estimate = estimate,
+                          .reach = reach,
+                          .plan = plan};
 
 } // namespace longwave::compiler::convolution

@@ -21,7 +21,7 @@ std::vector<uint32_t> fill(const std::vector<Job> &jobs, const std::vector<doubl
     return turns;
 }
 
-// How far a place lies behind another of the same shape.
+// The bytes from one place to another place of the same shape; empty if there is no such distance.
 std::optional<uint64_t> distance(const Argument &from, const Argument &to) {
     const Place *a = std::get_if<Place>(&from), *b = std::get_if<Place>(&to);
     if (!a || !b) return a || b ? std::nullopt : std::optional<uint64_t>(0);

@@ -17,20 +17,21 @@ struct Level {
              ahead = 1; // ahead: large blocks whose products are computed together
 
     Partitions spectra() const { return {.length = length, .count = partitions, .first = 2 * length}; }
-    // Firings of a step to run again: the last two fill both slots of rows, the tail of the one
-    // before them is added to these, and it is a product with the spectra of all large blocks, some
-    // of it made ahead. One more, because pieces that come early in a large block have fired once
-    // more than those behind them.
+    // The number of firings of a step to run again. The last two fill both slots of rows. They add
+    // the tail of the firing before them, which depends on the spectra of all large blocks, some of
+    // it computed ahead. One more, because pieces early in a large block have fired once more than
+    // later pieces.
     uint32_t replays() const { return partitions + ahead + 2; }
 };
 
-// In the figures: the last level's, and those of the one before, if there are two.
-std::vector<Level> levels_of(const Decisions &figures) {
+// The decisions hold the last level, and the level before it if there are two.
+std::vector<Level> levels_of(const Decisions &decisions) {
     std::vector<Level> levels;
-    if (figures.at("middle_length") > 0)
+    if (decisions.at("middle_length") > 0)
         levels.push_back(
-            {figures.at("middle_length"), figures.at("middle_partitions"), figures.at("middle_ahead")});
-    levels.push_back({figures.at("tail_length"), figures.at("tail_partitions"), figures.at("tail_ahead")});
+            {decisions.at("middle_length"), decisions.at("middle_partitions"), decisions.at("middle_ahead")});
+    levels.push_back(
+        {decisions.at("tail_length"), decisions.at("tail_partitions"), decisions.at("tail_ahead")});
     return levels;
 }
 
@@ -42,7 +43,7 @@ Level level(const PlanContext &context, uint32_t length, uint32_t end) {
     return level;
 }
 
-// ns an output element that a level adds to its transforms: its pieces find nothing in the caches,
+// ns per output element that a level adds to its transforms: its pieces find nothing in the caches,
 // its spectra are written far apart, its rows wait in memory. Measured.
 constexpr double level_cost = 3;
 
@@ -59,16 +60,16 @@ Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vecto
         estimate.cost += transform_cost(context, tail.length) + level_cost;
     }
     estimate.cost += products * product_cost(context, taps);
-    Decisions &figures = estimate.figures;
-    figures.put("taps", taps);
-    figures.put("length", context.rows);
-    figures.put("partitions", partitions);
-    figures.put("middle_length", middle.length);
-    figures.put("middle_partitions", middle.partitions);
-    figures.put("middle_ahead", middle.ahead);
-    figures.put("tail_length", tail.length);
-    figures.put("tail_partitions", tail.partitions);
-    figures.put("tail_ahead", tail.ahead);
+    Decisions &decisions = estimate.decisions;
+    decisions.put("taps", taps);
+    decisions.put("length", context.rows);
+    decisions.put("partitions", partitions);
+    decisions.put("middle_length", middle.length);
+    decisions.put("middle_partitions", middle.partitions);
+    decisions.put("middle_ahead", middle.ahead);
+    decisions.put("tail_length", tail.length);
+    decisions.put("tail_partitions", tail.partitions);
+    decisions.put("tail_ahead", tail.ahead);
     return estimate;
 }
 
@@ -91,13 +92,13 @@ Estimate estimate(const PlanContext &context) {
     return best;
 }
 
-Reach reach(const PlanContext &context, const Decisions &figures) {
+Reach reach(const PlanContext &context, const Decisions &decisions) {
     Reach reach;
-    for (const Level &level : levels_of(figures)) {
+    for (const Level &level : levels_of(decisions)) {
         // The large block before the one that is coming in stays as it is while it is computed; and
         // again for each replay.
         const uint32_t blocks = context.streaming ? level.replays() + 2 : 2;
-        reach.history = std::max(reach.history, blocks * level.length - figures.at("length"));
+        reach.history = std::max(reach.history, blocks * level.length - decisions.at("length"));
         reach.multiple = level.length;
     }
     return reach;
@@ -135,8 +136,9 @@ void plan_lanes(KernelCall &call, const Shape &s, const Level &level, const Part
 
 Status plan(KernelCall &call) {
     const Shape s(call.context);
-    const std::vector<Level> levels = levels_of(call.figures());
-    const Partitions small{.length = call.figures().at("length"), .count = call.figures().at("partitions")};
+    const std::vector<Level> levels = levels_of(call.decisions());
+    const Partitions small{.length = call.decisions().at("length"),
+                           .count = call.decisions().at("partitions")};
     if (lanes_over_positions(call.context)) {
         plan_lanes(call, s, levels[0], small);
         return Status::ok();
@@ -152,7 +154,8 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm nonuniform;
 const ir::Algorithm nonuniform{.name = "nonuniform",
-                               .offline = devices::no_kernels, .stream = devices::cpu_kernels,
+                               .offline = devices::no_kernels,
+                               .stream = devices::cpu_kernels,
                                .estimate = estimate,
                                .reach = reach,
                                .plan = plan};

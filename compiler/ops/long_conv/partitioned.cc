@@ -64,8 +64,8 @@ Expected<Row> measure_one_channel(const Meter &meter, uint32_t) {
 const CostTable *const tables[] = {&partition_table, &one_channel_table, &lanes_level_table,
                                    &lanes_partition_table};
 
-Partitions partitions_of(const Decisions &figures) {
-    return {.length = figures.at("length"), .count = figures.at("partitions")};
+Partitions partitions_of(const Decisions &decisions) {
+    return {.length = decisions.at("length"), .count = decisions.at("partitions")};
 }
 
 Estimate estimate(const PlanContext &context) {
@@ -73,20 +73,20 @@ Estimate estimate(const PlanContext &context) {
     if (!estimate.refused.empty()) return estimate;
     const uint32_t taps = context.type(1).dims[2], partitions = (taps + context.rows - 1) / context.rows;
     estimate.cost = transform_cost(context, context.rows) + partitions * product_cost(context, taps);
-    estimate.figures.put("taps", taps);
-    estimate.figures.put("length", context.rows);
-    estimate.figures.put("partitions", partitions);
+    estimate.decisions.put("taps", taps);
+    estimate.decisions.put("length", context.rows);
+    estimate.decisions.put("partitions", partitions);
     return estimate;
 }
 
-Reach reach(const PlanContext &context, const Decisions &figures) {
-    return {.history = context.streaming ? figures.at("partitions") * figures.at("length") : 0};
+Reach reach(const PlanContext &context, const Decisions &decisions) {
+    return {.history = context.streaming ? decisions.at("partitions") * decisions.at("length") : 0};
 }
 
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
-    if (lanes_over_positions(call.context)) call_lanes(call, shape, partitions_of(call.figures()), {});
-    else call_partitioned(call, shape, partitions_of(call.figures()));
+    if (lanes_over_positions(call.context)) call_lanes(call, shape, partitions_of(call.decisions()), {});
+    else call_partitioned(call, shape, partitions_of(call.decisions()));
     return Status::ok();
 }
 

@@ -28,8 +28,8 @@ Estimate estimate(const PlanContext &context) {
     const double idle = shape.tiles() > 1 ? double(shape.padded) / shape.channels : 1;
     Estimate estimate{.cost = idle * context.costs->at(phases_table, length, shape.channels > 1 ? 2 : 1) *
                               length / context.rows};
-    estimate.figures.put("taps", shape.taps);
-    estimate.figures.put("length", length);
+    estimate.decisions.put("taps", shape.taps);
+    estimate.decisions.put("length", length);
     return estimate;
 }
 
@@ -65,7 +65,7 @@ Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vec
 
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
-    const uint32_t length = call.figures().at("length");
+    const uint32_t length = call.decisions().at("length");
     const std::vector<double> table = schedules::polyphase_twiddles(length);
     call.kernel("long_conv_polyphase");
     call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));

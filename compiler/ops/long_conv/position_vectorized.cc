@@ -8,7 +8,7 @@ namespace {
 
 uint64_t row_bytes(const Partitions &p) { return uint64_t{p.length} * sizeof(float); }
 
-// What the pieces of one large block's work share.
+// Shared by the pieces of the work of one large block.
 struct Pieces {
     const KernelCall &call;
     const Shape &s;

@@ -19,8 +19,8 @@ Estimate estimate(const PlanContext &context) {
     const uint32_t length = schedules::right_angle_length(context.rows);
     Estimate estimate{.cost = idle_lanes(context) * context.costs->at(transform_table, length) * length /
                               context.rows};
-    estimate.figures.put("taps", Shape(context).taps);
-    estimate.figures.put("length", length);
+    estimate.decisions.put("taps", Shape(context).taps);
+    estimate.decisions.put("length", length);
     return estimate;
 }
 
@@ -28,7 +28,7 @@ Reach reach(const PlanContext &, const Decisions &) { return {}; }
 
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
-    const uint32_t length = call.figures().at("length");
+    const uint32_t length = call.decisions().at("length");
     call.kernel("long_conv_right_angle");
     call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
     shape_params(call, shape);

@@ -17,8 +17,8 @@ std::string no_transform(const PlanContext &context) {
 }
 
 bool lanes_over_positions(const PlanContext &context) {
-    return context.streaming && context.device.position_vectorized && context.type(1).dims[1] < schedules::lanes &&
-           context.rows % schedules::lanes == 0;
+    return context.streaming && context.device.position_vectorized &&
+           context.type(1).dims[1] < schedules::lanes && context.rows % schedules::lanes == 0;
 }
 
 double idle_lanes(const PlanContext &context) {
@@ -27,7 +27,8 @@ double idle_lanes(const PlanContext &context) {
 }
 
 double transform_cost(const PlanContext &context, uint32_t length) {
-    if (!lanes_over_positions(context)) return idle_lanes(context) * context.costs->at(transform_table, length);
+    if (!lanes_over_positions(context))
+        return idle_lanes(context) * context.costs->at(transform_table, length);
     return 2 * static_cast<double>(schedules::right_angle_radices(length).size()) *
            context.costs->at(lanes_level_table, length);
 }
@@ -37,7 +38,7 @@ double product_cost(const PlanContext &context, double taps) {
     const double spectra = 1.0 + static_cast<double>(context.node.integer("channels"));
     const double bytes = complex_bytes * taps * context.type(1).dims[1] * spectra * context.alike;
     return lanes_over_positions(context) ? context.costs->at(lanes_partition_table, bytes)
-                                           : idle_lanes(context) * context.costs->at(partition_table, bytes);
+                                         : idle_lanes(context) * context.costs->at(partition_table, bytes);
 }
 
 Place twiddles(KernelCall &call, uint32_t length) {

@@ -6,7 +6,7 @@
 namespace longwave::compiler::convolution {
 namespace {
 
-// What the jobs of all tiles share. Costs are of one tile.
+// Shared by the jobs of all tiles. Costs are per tile.
 struct TileWork {
     const KernelCall &call;
     const Shape &s;
@@ -49,13 +49,13 @@ Job whole(const TileWork &w, uint32_t tile) {
     return {{std::move(step)}, false};
 }
 
-// Shares of the transforms' time: half of the levels forward, the others, and back. Measured; data
-// come from L2 when a piece begins.
+// Shares of the time of the transforms: the first half of the levels forward, the second half, and
+// both halves of the inverse. Measured, with data in L2 when a piece begins.
 constexpr double first_half = 0.19, second_half = 0.25, back = 0.33, last_half = 0.23;
 
-// Of the product of spectra into `z` [copies, length, 2, T]: `ahead` slices of positions at a time,
-// from `first` on. Each is computed ahead in another round; what comes in later is added to the
-// others. So places move from slice to slice, round by round.
+// A part of the product of spectra into `z` [copies, length, 2, T]: `ahead` slices of positions from
+// `first` on. In each round another slice is computed ahead. Input that comes later is added to the
+// other slices, so places move from slice to slice, round by round.
 struct Slices {
     const TileWork &w;
     const uint32_t tile;

@@ -42,7 +42,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         for (double &value : out.data) value /= static_cast<double>(context.length);
 }
 
-// A whole sequence in one call.
+// One call for the full sequence.
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
     call.kernel("mean_run");

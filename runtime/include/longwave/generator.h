@@ -1,26 +1,27 @@
 /** @file
  * Longwave text generation: token ids in, token ids out, one at a time.
  *
- * A generator runs the stream (longwave.h) of a language model: one input of token ids, and one
- * output with a logit for every id that may follow, without delay. The stream's own entry has block
- * 1. Larger entries of the same model read prompts (`longwave compile --blocks 1,64`).
+ * A generator runs the stream (longwave.h) of a language model. The model has one input of token
+ * ids, and one output with a logit for every id that may follow, without delay. The own entry of
+ * the stream has block 1. Larger entries of the same model read prompts (`longwave compile
+ * --blocks 1,64`).
  *
  * How an id is chosen, in this order
- *   1. repetition penalty: the logit of each id among the newest `repetition_window` ids, prompts
- *      included, is divided by the penalty if positive and multiplied by it if negative (Keskar et
+ *   1. repetition penalty: of each id among the newest `repetition_window` ids, prompts included.
+ *      A positive logit is divided by the penalty, a negative one is multiplied by it (Keskar et
  *      al. 2019, CTRL, section 4.1)
  *   2. biases are added
  *   3. temperature 0: the id with the largest logit is chosen, and the other steps do not apply.
  *      Otherwise logits are divided by the temperature, and probabilities are their softmax
  *   4. top_k: only the k most probable ids stay
- *   5. top_p: of these, only the smallest set of the most probable ids whose probabilities add up to
- *      at least top_p of their sum (Holtzman et al. 2020, nucleus sampling)
+ *   5. top_p: of these, only the smallest set of probable ids whose share of the probability is
+ *      at least top_p (nucleus sampling, Holtzman et al. 2020)
  *   6. min_p: of these, only ids with at least min_p times the largest probability (Nguyen et al.
  *      2024)
  *   7. one of the ids that are left is drawn by its probability
- * Of equal logits the lower id comes first. Sums are float64 in a fixed order. The random number is a
- * function of the seed and the position in the stream (Philox4x32-10: Salmon et al. 2011). So the
- * same logits give the same ids on every machine, and a stream that was saved, loaded or copied
+ * Of equal logits the lower id comes first. Sums are float64 in a fixed order. The random number is
+ * a function of the seed and the position in the stream (Philox4x32-10: Salmon et al. 2011). So the
+ * same logits give the same ids on every machine. A stream that was saved, loaded or copied
  * continues exactly as it would have.
  *
  * The context has no limit: a token costs the same after ten ids and after ten million.
@@ -62,9 +63,10 @@ typedef struct lw_generator_options {
     float top_p;                /**< in [0, 1]; 0: all */
     float min_p;                /**< in [0, 1] */
     float repetition_penalty;   /**< in [0.01, 100]; 0: none */
-    uint32_t repetition_window; /**< ids; 0: 64; at most 2^20 */
-    uint32_t recent; /**< ids that lw_generator_recent can return, at most 2^20; raised to the longest
-                      * stop sequence */
+    uint32_t repetition_window; /**< ids, at most 2^20. 0: 64 */
+    /** Ids that lw_generator_recent can return, at most 2^20. Raised to the longest stop
+     * sequence. */
+    uint32_t recent;
     int log_probabilities; /**< 1: compute lw_token.log_probability, an exponential per id */
     const lw_logit_bias *biases;
     size_t n_biases; /**< at most 2^20 */
@@ -73,9 +75,9 @@ typedef struct lw_generator_options {
     /** 1: do not compute logits that cannot be chosen. An adaptive softmax then skips clusters of
      * words below the most probable word (temperature 0) or below min_p^temperature times it (min_p
      * above 0). The same ids follow. All logits are computed if any word could be chosen (no min_p;
-     * top_p below 1, a penalty, biases) or counts (log_probabilities). In rows of the stream, skipped
-     * words have the logit -1e30. A generator continues from such a row, also a saved or copied one,
-     * only if its options need no more. */
+     * top_p below 1, a penalty, biases) or counts (log_probabilities). In rows of the stream,
+     * skipped words have the logit -1e30. A generator continues from such a row, also a saved or
+     * copied one, only if its options need no more. */
     int likely_only;
 } lw_generator_options;
 
@@ -102,8 +104,8 @@ typedef struct lw_token {
  * @param options NULL: defaults.
  * @param out the generator; the caller destroys it before the stream.
  * @retval LW_OK
- * @retval LW_INVALID_ARGUMENT stream or out is NULL, struct_size is not set, the block of the stream
- *         is not 1, or an option is out of range.
+ * @retval LW_INVALID_ARGUMENT stream or out is NULL, struct_size is not set, the block of the
+ *         stream is not 1, or an option is out of range.
  * @retval LW_NOT_FOUND The model is not a language model. The detail says why.
  * @retval LW_BAD_TOKEN An id of a list is outside the vocabulary.
  * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory. */
@@ -132,8 +134,8 @@ LW_API lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids
  * @retval LW_OK
  * @retval LW_END A stop sequence is complete. Another prompt continues after it.
  * @retval LW_INVALID_ARGUMENT generator or out is NULL, or struct_size is not set.
- * @retval LW_WRONG_STATE Nothing was read yet, the newest logits lack words that these options could
- *         choose (likely_only), the stream is finished, or a kernel failed before.
+ * @retval LW_WRONG_STATE Nothing was read yet, the newest logits lack words that these options
+ *         could choose (likely_only), the stream is finished, or a kernel failed before.
  * @retval LW_NOT_FINITE A logit is NaN or infinite.
  * @retval LW_DEVICE A kernel failed. The generator accepts only reset and load.
  * @retval LW_DEVICE_LOST GPU: the device is gone.
@@ -161,8 +163,8 @@ LW_API lw_status lw_generator_recent(const lw_generator *generator, int32_t *ids
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_generator_reset(lw_generator *generator);
-/** Saves the ids that the generator remembers and the state of its stream (lw_stream_save). Options,
- * seed and lists are not saved. Real-time safe on the CPU.
+/** Saves the ids that the generator remembers and the state of its stream (lw_stream_save).
+ * Options, seed and lists are not saved. Real-time safe on the CPU.
  * @param bytes `capacity` bytes to write to; NULL: only the size is returned.
  * @param n the size of the saved state in bytes.
  * @retval LW_OK

@@ -8,8 +8,7 @@
  *                             time.
  *     lw_stream_push / pull   samples in, rows out. On the CPU they never allocate, lock or make a
  *                             system call.
- *   lw_runner_create, lw_run  offline runs over whole sequences. A runner belongs to one thread at
- *                             a time.
+ *   lw_runner_create, lw_run  offline runs. A runner belongs to one thread at a time.
  *   lw_stream_destroy, lw_runner_destroy, then lw_model_close.
  *
  * Time
@@ -77,7 +76,7 @@ typedef enum lw_status {
     LW_DEVICE_LOST = 36,      /**< the device is gone: close everything made on it */
     LW_TIMEOUT = 37,          /**< the device does not answer in time; treat it as lost */
     LW_DEVICE_WRONG = 38,     /**< the device gave wrong results and is disabled until reopened */
-    LW_CHECK_FAILED = 40      /**< verify: an output differs from its reference by more than the limit */
+    LW_CHECK_FAILED = 40      /**< verify: an output differs from its reference beyond the limit */
 } lw_status;
 
 /** For libraries that add devices: keeps the detail of a failure for lw_last_error.
@@ -93,7 +92,7 @@ LW_API const char *lw_last_error(void);
  * @return static text, as in "0.2.0". */
 LW_API const char *lw_version(void);
 
-/* ---- model --------------------------------------------------------------------------------------------- */
+/* ---- model ---------------------------------------------------------------------------------- */
 /** A compiled model, ready to run. Immutable: any number of threads may use it at once. */
 typedef struct lw_model lw_model;
 
@@ -174,7 +173,7 @@ LW_API lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_o
  * @param model NULL: no effect. */
 LW_API void lw_model_close(lw_model *model);
 
-/** What an input takes per tick. */
+/** Kind of an input: a sample, a row of features or a token id per tick. */
 typedef enum lw_input_kind { LW_AUDIO = 0, LW_FEATURES = 1, LW_TOKENS = 2 } lw_input_kind;
 
 /** An input of the model. */
@@ -297,7 +296,7 @@ LW_API const char *lw_model_label(const lw_model *model, uint32_t index);
  */
 LW_API lw_status lw_model_verify(const lw_model *model, double *worst);
 
-/* ---- stream -------------------------------------------------------------------------------------------- */
+/* ---- stream --------------------------------------------------------------------------------- */
 /** The state of one input sequence and the rows that wait to be pulled. A stream belongs to one
  * thread at a time. It may go to another thread, on a device after a flush. */
 typedef struct lw_stream lw_stream;
@@ -312,7 +311,7 @@ typedef enum lw_format {
 typedef struct lw_stream_options {
     size_t struct_size;
     lw_format format; /**< of pushed samples; with NULL options it fits the input */
-    uint32_t queue;   /**< output rows that may wait; 0: 64; raised to the rows of one block */
+    uint32_t queue;   /**< output rows that may wait. 0: 64. At least the rows of one block */
     uint32_t entry;   /**< own entry: index into lw_model_info.stream_entries; 0: the default */
 } lw_stream_options;
 
@@ -457,9 +456,9 @@ LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out);
-/** Takes all n ticks with the largest entries that fit: for a prompt, a warm-up or a file. Rows that
- * waited are dropped. Afterwards the rows of the last block of the own entry wait; of an output
- * without such a row, the newest row of the call. Ticks that fill no block stay pending.
+/** Takes all n ticks with the largest entries that fit: for a prompt, a warm-up or a file. Rows
+ * that waited are dropped. Afterwards the rows of the last block of the own entry wait; of an
+ * output without such a row, the newest row of the call. Ticks that fill no block stay pending.
  * Not for real-time threads: the cost grows with n (and lw_entry_info.rebuild_calls).
  * @param samples as for lw_stream_push.
  * @retval LW_OK
@@ -493,7 +492,8 @@ LW_API lw_status lw_stream_reset(lw_stream *stream);
  * same bits follow. Both belong to the calling thread. Real-time safe on the CPU.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT A stream is NULL.
- * @retval LW_BAD_STATE They are of different models, or more rows wait than the queue of `to` holds.
+ * @retval LW_BAD_STATE They are of different models, or more rows wait than the queue of `to`
+ *         holds.
  * @retval LW_DEVICE A kernel failed while caches were filled. `to` has failed as in push.
  * @retval LW_DEVICE_LOST GPU: the device is gone.
  * @retval LW_TIMEOUT GPU: the device does not answer in time.
@@ -515,16 +515,17 @@ LW_API lw_status lw_stream_copy(lw_stream *to, const lw_stream *from);
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n);
-/** Continues from a saved state of the same model and weights. The other compiled file may have other
- * targets, lengths or algorithms, and the other stream another entry or device. Rows then agree within
- * 1e-5 of the peak. With the same file, entry and device they have the same bits. Files of formats
- * before 2.4 load only what the same file saved. Any bytes are safe. Then fills the caches of the entries that push will run, a bounded
- * cost (lw_entry_info.rebuild_calls). Real-time safe on the CPU.
+/** Continues from a saved state of the same model and weights. The other compiled file may have
+ * other targets, lengths or algorithms, and the other stream another entry or device. Rows then
+ * agree within 1e-5 of the peak. With the same file, entry and device they have the same bits.
+ * Files of formats before 2.4 load only what the same file saved. Any bytes are safe. Then fills
+ * the caches of the entries that push will run, a bounded cost (lw_entry_info.rebuild_calls).
+ * Real-time safe on the CPU.
  * @param bytes n bytes that lw_stream_save wrote. Not kept.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT stream or bytes is NULL.
- * @retval LW_BAD_STATE Of another model, other weights or another state schema, damaged, or with more
- *         rows than the queue holds. The detail says which, and the stream does not change.
+ * @retval LW_BAD_STATE Of another model, other weights or another state schema, damaged, or with
+ *         more rows than the queue holds. The detail says which, and the stream does not change.
  * @retval LW_DEVICE A kernel failed while caches were filled. The stream has failed as in push.
  * @retval LW_DEVICE_LOST GPU: the device is gone.
  * @retval LW_TIMEOUT GPU: the device does not answer in time.
@@ -551,7 +552,7 @@ typedef struct lw_stream_stats {
  * @retval LW_INVALID_ARGUMENT stream or stats is NULL, or struct_size is not set. */
 LW_API lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats);
 
-/* ---- offline runs --------------------------------------------------------------------------------------- */
+/* ---- offline runs --------------------------------------------------------------------------- */
 /** Memory and threads for offline runs. A runner belongs to one thread at a time. */
 typedef struct lw_runner lw_runner;
 /** Options of lw_runner_create. */
@@ -560,8 +561,9 @@ typedef struct lw_run_options {
     lw_format format; /**< of audio and features; tokens are always int32 */
     uint32_t threads; /**< 0 or 1: the caller's thread alone. n: it and n - 1 more, at most 256 in
                        * all, asleep between runs. The outputs are the same bits for any number */
-    uint32_t sequences; /**< 0 or 1: one at a time. n: lw_run_batch works on up to n at once, each on
-                         * a thread and in memory of its own, so at most `threads` of them */
+    /** 0 or 1: one at a time. n: lw_run_batch works on up to n at once, each on a thread and in
+     * memory of its own, so at most `threads` of them */
+    uint32_t sequences;
 } lw_run_options;
 
 /** One input or output of one sequence. In an array, the next element follows after struct_size
@@ -601,7 +603,7 @@ LW_API void lw_runner_destroy(lw_runner *runner);
  * @retval LW_INVALID_ARGUMENT A NULL, an unset struct_size, a wrong number of inputs or outputs, an
  *         empty input, different rows, or a length of more than the rows.
  * @retval LW_TOO_LONG More rows than the longest offline entry takes.
- * @retval LW_TOO_SHORT A layer takes no sequence of so few rows. The detail names it.
+ * @retval LW_TOO_SHORT The sequence is too short for a layer. The detail names it.
  * @retval LW_TOO_SMALL An output has less room than rows. The needed rows were written.
  * @retval LW_BAD_TOKEN An id is outside the vocabulary.
  * @retval LW_DEVICE A kernel or the driver failed. The outputs are undefined.
@@ -612,16 +614,16 @@ LW_API void lw_runner_destroy(lw_runner *runner);
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor *out, size_t n_out);
-/** Runs several sequences, each with the same bits as by lw_run. They may differ in rows. Threads
- * take whole sequences (lw_run_options.sequences) instead of parts of one. All sequences are checked
- * before any runs; lw_last_error names the first that is rejected.
+/** Runs several sequences, each with the same bits as by lw_run. They may differ in rows. Each
+ * thread takes complete sequences (lw_run_options.sequences), not parts of one. All sequences are
+ * checked before any runs; lw_last_error names the first that is rejected.
  * @param sequences their number.
  * @param in sequences x n_in inputs, sequence by sequence.
  * @param out sequences x n_out outputs, sequence by sequence.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT as lw_run.
  * @retval LW_TOO_LONG More rows than the longest offline entry takes.
- * @retval LW_TOO_SHORT A layer takes no sequence of so few rows. The detail names it.
+ * @retval LW_TOO_SHORT The sequence is too short for a layer. The detail names it.
  * @retval LW_TOO_SMALL An output has less room than rows. The needed rows were written.
  * @retval LW_BAD_TOKEN An id is outside the vocabulary.
  * @retval LW_DEVICE A kernel or the driver failed. The outputs are undefined.

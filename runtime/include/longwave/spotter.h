@@ -4,8 +4,8 @@
  * A spotter runs a stream (longwave.h) and a decision rule on its class scores. The rule averages
  * each row of scores with the rows before it. A word fires when its average is the highest and at
  * its threshold for `min_count` consecutive rows. Then nothing fires until the word's average falls
- * below `release` times its threshold, and `refractory_ms` more have passed. So one utterance is one
- * event, however long it lasts. Ignored labels never fire.
+ * below `release` times its threshold, and `refractory_ms` more have passed. So one utterance is
+ * one event, however long it lasts. Ignored labels never fire.
  *
  * A row with a score that is NaN or infinite decides nothing, and the stream would keep giving such
  * rows. So the spotter resets its stream at once and counts that in lw_stream_stats.resets. Waiting
@@ -53,8 +53,9 @@ typedef struct lw_event {
     const char *word;    /**< belongs to the model */
     float score;         /**< the average that fired */
     uint64_t tick;       /**< samples heard when it fired; divide by the sample rate for seconds */
-    uint64_t tick_start; /**< sample where the word's score rose above its release level, at most one
-                          * moving average before the first row that counted */
+    /** Sample where the word's score rose above its release level, at most one moving average
+     * before the first row that counted. */
+    uint64_t tick_start;
     uint64_t row;        /**< number of the row that fired */
 } lw_event;
 

@@ -1,6 +1,6 @@
 /** @file
- * Models on a GPU through Vulkan. A library of its own (liblongwave-vulkan), for models compiled for
- * a GPU (`longwave compile --target vulkan-32k`).
+ * Models on a GPU through Vulkan. A library of its own (liblongwave-vulkan), for models compiled
+ * for a GPU (`longwave compile --target vulkan-32k`).
  *
  *   lw_vulkan_open             finds a device and opens it. Loads libvulkan now, not before.
  *   options.device = device    lw_model_open uploads weights and tables, and compiles the kernels.
@@ -8,16 +8,17 @@
  *                              call.
  *   lw_stream_create, push, pull, save, load ...
  *                              as on the CPU, if the model has streams for a GPU (LW_NO_STREAM
- *                              otherwise). The state is on the device. A saved state loads anywhere.
- *                              lw_device_flush runs blocks of many streams with one dispatch per
- *                              kernel call for all of them.
+ *                              otherwise). The state is on the device. A saved state loads
+ *                              anywhere. lw_device_flush runs blocks of many streams with one
+ *                              dispatch per kernel call for all of them.
  *   lw_vulkan_prove            once after opening a model: checks its reference outputs on this
- *                              device. A device with wrong results is disabled until it is reopened.
+ *                              device. A device with wrong results is disabled until it is
+ *                              reopened.
  *   lw_vulkan_close            after the last model on the device is closed.
  *
  * Threads: any number of threads may share a device and its models. A runner or a stream belongs to
- * one thread at a time. Each thread flushes the streams that it pushes, and several threads may do so
- * at once. lw_run, push, pull and flush wait for the device: they are not for real-time threads.
+ * one thread at a time. Each thread flushes the streams that it pushes, and several threads may do
+ * so at once. lw_run, push, pull and flush wait for the device: they are not for real-time threads.
  * Flush a stream before it goes to another thread.
  *
  * Results agree with the CPU's within 1e-5 of the largest value of an output. On one device, driver
@@ -42,16 +43,18 @@ typedef struct lw_vulkan_options {
     const char *device;
     uint32_t timeout_ms;           /**< for one run or upload; 0: 60,000 */
     const lw_allocator *allocator; /**< NULL: malloc. Copied; its context must outlive the device */
-    /** vkGetInstanceProcAddr of a program that has loaded Vulkan already. NULL: of libvulkan.so.1. */
+    /** vkGetInstanceProcAddr of a program that has loaded Vulkan already. NULL: of
+     * libvulkan.so.1. */
     void (*(*get_instance_proc_addr)(void *instance, const char *name))(void);
     /** Folder for compiled pipelines and results of lw_vulkan_prove; NULL: none. Created with mode
-     * 0700 if only its last part is missing. Entries belong to a device, driver, library version and
-     * model; anything damaged or different is ignored. A folder or file of another user, or one that
-     * others may write, is not used, and lw_vulkan_info.no_cache says why. At most 256 MiB stay. Any
-     * number of processes may share it. The string is not kept, but the folder stays open. */
+     * 0700 if only its last part is missing. Entries belong to a device, driver, library version
+     * and model; anything damaged or different is ignored. A folder or file is ignored if it
+     * belongs to another user or if others may write it. lw_vulkan_info.no_cache then says why. At
+     * most 256 MiB stay. Any number of processes may share it. The string is not kept, but the
+     * folder stays open. */
     const char *cache_folder;
-    /** 1: the CPU computes a run that fails on the device, from the same inputs, and every later run
-     * while the device stays away. Its memory is taken when the model is opened and the runner
+    /** 1: the CPU computes a run that fails on the device, from the same inputs, and every later
+     * run while the device stays away. Its memory is taken when the model is opened and the runner
      * created. lw_vulkan_stats.fallen_back counts such runs. 0: lw_run returns the status. */
     int fall_back;
 } lw_vulkan_options;
@@ -100,7 +103,8 @@ LW_API lw_status lw_vulkan_devices(const lw_vulkan_options *options, lw_vulkan_i
  * @param options NULL: defaults.
  * @param out the device; the caller closes it after its last model.
  * @retval LW_OK
- * @retval LW_INVALID_ARGUMENT out is NULL, struct_size is not set, or the allocator lacks a function.
+ * @retval LW_INVALID_ARGUMENT out is NULL, struct_size is not set, or the allocator lacks a
+ *         function.
  * @retval LW_NO_DEVICE No libvulkan, no driver, or no such device.
  * @retval LW_UNSUPPORTED The device lacks something that every model needs. The detail names it.
  * @retval LW_NO_MEMORY There is no memory.
@@ -111,10 +115,10 @@ LW_API lw_status lw_vulkan_open(const lw_vulkan_options *options, lw_device **ou
  * @param device NULL: no effect. */
 LW_API void lw_vulkan_close(lw_device *device);
 
-/** Runs the reference inputs of the model on its device twice and compares the outputs. With a wrong
- * result the device is disabled until it is reopened: every later upload and run on it returns
- * LW_DEVICE_WRONG, of other models too (or falls back). Call it before any thread runs the model.
- * Not for real-time threads.
+/** Runs the reference inputs of the model on its device twice and compares the outputs. With a
+ * wrong result the device is disabled until it is reopened. Every later upload and run on it
+ * returns LW_DEVICE_WRONG, of other models too, or falls back. Call it before any thread runs the
+ * model. Not for real-time threads.
  * @param again 0: skip the runs if cache_folder remembers that this device and driver passed.
  * @param worst may be NULL. The largest error, relative to its limit.
  * @retval LW_OK The outputs agree, or the model has no reference outputs.
@@ -161,8 +165,8 @@ typedef struct lw_vulkan_stats {
     uint64_t runs;       /**< submitted runs: of one sequence, or of blocks of streams together */
     uint64_t dispatches; /**< kernel calls in them */
     uint64_t fills;      /**< clears in them */
-    /** Recorded command buffers. Offline: one per runner and entry, and another when an entry that
-     * clears rows after the end of a sequence gets a sequence of another length. Streams: one per
+    /** Recorded command buffers. Offline: one per runner and entry. An entry that clears rows
+     * after the end of a sequence adds one when the length changes. Streams: one per
      * entry and combination of steps in a block, and again when their memory grows. */
     uint64_t recordings;
     uint64_t uploaded_bytes;    /**< weights and tables */

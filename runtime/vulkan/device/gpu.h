@@ -11,7 +11,7 @@ namespace longwave::runtime::vulkan {
 // What a device must have whatever the model: kernels' buffers begin at multiples of 64.
 inline constexpr uint32_t place_alignment = 64;
 
-// Counted by whoever runs something; read by lw_vulkan_get_stats.
+// Counters for lw_vulkan_get_stats. Any thread adds to them.
 struct Stats {
     std::atomic<uint64_t> runs{0}, dispatches{0}, fills{0}, recordings{0}, uploaded_bytes{0},
         cached_models{0}, remembered_proofs{0}, fallen_back{0}, submissions{0}, moved_bytes{0};
@@ -19,7 +19,7 @@ struct Stats {
 
 class Gpu : public lw_device {
 public:
-    // Loads Vulkan and makes an instance.
+    // Loads Vulkan and creates an instance.
     lw_status start(const lw_vulkan_options &options);
     // Chooses among its devices and makes the one ready.
     lw_status choose(const char *wanted);
@@ -46,16 +46,16 @@ public:
     bool storage_16 = false;             // storageBuffer16BitAccess, likewise
     VkPhysicalDeviceMemoryProperties memory{};
     lw_allocator allocator{};
-    bool fall_back = false; // runs that fail go on with the CPU
+    bool fall_back = false; // the CPU computes runs that fail
     Cache cache;
     const char *no_cache = ""; // why the folder that was asked for is not used
     mutable Stats stats;
-    // Work timed out twice and may still go on: nothing made on the device is given back any more, for it may be
-    // in use. Whatever is asked of it is LW_TIMEOUT.
+    // Work timed out twice and may still run. Its memory may be in use, so nothing of the device is freed any more.
+    // Every later call returns LW_TIMEOUT.
     mutable std::atomic<bool> leaked{false};
-    // It answered wrongly or not the same twice (proof.cc), or it is gone: nothing more is handed over to it.
+    // The device gave wrong or different results (self_check.cc), or it is gone. Nothing more is submitted.
     mutable std::atomic<bool> quarantined{false}, device_lost{false};
-    mutable std::atomic<int> proving{0}; // proofs at work: nothing falls back
+    mutable std::atomic<int> proving{0}; // self checks in progress: nothing falls back
     lw_status usable() const;
 
 private:

@@ -34,7 +34,7 @@ struct Commands {
     lw_status begin(const Gpu &gpu, bool once) { return vulkan::begin(gpu, buffer, once); }
     lw_status end(const Gpu &gpu) { return vulkan::end(gpu, buffer); }
     lw_status submit(const Gpu &gpu) { return submit(gpu, buffer); }
-    // One of them; and waits.
+    // Submits one of them and waits.
     lw_status submit(const Gpu &gpu, VkCommandBuffer recorded);
     // After a time-out waits once more; else nothing. False: the device has been leaked (gpu.h).
     bool idle(const Gpu &gpu);

@@ -138,7 +138,7 @@ lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules
         pipeline.buffers = descriptors_of(*module);
         const lw_status status =
             create_pipeline(gpu, modules.code(*module), module->entry()->c_str(), cache.handle(), pipeline);
-        if (status == LW_DEVICE) // a driver that does not take the code: which, for whoever reports it
+        if (status == LW_DEVICE) // the driver rejects the code: name the kernel
             return fail(LW_DEVICE, "the Vulkan driver rejected the shader of kernel %.160s",
                         plan.kernels()->Get(module->kernel())->spec()->c_str());
         if (status != LW_OK) return status;

@@ -74,15 +74,21 @@ template <class Change> Edit field(int n, Change change) {
 
 void remove_field(std::vector<uint8_t> &bytes, int n) {
     const auto begin = bytes.begin();
-    bytes.erase(begin + static_cast<long>(field_at(bytes, n)), begin + static_cast<long>(field_at(bytes, n + 1)));
+    bytes.erase(begin + static_cast<long>(field_at(bytes, n)),
+                begin + static_cast<long>(field_at(bytes, n + 1)));
     head([](SavedState &s) { s.fields--; })(bytes);
 }
 
 // Another field of 4 samples, before all others.
 void insert_field(std::vector<uint8_t> &bytes) {
     std::vector<uint8_t> field(sizeof(SavedField) + 8 + 16);
-    const SavedField other{.bytes = 16, .layer_bytes = 1, .name_bytes = 1, .rank = 2,
-                           .kind = StateKind::history, .elem = longwave::fb::Elem::f32, .dims = {4, 1}};
+    const SavedField other{.bytes = 16,
+                           .layer_bytes = 1,
+                           .name_bytes = 1,
+                           .rank = 2,
+                           .kind = StateKind::history,
+                           .elem = longwave::fb::Elem::f32,
+                           .dims = {4, 1}};
     memcpy(field.data(), &other, sizeof other);
     memcpy(field.data() + sizeof other, "!!", 2);
     bytes.insert(bytes.begin() + sizeof(SavedState), field.begin(), field.end());
@@ -98,7 +104,7 @@ TEST_CASE("saved state: a loaded stream continues with the same bits, wherever i
         Stream original(model), loaded(model);
         const std::vector<float> x = noise(n, 4);
         REQUIRE(lw_stream_push(original, x.data(), x.size(), nullptr) == LW_OK); // rows wait in the queue
-        (void)rest(loaded, noise(13, 5));                                       // something to overwrite
+        (void)rest(loaded, noise(13, 5));                                        // something to overwrite
         const std::vector<uint8_t> bytes = save(original);
         REQUIRE(lw_stream_load(loaded, bytes.data(), bytes.size()) == LW_OK);
         CHECK(save(loaded) == bytes);
@@ -209,9 +215,8 @@ TEST_CASE("saved state: any values in sound fields are safe to run on, at any ti
         for (int n = 0; n < 3; n++)
             for (size_t at = field_at(bytes, n) + sizeof(SavedField) + 8; at < field_at(bytes, n + 1); ++at)
                 bytes[at] = static_cast<uint8_t>(random());
-        head([&](SavedState &s) {
-            s.done = s.ticks = ((uint64_t{random()} << 32 | random()) >> 4) * 4;
-        })(bytes);
+        head([&](SavedState &s) { s.done = s.ticks = ((uint64_t{random()} << 32 | random()) >> 4) * 4; })(
+            bytes);
         REQUIRE(lw_stream_load(to, bytes.data(), bytes.size()) == LW_OK);
         (void)rest(to, noise(33));
     }

@@ -263,7 +263,7 @@ class Generate(Cli):
                 (BAD_INPUT, ["no-such-state", "cannot be read"], [model, "--state-in", "no-such-state"]),
                 (BAD_INPUT, ["g.state", "another model"], [model, "--state-in", other]),
                 (BAD_INPUT, ["h.state", "too short"], [model, "--state-in", damaged]),
-                (BAD_INPUT, ["model.json", "not a state of a generator"], [model, "--state-in", self.package / "model.json"]),
+                (BAD_INPUT, ["model.json", "not the saved state of a generator"], [model, "--state-in", self.package / "model.json"]),
                 (BAD_INPUT, ["empty", "too short"], [model, "--state-in", empty]),
                 (USAGE, ["--stop", "empty"], [model, *prompt, "--stop", ""]),
                 (USAGE, ["--logit-bias 256:1", "0 to 255"], [model, *prompt, "--logit-bias", "256:1"]),

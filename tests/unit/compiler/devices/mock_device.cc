@@ -100,7 +100,7 @@ std::shared_ptr<lw_device> mock_device() {
     calls.session_bytes = session_bytes;
     calls.run = run;
     mock_calls() = {};
-    return {new lw_device{.version = lw_device::seam, .calls = &calls}, [](lw_device *device) {
+    return {new lw_device{.version = lw_device::interface_version, .calls = &calls}, [](lw_device *device) {
                 swapped().clear();
                 delete device;
             }};

@@ -1,8 +1,8 @@
 // A device beyond CPU and Vulkan needs its traits, its kernels and its runtime library. Here is one: planner,
 // passes and ops do not know it, and its offline runs and streams have the bits of the host's.
-#include "tests/unit/compiler/devices/mock_device.h"
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
+#include "tests/unit/compiler/devices/mock_device.h"
 #include "tests/unit/compiler/devices/mock_traits.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

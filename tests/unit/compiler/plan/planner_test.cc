@@ -131,15 +131,15 @@ TEST_CASE("convolution: the planner prefers direct for few taps and transforms f
     CHECK(name_of(choose_for({4096, 4096})) == "right_angle");
     const auto blocks = choose_for({500, 160, true});
     CHECK(name_of(blocks) == "partitioned");
-    CHECK(blocks->figures.at("partitions") == 4);
+    CHECK(blocks->decisions.at("partitions") == 4);
     const auto longest = choose_for({16000, 160, true});
     REQUIRE(name_of(longest) == "nonuniform");
     // Each level begins where its first result is needed, and ends where the next one begins.
-    const auto &figures = longest->figures;
-    const uint32_t tail = figures.at("tail_length"), middle = figures.at("middle_length");
-    CHECK(figures.at("partitions") * 160 == 2 * (middle ? middle : tail));
-    if (middle) CHECK((2 + figures.at("middle_partitions")) * middle == 2 * tail);
-    CHECK(2 * tail + figures.at("tail_partitions") * tail >= 16000);
+    const auto &decisions = longest->decisions;
+    const uint32_t tail = decisions.at("tail_length"), middle = decisions.at("middle_length");
+    CHECK(decisions.at("partitions") * 160 == 2 * (middle ? middle : tail));
+    if (middle) CHECK((2 + decisions.at("middle_partitions")) * middle == 2 * tail);
+    CHECK(2 * tail + decisions.at("tail_partitions") * tail >= 16000);
     CHECK(name_of(choose_for({64, 1, true})) == "direct"); // one row a block has no transform
     CHECK_FALSE(choose_for({4096, 4096})->runner_up.empty());
 }
@@ -182,7 +182,7 @@ TEST_CASE("convolution: the planner prefers dyadic for very short blocks, and fo
     CHECK(name_of(choose_for_scales(128, 64)) == "nonuniform");
     const auto tiled = choose_for_scales(1, 160, "dyadic");
     REQUIRE(tiled);
-    CHECK(tiled->figures.at("rows") == 40); // of a call: 64 at most, and they divide the block
+    CHECK(tiled->decisions.at("rows") == 40); // of a call: 64 at most, and they divide the block
 }
 
 TEST_CASE("convolution: dyadic is refused where a kernel is given tap by tap, or has two sides") {

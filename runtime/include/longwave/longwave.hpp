@@ -1,0 +1,477 @@
+/** @file
+ * Longwave for C++17: objects that close what they open. Header only, over longwave.h, spotter.h
+ * and generator.h. Link the C library.
+ *
+ *   @code
+ *   longwave::Model model = longwave::Model::open("kws.lw", options);
+ *   longwave::Stream stream(model);
+ *   stream.push(samples, n);
+ *   while (auto row = stream.pull()) use(row->data, row->width);
+ *   @endcode
+ *
+ * Errors
+ *   Each operation has two forms. `open`, `push`, `pull` ... throw longwave::Error. `try_open`,
+ *   `try_push`, `try_pull` ... are noexcept and return the lw_status that the C function
+ *   documents. Without exceptions (-fno-exceptions) only the second form exists.
+ *
+ * Ownership
+ *   Objects can be moved but not copied. A stream or spotter keeps its model open, and a generator
+ *   keeps its stream. A device (lw_open_options.device) must outlive the model and all its
+ *   objects. A moved-from or default-constructed object is empty: it converts to false, and
+ *   operations return LW_INVALID_ARGUMENT.
+ *
+ * Threads and real time
+ *   As for the C functions. Creation, move and destruction may allocate or free; the try_ forms of
+ *   push and pull do not, on the CPU. Throwing allocates.
+ */
+#ifndef LONGWAVE_HPP
+#define LONGWAVE_HPP
+#include "longwave/generator.h"
+#include "longwave/longwave.h"
+#include "longwave/spotter.h"
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#ifdef __cpp_exceptions
+#include <stdexcept>
+#include <string>
+#endif
+
+namespace longwave {
+
+/** A struct of the C interface with struct_size set and all other fields zero. */
+template <class Struct> Struct make() noexcept {
+    Struct made{};
+    made.struct_size = sizeof made;
+    return made;
+}
+
+#ifdef __cpp_exceptions
+/** A failed operation: its status and the text of lw_last_error. */
+class Error : public std::runtime_error {
+public:
+    explicit Error(lw_status status)
+        : std::runtime_error(std::string(lw_status_text(status)) + ": " + lw_last_error()), status_(status) {}
+    lw_status status() const noexcept { return status_; }
+
+private:
+    lw_status status_;
+};
+#endif
+
+namespace detail {
+
+#ifdef __cpp_exceptions
+inline void check(lw_status status) {
+    if (status != LW_OK) throw Error(status);
+}
+#endif
+
+/** Type of pushed samples as an lw_format. */
+template <class T> struct format_of;
+template <> struct format_of<float> : std::integral_constant<lw_format, LW_F32> {};
+template <> struct format_of<int16_t> : std::integral_constant<lw_format, LW_S16> {};
+template <> struct format_of<int32_t> : std::integral_constant<lw_format, LW_I32> {};
+
+/** A C object, and the owner of what it needs, which goes after it. */
+template <class T, void (*destroy)(T *)> class Handle {
+public:
+    Handle() = default;
+    Handle(T *object, std::shared_ptr<lw_model> model) noexcept : object_(object), model_(std::move(model)) {}
+    ~Handle() { destroy(object_); }
+    Handle(Handle &&other) noexcept { swap(other); }
+    Handle &operator=(Handle &&other) noexcept {
+        Handle moved(std::move(other));
+        swap(moved);
+        return *this;
+    }
+    void swap(Handle &other) noexcept {
+        std::swap(object_, other.object_);
+        model_.swap(other.model_);
+    }
+    T *get() const noexcept { return object_; }
+    const std::shared_ptr<lw_model> &model() const noexcept { return model_; }
+
+private:
+    T *object_ = nullptr;
+    std::shared_ptr<lw_model> model_;
+};
+
+} // namespace detail
+
+/** A compiled model. Any number of threads may use it at once. */
+class Model {
+public:
+    Model() = default;
+    Model(Model &&) = default;
+    Model &operator=(Model &&) = default;
+
+    /** lw_model_open. */
+    [[nodiscard]] static lw_status try_open(const char *path, const lw_open_options *options,
+                                            Model &out) noexcept {
+        lw_model *model = nullptr;
+        const lw_status status = lw_model_open(path, options, &model);
+        return status == LW_OK ? out.own(model) : status;
+    }
+    /** lw_model_open_memory. `bytes` are copied. */
+    [[nodiscard]] static lw_status try_open(const void *bytes, size_t size, const lw_open_options *options,
+                                            Model &out) noexcept {
+        lw_model *model = nullptr;
+        const lw_status status = lw_model_open_memory(bytes, size, options, &model);
+        return status == LW_OK ? out.own(model) : status;
+    }
+    /** lw_model_get_info. Strings and lists in `out` belong to the model. */
+    [[nodiscard]] lw_status try_info(lw_model_info &out) const noexcept {
+        out = make<lw_model_info>();
+        return lw_model_get_info(get(), &out);
+    }
+    /** lw_model_verify. */
+    [[nodiscard]] lw_status try_verify(double *worst = nullptr) const noexcept {
+        return lw_model_verify(get(), worst);
+    }
+    /** lw_model_label: nullptr for an unknown one. */
+    const char *label(uint32_t index) const noexcept { return lw_model_label(get(), index); }
+
+#ifdef __cpp_exceptions
+    static Model open(const char *path, const lw_open_options &options = make<lw_open_options>()) {
+        Model model;
+        detail::check(try_open(path, &options, model));
+        return model;
+    }
+    static Model open(const void *bytes, size_t size,
+                      const lw_open_options &options = make<lw_open_options>()) {
+        Model model;
+        detail::check(try_open(bytes, size, &options, model));
+        return model;
+    }
+    lw_model_info info() const {
+        lw_model_info info;
+        detail::check(try_info(info));
+        return info;
+    }
+    /** Returns the largest error, relative to its limit. */
+    double verify() const {
+        double worst = 0;
+        detail::check(try_verify(&worst));
+        return worst;
+    }
+#endif
+
+    lw_model *get() const noexcept { return model_.get(); }
+    explicit operator bool() const noexcept { return get() != nullptr; }
+    /** Keeps the model open, as streams and spotters do. */
+    const std::shared_ptr<lw_model> &shared() const noexcept { return model_; }
+
+private:
+    lw_status own(lw_model *model) noexcept {
+#ifdef __cpp_exceptions
+        try {
+            model_ = std::shared_ptr<lw_model>(model, lw_model_close); // closes it when it throws
+        } catch (const std::bad_alloc &) {
+            lw_device_error("no memory for a C++ object");
+            return LW_NO_MEMORY;
+        }
+#else
+        model_ = std::shared_ptr<lw_model>(model, lw_model_close);
+#endif
+        return LW_OK;
+    }
+    std::shared_ptr<lw_model> model_;
+};
+
+/** One row of an output. `data` is valid until the next call on the stream. */
+struct Row {
+    uint32_t output; /**< which stream output */
+    uint32_t width;  /**< floats */
+    const float *data;
+    uint64_t number; /**< of this row, from 0 */
+    uint64_t end;    /**< input ticks that it needed */
+    const float *begin() const noexcept { return data; }
+    const float *end_of_data() const noexcept { return data + width; }
+};
+
+/** A stream. Belongs to one thread at a time. */
+class Stream {
+public:
+    Stream() = default;
+
+    /** lw_stream_create. */
+    [[nodiscard]] static lw_status try_create(const Model &model, const lw_stream_options *options,
+                                              Stream &out) noexcept {
+        lw_stream *stream = nullptr;
+        const lw_status status = lw_stream_create(model.get(), options, &stream);
+        if (status == LW_OK) out.create(stream, model, options);
+        return status;
+    }
+    /** lw_stream_push: `n` ticks of float, int16_t or int32_t samples, as the stream was created
+     * for. LW_INVALID_ARGUMENT: samples of another type. `taken` may be null. */
+    template <class T>
+    [[nodiscard]] lw_status try_push(const T *samples, size_t n, size_t *taken = nullptr) noexcept {
+        if (taken) *taken = 0;
+        if (!fits<T>()) return LW_INVALID_ARGUMENT;
+        return lw_stream_push(get(), samples, n, taken);
+    }
+    /** lw_stream_prefill. LW_INVALID_ARGUMENT: samples of another type. */
+    template <class T> [[nodiscard]] lw_status try_prefill(const T *samples, size_t n) noexcept {
+        if (!fits<T>()) return LW_INVALID_ARGUMENT;
+        return lw_stream_prefill(get(), samples, n);
+    }
+    /** lw_stream_pull. LW_AGAIN: no row waits. LW_END: none is left. */
+    [[nodiscard]] lw_status try_pull(Row &row) noexcept {
+        lw_output out = make<lw_output>();
+        const lw_status status = lw_stream_pull(get(), &out);
+        if (status == LW_OK) row = {out.index, out.width, out.data, out.row, out.end};
+        return status;
+    }
+    [[nodiscard]] lw_status try_finish() noexcept { return lw_stream_finish(get()); }
+    [[nodiscard]] lw_status try_reset() noexcept { return lw_stream_reset(get()); }
+    /** lw_stream_copy: continues as `from` would. */
+    [[nodiscard]] lw_status try_copy(const Stream &from) noexcept {
+        return lw_stream_copy(get(), from.get());
+    }
+    [[nodiscard]] lw_status try_save(void *bytes, size_t capacity, size_t &n) const noexcept {
+        return lw_stream_save(get(), bytes, capacity, &n);
+    }
+    [[nodiscard]] lw_status try_load(const void *bytes, size_t n) noexcept {
+        return lw_stream_load(get(), bytes, n);
+    }
+    [[nodiscard]] lw_status try_stats(lw_stream_stats &out) const noexcept {
+        out = make<lw_stream_stats>();
+        return lw_stream_get_stats(get(), &out);
+    }
+
+#ifdef __cpp_exceptions
+    explicit Stream(const Model &model) { detail::check(try_create(model, nullptr, *this)); }
+    Stream(const Model &model, const lw_stream_options &options) {
+        detail::check(try_create(model, &options, *this));
+    }
+    /** Returns the ticks taken: fewer than n when the queue is full. Then pull, and push the rest.
+     * */
+    template <class T> size_t push(const T *samples, size_t n) {
+        size_t taken = 0;
+        require<T>();
+        detail::check(try_push(samples, n, &taken));
+        return taken;
+    }
+    template <class T> void prefill(const T *samples, size_t n) {
+        require<T>();
+        detail::check(try_prefill(samples, n));
+    }
+    /** The next row; empty when none waits or, after finish, none is left. */
+    std::optional<Row> pull() {
+        Row row;
+        const lw_status status = try_pull(row);
+        if (status == LW_AGAIN || status == LW_END) return std::nullopt;
+        detail::check(status);
+        return row;
+    }
+    void finish() { detail::check(try_finish()); }
+    void reset() { detail::check(try_reset()); }
+    void copy(const Stream &from) { detail::check(try_copy(from)); }
+    std::vector<uint8_t> save() const {
+        size_t n = 0;
+        detail::check(try_save(nullptr, 0, n));
+        std::vector<uint8_t> bytes(n);
+        detail::check(try_save(bytes.data(), bytes.size(), n));
+        return bytes;
+    }
+    void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
+    lw_stream_stats stats() const {
+        lw_stream_stats stats;
+        detail::check(try_stats(stats));
+        return stats;
+    }
+#endif
+
+    lw_stream *get() const noexcept { return handle_.get(); }
+    explicit operator bool() const noexcept { return get() != nullptr; }
+
+private:
+    void create(lw_stream *stream, const Model &model, const lw_stream_options *options) noexcept {
+        handle_ = {stream, model.shared()};
+        format_ = LW_F32;
+        if (options) {
+            format_ = options->format;
+        } else { // without options the format follows from the input
+            lw_input_info input = make<lw_input_info>();
+            if (lw_model_input(model.get(), 0, &input) == LW_OK && input.kind == LW_TOKENS) format_ = LW_I32;
+        }
+    }
+    template <class T> bool fits() const noexcept {
+        if (get() && detail::format_of<T>::value == format_) return true;
+        lw_device_error("the samples have another type than the stream's format");
+        return false;
+    }
+#ifdef __cpp_exceptions
+    template <class T> void require() const {
+        if (!fits<T>()) throw Error(LW_INVALID_ARGUMENT);
+    }
+#endif
+    detail::Handle<lw_stream, lw_stream_destroy> handle_;
+    lw_format format_ = LW_F32;
+};
+
+/** A keyword spotter. Belongs to one thread at a time. */
+class Spotter {
+public:
+    Spotter() = default;
+
+    /** lw_spotter_create. */
+    [[nodiscard]] static lw_status try_create(const Model &model, const lw_spotter_options *options,
+                                              Spotter &out) noexcept {
+        lw_spotter *spotter = nullptr;
+        const lw_status status = lw_spotter_create(model.get(), options, &spotter);
+        if (status != LW_OK) return status;
+        out.handle_ = {spotter, model.shared()};
+        out.format_ = options ? options->format : LW_F32;
+        return LW_OK;
+    }
+    /** lw_spotter_push: float or int16_t samples, as the spotter was created for.
+     * LW_INVALID_ARGUMENT: samples of another type. `taken` may be null. */
+    template <class T>
+    [[nodiscard]] lw_status try_push(const T *samples, size_t n, size_t *taken = nullptr) noexcept {
+        if (taken) *taken = 0;
+        if (get() && detail::format_of<T>::value == format_)
+            return lw_spotter_push(get(), samples, n, taken);
+        lw_device_error("the samples have another type than the spotter's format");
+        return LW_INVALID_ARGUMENT;
+    }
+    /** lw_spotter_pull. LW_AGAIN: no event waits. LW_END: none is left. */
+    [[nodiscard]] lw_status try_pull(lw_event &event) noexcept {
+        event = make<lw_event>();
+        return lw_spotter_pull(get(), &event);
+    }
+    [[nodiscard]] lw_status try_finish() noexcept { return lw_spotter_finish(get()); }
+    [[nodiscard]] lw_status try_reset() noexcept { return lw_spotter_reset(get()); }
+
+#ifdef __cpp_exceptions
+    explicit Spotter(const Model &model) { detail::check(try_create(model, nullptr, *this)); }
+    Spotter(const Model &model, const lw_spotter_options &options) {
+        detail::check(try_create(model, &options, *this));
+    }
+    /** Returns the samples taken: fewer than n while 16 events wait. Then pull, and push the rest.
+     * */
+    template <class T> size_t push(const T *samples, size_t n) {
+        size_t taken = 0;
+        detail::check(try_push(samples, n, &taken));
+        return taken;
+    }
+    /** The next event; empty when none waits or, after finish, none is left. */
+    std::optional<lw_event> pull() {
+        lw_event event;
+        const lw_status status = try_pull(event);
+        if (status == LW_AGAIN || status == LW_END) return std::nullopt;
+        detail::check(status);
+        return event;
+    }
+    void finish() { detail::check(try_finish()); }
+    void reset() { detail::check(try_reset()); }
+#endif
+
+    lw_spotter *get() const noexcept { return handle_.get(); }
+    explicit operator bool() const noexcept { return get() != nullptr; }
+
+private:
+    detail::Handle<lw_spotter, lw_spotter_destroy> handle_;
+    lw_format format_ = LW_F32;
+};
+
+/** A text generator, and the stream that it runs. Belongs to one thread at a time. */
+class Generator {
+public:
+    Generator() = default;
+    ~Generator() { lw_generator_destroy(generator_); } // before its stream
+    Generator(Generator &&other) noexcept { swap(other); }
+    Generator &operator=(Generator &&other) noexcept {
+        Generator moved(std::move(other));
+        swap(moved);
+        return *this;
+    }
+    void swap(Generator &other) noexcept {
+        std::swap(stream_, other.stream_);
+        std::swap(generator_, other.generator_);
+    }
+
+    /** lw_generator_create on a stream of its own with the model's default entry. Lists in the
+     * options are read during the call only. */
+    [[nodiscard]] static lw_status try_create(const Model &model, const lw_generator_options *options,
+                                              Generator &out) noexcept {
+        Stream stream;
+        if (const lw_status status = Stream::try_create(model, nullptr, stream)) return status;
+        return try_create(std::move(stream), options, out);
+    }
+    /** lw_generator_create on a stream, which the generator takes over if it succeeds. */
+    [[nodiscard]] static lw_status try_create(Stream &&stream, const lw_generator_options *options,
+                                              Generator &out) noexcept {
+        lw_generator *generator = nullptr;
+        const lw_status status = lw_generator_create(stream.get(), options, &generator);
+        if (status != LW_OK) return status;
+        Generator made;
+        made.stream_ = std::move(stream);
+        made.generator_ = generator;
+        out = std::move(made);
+        return LW_OK;
+    }
+    [[nodiscard]] lw_status try_prompt(const int32_t *ids, size_t n) noexcept {
+        return lw_generator_prompt(generator_, ids, n);
+    }
+    /** lw_generator_next. LW_END: a stop sequence is complete. */
+    [[nodiscard]] lw_status try_next(lw_token &token) noexcept {
+        token = make<lw_token>();
+        return lw_generator_next(generator_, &token);
+    }
+    [[nodiscard]] lw_status try_reset() noexcept { return lw_generator_reset(generator_); }
+    [[nodiscard]] lw_status try_save(void *bytes, size_t capacity, size_t &n) const noexcept {
+        return lw_generator_save(generator_, bytes, capacity, &n);
+    }
+    [[nodiscard]] lw_status try_load(const void *bytes, size_t n) noexcept {
+        return lw_generator_load(generator_, bytes, n);
+    }
+
+#ifdef __cpp_exceptions
+    explicit Generator(const Model &model,
+                       const lw_generator_options &options = make<lw_generator_options>()) {
+        detail::check(try_create(model, &options, *this));
+    }
+    explicit Generator(Stream &&stream,
+                       const lw_generator_options &options = make<lw_generator_options>()) {
+        detail::check(try_create(std::move(stream), &options, *this));
+    }
+    void prompt(const int32_t *ids, size_t n) { detail::check(try_prompt(ids, n)); }
+    void prompt(const std::vector<int32_t> &ids) { prompt(ids.data(), ids.size()); }
+    /** The next token; empty when a stop sequence is complete. */
+    std::optional<lw_token> next() {
+        lw_token token;
+        const lw_status status = try_next(token);
+        if (status == LW_END) return std::nullopt;
+        detail::check(status);
+        return token;
+    }
+    void reset() { detail::check(try_reset()); }
+    std::vector<uint8_t> save() const {
+        size_t n = 0;
+        detail::check(try_save(nullptr, 0, n));
+        std::vector<uint8_t> bytes(n);
+        detail::check(try_save(bytes.data(), bytes.size(), n));
+        return bytes;
+    }
+    void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
+#endif
+
+    /** The stream, to copy, save or read its statistics. */
+    Stream &stream() noexcept { return stream_; }
+    lw_generator *get() const noexcept { return generator_; }
+    explicit operator bool() const noexcept { return generator_ != nullptr; }
+
+private:
+    Stream stream_;
+    lw_generator *generator_ = nullptr;
+};
+
+} // namespace longwave
+#endif

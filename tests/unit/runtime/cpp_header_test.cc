@@ -1,0 +1,196 @@
+// longwave/longwave.hpp as a user compiles it: C++17, strict warnings, with and without exceptions. cpp_header_test builds
+// it and runs it in the folder of audio.lw, spotter.lw and text.lw (tests/support/make_tiny_artifacts.cc).
+#include "longwave/longwave.hpp"
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, lw_last_error());                 \
+            std::exit(1);                                                                                    \
+        }                                                                                                    \
+    } while (false)
+
+namespace {
+
+lw_open_options trusting() {
+    lw_open_options options = longwave::make<lw_open_options>();
+    options.allow_unsigned_code = 1;
+    return options;
+}
+
+std::vector<float> ramp(size_t n) {
+    std::vector<float> x(n);
+    for (size_t i = 0; i < n; ++i) x[i] = static_cast<float>(i % 17) / 17;
+    return x;
+}
+
+longwave::Model opened(const char *path) {
+    longwave::Model model;
+    const lw_open_options options = trusting();
+    CHECK(longwave::Model::try_open(path, &options, model) == LW_OK);
+    return model;
+}
+
+std::vector<float> rows_of(longwave::Stream &stream, const std::vector<float> &x) {
+    std::vector<float> rows;
+    longwave::Row row;
+    for (size_t done = 0; done < x.size();) {
+        size_t taken = 0;
+        CHECK(stream.try_push(x.data() + done, x.size() - done, &taken) == LW_OK);
+        done += taken;
+        lw_status status;
+        while ((status = stream.try_pull(row)) == LW_OK) rows.insert(rows.end(), row.data, row.data + row.width);
+        CHECK(status == LW_AGAIN);
+    }
+    return rows;
+}
+
+void statuses() {
+    longwave::Model missing;
+    CHECK(longwave::Model::try_open("no such file", nullptr, missing) == LW_NOT_FOUND);
+    CHECK(!missing);
+    CHECK(longwave::Model::try_open("audio.lw", nullptr, missing) == LW_UNSIGNED_CODE);
+    longwave::Stream empty;
+    longwave::Row row;
+    CHECK(longwave::Stream::try_create(missing, nullptr, empty) == LW_INVALID_ARGUMENT);
+    CHECK(empty.try_pull(row) == LW_INVALID_ARGUMENT);
+    const longwave::Model model = opened("audio.lw");
+    longwave::Stream stream;
+    CHECK(longwave::Stream::try_create(model, nullptr, stream) == LW_OK);
+    const int16_t wrong[4] = {};
+    CHECK(stream.try_push(wrong, 4) == LW_INVALID_ARGUMENT);
+    CHECK(model.try_verify() == LW_OK);
+}
+
+// A stream keeps its model open, and the destination of a move closes what it held.
+void lifetimes() {
+    const std::vector<float> x = ramp(64);
+    longwave::Stream stream, other;
+    {
+        const longwave::Model first = opened("audio.lw"), second = opened("audio.lw");
+        CHECK(longwave::Stream::try_create(first, nullptr, stream) == LW_OK);
+        CHECK(longwave::Stream::try_create(second, nullptr, other) == LW_OK);
+    }
+    const std::vector<float> rows = rows_of(stream, x);
+    CHECK(!rows.empty());
+    stream = std::move(other);
+    CHECK(stream && !other);
+    CHECK(rows_of(stream, x) == rows);
+    longwave::Stream moved(std::move(stream));
+    CHECK(moved && !stream);
+    size_t n = 0;
+    CHECK(moved.try_save(nullptr, 0, n) == LW_OK);
+    std::vector<uint8_t> bytes(n);
+    CHECK(moved.try_save(bytes.data(), bytes.size(), n) == LW_OK);
+    CHECK(moved.try_reset() == LW_OK);
+    CHECK(rows_of(moved, x) == rows);
+    CHECK(moved.try_load(bytes.data(), bytes.size()) == LW_OK);
+    lw_stream_stats stats;
+    CHECK(moved.try_stats(stats) == LW_OK && stats.ticks == x.size());
+    CHECK(moved.try_finish() == LW_OK);
+}
+
+// The model's samples are the probabilities: 10 per row, of which number 1 is the first word.
+void spotting() {
+    longwave::Spotter spotter;
+    {
+        const longwave::Model model = opened("spotter.lw");
+        CHECK(longwave::Spotter::try_create(model, nullptr, spotter) == LW_OK);
+    }
+    std::vector<float> x;
+    for (int row = 0; row < 60; ++row)
+        for (int i = 0; i < 10; ++i) x.push_back(i == (row < 30 ? 1 : 0) ? 1.0f : 0.0f);
+    CHECK(spotter.try_push(x.data(), x.size()) == LW_OK);
+    lw_event event;
+    CHECK(spotter.try_pull(event) == LW_OK);
+    CHECK(event.label == 1);
+    longwave::Spotter moved(std::move(spotter));
+    CHECK(moved.try_pull(event) == LW_AGAIN);
+    CHECK(moved.try_finish() == LW_OK);
+    CHECK(moved.try_pull(event) == LW_END);
+}
+
+void generating() {
+    longwave::Generator generator;
+    CHECK(longwave::Generator::try_create(opened("text.lw"), nullptr, generator) == LW_OK);
+    const int32_t prompt[3] = {1, 2, 3};
+    CHECK(generator.try_prompt(prompt, 3) == LW_OK);
+    longwave::Generator moved;
+    moved = std::move(generator);
+    CHECK(moved && !generator);
+    size_t n = 0;
+    CHECK(moved.try_save(nullptr, 0, n) == LW_OK);
+    std::vector<uint8_t> bytes(n);
+    CHECK(moved.try_save(bytes.data(), bytes.size(), n) == LW_OK);
+    lw_token token;
+    std::vector<int32_t> ids, again;
+    for (int i = 0; i < 5; ++i) {
+        CHECK(moved.try_next(token) == LW_OK);
+        ids.push_back(token.id);
+    }
+    CHECK(moved.try_load(bytes.data(), bytes.size()) == LW_OK);
+    for (int i = 0; i < 5; ++i) {
+        CHECK(moved.try_next(token) == LW_OK);
+        again.push_back(token.id);
+    }
+    CHECK(ids == again);
+}
+
+#ifdef __cpp_exceptions
+template <class Work> lw_status thrown(Work work) {
+    try {
+        work();
+    } catch (const longwave::Error &error) {
+        return *error.what() ? error.status() : LW_OK;
+    }
+    return LW_OK;
+}
+
+void exceptions() {
+    CHECK(thrown([] { longwave::Model::open("no such file"); }) == LW_NOT_FOUND);
+    const longwave::Model model = longwave::Model::open("audio.lw", trusting());
+    CHECK(model.info().has_stream == 1);
+    CHECK(model.verify() <= 1);
+    longwave::Stream stream(model);
+    const std::vector<float> x = ramp(64);
+    const int32_t wrong[1] = {};
+    CHECK(thrown([&] { stream.push(wrong, 1); }) == LW_INVALID_ARGUMENT);
+    std::vector<float> rows;
+    for (size_t done = 0; done < x.size();) {
+        done += stream.push(x.data() + done, x.size() - done);
+        while (const std::optional<longwave::Row> row = stream.pull())
+            rows.insert(rows.end(), row->begin(), row->end_of_data());
+    }
+    longwave::Stream same(model);
+    CHECK(rows_of(same, x) == rows);
+    same.load(stream.save());
+    CHECK(same.stats().ticks == x.size());
+    stream.finish();
+    CHECK(thrown([&] { stream.push(x.data(), 1); }) == LW_WRONG_STATE);
+    lw_stream_options options = longwave::make<lw_stream_options>();
+    options.entry = 1000;
+    CHECK(thrown([&] { longwave::Stream none(model, options); }) == LW_NOT_FOUND);
+    longwave::Generator generator(longwave::Model::open("text.lw", trusting()));
+    generator.prompt({1, 2, 3});
+    const std::vector<uint8_t> bytes = generator.save();
+    const std::optional<lw_token> first = generator.next();
+    generator.load(bytes);
+    CHECK(first && generator.next()->id == first->id);
+    CHECK(generator.stream().stats().ticks == 4);
+}
+#endif
+
+} // namespace
+
+int main() {
+    statuses();
+    lifetimes();
+    spotting();
+    generating();
+#ifdef __cpp_exceptions
+    exceptions();
+#endif
+    return 0;
+}
