@@ -184,7 +184,7 @@ TEST_CASE(
     lw_token token{};
     token.struct_size = sizeof token;
     CHECK(lw_generator_next(other.generator, &token) == LW_WRONG_STATE);
-    CHECK(std::strstr(lw_last_error(), "leave out words"));
+    CHECK(std::strstr(lw_last_error(), "lack words"));
     const int32_t id = 5; // a way out
     REQUIRE(lw_generator_prompt(other.generator, &id, 1) == LW_OK);
     CHECK(other.next() >= 0);

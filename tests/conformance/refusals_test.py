@@ -154,7 +154,7 @@ def main():
             to.check(done, BAD_INPUT, [f"run: {rows} rows; layers.0 reads the whole sequence and takes only 96: compile with --length {rows}"])
         assert to.run("run", artifact, "--input", 96).returncode == 0
         done = to.run("run", artifact, "--stream", "--input", 96)
-        to.check(done, USAGE, ["orchid: the artifact has no stream entry; compile it with --stream, or use `longwave run`"])
+        to.check(done, USAGE, ["orchid: the model has no stream entry; compile it with --stream, or use `longwave run`"])
         print(f"{to.count} packages, each refused in its own words")
     return 0
 

@@ -156,7 +156,7 @@ TEST_CASE("vulkan models: what no GPU runs is refused by layer, with the reasons
     CHECK(made.status().fault() == Fault::input);
     for (const char *part :
          {"layer conv", "5000000", "--length 2048", "a workgroup has shared memory for 2048", "two sides",
-          "vulkan-16k", "leave that target out"})
+          "vulkan-16k", "compile without --target"})
         CHECK_MESSAGE(made.status().message().find(part) != std::string::npos, made.status().message());
 }
 
