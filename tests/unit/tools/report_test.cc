@@ -64,7 +64,7 @@ TEST_CASE("inspect: a report that is nested 200,000 levels deep is refused, not 
 }
 
 TEST_CASE("inspect: a report that is too large or not JSON is refused in one line") {
-    refused(inspect("{", true), "line 1, column 2");
+    refused(inspect("{", true), "line 1, column 1");
     refused(inspect("{\"name\": \"\xff\"}", true), "check V16 failed");
     refused(inspect("[" + repeated("0,", 2000000) + "0]", true), "values");
     std::string wide = "{";
@@ -157,8 +157,8 @@ TEST_CASE("report: layers beside a GPU have a line each: those of the CPU, or al
     const auto measured = cli::report_text(json, "it");
     REQUIRE(measured);
     for (const char *part :
-         {"on the GPU: it takes less there (10 µs, 90 here)\n", "on the CPU: does not run there\n",
-          "3 moves and ", "2 submissions; 55 µs by the times measured, 98 on the CPU alone\n"})
+         {"on the GPU: it takes less there (10 µs, on the CPU 90)\n", "on the CPU: does not run there\n",
+          "3 transfers and ", "2 submissions; 55 µs by the measured times, 98 on the CPU alone\n"})
         CHECK_MESSAGE(measured->find(part) != std::string::npos, *measured);
     json["gpu"]["placement"].erase("predicted");
     const auto by_hand = cli::report_text(json, "it");
