@@ -10,6 +10,7 @@
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/plan/windowed_stream.h"
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace longwave::compiler {
 
@@ -25,6 +26,25 @@ uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
     for (const ir::Node &node : lowered.nodes)
         if (node.op->natural_length) longest = std::max(longest, node.op->natural_length(node));
     return longest ? longest : 1024;
+}
+
+// An offline run must be long enough for one row of every layer.
+Status check_capacity(const ir::Graph &graph, uint32_t ticks) {
+    for (const ir::Node &node : graph.nodes) {
+        const ir::Clock clock = graph.type(node.output).clock;
+        if (clock.timeless() || uint64_t{ticks} * clock.num >= clock.den) continue;
+        return Status::usage(fmt::format(
+            "--length {}: offline runs are too short for layer {}, which needs {} input ticks for one row",
+            ticks, node.layer, (clock.den + clock.num - 1) / clock.num));
+    }
+    return Status::ok();
+}
+
+Status check_capacities(const ModelGraphs &model, const Options &options) {
+    if (!options.whole) return Status::ok();
+    LW_TRY(check_capacity(model.offline, model.capacity));
+    for (const uint32_t ticks : options.further_lengths) LW_TRY(check_capacity(model.offline, ticks));
+    return Status::ok();
 }
 
 // Exact rewrites of the lowered graph, each verified.
@@ -69,6 +89,7 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, sch
               passes.run("store_weights", [&] { return store_weights(model.exact, weights, model.stored); }));
     if (model.stored.empty()) model.exact = {};
     LW_ASSIGN(model.offline, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
+    LW_TRY(check_capacities(model, options));
     LW_TRY(add_stream(model, passes, options));
     return model;
 }

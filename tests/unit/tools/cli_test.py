@@ -224,6 +224,7 @@ class GoodPaths(Cli):
         self.refused(BAD_INPUT, ["21 rows"], "run", both, "--input", "x=21x4")
         self.refused(USAGE, ["--length", "12 is given twice"], "compile", package, "-o", self.scratch / "x.lw", "--target", "host", "--lengths", "12,20,12")
         self.refused(USAGE, ["--length", "--no-whole"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--lengths", "1600,16000", "--no-whole")
+        self.refused(USAGE, ["--length 64", "too short for layer", "input ticks for one row"], "compile", "examples/kws/model", "-o", self.scratch / "x.lw", "--length", "64")
 
     def test_short_sequences_go_through_the_shortest_entry_that_takes_them(self):
         several, report = self.compiled(self.package, "several", "--lengths", "16000,1600", "--stream")
