@@ -39,8 +39,9 @@ struct Traits {
     CodeContainer code = CodeContainer::machine_code;
 
     // ---- how a call computes
-    bool tiles = true;               // the planner may cut a call into tiles; false: one dispatch, all rows
-    bool kernels_count_rows = true;  // a kernel advances the row count that it reads; false: a dispatch of its own
+    bool tiles = true; // the planner may cut a call into tiles; false: one dispatch, all rows
+    // A kernel advances the row count that it reads; false: a dispatch of its own does.
+    bool kernels_count_rows = true;
     bool forced_algorithms = true;   // --convolution applies
     bool skip_masks = true;          // kernels leave out work that nobody wants
     bool position_vectorized = true; // kernels for few channels use vectors over positions
