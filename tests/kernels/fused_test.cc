@@ -1,5 +1,6 @@
 // long_conv_fused: one dispatch of a gpu against convolution by its definition in float64.
 #include "tests/kernels/long_conv_check.h"
+#include "tests/kernels/random.h"
 
 using namespace longwave::test;
 
@@ -54,4 +55,12 @@ TEST_CASE("long_conv_fused: as long as 32 KiB hold in place") {
     const auto *gpu = gpu_under_test();
     if (!gpu || gpu->shared_bytes < 32 << 10) return;
     run_everywhere({fused({4096, 4096, 2})});
+}
+
+TEST_CASE("random: long_conv_fused") {
+    if (!gpu_under_test()) return;
+    Random("long_conv_fused").run([](Random &r) {
+        const int length = 4 * r.one_of({2, 9, 25, 30, 64, 81, 100, 128, 200, 243});
+        return fused({length, r.between(1, length), r.size(40), r.size(3), r.flip()});
+    });
 }

@@ -1,5 +1,6 @@
 #include "schedules/contract/panels.h"
 #include "tests/kernels/check.h"
+#include "tests/kernels/random.h"
 
 using namespace longwave::test;
 
@@ -180,4 +181,19 @@ TEST_CASE("panels: every weight has a place of its own, and no panel begins a wh
                 }
         CHECK(p.stride() % 1024 != 0);
     }
+}
+
+TEST_CASE("random: linear") {
+    Random("linear").run([](Random &r) {
+        const Activation &a = r.activation();
+        const int in = r.size(600), out = r.size(600);
+        return linear({in, out, r.rows(70), r.flip(), r.flip()}, a.epilogue, a.functions, a.value);
+    });
+}
+
+TEST_CASE("random: linear with gaps between the rows") {
+    Random("linear rows").run([](Random &r) {
+        const int in = r.size(300);
+        return linear({in, r.size(200), r.rows(40), r.flip(), false, padded(in) + 16 * r.between(1, 3)});
+    });
 }

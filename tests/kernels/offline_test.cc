@@ -1,6 +1,7 @@
 // Kernels that look at a whole sequence: centred convolutions, linear attention of all rows; and norms of parts
 // of a row.
 #include "tests/kernels/check.h"
+#include "tests/kernels/random.h"
 #include <algorithm>
 
 using namespace longwave::test;
@@ -103,7 +104,8 @@ TEST_CASE("centred_conv: zeros on both sides, sequences shorter than the taps, b
 }
 
 TEST_CASE("linear_attention_offline: every row sees the rows before the length, and no other") {
-    run_everywhere({linear_attention_offline(1, 16, 16, 100, 100), linear_attention_offline(2, 32, 64, 70, 51),
+    run_everywhere({linear_attention_offline(1, 16, 16, 100, 100),
+                    linear_attention_offline(2, 32, 64, 70, 51),
                     linear_attention_offline(1, 12, 12, 200, 199), linear_attention_offline(3, 5, 7, 33, 20),
                     linear_attention_offline(1, 1, 1, 5, 3), linear_attention_offline(4, 20, 80, 130, 130),
                     linear_attention_offline(1, 64, 208, 65, 64), linear_attention_offline(17, 3, 1, 9, 9),
@@ -115,4 +117,18 @@ TEST_CASE("norm: each group of a row has its own mean and square") {
     run_everywhere({grouped_norm("rms", 64, 4, 3), grouped_norm("layer", 64, 4, 2),
                     grouped_norm("rms", 12, 3, 2), grouped_norm("layer", 35, 5, 1),
                     grouped_norm("rms", 97, 97, 2), grouped_norm("rms", 96, 2, 1)});
+}
+
+TEST_CASE("random: centred_conv") {
+    Random("centred_conv").run([](Random &r) {
+        return centred_conv(r.size(120), 2 * r.size(30) - 1, r.size(200), r.flip(),
+                            r.one_of({"", R"({"op":"silu"})"}));
+    });
+}
+
+TEST_CASE("random: linear_attention_offline") {
+    Random("linear_attention_offline").run([](Random &r) {
+        const int rows = r.size(120);
+        return linear_attention_offline(r.size(6), r.size(48), r.size(64), rows, r.between(1, rows));
+    });
 }

@@ -1,5 +1,6 @@
 // Kernels that work row by row: pointwise, norm, softmax, embedding, pair_features.
 #include "tests/kernels/check.h"
+#include "tests/kernels/random.h"
 
 using namespace longwave::test;
 
@@ -7,18 +8,18 @@ namespace {
 
 Case pointwise(int width, int channels, int rows, const std::string &op, double scale, double tolerance,
                double (*f)(double)) {
-    const int group = channels == width ? width : padded(channels);
+    const bool padding = channels != width; // zeros after the channels of each group stay zeros
     return {
         spec("pointwise", fmt::format(R"("width":{},"channels":{},"rows":{})", width, channels, rows), op),
         [=](Kernel &k) {
             Tensor &x = k["x"];
             x.for_each([&](const std::vector<int> &at) {
-                x.set(at, at[0] < channels || group == width ? scale * x.get(at) : 0);
+                x.set(at, at[0] < channels || !padding ? scale * x.get(at) : 0);
             });
             compare(
                 k, "y",
                 [&](const std::vector<int> &at) {
-                    return group != width && at[0] >= channels ? 0.0 : f(x.get(at));
+                    return padding && at[0] >= channels ? 0.0 : f(x.get(at));
                 },
                 tolerance);
         }};
@@ -272,4 +273,31 @@ TEST_CASE("pair_features: both, their difference and their product") {
                              },
                              limit(1));
                      }}});
+}
+
+TEST_CASE("random: pointwise") {
+    Random("pointwise").run([](Random &r) {
+        const Activation &a = activations[r.between(1, std::size(activations) - 1)];
+        const int channels = r.size(400), width = r.flip() ? channels : padded(channels);
+        return pointwise(width, channels, r.size(300), a.epilogue, r.between(1, 10), 4e-7, a.value);
+    });
+}
+
+TEST_CASE("random: norm") {
+    Random("norm").run([](Random &r) {
+        const char *kind = r.one_of({"layer", "rms", "transposed"});
+        return norm(kind, r.between(2, 300), r.size(4), r.size(40), 1e-5);
+    });
+}
+
+TEST_CASE("random: softmax") {
+    Random("softmax").run([](Random &r) { return softmax(r.size(500), r.size(30)); });
+}
+
+TEST_CASE("random: log_softmax") {
+    Random("log_softmax").run([](Random &r) {
+        std::vector<int> tails;
+        for (int n = r.between(0, 3); n > 0; n--) tails.push_back(r.size(80));
+        return log_softmax(r.size(120), tails, r.size(6));
+    });
 }

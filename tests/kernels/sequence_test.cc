@@ -2,6 +2,7 @@
 // groups, correlation, block-diagonal products; each against its definition in float64.
 #include "schedules/contract/twiddles.h"
 #include "tests/kernels/check.h"
+#include "tests/kernels/random.h"
 #include <complex>
 #include <numbers>
 
@@ -250,4 +251,15 @@ TEST_CASE("grouped_conv, correlate and block_linear") {
                     correlation(8, 2, "sigmoid", true, logistic),
                     correlation(8, 1, "sigmoid", false, logistic), blocks(4, 4, 32, 0, 7),
                     blocks(2, 24, 96, 2, 13), blocks(4, 16, 4, 0, 5), blocks(3, 5, 8, 0, 1)});
+}
+
+TEST_CASE("random: block_linear and grouped_conv") {
+    Random("block_linear").run([](Random &r) {
+        return blocks(r.between(1, 5), r.size(40), r.size(60), r.between(0, 2), r.rows(20));
+    });
+    Random("grouped_conv").run([](Random &r) {
+        const int rows = r.rows(30);
+        return grouped("channel", r.size(40), r.between(1, 2), r.between(1, 2), 2 * r.between(0, 2) + 1, rows,
+                       r.between(1, rows));
+    });
 }

@@ -1,6 +1,7 @@
 // softmax_attention against its definition in float64: windows that wrap, keys that are not there, whole
 // sequences, positions by their lags.
 #include "tests/kernels/check.h"
+#include "tests/kernels/random.h"
 
 using namespace longwave::test;
 
@@ -154,4 +155,14 @@ TEST_CASE("softmax_attention: lags have a say of their own") {
                 attention({2, 16, 16, rows, window, 2 * rows + window - 1, rows, true}, {{}, {7}}));
     cases.push_back(attention({1, 64, 64, 64, 193, 256, 0, true}));
     run_everywhere(cases);
+}
+
+TEST_CASE("random: softmax_attention over a whole sequence") {
+    Random("softmax_attention").run([](Random &r) {
+        // The kernel for complete sequences takes at least 8 rows.
+        const int rows = r.between(8, 70), keys = rows + r.between(0, 300), width = 8 * r.between(1, 8);
+        return attention(
+            {r.between(1, 4), width, width, rows, keys, keys, r.between(0, keys - 1), false, true},
+            {{}, {r.between(2, 9)}});
+    });
 }

@@ -2,6 +2,7 @@
 // the rounded weights.
 #include "schedules/contract/panels.h"
 #include "tests/kernels/check.h"
+#include "tests/kernels/random.h"
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -247,4 +248,11 @@ TEST_CASE("panels: in every format each weight has bits of its own") {
                     }
             CHECK(p.stride() % 1024 != 0);
         }
+}
+
+TEST_CASE("random: linear with stored weights") {
+    Random("stored weights").run([](Random &r) {
+        return stored(
+            {r.size(500), r.size(300), r.size(60), r.one_of({narrow[0], narrow[1]}), r.flip(), r.flip()});
+    });
 }

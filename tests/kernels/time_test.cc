@@ -1,6 +1,7 @@
 // Kernels along time: means, short convolutions, frames.
 #include "schedules/contract/twiddles.h"
 #include "tests/kernels/check.h"
+#include "tests/kernels/random.h"
 #include <complex>
 #include <numeric>
 
@@ -321,5 +322,46 @@ TEST_CASE("frame_power: the power spectrum of windows over a ring") {
         frame_power(256, 128, 256, 1, 256, {128}),
         frame_power(1500, 500, 2048, 1, 1500, {500}),
         frame_power(2048, 512, 4096, 1, 2048, {1024}),
+    });
+}
+
+TEST_CASE("random: mean_run") {
+    Random("mean_run").run([](Random &r) {
+        const int rows = r.size(200);
+        return mean_run(r.one_of({"mean", "sum", "last", "first"}), r.size(200), rows, r.between(0, rows));
+    });
+}
+
+TEST_CASE("random: mean_stream") {
+    Random("mean_stream").run([](Random &r) {
+        return mean_stream(r.one_of({"mean", "sum"}), r.size(200), r.size(20),
+                           r.one_of({"", R"({"op":"silu"})"}));
+    });
+}
+
+TEST_CASE("random: conv2d") {
+    Random("conv2d").run([](Random &r) {
+        Conv2d d{.time = r.between(1, 4), .frequency = r.between(1, 3)};
+        d.in_c = r.size(40);
+        d.pad_f = r.between(0, d.frequency / 2);
+        d.in_f = r.between(d.frequency, 24);
+        d.stride_f = r.between(1, 2);
+        d.out_f = (d.in_f + 2 * d.pad_f - d.frequency) / d.stride_f + 1;
+        const bool depthwise = r.flip();
+        d.out_c = depthwise ? d.in_c : r.size(60);
+        d.groups = depthwise ? d.in_c : 1;
+        d.stride_t = r.between(1, 2), d.dilation_t = r.between(1, 2);
+        d.rows = r.size(12);
+        // The ring is a whole number of firings and holds the history.
+        const int firing = d.rows * d.stride_t, history = (d.time - 1) * d.dilation_t;
+        d.ring = firing * (1 + (history + firing - 1) / firing + r.between(0, 1));
+        return conv2d(d, {0, d.ring - firing});
+    });
+}
+
+TEST_CASE("random: long_conv_direct") {
+    Random("long_conv_direct").run([](Random &r) {
+        const int taps = r.size(300), rows = r.size(40), ring = taps - 1 + rows + r.between(0, 9);
+        return long_conv_direct(r.size(100), r.size(3), taps, rows, ring, {0, r.between(0, ring - rows)});
     });
 }
