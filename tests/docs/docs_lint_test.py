@@ -30,7 +30,7 @@ PAGES = [
     ("## What it promises\n\nWhat it promises is here.", [(3, "starts with")]),
     ("| a | b |\n|---|---|\n| fine | put aside |", [(3, "put aside")]),
     ("- fine\n- stream equals the whole\n- a whole second", [(2, "the whole")]),
-    ("See /work/x.", [(1, "machine path")]),
+    ("See /home/x.", [(1, "machine path")]),
     ("[a](missing.md)", [(1, "dead link")]),
     ("# A page\n\n[a](#a-page) [b](#other)", [(3, "dead anchor #other")]),
     ("See docs/no-such-page.md.", [(1, "does not exist")]),

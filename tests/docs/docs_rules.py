@@ -35,7 +35,7 @@ BANNED = [
     (r"\brandom walks?\b", "say \"random entry-switching test\"", None),
     (r"\bhalves\b(?= of (?:weights|tensors|buffers))|\bhalved\b", "say \"fp16\" or \"float16\"", None),
     (r"\bhad (?:it|them) (?:written|made)\b", "use the active voice", None),
-    (r"/work/|/home/\w|/root/", "remove the machine path", None),
+    (r"/home/\w|/root/", "remove the machine path", None),
     (r"\b(?:issue #?\d+|the redesign)\b", "remove: the project speaks of itself alone", None),
     (r"\bconvenient(?:ly)?\b|\bsimply\b|\bobviously\b|\bof course\b", "remove the word", USER),
     (r"\ban? (?:untrusted )?package\b(?= (?:in|into|to)\b)|\bmodel packages?\b", "say \"model folder\"", USER),
