@@ -24,7 +24,7 @@ bool read_versions(const Json &document, const char *kind, std::map<std::string,
     return true;
 }
 
-// Empty for a text that is no specification.
+// Empty for a text that is not a specification.
 std::string kernel_of(const std::string &spec) {
     const Json document = Json::parse(spec, nullptr, false);
     const auto name = document.is_object() ? document.find("kernel") : document.end();

@@ -51,7 +51,7 @@ std::optional<Merge> merge_on(const ir::Graph &graph, ValueId x, const std::vect
         else continue;
         merge->terms.push_back(term);
     }
-    // A norm of x alone, or x itself, is no convolution yet.
+    // A norm of x alone, or x itself, is not a convolution yet.
     return merge && merge->branch.written && merge->branch.worth_writing() ? merge : std::nullopt;
 }
 

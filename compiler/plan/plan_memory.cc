@@ -17,11 +17,11 @@ void print_step(std::string &text, const char *what, size_t i, const Step &s) {
                         : s.kind == Step::Kind::zero      ? fmt::format("zero {} bytes", s.bytes)
                         : s.kind == Step::Kind::to_device ? fmt::format("{} bytes to the device", s.bytes)
                         : s.kind == Step::Kind::to_cpu
-                            ? fmt::format("{} bytes to the processor", s.bytes)
+                            ? fmt::format("{} bytes to the CPU", s.bytes)
                             : fmt::format("zero_tail {} rows of {}", s.rows, s.row_bytes));
     if (s.period > 1) text += fmt::format(" every {} at {}", s.period, s.phase);
     if (s.replay_from) text += fmt::format(" replays {}..{}", s.replay_from, s.replay_to);
-    if (s.cpu) text += " on the processor";
+    if (s.cpu) text += " on the CPU";
     if (s.tiles > 1) text += fmt::format(" x{}{}", s.tiles, s.ordered ? " in order" : "");
     for (const auto &arg : s.args) {
         if (auto *p = std::get_if<Place>(&arg)) {

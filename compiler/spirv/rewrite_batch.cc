@@ -21,7 +21,7 @@ uint32_t find_workgroup(const Module &module) {
 }
 
 uint32_t element_bytes(const Buffer &buffer) {
-    expect(buffer.array != 0, "a buffer that is no struct of one array");
+    expect(buffer.array != 0, "a buffer that is not a struct of one array");
     expect(buffer.stride == 4 || buffer.stride == 8, "a buffer whose elements have neither 4 nor 8 bytes");
     return buffer.stride;
 }

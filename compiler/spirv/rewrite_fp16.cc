@@ -40,7 +40,7 @@ public:
 private:
     void check(const Buffer &buffer) const {
         expect(buffer.block && module_.blocks_of.contains(buffer.array),
-               "a buffer that is no struct of one array");
+               "a buffer that is not a struct of one array");
         expect(buffer.element == float_ && buffer.stride == 4, "a buffer whose elements are not float32");
         expect(module_.blocks_of.at(buffer.array) == 1, "two buffers of one type");
     }
@@ -152,7 +152,7 @@ private:
         if (op == spv::OpReturn) return report_overflow();
         expect((op < spv::OpAtomicLoad || op > spv::OpAtomicXor) && op != spv::OpCopyObject &&
                    op != spv::OpCopyMemory && op != spv::OpPtrAccessChain && op != spv::OpFunctionCall,
-               "an access that is no load and no store");
+               "an access that is neither a load nor a store");
         put(out_, op, o);
     }
 

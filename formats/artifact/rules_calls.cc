@@ -51,7 +51,7 @@ const char *scalar_fault(const Scene &scene, const fb::KernelArg &arg, const fb:
         values = {scalar.value() < 0 ? Wide{-1} : Wide{0}, scalar.value(), true};
     }
     if (values.low < 0 || values.high > arg.high()) return "scalar leaves the range its kernel accepts";
-    return values.multiples ? nullptr : "scalar is no multiple of what its kernel accepts";
+    return values.multiples ? nullptr : "scalar is not a multiple of what its kernel accepts";
 }
 
 const char *binding_fault(const Scene &scene, const fb::KernelArg &arg, const fb::Binding &binding) {
@@ -73,7 +73,7 @@ const char *binding_fault(const Scene &scene, const fb::KernelArg &arg, const fb
 
 Broken zero_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
     if (count(step.args()) != 1 || !step.args()->Get(0)->place() || step.args()->Get(0)->scalar())
-        return broken(12, "a step that is no call takes one place: step, arguments", index,
+        return broken(12, "a step that is not a call takes one place: step, arguments", index,
                       count(step.args()));
     uint64_t span = step.bytes();
     if (moves(step) && (!scene.mixed || step.cpu() || step.tiles() != 1 ||

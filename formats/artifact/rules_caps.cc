@@ -143,7 +143,7 @@ Broken v6_caps(const Subject &s) {
     for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
         if (entry.kind() == fb::EntryKind::stream && entry.block() % smallest != 0)
-            return broken(6, "block of a stream is no multiple of the smallest: block, smallest",
+            return broken(6, "block of a stream is not a multiple of the smallest: block, smallest",
                           entry.block(), smallest);
     }
     for (uint32_t i = 0; i < plan.inputs()->size(); ++i) {

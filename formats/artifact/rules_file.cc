@@ -177,7 +177,7 @@ Broken v17_variant(const Subject &s) {
         if (variant->machine() == host->machine && (variant->features() & ~host->features) == 0 &&
             (!s.request.variant || equal(*variant->target(), s.request.variant)))
             return {};
-    return broken(17, "no code variant for this CPU: variants, features of the processor",
+    return broken(17, "no code variant for this CPU: variants, features of the CPU",
                   plan.variants()->size(), host->features);
 }
 

@@ -116,7 +116,7 @@ Status sync_folder(const std::string &path) {
 }
 
 Status write_spans(const std::string &path, Spans spans) {
-    // A rename would put a file in the place of /dev/stdout or a named pipe: what is no file is written to,
+    // A rename would put a file in the place of /dev/stdout or a named pipe: anything but a file is written to,
     // not replaced.
     struct stat info;
     if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))

@@ -11,7 +11,7 @@
 namespace longwave::audio {
 
 enum class Format {
-    detect, // by the first bytes; a pipe that is no known container is raw s16le, a file that is none is
+    detect, // by the first bytes; a pipe of no known container is raw s16le, a file that is none is
             // refused
     s16le,  // raw, little endian
     f32le

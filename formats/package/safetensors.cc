@@ -159,7 +159,7 @@ Expected<json> read_header(uint64_t header, const Read &read, const std::string 
     const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     if (text.front() != '{') {
         problems.add(source, "a header that starts with '{'", in_quotes(text.substr(0, 1)),
-                     "this is no safetensors file");
+                     "this is not a safetensors file");
         return problems.status();
     }
     auto document = parse_json(text, source + " header", 4, problems);
@@ -218,7 +218,7 @@ Expected<std::map<std::string, Tensor>> read_tensors(uint64_t size, const Read &
     Problems problems;
     if (size < 8) {
         problems.add(source, "8 bytes of header length", std::to_string(size) + " bytes",
-                     "this is no safetensors file");
+                     "this is not a safetensors file");
         return problems.status();
     }
     uint8_t length[8];

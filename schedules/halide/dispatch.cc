@@ -52,7 +52,7 @@ private:
             if (!buffer) continue; // the end of the list
             const std::string suffix = ".buffer";
             const std::string &name = buffer->name;
-            require(name.size() > suffix.size() && name.ends_with(suffix), "'" + name + "' is no buffer");
+            require(name.size() > suffix.size() && name.ends_with(suffix), "'" + name + "' is not a buffer");
             dispatch.buffers.push_back(name.substr(0, name.size() - suffix.size()));
         }
         require(dispatch.buffers.size() + 1 == list->args.size(),
@@ -130,7 +130,7 @@ GpuKernel gpu_kernel(const std::string &kernel, const KernelBuilder &builder, co
         if (one != -1) used.insert(one.get<int>());
     const int scalars = binding(KernelBuilder::scalars_buffer);
     if (scalars >= 0) used.insert(scalars);
-    expect(used.size() == facts.binding.size(), "a buffer of the module is no argument");
+    expect(used.size() == facts.binding.size(), "a buffer of the module is not an argument");
     const bool wide = gpu_target(builder) != builder.target.halide;
     nlohmann::json members = {{"entry", spirv.entry},
                               {"grid", dispatch.grid},

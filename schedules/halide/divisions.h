@@ -5,7 +5,7 @@
 
 namespace longwave::schedules {
 
-// A lowering pass: what divides an int32 by a constant that is no power of two does it in int32 and float32, exactly
+// A lowering pass: what divides an int32 by a constant that is not a power of two does it in int32 and float32, exactly
 // and rounding down, for every dividend.
 class NarrowDivisions : public Halide::Internal::IRMutator {
     using Halide::Internal::IRMutator::visit;

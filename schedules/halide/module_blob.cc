@@ -47,7 +47,7 @@ spirv::Module parse(const std::vector<uint32_t> &words) {
 } // namespace
 
 SpirvKernel read_blob(const uint8_t *bytes, size_t size) {
-    check(size % 4 == 0, "the blob is no whole number of words");
+    check(size % 4 == 0, "the size of the blob is not a multiple of 4 bytes");
     std::vector<uint32_t> all(size / 4);
     std::memcpy(all.data(), bytes, size);
     Words in(std::move(all));

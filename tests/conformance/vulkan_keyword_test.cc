@@ -19,7 +19,7 @@ const Both &keyword_models() {
 
 } // namespace
 
-TEST_CASE("vulkan streams: the keyword model listens as on the processor") {
+TEST_CASE("vulkan streams: the keyword model listens as on the CPU") {
     const Both &models = keyword_models();
     REQUIRE(models.gpu.info.has_stream == 1);
     const std::vector<float> x = random_numbers(16000, 8, 0.2);

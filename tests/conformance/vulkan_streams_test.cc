@@ -203,7 +203,7 @@ TEST_CASE(
     CHECK(saved(b) == state);
 }
 
-TEST_CASE("vulkan streams: a generator over a GPU's stream writes what it writes on the processor") {
+TEST_CASE("vulkan streams: a generator over a GPU's stream writes what it writes on the CPU") {
     LayerPackage package(tokens_input(vocabulary));
     package.embedding("words", vocabulary, 24);
     package.conv1d("conv", 24, 24, 4);

@@ -16,7 +16,7 @@ struct Cluster {
     uint32_t first, size, width;
 };
 
-// The ends of all clusters but the last, "20000,60000"; empty: the text is no such list.
+// The ends of all clusters but the last, "20000,60000"; empty: the text is not such a list.
 std::vector<uint32_t> parse(const std::string &text) {
     std::vector<uint32_t> ends;
     for (const char *at = text.data(), *end = at + text.size(); at <= end; ++at) {

@@ -1,5 +1,5 @@
 // Small files that a device leaves for its next time: compiled pipelines, and that its answers were proved. One a
-// kind, device, driver and artifact; whatever is not exactly that is no entry. Nothing here is a failure: without an
+// kind, device, driver and artifact; anything else is not an entry. Nothing here is a failure: without an
 // entry the work is done once more.
 #pragma once
 #include "formats/artifact/header.h"

@@ -15,7 +15,7 @@ const uint8_t *derived(const DeviceModel &) { return nullptr; }
 
 bool is_stream(const Session &session) { return header_of(session).kind == fb::EntryKind::stream; }
 StreamSession &stream_of(Session &session) { return static_cast<StreamSession &>(header_of(session)); }
-// A read submits commands for the session: to the device it is no longer constant.
+// A read submits commands for the session: to the device it changes the device.
 StreamSession &stream_of(const Session &session) { return stream_of(const_cast<Session &>(session)); }
 RunSession &run_of(Session &session) { return static_cast<RunSession &>(header_of(session)); }
 const RunSession &run_of(const Session &session) { return static_cast<const RunSession &>(header_of(session)); }
