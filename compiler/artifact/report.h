@@ -1,4 +1,5 @@
-// The compile report as JSON: the kernels of every layer, memory, and the chosen algorithms. docs/architecture.md lists its keys.
+// The compile report as JSON: the kernels of every layer, memory, and the chosen algorithms.
+// docs/architecture.md lists its keys.
 #pragma once
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/golden.h"
