@@ -159,7 +159,7 @@ def help_text(source):
 
 
 REPORTS = re.compile(r"\b(?:Status::(?:usage|input|check|device|internal)|fail|failure|invalid|refused?|reject(?:ed)?|"
-                     r"bad_state|bad_id|problem|error)\s*\(")
+                     r"bad_state|bad_id|problem|error|broken|check|expect|SpecError|Fault|throw_\w+)\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
 
