@@ -28,6 +28,7 @@ std::span<const LayerDef> all_layers() {
         {"silu", lower_activation},
         {"sigmoid", lower_activation},
         {"tanh", lower_activation},
+        {"softplus", lower_activation},
         {"softmax", lower_activation},
         {"log_softmax", lower_activation},
         {"glu", lower_glu},

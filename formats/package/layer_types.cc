@@ -126,6 +126,7 @@ std::vector<LayerType> make_layer_types() {
         {"silu", {}, {}},
         {"sigmoid", {}, {}},
         {"tanh", {}, {}},
+        {"softplus", {}, {}},
         {"softmax", {}, {}},
         {"log_softmax", {}, {}},
         {"glu", {}, {}},

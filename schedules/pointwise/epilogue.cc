@@ -25,6 +25,12 @@ const PointwiseOp &pointwise_op(Params &entry) {
         {"relu", Operands::none, {}, false, [](const Expr &x, Operand, float) { return max(x, 0.0f); }},
         {"sigmoid", Operands::none, {}, true, [](const Expr &x, Operand, float) { return sigmoid(x); }},
         {"silu", Operands::none, {}, false, [](const Expr &x, Operand, float) { return silu(x); }},
+        // The logarithm sees 1 to 2 only: its error stays below one rounding of the sum.
+        {"softplus",
+         Operands::none,
+         {},
+         true,
+         [](const Expr &x, Operand, float) { return max(x, 0.0f) + logarithm(1.0f + exp(-min(abs(x), 87.0f))); }},
         {"tanh",
          Operands::none,
          {},

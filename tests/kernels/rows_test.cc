@@ -123,6 +123,8 @@ TEST_CASE("pointwise: activations keep float32 accuracy, and padding lanes stay 
         pointwise(32, 10, 300, R"({"op":"sigmoid"})", 100, 2 * unit, logistic),
         pointwise(32, 10, 300, R"({"op":"tanh"})", 100, 2 * unit, [](double x) { return std::tanh(x); }),
         pointwise(32, 10, 301, R"({"op":"tanh"})", 1, 2 * unit, [](double x) { return std::tanh(x); }),
+        pointwise(32, 10, 300, R"({"op":"softplus"})", 100, 2 * unit, softplus),
+        pointwise(1, 1, 97, R"({"op":"softplus"})", 4, 2 * unit, softplus),
         pointwise(97, 97, 5, R"({"op":"relu"})", 1, 0, [](double x) { return std::max(x, 0.0); }),
         pointwise(1, 1, 97, R"({"op":"sigmoid"})", 4, 2 * unit, logistic),
         pointwise(6, 6, 2, R"({"op":"relu"})", 1, 0, [](double x) { return std::max(x, 0.0); }),

@@ -11,6 +11,8 @@ double relu(double x, const Node &) { return x > 0 ? x : 0; }
 double sigmoid(double x, const Node &) { return 1 / (1 + std::exp(-x)); }
 double silu(double x, const Node &) { return x / (1 + std::exp(-x)); }
 double tanh(double x, const Node &) { return std::tanh(x); }
+// log(1 + e^x), written so that the exponential cannot overflow.
+double softplus(double x, const Node &) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
 double gelu(double x, const Node &) { return 0.5 * x * std::erfc(-x * std::numbers::sqrt2 / 2); } // x · Φ(x)
 double log(double x, const Node &node) { return std::log(x + node.number("offset")); }
 
@@ -41,6 +43,7 @@ const OpDef op_log = unary<log>("log", AtZero::other, {number("offset")});
 const OpDef op_relu = unary<relu>("relu", AtZero::zero);
 const OpDef op_sigmoid = unary<sigmoid>("sigmoid", AtZero::other);
 const OpDef op_silu = unary<silu>("silu", AtZero::zero);
+const OpDef op_softplus = unary<softplus>("softplus", AtZero::other);
 const OpDef op_tanh = unary<tanh>("tanh", AtZero::zero);
 
 } // namespace longwave::ir

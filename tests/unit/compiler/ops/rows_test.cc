@@ -41,6 +41,7 @@ TEST_CASE("activations: known points") {
     check_close(apply("tanh", "[3]", {0, std::log(3.0), -std::log(3.0)}).data, {0, 0.8, -0.8});
     // Φ(1) = 0.841344746068542948585…
     check_close(apply("gelu", "[3]", {0, 1, -1}).data, {0, 0.8413447460685429, -0.1586552539314571}, 1e-15);
+    check_close(apply("softplus", "[2]", {0, std::log(3.0)}).data, {std::log(2.0), std::log(4.0)});
     check_close(apply("log", "[2]", {0, std::exp(2.0) - 1}, {}, "offset=1.0").data, {0, 2});
 }
 
@@ -49,6 +50,7 @@ TEST_CASE("activations: far arguments stay finite") {
     check_close(apply("tanh", "[2]", {-1000, 1000}).data, {-1, 1});
     check_close(apply("silu", "[2]", {-1000, 1000}).data, {0, 1000});
     check_close(apply("gelu", "[2]", {-1000, 1000}).data, {0, 1000});
+    check_close(apply("softplus", "[2]", {-1000, 1000}).data, {0, 1000});
     check_close(apply("softmax", "[3]", {1000, 1000, -1000}).data, {0.5, 0.5, 0});
 }
 
