@@ -5,6 +5,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/signature.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
@@ -23,9 +24,12 @@ Status verify_on_cpu(const VerifyFlags &flags) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     const auto &plan = file.plan();
     LW_ASSIGN(const auto modules, file.modules());
+    const Signature signature = signature_of(file.view().header());
     if (!flags.json)
-        std::printf("file      checks passed (V1-V%u) · %s · %s\n", modules.empty() ? 20u : 21u,
-                    plan.name()->c_str(), bytes_text(file.size()).c_str());
+        std::printf("file      checks passed (V1-V%u) · %s · %s\nsignature %s\n", modules.empty() ? 20u : 21u,
+                    plan.name()->c_str(), bytes_text(file.size()).c_str(), signature.text.c_str());
+    if (signature.state == Signature::State::invalid)
+        return Status::check(flags.model.path + ": its signature does not match its key; get the file again from who signed it");
     ordered_json variants = ordered_json::array();
     unsigned checked = 0;
     Status failure;
@@ -68,6 +72,7 @@ Status verify_on_cpu(const VerifyFlags &flags) {
     if (flags.json)
         std::printf("%s\n", json_line({{"model", plan.name()->str()},
                                        {"rules", true},
+                                       {"signature", signature.text},
                                        {"ok", static_cast<bool>(failure)},
                                        {"variants", variants}})
                                 .c_str());
