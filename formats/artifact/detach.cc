@@ -15,8 +15,9 @@ Expected<Detached> detach_code(std::span<const uint8_t> artifact) {
     fb::PlanT plan;
     old.UnPackTo(&plan);
     if (plan.variants.size() != 1)
-        return Status::usage("code for " + std::to_string(plan.variants.size()) +
-                             " CPU targets cannot be left out; choose one with --target, such as --target host");
+        return Status::usage(
+            "code for " + std::to_string(plan.variants.size()) +
+            " CPU targets cannot be left out; choose one with --target, such as --target host");
     fb::CodeVariantT &variant = *plan.variants[0];
     Detached result;
     DetachedCode &code = result.code;

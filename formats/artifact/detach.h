@@ -20,8 +20,8 @@ struct DetachedCode {
         uint64_t scratch; // bytes that it needs
     };
     std::string target;
-    Digest hash; // of the image; the artifact names it
-    std::vector<uint8_t> image; // free of relocations; some targets need it at a multiple of 4096
+    Digest hash;                     // of the image; the artifact names it
+    std::vector<uint8_t> image;      // free of relocations; some targets need it at a multiple of 4096
     std::vector<Function> functions; // in the order of the plan's kernels
 };
 

@@ -45,6 +45,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == header_bytes && offsetof(Header, total_bytes) == 16 &&
               offsetof(Header, flags) == 40 && offsetof(Header, root) == 48 && offsetof(Header, key) == 80 &&
-              offsetof(Header, signature) == 112 && offsetof(Header, version) == 176 && offsetof(Header, reserved) == 184);
+              offsetof(Header, signature) == 112 && offsetof(Header, version) == 176 &&
+              offsetof(Header, reserved) == 184);
 
 } // namespace longwave::artifact

@@ -129,7 +129,9 @@ Broken v13_indices(const Subject &s) {
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const uint32_t segment = plan.variants()->Get(v)->segment();
         if (detached(*plan.variants()->Get(v))) {
-            if (segment != 0) return broken(13, "a code variant without code names a segment: variant, segment", v, segment);
+            if (segment != 0)
+                return broken(13, "a code variant without code names a segment: variant, segment", v,
+                              segment);
             continue;
         }
         if (segment >= plan.segments()->size() ||
@@ -198,7 +200,8 @@ Broken v11_kernels(const Subject &s) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
         const uint32_t functions = detached(variant) ? 0 : kernels;
         if (variant.entry()->size() != functions)
-            return broken(11, "kernels of a code variant: found, expected", variant.entry()->size(), functions);
+            return broken(11, "kernels of a code variant: found, expected", variant.entry()->size(),
+                          functions);
         if (variant.scratch()->size() != kernels)
             return broken(11, "scratch sizes of a code variant: found, expected", variant.scratch()->size(),
                           kernels);

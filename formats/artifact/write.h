@@ -41,7 +41,8 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, std::vector<Segme
 // Signs a finished artifact in place: records the public key and the version of the model, renews the root
 // hash and stores what `sign` makes of it (Ed25519, 64 bytes).
 using Signer = std::function<bool(std::span<const uint8_t, 32> root, std::span<uint8_t, 64> signature)>;
-Status sign(Pieces &pieces, std::span<const uint8_t, 32> public_key, const Signer &signer, uint64_t version = 0);
+Status sign(Pieces &pieces, std::span<const uint8_t, 32> public_key, const Signer &signer,
+            uint64_t version = 0);
 Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key, const Signer &signer,
             uint64_t version = 0);
 

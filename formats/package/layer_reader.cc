@@ -125,7 +125,8 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
     const LayerType &type = *find_layer_type(layer.type);
     layer.attributes = read_attributes(type, object, others, layer.path, problems_);
     if (type.parameters.empty()) return;
-    if (object.contains("prefix") && good_name(object["prefix"], layer.path + ".prefix", NameKind::key, problems_))
+    if (object.contains("prefix") &&
+        good_name(object["prefix"], layer.path + ".prefix", NameKind::key, problems_))
         layer.prefix = object["prefix"];
     auto keys = object.find("keys");
     if (keys == object.end()) return;

@@ -1,6 +1,6 @@
 #include "formats/package/safetensors.h"
-#include "formats/package/attributes.h"
 #include "formats/base/checked.h"
+#include "formats/package/attributes.h"
 #include "formats/package/file_bytes.h"
 #include "formats/package/json_text.h"
 #include <algorithm>

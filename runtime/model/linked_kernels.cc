@@ -14,8 +14,10 @@ lw_status link_kernels(lw_model &model, const lw_kernels *kernels, Function *tab
                                  "`longwave compile --no-code` wrote with it"});
     lw_kernels given;
     if (!read_options(kernels, &given) || (given.n > 0 && !given.list))
-        return fail(LW_INVALID_ARGUMENT, "lw_open_options.kernels: struct_size is not set, or the list is NULL");
-    bool fits = artifact::equal_hash(given.code, variant.image()->data()) && given.n == variant.scratch()->size();
+        return fail(LW_INVALID_ARGUMENT,
+                    "lw_open_options.kernels: struct_size is not set, or the list is NULL");
+    bool fits =
+        artifact::equal_hash(given.code, variant.image()->data()) && given.n == variant.scratch()->size();
     const uint8_t *at = reinterpret_cast<const uint8_t *>(given.list);
     for (uint32_t k = 0; fits && k < given.n; ++k) {
         lw_kernel kernel;

@@ -1,16 +1,16 @@
 // Opens a model: asks the budget before it takes memory, and checks every byte before it uses one.
-#include "runtime/core/model.h"
 #include "formats/artifact/features.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/verify.h"
+#include "runtime/core/model.h"
+#include "runtime/core/status.h"
 #include "runtime/cpu/device_cpu.h"
 #include "runtime/model/file.h"
 #include "runtime/model/info.h"
 #include "runtime/model/linked_kernels.h"
 #include "runtime/model/trust.h"
 #include "runtime/run/runner.h"
-#include "runtime/core/status.h"
 #include <cstring>
 #include <new>
 

@@ -18,7 +18,8 @@ bool accepted_key(const lw_open_options &options, const uint8_t *key) {
 
 bool contains_code(const fb::Plan &plan) {
     for (const fb::Segment *segment : *plan.segments())
-        if (segment->kind() == fb::SegmentKind::code || segment->kind() == fb::SegmentKind::modules) return true;
+        if (segment->kind() == fb::SegmentKind::code || segment->kind() == fb::SegmentKind::modules)
+            return true;
     return false;
 }
 
@@ -41,9 +42,10 @@ lw_status check_trust(lw_model &model, const lw_open_options &options) {
         model.trusted = true;
     }
     if (!model.trusted &&
-        (needs_signature(options) || (!options.allow_unsigned_code &&
-                                      (options.check_signature || contains_code(model.plan())))))
-        return fail(LW_UNSIGNED_CODE, {name, " has no signature that is trusted here, and the options ask for one"});
+        (needs_signature(options) ||
+         (!options.allow_unsigned_code && (options.check_signature || contains_code(model.plan())))))
+        return fail(LW_UNSIGNED_CODE,
+                    {name, " has no signature that is trusted here, and the options ask for one"});
     if (header.version < options.least_version)
         return fail(LW_OLD_VERSION, {name, " has version ", header.version, "; the least that opens here is ",
                                      options.least_version});

@@ -187,7 +187,8 @@ lw_status check_head(const lw_stream &stream, const SavedState &head, const uint
         return fail(LW_BAD_STATE, {"saved state: form ", head.version, "; this library reads form ",
                                    saved_version, ": use the version of Longwave that saved it"});
     if (head.bytes != n) return bad_state(n < head.bytes ? "too short" : "too long");
-    if (head.checksum != checksum_of(bytes, n, offsetof(SavedState, checksum))) return bad_state("damaged: its checksum differs");
+    if (head.checksum != checksum_of(bytes, n, offsetof(SavedState, checksum)))
+        return bad_state("damaged: its checksum differs");
     if (head.schema != identity.schema())
         return fail(LW_BAD_STATE, {"saved state: state schema ", head.schema, ", and the model has ",
                                    uint64_t{identity.schema()},

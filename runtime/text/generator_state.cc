@@ -1,9 +1,9 @@
 // A generator's ids and its stream's state as bytes, and back.
-#include "runtime/text/generator.h"
 #include "runtime/core/model.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/saved_state.h"
+#include "runtime/text/generator.h"
 #include <cstddef>
 #include <cstring>
 
@@ -41,7 +41,8 @@ lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t c
         const int32_t id = newest(*generator, i);
         memcpy(to, &id, sizeof id);
     }
-    saved.checksum = checksum_of(static_cast<const uint8_t *>(bytes), own, offsetof(SavedGenerator, checksum));
+    saved.checksum =
+        checksum_of(static_cast<const uint8_t *>(bytes), own, offsetof(SavedGenerator, checksum));
     memcpy(bytes, &saved, sizeof saved);
     return lw_stream_save(generator->stream, to, of_stream, &of_stream);
 }
@@ -58,7 +59,9 @@ lw_status lw_generator_load(lw_generator *generator, const void *bytes, size_t n
     const uint8_t *ids = static_cast<const uint8_t *>(bytes) + sizeof saved;
     const size_t known = static_cast<size_t>(saved.ids);
     const bool unchecked = saved.checksum == 0;
-    if (!unchecked && saved.checksum != checksum_of(static_cast<const uint8_t *>(bytes), sizeof saved + known * sizeof(int32_t), offsetof(SavedGenerator, checksum)))
+    if (!unchecked && saved.checksum != checksum_of(static_cast<const uint8_t *>(bytes),
+                                                    sizeof saved + known * sizeof(int32_t),
+                                                    offsetof(SavedGenerator, checksum)))
         return bad_generator("damaged: its checksum differs");
     if (first_bad_token(ids, known, input_of(*generator->stream).vocabulary()) != known)
         return bad_generator("an id is outside the vocabulary");

@@ -54,8 +54,11 @@ public:
         folder_ = mkdtemp(name);
         std::ofstream(folder_ + "/kernels.c") << cli::kernel_source("linked-kernels", code);
         const std::string cc = std::getenv("CC") ? std::getenv("CC") : "cc";
-        const std::string command = cc + " -Wall -Wextra -Wpedantic -Wno-overlength-strings -Werror -O2 -fPIC -shared "
-                                         "-I runtime/include " + folder_ + "/kernels.c -o " + folder_ + "/kernels.so";
+        const std::string command =
+            cc +
+            " -Wall -Wextra -Wpedantic -Wno-overlength-strings -Werror -O2 -fPIC -shared "
+            "-I runtime/include " +
+            folder_ + "/kernels.c -o " + folder_ + "/kernels.so";
         REQUIRE(std::system(command.c_str()) == 0);
         library_ = dlopen((folder_ + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
         REQUIRE_MESSAGE(library_, dlerror());
@@ -116,19 +119,21 @@ bool detail(const char *text) { return std::string(lw_last_error()).find(text) !
 
 } // namespace
 
-TEST_CASE("linked kernels: a program that contains the kernels computes the bits of the file that contains them") {
+TEST_CASE(
+    "linked kernels: a program that contains the kernels computes the bits of the file that contains them") {
     const std::vector<uint8_t> with_code = compiled("relu");
     const auto detached = artifact::detach_code(with_code);
     REQUIRE_MESSAGE(detached, detached.status().message());
     const std::vector<uint8_t> &bare = detached->artifact;
     REQUIRE(!detached->code.functions.empty());
     // None of the machine code is left.
-    CHECK(std::search(bare.begin(), bare.end(), detached->code.image.begin(), detached->code.image.begin() + 64) ==
-          bare.end());
+    CHECK(std::search(bare.begin(), bare.end(), detached->code.image.begin(),
+                      detached->code.image.begin() + 64) == bare.end());
     const Linked linked(detached->code);
     lw_model *a = nullptr, *b = nullptr;
     REQUIRE(open(with_code, nullptr, &a) == LW_OK);
-    const lw_status status = open(bare, linked.table, &b); // without consent to code in the file: there is none
+    const lw_status status =
+        open(bare, linked.table, &b); // without consent to code in the file: there is none
     REQUIRE_MESSAGE(status == LW_OK, lw_last_error());
     CHECK(lw_model_verify(b, nullptr) == LW_OK);
     const std::vector<float> rows = rows_of(a);
@@ -145,8 +150,10 @@ TEST_CASE("linked kernels: a file without code and without a table is one clear 
     CHECK(detail("linked-kernels contains no code: set lw_open_options.kernels"));
 }
 
-TEST_CASE("linked kernels: a table of another model, or of arguments that the file does not have, is refused") {
-    const auto detached = artifact::detach_code(compiled("relu")), other = artifact::detach_code(compiled("tanh"));
+TEST_CASE(
+    "linked kernels: a table of another model, or of arguments that the file does not have, is refused") {
+    const auto detached = artifact::detach_code(compiled("relu")),
+               other = artifact::detach_code(compiled("tanh"));
     REQUIRE((detached && other));
     const Linked linked(detached->code), of_other(other->code);
     const std::vector<uint8_t> &bare = detached->artifact;
@@ -184,5 +191,6 @@ TEST_CASE("linked kernels: a table of another model, or of arguments that the fi
     REQUIRE(attacked(bare, [](fb::PlanT &) {}) == LW_OK);
     list[0].scratch_bytes = 64;
     table.struct_size = sizeof table;
-    CHECK(opens(test::rewrite(bare, [](fb::PlanT &plan) { plan.variants[0]->scratch[0] = 0; }), &table) == LW_NO_CODE);
+    CHECK(opens(test::rewrite(bare, [](fb::PlanT &plan) { plan.variants[0]->scratch[0] = 0; }), &table) ==
+          LW_NO_CODE);
 }

@@ -170,8 +170,8 @@ typedef struct lw_open_options {
  * @param out the model; the caller closes it with lw_model_close.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT out or path is NULL, struct_size is not set, the allocator lacks a
- *         function, a signature is required without check_signature, or the device is from another
- *         version of the library.
+ *         function, or the device is from another version of the library. Or a signature is
+ *         required without check_signature.
  * @retval LW_NOT_FOUND No such file.
  * @retval LW_IO Not a regular file, or not readable.
  * @retval LW_BAD_ARTIFACT The bytes break a rule of the format. The detail names the rule.
@@ -194,8 +194,8 @@ LW_API lw_status lw_model_open(const char *path, const lw_open_options *options,
  * @param out the model; the caller closes it with lw_model_close.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT out or bytes is NULL, struct_size is not set, the allocator lacks a
- *         function, a signature is required without check_signature, or the device is from another
- *         version of the library.
+ *         function, or the device is from another version of the library. Or a signature is
+ *         required without check_signature.
  * @retval LW_BAD_ARTIFACT The bytes break a rule of the format. The detail names the rule.
  * @retval LW_BAD_VERSION The format is newer than this library.
  * @retval LW_UNSIGNED_CODE No signature is trusted, and the options ask for one.
@@ -288,8 +288,8 @@ typedef struct lw_model_info {
     uint64_t memory_bytes, memory_limit; /**< taken by the model itself; the limit in force */
     float error_limit; /**< largest error that its reference outputs allow on this device, relative
                         * to the peak of an output; 0: it has no reference outputs */
-    uint64_t version; /**< counted by who signed the file; 0: none */
-    int trusted;      /**< 1: check_signature accepted its signature */
+    uint64_t version;  /**< counted by who signed the file; 0: none */
+    int trusted;       /**< 1: check_signature accepted its signature */
 } lw_model_info;
 
 /** Describes the model. Any thread; real-time safe.

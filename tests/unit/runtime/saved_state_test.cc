@@ -262,9 +262,11 @@ std::vector<uint8_t> after_noise(const Model &model, size_t ticks) {
 
 } // namespace
 
-TEST_CASE("saved state: every single bit that is turned is noticed, in both forms, also in a spotter's stream") {
+TEST_CASE(
+    "saved state: every single bit that is turned is noticed, in both forms, also in a spotter's stream") {
     const Model named(audio()), layout(audio_model()), spotter(spotter_model());
-    for (const Model *model : {&named, &layout, &spotter}) check_every_bit(*model, LW_F32, after_noise(*model, 22));
+    for (const Model *model : {&named, &layout, &spotter})
+        check_every_bit(*model, LW_F32, after_noise(*model, 22));
     const Model tokens(named_state(token_model(), 1, 1));
     Stream from(tokens, LW_I32);
     const int32_t ids[] = {4, 3, 2};

@@ -185,7 +185,8 @@ Status compile(const CompileFlags &flags) {
         else std::fprintf(out, "signed    by %s\n", to_hex(key).c_str());
     }
     if (flags.no_code)
-        LW_TRY(write_output(kernels_path, std::span(reinterpret_cast<const uint8_t *>(kernels.data()), kernels.size())));
+        LW_TRY(write_output(kernels_path,
+                            std::span(reinterpret_cast<const uint8_t *>(kernels.data()), kernels.size())));
     LW_TRY(write(path, compiled.artifact));
     if (flags.no_code && !flags.json)
         std::fprintf(out, "wrote     %s  %s\n", kernels_path.c_str(), bytes_text(kernels.size()).c_str());

@@ -116,7 +116,8 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
 
 Expected<compiler::Options> options_of(const CompileFlags &flags) {
     if (flags.version > 0 && flags.sign.empty())
-        return Status::usage("--model-version: give --sign too, because a version counts only under a signature");
+        return Status::usage(
+            "--model-version: give --sign too, because a version counts only under a signature");
     if (flags.no_code && flags.output == "-")
         return Status::usage("--no-code: name a file with -o, because a second file is written beside it");
     compiler::Options options;
@@ -172,18 +173,19 @@ void add_compile_flags(CommandLine &app, CompileFlags &flags) {
     add_target_flags(app, flags);
     add_entry_flags(app, flags);
     add_weight_flags(app, flags);
-    app.add_option(
-           "--sign", flags.sign,
-           "File with a secret key of 64 hexadecimal digits (longwave keygen). Signs the compiled "
-           "model with Ed25519")
+    app.add_option("--sign", flags.sign,
+                   "File with a secret key of 64 hexadecimal digits (longwave keygen). Signs the compiled "
+                   "model with Ed25519")
         ->file();
-    app.add_option("--model-version", flags.version,
-                   "With --sign: version of the model, under the signature. Devices can reject versions below their "
-                   "least one")
+    app.add_option(
+           "--model-version", flags.version,
+           "With --sign: version of the model, under the signature. Devices can reject versions below their "
+           "least one")
         ->value("N");
-    app.add_flag("--no-code", flags.no_code,
-                 "Leave the machine code out of the compiled model. NAME.kernels.c gets it as C, for programs that "
-                 "contain their kernels. Needs --target with one CPU target");
+    app.add_flag(
+        "--no-code", flags.no_code,
+        "Leave the machine code out of the compiled model. NAME.kernels.c gets it as C, for programs that "
+        "contain their kernels. Needs --target with one CPU target");
     app.add_flag("--no-check", flags.no_check,
                  "Do not run the compiled model: no golden vectors, no streaming check");
     app.add_flag("--no-proof", flags.no_check, "The former name of --no-check")->hidden();

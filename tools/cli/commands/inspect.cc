@@ -138,12 +138,11 @@ Expected<ordered_json> describe(const ArtifactFile &file, const std::string &pat
         for (const auto *label : *plan.labels()) json["labels"].push_back(label->str());
     for (const auto *entry : *plan.entries()) json["entries"].push_back(describe(plan, *entry, steps));
     for (const auto *variant : *plan.variants())
-        json["variants"].push_back({{"target", text_of(variant->target())},
-                                    {"code_bytes", artifact::detached(*variant)
-                                                       ? 0
-                                                       : file.view().segment(variant->segment()).size},
-                                    {"in_file", !artifact::detached(*variant)},
-                                    {"runs_here", runs_here(*variant)}});
+        json["variants"].push_back(
+            {{"target", text_of(variant->target())},
+             {"code_bytes", artifact::detached(*variant) ? 0 : file.view().segment(variant->segment()).size},
+             {"in_file", !artifact::detached(*variant)},
+             {"runs_here", runs_here(*variant)}});
     LW_ASSIGN(const ordered_json modules, modules_of(file));
     if (!modules.empty()) json["modules"] = modules;
     json["kernels"] = size_of(plan.kernels());

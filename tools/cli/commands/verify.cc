@@ -29,7 +29,8 @@ Status verify_on_cpu(const VerifyFlags &flags) {
         std::printf("file      checks passed (V1-V%u) · %s · %s\nsignature %s\n", modules.empty() ? 20u : 21u,
                     plan.name()->c_str(), bytes_text(file.size()).c_str(), signature.text.c_str());
     if (signature.state == Signature::State::invalid)
-        return Status::check(flags.model.path + ": its signature does not match its key; get the file again from who signed it");
+        return Status::check(flags.model.path +
+                             ": its signature does not match its key; get the file again from who signed it");
     ordered_json variants = ordered_json::array();
     unsigned checked = 0;
     Status failure;

@@ -52,13 +52,15 @@ void ModelFlags::add(CommandLine &app) {
     app.add_option("--memory", memory,
                    "Memory limit, such as 500M or 2G (default: the larger of 64 MiB and 64 times the file)")
         ->size();
-    app.add_option("--require-key", require_key,
-                   "Open the model only if this public key (64 hexadecimal digits) signed it. Repeat the flag for "
-                   "several keys, or name a file with one key per line")
+    app.add_option(
+           "--require-key", require_key,
+           "Open the model only if this public key (64 hexadecimal digits) signed it. Repeat the flag for "
+           "several keys, or name a file with one key per line")
         ->single()
         ->value("KEY");
-    app.add_option("--least-version", least_version,
-                   "With --require-key: open the model only if its version (--model-version) is at least this")
+    app.add_option(
+           "--least-version", least_version,
+           "With --require-key: open the model only if its version (--model-version) is at least this")
         ->value("N");
 }
 
@@ -78,7 +80,8 @@ Expected<Model> Model::open(const ModelFlags &flags) {
     options.memory_limit = flags.memory;
     LW_ASSIGN(const std::vector<PublicKey> keys, public_keys("--require-key", flags.require_key));
     if (flags.least_version > 0 && keys.empty())
-        return Status::usage("--least-version: give --require-key too, because a version counts only under a signature");
+        return Status::usage(
+            "--least-version: give --require-key too, because a version counts only under a signature");
     if (!keys.empty()) {
         options.require_signature = 1;
         options.check_signature = signature_matches;

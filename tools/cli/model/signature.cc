@@ -20,9 +20,11 @@ bool read_hex(const std::string &hex, PublicKey &bytes) {
 
 // The keys of a file: one per line; empty lines and what follows # count for nothing.
 Status read_keys(const std::string &flag, const std::string &path, std::vector<PublicKey> &keys) {
-    const Status bad = Status::usage(
-        flag + ": expected a public key of 64 hexadecimal digits, such as `longwave keygen` prints, or a file with one "
-               "such key per line, found \"" + path + "\"");
+    const Status bad = Status::usage(flag +
+                                     ": expected a public key of 64 hexadecimal digits, such as `longwave "
+                                     "keygen` prints, or a file with one "
+                                     "such key per line, found \"" +
+                                     path + "\"");
     std::ifstream file(path);
     if (!file) return bad;
     const size_t before = keys.size();
@@ -39,8 +41,11 @@ Status read_keys(const std::string &flag, const std::string &path, std::vector<P
 Status write_new(const std::string &path, mode_t mode, const std::string &text) {
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     const bool exists = file < 0 && errno == EEXIST;
-    if (exists) return Status::usage(path + ": this file exists; name another one, because a lost key cannot be made again");
-    const bool written = file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (exists)
+        return Status::usage(path +
+                             ": this file exists; name another one, because a lost key cannot be made again");
+    const bool written =
+        file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     const Status failed = Status::device(path + ": cannot be written: " + std::strerror(errno));
     if (file >= 0 && close(file) == 0 && written) return {};
     if (file >= 0) unlink(path.c_str());
@@ -49,7 +54,8 @@ Status write_new(const std::string &path, mode_t mode, const std::string &text) 
 
 } // namespace
 
-Expected<std::vector<PublicKey>> public_keys(const std::string &flag, const std::vector<std::string> &values) {
+Expected<std::vector<PublicKey>> public_keys(const std::string &flag,
+                                             const std::vector<std::string> &values) {
     std::vector<PublicKey> keys;
     for (const std::string &value : values) {
         PublicKey key;
@@ -99,9 +105,11 @@ Expected<PublicKey> sign(std::vector<uint8_t> &artifact, const std::string &path
     uint8_t secret[crypto_sign_SECRETKEYBYTES];
     crypto_sign_seed_keypair(key.data(), secret, seed.data());
     const Status status = artifact::sign(
-        artifact, key, [&](std::span<const uint8_t, 32> root, std::span<uint8_t, 64> signature) {
+        artifact, key,
+        [&](std::span<const uint8_t, 32> root, std::span<uint8_t, 64> signature) {
             return crypto_sign_detached(signature.data(), nullptr, root.data(), root.size(), secret) == 0;
-        }, version);
+        },
+        version);
     sodium_memzero(secret, sizeof secret);
     sodium_memzero(seed.data(), seed.size());
     sodium_memzero(hex.data(), hex.size());

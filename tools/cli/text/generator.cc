@@ -145,7 +145,8 @@ Status Generator::load(const std::string &name, const std::vector<uint8_t> &stat
     LW_TRY(status_of(lw_generator_load(handle_.get(), state.data(), state.size()), name));
     if (stream_.stats().unchecked_state)
         std::fprintf(stderr,
-                     "note: %s: an earlier version saved this state without a checksum, so damage goes unnoticed; save it "
+                     "note: %s: an earlier version saved this state without a checksum, so damage goes "
+                     "unnoticed; save it "
                      "again with --state-out\n",
                      name.c_str());
     return {};

@@ -138,7 +138,8 @@ const Case container[] = {
      [](Draft &d) { d.plan.variants[0]->scratch[k_square] = 63; }},
     {"a kernel that needs scratch entered in the place of one that needs none", 11,
      [](Draft &d) { d.plan.variants[0]->entry[k_sum] = d.plan.variants[0]->entry[k_square]; }},
-    {"code in the program, and kernels in the file", 11, [](Draft &d) { d.plan.variants[0]->image.assign(32, 1); }},
+    {"code in the program, and kernels in the file", 11,
+     [](Draft &d) { d.plan.variants[0]->image.assign(32, 1); }},
     {"code in the program, with a scratch size too few", 11,
      [](Draft &d) {
          d.plan.variants[0]->image.assign(32, 1);

@@ -301,10 +301,10 @@ TEST_CASE("package: branches are checked one by one") {
 TEST_CASE("package: a character that steers a terminal or turns the direction of text is in no name") {
     const struct {
         const char *character, *shown;
-    } controls[] = {{"\t", "\\x09"},          {"\x1b", "\\x1b"},       {"\x7f", "\\x7f"},
-                    {"\u0085", "\\u0085"},    {"\u009b", "\\u009b"},   {"\u061c", "\\u061c"},
-                    {"\u200e", "\\u200e"},    {"\u200f", "\\u200f"},   {"\u2028", "\\u2028"},
-                    {"\u202a", "\\u202a"},    {"\u202e", "\\u202e"},   {"\u2066", "\\u2066"},
+    } controls[] = {{"\t", "\\x09"},       {"\x1b", "\\x1b"},     {"\x7f", "\\x7f"},
+                    {"\u0085", "\\u0085"}, {"\u009b", "\\u009b"}, {"\u061c", "\\u061c"},
+                    {"\u200e", "\\u200e"}, {"\u200f", "\\u200f"}, {"\u2028", "\\u2028"},
+                    {"\u202a", "\\u202a"}, {"\u202e", "\\u202e"}, {"\u2066", "\\u2066"},
                     {"\u2069", "\\u2069"}};
     const struct {
         const char *pointer, *path;
@@ -321,8 +321,8 @@ TEST_CASE("package: a character that steers a terminal or turns the direction of
             json model = good_model();
             model[json::json_pointer(pointer)] = std::string("a") + character + "b";
             const std::string found = failure(model.dump());
-            const std::string line = std::string(path) + ": expected a text without control characters, found \"a" +
-                                     shown + "b\"";
+            const std::string line =
+                std::string(path) + ": expected a text without control characters, found \"a" + shown + "b\"";
             CHECK_MESSAGE(found.find(line) != std::string::npos, found);
         }
 }
@@ -338,7 +338,8 @@ TEST_CASE("package: what the compiled model repeats is a name there too, before 
 
 TEST_CASE("package: the name of a model is no place in a file system") {
     for (const char *name : {".", "..", "-", "~"})
-        refused_at("/name", name, std::string("name: expected a name that a file can have, found \"") + name + "\"");
+        refused_at("/name", name,
+                   std::string("name: expected a name that a file can have, found \"") + name + "\"");
 }
 
 TEST_CASE("package: names are texts that are used once") {
