@@ -64,6 +64,20 @@ void ModelFlags::add(CommandLine &app) {
         ->value("N");
 }
 
+static Status not_trusted(const std::string &path) {
+    return Status::input(path +
+                         ": is not signed by the key that --require-key names; get the file from the owner of "
+                         "the key, or sign it with `longwave sign`");
+}
+
+Status ModelFlags::check_trust(const artifact::Header &header) const {
+    LW_ASSIGN(const std::vector<PublicKey> keys, public_keys("--require-key", require_key));
+    const Signature signature = signature_of(header);
+    for (const PublicKey &key : keys)
+        if (signature.state == Signature::State::valid && to_hex(key) == signature.key) return {};
+    return keys.empty() ? Status() : not_trusted(path);
+}
+
 // The first use of a GPU checks its results (longwave/vulkan.h). The model must have the entries
 // that the command needs.
 static Status check_device(const ModelFlags &flags, const Model &model) {
@@ -93,11 +107,7 @@ Expected<Model> Model::open(const ModelFlags &flags) {
     options.device = device.get();
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
-    if (status == LW_UNSIGNED_CODE)
-        return Status::input(
-            flags.path +
-            ": is not signed by the key that --require-key names; get the file from the owner of "
-            "the key, or sign it with `longwave sign`");
+    if (status == LW_UNSIGNED_CODE) return not_trusted(flags.path);
     if (status == LW_OLD_VERSION)
         return Status::input(flags.path + ": " + lw_last_error() + "; get a newer file");
     LW_TRY(status_of(status, flags.path));

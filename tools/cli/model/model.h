@@ -1,5 +1,6 @@
 // The C API with C++ lifetimes and Status.
 #pragma once
+#include "formats/artifact/header.h"
 #include "formats/base/expected.h"
 #include "tools/cli/command_line/command_line.h"
 #include <functional>
@@ -26,6 +27,8 @@ struct ModelFlags {
     bool checked = false;       // the command checks the device itself
 
     void add(CommandLine &app);
+    // For commands that read the file besides opening it: what --require-key asks for.
+    Status check_trust(const artifact::Header &header) const;
 };
 
 // An open model with its inputs, outputs and labels.
