@@ -19,7 +19,7 @@ public:
     // does.
     Fault load(artifact::Bytes image, const uint8_t *expected_hash,
                const flatbuffers::Vector<uint32_t> &entries, Function *table);
-    void use(const Function *table) { functions_ = table; } // of the program's own; it lives as long
+    void use(const Function *table) { functions_ = table; } // which lives as long as this does
     void unload();
     const Function *functions() const { return functions_; }
 

@@ -28,6 +28,8 @@ bool contains_code(const fb::Plan &plan) {
 lw_status check_trust_options(const lw_open_options &options) {
     if (!options.check_signature && (needs_signature(options) || options.trusted_keys))
         return fail(LW_INVALID_ARGUMENT, "a signature is required, and check_signature is NULL");
+    if (options.n_trusted_keys > 0 && !options.trusted_keys)
+        return fail(LW_INVALID_ARGUMENT, "trusted_keys is NULL, and n_trusted_keys is not 0");
     return LW_OK;
 }
 

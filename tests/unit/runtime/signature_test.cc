@@ -107,6 +107,9 @@ TEST_CASE("trust: with a list of keys, only their signatures are checked at all"
     options.n_trusted_keys = 0; // all were withdrawn
     CHECK(open(signed_bytes(audio_model(), 1), options) == LW_UNSIGNED_CODE);
     options.n_trusted_keys = 3;
+    options.trusted_keys = nullptr;
+    CHECK(open(signed_bytes(audio_model(), 1), options) == LW_INVALID_ARGUMENT);
+    options.trusted_keys = keys;
     options.check_signature = no;
     CHECK(open(signed_bytes(audio_model(), 1), options) == LW_UNSIGNED_CODE);
     options.check_signature = nullptr;
