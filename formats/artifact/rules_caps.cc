@@ -115,6 +115,9 @@ static Broken caps_of_lists(const fb::Plan &plan) {
         if (plan.segments()->Get(i)->hash()->size() != hash_bytes)
             return broken(6, "bytes of a segment's hash: segment, bytes", i,
                           plan.segments()->Get(i)->hash()->size());
+    for (uint32_t v = 0; v < plan.variants()->size(); ++v)
+        if (const auto *image = plan.variants()->Get(v)->image(); image && image->size() != hash_bytes)
+            return broken(6, "bytes of a code variant's hash: variant, found", v, image->size());
     if (plan.layout()->size() != hash_bytes || plan.computation()->size() != hash_bytes)
         return broken(6, "bytes of an identity: layout, computation", plan.layout()->size(),
                       plan.computation()->size());

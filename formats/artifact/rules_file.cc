@@ -51,6 +51,8 @@ Broken v4_flags(const Subject &s) {
         if (h.reserved[i] != 0)
             return broken(4, "reserved header byte is not zero: byte, value", offsetof(Header, reserved) + i,
                           h.reserved[i]);
+    if (h.version != 0 && h.minor < 5)
+        return broken(4, "a version needs format 2.5: version, minor", h.version, h.minor);
     if (!(h.flags & flag_signed)) {
         for (size_t i = 0; i < sizeof h.key; ++i)
             if (h.key[i] != 0)
@@ -138,6 +140,7 @@ Broken v9_ranges(const Subject &s) {
     const fb::Plan &plan = *s.plan;
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
+        if (detached(variant)) continue; // V11: it has no entries
         const uint64_t code = plan.segments()->Get(variant.segment())->size();
         for (uint32_t k = 0; k < variant.entry()->size(); ++k)
             if (variant.entry()->Get(k) >= code || variant.entry()->Get(k) < need_bytes)

@@ -14,6 +14,7 @@ struct lw_model {
     longwave::runtime::Block file;    // the artifact; header and plan alone when the file is mapped
     const uint8_t *mapping = nullptr; // map_weights: the file
     uint64_t artifact_bytes = 0;
+    bool trusted = false; // a signature that the caller accepted
     longwave::artifact::View view;
     const longwave::fb::CodeVariant *variant = nullptr; // null only when there are no kernels
     longwave::runtime::Code code;

@@ -20,7 +20,8 @@ uint64_t layout_size(const lw_stream &stream) {
     return sizeof(StreamState) + stream.model->record_bytes + queue_bytes(stream);
 }
 
-lw_status save_layout(const lw_stream &stream, uint8_t *to) {
+lw_status save_layout(const lw_stream &stream, uint8_t *bytes) {
+    uint8_t *to = bytes;
     StreamState saved = *stream.state;
     saved.runs = stream.queue.runs();
     saved.rows = stream.queue.rows();
@@ -31,6 +32,8 @@ lw_status save_layout(const lw_stream &stream, uint8_t *to) {
         to += field.bytes;
     });
     write_queue(stream, to);
+    saved.checksum = checksum_of(bytes, layout_size(stream), offsetof(StreamState, checksum));
+    memcpy(bytes, &saved, sizeof saved);
     return wait(stream);
 }
 
@@ -54,11 +57,15 @@ lw_status load_layout(lw_stream &stream, const uint8_t *from, size_t n) {
     const uint8_t *end = from + n;
     if (n < sizeof saved) return bad_state("too short");
     memcpy(&saved, from, sizeof saved);
+    const bool unchecked = saved.checksum == 0;
+    const uint64_t checksum = unchecked ? 0 : checksum_of(from, n, offsetof(StreamState, checksum));
     from += sizeof saved;
     if (memcmp(saved.identity, stream.model->identity, sizeof saved.identity) != 0)
         return bad_state(
             "of another model, other weights or another layout; this artifact has a format before "
             "2.4 and loads only what the same artifact saved");
+    if (saved.checksum != checksum) return bad_state("damaged: its checksum differs");
+    saved.checksum = 0;
     if (const char *fault = counters_fault(stream, saved)) return bad_state(fault);
     if (static_cast<size_t>(end - from) < stream.model->record_bytes) return bad_state("too short");
     if (!tokens_in_range(stream, from)) return bad_state("a token id is outside the vocabulary");
@@ -70,7 +77,7 @@ lw_status load_layout(lw_stream &stream, const uint8_t *from, size_t n) {
         from += field.bytes;
     });
     read_queue(stream, saved, rows);
-    return resume(stream, saved);
+    return resume(stream, saved, unchecked);
 }
 
 } // namespace

@@ -23,6 +23,7 @@ Area cache(const StreamEntry &entry) {
 void clear(lw_stream &stream) {
     StreamState &state = *stream.state;
     state = StreamState{};
+    stream.unchecked = false;
     memcpy(state.identity, stream.model->identity, sizeof state.identity);
     stream.queue.clear();
     stream.device().clear(*stream.session, record(stream));
@@ -48,6 +49,7 @@ lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
     if (to == from) return LW_OK;
     const Device &device = to->device();
     *to->state = *from->state;
+    to->unchecked = from->unchecked;
     to->queue.clear();
     for (uint32_t i = 0, at = 0; i < from->queue.runs(); at += from->queue.run(i++).rows) {
         const QueuedRows &run = from->queue.run(i);

@@ -318,6 +318,7 @@ lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats) {
     now.non_finite = state.non_finite;
     now.non_finite_outputs = state.non_finite_outputs;
     now.poisoned = state.poisoned != 0;
+    now.unchecked_state = stream->unchecked;
     return copy_sized(stats, now) ? LW_OK
                                   : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
 }

@@ -54,6 +54,15 @@ test::Draft greedy_model() {
     return draft;
 }
 
+// Its code is elsewhere: opening it without a table ends with a status.
+test::Draft codeless_model() {
+    test::Draft draft = test::spotter_model();
+    draft.plan.variants[0]->image.assign(32, 1);
+    draft.plan.variants[0]->entry.clear();
+    draft.segments.erase(draft.segments.begin());
+    return draft;
+}
+
 // Has to run through a long delay before its stream ends.
 test::Draft patient_model() { return test::timing_model({.block = 4, .delay = 1 << 20}); }
 
@@ -68,6 +77,7 @@ void artifacts() {
         {"failing", test::failing_model()},
         {"timing", test::timing_model({.block = 2, .period = 3, .phase = 1})},
         {"golden", golden_model()},
+        {"codeless", codeless_model()},
         {"greedy", greedy_model()},
         {"patient", patient_model()}};
     for (const auto &[name, draft] : drafts) put(std::string("artifact/") + name, draft.bytes());

@@ -33,7 +33,8 @@ int main(int argc, char **argv) {
     const Command commands[] = {add_compile(program),  add_inspect(program), add_verify(program),
                                 add_run(program),      add_listen(program),  add_eval(program),
                                 add_generate(program), add_score(program),   add_bench(program),
-                                add_tune(program),     add_devices(program), add_manual(program)};
+                                add_tune(program),     add_devices(program), add_keygen(program),
+                                add_sign(program),     add_manual(program)};
     if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
         const Status status = bench_program(argv[2], argv + 3);
         std::fprintf(stderr, "error: %s\n", status.message().c_str());

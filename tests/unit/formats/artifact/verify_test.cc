@@ -51,7 +51,7 @@ TEST_CASE("verify: V1-V4, the header") {
         {"magic with a converted line ending", 2, 4, {'\n', '\n'}},
         {"major 1", 2, 8, {1, 0}},
         {"major 0", 2, 8, {0, 0}},
-        {"minor 5", 2, 10, {5, 0}},
+        {"minor 6", 2, 10, {6, 0}},
         {"header of 128 bytes", 2, 12, {128, 0, 0, 0}},
         {"declared size one more", 3, 16, u64(good.size() + 1)},
         {"declared size one less", 3, 16, u64(good.size() - 1)},
