@@ -125,7 +125,9 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
     const LayerType &type = *find_layer_type(layer.type);
     layer.attributes = read_attributes(type, object, others, layer.path, problems_);
     if (type.parameters.empty()) return;
-    if (object.contains("prefix") && good_name(object["prefix"], layer.path + ".prefix", true, problems_))
+    // "": the model is one layer, and its tensors have the bare names of the parameters.
+    if (object.contains("prefix") &&
+        (object["prefix"] == "" || good_name(object["prefix"], layer.path + ".prefix", true, problems_)))
         layer.prefix = object["prefix"];
     auto keys = object.find("keys");
     if (keys == object.end()) return;

@@ -140,7 +140,7 @@ Expected<std::vector<uint8_t>> Generator::save() const {
     return state;
 }
 
-Status Generator::load(const std::string &name, const std::vector<uint8_t> &state) {
+Status Generator::load(const std::string &name, std::string_view state) {
     return status_of(lw_generator_load(handle_.get(), state.data(), state.size()), name);
 }
 
