@@ -45,19 +45,31 @@ Traffic work_of(const ReportInputs &in, const std::vector<Step> &steps, bool rep
     return work;
 }
 
+// Time of long convolutions relative to x86-64-v3, where the costs were measured: medians of the table of kernels in
+// docs/benchmarks.md.
+double relative_time(const targets::Target &target) {
+    return target.name == "x86-64-v2" ? 1.9 : target.name == "x86-64-v4" ? 0.78 : 1;
+}
+
 // What the blocks of a stream will cost, predicted by what the planner chose by, and for other steps by the
 // bytes they touch: only the shape of it is meant, how far the dearest block is above the others.
 ordered_json predicted(const ReportInputs &in, const EntryPlan &plan) {
     constexpr double bytes_a_ns = 20;
     std::vector<double> blocks(plan.period, 0.0);
+    double by_bytes = 0; // of the mean: what waits for memory takes the same time on every target
     for (const Step &step : plan.steps) {
         const double cost =
             step.cost > 0 ? step.cost : step.period * work_of(in, {step}, false).bytes / bytes_a_ns;
         for (uint32_t b = step.phase; b < plan.period; b += step.period) blocks[b] += cost;
+        if (step.cost <= 0) by_bytes += cost / step.period;
     }
     const double mean = std::accumulate(blocks.begin(), blocks.end(), 0.0) / plan.period,
                  ratio = mean > 0 ? *std::max_element(blocks.begin(), blocks.end()) / mean : 1;
     ordered_json found{{"block_us", mean / 1000}, {"dearest_to_mean", ratio}};
+    for (const TargetCode &code : in.code)
+        if (plan.device->host)
+            found["targets"][code.target.name] = (by_bytes + (mean - by_bytes) * relative_time(code.target)) / 1000;
+    if (!plan.device->host) found["targets"][plan.device->name] = mean / 1000;
     if (ratio > 1.5)
         found["remark"] = fmt::format("the dearest of {} blocks is predicted to take {:.1f} times the mean: "
                                       "a longer block, or one with more divisors, spreads the work better",

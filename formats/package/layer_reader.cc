@@ -125,8 +125,9 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
     const LayerType &type = *find_layer_type(layer.type);
     layer.attributes = read_attributes(type, object, others, layer.path, problems_);
     if (type.parameters.empty()) return;
+    // "": the model is one layer, and its tensors have the bare names of the parameters.
     if (object.contains("prefix") &&
-        good_name(object["prefix"], layer.path + ".prefix", NameKind::key, problems_))
+        (object["prefix"] == "" || good_name(object["prefix"], layer.path + ".prefix", NameKind::key, problems_)))
         layer.prefix = object["prefix"];
     auto keys = object.find("keys");
     if (keys == object.end()) return;

@@ -23,6 +23,7 @@ struct lw_model {
     const longwave::runtime::Device *device = nullptr; // that runs the model
     const longwave::runtime::Device *cpu = nullptr;
     longwave::runtime::DeviceModel *on_device = nullptr;
+    uint64_t own_run_bytes = 0, own_stream_bytes = 0; // Device::own_bytes
     longwave::runtime::StreamEntries streams;
     const lw_entry_info *entry_infos = nullptr;
     const lw_state_field *state_fields = nullptr;

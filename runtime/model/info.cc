@@ -149,7 +149,7 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
         now.stream_block = stream.block();
         now.stream_delay = delay_of(stream);
         now.stream_state_bytes = plan.state_bytes();
-        now.stream_memory_bytes = size;
+        now.stream_memory_bytes = size + model->own_stream_bytes;
         now.n_stream_entries = model->streams.size();
         now.stream_entries = model->entry_infos;
         now.n_state_fields = count(plan.state());

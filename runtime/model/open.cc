@@ -134,7 +134,7 @@ lw_status check_use(const lw_model &model) {
         return largest_run(model) ? model.budget.allows("a run", runner_bytes(model)) : LW_OK;
     size_t size, alignment;
     if (lw_status status = lw_stream_size(&model, nullptr, &size, &alignment)) return status;
-    return model.budget.allows("a stream", size);
+    return model.budget.allows("a stream", size + model.own_stream_bytes);
 }
 
 lw_status set_up(lw_model &model, const uint8_t *file, uint64_t size, const lw_open_options &options) {
@@ -152,7 +152,11 @@ lw_status set_up(lw_model &model, const uint8_t *file, uint64_t size, const lw_o
     if (lw_status status = model.budget.take("programs and derived tables", needs.kept)) return status;
     if (lw_status status = model.budget.allows("preparing", needs.passing)) return status;
     if (lw_status status = check_use(model)) return status;
-    return model.device->open(model.source(), &model.on_device);
+    if (lw_status status = model.device->open(model.source(), &model.on_device)) return status;
+    if (!model.device->own_bytes) return LW_OK;
+    model.own_run_bytes = model.device->own_bytes(*model.on_device, fb::EntryKind::run);
+    model.own_stream_bytes = model.device->own_bytes(*model.on_device, fb::EntryKind::stream);
+    return check_use(model);
 }
 
 // ---- the bytes --------------------------------------------------------------------------------------------

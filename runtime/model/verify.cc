@@ -114,6 +114,7 @@ lw_status make_room(Check &check, const fb::Golden &golden, uint8_t **outputs) {
     if (model.plan().entries()->Get(golden.entry())->kind() == fb::EntryKind::stream) {
         const lw_stream_options options = options_for(model, golden);
         if (lw_status status = lw_stream_size(&model, &options, &user, &alignment)) return status;
+        user += model.own_stream_bytes;
     }
     if (lw_status status = model.budget.allows("a golden vector", measure.used() + user)) return status;
     if (!check.values.allocate(model.allocator, measure.used()))

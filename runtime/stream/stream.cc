@@ -209,7 +209,7 @@ lw_status lw_stream_create(const lw_model *model, const lw_stream_options *optio
     *out = nullptr;
     size_t size, alignment;
     if (lw_status status = lw_stream_size(model, options, &size, &alignment)) return status;
-    if (lw_status status = model->budget.allows("a stream", size)) return status;
+    if (lw_status status = model->budget.allows("a stream", size + model->own_stream_bytes)) return status;
     Block block;
     if (!block.allocate(model->allocator, size))
         return fail(LW_NO_MEMORY, {"no memory for a stream: ", uint64_t(size), " bytes"});

@@ -51,7 +51,7 @@ struct lw_stream {
     longwave::runtime::Session *session;
     // On a device (flush.cc): the list of unflushed streams, the thread that flushes this one (0: not in the list), and
     // the entry whose block a flush has enqueued.
-    lw_stream *next;
+    lw_stream *next, **link; // *link is this stream
     uint64_t flushed_by;
     const longwave::runtime::StreamEntry *begun;
 

@@ -14,6 +14,7 @@
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/plan_mutator.h"
 #include "tests/fuzz/reach.h"
+#include "tests/support/spotter_options.h"
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -100,7 +101,7 @@ void use(const lw_model *model) {
     double worst = 0;
     lw_model_verify(model, &worst);
     lw_spotter *spotter = nullptr;
-    if (lw_spotter_create(model, nullptr, &spotter) == LW_OK) {
+    if (lw_spotter_create(model, &longwave::test::f32_spotter, &spotter) == LW_OK) {
         const std::vector<float> samples(40, 1.0f);
         lw_spotter_push(spotter, samples.data(), samples.size(), nullptr);
         lw_spotter_finish(spotter);

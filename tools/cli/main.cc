@@ -1,6 +1,7 @@
 // longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit
 // code.
 #include "tools/cli/commands/command.h"
+#include "tools/cli/process/interruption.h"
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -28,7 +29,8 @@ int main(int argc, char **argv) {
     program.require_subcommand();
     program.footer(
         "`longwave COMMAND --help` lists the options of a command.\n"
-        "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine.\n"
+        "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine. "
+        "Control-C ends every command by its signal, so a shell reports 130.\n"
         "Results go to standard output. Logs and errors go to standard error.");
     const Command commands[] = {add_compile(program),  add_inspect(program), add_verify(program),
                                 add_run(program),      add_listen(program),  add_eval(program),
@@ -50,6 +52,7 @@ int main(int argc, char **argv) {
             std::fprintf(stderr, "error: standard output cannot be written\n");
             return exit_code(status ? Fault::device : status.fault());
         }
+        if (status) end_if_stopped();
         return exit_code(status.fault());
     }
     return 0;

@@ -135,6 +135,10 @@ typedef struct lw_open_options {
     int map_weights; /**< 1: read weights from the mapped file, which must not change */
     /** Most bytes that the model and one stream, runner, spotter or verification take together.
      * The file counts unless it is mapped. Every call checks the limit before it takes memory.
+     * On a GPU this counts host and device together: weights, tables, all buffers, and the code
+     * of the pipelines. Excluded is what the driver takes beyond that: rounded sizes, compiled
+     * pipelines and its own objects. Each stream is counted alone. So free places in a pool are
+     * excluded too, and so is the second copy of a pool while it grows.
      * 0: 64 MiB or 64 times the file, whichever is more. */
     uint64_t memory_limit;
     /** Checks the Ed25519 `signature` (64 bytes) of `root` (32 bytes), and that you trust `key`
@@ -279,7 +283,8 @@ typedef struct lw_model_info {
     uint32_t stream_block;       /**< input ticks per block of the default stream entry */
     uint32_t stream_delay;       /**< algorithmic delay of that entry, in input ticks */
     uint64_t stream_state_bytes; /**< the state of a stream, the same for all its entries */
-    uint64_t stream_memory_bytes, run_memory_bytes; /**< of one with default options */
+    /** Of one with default options; on a GPU with its memory on the device. */
+    uint64_t stream_memory_bytes, run_memory_bytes;
     uint64_t derived_bytes, artifact_bytes;
     const char *report, *certificates; /**< JSON text */
     uint32_t n_stream_entries, n_state_fields;

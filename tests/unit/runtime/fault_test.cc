@@ -4,6 +4,7 @@
 #include "longwave/spotter.h"
 #include "tests/support/faults.h"
 #include "tests/support/session.h"
+#include "tests/support/spotter_options.h"
 #include <cerrno>
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -62,7 +63,7 @@ lw_status life(const std::vector<uint8_t> &bytes, const lw_allocator *allocator)
     lw_spotter *spotter = nullptr;
     lw_status status = lw_stream_create(model, nullptr, &stream);
     if (status == LW_OK && info.has_run) status = lw_runner_create(model, nullptr, &runner);
-    if (status == LW_OK && !info.has_run) status = lw_spotter_create(model, nullptr, &spotter);
+    if (status == LW_OK && !info.has_run) status = lw_spotter_create(model, &f32_spotter, &spotter);
     if (status == LW_OK) status = lw_model_verify(model, nullptr);
     lw_spotter_destroy(spotter);
     lw_runner_destroy(runner);

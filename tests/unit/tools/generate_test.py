@@ -180,7 +180,7 @@ class Generate(Cli):
                 time.sleep(0.01)  # until the pipe is as good as full, and a write waits for its reader
             process.send_signal(number)
             rest, errors = process.communicate(timeout=60)
-            self.assertEqual((process.returncode, errors), (OK, b""))
+            self.assertEqual((process.returncode, errors), (-number, b""))
             text = head + rest
             resumed = self.generate(self.model, "--state-in", state, "-n", 100, *SAMPLING)
             whole = self.generate(self.model, "-p", "abc", "-n", len(text) + 100, *SAMPLING)

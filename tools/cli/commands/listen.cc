@@ -185,7 +185,7 @@ Command add_listen(CommandLine &program) {
         ->value("MS");
     app->add_option("--stats", flags->stats_every,
                     "Print a stats line every SECONDS of audio. The last stats line always comes at the end")
-        ->check(not_negative())
+        ->check(range(0.0, 1e9))
         ->value("SECONDS");
     app->add_flag("--realtime", flags->realtime,
                   "Read a file at its own speed, instead of as fast as possible");

@@ -32,6 +32,19 @@ std::string value_of(const std::string &header, const std::string &key) {
     return to == std::string::npos ? "" : header.substr(from, to - from);
 }
 
+// From Fortran order, in which the first index runs fastest, to C order.
+std::vector<double> row_major(const std::vector<double> &columns, const std::vector<uint64_t> &shape) {
+    std::vector<double> rows(columns.size());
+    std::vector<uint64_t> index(shape.size());
+    for (const double value : columns) {
+        uint64_t at = 0;
+        for (size_t d = 0; d < shape.size(); d++) at = at * shape[d] + index[d];
+        rows[at] = value;
+        for (size_t d = 0; d < shape.size() && ++index[d] == shape[d]; d++) index[d] = 0;
+    }
+    return rows;
+}
+
 } // namespace
 
 Expected<Array> read_npy(const std::string &path) {
@@ -55,8 +68,8 @@ Expected<Array> read_npy(const std::string &path) {
     if (std::fread(header.data(), 1, length, file.get()) != length)
         return bad("the file ends inside the header");
 
-    if (value_of(header, "fortran_order") != "False")
-        return bad("the array is in Fortran order; save it in C order");
+    const std::string order = value_of(header, "fortran_order");
+    if (order != "False" && order != "True") return bad("fortran_order is not True or False");
     std::string type = value_of(header, "descr");
     if (type.size() < 5 || (type[1] != '<' && type[1] != '|'))
         return bad("element type " + type + " is not a little-endian number");
@@ -98,6 +111,7 @@ Expected<Array> read_npy(const std::string &path) {
     else if (type == "u2") append<uint16_t>(array.data, data);
     else if (type == "u4") append<uint32_t>(array.data, data);
     else return bad("element type " + type + " is not supported; save it as float32 or int32");
+    if (order == "True") array.data = row_major(array.data, array.shape);
     return array;
 }
 

@@ -9,6 +9,7 @@ Status status_of(lw_status status, const std::string &what) {
     if (status == LW_OK) return {};
     const std::string detail = lw_last_error();
     std::string text = what + ": " + (detail.empty() ? lw_status_text(status) : detail);
+    if (detail.starts_with(what + ":")) text = detail; // it names the file itself
     switch (status) {
     case LW_CHECK_FAILED: return Status::check(std::move(text));
     case LW_NO_STREAM: return Status::usage(std::move(text));

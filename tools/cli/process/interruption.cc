@@ -67,13 +67,21 @@ void Interruptible::watch() const {
 }
 
 std::atomic<bool> stopped{false};
+static std::atomic<int> stopping_signal{0};
 
 void stop_on_signals() {
     struct sigaction action = {};
-    action.sa_handler = [](int) { stopped = true; };
+    action.sa_handler = [](int signal) {
+        stopping_signal = signal;
+        stopped = true;
+    };
     action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a blocked read returns
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+}
+
+void end_if_stopped() {
+    if (stopped) end_by(stopping_signal);
 }
 
 Uninterrupted::Uninterrupted() {

@@ -41,5 +41,8 @@ private:
 // and the command writes its last lines. A second signal ends the program.
 extern std::atomic<bool> stopped;
 void stop_on_signals();
+// Ends the program by the signal that stopped the command, if any. So all commands have one exit
+// code for Control-C: a shell sees 130.
+void end_if_stopped();
 
 } // namespace longwave::cli

@@ -141,7 +141,7 @@ Expected<std::vector<uint8_t>> Generator::save() const {
     return state;
 }
 
-Status Generator::load(const std::string &name, const std::vector<uint8_t> &state) {
+Status Generator::load(const std::string &name, std::string_view state) {
     LW_TRY(status_of(lw_generator_load(handle_.get(), state.data(), state.size()), name));
     if (stream_.stats().unchecked_state)
         std::fprintf(stderr,
