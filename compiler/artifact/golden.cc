@@ -18,13 +18,18 @@ constexpr uint32_t most_steps = 256;
 constexpr size_t kept_values = 1 << 16; // of an output, in a long vector: 16 to 256 rows
 constexpr double useless = 0.05; // of the peak: nobody can read such an output
 
-// Input ticks: enough for some rows of the slowest output, in whole blocks, and at most what a run holds.
-uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
+// Input ticks: enough for some rows of the slowest output.
+uint32_t wanted_ticks(const ir::Graph &graph) {
     uint32_t slowest = 1;
     for (const auto &value : graph.values)
         if (!value.type.clock.timeless())
             slowest = std::max(slowest, value.type.clock.den / std::max(1u, value.type.clock.num));
-    uint32_t wanted = slowest == 1 ? most_steps : std::min(most_steps, 8u) * slowest;
+    return slowest == 1 ? most_steps : std::min(most_steps, 8u) * slowest;
+}
+
+// In whole blocks, and at most what a run holds.
+uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
+    const uint32_t wanted = wanted_ticks(graph);
     if (plan.kind == EntryPlan::Kind::run) return std::max(plan.least, std::min(plan.block, wanted));
     uint32_t span = plan.block * plan.period;
     return (wanted + span - 1) / span * span;
@@ -215,7 +220,7 @@ Status GoldenVectors::add_long(const ir::Graph &graph, const EntryPlan &plan, co
     if (ticks == 0) return Status::ok();
     fb::GoldenT golden;
     golden.entry = brief.entry;
-    const uint32_t period = period_of(stored);
+    const uint32_t period = period_of(std::min(stored, wanted_ticks(graph))); // the same for runs and streams
     for (const auto &tensor : brief.inputs) {
         golden.inputs.push_back(std::make_unique<fb::GoldenTensorT>(*tensor));
         golden.inputs.back()->rows = ticks;
