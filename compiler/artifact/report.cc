@@ -77,6 +77,15 @@ ordered_json predicted(const ReportInputs &in, const EntryPlan &plan) {
     return found;
 }
 
+// The lags that golden vectors exercise, and those that the entry computes: a run has none beyond its capacity.
+ordered_json lags_of(const ReportInputs &in, const EntryPlan &plan) {
+    const auto ticks = in.golden.ticks(static_cast<uint16_t>(&plan - in.entries.data()));
+    const uint32_t rows = plan.kind == EntryPlan::Kind::run ? plan.block : plan.window;
+    uint32_t most = in.reach.ticks;
+    if (rows > 0) most = in.reach.whole ? rows - 1 : std::min(most, rows - 1);
+    return {{"ticks", ticks}, {"exercised", std::min(most, std::max(1u, ticks) - 1)}, {"longest", most}};
+}
+
 ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
     const Traffic work = work_of(in, plan.steps, false);
     ordered_json e{{"name", plan.name()},
@@ -94,6 +103,7 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
                         {"moved_bytes_of_float32", work_of(in, plan.steps, false, true).bytes}};
     if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
     if (plan.least) e["fixed_by"] = plan.fixed;
+    if (plan.kind != EntryPlan::Kind::prepare) e["lags"] = lags_of(in, plan);
     if (plan.kind != EntryPlan::Kind::stream) return e;
     e["block"] = plan.block;
     if (plan.window) e["window"] = plan.window;
@@ -204,6 +214,10 @@ ordered_json make_report(const ReportInputs &in) {
         report["precision"]["float16"] = {{"rounding", in.precision.halves},
                                           {"limit", in.precision.fp16_limit()}};
     if (!in.stored.empty()) report["stored_weights"] = weights_report(in);
+    report["look_back"] = {{"ticks", in.reach.ticks},
+                           {"layer", in.reach.layer},
+                           {"whole", in.reach.whole},
+                           {"recurrent", in.reach.recurrent}};
     for (const auto &plan : in.entries) report["entries"].push_back(entry_report(in, plan));
     report["state"] = state_report(in.record);
     report["state_bytes"] = in.record.bytes();

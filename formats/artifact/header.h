@@ -19,7 +19,7 @@ inline constexpr uint8_t magic[8] = {0x89, 'L', 'W', 'A', '\r', '\n', 0x1a, '\n'
 inline constexpr uint16_t format_major = 2; // a reader opens its own major
 // and any minor up to its own. 1: offline runs on a GPU. 2: streams on a GPU, logit margins. 3: mixed entries,
 // float16. 4: a state whose identity does not depend on targets, scalars with the rows of an input. 5: a version
-// of the model in the header, variants whose code the program contains.
+// of the model in the header, variants whose code the program contains, golden tensors stored in part.
 inline constexpr uint16_t format_minor = 5;
 
 enum Flag : uint32_t {

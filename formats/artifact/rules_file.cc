@@ -155,8 +155,13 @@ Broken v9_ranges(const Subject &s) {
         for (const auto *tensors : {vector.inputs(), vector.outputs()})
             for (uint32_t t = 0; t < count(tensors); ++t) {
                 const fb::GoldenTensor &tensor = *tensors->Get(t);
+                const uint64_t rows = stored_rows(tensor);
+                if (tensor.stored() != 0 &&
+                    (rows > tensor.rows() || tensor.rows() > cap::extent ||
+                     tensor.first() > (tensors == vector.inputs() ? 0 : tensor.rows() - rows)))
+                    return broken(9, "stored rows of a golden tensor: vector, tensor", g, t);
                 uint64_t values, bytes;
-                if (!checked::mul(tensor.rows(), tensor.width(), &values) ||
+                if (!checked::mul(rows, tensor.width(), &values) ||
                     !checked::mul(values, 4, &bytes) || bytes == 0 || tensor.offset() % 4 != 0 ||
                     !checked::inside(tensor.offset(), bytes, golden))
                     return broken(9, "a golden tensor lies outside its segment: vector, tensor", g, t);

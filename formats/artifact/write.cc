@@ -66,10 +66,19 @@ bool has_halves(const fb::PlanT &plan) {
     return false;
 }
 
+bool has_parts(const fb::PlanT &plan) {
+    for (const auto &golden : plan.golden)
+        for (const auto *tensors : {&golden->inputs, &golden->outputs})
+            for (const auto &tensor : *tensors)
+                if (tensor->stored != 0) return true;
+    return false;
+}
+
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
     for (const auto &variant : plan.variants)
         if (!variant->image.empty()) return 5;
+    if (has_parts(plan)) return 5;
     if (plan.identity || has_scalars(plan, fb::ScalarKind::rows)) return 4;
     if (has_mixed(plan) || has_halves(plan)) return 3;
     if (has_scalars(plan, fb::ScalarKind::margin)) return 2;
