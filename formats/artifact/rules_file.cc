@@ -84,9 +84,11 @@ Broken v5_flatbuffer(Subject &s) {
     const fb::Plan *plan = fb::GetPlan(bytes);
     // The verifier aligns a vector's length but not its elements; the only elements wider than a length are
     // these.
-    for (uint32_t v = 0; v < plan->variants()->size(); ++v)
-        if (reinterpret_cast<uintptr_t>(plan->variants()->Get(v)->scratch()->Data()) % alignof(uint64_t) != 0)
+    for (uint32_t v = 0; v < plan->variants()->size(); ++v) {
+        const auto &scratch = *plan->variants()->Get(v)->scratch();
+        if (scratch.size() > 0 && reinterpret_cast<uintptr_t>(scratch.Data()) % alignof(uint64_t) != 0)
             return broken(5, "scratch sizes are not aligned: variant", v);
+    }
     s.plan = plan;
     return {};
 }

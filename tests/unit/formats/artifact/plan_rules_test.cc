@@ -1,6 +1,6 @@
 // The rules about the plan's numbers and names: each has plans that break it and nothing before it.
 #include "formats/artifact/features.h"
-#include "tests/unit/formats/artifact/cases.h"
+#include "tests/unit/formats/artifact/corpus.h"
 #include "tests/support/named_state.h"
 #include <cmath>
 #include <doctest/doctest.h>
@@ -303,6 +303,17 @@ const Case values[] = {
 };
 
 } // namespace
+
+void test::plan_samples(Samples &samples) {
+    add_cases(samples, "V6", family_model, caps);
+    add_cases(samples, "V7", family_model, sizes);
+    add_cases(samples, "container", audio_model, container);
+    add_cases(samples, "V13", family_model, indices);
+    add_cases(samples, "V15", family_model, state);
+    add_cases(samples, "saved state", named_family, saved_state);
+    add_cases(samples, "V16", family_model, names);
+    add_cases(samples, "V18", audio_model, values);
+}
 
 TEST_CASE("verify: V6, how many and how large") { check_cases(family_model, caps); }
 TEST_CASE("verify: V7, sizes by checked arithmetic") { check_cases(family_model, sizes); }
