@@ -1,6 +1,7 @@
 #include "tools/cli/process/interruption.h"
 #include "compiler/driver/compile.h"
 #include <cerrno>
+#include <exception>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -35,10 +36,12 @@ Interruptible::Interruptible() : signals_(ending_signals()) {
     pthread_sigmask(SIG_BLOCK, &signals_, &before_);
     signal_file_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
     stop_file_ = eventfd(0, EFD_CLOEXEC);
-    if (signal_file_ >= 0 && stop_file_ >= 0) watcher_ = std::thread([this] { watch(); });
-    else
-        pthread_sigmask(SIG_SETMASK, &before_,
-                        nullptr); // a signal ends the program at once, as without this object
+    try {
+        if (signal_file_ >= 0 && stop_file_ >= 0) watcher_ = std::thread([this] { watch(); });
+    } catch (const std::exception &) { // the system gives no more threads, or no memory for one
+    }
+    // Without a watcher a signal ends the program at once, as without this object.
+    if (!watcher_.joinable()) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 Interruptible::~Interruptible() {

@@ -1,0 +1,80 @@
+"""Commands of the command line as operations that may be disturbed: what they read, what they write, and what they print where nothing fails."""
+import json
+import re
+
+from cli_support import OK, Cli, RATE, SCRATCH, model, noise, npy, wav
+from text_package import language_model
+
+VARIES = re.compile(r"[0-9.]+ (s|ms|µs)\b|\"real_time_factor\":[-+0-9.e]+|[0-9]+ of [0-9]+ kernels from the cache")
+
+
+class Operation:
+    """`arguments`: of the program; {out} stands for the folder that it writes to. `old`: files that are there before, with their bytes."""
+
+    def __init__(self, name, arguments, old=None, stdin=b"", repeatable=True):
+        self.name, self.arguments, self.old, self.stdin, self.repeatable = name, [str(a) for a in arguments], old or {}, stdin, repeatable
+        self.new, self.printed = {}, ""  # after a run without faults
+
+    def command(self, folder):
+        return Cli.command(*[argument.replace("{out}", str(folder)) for argument in self.arguments])
+
+    def said(self, output, folder):
+        return VARIES.sub("VARIES", output.decode(errors="replace").replace(str(folder), "OUT"))
+
+    def sound(self, name, data):
+        """Is this a file that the operation may leave: the old one or the new one?"""
+        if data in (self.old.get(name), self.new.get(name)):
+            return True
+        return not self.repeatable and tuning_goes_on(self.old.get(name), data)
+
+
+def tuning_goes_on(old, data):
+    """Measurements differ from run to run, but every one that the old file had is there. Costs that failed are measured again."""
+    try:
+        before, after = json.loads(old)["measured"], json.loads(data)["measured"]
+    except (TypeError, ValueError, KeyError):
+        return False
+    return all(after.get(name) == value for name, value in before.items() if not name.startswith("cost "))
+
+
+class Operations(Cli):
+    """Makes the files that the operations read."""
+
+    @classmethod
+    def prepare(cls):
+        cls.setUpClass()
+        cls.text = cls.scratch / "text.lw"
+        package = cls.write_package("text", *language_model("chela"))
+        result = cls.run_cli("compile", package, "-o", cls.text, "--target", "host", "--blocks", "1,64", "--length", "64", "--no-check")
+        assert result.returncode == OK, result.stderr
+        cls.state = cls.scratch / "begun.state"
+        result = cls.run_cli("generate", cls.text, "-p", "once", "-n", 3, "--state-out", cls.state, text=False)
+        assert result.returncode == OK, result.stderr
+        cls.rows = cls.scratch / "rows.npy"
+        cls.rows.write_bytes(npy([RATE // 4, 1], [value / 32768 for value in noise(0.25)]))
+        cls.key = cls.scratch / "key"
+        cls.key.write_text("0123456789abcdef" * 4 + "\n")
+        cls.no_kgen = cls.scratch / "kgen.sh"
+        cls.no_kgen.write_text("#!/bin/sh\necho no such kernel >&2\nexit 1\n")
+        cls.no_kgen.chmod(0o755)
+        return cls.list()
+
+    @classmethod
+    def list(cls):
+        old = b"the old file\n"
+        tuning = cls.scratch / "tuning.json"
+        tune = ["--kgen", cls.no_kgen, "--cache", cls.scratch / "none", "--seconds", "0.001"]
+        result = cls.run_cli("tune", "-o", tuning, "--minutes", "0.001", *tune)
+        assert result.returncode == OK, result.stderr
+        return [
+            Operation("inspect", ["inspect", cls.artifact, "--json"]),
+            Operation("verify", ["verify", cls.artifact, "--stream"]),
+            Operation("run", ["run", cls.artifact, "--input", f"audio=@{cls.rows}", "-o", "probabilities={out}/rows.npy", "--threads", "3"], {"rows.npy": old}),
+            Operation("listen", ["listen", cls.artifact, cls.speech]),
+            Operation("listen to a pipe", ["listen", cls.artifact], stdin=wav(noise(1))),
+            Operation("generate", ["generate", cls.text, "-p", "and then", "-n", "20", "--temperature", "1", "--state-in", cls.state, "--state-out", "{out}/new.state"],
+                      {"new.state": cls.state.read_bytes()}),
+            Operation("compile", ["compile", cls.package, "-o", "{out}/new.lw", "--target", "host", "--stream"], {"new.lw": old}),
+            Operation("sign", ["compile", cls.package, "-o", "{out}/new.lw", "--target", "host", "--no-check", "--sign", cls.key], {"new.lw": old}),
+            Operation("tune", ["tune", "-o", "{out}/tuning.json", "--minutes", "0.003", *tune], {"tuning.json": tuning.read_bytes()}, repeatable=False),
+        ]
