@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -17,7 +18,9 @@ struct List {
 };
 
 List &list() {
-    static List *const list = new List; // never destroyed: a thread may look at it to the very end
+    // Never destroyed: a thread may look at it to the very end. Never allocated: so may a lack of memory.
+    alignas(List) static char memory[sizeof(List)];
+    static List *const list = new (memory) List;
     return *list;
 }
 

@@ -1,6 +1,7 @@
 """Commands of the command line as operations that may be disturbed: what they read, what they write, and what they print where nothing fails."""
 import json
 import re
+import threading
 
 from cli_support import OK, Cli, RATE, SCRATCH, model, noise, npy, wav
 from text_package import language_model
@@ -11,8 +12,11 @@ VARIES = re.compile(r"[0-9.]+ (s|ms|µs)\b|\"real_time_factor\":[-+0-9.e]+|[0-9]
 class Operation:
     """`arguments`: of the program; {out} stands for the folder that it writes to. `old`: files that are there before, with their bytes."""
 
-    def __init__(self, name, arguments, old=None, stdin=b"", repeatable=True):
-        self.name, self.arguments, self.old, self.stdin, self.repeatable = name, [str(a) for a in arguments], old or {}, stdin, repeatable
+    def __init__(self, name, arguments, old=None, stdin=b"", catches_signals=False, accepts=None):
+        self.name, self.arguments, self.old, self.stdin = name, [str(a) for a in arguments], old or {}, stdin
+        self.catches_signals = catches_signals  # only then can a call be interrupted
+        self.accepts = accepts  # accepts(old bytes, other bytes): is a file sound that differs from the old one and the new one?
+        self.repeatable = accepts is not tuning_goes_on
         self.new, self.printed = {}, ""  # after a run without faults
 
     def command(self, folder):
@@ -25,14 +29,14 @@ class Operation:
         """Is this a file that the operation may leave: the old one or the new one?"""
         if data in (self.old.get(name), self.new.get(name)):
             return True
-        return not self.repeatable and tuning_goes_on(self.old.get(name), data)
+        return data is not None and self.accepts is not None and self.accepts(self.old.get(name), data)
 
 
 def tuning_goes_on(old, data):
     """Measurements differ from run to run, but every one that the old file had is there. Costs that failed are measured again."""
     try:
         before, after = json.loads(old)["measured"], json.loads(data)["measured"]
-    except (TypeError, ValueError, KeyError):
+    except (ValueError, KeyError):
         return False
     return all(after.get(name) == value for name, value in before.items() if not name.startswith("cost "))
 
@@ -70,11 +74,18 @@ class Operations(Cli):
             Operation("inspect", ["inspect", cls.artifact, "--json"]),
             Operation("verify", ["verify", cls.artifact, "--stream"]),
             Operation("run", ["run", cls.artifact, "--input", f"audio=@{cls.rows}", "-o", "probabilities={out}/rows.npy", "--threads", "3"], {"rows.npy": old}),
-            Operation("listen", ["listen", cls.artifact, cls.speech]),
-            Operation("listen to a pipe", ["listen", cls.artifact], stdin=wav(noise(1))),
+            Operation("listen", ["listen", cls.artifact, cls.speech], catches_signals=True),
+            Operation("listen to a pipe", ["listen", cls.artifact], stdin=wav(noise(1)), catches_signals=True),
             Operation("generate", ["generate", cls.text, "-p", "and then", "-n", "20", "--temperature", "1", "--state-in", cls.state, "--state-out", "{out}/new.state"],
-                      {"new.state": cls.state.read_bytes()}),
+                      {"new.state": cls.state.read_bytes()}, catches_signals=True, accepts=cls.state_goes_on),
             Operation("compile", ["compile", cls.package, "-o", "{out}/new.lw", "--target", "host", "--stream"], {"new.lw": old}),
             Operation("sign", ["compile", cls.package, "-o", "{out}/new.lw", "--target", "host", "--no-check", "--sign", cls.key], {"new.lw": old}),
-            Operation("tune", ["tune", "-o", "{out}/tuning.json", "--minutes", "0.003", *tune], {"tuning.json": tuning.read_bytes()}, repeatable=False),
+            Operation("tune", ["tune", "-o", "{out}/tuning.json", "--minutes", "0.003", *tune], {"tuning.json": tuning.read_bytes()}, accepts=tuning_goes_on),
         ]
+
+    @classmethod
+    def state_goes_on(cls, _, data):
+        """Text that cannot be written ends the text, and the state is that of its end."""
+        state = cls.scratch / f"state-{threading.get_ident()}"
+        state.write_bytes(data)
+        return cls.run_cli("generate", cls.text, "--state-in", state, "-n", 1, text=False).returncode == OK
