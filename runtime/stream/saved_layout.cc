@@ -31,7 +31,7 @@ lw_status save_layout(const lw_stream &stream, uint8_t *to) {
         to += field.bytes;
     });
     write_queue(stream, to);
-    return wait(stream);
+    return stream.device().wait(*stream.session); // a failure fails the save, not the stream
 }
 
 // A loaded state is input like any other: its token ids index tables. `record`: the saved fields.

@@ -105,15 +105,22 @@ class Table:
         print("\n".join(self.complaints))
 
 
-def chosen(count, most):
-    """All k below the count, or so many of them from the first to the last."""
-    if count <= most:
-        return range(count)
-    return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)}) if most > 1 else [count // 2]
+def chosen(count, most, first=0):
+    """All k from the first to the count, or so many of them at even distances."""
+    if count - first <= most:
+        return range(first, count)
+    return [first + (2 * i + 1) * (count - first) // (2 * most) for i in range(most)]
 
 
-def faults_of(operation, arguments):
-    """(kind, how, k, prefix, environment) of each fault that is tried, after a count of the calls."""
+def allocations_of(operation):
+    counts = Operations.scratch / "counts"
+    counting = Run(operation, (), {"LD_PRELOAD": PRELOADED, "LONGWAVE_FAULT_COUNT": str(counts)})
+    assert counting.code == 0, counting.stderr
+    return int(counts.read_text())
+
+
+def faults_of(operation, arguments, flags):
+    """(kind, how, k, prefix, environment) of each fault that is tried, after a count of the calls. `flags`: allocations of the table of flags, the same in each command."""
     counts = Operations.scratch / "counts"
     preload = {"LONGWAVE_FAULT_PRELOAD": PRELOADED}
     good = Run(operation, [FAILING_CALLS, "count", str(counts)], preload)
@@ -126,28 +133,29 @@ def faults_of(operation, arguments):
         for how in CALLS[kind]:
             for k in chosen(int(count), sys.maxsize if arguments.all else 1):
                 yield kind, how, k, [FAILING_CALLS, kind, str(k), str(how)], preload
-    counting = Run(operation, (), {"LD_PRELOAD": PRELOADED, "LONGWAVE_FAULT_COUNT": str(counts)})
-    assert counting.code == 0, counting.stderr
+    count = allocations_of(operation)
     for how, forever in (("none", ""), ("no more", "+")):
-        for k in chosen(int(counts.read_text()), arguments.allocations if arguments.all else 2):
+        for k in chosen(count, arguments.allocations if arguments.all else 2, min(flags, count - 1)):
             yield "allocation", how, k, [], {"LD_PRELOAD": PRELOADED, "LONGWAVE_FAULT_ALLOCATION": f"{k}{forever}"}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--allocations", type=int, default=sys.maxsize, help="at most so many of each operation")
+    parser.add_argument("--allocations", type=int, default=1000, help="so many of each operation, or all if there are less")
     parser.add_argument("-j", type=int, default=1)
     parser.add_argument("--only", action="append")
     parser.add_argument("--kind", action="append")
     arguments = parser.parse_args(sys.argv[5:])
-    table, start = Table(), time.monotonic()
+    table, start, flags = Table(), time.monotonic(), 0
     try:
         with concurrent.futures.ThreadPoolExecutor(arguments.j) as pool:
-            for operation in Operations.prepare():
+            operations = Operations.prepare()
+            flags = allocations_of(operations[0])
+            for operation in operations:
                 if arguments.only and operation.name not in arguments.only:
                     continue
-                faults = [fault for fault in faults_of(operation, arguments) if not arguments.kind or fault[0] in arguments.kind]
+                faults = [fault for fault in faults_of(operation, arguments, flags if operation is not operations[0] else 0) if not arguments.kind or fault[0] in arguments.kind]
                 runs = pool.map(lambda fault: Run(operation, *fault[3:]), faults)
                 for (kind, how, k, *_), run in zip(faults, runs):
                     table.add(operation, kind, how, k, run)

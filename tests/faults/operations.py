@@ -71,6 +71,7 @@ class Operations(Cli):
         result = cls.run_cli("tune", "-o", tuning, "--minutes", "0.001", *tune)
         assert result.returncode == OK, result.stderr
         return [
+            Operation("version", ["--version"]),
             Operation("inspect", ["inspect", cls.artifact, "--json"]),
             Operation("verify", ["verify", cls.artifact, "--stream"]),
             Operation("run", ["run", cls.artifact, "--input", f"audio=@{cls.rows}", "-o", "probabilities={out}/rows.npy", "--threads", "3"], {"rows.npy": old}),

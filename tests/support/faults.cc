@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace longwave::test::faults {
@@ -90,6 +91,11 @@ void free(void *memory) {
     (void)fails(release);
     if (state.on && memory) --state.live;
     __libc_free(memory);
+}
+int stat(const char *path, struct stat *info) {
+    if (fails(Call::look)) return -1;
+    static const auto real = next<int(const char *, struct stat *)>("stat");
+    return real(path, info);
 }
 int pthread_create(pthread_t *made, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
     if (fails(Call::thread)) return EAGAIN;

@@ -5,7 +5,7 @@
 
 namespace longwave::test::faults {
 
-enum Call { allocate, release, lock, map, protect, open, read, write, sync, rename_file, thread, calls };
+enum Call { allocate, release, lock, map, protect, open, read, write, sync, rename_file, look, thread, calls };
 
 // Counts and fails in this thread only, while a Scope lives.
 class Scope {

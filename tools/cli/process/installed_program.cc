@@ -12,7 +12,7 @@ Expected<std::string> installed_program(const std::string &name) {
     // In a build folder, tests are one folder below the programs.
     for (const fs::path &folder : {self.parent_path(), self.parent_path().parent_path()})
         if (const fs::path program = folder / name;
-            access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program))
+            access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program, error))
             return program.string();
     return Status::device(name + " was not found in the folder of " + self.string());
 }
