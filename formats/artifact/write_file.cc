@@ -113,7 +113,7 @@ Status replace(const std::string &path, Spans spans) {
     std::string name = folder + "/" + prefix + std::string(random_letters, 'X');
     temporary.file = mkostemp(name.data(), O_CLOEXEC);
     if (temporary.file < 0) return failed("create a temporary file beside it", path);
-    temporary.path = name;
+    temporary.path.swap(name); // takes no memory: it is removed whatever fails from here on
 
     const mode_t mask = umask(0); // mkostemp gives 0600; an artifact is an ordinary file
     umask(mask);

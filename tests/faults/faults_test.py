@@ -37,10 +37,10 @@ def name_of(how):
 
 
 class Run:
-    """One run of an operation in a folder of its own."""
+    """One run of an operation in a folder of its own. again: and another one in what it left, without faults."""
     numbers = itertools.count()
 
-    def __init__(self, operation, prefix=(), environment=None):
+    def __init__(self, operation, prefix=(), environment=None, again=False):
         self.folder = Operations.scratch / f"run-{next(self.numbers)}"
         self.out, temporary = self.folder / "out", self.folder / "temporary"
         self.out.mkdir(parents=True)
@@ -53,9 +53,16 @@ class Run:
             self.code, self.stdout, self.stderr = result.returncode, operation.said(result.stdout, self.out), result.stderr.decode(errors="replace")
         except subprocess.TimeoutExpired:
             self.code, self.stdout, self.stderr = "hangs", "", ""
-        self.files = {path.name: path.read_bytes() for path in self.out.iterdir()}
+        self.files = self.read_files()
         self.temporary = sorted(path.name for path in temporary.iterdir())
+        if again:
+            self.next = subprocess.run(operation.command(self.out), input=operation.stdin, capture_output=True, env={**os.environ, "TMPDIR": str(temporary)}, timeout=LIMIT)
+            self.next_files = self.read_files()
         shutil.rmtree(self.folder)
+
+
+    def read_files(self):
+        return {path.name: path.read_bytes() for path in self.out.iterdir()}
 
 
 def complaint(operation, run, kind, how):
@@ -69,7 +76,10 @@ def complaint(operation, run, kind, how):
         if not operation.sound(name, run.files.get(name)):
             return f"{name} is neither the old file nor the new one"
     if how == "kill":
-        return None if run.code in (0, -9) else f"exit code {run.code}"
+        if run.code not in (0, -9) or len(stray) > 1:
+            return f"exit code {run.code}, leaves {stray}"
+        good = run.next.returncode == 0 and all(operation.sound(name, run.next_files.get(name), old=False) for name in operation.new)
+        return None if good else f"the next run is harmed: exit code {run.next.returncode} {run.next.stderr.decode()}"
     if run.code == 0:
         if operation.repeatable and run.stdout != operation.printed:
             return "exit code 0, but other output"
@@ -112,6 +122,11 @@ def chosen(count, most, first=0):
     return [first + (2 * i + 1) * (count - first) // (2 * most) for i in range(most)]
 
 
+def few(hows, which):
+    """One of the faults, and what is always tried."""
+    return [how for i, how in enumerate(hows) if how == "kill" or i == which % len(hows)]
+
+
 def allocations_of(operation):
     counts = Operations.scratch / "counts"
     counting = Run(operation, (), {"LD_PRELOAD": PRELOADED, "LONGWAVE_FAULT_COUNT": str(counts)})
@@ -130,13 +145,13 @@ def faults_of(operation, arguments, flags):
     assert good.code == 0 and not good.temporary, (operation.name, good.code, good.stderr, good.temporary)
     operation.new, operation.printed = good.files, good.stdout
     for kind, count in (line.split() for line in counts.read_text().splitlines()):
-        for how in CALLS[kind]:
+        for how in CALLS[kind] if arguments.all else few(CALLS[kind], len(operation.name)):
             for k in chosen(int(count), sys.maxsize if arguments.all else 1):
-                yield kind, how, k, [FAILING_CALLS, kind, str(k), str(how)], preload
+                yield kind, how, k, [FAILING_CALLS, kind, str(k), str(how)], preload, how == "kill"
     count = allocations_of(operation)
     for how, forever in (("none", ""), ("no more", "+")):
         for k in chosen(count, arguments.allocations if arguments.all else 2, min(flags, count - 1)):
-            yield "allocation", how, k, [], {"LD_PRELOAD": PRELOADED, "LONGWAVE_FAULT_ALLOCATION": f"{k}{forever}"}
+            yield "allocation", how, k, (), {"LD_PRELOAD": PRELOADED, "LONGWAVE_FAULT_ALLOCATION": f"{k}{forever}"}
 
 
 def main():

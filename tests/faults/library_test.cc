@@ -9,7 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <new>
+#include <stdexcept>
 #include <unistd.h>
 
 using namespace longwave;
@@ -227,6 +232,88 @@ TEST_CASE("faults: a thread that the system does not give is a status, none stay
         CHECK(hooks.live.empty());
         CHECK(run(file.path, nullptr) == LW_OK);
     }
+}
+
+TEST_CASE("faults: every system call of open: a status that fits, nothing leaked, and an interruption is none") {
+    const File file(audio_model().bytes());
+    struct Row {
+        faults::Call call;
+        int error;
+        std::vector<lw_status> endings;
+    };
+    const Row rows[] = {{faults::open, EACCES, {LW_IO}},
+                        {faults::open, EMFILE, {LW_IO}},
+                        {faults::open, EINTR, {LW_OK}},
+                        {faults::read, EIO, {LW_IO}},
+                        {faults::read, EINTR, {LW_OK}},
+                        {faults::map, ENOMEM, {LW_NO_MEMORY, LW_IO}}, // of code, of the file
+                        {faults::protect, ENOMEM, {LW_DEVICE}},
+                        {faults::protect, EACCES, {LW_DEVICE}}};
+    for (const int mapped : {0, 1})
+        for (const Row &row : rows) {
+            const auto opened = [&](long k, long *calls) {
+                FailingAllocator hooks;
+                lw_open_options options = trusting(&hooks.allocator);
+                options.map_weights = mapped;
+                lw_model *model = nullptr;
+                lw_status status;
+                {
+                    faults::Scope scope;
+                    if (k >= 0) scope.fail(row.call, k, row.error);
+                    status = lw_model_open(file.path, &options, &model);
+                    *calls = scope.count(row.call);
+                }
+                CHECK((status == LW_OK) == (model != nullptr));
+                lw_model_close(model);
+                CHECK(hooks.live.empty());
+                return status;
+            };
+            long calls = 0, ignored = 0;
+            REQUIRE(opened(-1, &calls) == LW_OK);
+            CHECK(calls > 0);
+            for (long k = 0; k < calls; ++k) {
+                const lw_status status = opened(k, &ignored);
+                CAPTURE(row.call);
+                CAPTURE(k);
+                CHECK(std::count(row.endings.begin(), row.endings.end(), status) == 1);
+            }
+        }
+}
+
+TEST_CASE("faults: every allocation of writing an artifact: the old file or the new one, and nothing else") {
+    char folder[] = "/tmp/longwave-faults-XXXXXX";
+    REQUIRE(mkdtemp(folder));
+    const std::string path = folder + std::string("/model.lw");
+    const std::vector<uint8_t> before = {'o', 'l', 'd'};
+    const Draft draft = audio_model();
+    const std::vector<uint8_t> after = draft.bytes();
+    // Returns whether a lack of memory was told, by a status or an exception. Nothing is leaked.
+    const auto write = [&](long k, long *calls) {
+        bool told = false;
+        faults::Scope scope;
+        if (k >= 0) scope.fail(faults::allocate, k, ENOMEM);
+        try {
+            const auto bytes = artifact::write(draft.plan, draft.segments);
+            told = !bytes || !artifact::write_file_atomically(path, *bytes);
+        } catch (const std::bad_alloc &) {
+            told = true;
+        }
+        *calls = scope.count(faults::allocate);
+        return scope.live() == 0 ? told : throw std::runtime_error("leaked");
+    };
+    long calls = 0, ignored = 0;
+    REQUIRE(!write(-1, &calls));
+    CHECK(calls > 100);
+    for (long k = 0; k < calls; ++k) {
+        CAPTURE(k);
+        REQUIRE(artifact::write_file_atomically(path, before));
+        const bool told = write(k, &ignored);
+        std::ifstream file(path, std::ios::binary);
+        const std::vector<uint8_t> now{std::istreambuf_iterator<char>(file), {}};
+        CHECK((now == after || (told && now == before)));
+        CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
+    }
+    std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("faults: every allocation of a tokenizer: no memory is LW_NO_MEMORY, and never other ids") {
