@@ -156,7 +156,7 @@ lw_status save_fields(const lw_stream &stream, uint8_t *bytes) {
     memcpy(bytes, &head, sizeof head);
     head.checksum = checksum_of(bytes, head.bytes, offsetof(SavedState, checksum));
     memcpy(bytes, &head, sizeof head);
-    return wait(stream);
+    return stream.device().wait(*stream.session); // a failure fails the save, not the stream
 }
 
 // ---- checking ---------------------------------------------------------------------------------------------

@@ -32,9 +32,11 @@ lw_status save_layout(const lw_stream &stream, uint8_t *bytes) {
         to += field.bytes;
     });
     write_queue(stream, to);
+    const lw_status read = stream.device().wait(*stream.session); // a failure fails the save, not the stream
+    if (read != LW_OK) return read;
     saved.checksum = checksum_of(bytes, layout_size(stream), offsetof(StreamState, checksum));
     memcpy(bytes, &saved, sizeof saved);
-    return wait(stream);
+    return LW_OK;
 }
 
 // A loaded state is input like any other: its token ids index tables. `record`: the saved fields.

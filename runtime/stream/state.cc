@@ -82,6 +82,7 @@ lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, 
     if (!bytes) return LW_OK;
     if (capacity < size)
         return fail(LW_TOO_SMALL, {"the state takes ", size, " bytes, given ", uint64_t(capacity)});
+    if (lw_status status = wait(*stream)) return status; // of what came before
     return form.save(*stream, static_cast<uint8_t *>(bytes));
 }
 

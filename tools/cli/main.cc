@@ -1,11 +1,14 @@
 // longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit
 // code.
+#include "compiler/driver/compile.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/process/interruption.h"
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <longwave/longwave.h>
+#include <new>
+#include <unistd.h>
 
 namespace longwave::cli {
 namespace {
@@ -22,7 +25,27 @@ int exit_code(Fault fault) {
     return 4;
 }
 
+// A lack of memory in a thread, or in a destructor (that of a JSON value takes memory), ends the program here.
+// It then leaves no files and no programs behind either.
+void end_without_memory() {
+    const bool memory = [] {
+        try {
+            if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+        } catch (const std::bad_alloc &) {
+            return true;
+        } catch (...) {
+        }
+        return false;
+    }();
+    if (!memory) std::abort();
+    compiler::abandon_compiles();
+    constexpr char line[] = "error: not enough memory\n";
+    if (::write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(4); // there is no other way to tell
+    _exit(4);
+}
+
 int main(int argc, char **argv) {
+    std::set_terminate(end_without_memory);
     CommandLine program("Compile long-convolution sequence models and run them, offline or as a stream.",
                         "longwave");
     program.set_version_flag("--version", std::string("longwave ") + lw_version());

@@ -8,36 +8,23 @@
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
-#include <cerrno>
+#include "tools/cli/text/text_output.h"
 #include <cmath>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <thread>
 
 namespace longwave::cli {
 namespace {
 
-// Prints one object per line and flushes it, because another program reads the pipe.
+// Writes one object per line at once, because another program reads the pipe.
 class Lines {
 public:
-    void print(const nlohmann::ordered_json &line) {
-        if (error_ != 0) return;
-        if (std::printf("%s\n", json_line(line).c_str()) < 0 || std::fflush(stdout) != 0)
-            error_ = errno ? errno : EIO;
-    }
-    bool read() const { return error_ == 0; } // false: the reader has closed the pipe
-    // A reader that closes the pipe (head -1) is a normal end. A full disk is an error.
-    Status status() const {
-        std::clearerr(stdout);
-        return error_ == 0 || error_ == EPIPE
-                   ? Status()
-                   : Status::device(std::string("standard output cannot be written: ") +
-                                    std::strerror(error_));
-    }
+    void print(const nlohmann::ordered_json &line) { out_.write(json_line(line) + "\n"); }
+    bool read() const { return out_.read(); }
+    Status status() const { return out_.status(); }
 
 private:
-    int error_ = 0;
+    TextOutput out_;
 };
 
 // Whole numbers are printed without a decimal point.

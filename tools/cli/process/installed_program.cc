@@ -14,7 +14,7 @@ Expected<std::string> installed_program(const std::string &name) {
     const fs::path here = self.parent_path(), above = here.parent_path();
     for (const fs::path &folder : {here, above, above / LONGWAVE_PRIVATE_FOLDER, above.parent_path() / "bin"})
         if (const fs::path program = folder / name;
-            access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program))
+            access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program, error))
             return program.string();
     return Status::device(name + " was not found in the folder of " + self.string());
 }

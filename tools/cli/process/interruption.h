@@ -20,7 +20,8 @@ public:
 private:
     void watch() const;
     sigset_t signals_ = {}, before_ = {};
-    int signal_file_ = -1, stop_file_ = -1;
+    int signal_file_ = -1;
+    int stop_[2] = {-1, -1}; // a pipe: the watcher ends when the writing end is closed, which cannot fail
     std::thread watcher_;
 };
 
