@@ -207,7 +207,7 @@ Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_
 uint32_t GoldenVectors::long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const {
     if (plan.window) return ticks_of_windows(plan, true);
     const bool run = plan.kind == EntryPlan::Kind::run;
-    double wanted = double{reach_.ticks} + 2.0 * block_;
+    double wanted = double(reach_.ticks) + 2.0 * block_;
     if (run && reach_.whole) wanted = plan.block;
     if (run) wanted = std::min<double>(wanted, plan.block);
     wanted = std::min(wanted, std::max<double>(plan.least, std::floor(most_work / work_of(graph))));
@@ -231,7 +231,7 @@ Status GoldenVectors::add_long(const ir::Graph &graph, const EntryPlan &plan, co
         LW_ASSIGN(windows, slide(graph, plan, repeated(inputs, period, ticks), true));
     } else {
         // Of a causal model, the rows of a run are the first ones of a stream that goes on: one reference does.
-        const double all = double{reach_.ticks} + 2.0 * block_;
+        const double all = double(reach_.ticks) + 2.0 * block_;
         const bool shared = prefixes_hold(graph) && all <= 2.0 * ticks && all <= most_work / work_of(graph);
         const uint32_t rows = std::max(ticks, shared ? static_cast<uint32_t>(all) : 0);
         LW_TRY(evaluate(graph, rows, repeated(inputs, period, rows), long_));
