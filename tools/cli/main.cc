@@ -39,8 +39,8 @@ void end_without_memory() {
     if (!memory) std::abort();
     compiler::abandon_compiles();
     constexpr char line[] = "error: not enough memory\n";
-    if (::write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(4); // there is no other way to tell
-    _exit(4);
+    (void)!::write(STDERR_FILENO, line, sizeof line - 1); // there is no other way to tell
+    _exit(exit_code(Fault::device));
 }
 
 int main(int argc, char **argv) {
