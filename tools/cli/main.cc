@@ -24,6 +24,13 @@ int exit_code(Fault fault) {
     return 4;
 }
 
+// Output that did not reach the disk or the pipe is a failure, of `--version` as well.
+int ended(int code) {
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+    std::fprintf(stderr, "error: standard output cannot be written\n");
+    return code ? code : exit_code(Fault::device);
+}
+
 // A lack of memory in a thread, or in a destructor (that of a JSON value takes memory), ends the program here.
 // It then leaves no files and no programs behind either.
 void end_without_memory() {
@@ -62,17 +69,12 @@ int main(int argc, char **argv) {
         std::fprintf(stderr, "error: %s\n", status.message().c_str());
         return exit_code(status.fault());
     }
-    if (const std::optional<int> code = program.parse(argc, argv)) return *code;
+    if (const std::optional<int> code = program.parse(argc, argv)) return ended(*code);
     for (const Command &command : commands) {
         if (!command.flags->parsed()) continue;
         const Status status = command.run();
         if (!status) std::fprintf(stderr, "error: %s\n", status.message().c_str());
-        // Output that did not reach the disk or the pipe is a failure.
-        if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-            std::fprintf(stderr, "error: standard output cannot be written\n");
-            return exit_code(status ? Fault::device : status.fault());
-        }
-        return exit_code(status.fault());
+        return ended(exit_code(status.fault()));
     }
     return 0;
 }
