@@ -57,7 +57,13 @@ fs::path make_folder(const std::function<fs::path()> &make) {
     List &all = list();
     const std::lock_guard lock(all.mutex);
     fs::path path = make();
-    if (!path.empty()) all.folders.insert(path);
+    if (path.empty()) return path;
+    try {
+        all.folders.insert(path);
+    } catch (const std::bad_alloc &) {
+        remove_at_last(path, 1);
+        throw;
+    }
     return path;
 }
 

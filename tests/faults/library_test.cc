@@ -154,7 +154,8 @@ lw_status run(const char *path, const lw_allocator *allocator) {
     return status;
 }
 
-// Byte-level BPE: a token for each byte, and four merges. JSON as Hugging Face writes it.
+// Byte-level BPE: a token for each byte, and four merges. JSON as Hugging Face writes it. Its expression keeps the
+// merge of a space and a "t" from " told": a text that is not cut has other ids.
 std::string tokenizer_json() {
     std::string vocabulary;
     const auto add = [&](const std::string &token, int id) {
@@ -176,7 +177,7 @@ std::string tokenizer_json() {
               "added_tokens": [{"content": "<the end of what they said>", "id": 260}],
               "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
                   {"type": "Split", "pattern": {"Regex": "\\s+|\\p{L}+"}, "behavior": "Isolated"},
-                  {"type": "ByteLevel", "add_prefix_space": true}]}})";
+                  {"type": "ByteLevel", "add_prefix_space": false}]}})";
 }
 
 struct Ids {
@@ -189,7 +190,7 @@ lw_status tokenize(const std::string &json, Ids *ids) {
     *ids = {};
     lw_tokenizer *tokenizer = nullptr;
     lw_status status = lw_tokenizer_open_memory(json.data(), json.size(), nullptr, &tokenizer);
-    constexpr std::string_view text = "in the end, they said<the end of what they said>";
+    constexpr std::string_view text = "in the end, we told them<the end of what they said>";
     if (status == LW_OK)
         status = lw_tokenizer_encode(tokenizer, text.data(), text.size(), ids->id, 64, &ids->n);
     lw_tokenizer_close(tokenizer);

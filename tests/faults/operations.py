@@ -10,7 +10,8 @@ from text_package import language_model
 VARIES = re.compile(r"[0-9.]+ (s|ms|µs)\b|\"real_time_factor\":[-+0-9.e]+|[0-9]+ of [0-9]+ kernels from the cache")
 
 
-# A kernel compiler that keeps what the real one made: what follows it can be disturbed thousands of times. $2 and $4: kernel and target, $8: the object.
+# A kernel compiler that keeps what the real one made: what follows it can be disturbed thousands of times. $2 and $4: kernel and target,
+# $8: the object.
 KEEPING_KGEN = """#!/bin/sh
 [ "$1" = --versions ] && exec "{kgen}" --versions
 kept="{kept}/$(printf '%s %s' "$2" "$4" | sha256sum | cut -c1-32)"
@@ -95,21 +96,24 @@ class Operations(Cli):
         tune = ["--kgen", cls.no_kgen, "--cache", cls.scratch / "none", "--seconds", "0.001"]
         result = cls.run_cli("tune", "-o", tuning, "--minutes", "0.001", *tune)
         assert result.returncode == OK, result.stderr
+        compiled = ["compile", cls.package, "-o", "{out}/new.lw", "--target", "host"]
         return [
             Operation("version", ["--version"]),
             Operation("inspect", ["inspect", cls.artifact, "--json"]),
             Operation("verify", ["verify", cls.artifact, "--stream"]),
-            Operation("run", ["run", cls.artifact, "--input", f"audio=@{cls.rows}", "-o", "probabilities={out}/rows.npy", "--threads", "3"], {"rows.npy": old}),
+            Operation("run", ["run", cls.artifact, "--input", f"audio=@{cls.rows}", "-o", "probabilities={out}/rows.npy", "--threads", "3"],
+                      {"rows.npy": old}),
             Operation("listen", ["listen", cls.artifact, cls.speech], catches_signals=True),
             Operation("listen to a pipe", ["listen", cls.artifact], stdin=wav(noise(1)), catches_signals=True),
-            Operation("generate", ["generate", cls.text, "-p", "and then", "-n", "20", "--temperature", "1", "--state-in", cls.state, "--state-out", "{out}/new.state"],
+            Operation("generate", ["generate", cls.text, "-p", "and then", "-n", "20", "--temperature", "1", "--state-in", cls.state,
+                                   "--state-out", "{out}/new.state"],
                       {"new.state": cls.state.read_bytes()}, catches_signals=True, accepts=cls.state_goes_on),
             Operation("tokenizer", ["generate", cls.text, "-p", "and then", "-n", "5", "--tokenizer", cls.tokenizer], catches_signals=True),
-            Operation("empty cache", ["compile", cls.package, "-o", "{out}/new.lw", "--target", "host", "--no-check", "--kgen", cls.kgen, "--cache", "{out}/../cache"],
-                      {"new.lw": old}),
-            Operation("compile", ["compile", cls.package, "-o", "{out}/new.lw", "--target", "host", "--stream"], {"new.lw": old}),
-            Operation("sign", ["compile", cls.package, "-o", "{out}/new.lw", "--target", "host", "--no-check", "--sign", cls.key], {"new.lw": old}),
-            Operation("tune", ["tune", "-o", "{out}/tuning.json", "--minutes", "0.003", *tune], {"tuning.json": tuning.read_bytes()}, accepts=tuning_goes_on),
+            Operation("empty cache", [*compiled, "--no-check", "--kgen", cls.kgen, "--cache", "{out}/../cache"], {"new.lw": old}),
+            Operation("compile", [*compiled, "--stream"], {"new.lw": old}),
+            Operation("sign", [*compiled, "--no-check", "--sign", cls.key], {"new.lw": old}),
+            Operation("tune", ["tune", "-o", "{out}/tuning.json", "--minutes", "0.003", *tune], {"tuning.json": tuning.read_bytes()},
+                      accepts=tuning_goes_on),
         ]
 
     @classmethod

@@ -25,6 +25,13 @@ int exit_code(Fault fault) {
     return 4;
 }
 
+// Output that did not reach the disk or the pipe is a failure, of `--version` as well.
+int ended(int code) {
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+    std::fprintf(stderr, "error: standard output cannot be written\n");
+    return code ? code : exit_code(Fault::device);
+}
+
 // A lack of memory in a thread, or in a destructor (that of a JSON value takes memory), ends the program here.
 // It then leaves no files and no programs behind either.
 void end_without_memory() {
@@ -40,8 +47,8 @@ void end_without_memory() {
     if (!memory) std::abort();
     compiler::abandon_compiles();
     constexpr char line[] = "error: not enough memory\n";
-    if (::write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(4); // there is no other way to tell
-    _exit(4);
+    (void)!::write(STDERR_FILENO, line, sizeof line - 1); // there is no other way to tell
+    _exit(exit_code(Fault::device));
 }
 
 int main(int argc, char **argv) {
@@ -65,18 +72,14 @@ int main(int argc, char **argv) {
         std::fprintf(stderr, "error: %s\n", status.message().c_str());
         return exit_code(status.fault());
     }
-    if (const std::optional<int> code = program.parse(argc, argv)) return *code;
+    if (const std::optional<int> code = program.parse(argc, argv)) return ended(*code);
     for (const Command &command : commands) {
         if (!command.flags->parsed()) continue;
         const Status status = command.run();
         if (!status) std::fprintf(stderr, "error: %s\n", status.message().c_str());
-        // Output that did not reach the disk or the pipe is a failure.
-        if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-            std::fprintf(stderr, "error: standard output cannot be written\n");
-            return exit_code(status ? Fault::device : status.fault());
-        }
-        if (status) end_if_stopped();
-        return exit_code(status.fault());
+        const int code = ended(exit_code(status.fault()));
+        if (code == 0) end_if_stopped();
+        return code;
     }
     return 0;
 }

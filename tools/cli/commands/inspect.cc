@@ -51,23 +51,24 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
     json["outputs"] = ordered_json::array();
     if (entry.outputs())
         for (const auto *port : *entry.outputs())
-            json["outputs"].push_back({{"name", text_of(port->name())},
-                                       {"width", port->width()},
-                                       {"clock", {port->clock_num(), port->clock_den()}},
-                                       {"delay", port->delay()}});
+            list_in(json, "outputs")
+                .push_back({{"name", text_of(port->name())},
+                            {"width", port->width()},
+                            {"clock", {port->clock_num(), port->clock_den()}},
+                            {"delay", port->delay()}});
     if (!steps) return json;
     json["plan"] = ordered_json::array();
     for (const auto *step : *entry.steps())
-        json["plan"].push_back(
-            {{"name", text_of(step->name())},
-             {"kernel", step->kind() == fb::StepKind::call
-                            ? text_of(plan.kernels()->Get(step->kernel())->spec())
-                        : artifact::moves(*step) ? "move"
-                                                 : "clear"},
-             {"device", entry.device() == fb::DeviceKind::gpu && !step->cpu() ? "gpu" : "cpu"},
-             {"period", step->period()},
-             {"phase", step->phase()},
-             {"tiles", step->tiles()}});
+        list_in(json, "plan")
+            .push_back({{"name", text_of(step->name())},
+                        {"kernel", step->kind() == fb::StepKind::call
+                                       ? text_of(plan.kernels()->Get(step->kernel())->spec())
+                                   : artifact::moves(*step) ? "move"
+                                                            : "clear"},
+                        {"device", entry.device() == fb::DeviceKind::gpu && !step->cpu() ? "gpu" : "cpu"},
+                        {"period", step->period()},
+                        {"phase", step->phase()},
+                        {"tiles", step->tiles()}});
     return json;
 }
 
@@ -128,21 +129,24 @@ Expected<ordered_json> describe(const ArtifactFile &file, const std::string &pat
                          {"key", signature.key},
                          {"version", header.version}};
     for (const auto *input : *plan.inputs())
-        json["inputs"].push_back({{"name", text_of(input->name())},
-                                  {"kind", kind_name(input->kind())},
-                                  {"width", input->width()},
-                                  {"sample_rate", input->sample_rate()},
-                                  {"vocabulary", input->vocabulary()}});
+        list_in(json, "inputs")
+            .push_back({{"name", text_of(input->name())},
+                        {"kind", kind_name(input->kind())},
+                        {"width", input->width()},
+                        {"sample_rate", input->sample_rate()},
+                        {"vocabulary", input->vocabulary()}});
     json["labels"] = ordered_json::array();
     if (plan.labels())
-        for (const auto *label : *plan.labels()) json["labels"].push_back(label->str());
-    for (const auto *entry : *plan.entries()) json["entries"].push_back(describe(plan, *entry, steps));
+        for (const auto *label : *plan.labels()) list_in(json, "labels").push_back(label->str());
+    for (const auto *entry : *plan.entries())
+        list_in(json, "entries").push_back(describe(plan, *entry, steps));
     for (const auto *variant : *plan.variants())
-        json["variants"].push_back(
-            {{"target", text_of(variant->target())},
-             {"code_bytes", artifact::detached(*variant) ? 0 : file.view().segment(variant->segment()).size},
-             {"in_file", !artifact::detached(*variant)},
-             {"runs_here", runs_here(*variant)}});
+        list_in(json, "variants")
+            .push_back({{"target", text_of(variant->target())},
+                        {"code_bytes",
+                         artifact::detached(*variant) ? 0 : file.view().segment(variant->segment()).size},
+                        {"in_file", !artifact::detached(*variant)},
+                        {"runs_here", runs_here(*variant)}});
     LW_ASSIGN(const ordered_json modules, modules_of(file));
     if (!modules.empty()) json["modules"] = modules;
     json["kernels"] = size_of(plan.kernels());

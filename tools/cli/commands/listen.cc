@@ -116,7 +116,7 @@ private:
     }
     void print_scores() {
         const std::vector<float> values = spotter_.scores();
-        nlohmann::ordered_json scores;
+        nlohmann::ordered_json scores = nlohmann::ordered_json::object();
         for (size_t i = 0; i < values.size(); i++) scores[model_.labels[i]] = values[i];
         lines_.print({{"type", "scores"}, {"t", rounded(seconds())}, {"scores", scores}});
     }

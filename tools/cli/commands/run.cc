@@ -137,7 +137,7 @@ Status run(const RunFlags &flags) {
     LW_ASSIGN(const std::vector<Result> results,
               flags.stream ? run_stream(model, in) : run_offline(model, in, flags.length, flags.threads));
 
-    ordered_json json;
+    ordered_json json = ordered_json::object(); // null becomes one unsafely: nlohmann 3.11.2 crashes without memory
     for (const Result &result : results) {
         json[result.info.name] = {{"shape", result.shape()}};
         if (flags.json)
