@@ -46,7 +46,7 @@ Expected<compiler::Compiled> compiled_with(const std::string &weights) {
     return compiled(json, std::move(tensors), options);
 }
 
-const compiler::Compiled &artifact(const std::string &weights) {
+const compiler::Compiled &compiled_in(const std::string &weights) {
     static std::map<std::string, compiler::Compiled> made;
     if (!made.count(weights)) {
         const auto result = compiled_with(weights);
@@ -57,7 +57,7 @@ const compiler::Compiled &artifact(const std::string &weights) {
 }
 
 nlohmann::json report_of(const std::string &weights) {
-    return nlohmann::json::parse(artifact(weights).report);
+    return nlohmann::json::parse(compiled_in(weights).report);
 }
 
 // Rounded from the definitions of the formats, by rows of `inputs`.
@@ -106,7 +106,7 @@ TEST_CASE("stored weights: runs and streams on every level equal float64 sums of
     for (const char *format : {"float32", "bf16", "int8"})
         for (const char *level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
             INFO(format << " on " << level);
-            const auto model = cli::Model::open(artifact(format).artifact, level);
+            const auto model = cli::Model::open(compiled_in(format).artifact, level);
             if (!model && model.status().fault() == Fault::device) continue; // another CPU
             REQUIRE_MESSAGE(model, model.status().message());
             const std::vector<double> reference = expected(format);
@@ -128,8 +128,8 @@ TEST_CASE("stored weights: the artifact has half and a quarter of the bytes, and
     CHECK(bytes("int8") == floats + 4 * (middle + 48));
     for (const char *format : {"bf16", "int8"}) {
         // Code differs by some kB.
-        const auto saved = static_cast<double>(artifact("float32").artifact.size()) -
-                           static_cast<double>(artifact(format).artifact.size());
+        const auto saved = static_cast<double>(compiled_in("float32").artifact.size()) -
+                           static_cast<double>(compiled_in(format).artifact.size());
         CHECK(std::fabs(saved - static_cast<double>(bytes("float32") - bytes(format))) < 30'000);
     }
 }
@@ -170,7 +170,7 @@ TEST_CASE("stored weights: a state belongs to the weights it was made with") {
     std::vector<cli::Model> models;
     std::vector<cli::Stream> streams;
     for (const char *format : {"float32", "bf16", "int8"}) {
-        models.push_back(*cli::Model::open(artifact(format).artifact));
+        models.push_back(*cli::Model::open(compiled_in(format).artifact));
         streams.push_back(*cli::Stream::create(models.back()));
     }
     size_t written = 0;
