@@ -194,8 +194,9 @@ void print(const ordered_json &json, const std::string &report) {
     std::printf("weights   %s, %s of tables prepared at open\n", bytes_text(json["weights_bytes"]).c_str(),
                 bytes_text(json["derived_bytes"]).c_str());
     for (const auto &variant : json["variants"])
-        std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
-                    variant["in_file"].get<bool>() ? bytes_text(variant["code_bytes"]).c_str() : "none",
+        std::printf("code      %s: %s, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
+                    variant["in_file"].get<bool>() ? (bytes_text(variant["code_bytes"]) + " of code").c_str()
+                                                   : "not in the file",
                     json["kernels"].get<unsigned>(),
                     variant["runs_here"].get<bool>() ? "" : " (not on this CPU)");
     for (const auto &target : json.value("modules", ordered_json::array()))
