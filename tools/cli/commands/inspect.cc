@@ -188,7 +188,7 @@ void print(const ordered_json &json, const std::string &report) {
     if (!json["labels"].empty()) std::printf(" -> %zu classes", json["labels"].size());
     std::printf("\nfile      format %s, %s · by %s\n", json["format"].get<std::string>().c_str(),
                 bytes_text(json["bytes"]).c_str(), json["producer"].get<std::string>().c_str());
-    std::printf("signature %s", json["signature"].get<std::string>().c_str());
+    std::printf("trust     %s", json["signature"].get<std::string>().c_str());
     if (json["version"] != 0) std::printf(", version %s", json["version"].dump().c_str());
     std::printf("\n");
     std::printf("weights   %s, %s of tables prepared at open\n", bytes_text(json["weights_bytes"]).c_str(),
