@@ -152,7 +152,7 @@ typedef struct lw_open_options {
     int require_signature;
     /** The accepted public keys, 32 bytes each, one after another. lw_model_open compares the key
      * of a signed file with them before it calls check_signature. A list of 0 keys accepts none.
-     * NULL is no list: check_signature must then compare the key. */
+     * With NULL, check_signature must compare the key. */
     const uint8_t *trusted_keys;
     size_t n_trusted_keys;
     /** Against the return of an older file: the smallest lw_model_info.version to open. Store it on
