@@ -108,7 +108,7 @@ bool number_in(const json &value, double low, double high, const std::string &pa
 bool plain_text(std::string_view text) {
     for (size_t i = 0; i < text.size();) {
         const Character c = character_at(reinterpret_cast<const uint8_t *>(text.data()) + i, text.size() - i);
-        if (c.bytes == 0 || is_control(c.code)) return false;
+        if (c.bytes == 0 || is_control(c.code) || is_direction_mark(c.code)) return false;
         i += c.bytes;
     }
     return true;

@@ -19,7 +19,7 @@ void only_keys(const nlohmann::json &object, const std::vector<std::string> &kno
 // compiled model repeats has neither '/' nor '\\': the same as rule V16 asks, before any kernel is compiled.
 enum class NameKind { model, part, key };
 bool good_name(const nlohmann::json &value, const std::string &path, NameKind kind, Problems &problems);
-// No character of it is_control().
+// No character of it is_control() or is_direction_mark().
 bool plain_text(std::string_view text);
 bool integer_in(const nlohmann::json &value, double low, double high, const std::string &path,
                 Problems &problems);

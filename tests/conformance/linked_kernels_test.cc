@@ -189,6 +189,8 @@ TEST_CASE(
               plan.variants[0]->image.assign(linked.table->code, linked.table->code + 32);
           }) == LW_NO_CODE);
     REQUIRE(attacked(bare, [](fb::PlanT &) {}) == LW_OK);
+    // The same kernels from another compiler: other code than the one that was checked.
+    CHECK(attacked(bare, [](fb::PlanT &plan) { plan.variants[0]->image[0] ^= 1; }) == LW_NO_CODE);
     list[0].scratch_bytes = 64;
     table.struct_size = sizeof table;
     CHECK(opens(test::rewrite(bare, [](fb::PlanT &plan) { plan.variants[0]->scratch[0] = 0; }), &table) ==

@@ -155,8 +155,8 @@ typedef struct lw_open_options {
      * Overrides allow_unsigned_code. */
     int require_signature;
     /** The accepted public keys, 32 bytes each, one after another. lw_model_open compares the key
-     * of a signed file with them before it calls check_signature. NULL: any key; then
-     * check_signature must compare it. */
+     * of a signed file with them before it calls check_signature. A list of 0 keys accepts none.
+     * With NULL, check_signature must compare the key. */
     const uint8_t *trusted_keys;
     size_t n_trusted_keys;
     /** Against the return of an older file: the smallest lw_model_info.version to open. Store it on

@@ -120,6 +120,7 @@ class TrustTest(Cli):
         self.assertIn("const lw_kernels longwave_kernels_tiny =", kernels.read_text())
         shown = self.inspected(out)
         self.assertEqual([(v["in_file"], v["code_bytes"]) for v in shown["variants"]], [(False, 0)])
+        self.assertIn(": not in the file, ", self.run_cli("inspect", out).stdout)
         self.assertEqual((shown["format"], shown["version"], shown["signed"]), ("2.5", 3, True))
         self.refused(BAD_INPUT, ["contains no code", "lw_open_options.kernels"], "run", out, "--input", "audio=1600")
         self.refused(USAGE, ["one CPU target"], "compile", self.package, "-o", out, "--no-code")

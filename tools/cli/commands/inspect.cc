@@ -192,14 +192,15 @@ void print(const ordered_json &json, const std::string &report) {
     if (!json["labels"].empty()) std::printf(" -> %zu classes", json["labels"].size());
     std::printf("\nfile      format %s, %s · by %s\n", json["format"].get<std::string>().c_str(),
                 bytes_text(json["bytes"]).c_str(), json["producer"].get<std::string>().c_str());
-    std::printf("signature %s", json["signature"].get<std::string>().c_str());
+    std::printf("trust     %s", json["signature"].get<std::string>().c_str());
     if (json["version"] != 0) std::printf(", version %s", json["version"].dump().c_str());
     std::printf("\n");
     std::printf("weights   %s, %s of tables prepared at open\n", bytes_text(json["weights_bytes"]).c_str(),
                 bytes_text(json["derived_bytes"]).c_str());
     for (const auto &variant : json["variants"])
-        std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
-                    variant["in_file"].get<bool>() ? bytes_text(variant["code_bytes"]).c_str() : "none",
+        std::printf("code      %s: %s, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
+                    variant["in_file"].get<bool>() ? (bytes_text(variant["code_bytes"]) + " of code").c_str()
+                                                   : "not in the file",
                     json["kernels"].get<unsigned>(),
                     variant["runs_here"].get<bool>() ? "" : " (not on this CPU)");
     for (const auto &target : json.value("modules", ordered_json::array()))

@@ -37,7 +37,7 @@ Status verify_on_cpu(const VerifyFlags &flags) {
     LW_ASSIGN(const auto modules, file.modules());
     LW_ASSIGN(const Signature signature, check_signature(flags, file));
     if (!flags.json)
-        std::printf("file      checks passed (V1-V%u) · %s · %s\nsignature %s\n", modules.empty() ? 20u : 21u,
+        std::printf("file      checks passed (V1-V%u) · %s · %s\ntrust     %s\n", modules.empty() ? 20u : 21u,
                     plan.name()->c_str(), bytes_text(file.size()).c_str(), signature.text.c_str());
     ordered_json variants = ordered_json::array();
     unsigned checked = 0;
@@ -112,7 +112,7 @@ Status verify_on_device(const VerifyFlags &flags) {
                           {"signature", signature.text},
                           {"worst_of_limit", worst},
                           {"limit", model.info.error_limit}};
-    std::string text = "signature " + signature.text + "\n" + name_of(model.device.get()) +
+    std::string text = "trust     " + signature.text + "\n" + name_of(model.device.get()) +
                        format("   golden vectors within %.2f of their limits (%.1e of a peak)%s", worst,
                               static_cast<double>(model.info.error_limit), failure ? "" : " -- FAILED");
     if (flags.stream && failure && model.info.has_stream) {

@@ -262,8 +262,6 @@ const Case names[] = {
     {"a line separator", 16, [](Draft &d) { d.plan.labels[0] = "a\xe2\x80\xa8"; }},
     {"a mark that turns the direction of what follows", 16,
      [](Draft &d) { d.plan.labels[0] = "a\xe2\x80\xae"; }},
-    {"a mark of one direction, U+200F", 16, [](Draft &d) { d.plan.labels[0] = "a\xe2\x80\x8f"; }},
-    {"the Arabic letter mark, U+061C", 16, [](Draft &d) { d.plan.labels[0] = "a\xd8\x9c"; }},
     {"an isolate that turns the direction of what follows", 16,
      [](Draft &d) { d.plan.labels[0] = "a\xe2\x81\xa7"; }},
     {"a label of cut UTF-8", 16, [](Draft &d) { d.plan.labels[0] = "caf\xc3"; }},
