@@ -57,12 +57,10 @@ double relative_time(const targets::Target &target) {
 ordered_json predicted(const ReportInputs &in, const EntryPlan &plan, const std::string &own_target) {
     constexpr double bytes_a_ns = 20;
     std::vector<double> blocks(plan.period, 0.0);
-    double by_bytes = 0; // of the mean: what waits for memory takes the same time on every target
     for (const Step &step : plan.steps) {
         const double cost =
             step.cost > 0 ? step.cost : step.period * work_of(in, {step}, false).bytes / bytes_a_ns;
         for (uint32_t b = step.phase; b < plan.period; b += step.period) blocks[b] += cost;
-        if (step.cost <= 0) by_bytes += cost / step.period;
     }
     const double mean = std::accumulate(blocks.begin(), blocks.end(), 0.0) / plan.period,
                  ratio = mean > 0 ? *std::max_element(blocks.begin(), blocks.end()) / mean : 1;
@@ -70,7 +68,7 @@ ordered_json predicted(const ReportInputs &in, const EntryPlan &plan, const std:
     if (!own_target.empty()) found["targets"][own_target] = mean / 1000;
     for (size_t i = 0; own_target.empty() && i < in.code.size(); i++) {
         const targets::Target &target = in.code[i].target;
-        found["targets"][target.name] = (by_bytes + (mean - by_bytes) * relative_time(target)) / 1000;
+        found["targets"][target.name] = mean * relative_time(target) / 1000;
     }
     if (ratio > 1.5)
         found["remark"] = fmt::format("the dearest of {} blocks is predicted to take {:.1f} times the mean: "
