@@ -53,23 +53,23 @@ double relative_time(const targets::Target &target) {
 
 // What the blocks of a stream will cost, predicted by what the planner chose by, and for other steps by the
 // bytes they touch: only the shape of it is meant, how far the dearest block is above the others.
-ordered_json predicted(const ReportInputs &in, const EntryPlan &plan) {
+// `own_target`: of an entry with one; empty: all targets of the CPU.
+ordered_json predicted(const ReportInputs &in, const EntryPlan &plan, const std::string &own_target) {
     constexpr double bytes_a_ns = 20;
     std::vector<double> blocks(plan.period, 0.0);
-    double by_bytes = 0; // of the mean: what waits for memory takes the same time on every target
     for (const Step &step : plan.steps) {
         const double cost =
             step.cost > 0 ? step.cost : step.period * work_of(in, {step}, false).bytes / bytes_a_ns;
         for (uint32_t b = step.phase; b < plan.period; b += step.period) blocks[b] += cost;
-        if (step.cost <= 0) by_bytes += cost / step.period;
     }
     const double mean = std::accumulate(blocks.begin(), blocks.end(), 0.0) / plan.period,
                  ratio = mean > 0 ? *std::max_element(blocks.begin(), blocks.end()) / mean : 1;
     ordered_json found{{"block_us", mean / 1000}, {"dearest_to_mean", ratio}};
-    for (const TargetCode &code : in.code)
-        if (plan.device->host)
-            found["targets"][code.target.name] = (by_bytes + (mean - by_bytes) * relative_time(code.target)) / 1000;
-    if (!plan.device->host) found["targets"][plan.device->name] = mean / 1000;
+    if (!own_target.empty()) found["targets"][own_target] = mean / 1000;
+    for (size_t i = 0; own_target.empty() && i < in.code.size(); i++) {
+        const targets::Target &target = in.code[i].target;
+        found["targets"][target.name] = mean * relative_time(target) / 1000;
+    }
     if (ratio > 1.5)
         found["remark"] = fmt::format("the dearest of {} blocks is predicted to take {:.1f} times the mean: "
                                       "a longer block, or one with more divisors, spreads the work better",
@@ -116,7 +116,7 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
         e["delay_ms"] = 1000.0 * delay / rate;
     }
     e["cache_bytes"] = plan.cache_bytes;
-    e["predicted"] = predicted(in, plan);
+    e["predicted"] = predicted(in, plan, e.value("gpu", ""));
     if (plan.rebuild.empty()) return e;
     const Traffic again = work_of(in, plan.rebuild, true);
     e["switch"] = {{"calls", again.calls},

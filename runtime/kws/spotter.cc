@@ -1,5 +1,5 @@
 // lw_spotter_*: a stream, and the decision rule on one of its outputs.
-#include "longwave/spotter.h"
+#include "runtime/kws/spotter.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/text.h"
 #include "runtime/core/model.h"
@@ -7,7 +7,6 @@
 #include "runtime/core/status.h"
 #include "runtime/stream/blocks.h"
 #include "runtime/stream/state.h"
-#include "runtime/kws/spotter.h"
 #include <new>
 
 using namespace longwave;

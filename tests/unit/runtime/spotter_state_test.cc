@@ -147,6 +147,7 @@ TEST_CASE("spotter: no damaged, foreign or short state is loaded, and none chang
     const Stream stream(model); // the state of a stream in this old format has no checksum
     Rows ignored;
     push_all(stream, std::vector<float>(x.begin(), x.begin() + 333), &ignored);
+    pull_all(stream, &ignored);
     const size_t own = state.size() - save(stream).size();
     CHECK(own > 600);
     for (size_t at = 0; at < own; ++at) {

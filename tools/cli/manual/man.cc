@@ -88,7 +88,8 @@ std::string man_page_of(const CommandDescription &program, const CommandDescript
     text += details_text(subject.details);
     text +=
         ".SH \"EXIT STATUS\"\n.TP\n0\nSuccess.\n.TP\n1\nA check failed.\n.TP\n2\nThe command line is wrong."
-        "\n.TP\n3\nAn input file is wrong.\n.TP\n4\nThe machine or a device failed.\n.SH \"SEE ALSO\"\n";
+        "\n.TP\n3\nAn input file is wrong.\n.TP\n4\nThe machine or a device failed.\n.TP\n130\n"
+        "Control-C ended the command, as a shell reports it.\n.SH \"SEE ALSO\"\n";
     std::string others = command ? bold(program.name) + "(1)" : "";
     for (const CommandDescription &one : program.commands)
         if (!one.hidden && &one != command)

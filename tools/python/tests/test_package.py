@@ -42,7 +42,19 @@ def test_every_named_tensor_is_there() -> None:
     assert len(keys) == len(set(keys))
 
 
+def test_a_folder_may_be_text_and_a_prefix_may_be_empty() -> None:
+    made = package.Package("bare", [{"name": "x", "kind": "features", "width": 2}],
+                           [package.layer("linear", "one", "", out_features=2)], [{"name": "y", "from": "one"}],
+                           {"weight": torch.eye(2), "bias": torch.zeros(2)})
+    with tempfile.TemporaryDirectory() as folder:
+        package.write(made, folder + "/bare")
+        document, weights = package.read(folder + "/bare")
+    assert document["layers"][0]["prefix"] == ""
+    assert sorted(weights) == ["bias", "weight"]
+
+
 if __name__ == "__main__":
+    test_a_folder_may_be_text_and_a_prefix_may_be_empty()
     test_round_trip()
     test_every_named_tensor_is_there()
     print("package tests passed")

@@ -95,6 +95,11 @@ TEST_CASE("package: a good model is read into structs") {
           json::parse(
               R"({"kernel_dim": 4, "l_max": 16, "mode": "cat_randn", "channels": 1, "bidirectional": false,
         "init_scale": 0, "activation": "gelu", "postact": "glu", "layer_norm": false, "linear": false})"));
+    json bare = good_model();
+    bare["layers"][2]["prefix"] = "";
+    const auto unnamed = package::parse(bare.dump(), {});
+    REQUIRE_MESSAGE(unnamed, unnamed.status().message());
+    CHECK(unnamed->layers[2].key("weight") == "weight");
     const auto &head = package->layers[2];
     CHECK(head.key("weight") == "decoder.weight");
     CHECK(head.key("bias") == "decoder.b");

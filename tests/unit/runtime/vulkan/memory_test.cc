@@ -1,6 +1,6 @@
 // memory_limit counts what lies on the device.
-#include "tests/unit/runtime/vulkan/device.h"
 #include "runtime/core/memory.h"
+#include "tests/unit/runtime/vulkan/device.h"
 
 using namespace longwave;
 using namespace longwave::test;
