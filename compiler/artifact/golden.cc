@@ -210,8 +210,9 @@ double GoldenVectors::all_lags() const { return double{reach_.ticks} + std::max(
 uint32_t GoldenVectors::long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const {
     if (plan.window) return ticks_of_windows(plan, true);
     const bool run = plan.kind == EntryPlan::Kind::run;
-    double wanted = all_lags();
-    if (run && reach_.whole) wanted = plan.block;
+    const bool whole = run && reach_.whole;
+    if (!whole && double{reach_.ticks} + 1 + 2.0 * block_ <= brief) return 0;
+    double wanted = whole ? plan.block : all_lags();
     if (run) wanted = std::min<double>(wanted, plan.block);
     wanted = std::min(wanted, std::max<double>(plan.least, std::floor(most_work / work_of(graph))));
     return wanted <= brief ? 0 : static_cast<uint32_t>(wanted);
