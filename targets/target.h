@@ -18,6 +18,8 @@ struct Target {
     bool fused_multiply_add = false;
     int64_t first_cache = 32 << 10, second_cache = 1 << 20; // bytes that a core has to itself, at least
     uint64_t features = 0;    // CPU features its code needs (formats/artifact/features.h)
+    // Of long convolutions, to x86-64-v3, whose costs the planner has: medians of the kernels in docs/benchmarks.md.
+    double relative_time = 1;
     uint16_t elf_machine = 0; // e_machine of its objects
     std::string emulation;    // ld.lld -m
 

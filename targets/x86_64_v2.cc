@@ -12,6 +12,7 @@ Target x86_64_v2() {
         .vector_registers = 16,
         .fused_multiply_add = false,
         .features = artifact::x86_64_v2,
+        .relative_time = 1.9,
         .elf_machine = artifact::machine_x86_64,
         .emulation = "elf_x86_64",
     };

@@ -12,6 +12,7 @@ Target x86_64_v4() {
         .vector_registers = 32,
         .fused_multiply_add = true,
         .features = artifact::x86_64_v4,
+        .relative_time = 0.78,
         .elf_machine = artifact::machine_x86_64,
         .emulation = "elf_x86_64",
     };

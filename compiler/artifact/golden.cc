@@ -203,12 +203,16 @@ Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_
     return add_long(graph, plan, fb::GoldenT(vectors_.back()), inputs);
 }
 
+// Ticks after which the last two blocks, and all rows that are stored, have read every lag.
+double GoldenVectors::all_lags() const { return double{reach_.ticks} + std::max(2.0 * block_, double{most_steps}); }
+
 // Ticks of the long vector of an entry; 0: it needs none.
 uint32_t GoldenVectors::long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const {
     if (plan.window) return ticks_of_windows(plan, true);
     const bool run = plan.kind == EntryPlan::Kind::run;
-    double wanted = double(reach_.ticks) + 2.0 * block_;
-    if (run && reach_.whole) wanted = plan.block;
+    const bool whole = run && reach_.whole;
+    if (!whole && double(reach_.ticks) + 1 + 2.0 * block_ <= brief) return 0;
+    double wanted = whole ? plan.block : all_lags();
     if (run) wanted = std::min<double>(wanted, plan.block);
     wanted = std::min(wanted, std::max<double>(plan.least, std::floor(most_work / work_of(graph))));
     return wanted <= brief ? 0 : static_cast<uint32_t>(wanted);
@@ -231,7 +235,7 @@ Status GoldenVectors::add_long(const ir::Graph &graph, const EntryPlan &plan, co
         LW_ASSIGN(windows, slide(graph, plan, repeated(inputs, period, ticks), true));
     } else {
         // Of a causal model, the rows of a run are the first ones of a stream that goes on: one reference does.
-        const double all = double(reach_.ticks) + 2.0 * block_;
+        const double all = all_lags();
         const bool shared = prefixes_hold(graph) && all <= 2.0 * ticks && all <= most_work / work_of(graph);
         const uint32_t rows = std::max(ticks, shared ? static_cast<uint32_t>(all) : 0);
         LW_TRY(evaluate(graph, rows, repeated(inputs, period, rows), long_));

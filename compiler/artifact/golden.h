@@ -69,6 +69,7 @@ private:
     Inputs make_inputs(const ir::Graph &graph, uint32_t ticks, fb::GoldenT &golden);
     Status evaluate(const ir::Graph &graph, uint32_t ticks, Inputs inputs, Reference &into);
     Status add_long(const ir::Graph &graph, const EntryPlan &plan, const fb::GoldenT &brief, const Inputs &inputs);
+    double all_lags() const;
     uint32_t long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const;
     // `count` rows of an array from `row` on: they are rows `first` and those behind it of `total` rows.
     struct Part {

@@ -45,12 +45,6 @@ Traffic work_of(const ReportInputs &in, const std::vector<Step> &steps, bool rep
     return work;
 }
 
-// Time of long convolutions relative to x86-64-v3, where the costs were measured: medians of the table of kernels in
-// docs/benchmarks.md.
-double relative_time(const targets::Target &target) {
-    return target.name == "x86-64-v2" ? 1.9 : target.name == "x86-64-v4" ? 0.78 : 1;
-}
-
 // What the blocks of a stream will cost, predicted by what the planner chose by, and for other steps by the
 // bytes they touch: only the shape of it is meant, how far the dearest block is above the others.
 // `own_target`: of an entry with one; empty: all targets of the CPU.
@@ -68,7 +62,7 @@ ordered_json predicted(const ReportInputs &in, const EntryPlan &plan, const std:
     if (!own_target.empty()) found["targets"][own_target] = mean / 1000;
     for (size_t i = 0; own_target.empty() && i < in.code.size(); i++) {
         const targets::Target &target = in.code[i].target;
-        found["targets"][target.name] = mean * relative_time(target) / 1000;
+        found["targets"][target.name] = mean * target.relative_time / 1000;
     }
     if (ratio > 1.5)
         found["remark"] = fmt::format("the dearest of {} blocks is predicted to take {:.1f} times the mean: "

@@ -32,7 +32,7 @@ uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
     const LookBack back = look_back(lowered);
     if (longest > back.ticks) return longest;
     const uint32_t block = options.blocks.empty() ? 1 : *std::max_element(options.blocks.begin(), options.blocks.end());
-    const uint64_t ticks = uint64_t{back.ticks} + 2 * uint64_t{block};
+    const uint64_t ticks = uint64_t{back.ticks} + 1 + 2 * uint64_t{block};
     const uint64_t whole = (ticks + least_capacity - 1) / least_capacity * least_capacity;
     return static_cast<uint32_t>(std::clamp<uint64_t>(whole, std::max(longest, least_capacity), 1u << 24));
 }

@@ -46,8 +46,8 @@ struct Options {
     // input ticks, every `hop` ticks (planner/windowed_stream.h); whole sequences are as long. 0:
     // no.
     uint32_t window = 0, hop = 0;
-    uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, or the longest
-                         // l_max; none: see whole
+    uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, the longest l_max,
+                         // or the longest look-back and two blocks; none: see whole
     // Capacities of further run entries: a sequence goes through the one of least capacity that
     // takes it. For layers that take one length alone, and where short sequences should not pay for
     // long ones.

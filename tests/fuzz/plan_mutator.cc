@@ -207,7 +207,7 @@ Parts collect(fb::PlanT &plan) {
         parts.list(golden->outputs);
         for (auto *tensors : {&golden->inputs, &golden->outputs})
             for (auto &tensor : *tensors)
-                parts.add(tensor->port, tensor->rows, tensor->width, tensor->offset);
+                parts.add(tensor->port, tensor->rows, tensor->width, tensor->offset, tensor->stored, tensor->first);
     }
     if (plan.decision) collect(*plan.decision, parts);
     return parts;

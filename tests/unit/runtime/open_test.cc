@@ -244,6 +244,36 @@ TEST_CASE("open: scratch of prepare counts against the memory limit before it is
     CHECK(detail("V20"));
 }
 
+// An input of 5 rows that repeats, and rows 0-2 and 17-23 of the output.
+TEST_CASE("verify: of a long golden vector the stored rows are compared, in runs and streams") {
+    std::vector<float> x(24);
+    const std::vector<float> period = noise(5);
+    for (size_t t = 0; t < x.size(); ++t) x[t] = period[t % 5];
+    const Rows rows = stream_in_cuts(Model(audio_model()), x, {24});
+    const auto with_golden = [&](uint16_t entry, size_t wrong) {
+        Draft draft = audio_model();
+        std::vector<float> values = period, y = rows.at(0);
+        y[wrong] += 0.25f;
+        values.insert(values.end(), y.begin(), y.begin() + 3);
+        values.insert(values.end(), y.begin() + 17, y.end());
+        draft.segments.push_back({fb::SegmentKind::golden, as_bytes(values)});
+        add_golden(draft, entry, 24, 1e-5f);
+        fb::GoldenT &golden = *draft.plan.golden[0];
+        golden.outputs.push_back(std::make_unique<fb::GoldenTensorT>(*golden.outputs[0]));
+        golden.inputs[0]->stored = 5;
+        golden.outputs[0]->offset = 5 * sizeof(float), golden.outputs[0]->stored = 3;
+        golden.outputs[1]->offset = 8 * sizeof(float), golden.outputs[1]->stored = 7, golden.outputs[1]->first = 17;
+        return draft;
+    };
+    for (uint16_t entry : {uint16_t{1}, uint16_t{2}}) {
+        double worst = -1;
+        CHECK(lw_model_verify(Model(with_golden(entry, 10)), &worst) == LW_OK); // not stored
+        CHECK(worst == 0);
+        for (const size_t wrong : {0, 2, 17, 23})
+            CHECK(lw_model_verify(Model(with_golden(entry, wrong)), &worst) == LW_CHECK_FAILED);
+    }
+}
+
 TEST_CASE("verify: golden vectors pass, and a wrong one is a failed check with its figure") {
     auto with_golden = [](float last, uint16_t entry, float limit) {
         Draft draft = audio_model();

@@ -155,7 +155,8 @@ Expected<EntryCheck> check_entries(const std::vector<Model> &models, unsigned wa
     for (const Model &model : models)
         walk.variants += (walk.variants.empty() ? "" : ", ") + std::string(model.info.variant);
     const lw_model_info &info = models.at(0).info;
-    const size_t ticks = info.has_run ? info.run_capacity : 100 * size_t{info.stream_block};
+    const size_t ticks = info.has_run ? info.run_capacity
+                                      : std::max(100 * size_t{info.stream_block}, ticks_of_lags(models[0]));
     const Sequence in = made_up(models[0], ticks, 7);
     Reference reference{models, in, ticks, Rows(models[0].run_outputs.size()), {}};
     if (info.has_run) {

@@ -2,6 +2,7 @@
 #include "formats/artifact/precision.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/check/window_check.h"
+#include "tools/cli/files/limited_json.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>
@@ -89,6 +90,18 @@ Status compare(const Model &model, const Rows &streamed, const Rows &offline, St
 
 } // namespace
 
+size_t ticks_of_lags(const Model &model) {
+    constexpr uint64_t most = 1 << 24; // the report is whatever its maker wrote
+    const auto report = parse_limited(model.info.report ? model.info.report : "", "");
+    uint64_t ticks = 0;
+    if (!report || !report->is_object()) return 0;
+    for (const auto &entry : report->value("entries", nlohmann::ordered_json::array()))
+        if (entry.is_object() && entry.contains("lags") && entry["lags"].is_object() &&
+            entry["lags"].contains("ticks") && entry["lags"]["ticks"].is_number_unsigned())
+            ticks = std::max(ticks, entry["lags"]["ticks"].get<uint64_t>());
+    return static_cast<size_t>(std::min(ticks, most));
+}
+
 double stream_limit(const Model &model) { return artifact::stream_limit(double{model.info.error_limit}); }
 
 Expected<StreamCheck> check_stream(const Model &model, unsigned cuts, uint32_t entry) {
@@ -103,8 +116,9 @@ Expected<StreamCheck> check_stream(const Model &model, unsigned cuts, uint32_t e
     // Every slot of the ring of a window becomes the newest one.
     const size_t ticks = check.window         ? 2 * size_t{check.window}
                          : model.info.has_run ? model.info.run_capacity
-                                              : 100 * block;
+                                              : std::max(100 * block, ticks_of_lags(model));
     check.ticks = ticks;
+    check.long_ticks = std::max(ticks, ticks_of_lags(model));
     check.cut_ticks = std::min(ticks, std::max<size_t>(8 * block, 512) + block / 2);
     const Sequence in = made_up(model, ticks, 7);
     LW_ASSIGN(Stream stream_of, Stream::create(model, LW_F32, entry));
@@ -128,7 +142,9 @@ Expected<StreamCheck> check_stream(const Model &model, unsigned cuts, uint32_t e
         LW_ASSIGN(const Rows offline, runner.run(in));
         LW_TRY(compare(model, blocks, offline, check));
     }
-    LW_TRY(stream(model, in, ticks, stream_of, at_random, cut));
+    const Sequence longer = made_up(model, check.long_ticks, 7);
+    if (check.long_ticks > ticks) LW_TRY(stream(model, longer, check.long_ticks, stream_of, by_blocks, blocks));
+    LW_TRY(stream(model, longer, check.long_ticks, stream_of, at_random, cut));
     check.bit_equal = same_bits(blocks, cut);
 
     LW_TRY(stream(model, in, check.cut_ticks, stream_of, by_blocks, blocks));
@@ -146,7 +162,7 @@ nlohmann::ordered_json to_json(const StreamCheck &check) {
     if (check.window) json.update({{"window", check.window}, {"delay", check.delay}});
     if (check.compared)
         json.update({{"rows", check.rows}, {"largest_error", check.largest_error}, {"limit", check.limit}});
-    json.update({{"cuts", check.cuts}, {"cut_ticks", check.cut_ticks}, {"bit_equal", check.bit_equal}});
+    json.update({{"cuts", check.cuts}, {"cut_ticks", check.cut_ticks}, {"long_ticks", check.long_ticks}, {"bit_equal", check.bit_equal}});
     return json;
 }
 
@@ -162,7 +178,8 @@ std::string to_text(const StreamCheck &check) {
                                   check.largest_error, ticks, check.limit)
                          : "not compared (no offline run)";
     text += format("%s for %u random cuts of %llu ticks and one of all %llu",
-                   check.bit_equal ? ", bit-equal" : ", NOT bit-equal", check.cuts, cut_ticks, ticks);
+                   check.bit_equal ? ", bit-equal" : ", NOT bit-equal", check.cuts, cut_ticks,
+                   static_cast<unsigned long long>(check.long_ticks));
     if (!check.holds()) text += " -- FAILED";
     return text;
 }

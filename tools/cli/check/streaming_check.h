@@ -1,8 +1,9 @@
 // The streaming check: a stream equals the offline run, tested on this machine through the runtime.
 //
 // 1. One pass over the full length, one block per push, compared with the offline run.
-// 2. The result must not depend on how the input is cut. One pass over the full length in random
-//    pushes reaches every position of every ring. Many short passes cut the first blocks at random.
+// 2. The result must not depend on how the input is cut. One pass in random pushes, over the full length or
+//    as far as the longest golden vector, reaches every position of every ring and every lag. Many short
+//    passes cut the first blocks at random.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model/model.h"
@@ -21,10 +22,14 @@ struct StreamCheck {
     double limit = 0;
     unsigned cuts = 0;      // number of short random cuttings, each of a new stream
     uint64_t cut_ticks = 0; // ticks of each
+    uint64_t long_ticks = 0; // of the pass in random pushes
     bool compared = false;  // false: the model has no offline run
     bool bit_equal = true;  // all cuttings gave the same bits
     bool holds() const { return bit_equal && largest_error <= limit; }
 };
+
+// Input ticks that exercise every lag of the model, from its report; 0: it does not say.
+size_t ticks_of_lags(const Model &model);
 
 // Largest difference of float32 sums in two orders (formats/artifact/precision.h).
 double stream_limit(const Model &model);

@@ -3,9 +3,7 @@
 #include "compiler/driver/compile.h"
 #include "formats/package/layer_types.h"
 #include "formats/package/package.h"
-#include "targets/target.h"
-#include "tools/cli/check/entry_switching.h"
-#include "tools/cli/check/streaming_check.h"
+#include "tools/cli/check/artifact_check.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/commands/compile_flags.h"
 #include "tools/cli/files/kernel_source.h"
@@ -16,7 +14,6 @@
 #include "tools/cli/output/report.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
-#include "tools/kernels/kernel_call.h"
 #include <algorithm>
 #include <cstdio>
 
@@ -25,52 +22,13 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-struct Checks {
-    std::vector<StreamCheck> streams;
-    std::vector<EntryCheck> walks;
-    std::vector<std::string> elsewhere; // targets this machine cannot run
-    bool hold() const {
-        return std::all_of(streams.begin(), streams.end(), [](const StreamCheck &c) { return c.holds(); }) &&
-               std::all_of(walks.begin(), walks.end(), [](const EntryCheck &w) { return w.holds(); });
-    }
-};
-
-Expected<Checks> check(const compiler::Compiled &compiled, const ordered_json &report, unsigned walks) {
-    Checks result;
-    std::vector<Model> models;
-    if (!report.contains("targets")) return result;
-    for (const auto &target : report["targets"]) {
-        const std::string name = target["name"];
-        if (const targets::Target *cpu = targets::find(name); cpu && !kernels::host_runs(*cpu)) {
-            result.elsewhere.push_back(name);
-            continue;
-        }
-        auto model = Model::open(compiled.artifact, name);
-        if (!model) return model.status(); // also where memory is short: what is not checked must not be written
-        double worst = 0;
-        LW_TRY(status_of(lw_model_verify(model->handle.get(), &worst), "golden vectors on " + name));
-        if (!model->info.has_stream) continue;
-        for (uint32_t entry = 0; entry < model->info.n_stream_entries; entry++) {
-            LW_ASSIGN(StreamCheck stream, check_stream(*model, 20, entry));
-            result.streams.push_back(std::move(stream));
-        }
-        if (model->info.n_stream_entries > 1)
-            models.push_back(*std::move(model)); // their entries are tested together
-    }
-    if (!models.empty() && models[0].info.n_stream_entries > 1) {
-        LW_ASSIGN(EntryCheck walk, check_entries(models, walks));
-        result.walks.push_back(std::move(walk));
-    }
-    return result;
-}
-
 const StreamCheck &first_of(const std::vector<StreamCheck> &checks, uint32_t block) {
     return *std::find_if(checks.begin(), checks.end(),
                          [&](const StreamCheck &c) { return c.block == block; });
 }
 
 // One line per block, with the worst result of the variants.
-std::string text(const Checks &checks) {
+std::string text(const ArtifactCheck &checks) {
     std::string out;
     for (const StreamCheck &check : checks.streams) {
         if (&check != &first_of(checks.streams, check.block)) continue;
@@ -151,9 +109,9 @@ Status compile(const CompileFlags &flags) {
             std::fprintf(stderr, "note: no %s on %s, only on the CPU:\n%s\n", what,
                          gpu["name"].get<std::string>().c_str(), gpu[key].get<std::string>().c_str());
 
-    Checks checks;
+    ArtifactCheck checks;
     if (!flags.no_check) {
-        LW_ASSIGN(checks, check(compiled, report, flags.walks));
+        LW_ASSIGN(checks, check_artifact(compiled.artifact, report, flags.walks));
     }
     FILE *out = path == "-" ? stderr : stdout;
     if (flags.json) {

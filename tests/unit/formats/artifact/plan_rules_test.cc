@@ -124,6 +124,13 @@ const Case container[] = {
     {"golden tensor at 2^64 - 4", 9, [](Draft &d) { golden(d).inputs[0]->offset = ~0ull - 3; }},
     {"golden tensor not aligned", 9, [](Draft &d) { golden(d).inputs[0]->offset = 2; }},
     {"golden tensor without rows", 9, [](Draft &d) { golden(d).inputs[0]->rows = 0; }},
+    {"golden input that stores more rows than it has", 9, [](Draft &d) { golden(d).inputs[0]->stored = 9; }},
+    {"golden input whose stored rows are not its first ones", 9,
+     [](Draft &d) { golden(d).inputs[0]->stored = 4, d.plan.golden[0]->inputs[0]->first = 1; }},
+    {"golden output whose stored rows reach behind its last one", 9,
+     [](Draft &d) { golden(d).outputs[0]->stored = 4, d.plan.golden[0]->outputs[0]->first = 5; }},
+    {"golden input that repeats for hours", 9,
+     [](Draft &d) { golden(d).inputs[0]->stored = 4, d.plan.golden[0]->inputs[0]->rows = (1 << 24) + 1; }},
     {"golden vector without its segment", 9, [](Draft &d) { golden(d), d.segments.pop_back(); }},
     {"golden outputs that name the same bytes often, for a check to hold them all", 9,
      [](Draft &d) {

@@ -1,0 +1,44 @@
+#include "tools/cli/check/artifact_check.h"
+#include "targets/target.h"
+#include "tools/cli/model/model.h"
+#include "tools/kernels/kernel_call.h"
+#include <algorithm>
+
+namespace longwave::cli {
+
+bool ArtifactCheck::hold() const {
+    return std::all_of(streams.begin(), streams.end(), [](const StreamCheck &c) { return c.holds(); }) &&
+           std::all_of(walks.begin(), walks.end(), [](const EntryCheck &w) { return w.holds(); });
+}
+
+Expected<ArtifactCheck> check_artifact(const std::vector<uint8_t> &artifact, const nlohmann::ordered_json &report,
+                                       unsigned walks) {
+    ArtifactCheck result;
+    std::vector<Model> models;
+    if (!report.contains("targets")) return result;
+    for (const auto &target : report["targets"]) {
+        const std::string name = target["name"];
+        if (const targets::Target *cpu = targets::find(name); cpu && !kernels::host_runs(*cpu)) {
+            result.elsewhere.push_back(name);
+            continue;
+        }
+        auto model = Model::open(artifact, name);
+        if (!model) return model.status(); // also where memory is short: what is not checked must not be written
+        double worst = 0;
+        LW_TRY(status_of(lw_model_verify(model->handle.get(), &worst), "golden vectors on " + name));
+        if (!model->info.has_stream) continue;
+        for (uint32_t entry = 0; entry < model->info.n_stream_entries; entry++) {
+            LW_ASSIGN(StreamCheck stream, check_stream(*model, 20, entry));
+            result.streams.push_back(std::move(stream));
+        }
+        if (model->info.n_stream_entries > 1)
+            models.push_back(*std::move(model)); // their entries are tested together
+    }
+    if (!models.empty() && models[0].info.n_stream_entries > 1) {
+        LW_ASSIGN(EntryCheck walk, check_entries(models, walks));
+        result.walks.push_back(std::move(walk));
+    }
+    return result;
+}
+
+} // namespace longwave::cli
