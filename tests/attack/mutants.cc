@@ -214,6 +214,7 @@ void Mutants::change_place(Mutant &mutant, const Part &part, const Place &place,
     }
     mutant.name += (mutant.name.empty() ? "" : "; ") + (part.gpu ? "modules." + name : name) + what;
     mutant.gpu_code |= part.gpu;
+    mutant.segments |= part.gpu || has(name, "segments");
     for (const char *word : {"entries", "inputs", "kernels", "state", "variants", "segments", "header", "modules", "bytes"})
         mutant.layout |= name.starts_with(word) || has(name, "_bytes");
 }
@@ -238,6 +239,7 @@ void Mutants::change_bytes(Mutant &mutant, uint64_t number) const {
     if (segment.kind() == fb::SegmentKind::code) mutant.layout = true;
     mutant.gpu_code |= segment.kind() == fb::SegmentKind::modules;
     store(bytes, word, value, 4);
+    mutant.segments = true;
     mutant.name += "; word " + std::to_string(word) + " of the file = " + std::to_string(value);
 }
 
@@ -247,7 +249,7 @@ void Mutants::seal(Mutant &mutant) const {
     if (bytes.size() < artifact::header_bytes || has(mutant.name, "header.hash")) return;
     const bool keep = has(mutant.name, "abi") || has(mutant.name, "layout") || has(mutant.name, "hash");
     if (keep) fuzz::renew_root(bytes);
-    else fuzz::renew_hashes(bytes);
+    else fuzz::renew_hashes(bytes, mutant.segments);
 }
 
 } // namespace longwave::attack
