@@ -14,7 +14,8 @@ void *allocate(void *context, size_t size, size_t alignment) {
     auto &self = *static_cast<GuardAllocator *>(context);
     if (size > self.most || self.held > self.most) return nullptr;
     const uint64_t inner = pages(std::max<uint64_t>(size, 1));
-    void *memory = mmap(nullptr, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(nullptr, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     uint8_t *begin = static_cast<uint8_t *>(memory) + page;
     if (mprotect(begin, inner, PROT_READ | PROT_WRITE) != 0) return nullptr;

@@ -6,7 +6,7 @@
 namespace longwave::attack {
 
 struct GuardAllocator {
-    bool at_front = false; // the guard lies before a block, else behind it
+    bool at_front = false;   // the guard lies before a block, else behind it
     uint64_t most = 1 << 30; // it gives no more at once
     uint64_t held = 0, peak = 0;
 

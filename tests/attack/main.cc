@@ -59,7 +59,9 @@ struct Shared {
 
 double cpu_seconds(clockid_t clock) {
     timespec now{};
-    return clock_gettime(clock, &now) == 0 ? static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) : 0;
+    return clock_gettime(clock, &now) == 0
+               ? static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec)
+               : 0;
 }
 
 struct Subject {
@@ -73,7 +75,8 @@ struct Subject {
         uint64_t step = 0x9e3779b97f4a7c15ull % n | 1;
         while (std::gcd(step, n) != 1) step += 2;
         const uint64_t at = i + seed % n;
-        return at - seed % n < n ? static_cast<uint64_t>(static_cast<unsigned __int128>(at) * step % n) : at + seed;
+        return at - seed % n < n ? static_cast<uint64_t>(static_cast<unsigned __int128>(at) * step % n)
+                                 : at + seed;
     }
 };
 
@@ -96,7 +99,8 @@ void work(const Subject &subject, const Options &options, double seconds, Shared
     const rlimit core{0, 0};
     setrlimit(RLIMIT_CORE, &core);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    Victim victim(subject.mutants->original(), any_modules(subject.mutants->original()) ? open_device(options.gpu) : nullptr);
+    Victim victim(subject.mutants->original(),
+                  any_modules(subject.mutants->original()) ? open_device(options.gpu) : nullptr);
     const auto end = Clock::now() + std::chrono::duration<double>(seconds);
     while (Clock::now() < end) {
         shared.number = subject.number(shared.next, options.seed);
@@ -113,7 +117,8 @@ void keep(const Subject &subject, const Options &options, uint64_t number, const
     std::filesystem::create_directories(options.found);
     const std::string path = options.found + '/' + subject.name + '-' + std::to_string(number) + ".lw";
     std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char *>(mutant.bytes.data()), static_cast<std::streamsize>(mutant.bytes.size()));
+        .write(reinterpret_cast<const char *>(mutant.bytes.data()),
+               static_cast<std::streamsize>(mutant.bytes.size()));
     std::printf("FINDING %s: %s: %s\n", path.c_str(), why.c_str(), mutant.name.c_str());
     std::fflush(stdout);
 }
@@ -132,16 +137,22 @@ bool watch(Subject &subject, const Options &options, double seconds, Shared &sha
     int status = 0;
     while (waitpid(worker, &status, WNOHANG) == 0) {
         usleep(20000);
-        if (clock_getcpuclockid(worker, &clock) != 0 || cpu_seconds(clock) - shared.began < patience) continue;
+        if (clock_getcpuclockid(worker, &clock) != 0 || cpu_seconds(clock) - shared.began < patience)
+            continue;
         kill(worker, SIGKILL);
         why = "hangs";
     }
     subject.next = shared.next;
-    for (auto [to, from] : {std::pair{&Counts::inputs, &Counts::inputs}, {&Counts::sound, &Counts::sound},
-                            {&Counts::ran, &Counts::ran}, {&Counts::opened, &Counts::opened}, {&Counts::on_gpu, &Counts::on_gpu}})
+    for (auto [to, from] : {std::pair{&Counts::inputs, &Counts::inputs},
+                            {&Counts::sound, &Counts::sound},
+                            {&Counts::ran, &Counts::ran},
+                            {&Counts::opened, &Counts::opened},
+                            {&Counts::on_gpu, &Counts::on_gpu}})
         subject.counts.*to += shared.counts.*from;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-    if (why.empty()) why = WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit " + std::to_string(WEXITSTATUS(status));
+    if (why.empty())
+        why =
+            WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit " + std::to_string(WEXITSTATUS(status));
     keep(subject, options, shared.number, why);
     ++subject.next;
     return false;
@@ -195,7 +206,8 @@ int one_mutant(const Options &options) {
     const auto mutant = mutants.make(strtoull(options.one.c_str() + colon + 1, nullptr, 10));
     std::printf("%s\n", mutant.name.c_str());
     Counts counts;
-    Victim(mutants.original(), open_device(options.gpu)).attack(mutant.bytes, mutant.layout, !mutant.gpu_code, 0, counts);
+    Victim(mutants.original(), open_device(options.gpu))
+        .attack(mutant.bytes, mutant.layout, !mutant.gpu_code, 0, counts);
     Victim(mutants.original(), nullptr).attack(mutant.bytes, mutant.layout, false, 1, counts);
     return 0;
 }
@@ -243,11 +255,12 @@ int main(int argc, char **argv) {
     for (const Subject &subject : subjects) {
         const Counts &c = subject.counts;
         inputs += c.inputs;
-        std::printf("%-16s %8llu inputs of %llu, %llu sound, %llu ran between guard pages, %llu opened, %llu on a GPU\n",
+        std::printf("%-16s %8llu inputs of %llu, %llu sound, %llu ran between guard pages, %llu opened, %llu "
+                    "on a GPU\n",
                     subject.name.c_str(), static_cast<unsigned long long>(c.inputs),
-                    static_cast<unsigned long long>(subject.mutants->singles()), static_cast<unsigned long long>(c.sound),
-                    static_cast<unsigned long long>(c.ran), static_cast<unsigned long long>(c.opened),
-                    static_cast<unsigned long long>(c.on_gpu));
+                    static_cast<unsigned long long>(subject.mutants->singles()),
+                    static_cast<unsigned long long>(c.sound), static_cast<unsigned long long>(c.ran),
+                    static_cast<unsigned long long>(c.opened), static_cast<unsigned long long>(c.on_gpu));
     }
     std::printf("%llu inputs, %.0f a second, %d findings\n", static_cast<unsigned long long>(inputs),
                 static_cast<double>(inputs) / spent(), findings);

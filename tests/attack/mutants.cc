@@ -3,8 +3,8 @@
 #include "formats/artifact/modules_generated.h"
 #include "formats/artifact/plan_generated.h"
 #include "formats/artifact/write.h"
-#include "plan_bfbs_generated.h"
 #include "modules_bfbs_generated.h"
+#include "plan_bfbs_generated.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/plan_mutator.h"
 #include <algorithm>
@@ -29,8 +29,9 @@ Bytes with_all_numbers(const Bytes &artifact) {
     fb::GetPlan(artifact.data() + header.plan_offset)->UnPackTo(&plan);
     std::vector<artifact::SegmentData> segments;
     for (auto &segment : plan.segments)
-        segments.push_back({segment->kind, Bytes(artifact.begin() + static_cast<long>(segment->offset),
-                                                 artifact.begin() + static_cast<long>(segment->offset + segment->size))});
+        segments.push_back(
+            {segment->kind, Bytes(artifact.begin() + static_cast<long>(segment->offset),
+                                  artifact.begin() + static_cast<long>(segment->offset + segment->size))});
     flatbuffers::FlatBufferBuilder builder;
     builder.ForceDefaults(true);
     builder.Finish(fb::Plan::Pack(builder, &plan), fb::PlanIdentifier());
@@ -60,7 +61,9 @@ uint64_t load(const Bytes &bytes, uint64_t at, uint32_t size) {
     memcpy(&value, bytes.data() + at, size);
     return value;
 }
-void store(Bytes &bytes, uint64_t at, uint64_t value, uint32_t size) { memcpy(bytes.data() + at, &value, size); }
+void store(Bytes &bytes, uint64_t at, uint64_t value, uint32_t size) {
+    memcpy(bytes.data() + at, &value, size);
+}
 
 uint64_t value_for(uint32_t how, uint64_t now, uint64_t before, const Place &place) {
     static constexpr float floats[] = {0.0f, -1.0f, 1e30f, -1e-40f};
@@ -149,10 +152,12 @@ Mutants::Mutant Mutants::make(uint64_t number) const {
 }
 
 void Mutants::change(Mutant &mutant, uint64_t number) const {
-    const size_t p = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), number) - ends_.begin());
+    const size_t p =
+        static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), number) - ends_.begin());
     if (p == parts_.size()) return change_bytes(mutant, number - ends_.back());
     const uint64_t within = number - (p > 0 ? ends_[p - 1] : 0);
-    change_place(mutant, parts_[p], parts_[p].places.all[within / ways], static_cast<uint32_t>(within % ways));
+    change_place(mutant, parts_[p], parts_[p].places.all[within / ways],
+                 static_cast<uint32_t>(within % ways));
 }
 
 void Mutants::change_place(Mutant &mutant, const Part &part, const Place &place, uint32_t how) const {
@@ -165,15 +170,18 @@ void Mutants::change_place(Mutant &mutant, const Part &part, const Place &place,
     const auto element = [&](uint32_t index) { return at + uint64_t{index} * place.bytes; };
     // An offset counts from where it stands.
     const auto get = [&](uint32_t index) {
-        return load(bytes, element(index), std::min<uint32_t>(place.bytes, 8)) + (place.offsets ? element(index) : 0);
+        return load(bytes, element(index), std::min<uint32_t>(place.bytes, 8)) +
+               (place.offsets ? element(index) : 0);
     };
     const auto put = [&](uint32_t index, uint64_t value) {
-        store(bytes, element(index), value - (place.offsets ? element(index) : 0), std::min<uint32_t>(place.bytes, 8));
+        store(bytes, element(index), value - (place.offsets ? element(index) : 0),
+              std::min<uint32_t>(place.bytes, 8));
     };
     switch (place.kind) {
     case Place::Kind::number: {
         const Place &other = part.places.all[place.before];
-        const uint64_t now = load(bytes, at, place.bytes), before = load(bytes, part.begin + other.at, other.bytes);
+        const uint64_t now = load(bytes, at, place.bytes),
+                       before = load(bytes, part.begin + other.at, other.bytes);
         const uint64_t value = value_for(how, now, before, place);
         store(bytes, at, value, place.bytes);
         if (how == 19) { // the two change places
@@ -190,9 +198,11 @@ void Mutants::change_place(Mutant &mutant, const Part &part, const Place &place,
         if (kind == 1) store(bytes, at - 4, place.count + 1, 4), what = " with one more";
         if (kind == 2 && place.count > 0) {
             const uint64_t first = get(i), second = get(j);
-            put(i, second), put(j, first), what = " with " + std::to_string(i) + " and " + std::to_string(j) + " exchanged";
+            put(i, second), put(j, first),
+                what = " with " + std::to_string(i) + " and " + std::to_string(j) + " exchanged";
         }
-        if (kind == 3 && place.count > 0) put(j, get(i)), what = " with " + std::to_string(i) + " again as " + std::to_string(j);
+        if (kind == 3 && place.count > 0)
+            put(j, get(i)), what = " with " + std::to_string(i) + " again as " + std::to_string(j);
         if (kind == 4 && place.count > 0) {
             for (uint32_t k = i; k + 1 < place.count; ++k) put(k, get(k + 1));
             store(bytes, at - 4, place.count - 1, 4), what = " without " + std::to_string(i);
@@ -210,20 +220,26 @@ void Mutants::change_place(Mutant &mutant, const Part &part, const Place &place,
         what = " as a text, way " + std::to_string(how);
         break;
     }
-    case Place::Kind::field: store(bytes, at, how % 4 ? 4 * how : 0, 2), what = how % 4 ? " elsewhere" : " left out"; break;
+    case Place::Kind::field:
+        store(bytes, at, how % 4 ? 4 * how : 0, 2), what = how % 4 ? " elsewhere" : " left out";
+        break;
     }
     mutant.name += (mutant.name.empty() ? "" : "; ") + (part.gpu ? "modules." + name : name) + what;
     mutant.gpu_code |= part.gpu;
-    for (const char *word : {"entries", "inputs", "kernels", "state", "variants", "segments", "header", "modules", "bytes"})
+    mutant.segments |= part.gpu || has(name, "segments");
+    for (const char *word :
+         {"entries", "inputs", "kernels", "state", "variants", "segments", "header", "modules", "bytes"})
         mutant.layout |= name.starts_with(word) || has(name, "_bytes");
 }
 
 void Mutants::change_bytes(Mutant &mutant, uint64_t number) const {
     Bytes &bytes = mutant.bytes;
+    if (bytes.empty()) return; // cut off by another change
     std::mt19937_64 random(number);
     const auto &segments = *plan_of(original_).segments();
     if (number % 4 == 0 || segments.size() == 0) {
-        const uint64_t edge = segments.size() == 0 ? artifact::header_bytes : segments.Get(random() % segments.size())->offset();
+        const uint64_t edge = segments.size() == 0 ? artifact::header_bytes
+                                                   : segments.Get(random() % segments.size())->offset();
         const uint64_t size = number % 8 == 0 ? edge + random() % 3 - 1 : random() % bytes.size();
         bytes.resize(std::min<uint64_t>(size, bytes.size()));
         mutant.layout = true;
@@ -238,6 +254,7 @@ void Mutants::change_bytes(Mutant &mutant, uint64_t number) const {
     if (segment.kind() == fb::SegmentKind::code) mutant.layout = true;
     mutant.gpu_code |= segment.kind() == fb::SegmentKind::modules;
     store(bytes, word, value, 4);
+    mutant.segments = true;
     mutant.name += "; word " + std::to_string(word) + " of the file = " + std::to_string(value);
 }
 
@@ -247,7 +264,7 @@ void Mutants::seal(Mutant &mutant) const {
     if (bytes.size() < artifact::header_bytes || has(mutant.name, "header.hash")) return;
     const bool keep = has(mutant.name, "abi") || has(mutant.name, "layout") || has(mutant.name, "hash");
     if (keep) fuzz::renew_root(bytes);
-    else fuzz::renew_hashes(bytes);
+    else fuzz::renew_hashes(bytes, mutant.segments);
 }
 
 } // namespace longwave::attack

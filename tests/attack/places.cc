@@ -51,7 +51,8 @@ public:
 
 private:
     void value(const uint8_t *at, const reflection::Type &type, const std::string &path) {
-        if (const uint32_t bytes = bytes_of(type.base_type())) return number(at, type.base_type(), bytes, path);
+        if (const uint32_t bytes = bytes_of(type.base_type()))
+            return number(at, type.base_type(), bytes, path);
         const auto &objects = *schema_.objects();
         if (type.base_type() == BaseType::Obj) {
             const reflection::Object &object = *objects.Get(static_cast<uint32_t>(type.index()));
@@ -84,7 +85,8 @@ private:
         add({Place::Kind::list, offsets, false, static_cast<uint8_t>(bytes), count}, at + 4, path);
         const bool all = object || count <= most_elements;
         for (uint32_t n = 0; n < (all ? count : most_elements); ++n) {
-            const uint32_t i = all ? n : static_cast<uint32_t>(uint64_t{n} * (count - 1) / (most_elements - 1));
+            const uint32_t i =
+                all ? n : static_cast<uint32_t>(uint64_t{n} * (count - 1) / (most_elements - 1));
             const uint8_t *each = at + 4 + uint64_t{i} * bytes;
             const std::string name = path + '[' + std::to_string(i) + ']';
             if (!object && !offsets) number(each, element, bytes, name);

@@ -56,7 +56,8 @@ Shown shown_by(const test::Sample &sample, const char *text, int removed) {
         setrlimit(RLIMIT_CPU, &seconds);
         setrlimit(RLIMIT_AS, &memory);
         setrlimit(RLIMIT_CORE, &core);
-        for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) std::signal(signal, SIG_DFL); // doctest catches them
+        for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT})
+            std::signal(signal, SIG_DFL); // doctest catches them
         if (!freopen("/dev/null", "w", stderr)) _exit(1);
         attack::removed = removed;
         const artifact::Broken now = test::verdict_of(sample);
@@ -64,7 +65,9 @@ Shown shown_by(const test::Sample &sample, const char *text, int removed) {
     }
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
-    return status == 0 ? Shown::no : WIFEXITED(status) && WEXITSTATUS(status) == 1 ? Shown::by_text : Shown::by_rule;
+    return status == 0                                     ? Shown::no
+           : WIFEXITED(status) && WEXITSTATUS(status) == 1 ? Shown::by_text
+                                                           : Shown::by_rule;
 }
 
 struct Notice {
@@ -86,8 +89,8 @@ Table measure(const test::Samples &samples) {
     for (const test::Sample &sample : samples) {
         memset(attack::refused, 0, sizeof attack::refused);
         const artifact::Broken broken = test::verdict_of(sample);
-        CHECK_MESSAGE(broken.rule == sample.rule, sample.name, ": V", int(broken.rule), " ", std::string(broken.text),
-                      ", expected V", sample.rule);
+        CHECK_MESSAGE(broken.rule == sample.rule, sample.name, ": V", int(broken.rule), " ",
+                      std::string(broken.text), ", expected V", sample.rule);
         std::vector<int> removals;
         for (int check = 0; check < site_count; ++check)
             if (attack::refused[check]) removals.push_back(check);
@@ -103,7 +106,9 @@ Table measure(const test::Samples &samples) {
     return table;
 }
 
-const char *word(Shown how) { return how == Shown::by_rule ? "rule" : how == Shown::by_text ? "text" : "NOBODY"; }
+const char *word(Shown how) {
+    return how == Shown::by_rule ? "rule" : how == Shown::by_text ? "text" : "NOBODY";
+}
 
 void write(const Table &table, const char *path) {
     std::ofstream file(path);
@@ -111,14 +116,16 @@ void write(const Table &table, const char *path) {
         const auto found = table.by.find(check);
         const Notice notice = found != table.by.end() ? found->second : Notice{};
         const bool let_off = notice.how == Shown::no && is_excused(sites[check]);
-        file << sites[check].file << ':' << sites[check].line << '\t' << (let_off ? "excused" : word(notice.how)) << '\t'
-             << sites[check].text << '\t' << notice.sample << '\n';
+        file << sites[check].file << ':' << sites[check].line << '\t'
+             << (let_off ? "excused" : word(notice.how)) << '\t' << sites[check].text << '\t' << notice.sample
+             << '\n';
     }
 }
 
 } // namespace
 
-TEST_CASE("removal: each rule and each check of the verifier is missed by a named artifact when it is left out") {
+TEST_CASE(
+    "removal: each rule and each check of the verifier is missed by a named artifact when it is left out") {
     const test::Samples samples = test::corpus();
     const Table table = measure(samples);
     if (const char *path = std::getenv("LONGWAVE_REMOVAL_TABLE")) write(table, path);
@@ -134,6 +141,7 @@ TEST_CASE("removal: each rule and each check of the verifier is missed by a name
         CHECK_MESSAGE(shown(check) != is_excused(site), site.file, ":", site.line,
                       shown(check) ? ": excused without need: " : ": nobody misses: ", site.text);
     }
-    MESSAGE(samples.size(), " samples, ", site_count, " checks: ", table.shown(Shown::by_rule), " missed by the rule, ",
-            table.shown(Shown::by_text), " by the text, ", let_off, " excused; ", table.tried, " removals tried");
+    MESSAGE(samples.size(), " samples, ", site_count, " checks: ", table.shown(Shown::by_rule),
+            " missed by the rule, ", table.shown(Shown::by_text), " by the text, ", let_off, " excused; ",
+            table.tried, " removals tried");
 }

@@ -21,7 +21,8 @@ public:
     // Ends the process with a reason where a promise does not hold. `places_changed`: where kernels read and write, or
     // what the values mean there; then models that look up token ids are opened, not run. `gpu_runs`: their code is
     // untouched.
-    void attack(const std::vector<uint8_t> &bytes, bool places_changed, bool gpu_runs, uint64_t number, Counts &counts);
+    void attack(const std::vector<uint8_t> &bytes, bool places_changed, bool gpu_runs, uint64_t number,
+                Counts &counts);
 
 private:
     void use(const std::vector<uint8_t> &bytes, lw_device *device, bool at_front, bool run, Counts &counts);

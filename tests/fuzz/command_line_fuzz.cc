@@ -21,8 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     program.set_version_flag("--version", lw_version());
     program.require_subcommand();
     std::vector<cli::Command> commands; // they hold what their flags are written to
-    for (const auto add : {cli::add_compile, cli::add_inspect, cli::add_verify, cli::add_run, cli::add_listen, cli::add_eval,
-                           cli::add_generate, cli::add_score, cli::add_bench, cli::add_tune, cli::add_devices, cli::add_manual})
+    for (const auto add : {cli::add_compile, cli::add_inspect, cli::add_verify, cli::add_run, cli::add_listen,
+                           cli::add_eval, cli::add_generate, cli::add_score, cli::add_bench, cli::add_tune,
+                           cli::add_devices, cli::add_manual})
         commands.push_back(add(program));
     const std::optional<int> code = program.parse(count, arguments.data());
     must(!code || *code == 0 || *code == 2, "wrong arguments are wrong usage");

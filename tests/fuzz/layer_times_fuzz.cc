@@ -14,12 +14,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         must(measured.status().fault() == Fault::input || measured.status().fault() == Fault::usage,
              "a file from outside is never an internal failure");
         const std::string &line = measured.status().message();
-        must(line.starts_with("file") && line.find('\n') == line.npos, "one line names the file and says why");
+        must(line.starts_with("file") && line.find('\n') == line.npos,
+             "one line names the file and says why");
         return 0;
     }
     for (const auto &[name, times] : measured->layers)
         must(times.cpu >= 0 && std::isfinite(times.cpu) && times.device >= 0, "times are times");
     const auto &transfers = measured->transfers;
-    must(transfers.submission >= 0 && transfers.byte >= 0 && transfers.transfer >= 0, "times of transfers are times");
+    must(transfers.submission >= 0 && transfers.byte >= 0 && transfers.transfer >= 0,
+         "times of transfers are times");
     return 0;
 }

@@ -19,7 +19,9 @@ void parse(const artifact::Bytes &code) {
     memcpy(words.data(), code.data, 4 * words.size());
     try {
         must(spirv::Module::parse(words).assemble() == words, "a module is put together again as it came");
-    } catch (const spirv::Fault &fault) { must(*fault.what(), "a refusal says why"); }
+    } catch (const spirv::Fault &fault) {
+        must(*fault.what(), "a refusal says why");
+    }
 }
 
 } // namespace
@@ -29,8 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                                  test::gpu_stream_model().bytes()};
     if (size < 1) return 0;
     const fb::Plan &plan = *fb::GetPlan(files[data[0] % 3].data() + artifact::header_bytes);
-    const std::unique_ptr<uint8_t, void (*)(void *)> copy(static_cast<uint8_t *>(aligned_alloc(64, (size + 63) / 64 * 64)),
-                                                          free);
+    const std::unique_ptr<uint8_t, void (*)(void *)> copy(
+        static_cast<uint8_t *>(aligned_alloc(64, (size + 63) / 64 * 64)), free);
     memcpy(copy.get(), data + 1, size - 1);
     const artifact::Bytes segment{copy.get(), size - 1};
     artifact::ModulesView opened;
@@ -39,7 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (broken) return must(broken.rule == 21 && *broken.text, "a refusal names its rule"), 0;
     for (const fb::Module *module : *opened.manifest().modules()) {
         const artifact::Bytes code = opened.code(*module);
-        must(code.data >= segment.data && code.data + code.size <= segment.data + segment.size, "a module lies in its segment");
+        must(code.data >= segment.data && code.data + code.size <= segment.data + segment.size,
+             "a module lies in its segment");
         must(opened.of_kernel(module->kernel()) == module, "a module is found by its kernel");
         must(module->bindings()->size() == plan.kernels()->Get(module->kernel())->args()->size(),
              "each argument has a descriptor");

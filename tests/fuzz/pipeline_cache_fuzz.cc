@@ -21,7 +21,8 @@ uint64_t held = 0;
 
 const lw_allocator counting = {[](void *, size_t size, size_t alignment) -> void * {
                                    held += size;
-                                   return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+                                   return aligned_alloc(alignment,
+                                                        (size + alignment - 1) / alignment * alignment);
                                },
                                [](void *, void *memory, size_t size) {
                                    held -= memory ? size : 0;
@@ -65,7 +66,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Block block;
     const uint8_t *found = nullptr;
     uint64_t count = 0;
-    if (folder.cache.read(vulkan::Cache::Kind::pipelines, Folder::artifact, counting, &block, &found, &count)) {
+    if (folder.cache.read(vulkan::Cache::Kind::pipelines, Folder::artifact, counting, &block, &found,
+                          &count)) {
         must(count == bytes.size() - head_bytes, "an entry has the bytes behind its head");
         must(memcmp(found, bytes.data() + head_bytes, count) == 0, "and gives them");
         block.release(counting);

@@ -215,7 +215,7 @@ Parts collect(fb::PlanT &plan) {
 
 } // namespace
 
-void renew_hashes(std::vector<uint8_t> &bytes) {
+void renew_hashes(std::vector<uint8_t> &bytes, bool segments) {
     Header header;
     const fb::Plan *plan = plan_in(bytes, &header);
     if (!plan) return;
@@ -232,7 +232,7 @@ void renew_hashes(std::vector<uint8_t> &bytes) {
     if (plan->layout()->size() == sizeof layout)
         memcpy(const_cast<uint8_t *>(plan->layout()->data()), layout, sizeof layout);
     for (const fb::Segment *segment : *plan->segments())
-        if (checked::inside(segment->offset(), segment->size(), bytes.size()))
+        if (segments && checked::inside(segment->offset(), segment->size(), bytes.size()))
             digest_to(bytes.data() + segment->offset(), segment->size(), *segment->hash());
     renew_root(bytes);
 }

@@ -8,7 +8,8 @@ namespace longwave::fuzz {
 
 // Gives the kernels, segments and header of the file the hashes its bytes have, as far as header and plan can
 // be read at all.
-void renew_hashes(std::vector<uint8_t> &bytes);
+// `segments`: of segments as well, which takes longest.
+void renew_hashes(std::vector<uint8_t> &bytes, bool segments = true);
 
 // The root hash alone.
 void renew_root(std::vector<uint8_t> &bytes);

@@ -12,8 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!tensors) {
         const std::string &text = tensors.status().message();
         must(tensors.status().fault() == Fault::input, "weights from outside are never an internal failure");
-        must(!text.empty() && std::count(text.begin(), text.end(), '\n') <= 400, "a refusal says why, in few lines");
-        must(std::none_of(text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; }),
+        must(!text.empty() && std::count(text.begin(), text.end(), '\n') <= 400,
+             "a refusal says why, in few lines");
+        must(std::none_of(text.begin(), text.end(),
+                          [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; }),
              "names from outside are escaped in messages");
         return 0;
     }

@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         must(tuning.status().fault() == Fault::input || tuning.status().fault() == Fault::usage,
              "a file from outside is never an internal failure");
         const std::string &line = tuning.status().message();
-        must(line.starts_with("file") && line.find('\n') == line.npos, "one line names the file and says why");
+        must(line.starts_with("file") && line.find('\n') == line.npos,
+             "one line names the file and says why");
         return 0;
     }
     must(tuning->made.find('\n') == std::string::npos, "what it was measured on is one line");

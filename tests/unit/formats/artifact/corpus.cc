@@ -14,8 +14,10 @@ using namespace artifact;
 class Copy {
 public:
     explicit Copy(const std::vector<uint8_t> &bytes) : pages_((bytes.size() / page + 1) * page) {
-        void *memory = mmap(nullptr, pages_ + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED || mprotect(memory, pages_, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+        void *memory =
+            mmap(nullptr, pages_ + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED || mprotect(memory, pages_, PROT_READ | PROT_WRITE) != 0)
+            throw std::bad_alloc();
         memory_ = static_cast<uint8_t *>(memory);
         bytes_ = memory_ + pages_ - (bytes.size() + 63) / 64 * 64;
         if (!bytes.empty()) memcpy(bytes_, bytes.data(), bytes.size());
@@ -60,7 +62,8 @@ Broken verdict_of(const Sample &sample) {
     if (!sample.bytes.empty() && sample.front.empty()) {
         Header header;
         const Broken early = verify_header(request.file, request.size, &header);
-        if (early.rule != (broken.rule <= 4 ? broken.rule : 0)) return {255, "verify and verify_header disagree"};
+        if (early.rule != (broken.rule <= 4 ? broken.rule : 0))
+            return {255, "verify and verify_header disagree"};
     }
     return broken ? broken : of_modules(view.plan(), file.get());
 }

@@ -23,7 +23,7 @@ artifact::Broken verdict_of(const Sample &sample);
 
 void add_cases(Samples &samples, const char *group, Draft (*model)(), std::span<const Case> cases);
 
-Samples corpus(); // all below, in this order; names differ
+Samples corpus();                       // all below, in this order; names differ
 void header_samples(Samples &samples);  // verify_test.cc
 void plan_samples(Samples &samples);    // plan_rules_test.cc
 void memory_samples(Samples &samples);  // memory_rules_test.cc

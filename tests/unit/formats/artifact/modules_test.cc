@@ -1,7 +1,7 @@
 // What a GPU runs: V21, and what V8, V11 and V13 say of it.
 #include "formats/artifact/modules.h"
-#include "tests/unit/formats/artifact/corpus.h"
 #include "tests/support/tiny_gpu.h"
+#include "tests/unit/formats/artifact/corpus.h"
 #include <cstring>
 #include <doctest/doctest.h>
 
@@ -178,7 +178,8 @@ void test::modules_samples(Samples &samples) {
     };
     for (const Case &c : plans) alone("V21, entries", gpu_model(), c);
     for (const Case &c : mixed_order) alone("V21, moves", mixed_model(), c);
-    add_cases(samples, "GPU entries", [] { return gpu_model(); }, cases);
+    add_cases(
+        samples, "GPU entries", [] { return gpu_model(); }, cases);
     add_cases(samples, "mixed entries", mixed_model, mixed_cases);
 }
 

@@ -59,16 +59,20 @@ const Case counts[] = {
     {"a negative stride of a single element", 7,
      [](Draft &d) { d.plan.kernels[k_mean]->args[0]->dims[0] = fb::Dim(1, -1); }},
     {"2^48 elements in one place", 7,
-     [](Draft &d) { d.plan.kernels[k_mean]->args[0]->dims = {fb::Dim(1 << 24, 0), fb::Dim(1 << 24, 0)}; }},
+     [](Draft &d) {
+         d.plan.kernels[k_mean]->args[0]->dims = {fb::Dim(1 << 24, 0), fb::Dim(1 << 24, 0)};
+     }},
     {"weights over 2^40", 7, [](Draft &d) { d.plan.weights_bytes = (1ull << 40) + 64; }},
     {"a rebuild that clears 2^64 bytes", 14, [](Draft &d) { clears_alone(d, 1ull << 40, 1 << 24, 1); }},
-    {"a rebuild whose two steps clear 2^64 bytes", 14, [](Draft &d) { clears_alone(d, 1ull << 40, 1 << 23, 2); }},
+    {"a rebuild whose two steps clear 2^64 bytes", 14,
+     [](Draft &d) { clears_alone(d, 1ull << 40, 1 << 23, 2); }},
 };
 
 const Case indices[] = {
     {"an output in an unknown space", 13,
      [](Draft &d) { into(*entry(d, stream).outputs[0]->place, static_cast<fb::Space>(5)); }},
-    {"two streams of which one has an output less", 13, [](Draft &d) { entry(d, small_stream).outputs.pop_back(); }},
+    {"two streams of which one has an output less", 13,
+     [](Draft &d) { entry(d, small_stream).outputs.pop_back(); }},
     {"two runs of which one has an input more", 13,
      [](Draft &d) { add_many(d.plan.entries, run, 1), add_many(d.plan.entries.back()->inputs, 0, 1); }},
     {"two runs of other inputs", 13,
@@ -84,7 +88,10 @@ const Case indices[] = {
     {"golden inputs out of order", 13, [](Draft &d) { golden(d).inputs[0]->port = 1; }},
     {"a golden output of another width", 13, [](Draft &d) { golden(d).outputs[0]->width = 2; }},
     {"a variant's segment is far behind", 13, [](Draft &d) { d.plan.variants[0]->segment = 65535; }},
-    {"a field of 2^41 bytes", 15, [](Draft &d) { d.plan.state[0]->dims = {1 << 21, 1 << 18}; }},
+    {"a field of 2^41 bytes", 15,
+     [](Draft &d) {
+         d.plan.state[0]->dims = {1 << 21, 1 << 18};
+     }},
     {"a state without a stream", 15,
      [](Draft &d) {
          for (const size_t e : {large_stream, small_stream, stream})
@@ -146,8 +153,8 @@ std::vector<uint8_t> with_header(std::vector<uint8_t> bytes, const std::function
 std::vector<uint8_t> misaligned_scratch() {
     std::vector<uint8_t> bytes = audio_model().bytes();
     const auto *variant = fb::GetPlan(bytes.data() + artifact::header_bytes)->variants()->Get(0);
-    uint8_t *field = const_cast<uint8_t *>(reinterpret_cast<const flatbuffers::Table *>(variant)->GetAddressOf(
-        fb::CodeVariant::VT_SCRATCH));
+    uint8_t *field = const_cast<uint8_t *>(
+        reinterpret_cast<const flatbuffers::Table *>(variant)->GetAddressOf(fb::CodeVariant::VT_SCRATCH));
     for (uint32_t by = 4;; by += 4) { // another list, whose elements would begin between two numbers
         uint32_t size = 0;
         memcpy(&size, field + by, sizeof size);
@@ -173,7 +180,8 @@ void hashes(Samples &samples, const std::vector<uint8_t> &good) {
     const auto shorten = [](const flatbuffers::Vector<uint8_t> &list) {
         flatbuffers::WriteScalar(const_cast<uint8_t *>(list.data()) - 4, list.size() - 1);
     };
-    patched("a segment's hash of 31 bytes", 6, [&](const fb::Plan &p) { shorten(*p.segments()->Get(0)->hash()); });
+    patched("a segment's hash of 31 bytes", 6,
+            [&](const fb::Plan &p) { shorten(*p.segments()->Get(0)->hash()); });
     patched("a layout of 31 bytes", 6, [&](const fb::Plan &p) { shorten(*p.layout()); });
     patched("a segment without bytes", 8, [&](const fb::Plan &p) {
         set(*p.segments()->Get(1), fb::Segment::VT_SIZE, 0);
@@ -182,7 +190,8 @@ void hashes(Samples &samples, const std::vector<uint8_t> &good) {
     rewritten("an ABI hash that is not that of its kernel", 11, [](fb::PlanT &p) { p.kernels[0]->abi ^= 1; });
     rewritten("a layout that is not that of the fields", 15, [](fb::PlanT &p) { p.layout[0] ^= 1; });
     rewritten("a segment against another hash", 19, [](fb::PlanT &p) { p.segments[0]->hash[31] ^= 1; });
-    samples.push_back({"the root of another plan", 19, patch(good, 48, {static_cast<uint8_t>(good[48] ^ 1)}, false)});
+    samples.push_back(
+        {"the root of another plan", 19, patch(good, 48, {static_cast<uint8_t>(good[48] ^ 1)}, false)});
     samples.push_back({"weights that changed", 19, patch(good, good.size() - 1, {1})});
 }
 
@@ -198,7 +207,8 @@ void number_samples(Samples &samples) {
     memcpy(&header, good.data(), sizeof header);
     hashes(samples, good);
     samples.push_back({"scratch sizes between two numbers", 5, misaligned_scratch()});
-    samples.push_back({"padding that is not zero", 8, patch(good, header.plan_offset + header.plan_bytes, {1})});
+    samples.push_back(
+        {"padding that is not zero", 8, patch(good, header.plan_offset + header.plan_bytes, {1})});
     std::vector<uint8_t> longer = bare_model().bytes();
     samples.push_back({"a plan without segments", 0, longer});
     longer.resize(longer.size() + 64);
@@ -215,7 +225,8 @@ void number_samples(Samples &samples) {
     samples.push_back({"no file, whatever its size", 1, {}});
     samples.back().claimed_size = 1 << 20;
     samples.push_back({"a header that grew while it was read", 3, good});
-    samples.back().front.assign(good.begin(), good.begin() + static_cast<long>(header.plan_offset + header.plan_bytes));
+    samples.back().front.assign(good.begin(),
+                                good.begin() + static_cast<long>(header.plan_offset + header.plan_bytes));
     ++reinterpret_cast<Header *>(samples.back().front.data())->plan_bytes;
 
     const uint64_t needed = good.size() + 64 + 640; // derived bytes, and the arena of the run

@@ -1,7 +1,7 @@
 // The rules about the plan's numbers and names: each has plans that break it and nothing before it.
 #include "formats/artifact/features.h"
-#include "tests/unit/formats/artifact/corpus.h"
 #include "tests/support/named_state.h"
+#include "tests/unit/formats/artifact/corpus.h"
 #include <cmath>
 #include <doctest/doctest.h>
 

@@ -23,16 +23,24 @@ const Case calls[] = {
      [](Draft &d) { step(d, run, 3).args[1] = scalar(fb::ScalarKind::length, 64, -1, 0); }},
     {"a length by a negative factor of tiles", 12,
      [](Draft &d) { step(d, run, 3).args[1] = scalar(fb::ScalarKind::length, 64, 1, -1); }},
-    {"a negative length", 12, [](Draft &d) { step(d, run, 3).args[1] = scalar(fb::ScalarKind::length, -1, 1, 0); }},
-    {"rows in a stream", 12, [](Draft &d) { step(d, stream, 0).args[2] = scalar(fb::ScalarKind::rows, 4, 1, 0); }},
-    {"a margin in a run", 12, [](Draft &d) { step(d, run, 3).args[1] = scalar(fb::ScalarKind::margin, 1, 1, 0); }},
+    {"a negative length", 12,
+     [](Draft &d) { step(d, run, 3).args[1] = scalar(fb::ScalarKind::length, -1, 1, 0); }},
+    {"rows in a stream", 12,
+     [](Draft &d) { step(d, stream, 0).args[2] = scalar(fb::ScalarKind::rows, 4, 1, 0); }},
+    {"a margin in a run", 12,
+     [](Draft &d) { step(d, run, 3).args[1] = scalar(fb::ScalarKind::margin, 1, 1, 0); }},
     {"a margin where the kernel takes multiples", 12,
      [](Draft &d) { step(d, stream, 0).args[2] = scalar(fb::ScalarKind::margin, 4, 1, 0); }},
-    {"a place beside a scalar", 12, [](Draft &d) { step(d, stream, 0).args[2]->place = place(Space::state, 0); }},
+    {"a place beside a scalar", 12,
+     [](Draft &d) { step(d, stream, 0).args[2]->place = place(Space::state, 0); }},
     {"a scalar beside a place", 12,
-     [](Draft &d) { step(d, stream, 0).args[0]->scalar = std::make_unique<fb::Scalar>(*constant(0)->scalar); }},
-    {"a scalar with dimensions", 12, [](Draft &d) { d.plan.kernels[k_fir_stream]->args[2]->dims = {fb::Dim(1, 1)}; }},
-    {"a buffer that is nowhere", 12, [](Draft &d) { step(d, stream, 0).args[0] = std::make_unique<fb::BindingT>(); }},
+     [](Draft &d) {
+         step(d, stream, 0).args[0]->scalar = std::make_unique<fb::Scalar>(*constant(0)->scalar);
+     }},
+    {"a scalar with dimensions", 12,
+     [](Draft &d) { d.plan.kernels[k_fir_stream]->args[2]->dims = {fb::Dim(1, 1)}; }},
+    {"a buffer that is nowhere", 12,
+     [](Draft &d) { step(d, stream, 0).args[0] = std::make_unique<fb::BindingT>(); }},
     {"an alignment of 128", 12, [](Draft &d) { d.plan.kernels[k_square]->args[0]->alignment = 128; }},
     {"a clear of nowhere", 12, [](Draft &d) { step(d, run, 0).args[0] = std::make_unique<fb::BindingT>(); }},
     {"a clear of a place and a number", 12,
@@ -41,18 +49,25 @@ const Case calls[] = {
 
 const Case places[] = {
     {"tiles that overflow", 12,
-     [](Draft &d) { step(d, run, 5).tiles = 3, step(d, run, 5).args[0] = at(Space::arena, 320, 1, 0, 0, 1ull << 63); }},
-    {"a slot at 2^64", 12, [](Draft &d) { step(d, stream, 0).args[3] = at(Space::state, ~0ull - 63, 2, 64); }},
+     [](Draft &d) {
+         step(d, run, 5).tiles = 3, step(d, run, 5).args[0] = at(Space::arena, 320, 1, 0, 0, 1ull << 63);
+     }},
+    {"a slot at 2^64", 12,
+     [](Draft &d) { step(d, stream, 0).args[3] = at(Space::state, ~0ull - 63, 2, 64); }},
     {"a tile at 2^64", 12,
      [](Draft &d) {
          step(d, run, 5).tiles = 2;
          step(d, run, 5).args[0] = at(Space::arena, 320, 1, 0, 0, ~0ull - 63);
      }},
     {"a place at 2^64 - 4", 12, [](Draft &d) { move_to(place(d, stream, 0, 3), ~0ull - 3); }},
-    {"2^24 + 1 slots", 12, [](Draft &d) { step(d, stream, 0).args[0] = at(Space::state, 0, (1 << 24) + 1, 0); }},
-    {"written slots that are one", 12, [](Draft &d) { step(d, stream, 0).args[3] = at(Space::state, 64, 2, 0); }},
-    {"an output between two numbers", 12, [](Draft &d) { step(d, stream, 0).args[3] = at(Space::state, 65); }},
-    {"tiles between two numbers", 12, [](Draft &d) { step(d, run, 5).args[0] = at(Space::arena, 320, 1, 0, 0, 30); }},
+    {"2^24 + 1 slots", 12,
+     [](Draft &d) { step(d, stream, 0).args[0] = at(Space::state, 0, (1 << 24) + 1, 0); }},
+    {"written slots that are one", 12,
+     [](Draft &d) { step(d, stream, 0).args[3] = at(Space::state, 64, 2, 0); }},
+    {"an output between two numbers", 12,
+     [](Draft &d) { step(d, stream, 0).args[3] = at(Space::state, 65); }},
+    {"tiles between two numbers", 12,
+     [](Draft &d) { step(d, run, 5).args[0] = at(Space::arena, 320, 1, 0, 0, 30); }},
     {"read in turns in which it was not written", 10,
      [](Draft &d) {
          entry(d, stream).arena_bytes = 128;
@@ -64,16 +79,19 @@ const Case places[] = {
     {"clears that are too tangled to follow", 10,
      [](Draft &d) {
          entry(d, run).arena_bytes = 1 << 26;
-         for (uint64_t i = 1; i <= 2000; ++i) entry(d, run).steps.push_back(zero("", Space::arena, 832, 64 * i));
+         for (uint64_t i = 1; i <= 2000; ++i)
+             entry(d, run).steps.push_back(zero("", Space::arena, 832, 64 * i));
      }},
 };
 
 const Case ports[] = {
     {"an output without values", 12, [](Draft &d) { entry(d, stream).outputs[0]->width = 0; }},
-    {"an output of 2^24 + 1 values", 12, [](Draft &d) { entry(d, stream).outputs[0]->width = (1 << 24) + 1; }},
+    {"an output of 2^24 + 1 values", 12,
+     [](Draft &d) { entry(d, stream).outputs[0]->width = (1 << 24) + 1; }},
     {"an output without rows", 12, [](Draft &d) { entry(d, stream).outputs[0]->rows = 0; }},
     {"an output whose rows overlap", 12, [](Draft &d) { entry(d, stream).outputs[0]->row_bytes = 0; }},
-    {"an output whose rows begin between two numbers", 12, [](Draft &d) { entry(d, run).outputs[0]->row_bytes = 6; }},
+    {"an output whose rows begin between two numbers", 12,
+     [](Draft &d) { entry(d, run).outputs[0]->row_bytes = 6; }},
     {"a run of 2^24 + 1 rows for as many ticks", 12,
      [](Draft &d) {
          entry(d, run).outputs[0]->clock_num = entry(d, run).outputs[0]->clock_den = (1 << 24) + 1;
@@ -112,15 +130,16 @@ const Case rings[] = {
      [](Draft &d) { *entry(d, 1).inputs[0]->place = ring(0, 4, 32), entry(d, 1).inputs[0]->row_bytes = 8; }},
     {"rows of an input between two numbers", 12,
      [](Draft &d) {
-         for (const size_t e : {0, 1}) *entry(d, e).inputs[0]->place = ring(0, 4, 24), entry(d, e).inputs[0]->row_bytes = 6;
+         for (const size_t e : {0, 1})
+             *entry(d, e).inputs[0]->place = ring(0, 4, 24), entry(d, e).inputs[0]->row_bytes = 6;
      }},
 };
 
 // ---- a step over its own input ----
 
 // Prepare clears its arena and writes over a part of it, then makes the taps.
-Draft overwriting(fb::KernelArgT in, fb::KernelArgT out, std::unique_ptr<fb::BindingT> from, std::unique_ptr<fb::BindingT> to,
-                  uint32_t tiles = 1) {
+Draft overwriting(fb::KernelArgT in, fb::KernelArgT out, std::unique_ptr<fb::BindingT> from,
+                  std::unique_ptr<fb::BindingT> to, uint32_t tiles = 1) {
     Draft d = audio_model();
     entry(d, prepare).arena_bytes = 256;
     add_kernel(d, square, "over", {std::move(in), std::move(out)}, 64);
@@ -136,21 +155,24 @@ Draft overwriting(fb::KernelArgT in, fb::KernelArgT out, std::unique_ptr<fb::Bin
 using Dims = std::vector<fb::Dim>;
 fb::KernelArgT input(Dims dims, Elem elem = Elem::f32) { return arg(ArgKind::input, elem, std::move(dims)); }
 fb::KernelArgT output(Dims dims) { return arg(ArgKind::output, Elem::f32, std::move(dims)); }
-std::unique_ptr<fb::BindingT> arena(uint64_t offset, uint32_t slots = 1, uint64_t slot_bytes = 0, uint32_t add = 0,
-                                    uint64_t tile_bytes = 0) {
+std::unique_ptr<fb::BindingT> arena(uint64_t offset, uint32_t slots = 1, uint64_t slot_bytes = 0,
+                                    uint32_t add = 0, uint64_t tile_bytes = 0) {
     return at(Space::arena, offset, slots, slot_bytes, add, tile_bytes);
 }
 
 void in_place(Samples &samples) {
     const Dims nine = {{9, 1}}, comb = {{4, 4}};
     const auto tiled = [] { return arena(0, 1, 0, 0, 4); };
-    const auto add = [&](const char *name, int rule, const Draft &d) { samples.push_back({name, rule, d.bytes()}); };
+    const auto add = [&](const char *name, int rule, const Draft &d) {
+        samples.push_back({name, rule, d.bytes()});
+    };
     add("over its input", 0, overwriting(input(nine), output(nine), arena(0), arena(0)));
     add("over its input, a number later", 14, overwriting(input(nine), output(nine), arena(0), arena(4)));
     add("over a shorter input", 14, overwriting(input({{8, 1}}), output(nine), arena(0), arena(0)));
     add("over its input, with other tiles", 14,
         overwriting(input(nine), output(nine), arena(0, 1, 0, 0, 64), arena(0, 1, 0, 0, 40), 2));
-    add("over its input, which has slots", 14, overwriting(input(nine), output(nine), arena(0, 2, 64), arena(0)));
+    add("over its input, which has slots", 14,
+        overwriting(input(nine), output(nine), arena(0, 2, 64), arena(0)));
     add("over its input, a slot later", 14,
         overwriting(input(nine), output(nine), arena(0, 2, 16), arena(0, 2, 16, 1)));
     add("over its input, tile between tile", 0, overwriting(input(comb), output(comb), tiled(), tiled(), 4));
@@ -173,7 +195,8 @@ void in_place(Samples &samples) {
     entry(twice, prepare).steps[1]->args.push_back(arena(64));
     add("two outputs in one place", 14, twice);
     Draft sums = overwriting(input(nine), output(nine), arena(0), arena(64));
-    sums.plan.kernels[5]->args[1] = std::make_unique<fb::KernelArgT>(arg(ArgKind::inout, Elem::f64, {{2, 1}}));
+    sums.plan.kernels[5]->args[1] =
+        std::make_unique<fb::KernelArgT>(arg(ArgKind::inout, Elem::f64, {{2, 1}}));
     entry(sums, prepare).steps[1]->tiles = 2;
     entry(sums, prepare).steps[1]->ordered = true;
     add("one sum of all tiles", 0, sums);
@@ -196,7 +219,8 @@ Draft newest(Dims whole, Dims slot, std::unique_ptr<fb::BindingT> from, std::uni
     stream->block = 4;
     stream->arena_bytes = 64;
     stream->inputs.push_back(input_port(place(Space::state, 0, 4, 16), 4, 4));
-    stream->steps.push_back(call("conv", 0, bindings(std::move(from), std::move(to), arena(0, 1, 0, 0, tiles > 1 ? 16 : 0))));
+    stream->steps.push_back(
+        call("conv", 0, bindings(std::move(from), std::move(to), arena(0, 1, 0, 0, tiles > 1 ? 16 : 0))));
     stream->steps.back()->tiles = tiles;
     stream->outputs.push_back(output_port("y", place(Space::arena, 0), 1, 4, 1, 1));
     d.plan.entries.push_back(std::move(stream));
@@ -205,10 +229,13 @@ Draft newest(Dims whole, Dims slot, std::unique_ptr<fb::BindingT> from, std::uni
 
 void newest_slots(Samples &samples) {
     const Dims whole = {{2, 1}, {4, 2}, {4, 8}}, slot = {{2, 1}, {4, 2}}; // four slots of 32 bytes
-    const auto past = [](uint64_t offset = 64, uint32_t slots = 1, uint64_t slot_bytes = 0, uint64_t tile_bytes = 0) {
+    const auto past = [](uint64_t offset = 64, uint32_t slots = 1, uint64_t slot_bytes = 0,
+                         uint64_t tile_bytes = 0) {
         return at(Space::state, offset, slots, slot_bytes, 0, tile_bytes);
     };
-    const auto add = [&](const char *name, int rule, const Draft &d) { samples.push_back({name, rule, d.bytes()}); };
+    const auto add = [&](const char *name, int rule, const Draft &d) {
+        samples.push_back({name, rule, d.bytes()});
+    };
     add("the newest slot", 0, newest(whole, slot, past(), past(64, 4, 32)));
     add("the newest slot of a ring in slots", 14, newest(whole, slot, past(64, 2, 64), past(64, 4, 32)));
     add("a slot that begins later than its ring", 14, newest(whole, slot, past(), past(68, 4, 32)));

@@ -75,11 +75,14 @@ const Case manifests[] = {
     {"a word for overflows with descriptor 100", 21,
      [](Draft &d) { remake(d, [](fb::ModulesT &m) { m.modules[0]->overflow = 100; }); }},
     {"a module between two words", 21,
-     [](Draft &d) { remake(d, [](fb::ModulesT &m) { m.modules[1]->offset += 2, m.modules[1]->size -= 4; }); }},
+     [](Draft &d) {
+         remake(d, [](fb::ModulesT &m) { m.modules[1]->offset += 2, m.modules[1]->size -= 4; });
+     }},
     {"SPIR-V before 1.0", 21, [](Draft &d) { version(d, 0x0000ff00); }},
     {"SPIR-V of a version to come", 21, [](Draft &d) { version(d, 0x00010700); }},
     {"SPIR-V of no version", 21, [](Draft &d) { version(d, 0x00010301); }},
-    {"a manifest of 16 bytes", 21, [](Draft &d) { d.segments.back().bytes[0] = 16, d.segments.back().bytes[1] = 0; }},
+    {"a manifest of 16 bytes", 21,
+     [](Draft &d) { d.segments.back().bytes[0] = 16, d.segments.back().bytes[1] = 0; }},
     {"a manifest longer than its segment", 21, [](Draft &d) { d.segments.back().bytes[6] = 1; }},
     {"a manifest of another identifier", 21, [](Draft &d) { d.segments.back().bytes[12] = 'X'; }},
     {"scalars with two descriptors", 21,
@@ -92,11 +95,13 @@ const Case manifests[] = {
          d.plan.kernels[5]->args[0]->elem = fb::Elem::f16;
          remake(d, [](fb::ModulesT &m) { m.features = 2; });
      }},
-    {"slots of half words", 21, [](Draft &d) { place(d, gpu_run, 1, 3) = fb::Place(320, 4, 0, 1, 0, fb::Space::arena); }},
+    {"slots of half words", 21,
+     [](Draft &d) { place(d, gpu_run, 1, 3) = fb::Place(320, 4, 0, 1, 0, fb::Space::arena); }},
     {"slots of a port of half words", 21,
      [](Draft &d) { *entry(d, gpu_run).inputs[0]->place = fb::Place(32, 2, 0, 1, 0, fb::Space::arena); }},
     {"rows of a port of half words", 21, [](Draft &d) { entry(d, gpu_run).inputs[0]->row_bytes = 6; }},
-    {"an output port of half words", 21, [](Draft &d) { move_to(*entry(d, gpu_run).outputs[0]->place, 322); }},
+    {"an output port of half words", 21,
+     [](Draft &d) { move_to(*entry(d, gpu_run).outputs[0]->place, 322); }},
 };
 
 const Case streams[] = {
