@@ -70,13 +70,18 @@ struct Place {
 
 struct Subject {
     json layer;
-    Tensors weights;
-    std::string convolution; // algorithm; empty: the planner's choice
+    Tensors weights = {};
+    std::string convolution = {}; // algorithm; empty: the planner's choice
     bool streams = true;
 
     Expected<compiler::Compiled> compile(bool stream, const Place *mutant = nullptr) const {
         Tensors changed = weights;
-        if (mutant) changed.at(mutant->tensor).values.at(mutant->at) += mutant->by;
+        if (mutant) {
+            package::Tensor &tensor = changed.at(mutant->tensor);
+            std::vector<float> values(tensor.data.begin(), tensor.data.end());
+            values.at(mutant->at) += mutant->by;
+            tensor.data = std::move(values);
+        }
         const json model = {{"format", "longwave-model"},
                             {"version", 1},
                             {"name", "far"},
