@@ -54,7 +54,7 @@ const Case counts[] = {
     {"257 inputs", 6, [](Draft &d) { add_many(d.plan.inputs, 0, 256); }},
     {"65,536 labels", 6, [](Draft &d) { d.plan.labels.resize(65536, "a"); }},
     {"65,536 fields of the state", 6, [](Draft &d) { add_many(d.plan.state, 0, 65536 - 3); }},
-    {"65 golden vectors", 6, [](Draft &d) { golden(d), add_many(d.plan.golden, 0, 64); }},
+    {"129 golden vectors", 6, [](Draft &d) { golden(d), add_many(d.plan.golden, 0, 128); }},
     {"an input of 2^24 + 1 values", 6, [](Draft &d) { d.plan.inputs[0]->width = (1 << 24) + 1; }},
     {"a negative stride of a single element", 7,
      [](Draft &d) { d.plan.kernels[k_mean]->args[0]->dims[0] = fb::Dim(1, -1); }},
