@@ -63,8 +63,8 @@ def compiled_equals(module: nn.Module, spec: str, made, folder: Path, stream: bo
     y = y.reshape(1, -1) if output.axis is None else y.movedim(output.axis, 0).reshape(y.shape[output.axis], -1)
     made.write(folder / "model")
     rows = entry.rows(x)
-    numpy.save(folder / "x.npy", rows.numpy().astype("<i4" if entry.vocabulary else "<f4"))
-    numpy.save(folder / "y.npy", y.numpy().astype("<f4"))
+    numpy.save(folder / "x.npy", rows.contiguous().numpy().astype("<i4" if entry.vocabulary else "<f4"))
+    numpy.save(folder / "y.npy", y.contiguous().numpy().astype("<f4"))
     longwave("compile", folder / "model", "-o", folder / "model.lw", "--target", "host",
              *(["--stream", "--blocks", "1,32"] if stream else ["--no-stream"]))
     expected = ["-i", f"{entry.name}=@{folder}/x.npy", "--expected", f"{output.name}=@{folder}/y.npy", "--limit", PEAK]
