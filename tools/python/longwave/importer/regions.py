@@ -19,7 +19,7 @@ LINEAR = INVERSE | FORWARD | set(
 
 def find_convolution(importer, base: Node) -> None:
     val, placed = base.meta.get("val"), importer.values.get(base)
-    if not isinstance(val, Tensor) or val.is_complex() or not isinstance(placed, Placed) or placed.value in importer.opaque:
+    if not isinstance(val, Tensor) or not val.is_floating_point() or not isinstance(placed, Placed) or placed.value in importer.opaque:
         return
     if importer.op(placed).timeless or importer.op(placed).width > val.numel():
         return

@@ -5,6 +5,7 @@ import torch
 
 from ..errors import Refused
 from ..places import NONE, ZERO, Placed, paired, per_feature
+from .linear import matrix
 from .unary import FLOAT64, TABLE
 
 
@@ -59,6 +60,8 @@ def arithmetic(importer, n) -> Placed:
     swapped = not importer.varies(x)
     placed = importer.settled(y if swapped else x)
     c = torch.as_tensor(importer.constant(x if swapped else y), dtype=torch.float64)
+    if torch.broadcast_shapes(placed.at.shape, c.shape) != placed.at.shape:
+        return matrix(importer, n)  # one feature becomes several
     if kind == "mul" or kind == "div" and not swapped:
         if kind == "mul" and importer.overlaps(placed):
             return importer.windowed(n, placed, c)
