@@ -137,6 +137,39 @@ class ImageStack(nn.Module):
         return self.head(F.relu(x).permute(0, 2, 3, 1).flatten(2))
 
 
+class RmsNorms(nn.Module):
+    """The module, and the norm written out in two ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.weight, self.middle = nn.RMSNorm(6), nn.Parameter(torch.randn(6)), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.middle(self.norm(x))
+        x = self.middle(self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-3)))
+        return x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-2)
+
+
+class TimeLast(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.norm = nn.Conv2d(1, 4, (3, 4), padding=(1, 0)), nn.Conv2d(4, 1, (3, 2), padding=(1, 0)), nn.BatchNorm2d(4)
+        self.norm.running_mean.uniform_(-1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:  # (1, 12, T)
+        x = self.norm(F.relu(self.a(F.pad(x[:, None], (3, 0)))))
+        return self.b(F.pad(x, (1, 0)))[:, 0]
+
+
+class TwoInputs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 3), nn.Linear(2, 3)
+
+    def forward(self, x: Tensor, z: Tensor) -> dict[str, Tensor]:
+        return {"sum": self.a(x) + self.b(z), "last": self.a(x)[:, -1]}
+
+
 class Function(nn.Module):
     """A function of the input and one parameter `k`, or none."""
 

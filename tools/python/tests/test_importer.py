@@ -81,6 +81,8 @@ LAYERS = {
     "long conv": (lambda: models.LongConv(), "x=1xTx6", False, ["long_conv", "layer_norm", "mean"]),
     "convolutions": (lambda: models.ConvStack(), "x=1x5xT", True, ["conv2d", "affine", "softmax"]),
     "images": (lambda: models.ImageStack(), "x=1xTx20", True, ["conv2d", "relu"]),
+    "rms norms": (lambda: models.RmsNorms(), "x=1xTx6", True, ["rms_norm"]),
+    "images, time last": (lambda: models.TimeLast(), "x=1x12xT", True, ["conv2d", "relu", "affine"]),
     "own backbone": (lambda: SgconvBackbone(8, 2, "batch", True, l_max=100, kernel_dim=8, postact="glu"), "x=1xTx8", True, ["long_conv", "glu"]),
     "embedding": (lambda: nn.Sequential(nn.Embedding(11, 8), nn.LayerNorm(8), nn.Linear(8, 11), nn.LogSoftmax(-1)), "ids=1xT:11", True,
                   ["embedding", "layer_norm", "log_softmax"]),
@@ -145,6 +147,29 @@ def test_keyword_model_from_samples(tmp_path: Path) -> None:
     assert kinds(made)[:4] == ["frame", "power_spectrum", "linear", "log"]
     assert kinds(made).count("long_conv") == 2 and kinds(made).count("conv2d") == 3
     compiled_equals(module, "audio=16000", made, tmp_path, stream=True)
+
+
+def test_several_inputs_and_results() -> None:
+    torch.manual_seed(7)
+    made = import_module(models.TwoInputs().eval(), ["x=1xTx4", "z=1xTx2"], outputs=["sum", "last"], length=131)
+    assert [entry["name"] for entry in made.model["inputs"]] == ["x", "z"]
+    assert [entry["name"] for entry in made.model["outputs"]] == ["sum", "last"]
+    assert kinds(made).count("mean") == 1
+
+
+def test_stft_without_centring() -> None:
+    module = models.Function(lambda x: torch.stft(nn.functional.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False,
+                                                  return_complex=True).abs().square().mT)
+    assert kinds(imported(module, "audio=8000", length=1601)) == ["frame", "power_spectrum"]
+
+
+def test_a_centred_depthwise_convolution_is_offline(tmp_path: Path) -> None:
+    torch.manual_seed(8)
+    module = nn.Conv1d(4, 4, 5, padding=2, groups=4)
+    made = imported(module, "x=1x4xT")
+    assert kinds(made) == ["centred_conv"]
+    assert made.report["warnings"] == ["conv1d: looks ahead: no stream"]
+    compiled_equals(module, "x=1x4xT", made, tmp_path, stream=False)
 
 
 # ---- refusals

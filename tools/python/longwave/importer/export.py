@@ -49,7 +49,15 @@ def call(node: Node, values: dict[Node, object]):
     """Runs one node. Values are float64, so dtypes that the graph names are widened too."""
     def argument(a):
         return values[a] if isinstance(a, Node) else wide(a)
-    return node.target(*map_aggregate(node.args, argument), **map_aggregate(node.kwargs, argument))
+    args, kwargs = map_aggregate(node.args, argument), map_aggregate(node.kwargs, argument)
+    if op_name(node) == "rms_norm":  # its default eps depends on the type, which is the module's own
+        args = (*args, *[None] * (3 - len(args)), rms_eps(node))[:4]
+    return node.target(*args, **kwargs)
+
+
+def rms_eps(node: Node) -> float:
+    given = node.args[3] if len(node.args) > 3 else node.kwargs.get("eps")
+    return float(torch.finfo(node.meta["val"].dtype).eps if given is None else given)
 
 
 def prepare(module: nn.Module, inputs: Sequence[Input], length: int) -> nn.Module:

@@ -168,10 +168,12 @@ class Importer:
             return first.moved(moved) if isinstance(moved, Tensor) else [first.moved(part) for part in moved]
         if kind in ("pad", "constant_pad_nd"):
             return self.pad(n, first)
-        if kind in unary.TABLE:
-            return pointwise.unary(self, n, kind)
+        if any(isinstance(self.values[v], norms.Root) for v in sources):
+            return norms.by_root(self, n)
         if kind in RULES:
             return RULES[kind](self, n)
+        if kind in unary.TABLE:
+            return pointwise.unary(self, n, kind)
         raise Refused("no rule for it", NO_RULE.get(kind, "docs/import.md lists what is accepted; write it with these operations"))
 
     def pad(self, n: Node, x: Placed) -> Placed:

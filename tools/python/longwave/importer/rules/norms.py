@@ -1,12 +1,16 @@
 """Norms over the features of a row, and softmax."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 
 from ..errors import Refused
+from ..export import rms_eps
 from ..places import Placed, features, natural
 from .convolution import option
-from .pointwise import affine
+from .pointwise import affine, unary
+from .unary import TABLE
 
 
 def batch_norm(importer, n) -> tuple[Placed, ...]:
@@ -41,7 +45,7 @@ def row_norm(importer, n) -> Placed:
         constants.append(("bias", torch.zeros(width) if bias is None else bias.reshape(-1)))
         eps = option(n, 4, "eps", 1e-5)
     else:
-        eps = option(n, 3, "eps", float(torch.finfo(torch.float32).eps))
+        eps = rms_eps(n)
     out = importer.graph.emit(kind, [value], constants, {"eps": float(eps)})
     return in_rows(importer, n, out)
 
@@ -62,10 +66,47 @@ def in_rows(importer, n, out: int) -> Placed:
     return natural(out, n.meta["val"].shape, None)
 
 
+@dataclass(frozen=True)
+class Root:
+    """sqrt(mean(x^2) + eps) of each row of a value, or one over it: half of an RMS norm that is written out."""
+
+    value: int
+    eps: float
+    inverse: bool
+
+
+def root(importer, n) -> Root | Placed:
+    x, kind, ops = importer.settled(n.args[0]), importer.kind(n), importer.graph.ops
+    eps, op = 0.0, importer.op(x)
+    if op.kind == "affine" and op.width == 1 and float(op.constant("scale")) == 1:
+        eps, op = float(op.constant("shift")), ops[op.inputs[0]]
+    if op.kind == "linear" and op.width == 1 and op.constant("bias") is None:
+        squares, weight = ops[op.inputs[0]], op.constant("weight")
+        if squares.kind == "mul" and squares.inputs[0] == squares.inputs[1] and bool((weight == weight[0, 0]).all()) \
+                and abs(float(weight[0, 0]) * squares.width - 1) < 1e-12:
+            return Root(squares.inputs[0], eps, kind == "rsqrt")
+    if kind in TABLE:
+        return unary(importer, n, kind)
+    raise Refused("a root of anything but the mean square of a row", "use it in an RMS norm only")
+
+
+def by_root(importer, n) -> Placed:
+    """x * rsqrt(...) or x / sqrt(...): the norm."""
+    found = [importer.values.get(a) if importer.varies(a) else None for a in n.args[:2]]
+    at = next(i for i, v in enumerate(found) if isinstance(v, Root))
+    r, x = found[at], found[1 - at]
+    fits = importer.kind(n) == ("mul" if r.inverse else "div") and (r.inverse or at == 1)
+    if not fits or not isinstance(x, Placed) or x.value != r.value or x.at.numel() != importer.op(x).rows * importer.op(x).width:
+        raise Refused("a root of the mean square that does not divide its own row", "use it in an RMS norm only")
+    value = importer.graph.flat(x.value)
+    weight = torch.ones(importer.graph.ops[value].width)
+    return Placed(importer.graph.emit("rms_norm", [value], [("weight", weight)], {"eps": r.eps}), x.at)
+
+
 def no_statistics(importer, n) -> Placed:
     raise Refused("its statistics go over time", "use a norm over features, or batch norm in eval mode")
 
 
 RULES = {"_native_batch_norm_legit_no_training": batch_norm, "layer_norm": row_norm, "rms_norm": row_norm,
          "softmax": softmax, "_softmax": softmax, "log_softmax": softmax, "_log_softmax": softmax,
-         "group_norm": no_statistics, "instance_norm": no_statistics}
+         "rsqrt": root, "sqrt": root, "group_norm": no_statistics, "instance_norm": no_statistics}
