@@ -5,7 +5,7 @@
 #   longwave_precompiled(<target> standard)   the standard library and fmt
 #   longwave_precompiled(<target> json)       the same with nlohmann-json (half a second a file even so), for what runs
 #                                             once a command: lightly optimised, which halves what is left
-#   longwave_precompiled(<target> tests)      the first and doctest and json, for test programs
+#   longwave_precompiled(<target> tests)      the second and doctest, for test programs
 # Such a header fits only the flags it was made with. A target with others makes its own: target_precompile_headers().
 
 # ccache judges such a header by its content only when it may disregard that macros of the command line could change it. With
@@ -35,6 +35,7 @@ longwave_precompiled_headers(json <nlohmann/json.hpp>)
 target_link_libraries(longwave_headers_json PRIVATE longwave_runs_once)
 if(LONGWAVE_TESTS)
   longwave_precompiled_headers(tests <nlohmann/json.hpp> <doctest/doctest.h>)
+  target_link_libraries(longwave_headers_tests PRIVATE longwave_runs_once)
   # Programs are compiled as the compiler's default has it, libraries with -fPIC: each needs a header of its own.
   set_target_properties(longwave_headers_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 endif()
@@ -43,9 +44,10 @@ function(longwave_precompiled target kind)
   # What the header was parsed with, whether or not the target links that library.
   target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
   target_precompile_headers(${target} REUSE_FROM longwave_headers_${kind})
-  if(kind STREQUAL json)
+  if(NOT kind STREQUAL standard)
     target_link_libraries(${target} PRIVATE longwave_runs_once)
-  elseif(kind STREQUAL tests)
+  endif()
+  if(kind STREQUAL tests)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   endif()
 endfunction()

@@ -15,18 +15,76 @@ namespace longwave::compiler {
 namespace {
 
 constexpr uint32_t most_steps = 256;
+constexpr size_t kept_values = 1 << 16; // of an output, in a long vector: 16 to 256 rows
 constexpr double useless = 0.05; // of the peak: nobody can read such an output
 
-// Input ticks: enough for some rows of the slowest output, in whole blocks, and at most what a run holds.
-uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
+// Input ticks: enough for some rows of the slowest output.
+uint32_t wanted_ticks(const ir::Graph &graph) {
     uint32_t slowest = 1;
     for (const auto &value : graph.values)
         if (!value.type.clock.timeless())
             slowest = std::max(slowest, value.type.clock.den / std::max(1u, value.type.clock.num));
-    uint32_t wanted = slowest == 1 ? most_steps : std::min(most_steps, 8u) * slowest;
+    return slowest == 1 ? most_steps : std::min(most_steps, 8u) * slowest;
+}
+
+// In whole blocks, and at most what a run holds.
+uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
+    const uint32_t wanted = wanted_ticks(graph);
     if (plan.kind == EntryPlan::Kind::run) return std::max(plan.least, std::min(plan.block, wanted));
     uint32_t span = plan.block * plan.period;
     return (wanted + span - 1) / span * span;
+}
+
+// The longest vector whose reference takes about a minute: `work` multiply-adds a tick, twice.
+constexpr double most_work = 3e10;
+
+// Multiply-adds of the reference for one input tick, roughly. Long filters go through transforms.
+double work_of(const ir::Graph &graph) {
+    double work = 0;
+    for (const ir::Node &node : graph.nodes) {
+        const ir::Type &type = graph.type(node.output);
+        if (type.clock.timeless()) continue;
+        double weights = type.width();
+        for (const ir::ValueId id : node.inputs)
+            if (const ir::Constant *constant = graph.constant(id)) weights += static_cast<double>(constant->data.size());
+        weights = std::min(weights, node.op->rewrites.filter ? 512.0 * type.width() : weights);
+        work += weights * type.clock.num / type.clock.den;
+    }
+    return work;
+}
+
+bool prime(uint32_t n) {
+    for (uint32_t d = 2; d * d <= n; d++)
+        if (n % d == 0) return false;
+    return true;
+}
+
+// Rows that repeat with this period differ at the distance of any two partitions, blocks or slots of a ring:
+// those are products of small factors.
+uint32_t period_of(uint32_t rows) {
+    while (rows > 2 && !prime(rows)) rows--;
+    return rows;
+}
+
+std::map<std::string, ir::Array> repeated(const std::map<std::string, ir::Array> &inputs, uint32_t period,
+                                          uint32_t ticks) {
+    std::map<std::string, ir::Array> longer;
+    for (const auto &[name, from] : inputs) {
+        ir::Array array{.rows = ticks, .width = from.width, .data = {}};
+        array.data.reserve(array.rows * array.width);
+        for (uint32_t t = 0; t < ticks; t++)
+            array.data.insert(array.data.end(), from.row(t % period), from.row(t % period) + from.width);
+        longer.emplace(name, std::move(array));
+    }
+    return longer;
+}
+
+// Whether the rows of a shorter run are the first ones of a longer run.
+bool prefixes_hold(const ir::Graph &graph) {
+    return std::all_of(graph.outputs.begin(), graph.outputs.end(), [&](const ir::GraphOutput &output) {
+        const ir::Type &type = graph.type(output.value);
+        return type.causal && !type.clock.timeless();
+    });
 }
 
 // The largest difference, relative to the peak.
@@ -85,17 +143,16 @@ std::map<std::string, ir::Array> GoldenVectors::make_inputs(const ir::Graph &gra
     return inputs;
 }
 
-Status GoldenVectors::evaluate(const ir::Graph &graph, uint32_t ticks,
-                               std::map<std::string, ir::Array> inputs) {
+Status GoldenVectors::evaluate(const ir::Graph &graph, uint32_t ticks, Inputs inputs, Reference &into) {
     std::string text = ir::print(graph);
-    if (text == graph_ && ticks == ticks_) return Status::ok();
-    LW_ASSIGN(outputs_, ir::evaluate(graph, inputs, 0, {.workers = workers_}));
+    if (text == into.graph && ticks == into.ticks) return Status::ok();
+    LW_ASSIGN(into.outputs, ir::evaluate(graph, inputs, 0, {.workers = workers_}));
     LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs, 0, {.workers = workers_, .rounded = true}));
-    graph_ = std::move(text);
-    ticks_ = ticks;
-    inputs_ = std::move(inputs);
-    for (size_t i = 0; i < outputs_.size(); i++) {
-        const double apart = distance(outputs_[i], rounded[i]);
+    into.graph = std::move(text);
+    into.ticks = ticks;
+    into.inputs = std::move(inputs);
+    for (size_t i = 0; i < into.outputs.size(); i++) {
+        const double apart = distance(into.outputs[i], rounded[i]);
         if (apart > useless)
             return Status::input(
                 fmt::format("output {}: float32 cannot compute this model. Rounding between layers moves the "
@@ -107,59 +164,132 @@ Status GoldenVectors::evaluate(const ir::Graph &graph, uint32_t ticks,
 }
 
 Expected<std::vector<double>> GoldenVectors::changes_from(const ir::Graph &exact) const {
-    LW_ASSIGN(const auto outputs, ir::evaluate(exact, inputs_, 0, {.workers = workers_}));
+    LW_ASSIGN(const auto outputs, ir::evaluate(exact, short_.inputs, 0, {.workers = workers_}));
     std::vector<double> changes;
-    for (size_t i = 0; i < outputs.size(); i++) changes.push_back(distance(outputs[i], outputs_[i]));
+    for (size_t i = 0; i < outputs.size(); i++) changes.push_back(distance(outputs[i], short_.outputs[i]));
     return changes;
+}
+
+void GoldenVectors::store(fb::GoldenT &golden, size_t port, const ir::Array &rows, const Part &part) {
+    fb::GoldenTensorT tensor;
+    tensor.port = static_cast<uint16_t>(port);
+    tensor.rows = static_cast<uint32_t>(part.total);
+    tensor.width = static_cast<uint32_t>(rows.width);
+    if (part.count < part.total) {
+        tensor.first = static_cast<uint32_t>(part.first);
+        tensor.stored = static_cast<uint32_t>(part.count);
+    }
+    const std::vector<float> values(rows.row(part.row), rows.row(part.row + part.count));
+    tensor.offset = append(values.data(), values.size() * sizeof(float));
+    golden.outputs.push_back(std::make_unique<fb::GoldenTensorT>(tensor));
 }
 
 Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry) {
     fb::GoldenT golden;
     golden.entry = entry;
-    const uint32_t ticks = plan.window ? ticks_of_windows(plan) : golden_ticks(graph, plan);
-    auto inputs = make_inputs(graph, ticks, golden);
+    const uint32_t ticks = plan.window ? ticks_of_windows(plan, false) : golden_ticks(graph, plan);
+    const Inputs inputs = make_inputs(graph, ticks, golden);
     std::vector<ir::Array> windows;
     if (plan.window) {
-        LW_ASSIGN(windows, slide(graph, plan, inputs));
+        LW_ASSIGN(windows, slide(graph, plan, inputs, false));
     } else {
-        LW_TRY(evaluate(graph, ticks, std::move(inputs)));
+        LW_TRY(evaluate(graph, ticks, inputs, short_));
     }
-    const std::vector<ir::Array> &outputs = plan.window ? windows : outputs_;
-    for (size_t i = 0; i < outputs.size(); i++) {
-        fb::GoldenTensorT tensor;
-        tensor.port = static_cast<uint16_t>(i);
-        tensor.rows = static_cast<uint32_t>(outputs[i].rows);
-        tensor.width = static_cast<uint32_t>(outputs[i].width);
-        const std::vector<float> values(outputs[i].data.begin(), outputs[i].data.end());
-        tensor.offset = append(values.data(), values.size() * sizeof(float));
-        golden.outputs.push_back(std::make_unique<fb::GoldenTensorT>(tensor));
+    const std::vector<ir::Array> &outputs = plan.window ? windows : short_.outputs;
+    for (size_t i = 0; i < outputs.size(); i++)
+        store(golden, i, outputs[i], {0, outputs[i].rows, 0, outputs[i].rows});
+    long_used_ = false;
+    vectors_.push_back(std::move(golden));
+    return add_long(graph, plan, fb::GoldenT(vectors_.back()), inputs);
+}
+
+// Ticks of the long vector of an entry; 0: it needs none.
+uint32_t GoldenVectors::long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const {
+    if (plan.window) return ticks_of_windows(plan, true);
+    const bool run = plan.kind == EntryPlan::Kind::run;
+    double wanted = double(reach_.ticks) + 2.0 * block_;
+    if (run && reach_.whole) wanted = plan.block;
+    if (run) wanted = std::min<double>(wanted, plan.block);
+    wanted = std::min(wanted, std::max<double>(plan.least, std::floor(most_work / work_of(graph))));
+    return wanted <= brief ? 0 : static_cast<uint32_t>(wanted);
+}
+
+Status GoldenVectors::add_long(const ir::Graph &graph, const EntryPlan &plan, const fb::GoldenT &brief,
+                               const Inputs &inputs) {
+    const uint32_t stored = brief.inputs[0]->rows, ticks = long_ticks(graph, plan, stored);
+    if (ticks == 0) return Status::ok();
+    fb::GoldenT golden;
+    golden.entry = brief.entry;
+    const uint32_t period = period_of(std::min(stored, wanted_ticks(graph))); // the same for runs and streams
+    for (const auto &tensor : brief.inputs) {
+        golden.inputs.push_back(std::make_unique<fb::GoldenTensorT>(*tensor));
+        golden.inputs.back()->rows = ticks;
+        golden.inputs.back()->stored = period;
+    }
+    std::vector<ir::Array> windows;
+    if (plan.window) {
+        LW_ASSIGN(windows, slide(graph, plan, repeated(inputs, period, ticks), true));
+    } else {
+        // Of a causal model, the rows of a run are the first ones of a stream that goes on: one reference does.
+        const double all = double(reach_.ticks) + 2.0 * block_;
+        const bool shared = prefixes_hold(graph) && all <= 2.0 * ticks && all <= most_work / work_of(graph);
+        const uint32_t rows = std::max(ticks, shared ? static_cast<uint32_t>(all) : 0);
+        LW_TRY(evaluate(graph, rows, repeated(inputs, period, rows), long_));
+        long_used_ = true;
+    }
+    for (size_t i = 0; i < graph.outputs.size(); i++) {
+        if (plan.window) {
+            const size_t first = first_row_of_full_window(plan, plan.outputs[i]), added = windows[i].rows;
+            store(golden, i, windows[i], {0, added, first, first + added});
+            continue;
+        }
+        const ir::Array &rows = long_.outputs[i];
+        const ir::Clock clock = graph.type(graph.outputs[i].value).clock;
+        const size_t all = clock.timeless() ? 1 : size_t{ticks} * clock.num / clock.den;
+        const size_t kept = std::min(all, std::clamp<size_t>(kept_values / rows.width, 16, most_steps));
+        // The last rows read all rows before them. Where a layer looks ahead, the first ones read all rows behind.
+        if (reach_.ahead && kept < all) store(golden, i, rows, {0, std::min(kept, all - kept), 0, all});
+        store(golden, i, rows, {all - kept, kept, all - kept, all});
     }
     vectors_.push_back(std::move(golden));
     return Status::ok();
 }
 
+uint32_t GoldenVectors::ticks(uint16_t entry) const {
+    uint32_t most = 0;
+    for (const fb::GoldenT &golden : vectors_)
+        if (golden.entry == entry) most = std::max(most, golden.inputs[0]->rows);
+    return most;
+}
+
 void GoldenVectors::again(uint16_t of, uint16_t entry) {
-    const auto added = std::find_if(vectors_.begin(), vectors_.end(),
-                                    [&](const fb::GoldenT &golden) { return golden.entry == of; });
-    fb::GoldenT golden = *added;
-    golden.entry = entry;
-    vectors_.push_back(std::move(golden));
+    const size_t before = vectors_.size();
+    for (size_t i = 0; i < before; i++) {
+        if (vectors_[i].entry != of) continue;
+        fb::GoldenT golden = vectors_[i];
+        golden.entry = entry;
+        vectors_.push_back(std::move(golden));
+    }
 }
 
 Status GoldenVectors::again_in_fp16(uint16_t of, uint16_t entry, const ir::Graph &graph,
                                       const std::set<ir::ValueId> &halves, uint32_t between) {
-    LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs_, 0, {.workers = workers_, .halves = &halves}));
-    for (size_t i = 0; i < outputs_.size(); i++) {
-        const double apart = distance(outputs_[i], rounded[i]);
-        if (apart > useless)
-            return Status::input(fmt::format(
-                "output {}: float16 cannot hold what the layers of this model hand to each other: {}; "
-                "compile it "
-                "without --gpu-storage f16",
-                graph.outputs[i].name,
-                std::isfinite(apart) ? fmt::format("it moves the output by {:.2g} of its peak", apart)
-                                     : fmt::format("values beyond {}", most_half)));
-        precision_.halves = std::max(precision_.halves, apart);
+    for (const Reference *reference : {&short_, long_used_ ? &long_ : nullptr}) {
+        if (!reference) continue;
+        LW_ASSIGN(const auto rounded,
+                  ir::evaluate(graph, reference->inputs, 0, {.workers = workers_, .halves = &halves}));
+        for (size_t i = 0; i < rounded.size(); i++) {
+            const double apart = distance(reference->outputs[i], rounded[i]);
+            if (apart > useless)
+                return Status::input(fmt::format(
+                    "output {}: float16 cannot hold what the layers of this model hand to each other: {}; "
+                    "compile it "
+                    "without --gpu-storage f16",
+                    graph.outputs[i].name,
+                    std::isfinite(apart) ? fmt::format("it moves the output by {:.2g} of its peak", apart)
+                                         : fmt::format("values beyond {}", most_half)));
+            precision_.halves = std::max(precision_.halves, apart);
+        }
     }
     precision_.between = std::max(precision_.between, between);
     in_fp16_.insert(entry);

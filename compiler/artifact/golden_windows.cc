@@ -19,7 +19,11 @@ uint32_t start_up(const OutputPort &port) {
     return static_cast<uint32_t>(uint64_t{port.delay} * port.clock_num / port.clock_den);
 }
 
-Firings firings_of(const EntryPlan &plan, const OutputPort &port) {
+// The firing behind which the window holds no zeros of before the stream.
+uint32_t full_firing(const EntryPlan &plan) { return (plan.window + plan.block - 1) / plan.block - 1; }
+
+Firings firings_of(const EntryPlan &plan, const OutputPort &port, bool full) {
+    if (full) return {full_firing(plan), full_firing(plan) + 1};
     const uint32_t first = start_up(port) / port.rows;
     return {first, first + std::clamp(16384 / plan.window, 1u, 4u)};
 }
@@ -40,34 +44,39 @@ std::map<std::string, ir::Array> window_of(const EntryPlan &plan,
 
 } // namespace
 
-uint32_t ticks_of_windows(const EntryPlan &plan) {
+uint32_t ticks_of_windows(const EntryPlan &plan, bool full) {
     uint32_t firings = 1;
-    for (const OutputPort &port : plan.outputs) firings = std::max(firings, firings_of(plan, port).end);
-    return firings * plan.block;
+    for (const OutputPort &port : plan.outputs)
+        firings = std::max(firings, firings_of(plan, port, false).end);
+    if (!full) return firings * plan.block;
+    return full_firing(plan) < firings ? 0 : (full_firing(plan) + 1) * plan.block;
 }
 
-Expected<std::vector<ir::Array>> GoldenVectors::slide(const ir::Graph &graph, const EntryPlan &plan,
-                                                      const std::map<std::string, ir::Array> &inputs) {
+uint32_t first_row_of_full_window(const EntryPlan &plan, const OutputPort &port) {
+    return full_firing(plan) * port.rows - start_up(port);
+}
+
+Expected<std::vector<ir::Array>> GoldenVectors::slide(const ir::Graph &graph, const EntryPlan &plan, const Inputs &inputs,
+                                                      bool full) {
     std::vector<ir::Array> rows(plan.outputs.size());
-    const uint32_t firings = ticks_of_windows(plan) / plan.block;
+    const uint32_t firings = ticks_of_windows(plan, full) / plan.block;
     for (uint32_t firing = 0; firing < firings; firing++) {
-        const auto brings = [&](const OutputPort &port) { return firings_of(plan, port).holds(firing); };
+        const auto brings = [&](const OutputPort &port) { return firings_of(plan, port, full).holds(firing); };
         if (std::none_of(plan.outputs.begin(), plan.outputs.end(), brings)) continue;
-        graph_.clear(); // windows differ in their input
-        LW_TRY(evaluate(graph, plan.window, window_of(plan, inputs, firing)));
+        Reference window;
+        LW_TRY(evaluate(graph, plan.window, window_of(plan, inputs, firing), window));
         for (size_t i = 0; i < rows.size(); i++) {
             const OutputPort &port = plan.outputs[i];
             if (!brings(port)) continue;
             const uint32_t row = firing * port.rows, shown = std::max(row, start_up(port)) - row;
             const uint32_t first =
                 rows_in_window(graph.type(graph.outputs[i].value).clock, plan.window, plan.block).first;
-            const ir::Array &from = outputs_[i];
+            const ir::Array &from = window.outputs[i];
             rows[i].width = from.width;
             rows[i].rows += port.rows - shown;
             rows[i].data.insert(rows[i].data.end(), from.row(first + shown), from.row(first + port.rows));
         }
     }
-    graph_.clear();
     return rows;
 }
 

@@ -45,24 +45,45 @@ Traffic work_of(const ReportInputs &in, const std::vector<Step> &steps, bool rep
     return work;
 }
 
+// Time of long convolutions relative to x86-64-v3, where the costs were measured: medians of the table of kernels in
+// docs/benchmarks.md.
+double relative_time(const targets::Target &target) {
+    return target.name == "x86-64-v2" ? 1.9 : target.name == "x86-64-v4" ? 0.78 : 1;
+}
+
 // What the blocks of a stream will cost, predicted by what the planner chose by, and for other steps by the
 // bytes they touch: only the shape of it is meant, how far the dearest block is above the others.
 ordered_json predicted(const ReportInputs &in, const EntryPlan &plan) {
     constexpr double bytes_a_ns = 20;
     std::vector<double> blocks(plan.period, 0.0);
+    double by_bytes = 0; // of the mean: what waits for memory takes the same time on every target
     for (const Step &step : plan.steps) {
         const double cost =
             step.cost > 0 ? step.cost : step.period * work_of(in, {step}, false).bytes / bytes_a_ns;
         for (uint32_t b = step.phase; b < plan.period; b += step.period) blocks[b] += cost;
+        if (step.cost <= 0) by_bytes += cost / step.period;
     }
     const double mean = std::accumulate(blocks.begin(), blocks.end(), 0.0) / plan.period,
                  ratio = mean > 0 ? *std::max_element(blocks.begin(), blocks.end()) / mean : 1;
     ordered_json found{{"block_us", mean / 1000}, {"dearest_to_mean", ratio}};
+    for (const TargetCode &code : in.code)
+        if (plan.device->host)
+            found["targets"][code.target.name] = (by_bytes + (mean - by_bytes) * relative_time(code.target)) / 1000;
+    if (!plan.device->host) found["targets"][plan.device->name] = mean / 1000;
     if (ratio > 1.5)
         found["remark"] = fmt::format("the dearest of {} blocks is predicted to take {:.1f} times the mean: "
                                       "a longer block, or one with more divisors, spreads the work better",
                                       plan.period, ratio);
     return found;
+}
+
+// The lags that golden vectors exercise, and those that the entry computes: a run has none beyond its capacity.
+ordered_json lags_of(const ReportInputs &in, const EntryPlan &plan) {
+    const auto ticks = in.golden.ticks(static_cast<uint16_t>(&plan - in.entries.data()));
+    const uint32_t rows = plan.kind == EntryPlan::Kind::run ? plan.block : plan.window;
+    uint32_t most = in.reach.ticks;
+    if (rows > 0) most = in.reach.whole ? rows - 1 : std::min(most, rows - 1);
+    return {{"ticks", ticks}, {"exercised", std::min(most, std::max(1u, ticks) - 1)}, {"longest", most}};
 }
 
 ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
@@ -82,6 +103,7 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
                         {"moved_bytes_of_float32", work_of(in, plan.steps, false, true).bytes}};
     if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
     if (plan.least) e["fixed_by"] = plan.fixed;
+    if (plan.kind != EntryPlan::Kind::prepare) e["lags"] = lags_of(in, plan);
     if (plan.kind != EntryPlan::Kind::stream) return e;
     e["block"] = plan.block;
     if (plan.window) e["window"] = plan.window;
@@ -192,6 +214,10 @@ ordered_json make_report(const ReportInputs &in) {
         report["precision"]["float16"] = {{"rounding", in.precision.halves},
                                           {"limit", in.precision.fp16_limit()}};
     if (!in.stored.empty()) report["stored_weights"] = weights_report(in);
+    report["look_back"] = {{"ticks", in.reach.ticks},
+                           {"layer", in.reach.layer},
+                           {"whole", in.reach.whole},
+                           {"recurrent", in.reach.recurrent}};
     for (const auto &plan : in.entries) report["entries"].push_back(entry_report(in, plan));
     report["state"] = state_report(in.record);
     report["state_bytes"] = in.record.bytes();

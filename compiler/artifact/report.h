@@ -26,6 +26,8 @@ struct ReportInputs {
     std::string no_stream; // why the model has no stream entry; empty when it has or was not asked for
     const std::vector<StoredWeights> &stored; // linear layers whose weights were rounded
     const std::vector<double> &changes;       // of the outputs by that, relative to their peaks
+    const LookBack &reach;
+    const GoldenVectors &golden;
 };
 
 nlohmann::ordered_json make_report(const ReportInputs &inputs);

@@ -137,9 +137,14 @@ public:
 
     Expected<std::vector<CompiledKernel>> run(unsigned jobs,
                                               const decltype(KernelCacheOptions::progress) &progress) {
+        const size_t wanted = std::min<size_t>(jobs, requests_.size());
         std::vector<std::thread> workers;
-        for (unsigned i = 0; i < std::min<size_t>(jobs, requests_.size()); i++)
-            workers.emplace_back([this] { work(); });
+        workers.reserve(wanted);
+        try {
+            while (workers.size() < wanted) workers.emplace_back([this] { work(); });
+        } catch (const std::exception &) { // the system gives no more threads, or no memory for one
+        }
+        if (workers.empty()) work();
         tell(progress);
         for (auto &worker : workers) worker.join();
         for (const auto &failure : failures_)
@@ -154,18 +159,18 @@ private:
             if (next_ == requests_.size() || failed_) return;
             const size_t i = next_++;
             lock.unlock();
-            auto kernel = get(i);
+            Status failure = get(i);
             lock.lock();
-            failed_ = failed_ || !kernel;
-            if (kernel) kernels_[i] = *std::move(kernel);
-            else failures_[i] = kernel.status();
+            failed_ = failed_ || !failure;
+            failures_[i] = std::move(failure);
             done_++;
             changed_.notify_one();
         }
     }
 
-    Expected<CompiledKernel> get(size_t i) try {
-        return compiler_.get(requests_[i], i);
+    Status get(size_t i) try {
+        LW_ASSIGN(kernels_[i], compiler_.get(requests_[i], i));
+        return {};
     } catch (const std::bad_alloc &) { // would end the program in a thread
         return Status::device("not enough memory to compile the kernels; try fewer at once (--jobs 1)");
     }

@@ -33,10 +33,17 @@ public:
     Log(const Log &) = delete;
     Log &operator=(const Log &) = delete;
     int file() const { return file_; }
-    std::string text() const {
-        std::string text(max_output, '\0');
-        const ssize_t n = pread(file_, text.data(), text.size(), 0);
-        text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    Expected<std::string> text(const std::string &program) const {
+        std::string text;
+        for (char part[4096]; text.size() < max_output;) {
+            const ssize_t n = pread(file_, part, sizeof part, static_cast<off_t>(text.size()));
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0)
+                return Status::device(
+                    fmt::format("the output of {} cannot be read: {}", program, std::strerror(errno)));
+            if (n == 0) break;
+            text.append(part, static_cast<size_t>(n));
+        }
         while (!text.empty() && text.back() == '\n') text.pop_back();
         return text;
     }
@@ -54,9 +61,9 @@ int spawn(const std::vector<std::string> &arguments, int out, int err, bool grou
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out, 1);
-    posix_spawn_file_actions_adddup2(&actions, err, 2);
+    int error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, out, 1);
+    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, err, 2);
     // The program must not inherit the signals that this thread blocks.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
@@ -66,7 +73,7 @@ int spawn(const std::vector<std::string> &arguments, int out, int err, bool grou
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(
         &attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | (group ? POSIX_SPAWN_SETPGROUP : 0)));
-    const int error = posix_spawnp(pid, argv[0], &actions, &attributes, argv.data(), environ);
+    if (error == 0) error = posix_spawnp(pid, argv[0], &actions, &attributes, argv.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;
@@ -120,7 +127,7 @@ Expected<ProcessResult> run(const std::vector<std::string> &arguments, double se
     if (waited != pid)
         return Status::device(fmt::format("cannot wait for {}: {}", arguments[0], std::strerror(errno)));
     result.exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-    result.output = out.text();
+    LW_ASSIGN(result.output, out.text(arguments[0]));
     return result;
 }
 
@@ -134,7 +141,7 @@ Expected<ProcessResult> run_process(const std::vector<std::string> &arguments) {
 Expected<ProcessResult> run_process_for(const std::vector<std::string> &arguments, double seconds) {
     const Log out, err;
     LW_ASSIGN(ProcessResult result, run(arguments, seconds, out, err));
-    result.error = err.text();
+    LW_ASSIGN(result.error, err.text(arguments[0]));
     return result;
 }
 

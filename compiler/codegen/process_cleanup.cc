@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -17,14 +18,17 @@ struct List {
 };
 
 List &list() {
-    static List *const list = new List; // never destroyed: a thread may look at it to the very end
+    // Never destroyed: a thread may look at it to the very end. Never allocated: so may a lack of memory.
+    alignas(List) static char memory[sizeof(List)];
+    static List *const list = new (memory) List;
     return *list;
 }
 
-// A program that was just killed, or a thread of ours, may still put a file into it.
-void remove_at_last(const fs::path &folder) {
+// A program that was just killed, or a thread of ours, may still put a file into it; other programs may have
+// every file of the system open for a moment.
+void remove_at_last(const fs::path &folder, int tries) {
     std::error_code error;
-    for (int tries = 0; tries < 200; tries++) {
+    while (tries-- > 0) {
         fs::remove_all(folder, error);
         if (!error) return;
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -53,13 +57,18 @@ fs::path make_folder(const std::function<fs::path()> &make) {
     List &all = list();
     const std::lock_guard lock(all.mutex);
     fs::path path = make();
-    if (!path.empty()) all.folders.insert(path);
+    if (path.empty()) return path;
+    try {
+        all.folders.insert(path);
+    } catch (const std::bad_alloc &) {
+        remove_at_last(path, 1);
+        throw;
+    }
     return path;
 }
 
 void remove_folder(const fs::path &path) {
-    std::error_code ignored; // nothing is lost when a temporary folder stays
-    fs::remove_all(path, ignored);
+    remove_at_last(path, 3); // nothing is lost when a temporary folder stays
     List &all = list();
     const std::lock_guard lock(all.mutex);
     all.folders.erase(path);
@@ -70,7 +79,7 @@ void abandon_all() {
     // And never unlocked: a compile that finds its programs killed waits here instead of reporting it.
     all.mutex.lock();
     for (const pid_t pid : all.programs) kill(pid, SIGKILL);
-    for (const fs::path &folder : all.folders) remove_at_last(folder);
+    for (const fs::path &folder : all.folders) remove_at_last(folder, 200);
 }
 
 } // namespace unfinished

@@ -3,8 +3,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 namespace longwave::compiler {
 namespace {
@@ -12,6 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t full = 1 << 20; // bytes: a disk that has fewer left counts as full
+constexpr const char *prefix = "longwave-compile-";
+constexpr time_t forgotten = 24 * 3600; // seconds after which no compile writes into its folder any more
 
 struct Parent {
     std::string path, name; // name: what the user knows it by
@@ -23,13 +28,26 @@ Parent parent() {
     return {"/tmp", "/tmp"};
 }
 
+// Folders of compiles that were killed.
+void remove_forgotten(const std::string &parent) {
+    std::error_code error, ignored;
+    for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
+        const fs::path &path = at->path();
+        struct stat info;
+        if (path.filename().string().starts_with(prefix) && lstat(path.c_str(), &info) == 0 &&
+            S_ISDIR(info.st_mode) && info.st_uid == geteuid() && info.st_mtime + forgotten < time(nullptr))
+            fs::remove_all(path, ignored);
+    }
+}
+
 } // namespace
 
 Expected<TemporaryFolder> TemporaryFolder::create() {
     const Parent in = parent();
+    remove_forgotten(in.path);
     int reason = 0;
     fs::path path = unfinished::make_folder([&]() -> fs::path {
-        std::string name = (fs::path(in.path) / "longwave-XXXXXX").string();
+        std::string name = (fs::path(in.path) / prefix).string() + "XXXXXX";
         if (mkdtemp(name.data())) return name;
         reason = errno;
         return {};

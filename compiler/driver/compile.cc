@@ -34,6 +34,13 @@ void store_fp16(std::vector<EntryPlan> &entries, const Capabilities &known, cons
     }
 }
 
+uint32_t longest_block(const std::vector<EntryPlan> &entries) {
+    uint32_t longest = 0;
+    for (const EntryPlan &entry : entries)
+        if (entry.kind == EntryPlan::Kind::stream) longest = std::max(longest, entry.block);
+    return longest;
+}
+
 } // namespace
 
 Expected<Compiled> compile(package::Package package, const Options &options) {
@@ -76,7 +83,8 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
         }));
 
     // ---- check: reference inputs and outputs that `verify` recomputes
-    GoldenVectors golden(ir::workers_for(options.jobs));
+    const LookBack reach = look_back(model.offline);
+    GoldenVectors golden(reach, longest_block(plans.entries), ir::workers_for(options.jobs));
     LW_ASSIGN(const auto changes, passes.timed("golden_vectors", [&] {
         return add_vectors(golden, plans, model.exact, !model.stored.empty(),
                            options.whole || options.window);
@@ -86,7 +94,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     // ---- emit
     auto report = make_report({package, model.offline, plans.entries, plans.algorithms, plans.storage,
                                plans.record, code.signatures, specs.all, code.targets, golden.precision(),
-                               specs.cpus, model.no_stream, model.stored, changes});
+                               specs.cpus, model.no_stream, model.stored, changes, reach, golden});
     if (!request.tuning.made.empty()) report["tuning"] = request.tuning.made;
     if (device)
         report["gpu"] = device_report({*device, plans.entries, on_device.placed, on_device.no_run,

@@ -8,6 +8,7 @@
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/merge_chains.h"
 #include "compiler/passes/pack_outputs.h"
+#include "compiler/plan/look_back.h"
 #include "compiler/plan/windowed_stream.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,9 +17,11 @@ namespace longwave::compiler {
 
 namespace {
 
+constexpr uint32_t least_capacity = 1024;
+
 // Capacity of an offline run: the option, else the length of the package, else one second of audio, else the
-// longest sequence that an op of the model was made for, else 1024 ticks. `lowered`: the graph before kernels
-// are materialised.
+// longest sequence that an op of the model was made for, else so many ticks that every lag of every layer and
+// two blocks behind it fit: whole multiples of 1024. `lowered`: the graph before kernels are materialised.
 uint32_t run_capacity(const ir::Graph &lowered, uint32_t package_length, const Options &options) {
     if (options.window) return options.window; // the same plan: the stream has the bits of its runs
     if (options.length) return options.length;
@@ -27,7 +30,12 @@ uint32_t run_capacity(const ir::Graph &lowered, uint32_t package_length, const O
     uint32_t longest = 0;
     for (const ir::Node &node : lowered.nodes)
         if (node.op->natural_length) longest = std::max(longest, node.op->natural_length(node));
-    return longest ? longest : 1024;
+    const LookBack back = look_back(lowered);
+    if (longest > back.ticks) return longest;
+    const uint32_t block = options.blocks.empty() ? 1 : *std::max_element(options.blocks.begin(), options.blocks.end());
+    const uint64_t ticks = uint64_t{back.ticks} + 2 * uint64_t{block};
+    const uint64_t whole = (ticks + least_capacity - 1) / least_capacity * least_capacity;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(whole, std::max(longest, least_capacity), 1u << 24));
 }
 
 // An offline run must be long enough for one row of every layer.

@@ -84,6 +84,9 @@ struct OpDef {
     // Errors (Fault::input) name what was expected and found. The builder adds the layer.
     Expected<Type> (*infer)(const Node &node, std::span<const Type> inputs);
     StreamRule (*stream)(const Node &node, std::span<const Type> inputs);
+    // An op that looks ahead: rows of its first input that it reads before or behind its own, whichever are more.
+    // Null: all rows of the sequence.
+    uint32_t (*reach)(const Node &node, std::span<const Type> inputs) = nullptr;
     EndRule end = EndRule::exact;
     Pointwise pointwise = Pointwise::no;
     bool nonzero_at_zero = false; // pointwise: f(0) is not 0

@@ -70,10 +70,11 @@ const package::Tensor *Lowering::checked(const Layer &layer, const std::string &
     const package::Tensor *tensor = find(layer, parameter);
     if (!tensor) {
         std::string way_out = similar_key(key, package_.unused, problems_);
-        auto any = package_.weights.lower_bound(layer.prefix + ".");
-        bool known_prefix = any != package_.weights.end() && any->first.starts_with(layer.prefix + ".");
+        const std::string start = layer.key_start();
+        auto any = package_.weights.lower_bound(start);
+        bool known_prefix = any != package_.weights.end() && any->first.starts_with(start);
         if (way_out.empty() && !known_prefix)
-            way_out = "no tensor starts with " + package::in_quotes(layer.prefix + ".") +
+            way_out = "no tensor starts with " + package::in_quotes(start) +
                       ": set \"prefix\", or \"keys\" for one parameter";
         if (way_out.empty()) way_out = other_options;
         problems_.add(where, "shape " + package::shape_text(shown), "no such tensor", way_out);
@@ -196,7 +197,7 @@ Layer part_of(const Layer &layer, const std::string &name, const std::string &ty
     part.path = layer.path;
     part.type = type;
     part.name = name;
-    part.prefix = layer.prefix + "." + name;
+    part.prefix = layer.key_start() + name;
     part.address = layer.address + "/" + name;
     part.attributes = std::move(attributes);
     for (const auto &[parameter, key] : layer.keys)

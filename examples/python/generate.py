@@ -48,6 +48,7 @@ class Generator:
 
     def close(self):
         lw._lib.lw_generator_destroy(self.handle)
+        self.handle = c.c_void_p()
         self.stream.close()
 
 

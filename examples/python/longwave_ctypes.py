@@ -54,7 +54,7 @@ def _check(status, *fine):
 
 class Model:
     def __init__(self, path, allow_unsigned_code=True):
-        self.handle, self.info, self.input = c.c_void_p(), Info(), InputInfo()
+        self.handle, self.info, self.input, self.streams = c.c_void_p(), Info(), InputInfo(), 0
         options = OpenOptions(allow_unsigned_code=allow_unsigned_code)
         _check(_lib.lw_model_open(os.fsencode(path), c.byref(options), c.byref(self.handle)))
         _check(_lib.lw_model_get_info(self.handle, c.byref(self.info)))
@@ -69,33 +69,49 @@ class Model:
             _check(ask(self.handle, i, c.byref(output)))
         return outputs
 
-    def array(self, values):
+    def array(self, values):  # ticks of `width` values each
+        width = self.input.width
+        if len(values) % width:
+            raise ValueError(f"{len(values)} values are no whole number of ticks: a tick has {width}")
         return ((c.c_int32 if self.ids else c.c_float) * len(values))(*values)
 
     def blocks(self):  # of each stream entry; the first is the default
         return [entry.block for entry in self.info.stream_entries[:self.info.n_stream_entries]]
 
+    def open_handle(self):
+        if not self.handle:
+            raise ValueError("the model is closed")
+        return self.handle
+
     def run(self, values, threads=1):
         """One whole sequence of the only input; a list of values for each output, row after row."""
-        capacity, data, runner = self.info.run_capacity, self.array(values), c.c_void_p()
+        handle, capacity = self.open_handle(), self.info.run_capacity
+        data, runner = self.array(values), c.c_void_p()
         room = [(c.c_float * (output.width * capacity))() for output in self.run_outputs]
         given = Tensor(data=c.addressof(data), rows=len(values) // self.input.width)
         taken = (Tensor * len(room))(*[Tensor(data=c.addressof(r), rows=capacity) for r in room])
-        _check(_lib.lw_runner_create(self.handle, c.byref(RunOptions(threads=threads)), c.byref(runner)))
+        _check(_lib.lw_runner_create(handle, c.byref(RunOptions(threads=threads)), c.byref(runner)))
         status = _lib.lw_run(runner, c.byref(given), c.c_size_t(1), taken, c.c_size_t(len(room)))
         _lib.lw_runner_destroy(runner)
         _check(status)
         return [list(r[:t.rows * output.width]) for r, t, output in zip(room, taken, self.run_outputs)]
 
     def close(self):
+        """After the streams of the model are closed. A second time it does nothing."""
+        if self.handle and self.streams:
+            raise ValueError(f"close its {self.streams} streams first")
         _lib.lw_model_close(self.handle)
+        self.handle = c.c_void_p()
+        self.info, self.run_outputs, self.stream_outputs = Info(), [], []  # they point into the model
+        self.input.name = None
 
 
 class Stream:
     def __init__(self, model, entry=0):
         self.model, self.handle = model, c.c_void_p()
         options = StreamOptions(format=I32 if model.ids else F32, entry=entry)
-        _check(_lib.lw_stream_create(model.handle, c.byref(options), c.byref(self.handle)))
+        _check(_lib.lw_stream_create(model.open_handle(), c.byref(options), c.byref(self.handle)))
+        model.streams += 1
 
     def push(self, values):  # yields the rows that come out: (output, row number, values)
         data, width, done = self.model.array(values), self.model.input.width, 0
@@ -116,4 +132,7 @@ class Stream:
             yield out.index, out.row, out.data[:out.width]
 
     def close(self):
+        """A second time it does nothing. Every other call afterwards is refused by the library."""
+        self.model.streams -= bool(self.handle)
         _lib.lw_stream_destroy(self.handle)
+        self.handle = c.c_void_p()

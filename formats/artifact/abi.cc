@@ -5,7 +5,7 @@
 
 namespace longwave::artifact {
 
-uint64_t kernel_abi(const fb::Kernel &kernel) {
+void kernel_hash(const fb::Kernel &kernel, uint8_t (&hash)[hash_bytes]) {
     Hasher hasher;
     hasher.update(kernel.spec()->c_str(), kernel.spec()->size() + 1);
     for (uint32_t i = 0; i < count(kernel.args()); ++i) {
@@ -21,8 +21,12 @@ uint64_t kernel_abi(const fb::Kernel &kernel) {
         if (dims > 0)
             hasher.update(arg.dims()->Data(), dims * sizeof(fb::Dim)); // a fixed little-endian struct
     }
+    hasher.finish(hash);
+}
+
+uint64_t kernel_abi(const fb::Kernel &kernel) {
     uint8_t digest[hash_bytes];
-    hasher.finish(digest);
+    kernel_hash(kernel, digest);
     uint64_t abi;
     memcpy(&abi, digest, sizeof abi);
     return abi;

@@ -11,6 +11,14 @@ template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) {
     return vector ? vector->size() : 0;
 }
 
+// The program contains the variant's code; the file has its hash.
+inline bool detached(const fb::CodeVariant &variant) { return variant.image() != nullptr; }
+
+// Rows of a golden tensor that the file holds.
+inline uint32_t stored_rows(const fb::GoldenTensor &tensor) {
+    return tensor.stored() ? tensor.stored() : tensor.rows();
+}
+
 // Bytes from the first to behind the last element of a buffer argument. False on overflow, an empty extent or
 // a negative stride.
 [[nodiscard]] inline bool span_bytes(const fb::KernelArg &arg, uint64_t *out) {

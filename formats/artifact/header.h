@@ -18,8 +18,9 @@ inline constexpr size_t hash_bytes = 32; // BLAKE2b-256
 inline constexpr uint8_t magic[8] = {0x89, 'L', 'W', 'A', '\r', '\n', 0x1a, '\n'};
 inline constexpr uint16_t format_major = 2; // a reader opens its own major
 // and any minor up to its own. 1: offline runs on a GPU. 2: streams on a GPU, logit margins. 3: mixed entries,
-// float16. 4: a state whose identity does not depend on targets, scalars with the rows of an input.
-inline constexpr uint16_t format_minor = 4;
+// float16. 4: a state whose identity does not depend on targets, scalars with the rows of an input. 5: a version
+// of the model in the header, variants whose code the program contains, golden tensors stored in part.
+inline constexpr uint16_t format_minor = 5;
 
 enum Flag : uint32_t {
     flag_signed = 1u << 0, // key and signature are filled in
@@ -39,10 +40,12 @@ struct Header {
         root[hash_bytes];  // BLAKE2b-256 of this header with root and signature zeroed, then the plan's bytes
     uint8_t key[32];       // Ed25519 public key of the signer, zeros when unsigned; covered by the root
     uint8_t signature[64]; // Ed25519 over the root
-    uint8_t reserved[80];  // zeros
+    uint64_t version;      // of the model, counted by who signs it; 0: none (format 2.5); covered by the root
+    uint8_t reserved[72];  // zeros
 };
 static_assert(sizeof(Header) == header_bytes && offsetof(Header, total_bytes) == 16 &&
               offsetof(Header, flags) == 40 && offsetof(Header, root) == 48 && offsetof(Header, key) == 80 &&
-              offsetof(Header, signature) == 112 && offsetof(Header, reserved) == 176);
+              offsetof(Header, signature) == 112 && offsetof(Header, version) == 176 &&
+              offsetof(Header, reserved) == 184);
 
 } // namespace longwave::artifact

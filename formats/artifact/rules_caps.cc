@@ -109,12 +109,15 @@ static Broken caps_of_lists(const fb::Plan &plan) {
         return broken(6, "labels: found, limit", count(plan.labels()), cap::items);
     if (count(plan.state()) > cap::items)
         return broken(6, "fields of the state: found, limit", count(plan.state()), cap::items);
-    if (count(plan.golden()) > cap::entries)
-        return broken(6, "golden vectors: found, limit", count(plan.golden()), cap::entries);
+    if (count(plan.golden()) > 2 * cap::entries)
+        return broken(6, "golden vectors: found, limit", count(plan.golden()), 2 * cap::entries);
     for (uint32_t i = 0; i < plan.segments()->size(); ++i)
         if (plan.segments()->Get(i)->hash()->size() != hash_bytes)
             return broken(6, "bytes of a segment's hash: segment, bytes", i,
                           plan.segments()->Get(i)->hash()->size());
+    for (uint32_t v = 0; v < plan.variants()->size(); ++v)
+        if (const auto *image = plan.variants()->Get(v)->image(); image && image->size() != hash_bytes)
+            return broken(6, "bytes of a code variant's hash: variant, found", v, image->size());
     if (plan.layout()->size() != hash_bytes || plan.computation()->size() != hash_bytes)
         return broken(6, "bytes of an identity: layout, computation", plan.layout()->size(),
                       plan.computation()->size());

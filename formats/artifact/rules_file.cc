@@ -51,6 +51,8 @@ Broken v4_flags(const Subject &s) {
         if (h.reserved[i] != 0)
             return broken(4, "reserved header byte is not zero: byte, value", offsetof(Header, reserved) + i,
                           h.reserved[i]);
+    if (h.version != 0 && h.minor < 5)
+        return broken(4, "a version needs format 2.5: version, minor", h.version, h.minor);
     if (!(h.flags & flag_signed)) {
         for (size_t i = 0; i < sizeof h.key; ++i)
             if (h.key[i] != 0)
@@ -82,9 +84,11 @@ Broken v5_flatbuffer(Subject &s) {
     const fb::Plan *plan = fb::GetPlan(bytes);
     // The verifier aligns a vector's length but not its elements; the only elements wider than a length are
     // these.
-    for (uint32_t v = 0; v < plan->variants()->size(); ++v)
-        if (reinterpret_cast<uintptr_t>(plan->variants()->Get(v)->scratch()->Data()) % alignof(uint64_t) != 0)
+    for (uint32_t v = 0; v < plan->variants()->size(); ++v) {
+        const auto &scratch = *plan->variants()->Get(v)->scratch();
+        if (scratch.size() > 0 && reinterpret_cast<uintptr_t>(scratch.Data()) % alignof(uint64_t) != 0)
             return broken(5, "scratch sizes are not aligned: variant", v);
+    }
     s.plan = plan;
     return {};
 }
@@ -138,6 +142,7 @@ Broken v9_ranges(const Subject &s) {
     const fb::Plan &plan = *s.plan;
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
+        if (detached(variant)) continue; // V11: it has no entries
         const uint64_t code = plan.segments()->Get(variant.segment())->size();
         for (uint32_t k = 0; k < variant.entry()->size(); ++k)
             if (variant.entry()->Get(k) >= code || variant.entry()->Get(k) < need_bytes)
@@ -152,8 +157,13 @@ Broken v9_ranges(const Subject &s) {
         for (const auto *tensors : {vector.inputs(), vector.outputs()})
             for (uint32_t t = 0; t < count(tensors); ++t) {
                 const fb::GoldenTensor &tensor = *tensors->Get(t);
+                const uint64_t rows = stored_rows(tensor);
+                if (tensor.stored() != 0 &&
+                    (rows > tensor.rows() || tensor.rows() > cap::extent ||
+                     tensor.first() > (tensors == vector.inputs() ? 0 : tensor.rows() - rows)))
+                    return broken(9, "stored rows of a golden tensor: vector, tensor", g, t);
                 uint64_t values, bytes;
-                if (!checked::mul(tensor.rows(), tensor.width(), &values) ||
+                if (!checked::mul(rows, tensor.width(), &values) ||
                     !checked::mul(values, 4, &bytes) || bytes == 0 || tensor.offset() % 4 != 0 ||
                     !checked::inside(tensor.offset(), bytes, golden))
                     return broken(9, "a golden tensor lies outside its segment: vector, tensor", g, t);

@@ -128,6 +128,12 @@ Broken v13_indices(const Subject &s) {
     const fb::Plan &plan = *s.plan;
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const uint32_t segment = plan.variants()->Get(v)->segment();
+        if (detached(*plan.variants()->Get(v))) {
+            if (segment != 0)
+                return broken(13, "a code variant without code names a segment: variant, segment", v,
+                              segment);
+            continue;
+        }
         if (segment >= plan.segments()->size() ||
             plan.segments()->Get(segment)->kind() != fb::SegmentKind::code)
             return broken(13, "a code variant names no code segment: variant, segment", v, segment);
@@ -151,7 +157,7 @@ Broken v13_indices(const Subject &s) {
 
 // A kernel takes the scratch it was compiled to take and asks nobody: what the plan gives has to be enough.
 static Broken scratch_rule(const Subject &s, const fb::CodeVariant &variant, uint32_t v) {
-    if (!s.request.file) return {}; // verify_front: the writer's own
+    if (!s.request.file || detached(variant)) return {}; // verify_front: the writer's own
     const uint8_t *image = s.request.file + s.plan->segments()->Get(variant.segment())->offset();
     for (uint32_t k = 0; k < variant.entry()->size(); ++k) {
         uint64_t need;
@@ -192,8 +198,10 @@ Broken v11_kernels(const Subject &s) {
                 return broken(11, "a kernel of CPUs takes float16: kernel", k);
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
-        if (variant.entry()->size() != kernels)
-            return broken(11, "kernels of a code variant: found, expected", variant.entry()->size(), kernels);
+        const uint32_t functions = detached(variant) ? 0 : kernels;
+        if (variant.entry()->size() != functions)
+            return broken(11, "kernels of a code variant: found, expected", variant.entry()->size(),
+                          functions);
         if (variant.scratch()->size() != kernels)
             return broken(11, "scratch sizes of a code variant: found, expected", variant.scratch()->size(),
                           kernels);

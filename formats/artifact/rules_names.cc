@@ -2,37 +2,12 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/rules.h"
 #include "formats/artifact/text.h"
+#include "formats/base/characters.h"
 
 namespace longwave::artifact {
 namespace {
 
 enum class Text { name, path_like, document };
-
-// The character at p and its length, or length 0: no surrogates, no overlong forms, at most U+10FFFF.
-struct Character {
-    uint32_t bytes = 0, code = 0;
-};
-
-Character utf8(const uint8_t *p, uint64_t left) {
-    if (p[0] < 0x80) return {1, p[0]};
-    const uint32_t bytes = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    static constexpr uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (p[0] < 0xc0 || p[0] > 0xf4 || bytes > left) return {};
-    uint32_t code = p[0] & (0x7fu >> bytes);
-    for (uint32_t i = 1; i < bytes; ++i) {
-        if ((p[i] & 0xc0) != 0x80) return {};
-        code = code << 6 | (p[i] & 0x3f);
-    }
-    if (code < least[bytes] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
-    return {bytes, code};
-}
-
-// What makes a terminal or a page show something else than the text: C0 and C1, line and paragraph
-// separators, and the marks that turn the direction of what follows.
-bool control(uint32_t code) {
-    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069);
-}
 
 // Walks over every text of a plan once.
 class Names {
@@ -70,11 +45,11 @@ private:
         left_ -= size;
         if (kind != Text::document && size > cap::name) return broken(16, what, index, size);
         for (uint64_t i = 0; i < size;) {
-            const Character c = utf8(p + i, size - i);
+            const Character c = character_at(p + i, size - i);
             const bool layout = kind == Text::document && (c.code == '\n' || c.code == '\t');
             const bool path =
                 (kind == Text::name && c.code == '/') || (kind != Text::document && c.code == '\\');
-            if (c.bytes == 0 || (control(c.code) && !layout) || path) return broken(16, what, index, i);
+            if (c.bytes == 0 || (is_control(c.code) && !layout) || path) return broken(16, what, index, i);
             i += c.bytes;
         }
         return {};

@@ -66,8 +66,19 @@ bool has_halves(const fb::PlanT &plan) {
     return false;
 }
 
+bool has_parts(const fb::PlanT &plan) {
+    for (const auto &golden : plan.golden)
+        for (const auto *tensors : {&golden->inputs, &golden->outputs})
+            for (const auto &tensor : *tensors)
+                if (tensor->stored != 0) return true;
+    return false;
+}
+
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    for (const auto &variant : plan.variants)
+        if (!variant->image.empty()) return 5;
+    if (has_parts(plan)) return 5;
     if (plan.identity || has_scalars(plan, fb::ScalarKind::rows)) return 4;
     if (has_mixed(plan) || has_halves(plan)) return 3;
     if (has_scalars(plan, fb::ScalarKind::margin)) return 2;
@@ -130,11 +141,13 @@ Expected<Pieces> assemble_unchecked(fb::PlanT plan, std::vector<SegmentData> seg
 }
 
 Status sign_front(std::vector<uint8_t> &front, uint64_t file_bytes, std::span<const uint8_t, 32> public_key,
-                  const Signer &signer) {
+                  const Signer &signer, uint64_t version) {
     Header header;
     if (const Broken broken = verify_header(front.data(), file_bytes, &header))
         return Status::input(std::string("cannot be signed: ") + broken.text);
     header.flags |= flag_signed;
+    header.version = version;
+    if (version > 0 && header.minor < 5) header.minor = 5; // the first whose readers know it
     memcpy(header.key, public_key.data(), sizeof header.key);
     memset(header.signature, 0, sizeof header.signature);
     memcpy(front.data(), &header, sizeof header);
@@ -211,13 +224,14 @@ Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, std::vector<Segme
     return std::move(pieces).join();
 }
 
-Status sign(Pieces &pieces, std::span<const uint8_t, 32> public_key, const Signer &signer) {
+Status sign(Pieces &pieces, std::span<const uint8_t, 32> public_key, const Signer &signer, uint64_t version) {
     if (pieces.front.size() < header_bytes) return Status::input("cannot be signed: there is no header");
-    return sign_front(pieces.front, pieces.size(), public_key, signer);
+    return sign_front(pieces.front, pieces.size(), public_key, signer, version);
 }
 
-Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key, const Signer &signer) {
-    return sign_front(bytes, bytes.size(), public_key, signer);
+Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key, const Signer &signer,
+            uint64_t version) {
+    return sign_front(bytes, bytes.size(), public_key, signer, version);
 }
 
 } // namespace longwave::artifact

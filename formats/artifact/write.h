@@ -38,11 +38,13 @@ Expected<std::vector<uint8_t>> write(fb::PlanT plan, std::vector<SegmentData> se
 // The same without the final check, for tests that need broken files.
 Expected<std::vector<uint8_t>> write_unchecked(fb::PlanT plan, std::vector<SegmentData> segments);
 
-// Signs a finished artifact in place: records the public key, renews the root hash and stores what `sign`
-// makes of it (Ed25519, 64 bytes).
+// Signs a finished artifact in place: records the public key and the version of the model, renews the root
+// hash and stores what `sign` makes of it (Ed25519, 64 bytes).
 using Signer = std::function<bool(std::span<const uint8_t, 32> root, std::span<uint8_t, 64> signature)>;
-Status sign(Pieces &pieces, std::span<const uint8_t, 32> public_key, const Signer &signer);
-Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key, const Signer &signer);
+Status sign(Pieces &pieces, std::span<const uint8_t, 32> public_key, const Signer &signer,
+            uint64_t version = 0);
+Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key, const Signer &signer,
+            uint64_t version = 0);
 
 // `path` is the old file or the complete new one, whatever happens: temporary file in the same folder, write,
 // fsync, rename, fsync of the folder. On any error the temporary file is removed and the Status names the

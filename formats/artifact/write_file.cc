@@ -2,12 +2,19 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <ctime>
+#include <dirent.h>
 #include <fcntl.h>
+#include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace longwave::artifact {
 namespace {
+
+constexpr const char *prefix = ".longwave-new-"; // of temporary files
+constexpr size_t random_letters = 6;
+constexpr time_t forgotten = 3600; // seconds after which nobody writes a temporary file any more
 
 // A path or file descriptor that is given back on every way out.
 struct Temporary {
@@ -67,7 +74,8 @@ bool follow_links(std::string &path) {
     constexpr int most = 40; // as the system
     for (int links = 0; links < most; links++) {
         struct stat info;
-        if (lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return true;
+        if (lstat(path.c_str(), &info) != 0) return errno == ENOENT;
+        if (!S_ISLNK(info.st_mode)) return true;
         if (!trusted(path, info)) {
             errno = EACCES;
             return false;
@@ -82,13 +90,30 @@ bool follow_links(std::string &path) {
     return false;
 }
 
+// Temporary files of programs that were killed while they wrote.
+void remove_forgotten(const std::string &folder) {
+    DIR *const list = opendir(folder.c_str());
+    if (!list) return;
+    while (const dirent *entry = readdir(list)) {
+        const std::string_view name = entry->d_name;
+        struct stat info;
+        if (name.starts_with(prefix) && name.size() == strlen(prefix) + random_letters &&
+            fstatat(dirfd(list), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+            info.st_uid == geteuid() && info.st_mtime + forgotten < time(nullptr))
+            unlinkat(dirfd(list), entry->d_name, 0);
+    }
+    closedir(list);
+}
+
 // The old file or the whole new one.
 Status replace(const std::string &path, Spans spans) {
     Temporary temporary;
-    std::string name = path + ".XXXXXX"; // the same folder: a rename must not cross file systems
+    const std::string folder = folder_of(path); // the same: a rename must not cross file systems
+    remove_forgotten(folder);
+    std::string name = folder + "/" + prefix + std::string(random_letters, 'X');
     temporary.file = mkostemp(name.data(), O_CLOEXEC);
     if (temporary.file < 0) return failed("create a temporary file beside it", path);
-    temporary.path = name;
+    temporary.path.swap(name); // takes no memory: it is removed whatever fails from here on
 
     const mode_t mask = umask(0); // mkostemp gives 0600; an artifact is an ordinary file
     umask(mask);
@@ -119,9 +144,10 @@ Status write_spans(const std::string &path, Spans spans) {
     // A rename would put a file in the place of /dev/stdout or a named pipe: anything but a file is written to,
     // not replaced.
     struct stat info;
-    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-        return Status::device(path + ": is a folder; name a file in it");
-    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, spans);
+    const bool there = stat(path.c_str(), &info) == 0;
+    if (!there && errno != ENOENT && errno != ELOOP) return failed("look at", path); // may be such a one
+    if (there && S_ISDIR(info.st_mode)) return Status::device(path + ": is a folder; name a file in it");
+    if (there && !S_ISREG(info.st_mode)) return write_in_place(path, spans);
 
     // Nor does it replace a link: what the link stands for is meant.
     std::string file = path;

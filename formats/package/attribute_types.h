@@ -22,6 +22,10 @@ inline AttributeType small(std::string name, std::string fallback) {
     return {std::move(name), AttributeKind::number, false, std::move(fallback), 0, 1};
 } // an eps
 
+inline AttributeType real_or(std::string name, std::string fallback) {
+    return {std::move(name), AttributeKind::number, false, std::move(fallback), -1e30, 1e30};
+}
+
 inline AttributeType word(std::string name, std::string fallback, std::vector<std::string> choices) {
     return {std::move(name), AttributeKind::text, false, std::move(fallback), 0, 0, std::move(choices)};
 }

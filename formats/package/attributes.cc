@@ -1,4 +1,5 @@
 #include "formats/package/attributes.h"
+#include "formats/base/characters.h"
 #include <algorithm>
 
 namespace longwave::package {
@@ -30,7 +31,7 @@ bool check_choice(const AttributeType &type, const json &value, const std::strin
         problems.add(path, expected, describe(value), hint);
         return false;
     }
-    return good_name(value, path, true, problems);
+    return good_name(value, path, NameKind::key, problems);
 }
 
 bool check_pair(const AttributeType &type, const json &value, const std::string &path, Problems &problems) {
@@ -104,20 +105,29 @@ bool number_in(const json &value, double low, double high, const std::string &pa
     return false;
 }
 
-bool good_name(const json &value, const std::string &path, bool slash_allowed, Problems &problems) {
+bool plain_text(std::string_view text) {
+    for (size_t i = 0; i < text.size();) {
+        const Character c = character_at(reinterpret_cast<const uint8_t *>(text.data()) + i, text.size() - i);
+        if (c.bytes == 0 || is_control(c.code)) return false;
+        i += c.bytes;
+    }
+    return true;
+}
+
+bool good_name(const json &value, const std::string &path, NameKind kind, Problems &problems) {
     if (!value.is_string()) {
         problems.add(path, "a text", describe(value));
         return false;
     }
     const auto &text = value.get_ref<const std::string &>();
-    bool control = std::any_of(text.begin(), text.end(),
-                               [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+    const bool place = text == "." || text == ".." || text == "-" || text == "~"; // of a file, not a name
     const char *expected = text.empty()             ? "a text that is not empty"
                            : text.size() > max_name ? "at most 256 bytes"
-                           : control                ? "a text without control characters"
-                           : !slash_allowed && text.find('/') != std::string::npos
-                               ? "a name without '/' (it separates a residual from its layers)"
-                               : nullptr;
+                           : !plain_text(text)      ? "a text without control characters"
+                           : kind != NameKind::key && text.find_first_of("/\\") != std::string::npos
+                               ? "a name without '/' and '\\'"
+                           : kind == NameKind::model && place ? "a name that a file can have"
+                                                              : nullptr;
     if (!expected) return true;
     problems.add(path, expected,
                  text.size() > max_name ? std::to_string(text.size()) + " bytes" : in_quotes(text));

@@ -15,9 +15,12 @@ nlohmann::json read_attributes(const LayerType &type, const nlohmann::json &obje
 // the reading go on.
 void only_keys(const nlohmann::json &object, const std::vector<std::string> &known, const std::string &path,
                Problems &problems);
-// A text for people and file formats: UTF-8 by construction, 1 to 256 bytes, no control characters; names
-// that build addresses have no '/'.
-bool good_name(const nlohmann::json &value, const std::string &path, bool slash_allowed, Problems &problems);
+// A text for people and file formats: UTF-8 by construction, 1 to 256 bytes, no control characters. What the
+// compiled model repeats has neither '/' nor '\\': the same as rule V16 asks, before any kernel is compiled.
+enum class NameKind { model, part, key };
+bool good_name(const nlohmann::json &value, const std::string &path, NameKind kind, Problems &problems);
+// No character of it is_control().
+bool plain_text(std::string_view text);
 bool integer_in(const nlohmann::json &value, double low, double high, const std::string &path,
                 Problems &problems);
 bool number_in(const nlohmann::json &value, double low, double high, const std::string &path,

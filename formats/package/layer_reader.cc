@@ -63,7 +63,7 @@ Layer LayerReader::layer(const json &object, const std::string &path, const std:
     if (!object.contains("name")) {
         problems_.add(path + ".name", "a name of its own", "no such key",
                       "reports, references and weight keys use it");
-    } else if (good_name(object["name"], path + ".name", false, problems_)) {
+    } else if (good_name(object["name"], path + ".name", NameKind::part, problems_)) {
         layer.name = layer.prefix = object["name"];
         layer.address = scope + layer.name;
     }
@@ -121,7 +121,9 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
     const LayerType &type = *find_layer_type(layer.type);
     layer.attributes = read_attributes(type, object, others, layer.path, problems_);
     if (type.parameters.empty()) return;
-    if (object.contains("prefix") && good_name(object["prefix"], layer.path + ".prefix", true, problems_))
+    // "": the model is one layer, and its tensors have the bare names of the parameters.
+    if (object.contains("prefix") &&
+        (object["prefix"] == "" || good_name(object["prefix"], layer.path + ".prefix", NameKind::key, problems_)))
         layer.prefix = object["prefix"];
     auto keys = object.find("keys");
     if (keys == object.end()) return;
@@ -138,7 +140,7 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
         if (!known.count(parameter)) {
             problems_.add(here, "a parameter that this " + layer.type + " reads", "another",
                           problems_.hint(parameter, names));
-        } else if (good_name(key, here, true, problems_)) {
+        } else if (good_name(key, here, NameKind::key, problems_)) {
             layer.keys[parameter] = key;
         }
     }

@@ -36,7 +36,7 @@ Input read_input(const json &object, const std::string &path, Problems &problems
         return input;
     }
     const json name = object.value("name", json()), kind = object.value("kind", json());
-    if (good_name(name, path + ".name", false, problems)) input.name = name;
+    if (good_name(name, path + ".name", NameKind::part, problems)) input.name = name;
 
     struct Form {
         const char *name, *key;
@@ -93,7 +93,7 @@ std::vector<Output> read_outputs(const json &model, Names &known, Problems &prob
         only_keys(list[i], {"name", "from"}, path, problems);
         Output output;
         const json name = list[i].value("name", json());
-        if (good_name(name, path + ".name", true, problems)) {
+        if (good_name(name, path + ".name", NameKind::part, problems)) {
             output.name = name;
             if (!names.insert(output.name).second)
                 problems.add(path + ".name", "a name that is used once", in_quotes(output.name) + " again");
@@ -110,7 +110,7 @@ std::vector<std::string> read_labels(const json &model, Problems &problems) {
     std::set<std::string> seen;
     const json list = list_of(model, "labels", max_labels, problems);
     for (size_t i = 0; i < list.size(); ++i) {
-        if (!good_name(list[i], element("labels", i), true, problems)) continue;
+        if (!good_name(list[i], element("labels", i), NameKind::part, problems)) continue;
         labels.push_back(list[i]);
         if (!seen.insert(labels.back()).second)
             problems.add(element("labels", i), "labels that differ", in_quotes(labels.back()) + " again");
@@ -151,7 +151,7 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     const json ignore = object.value("ignore", json::array());
     if (!ignore.is_array()) problems.add("decision.ignore", "a list of labels", describe(ignore));
     for (size_t i = 0; ignore.is_array() && i < ignore.size(); ++i) {
-        if (!good_name(ignore[i], element("decision.ignore", i), true, problems)) continue;
+        if (!good_name(ignore[i], element("decision.ignore", i), NameKind::part, problems)) continue;
         decision.ignore.push_back(ignore[i]);
         expect_label(decision.ignore.back(), package.labels, known, element("decision.ignore", i), problems);
     }
@@ -214,7 +214,7 @@ void read_model(const json &model, Package &package, Problems &problems) {
     if (graph) keys.insert(keys.end(), {"graph", "length"});
     only_keys(model, keys, "", problems);
     const json name = model.value("name", json());
-    if (good_name(name, "name", false, problems)) package.name = name;
+    if (good_name(name, "name", NameKind::model, problems)) package.name = name;
     package.inputs = read_inputs(model, problems);
     std::vector<std::string> input_names;
     for (const auto &input : package.inputs) input_names.push_back(input.name);

@@ -41,10 +41,12 @@ struct Layer {
     std::vector<Layer> layers;               // residual
     std::shared_ptr<Layer> norm;             // residual
 
+    // What the tensor keys of the layer begin with: "head.". Empty for the prefix "".
+    std::string key_start() const { return prefix.empty() ? prefix : prefix + "."; }
     // The tensor key of parameter `p`.
     std::string key(const std::string &p) const {
         auto it = keys.find(p);
-        return it != keys.end() ? it->second : prefix + "." + p;
+        return it != keys.end() ? it->second : key_start() + p;
     }
 };
 

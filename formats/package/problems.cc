@@ -1,17 +1,25 @@
 #include "formats/package/problems.h"
+#include "formats/base/characters.h"
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 
 namespace longwave::package {
 
-// Text from outside must not steer the terminal it is shown on.
+// Text from outside must not steer the terminal it is shown on. Bytes that are no UTF-8 stay.
 static std::string escaped(std::string_view text) {
-    static const char hex[] = "0123456789abcdef";
     std::string out;
-    for (char c : text) {
-        auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7f) out += {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
-        else out += c;
+    for (size_t i = 0; i < text.size();) {
+        const Character c = character_at(reinterpret_cast<const uint8_t *>(text.data()) + i, text.size() - i);
+        const size_t bytes = std::max<uint32_t>(c.bytes, 1);
+        char code[8];
+        if (c.bytes > 0 && is_control(c.code)) {
+            std::snprintf(code, sizeof code, c.code < 0x80 ? "\\x%02x" : "\\u%04x", c.code);
+            out += code;
+        } else {
+            out += text.substr(i, bytes);
+        }
+        i += bytes;
     }
     return out;
 }

@@ -1,5 +1,6 @@
 #include "formats/package/safetensors.h"
 #include "formats/base/checked.h"
+#include "formats/package/attributes.h"
 #include "formats/package/file_bytes.h"
 #include "formats/package/json_text.h"
 #include <algorithm>
@@ -74,6 +75,7 @@ bool read_entry(const std::string &key, const json &info, Entry &entry, Problems
     size_t before = problems.count();
     entry.key = key;
     if (key.empty()) problems.add(where, "a name", "an empty one");
+    if (!plain_text(key)) problems.add(where, "a name without control characters", in_quotes(key));
     if (!info.is_object()) {
         problems.add(where, "an object with dtype, shape and data_offsets", describe(info));
         return false;

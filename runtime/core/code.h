@@ -8,8 +8,8 @@ namespace longwave::runtime {
 // Every kernel has this form; what the arguments are is said in program.h and schedules/contract/kernel.h.
 using Function = int (*)(void **args);
 
-// Filled in from an image of the artifact. Whoever links kernels into the program hands a table of their
-// addresses to the device instead: nothing behind this class knows the difference.
+// Filled in from an image of the artifact, or from functions that the program contains: nothing behind this
+// class knows the difference.
 class Code {
 public:
     enum class Fault { none, memory, hash, protect };
@@ -19,6 +19,7 @@ public:
     // does.
     Fault load(artifact::Bytes image, const uint8_t *expected_hash,
                const flatbuffers::Vector<uint32_t> &entries, Function *table);
+    void use(const Function *table) { functions_ = table; } // which lives as long as this does
     void unload();
     const Function *functions() const { return functions_; }
 

@@ -32,7 +32,7 @@ struct ModelSource {
     const Device *cpu = nullptr;       // prepares derived tables and runs the CPU's part of mixed entries
 };
 
-// Bytes that `open` takes from the allocator: until the model is closed, and during `open` only.
+// Bytes that `open` takes from the allocator and on the device: until the model is closed, and during `open` only.
 struct ModelNeeds {
     uint64_t kept = 0, passing = 0;
 };
@@ -117,13 +117,17 @@ struct Device {
     // Streams only. Runs the enqueued blocks: this session's and those that share a submission with it. Returns this
     // session's first failure since the last wait.
     lw_status (*wait)(Session &session);
+
+    // Bytes that a session takes in addition to session_bytes: on the device, and what lies beside it on the host. For
+    // a stream as if it were the only one. Null: none.
+    uint64_t (*own_bytes)(const DeviceModel &model, fb::EntryKind kind) = nullptr;
 };
 
 } // namespace longwave::runtime
 
 // What a library that adds a device hands out. Its own data follow.
 struct lw_device {
-    static constexpr uint64_t interface_version = 4; // raised with every change to the declarations above
+    static constexpr uint64_t interface_version = 5; // raised with every change to the declarations above
     uint64_t version;
     const longwave::runtime::Device *calls;
     // Streams with a whole block that push has left, of all threads (runtime/stream/flush.cc).

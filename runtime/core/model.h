@@ -14,6 +14,7 @@ struct lw_model {
     longwave::runtime::Block file;    // the artifact; header and plan alone when the file is mapped
     const uint8_t *mapping = nullptr; // map_weights: the file
     uint64_t artifact_bytes = 0;
+    bool trusted = false; // a signature that the caller accepted
     longwave::artifact::View view;
     const longwave::fb::CodeVariant *variant = nullptr; // null only when there are no kernels
     longwave::runtime::Code code;
@@ -22,6 +23,7 @@ struct lw_model {
     const longwave::runtime::Device *device = nullptr; // that runs the model
     const longwave::runtime::Device *cpu = nullptr;
     longwave::runtime::DeviceModel *on_device = nullptr;
+    uint64_t own_run_bytes = 0, own_stream_bytes = 0; // Device::own_bytes
     longwave::runtime::StreamEntries streams;
     const lw_entry_info *entry_infos = nullptr;
     const lw_state_field *state_fields = nullptr;

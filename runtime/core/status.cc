@@ -65,6 +65,8 @@ const char *lw_status_text(lw_status status) {
     case LW_UNSIGNED_CODE: return "unsigned code";
     case LW_NO_VARIANT: return "no code for this CPU";
     case LW_BAD_STATE: return "saved state does not fit";
+    case LW_NO_CODE: return "the file has no code";
+    case LW_OLD_VERSION: return "older than the least version";
     case LW_BAD_TOKEN: return "token id outside the vocabulary";
     case LW_NO_MEMORY: return "out of memory";
     case LW_IO: return "file error";

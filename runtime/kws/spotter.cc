@@ -2,38 +2,16 @@
 #include "longwave/spotter.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/text.h"
-#include "runtime/kws/decision.h"
 #include "runtime/core/model.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/blocks.h"
 #include "runtime/stream/state.h"
+#include "runtime/kws/spotter.h"
 #include <new>
 
 using namespace longwave;
 using namespace longwave::runtime;
-
-namespace {
-constexpr uint32_t waiting_events = 16;
-}
-
-struct lw_spotter {
-    const lw_model *model;
-    lw_stream *stream;
-    uint64_t bytes;
-    uint32_t output;
-    uint64_t clock_num, clock_den;
-    uint64_t sample_bytes;
-    Decision decision;
-    struct Event {
-        Detection detection;
-        uint64_t before; // ticks of the spotter before those of its stream
-    } events[waiting_events];
-    uint32_t head, count;
-    bool deaf;            // a score was not finite: the stream is to be reset
-    uint64_t before;      // ticks before the stream's last reset of this kind
-    lw_stream_stats past; // counted before it
-};
 
 namespace {
 
@@ -44,6 +22,9 @@ struct Setup {
     uint32_t output, labels;
     double rows_per_ms;
     DecisionSettings settings;
+    lw_stream_options stream;
+    uint64_t own_bytes;
+    size_t stream_bytes;
 };
 
 // Not inlined: a dozen copies of the message would be a kilobyte.
@@ -124,6 +105,7 @@ lw_status fill_thresholds(const lw_model &model, const Setup &setup, float *thre
     return LW_OK;
 }
 
+// What lies before the stream.
 uint64_t lay_out(const Setup &setup, uint8_t *memory, lw_spotter *spotter) {
     Parts parts(memory);
     parts.take<lw_spotter>(1);
@@ -131,84 +113,119 @@ uint64_t lay_out(const Setup &setup, uint8_t *memory, lw_spotter *spotter) {
     return parts.used();
 }
 
+lw_status read(const lw_model *model, const lw_spotter_options *options, Setup *setup) {
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
+    // Samples of another format would be heard as noise, so there is no default.
+    if (!options) return invalid("NULL; set the format of the samples, such as LW_S16");
+    if (!read_options(options, &setup->options)) return invalid("struct_size is not set");
+    if (lw_status status = find_output(*model, *setup)) return status;
+    if (lw_status status = read_settings(*setup)) return status;
+    setup->stream.struct_size = sizeof setup->stream;
+    setup->stream.format = setup->options.format;
+    setup->stream.entry = setup->options.entry;
+    lw_spotter measure{};
+    setup->own_bytes = lay_out(*setup, nullptr, &measure);
+    size_t alignment;
+    return lw_stream_size(model, &setup->stream, &setup->stream_bytes, &alignment);
+}
+
 // Starts anew with a stream whose scores are no longer finite, but for the count of what came before.
 void recover(lw_spotter &spotter) {
     lw_stream_stats stats{};
     stats.struct_size = sizeof stats;
     lw_stream_get_stats(spotter.stream, &stats);
-    spotter.before += stats.ticks;
-    spotter.past.blocks += stats.blocks;
-    spotter.past.non_finite += stats.non_finite;
-    spotter.past.non_finite_outputs += stats.non_finite_outputs;
-    ++spotter.past.resets;
+    SpotterState &state = spotter.state;
+    state.before += stats.ticks;
+    state.blocks += stats.blocks;
+    state.non_finite += stats.non_finite;
+    state.non_finite_outputs += stats.non_finite_outputs;
+    ++state.resets;
     clear(*spotter.stream);
     spotter.decision.reset();
-    spotter.deaf = false;
+    state.deaf = false;
 }
 
 // Turns waiting rows into events while events fit; *last is what pull said last.
 lw_status decide(lw_spotter &spotter, lw_status *last) {
     lw_output out{};
     out.struct_size = sizeof out;
-    while (spotter.count < waiting_events && (*last = lw_stream_pull(spotter.stream, &out)) == LW_OK) {
+    SpotterState &state = spotter.state;
+    while (state.count < waiting_events && (*last = lw_stream_pull(spotter.stream, &out)) == LW_OK) {
         if (out.index != spotter.output) continue;
         uint64_t bad = 0;
-        spotter.deaf |=
+        state.deaf |=
             count_non_finite(reinterpret_cast<const uint8_t *>(out.data), out.width, 1, 0, &bad) > 0;
         Detection detection;
-        if (spotter.deaf || !spotter.decision.row(out.data, &detection)) continue;
-        spotter.events[(spotter.head + spotter.count) % waiting_events] = {detection, spotter.before};
-        ++spotter.count;
+        if (state.deaf || !spotter.decision.row(out.data, &detection)) continue;
+        state.events[(state.head + state.count) % waiting_events] = {detection, state.before};
+        ++state.count;
     }
-    if (*last == LW_AGAIN && spotter.deaf)
+    if (*last == LW_AGAIN && state.deaf)
         recover(spotter); // at the end of the audio there is nothing left to hear
     return *last == LW_OK || *last == LW_AGAIN || *last == LW_END ? LW_OK : *last;
 }
 
 } // namespace
 
-lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *options, lw_spotter **out) {
+lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options *options, size_t *size,
+                          size_t *alignment) {
+    if (!size || !alignment) return fail(LW_INVALID_ARGUMENT, "size or alignment is NULL");
+    Setup setup{};
+    if (lw_status status = read(model, options, &setup)) return status;
+    *size = setup.own_bytes + setup.stream_bytes;
+    *alignment = line;
+    return LW_OK;
+}
+
+lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *options, void *memory, size_t size,
+                          lw_spotter **out) {
     if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
-    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     Setup setup{};
-    if (!read_options(options, &setup.options)) return invalid("struct_size is not set");
-    if (lw_status status = find_output(*model, setup)) return status;
-    if (lw_status status = read_settings(setup)) return status;
-    lw_spotter measure{};
-    const uint64_t bytes = lay_out(setup, nullptr, &measure);
-    lw_stream_options stream_options{};
-    stream_options.struct_size = sizeof stream_options;
-    stream_options.format = setup.options.format;
-    stream_options.entry = setup.options.entry;
-    size_t stream_bytes, alignment;
-    if (lw_status status = lw_stream_size(model, &stream_options, &stream_bytes, &alignment)) return status;
-    if (lw_status status = model->budget.allows("a spotter", bytes + stream_bytes)) return status;
-    Block block;
-    if (!block.allocate(model->allocator, bytes))
-        return fail(LW_NO_MEMORY, {"no memory for a spotter: ", bytes, " bytes"});
-    lw_spotter *spotter = new (block.data) lw_spotter{};
+    if (lw_status status = read(model, options, &setup)) return status;
+    if (!memory || reinterpret_cast<uintptr_t>(memory) % line != 0)
+        return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t(line)});
+    const uint64_t needed = setup.own_bytes + setup.stream_bytes;
+    if (size < needed)
+        return fail(LW_TOO_SMALL, {"a spotter needs ", needed, " bytes, given ", uint64_t(size)});
+    lw_spotter *spotter = new (memory) lw_spotter{};
     spotter->model = model;
-    spotter->bytes = lay_out(setup, block.data, spotter);
+    lay_out(setup, static_cast<uint8_t *>(memory), spotter);
     spotter->output = setup.output;
     spotter->clock_num = setup.port->clock_num();
     spotter->clock_den = setup.port->clock_den();
-    lw_status status = fill_thresholds(*model, setup, spotter->decision.thresholds());
-    if (status == LW_OK) status = lw_stream_create(model, &stream_options, &spotter->stream);
-    if (status != LW_OK) {
-        lw_spotter_destroy(spotter);
+    spotter->sample_bytes = sample_bytes(setup.options.format);
+    if (lw_status status = fill_thresholds(*model, setup, spotter->decision.thresholds())) return status;
+    if (lw_status status = lw_stream_init(model, &setup.stream, static_cast<uint8_t *>(memory) + setup.own_bytes,
+                                          setup.stream_bytes, &spotter->stream))
+        return status;
+    *out = spotter;
+    return LW_OK;
+}
+
+lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *options, lw_spotter **out) {
+    if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
+    *out = nullptr;
+    size_t size, alignment;
+    if (lw_status status = lw_spotter_size(model, options, &size, &alignment)) return status;
+    if (lw_status status = model->budget.allows("a spotter", size + model->own_stream_bytes)) return status;
+    Block block;
+    if (!block.allocate(model->allocator, size))
+        return fail(LW_NO_MEMORY, {"no memory for a spotter: ", uint64_t(size), " bytes"});
+    if (lw_status status = lw_spotter_init(model, options, block.data, size, out)) {
+        block.release(model->allocator);
         return status;
     }
-    spotter->sample_bytes = sample_bytes(setup.options.format);
-    *out = spotter;
+    (*out)->owned_bytes = size;
     return LW_OK;
 }
 
 void lw_spotter_destroy(lw_spotter *spotter) {
     if (!spotter) return;
     lw_stream_destroy(spotter->stream);
+    if (spotter->owned_bytes == 0) return;
     const lw_allocator allocator = spotter->model->allocator;
-    Block block{reinterpret_cast<uint8_t *>(spotter), spotter->bytes};
+    Block block{reinterpret_cast<uint8_t *>(spotter), spotter->owned_bytes};
     block.release(allocator);
 }
 
@@ -221,7 +238,7 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
     lw_status last = LW_AGAIN;
     do {
         if (lw_status status = decide(*spotter, &last)) return status;
-        if (spotter->count == waiting_events) return LW_OK;
+        if (spotter->state.count == waiting_events) return LW_OK;
         // Never across the end of a block: whether the stream must be reset is known before the next one
         // begins.
         const uint64_t to_block = ticks_to_block(*spotter->stream);
@@ -237,12 +254,13 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
 lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event) {
     if (!spotter || !event || event->struct_size < sizeof(size_t))
         return fail(LW_INVALID_ARGUMENT, "spotter or event is NULL, or struct_size is not set");
-    if (spotter->count == 0) { // rows may still wait behind what was a full list of events, or behind the end
+    SpotterState &state = spotter->state;
+    if (state.count == 0) { // rows may still wait behind what was a full list of events, or behind the end
         lw_status last = LW_AGAIN;
         if (lw_status status = decide(*spotter, &last)) return status;
-        if (spotter->count == 0) return last;
+        if (state.count == 0) return last;
     }
-    const auto &[detection, before] = spotter->events[spotter->head];
+    const auto &[detection, before] = state.events[state.head];
     lw_event now{};
     now.label = detection.label;
     now.word = lw_model_label(spotter->model, detection.label);
@@ -250,8 +268,8 @@ lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event) {
     now.row = before * spotter->clock_num / spotter->clock_den + detection.row;
     now.tick = before + (detection.row + 1) * spotter->clock_den / spotter->clock_num;
     now.tick_start = before + detection.first_row * spotter->clock_den / spotter->clock_num;
-    spotter->head = (spotter->head + 1) % waiting_events;
-    --spotter->count;
+    state.head = (state.head + 1) % waiting_events;
+    --state.count;
     copy_sized(event, now);
     return LW_OK;
 }
@@ -264,10 +282,7 @@ lw_status lw_spotter_finish(lw_spotter *spotter) {
 lw_status lw_spotter_reset(lw_spotter *spotter) {
     if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
     spotter->decision.reset();
-    spotter->head = spotter->count = 0;
-    spotter->deaf = false;
-    spotter->before = 0;
-    spotter->past = lw_stream_stats{};
+    spotter->state = SpotterState{};
     return lw_stream_reset(spotter->stream);
 }
 
@@ -289,11 +304,12 @@ lw_status lw_spotter_get_stats(const lw_spotter *spotter, lw_stream_stats *stats
     lw_stream_stats now{};
     now.struct_size = sizeof now;
     if (lw_status status = lw_stream_get_stats(spotter->stream, &now)) return status;
-    now.ticks += spotter->before;
-    now.blocks += spotter->past.blocks;
-    now.non_finite += spotter->past.non_finite;
-    now.non_finite_outputs += spotter->past.non_finite_outputs;
-    now.resets = spotter->past.resets;
+    const SpotterState &past = spotter->state;
+    now.ticks += past.before;
+    now.blocks += past.blocks;
+    now.non_finite += past.non_finite;
+    now.non_finite_outputs += past.non_finite_outputs;
+    now.resets = past.resets;
     return copy_sized(stats, now) ? LW_OK
                                   : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
 }

@@ -127,6 +127,8 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
     now.artifact_bytes = model->artifact_bytes;
     now.memory_bytes = model->budget.used;
     now.memory_limit = model->budget.limit;
+    now.version = model->view.header().version;
+    now.trusted = model->trusted;
     for (uint32_t g = 0; g < count(plan.golden()); ++g)
         if (const fb::Golden &golden = *plan.golden()->Get(g);
             plan.entries()->Get(golden.entry())->device() == model->device->kind &&
@@ -147,7 +149,7 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
         now.stream_block = stream.block();
         now.stream_delay = delay_of(stream);
         now.stream_state_bytes = plan.state_bytes();
-        now.stream_memory_bytes = size;
+        now.stream_memory_bytes = size + model->own_stream_bytes;
         now.n_stream_entries = model->streams.size();
         now.stream_entries = model->entry_infos;
         now.n_state_fields = count(plan.state());

@@ -1,14 +1,16 @@
 // Opens a model: asks the budget before it takes memory, and checks every byte before it uses one.
-#include "runtime/core/model.h"
 #include "formats/artifact/features.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/verify.h"
+#include "runtime/core/model.h"
+#include "runtime/core/status.h"
 #include "runtime/cpu/device_cpu.h"
 #include "runtime/model/file.h"
 #include "runtime/model/info.h"
+#include "runtime/model/linked_kernels.h"
+#include "runtime/model/trust.h"
 #include "runtime/run/runner.h"
-#include "runtime/core/status.h"
 #include <cstring>
 #include <new>
 
@@ -88,20 +90,11 @@ lw_status check(lw_model &model, const uint8_t *file, uint64_t size, const lw_op
     return LW_OK;
 }
 
-bool trusted(const lw_model &model, const lw_open_options &options) {
-    const artifact::Header &header = model.view.header();
-    return (header.flags & artifact::flag_signed) && options.check_signature &&
-           options.check_signature(options.signature_context, header.key, header.root, header.signature) != 0;
-}
-
 // ---- making ready -----------------------------------------------------------------------------------------
 
 lw_status load_code(lw_model &model, const lw_open_options &options, Function *table) {
     if (!model.variant) return LW_OK;
-    if (!options.allow_unsigned_code && !trusted(model, options))
-        return fail(LW_UNSIGNED_CODE,
-                    {"the code of ", model.plan().name()->c_str(),
-                     " has no signature that is trusted here, and allow_unsigned_code is not set"});
+    if (artifact::detached(*model.variant)) return link_kernels(model, options.kernels, table);
     const artifact::Bytes image = model.view.segment(model.variant->segment());
     if (lw_status status = model.budget.take("code", Code::memory_for(image.size))) return status;
     const uint8_t *hash = model.plan().segments()->Get(model.variant->segment())->hash()->data();
@@ -141,11 +134,12 @@ lw_status check_use(const lw_model &model) {
         return largest_run(model) ? model.budget.allows("a run", runner_bytes(model)) : LW_OK;
     size_t size, alignment;
     if (lw_status status = lw_stream_size(&model, nullptr, &size, &alignment)) return status;
-    return model.budget.allows("a stream", size);
+    return model.budget.allows("a stream", size + model.own_stream_bytes);
 }
 
 lw_status set_up(lw_model &model, const uint8_t *file, uint64_t size, const lw_open_options &options) {
     if (lw_status status = check(model, file, size, options)) return status;
+    if (lw_status status = check_trust(model, options)) return status;
     identify(model);
     Parts measure(nullptr);
     lay_out_tables(model, measure);
@@ -158,7 +152,11 @@ lw_status set_up(lw_model &model, const uint8_t *file, uint64_t size, const lw_o
     if (lw_status status = model.budget.take("programs and derived tables", needs.kept)) return status;
     if (lw_status status = model.budget.allows("preparing", needs.passing)) return status;
     if (lw_status status = check_use(model)) return status;
-    return model.device->open(model.source(), &model.on_device);
+    if (lw_status status = model.device->open(model.source(), &model.on_device)) return status;
+    if (!model.device->own_bytes) return LW_OK;
+    model.own_run_bytes = model.device->own_bytes(*model.on_device, fb::EntryKind::run);
+    model.own_stream_bytes = model.device->own_bytes(*model.on_device, fb::EntryKind::stream);
+    return check_use(model);
 }
 
 // ---- the bytes --------------------------------------------------------------------------------------------
@@ -171,6 +169,7 @@ struct Opening {
 lw_status begin(const lw_open_options *options, uint64_t file_bytes, Opening *opening) {
     if (!read_options(options, &opening->options))
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_open_options is not set");
+    if (lw_status status = check_trust_options(opening->options)) return status;
     if (opening->options.device && opening->options.device->version != lw_device::interface_version)
         return fail(LW_INVALID_ARGUMENT, "lw_open_options.device is of another version of the library");
     const lw_allocator &allocator =

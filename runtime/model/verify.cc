@@ -23,12 +23,18 @@ struct Check {
     const lw_model &model;
     lw_stream *stream = nullptr;
     lw_runner *runner = nullptr;
-    Block values; // what the entry gave, output after output
+    Block values; // what the entry gave, and repeated inputs of runs
 };
 
 const uint8_t *golden_bytes(const lw_model &model, const fb::GoldenTensor &tensor) {
     return model.view.golden().data + tensor.offset();
 }
+
+// Buffers of one check, by tensor.
+struct Buffers {
+    const uint8_t *inputs[256]; // V6: at most so many ports
+    uint8_t *outputs[256];
+};
 
 // |got − expected| over the peak of the expected values, largest. Values that are no number count as
 // infinite.
@@ -47,20 +53,19 @@ double error_of(const uint8_t *expected, const uint8_t *got, uint64_t n) {
     return peak > 0 ? double{worst} / peak : __builtin_inf();
 }
 
-lw_status run_whole(Check &check, const fb::Golden &golden, uint8_t *const *outputs) {
+lw_status run_whole(Check &check, const fb::Golden &golden, const Buffers &buffers) {
     const fb::Plan &plan = check.model.plan();
     const uint32_t n_in = count(golden.inputs()),
                    n_out = count(plan.entries()->Get(golden.entry())->outputs());
-    lw_tensor in[256] = {}, out[256] = {}; // V6: at most so many ports
+    lw_tensor in[256] = {}, out[256] = {};
     for (uint32_t i = 0; i < n_in; ++i) {
         const fb::GoldenTensor &tensor = *golden.inputs()->Get(i);
-        uint8_t *values = const_cast<uint8_t *>(golden_bytes(check.model, tensor));
-        in[tensor.port()] = {sizeof(lw_tensor), values, tensor.rows(), 0};
+        in[tensor.port()] = {sizeof(lw_tensor), const_cast<uint8_t *>(buffers.inputs[i]), tensor.rows(), 0};
     }
     for (uint32_t i = 0; i < n_out; ++i) out[i] = {sizeof(lw_tensor), nullptr, 0, 0};
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
-        out[tensor.port()] = {sizeof(lw_tensor), outputs[i], tensor.rows(), 0};
+        out[tensor.port()] = {sizeof(lw_tensor), buffers.outputs[i], tensor.rows(), 0};
     }
     if (lw_status status = lw_runner_create(&check.model, nullptr, &check.runner)) return status;
     return lw_run(check.runner, in, plan.inputs()->size(), out, n_out);
@@ -69,8 +74,9 @@ lw_status run_whole(Check &check, const fb::Golden &golden, uint8_t *const *outp
 void keep(const fb::Golden &golden, uint8_t *const *outputs, const lw_output &row) {
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
-        if (tensor.port() != row.index || row.row >= tensor.rows()) continue;
-        memcpy(outputs[i] + row.row * row.width * 4, row.data, row.width * sizeof(float));
+        const uint64_t at = row.row - tensor.first(); // huge before the first
+        if (tensor.port() != row.index || at >= artifact::stored_rows(tensor)) continue;
+        memcpy(outputs[i] + at * row.width * 4, row.data, row.width * sizeof(float));
     }
 }
 
@@ -92,8 +98,10 @@ lw_status run_stream(Check &check, const fb::Golden &golden, uint8_t *const *out
     row.struct_size = sizeof row;
     for (uint64_t done = 0; done < input.rows();) {
         size_t taken = 0;
-        const uint8_t *at = from + done * input.width() * 4;
-        if (lw_status status = lw_stream_push(check.stream, at, input.rows() - done, &taken)) return status;
+        const uint64_t rows = artifact::stored_rows(input), first = done % rows;
+        const uint64_t left = input.rows() - done < rows - first ? input.rows() - done : rows - first;
+        const uint8_t *at = from + first * input.width() * 4;
+        if (lw_status status = lw_stream_push(check.stream, at, left, &taken)) return status;
         done += taken;
         while (lw_stream_pull(check.stream, &row) == LW_OK) keep(golden, outputs, row);
     }
@@ -103,25 +111,54 @@ lw_status run_stream(Check &check, const fb::Golden &golden, uint8_t *const *out
     return status == LW_END ? LW_OK : status;
 }
 
-uint64_t bytes_of(const fb::GoldenTensor &tensor) { return uint64_t{tensor.rows()} * tensor.width() * 4; }
+uint64_t bytes_of(const fb::GoldenTensor &tensor, uint64_t rows) { return rows * tensor.width() * 4; }
+bool repeats(const fb::GoldenTensor &input) { return artifact::stored_rows(input) < input.rows(); }
+
+// Streams keep the stored rows and repeat an input as they push it. Runs have all rows in memory: those of a
+// port once, of an input where the file does not have them all.
+void lay_out(const lw_model &model, const fb::Golden &golden, bool stream, Parts &parts, Buffers &buffers) {
+    for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
+        const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
+        uint32_t same = stream ? i : 0;
+        while (golden.outputs()->Get(same)->port() != tensor.port() ||
+               golden.outputs()->Get(same)->rows() != tensor.rows())
+            ++same;
+        buffers.outputs[i] = same < i ? buffers.outputs[same]
+                                      : parts.take<uint8_t>(bytes_of(
+                                            tensor, stream ? artifact::stored_rows(tensor) : tensor.rows()));
+    }
+    for (uint32_t i = 0; i < count(golden.inputs()); ++i) {
+        const fb::GoldenTensor &tensor = *golden.inputs()->Get(i);
+        buffers.inputs[i] = !stream && repeats(tensor) ? parts.take<uint8_t>(bytes_of(tensor, tensor.rows()))
+                                                       : golden_bytes(model, tensor);
+    }
+}
 
 // Room for what the entry gives, and the budget's word that the stream or runner fits beside it.
-lw_status make_room(Check &check, const fb::Golden &golden, uint8_t **outputs) {
+lw_status make_room(Check &check, const fb::Golden &golden, bool stream, Buffers &buffers) {
     const lw_model &model = check.model;
     Parts measure(nullptr);
-    for (const fb::GoldenTensor *tensor : *golden.outputs()) measure.take<uint8_t>(bytes_of(*tensor));
+    lay_out(model, golden, stream, measure, buffers);
     size_t user = runner_bytes(model), alignment;
-    if (model.plan().entries()->Get(golden.entry())->kind() == fb::EntryKind::stream) {
+    if (stream) {
         const lw_stream_options options = options_for(model, golden);
         if (lw_status status = lw_stream_size(&model, &options, &user, &alignment)) return status;
+        user += model.own_stream_bytes;
     }
     if (lw_status status = model.budget.allows("a golden vector", measure.used() + user)) return status;
     if (!check.values.allocate(model.allocator, measure.used()))
         return fail(LW_NO_MEMORY, {"no memory for a golden vector: ", measure.used(), " bytes"});
     memset(check.values.data, 0xff, check.values.size); // not numbers: a row that never comes is an error
     Parts parts(check.values.data);
-    for (const fb::GoldenTensor *tensor : *golden.outputs())
-        *outputs++ = parts.take<uint8_t>(bytes_of(*tensor));
+    lay_out(model, golden, stream, parts, buffers);
+    for (uint32_t i = 0; i < count(golden.inputs()) && !stream; ++i) {
+        const fb::GoldenTensor &tensor = *golden.inputs()->Get(i);
+        if (!repeats(tensor)) continue;
+        const uint64_t row = bytes_of(tensor, 1), all = row * tensor.rows(), stored = row * artifact::stored_rows(tensor);
+        uint8_t *to = const_cast<uint8_t *>(buffers.inputs[i]);
+        for (uint64_t at = 0; at < all; at += stored)
+            memcpy(to + at, golden_bytes(model, tensor), all - at < stored ? all - at : stored);
+    }
     return LW_OK;
 }
 
@@ -132,16 +169,17 @@ lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
     if (entry.device() != model.device->kind) return LW_OK; // of another device
     const bool stream = entry.kind() == fb::EntryKind::stream;
     Check check(model);
-    uint8_t *outputs[256];
-    if (lw_status status = make_room(check, golden, outputs)) return status;
-    if (lw_status status = stream ? run_stream(check, golden, outputs) : run_whole(check, golden, outputs))
+    Buffers buffers;
+    if (lw_status status = make_room(check, golden, stream, buffers)) return status;
+    if (lw_status status =
+            stream ? run_stream(check, golden, buffers.outputs) : run_whole(check, golden, buffers))
         return status;
     lw_status result = LW_OK;
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
-        const uint64_t values = bytes_of(tensor) / 4;
-        const double error =
-            error_of(golden_bytes(model, tensor), outputs[i], values) / double{golden.error_limit()};
+        const uint8_t *got = buffers.outputs[i] + (stream ? 0 : bytes_of(tensor, tensor.first()));
+        const uint64_t values = bytes_of(tensor, artifact::stored_rows(tensor)) / 4;
+        const double error = error_of(golden_bytes(model, tensor), got, values) / double{golden.error_limit()};
         if (error > *worst) *worst = error;
         if (error <= 1 || result != LW_OK) continue;
         result = fail(LW_CHECK_FAILED,

@@ -178,7 +178,8 @@ lw_status read(const lw_model *model, const lw_run_options *given, lw_run_option
 }
 
 uint64_t bytes_needed(const lw_model &model, const lw_run_options &options) {
-    return block_bytes(model, options) + (options.threads - 1) * ThreadPool::stack_bytes;
+    return block_bytes(model, options) + (options.threads - 1) * ThreadPool::stack_bytes +
+           seats_of(options) * model.own_run_bytes;
 }
 
 } // namespace

@@ -34,18 +34,21 @@ bool has_block(const lw_stream &stream) {
     return stream.state->life == Life::open && stream.state->pending >= next_entry(stream).block;
 }
 
+void remove(lw_stream &stream) {
+    *stream.link = stream.next;
+    if (stream.next) stream.next->link = stream.link;
+    stream.flushed_by = 0;
+}
+
 // Takes the calling thread's streams out of the list.
 lw_stream *take_own(const lw_device &device) {
     const uint64_t self = this_thread();
     const ListLock lock(device);
     lw_stream *taken = nullptr;
-    for (lw_stream **link = &device.unflushed; lw_stream *stream = *link;) {
-        if (stream->flushed_by != self) {
-            link = &stream->next;
-            continue;
-        }
-        *link = stream->next;
-        stream->flushed_by = 0;
+    for (lw_stream *stream = device.unflushed, *next; stream; stream = next) {
+        next = stream->next;
+        if (stream->flushed_by != self) continue;
+        remove(*stream);
         stream->next = taken;
         taken = stream;
     }
@@ -61,6 +64,8 @@ void add_to_flush(lw_stream &stream) {
     const ListLock lock(device);
     if (stream.flushed_by == 0) {
         stream.next = device.unflushed;
+        stream.link = &device.unflushed;
+        if (stream.next) stream.next->link = &stream.next;
         device.unflushed = &stream;
     }
     stream.flushed_by = self;
@@ -70,11 +75,7 @@ void remove_from_flush(lw_stream &stream) {
     if (!runs_together(stream)) return;
     const lw_device &device = *stream.model->asked;
     const ListLock lock(device);
-    if (stream.flushed_by == 0) return;
-    lw_stream **link = &device.unflushed;
-    while (*link != &stream) link = &(*link)->next;
-    *link = stream.next;
-    stream.flushed_by = 0;
+    if (stream.flushed_by != 0) remove(stream);
 }
 
 lw_status run_next(lw_stream &stream, const StreamEntry &entry) {

@@ -5,7 +5,6 @@
 // beyond these are zeros: taps of zero meet them. A field that this artifact does not have is skipped: the same
 // model with other blocks does not need it.
 #include "formats/artifact/geometry.h"
-#include "formats/artifact/hash.h"
 #include "formats/artifact/text.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
@@ -14,20 +13,6 @@
 
 namespace longwave::runtime {
 namespace {
-
-// With the field `checksum` as zero.
-uint64_t checksum_of(const uint8_t *saved, uint64_t bytes) {
-    constexpr uint64_t at = offsetof(SavedState, checksum), zero = 0;
-    artifact::Hasher hasher;
-    hasher.update(saved, at);
-    hasher.update(&zero, sizeof zero);
-    hasher.update(saved + at + sizeof zero, bytes - at - sizeof zero);
-    uint8_t hash[artifact::hash_bytes];
-    hasher.finish(hash);
-    uint64_t checksum;
-    memcpy(&checksum, hash, sizeof checksum);
-    return checksum;
-}
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -169,9 +154,9 @@ lw_status save_fields(const lw_stream &stream, uint8_t *bytes) {
     writer.to += pending_bytes(stream, *stream.state);
     write_queue(stream, writer.to);
     memcpy(bytes, &head, sizeof head);
-    head.checksum = checksum_of(bytes, head.bytes);
+    head.checksum = checksum_of(bytes, head.bytes, offsetof(SavedState, checksum));
     memcpy(bytes, &head, sizeof head);
-    return wait(stream);
+    return stream.device().wait(*stream.session); // a failure fails the save, not the stream
 }
 
 // ---- checking ---------------------------------------------------------------------------------------------
@@ -202,7 +187,8 @@ lw_status check_head(const lw_stream &stream, const SavedState &head, const uint
         return fail(LW_BAD_STATE, {"saved state: form ", head.version, "; this library reads form ",
                                    saved_version, ": use the version of Longwave that saved it"});
     if (head.bytes != n) return bad_state(n < head.bytes ? "too short" : "too long");
-    if (head.checksum != checksum_of(bytes, n)) return bad_state("damaged: its checksum differs");
+    if (head.checksum != checksum_of(bytes, n, offsetof(SavedState, checksum)))
+        return bad_state("damaged: its checksum differs");
     if (head.schema != identity.schema())
         return fail(LW_BAD_STATE, {"saved state: state schema ", head.schema, ", and the model has ",
                                    uint64_t{identity.schema()},
@@ -338,7 +324,7 @@ lw_status load_fields(lw_stream &stream, const uint8_t *bytes, size_t n) {
     });
     pending_rows(stream, saved, write_from(pending));
     read_queue(stream, saved, rows);
-    return resume(stream, saved);
+    return resume(stream, saved, false);
 }
 
 } // namespace

@@ -20,7 +20,8 @@ uint64_t layout_size(const lw_stream &stream) {
     return sizeof(StreamState) + stream.model->record_bytes + queue_bytes(stream);
 }
 
-lw_status save_layout(const lw_stream &stream, uint8_t *to) {
+lw_status save_layout(const lw_stream &stream, uint8_t *bytes) {
+    uint8_t *to = bytes;
     StreamState saved = *stream.state;
     saved.runs = stream.queue.runs();
     saved.rows = stream.queue.rows();
@@ -31,7 +32,11 @@ lw_status save_layout(const lw_stream &stream, uint8_t *to) {
         to += field.bytes;
     });
     write_queue(stream, to);
-    return wait(stream);
+    const lw_status read = stream.device().wait(*stream.session); // a failure fails the save, not the stream
+    if (read != LW_OK) return read;
+    saved.checksum = checksum_of(bytes, layout_size(stream), offsetof(StreamState, checksum));
+    memcpy(bytes, &saved, sizeof saved);
+    return LW_OK;
 }
 
 // A loaded state is input like any other: its token ids index tables. `record`: the saved fields.
@@ -54,11 +59,15 @@ lw_status load_layout(lw_stream &stream, const uint8_t *from, size_t n) {
     const uint8_t *end = from + n;
     if (n < sizeof saved) return bad_state("too short");
     memcpy(&saved, from, sizeof saved);
+    const bool unchecked = saved.checksum == 0;
+    const uint64_t checksum = unchecked ? 0 : checksum_of(from, n, offsetof(StreamState, checksum));
     from += sizeof saved;
     if (memcmp(saved.identity, stream.model->identity, sizeof saved.identity) != 0)
         return bad_state(
             "of another model, other weights or another layout; this artifact has a format before "
             "2.4 and loads only what the same artifact saved");
+    if (saved.checksum != checksum) return bad_state("damaged: its checksum differs");
+    saved.checksum = 0;
     if (const char *fault = counters_fault(stream, saved)) return bad_state(fault);
     if (static_cast<size_t>(end - from) < stream.model->record_bytes) return bad_state("too short");
     if (!tokens_in_range(stream, from)) return bad_state("a token id is outside the vocabulary");
@@ -70,7 +79,7 @@ lw_status load_layout(lw_stream &stream, const uint8_t *from, size_t n) {
         from += field.bytes;
     });
     read_queue(stream, saved, rows);
-    return resume(stream, saved);
+    return resume(stream, saved, unchecked);
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 // Counters and waiting rows of a saved state: the same in both forms.
+#include "formats/artifact/hash.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/caches.h"
 #include "runtime/stream/saved_state.h"
@@ -7,6 +8,19 @@
 namespace longwave::runtime {
 
 lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved state: ", what}); }
+
+uint64_t checksum_of(const uint8_t *saved, uint64_t bytes, uint64_t at) {
+    constexpr uint64_t zero = 0;
+    artifact::Hasher hasher;
+    hasher.update(saved, at);
+    hasher.update(&zero, sizeof zero);
+    hasher.update(saved + at + sizeof zero, bytes - at - sizeof zero);
+    uint8_t hash[artifact::hash_bytes];
+    hasher.finish(hash);
+    uint64_t checksum;
+    memcpy(&checksum, hash, sizeof checksum);
+    return checksum > 0 ? checksum : 1; // 0: of a form that had none
+}
 
 const char *counters_fault(const lw_stream &stream, const StreamState &saved) {
     constexpr uint64_t most = uint64_t{1} << 62;
@@ -83,8 +97,9 @@ void read_queue(lw_stream &stream, const StreamState &saved, const uint8_t *from
     }
 }
 
-lw_status resume(lw_stream &stream, const StreamState &saved) {
+lw_status resume(lw_stream &stream, const StreamState &saved, bool unchecked) {
     *stream.state = saved;
+    stream.unchecked = unchecked;
     stream.state->runs = stream.state->rows = 0;
     memcpy(stream.state->identity, stream.model->identity, sizeof stream.state->identity);
     for (uint32_t i = 0; i < stream.model->streams.size(); ++i) stream.cache_ticks[i] = stale;

@@ -11,7 +11,8 @@
 // algorithms do not matter: loading puts the rows into the ring of the loading artifact.
 //
 // Artifacts up to format 2.3 (saved_layout.cc) save StreamState, the fields as they lie in memory without the
-// gaps between them, and the rows that wait.
+// gaps between them, and the rows that wait. Libraries up to 0.1 wrote a checksum of 0 there: such states load, and
+// lw_stream_stats.unchecked_state says so.
 #pragma once
 #include "runtime/stream/stream.h"
 
@@ -22,7 +23,7 @@ struct SavedState {
     uint32_t version; // of this form
     uint32_t schema;  // fb::StateIdentity
     uint64_t bytes;    // of the whole saved state
-    uint64_t checksum; // first 8 bytes of BLAKE2b-256 of the whole saved state with this field zero
+    uint64_t checksum; // of the whole saved state (checksum_of)
     uint8_t model[32], weights[32]; // fb::StateIdentity
     uint64_t ticks, done; // these and the following as in StreamState
     uint32_t pending;
@@ -58,6 +59,8 @@ extern const SavedForm layout_form; // saved_layout.cc
 // ---- what both forms share: saved_parts.cc ----
 
 lw_status bad_state(const char *what);
+// First 8 bytes of BLAKE2b-256 of the bytes, in which the 8 bytes from `at` on count as zero. Never 0.
+uint64_t checksum_of(const uint8_t *saved, uint64_t bytes, uint64_t at);
 // Null, or what is wrong with the counters. Every position follows from `done` modulo something, so any value
 // of it stays in bounds. But arithmetic on ticks and rows must not overflow.
 const char *counters_fault(const lw_stream &stream, const StreamState &saved);
@@ -73,6 +76,7 @@ const char *queue_fault(const lw_stream &stream, const StreamState &saved, const
 void read_queue(lw_stream &stream, const StreamState &saved, const uint8_t *from);
 
 // Sets the counters of the stream, when its fields are loaded, and rebuilds the caches that push needs.
-lw_status resume(lw_stream &stream, const StreamState &saved);
+// `unchecked`: the saved state had no checksum.
+lw_status resume(lw_stream &stream, const StreamState &saved, bool unchecked);
 
 } // namespace longwave::runtime

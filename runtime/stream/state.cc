@@ -23,6 +23,7 @@ Area cache(const StreamEntry &entry) {
 void clear(lw_stream &stream) {
     StreamState &state = *stream.state;
     state = StreamState{};
+    stream.unchecked = false;
     memcpy(state.identity, stream.model->identity, sizeof state.identity);
     stream.queue.clear();
     stream.device().clear(*stream.session, record(stream));
@@ -48,6 +49,7 @@ lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
     if (to == from) return LW_OK;
     const Device &device = to->device();
     *to->state = *from->state;
+    to->unchecked = from->unchecked;
     to->queue.clear();
     for (uint32_t i = 0, at = 0; i < from->queue.runs(); at += from->queue.run(i++).rows) {
         const QueuedRows &run = from->queue.run(i);
@@ -80,6 +82,7 @@ lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, 
     if (!bytes) return LW_OK;
     if (capacity < size)
         return fail(LW_TOO_SMALL, {"the state takes ", size, " bytes, given ", uint64_t(capacity)});
+    if (lw_status status = wait(*stream)) return status; // of what came before
     return form.save(*stream, static_cast<uint8_t *>(bytes));
 }
 

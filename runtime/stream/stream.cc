@@ -209,7 +209,7 @@ lw_status lw_stream_create(const lw_model *model, const lw_stream_options *optio
     *out = nullptr;
     size_t size, alignment;
     if (lw_status status = lw_stream_size(model, options, &size, &alignment)) return status;
-    if (lw_status status = model->budget.allows("a stream", size)) return status;
+    if (lw_status status = model->budget.allows("a stream", size + model->own_stream_bytes)) return status;
     Block block;
     if (!block.allocate(model->allocator, size))
         return fail(LW_NO_MEMORY, {"no memory for a stream: ", uint64_t(size), " bytes"});
@@ -318,6 +318,7 @@ lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *stats) {
     now.non_finite = state.non_finite;
     now.non_finite_outputs = state.non_finite_outputs;
     now.poisoned = state.poisoned != 0;
+    now.unchecked_state = stream->unchecked;
     return copy_sized(stats, now) ? LW_OK
                                   : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
 }

@@ -29,7 +29,8 @@ struct StreamState {
     uint64_t poisoned;   // bit i: the newest row of output i (63: or of a later one) was not finite
     uint32_t runs, rows; // saved bytes only: the rows that wait, after the fields
     uint64_t logit_margin; // of the newest block (fb::ScalarKind::margin); 0: it computed every logit
-    uint64_t reserved[3];
+    uint64_t checksum;     // saved bytes only (checksum_of); 0: earlier versions wrote none
+    uint64_t reserved[2];
 };
 static_assert(sizeof(StreamState) == 128);
 
@@ -39,6 +40,7 @@ struct lw_stream {
     const lw_model *model;
     const longwave::runtime::StreamEntry *own;
     bool owned; // lw_stream_destroy releases it
+    bool unchecked; // it goes on from a state without a checksum
     lw_format format;
     uint64_t bytes;          // of the whole block
     uint64_t rows_per_block; // most rows one block can bring
@@ -49,7 +51,7 @@ struct lw_stream {
     longwave::runtime::Session *session;
     // On a device (flush.cc): the list of unflushed streams, the thread that flushes this one (0: not in the list), and
     // the entry whose block a flush has enqueued.
-    lw_stream *next;
+    lw_stream *next, **link; // *link is this stream
     uint64_t flushed_by;
     const longwave::runtime::StreamEntry *begun;
 

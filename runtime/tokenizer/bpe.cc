@@ -1,4 +1,5 @@
 #include "runtime/tokenizer/bpe.h"
+#include <new>
 #include <queue>
 
 namespace longwave::tokenizer {
@@ -67,7 +68,9 @@ std::vector<std::string_view> cut(std::string_view text, const std::vector<Patte
         finer.clear();
         for (const std::string_view piece : pieces) {
             const size_t before = finer.size();
-            if (pattern.split(piece, finer)) continue;
+            const Status split = pattern.split(piece, finer);
+            if (split) continue;
+            if (split.fault() == Fault::device) throw std::bad_alloc(); // or the ids would depend on memory
             finer.resize(before); // past its limit the expression does not cut: other ids, the same text
             finer.push_back(piece);
         }

@@ -1,7 +1,7 @@
 // tokenizer.json, checked. It rejects everything that it does not understand, because the ids would
 // be wrong.
 #include "runtime/tokenizer/bpe.h"
-#include <nlohmann/json.hpp>
+#include "runtime/tokenizer/json_document.h"
 
 using nlohmann::json;
 
@@ -171,10 +171,14 @@ private:
     Status read_cuts() {
         const json &cuts = member(file_, "pre_tokenizer");
         const std::string type = text(member(cuts, "type"));
-        json list = json::array({cuts});
-        if (type == "Sequence") list = member(cuts, "pretokenizers");
+        std::vector<const json *> list = {&cuts};
+        if (type == "Sequence") {
+            list.clear();
+            for (const json &cut : member(cuts, "pretokenizers")) list.push_back(&cut);
+        }
         bool byte_level = false;
-        for (const json &cut : list) {
+        for (const json *const one : list) {
+            const json &cut = *one;
             const std::string kind = text(member(cut, "type"));
             if (kind == "ByteLevel" && !byte_level) {
                 byte_level = true;
@@ -217,9 +221,9 @@ private:
 } // namespace
 
 Expected<BpeTables> bpe_of(std::string_view text, const std::string &name, uint32_t vocabulary) {
-    const json parsed = json::parse(text.begin(), text.end(), nullptr, false);
-    if (parsed.is_discarded()) return Status::input(name + ": expected JSON, as in tokenizer.json");
-    return Reader(name, parsed, vocabulary).read();
+    JsonDocument document;
+    LW_TRY(document.parse(text, name));
+    return Reader(name, document.root(), vocabulary).read();
 }
 
 } // namespace longwave::tokenizer

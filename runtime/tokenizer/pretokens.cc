@@ -1,5 +1,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "runtime/tokenizer/pretokens.h"
+#include <new>
 #include <pcre2.h>
 
 namespace longwave::tokenizer {
@@ -37,6 +38,7 @@ Expected<Pattern> Pattern::compile(const std::string &expression, const std::str
     size_t at = 0;
     pcre2_code *code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
                                      PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF, &error, &at, nullptr);
+    if (!code && error == PCRE2_ERROR_HEAP_FAILED) throw std::bad_alloc();
     if (!code)
         return Status::input(where + ": wrong regular expression: " + message_of(error) + ": " + expression);
     Pattern pattern;
@@ -57,6 +59,7 @@ Status Pattern::split(std::string_view text, std::vector<std::string_view> &piec
         const int found = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, 0,
                                       match, nullptr);
         if (found == PCRE2_ERROR_NOMATCH) break;
+        if (found == PCRE2_ERROR_NOMEMORY) return Status::device("not enough memory");
         if (found < 0) return Status::input("the tokenizer's regular expression: " + message_of(found));
         const size_t *range = pcre2_get_ovector_pointer(match);
         if (range[1] == range[0]) { // an empty match splits nothing

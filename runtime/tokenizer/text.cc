@@ -1,8 +1,9 @@
 #include "runtime/tokenizer/text.h"
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 
 using longwave::Fault;
 using longwave::tokenizer::Bpe;
@@ -40,25 +41,35 @@ lw_status open_text(std::string_view text, const std::string &name, uint32_t voc
     return LW_OK;
 }
 
+// Not stdio: it takes memory that it reports as a failing file, and gives up when a signal comes.
+struct Descriptor {
+    int file;
+    ~Descriptor() {
+        if (file >= 0) close(file);
+    }
+};
+
 lw_status read_file(const char *path, const std::string &name, std::string &text) {
-    const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path, "rbe"),
-                                                      [](FILE *f) { return f ? std::fclose(f) : 0; });
-    if (!file)
+    const Descriptor descriptor{open(path, O_RDONLY | O_CLOEXEC)};
+    if (descriptor.file < 0)
         return failed(errno == ENOENT ? LW_NOT_FOUND : LW_IO,
                       name + ": cannot be read: " + std::strerror(errno));
     constexpr size_t step = size_t{1} << 20;
     for (;;) {
         const size_t before = text.size();
         text.resize(before + step);
-        text.resize(before + std::fread(text.data() + before, 1, step, file.get()));
-        if (std::ferror(file.get())) return failed(LW_IO, name + ": cannot be read: " + std::strerror(errno));
-        if (text.size() == before || text.size() > max_file) return LW_OK;
+        ssize_t n;
+        do n = read(descriptor.file, text.data() + before, step);
+        while (n < 0 && errno == EINTR);
+        if (n < 0) return failed(LW_IO, name + ": cannot be read: " + std::strerror(errno));
+        text.resize(before + static_cast<size_t>(n));
+        if (n == 0 || text.size() > max_file) return LW_OK;
     }
 }
 
 } // namespace
 
-lw_status failed(lw_status status, const std::string &detail) {
+lw_status failed(lw_status status, std::string_view detail) {
     const size_t n = std::min(detail.size(), sizeof last_error - 1);
     std::memcpy(last_error, detail.data(), n);
     last_error[n] = 0;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
 struct lw_tokenizer {
     std::unique_ptr<const longwave::tokenizer::Bpe> bpe; // null: ids are bytes
@@ -16,8 +17,8 @@ struct lw_tokenizer {
 
 namespace longwave::tokenizer {
 
-// Keeps the detail for lw_text_last_error() and returns the status.
-lw_status failed(lw_status status, const std::string &detail);
+// Keeps the detail for lw_text_last_error() and returns the status. Takes no memory.
+lw_status failed(lw_status status, std::string_view detail);
 
 // Calls `body`, which returns an lw_status. No exception leaves the library: the only one is a lack
 // of memory.

@@ -21,7 +21,7 @@ struct Conv2d {
 // THE ALGORITHM
 Conv2d define_conv2d(KernelBuilder &k) {
     Params &params = k.params;
-    const int time = params.integer("time", 1, 4096), frequency = params.integer("frequency", 1, 4096);
+    const int time = params.integer("time", 1, 1 << 16), frequency = params.integer("frequency", 1, 4096);
     const int stride_t = params.integer_or("stride_t", 1, 1, 4096),
               stride_f = params.integer_or("stride_f", 1, 1, 4096);
     const int dilation_t = params.integer_or("dilation_t", 1, 1, 1 << 16),

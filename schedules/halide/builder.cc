@@ -70,7 +70,7 @@ void KernelBuilder::no_epilogue() const { params.require(!has_epilogue(), "this 
 KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
     struct Step {
         const PointwiseOp *op;
-        float param = 0;
+        std::vector<float> numbers;
         std::vector<ImageParam> operands;
     };
     std::vector<Step> steps;
@@ -80,7 +80,8 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
         const std::string number = std::to_string(steps.size());
         Params own(kernel_ + ": epilogue " + number, entry);
         Step step{.op = &pointwise_op(own)};
-        if (step.op->param) step.param = static_cast<float>(own.real(step.op->param, 0, 1e30));
+        for (const char *name : step.op->numbers)
+            step.numbers.push_back(static_cast<float>(own.real(name, -1e30, 1e30)));
         own.finish();
         for (const char *name : step.op->operands)
             step.operands.push_back(add(operands_, std::string(name) + "_" + number,
@@ -98,7 +99,7 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
             std::vector<Expr> operands;
             for (const ImageParam &operand : step.operands)
                 operands.push_back(operand(step.op->kind == Operands::row ? at_row : at));
-            value = step.op->apply(value, operands, step.param);
+            value = step.op->apply(value, operands, step.numbers);
         }
         return mask ? select((grouped ? at[0] % group : at[0]) < valid, value, 0.0f) : value;
     };

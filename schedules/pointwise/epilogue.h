@@ -16,10 +16,11 @@ struct PointwiseOp {
     const char *name;
     Operands kind;
     std::vector<const char *> operands; // their names
+    std::vector<const char *> numbers;  // names of constants in the spec, in ±1e30
     bool nonzero_at_zero;               // f(0) is not 0: padding lanes must be masked
     // `operands` are already read at the element.
-    Halide::Expr (*apply)(const Halide::Expr &x, const std::vector<Halide::Expr> &operands, float param);
-    const char *param = nullptr; // its one number, in [0, 1e30]
+    Halide::Expr (*apply)(const Halide::Expr &x, const std::vector<Halide::Expr> &operands,
+                          const std::vector<float> &numbers);
 };
 
 // Throws SpecError when the entry names no op.

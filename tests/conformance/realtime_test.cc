@@ -5,6 +5,7 @@
 #include "tests/conformance/keyword_model.h"
 #include "tests/support/faults.h"
 #include "tests/support/session.h"
+#include "tests/support/spotter_options.h"
 #include "tests/support/system_calls.h"
 #include <cmath>
 #include <cstdio>
@@ -93,7 +94,7 @@ TEST_CASE("keyword model: no allocation, lock or system call while it listens to
         INFO(variant);
         Stream stream(model.get()), other(model.get());
         lw_spotter *spotter = nullptr;
-        REQUIRE(lw_spotter_create(model.get(), nullptr, &spotter) == LW_OK);
+        REQUIRE(lw_spotter_create(model.get(), &f32_spotter, &spotter) == LW_OK);
         const size_t pending = 320 * sizeof(float); // a saved state also has the input of an incomplete block
         std::vector<uint8_t> saved(save(stream).size() + pending);
         Work work{stream, other, spotter, &x, &saved};

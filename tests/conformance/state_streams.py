@@ -5,6 +5,7 @@ The libraries lie in the build folder of the program under test.
 import ctypes as c
 import os
 import pathlib
+import subprocess
 import sys
 
 import families
@@ -42,6 +43,12 @@ def library(longwave: pathlib.Path):
     sys.path.insert(0, str(EXAMPLES))
     import longwave_ctypes
     return longwave_ctypes
+
+
+def first_device(longwave: pathlib.Path):
+    """The first Vulkan device, or None."""
+    listed = subprocess.run([longwave, "devices", "--json"], capture_output=True, text=True).stdout
+    return Device(longwave) if '"vulkan' in listed else None
 
 
 class Device:

@@ -1,5 +1,6 @@
 #include "tests/fuzz/known_code.h"
 #include "formats/artifact/features.h"
+#include "formats/artifact/geometry.h"
 #include "tests/fuzz/must.h"
 #include "tests/support/tiny_model.h"
 #include <cstring>
@@ -36,6 +37,7 @@ bool KnownCode::may_run(const artifact::View &view) const {
     if (plan.kernels()->size() == 0) return true; // nothing to execute
     const artifact::Host host = artifact::host();
     const fb::CodeVariant *variant = view.variant(host.machine, host.features);
+    if (variant && artifact::detached(*variant)) return false; // it is elsewhere
     if (!variant || !artifact::equal_hash(plan.segments()->Get(variant->segment())->hash()->data(), code_))
         return false;
     for (uint32_t k = 0; k < variant->entry()->size(); ++k) { // those behind are a GPU's alone

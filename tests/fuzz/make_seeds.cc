@@ -1,5 +1,6 @@
 // make_seeds FOLDER: what fuzzing starts from, made of the tree's own tests and examples: FOLDER/<target>/*
 // and FOLDER/<target>.dict. Run from the root of the tree.
+#include "compiler/codegen/kernel_entry.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/op.h"
 #include "compiler/layers/lower.h"
@@ -9,6 +10,7 @@
 #include "tests/support/named_state.h"
 #include "tests/support/tiny_gpu.h"
 #include "tests/support/tiny_model.h"
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -54,6 +56,15 @@ test::Draft greedy_model() {
     return draft;
 }
 
+// Its code is elsewhere: opening it without a table ends with a status.
+test::Draft codeless_model() {
+    test::Draft draft = test::spotter_model();
+    draft.plan.variants[0]->image.assign(32, 1);
+    draft.plan.variants[0]->entry.clear();
+    draft.segments.erase(draft.segments.begin());
+    return draft;
+}
+
 // Has to run through a long delay before its stream ends.
 test::Draft patient_model() { return test::timing_model({.block = 4, .delay = 1 << 20}); }
 
@@ -68,6 +79,7 @@ void artifacts() {
         {"failing", test::failing_model()},
         {"timing", test::timing_model({.block = 2, .period = 3, .phase = 1})},
         {"golden", golden_model()},
+        {"codeless", codeless_model()},
         {"greedy", greedy_model()},
         {"patient", patient_model()}};
     for (const auto &[name, draft] : drafts) put(std::string("artifact/") + name, draft.bytes());
@@ -212,6 +224,43 @@ void graphs() {
     }
 }
 
+// ---- what the tools read ---------------------------------------------------------------------------------
+
+void tools_files() {
+    for (const auto &[pick, draft] : {std::pair{'\0', test::gpu_model()}, {'\1', test::mixed_model()}, {'\2', test::gpu_stream_model()}}) {
+        const std::vector<uint8_t> &segment = draft.segments.back().bytes;
+        put(std::string("modules/") + draft.plan.name + std::to_string(pick), pick + std::string(segment.begin(), segment.end()));
+    }
+    for (const char *name : {"tiny", "pair"})
+        put(std::string("safetensors/") + name, text_of(fs::path("examples/packages") / name / "weights.safetensors"));
+    const json costs = json::parse(text_of("schedules/long_conv/tables/costs.json"));
+    const json structures = json::parse(text_of("schedules/long_conv/tables/x86-64-v3.json"));
+    const json made = {{"processor", "p"}, {"target", "x86-64-v3"}, {"date", "2026-01-01"}};
+    put("tuning/both", json{{"tuning", 1}, {"made", made}, {"costs", costs}, {"structures", {{"x86-64-v3", structures}}}}.dump());
+    put("tuning/costs", json{{"tuning", 1}, {"made", made}, {"costs", costs}}.dump());
+    put("tuning/none", std::string("{\"tuning\":1}"));
+    const json layers = json::array({{{"layer", "a"}, {"cpu_us", 1.5}, {"gpu_us", 2}}, {{"layer", "b"}, {"cpu_us", 3}, {"gpu_us", nullptr}}});
+    put("layer_times/two", json{{"layer_times", 1}, {"model", "model"}, {"device", "d"}, {"processor", "p"}, {"ticks", 64},
+                                {"submission_us", 20}, {"byte_us", 0.001}, {"move_us", 2}, {"layers", layers}}.dump());
+    const auto line = [](std::string words) {
+        std::replace(words.begin(), words.end(), ' ', '\0');
+        return words;
+    };
+    for (const char *words : {"compile model -o a.lw --stream --target x86-64-v3,vulkan-16k --length 16,64 --blocks 1,64",
+                              "compile model -o a.lw --window 100 --hop 10 --weights int8 --sign key --json", "inspect a.lw --json",
+                              "verify a.lw --device vulkan", "run a.lw --input audio=16000 --threads 2", "listen a.lw demo.wav --block 64",
+                              "eval a.lw folder", "generate a.lw --prompt x --temperature 0.5", "score a.lw text", "bench a.lw --layers",
+                              "tune -o tuning.json", "devices --json", "manual --markdown", "--help", "compile --help", "--version"})
+        put("command_line/" + std::to_string(std::hash<std::string>()(words) % 100000), line(words));
+    const std::string signature = "{\"args\":[{\"name\":\"x\",\"kind\":\"input\",\"elem\":\"f32\",\"dims\":[[96,1],[4,96]]},"
+                                  "{\"name\":\"n\",\"kind\":\"scalar\",\"elem\":\"i32\",\"dims\":[]}],\"scratch_bytes\":0}";
+    const std::vector<uint8_t> entry = compiler::pack_entry({"spec", "x86-64-v3", "1"}, {signature, {1, 2, 3}});
+    put("kernel_entry/whole", '\1' + std::string(entry.begin(), entry.end()));
+    put("kernel_entry/signature", '\0' + signature);
+    put("pipeline_cache/head", '\3' + std::string(48, '\0') + "pipelines");
+    put("pipeline_cache/none", std::string(200, '\1'));
+}
+
 // ---- audio -----------------------------------------------------------------------------------------------
 
 void sounds() {
@@ -323,6 +372,7 @@ int main(int argc, char **argv) {
     packages();
     graph_packages();
     graphs();
+    tools_files();
     sounds();
     dictionaries();
     return 0;

@@ -234,6 +234,14 @@ void renew_hashes(std::vector<uint8_t> &bytes) {
     for (const fb::Segment *segment : *plan->segments())
         if (checked::inside(segment->offset(), segment->size(), bytes.size()))
             digest_to(bytes.data() + segment->offset(), segment->size(), *segment->hash());
+    renew_root(bytes);
+}
+
+void renew_root(std::vector<uint8_t> &bytes) {
+    Header header;
+    if (bytes.size() < sizeof header) return;
+    memcpy(&header, bytes.data(), sizeof header);
+    if (!checked::inside(header.plan_offset, header.plan_bytes, bytes.size())) return;
     artifact::root_hash(header, bytes.data() + header.plan_offset, header.root);
     memcpy(bytes.data(), &header, sizeof header);
 }

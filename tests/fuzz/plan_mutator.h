@@ -10,6 +10,9 @@ namespace longwave::fuzz {
 // be read at all.
 void renew_hashes(std::vector<uint8_t> &bytes);
 
+// The root hash alone.
+void renew_root(std::vector<uint8_t> &bytes);
+
 // The same artifact with a few numbers of its plan changed, or with a step, argument, port, ... repeated,
 // removed or moved. Empty when the plan cannot be read.
 std::vector<uint8_t> mutated_plan(const std::vector<uint8_t> &bytes, uint32_t seed);

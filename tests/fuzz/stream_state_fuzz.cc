@@ -69,6 +69,11 @@ void identify(const Subject &subject, bool named, std::vector<uint8_t> &state) {
     constexpr size_t identity = 32; // of a StreamState
     if (!named) {
         if (state.size() >= identity) std::memcpy(state.data(), subject.fresh.data(), identity);
+        runtime::StreamState head;
+        if (state.size() < sizeof head) return;
+        std::memcpy(&head, state.data(), sizeof head);
+        head.checksum = 0; // as earlier versions saved it
+        std::memcpy(state.data(), &head, sizeof head);
         return;
     }
     runtime::SavedState head, fresh;
@@ -82,6 +87,14 @@ void identify(const Subject &subject, bool named, std::vector<uint8_t> &state) {
     std::memcpy(head.weights, fresh.weights, sizeof head.weights);
     std::memcpy(state.data(), &head, sizeof head);
     test::seal(state);
+}
+
+// What was loaded, but for the checksum that earlier versions did not write.
+void same_but_for_the_checksum(const Subject &subject, std::vector<uint8_t> loaded) {
+    const std::vector<uint8_t> saved = subject.saved();
+    constexpr size_t at = offsetof(runtime::StreamState, checksum);
+    std::copy_n(saved.begin() + at, sizeof(uint64_t), loaded.begin() + at);
+    must(saved == loaded, "what was loaded is what is saved");
 }
 
 // Loading what was saved and saving it again gives the same bytes.
@@ -114,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     if (named) settle_once(subject);
-    else must(subject.saved() == state, "what was loaded is what is saved");
+    else same_but_for_the_checksum(subject, state);
 
     const size_t ticks = data[1];
     std::vector<float> samples(ticks, 0.25f);

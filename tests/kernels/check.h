@@ -92,5 +92,6 @@ inline void zero_padding(Tensor &tensor, int valid, int group) {
 
 inline int padded(int channels) { return static_cast<int>(schedules::pad(static_cast<uint32_t>(channels))); }
 inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+inline double softplus(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
 
 } // namespace longwave::test

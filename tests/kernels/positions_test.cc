@@ -59,15 +59,20 @@ Case scan(int channels, int modes, int rows, int stride, int length, double firs
             for (const char *name : {"lambda", "c"}) zero_padding(k[name], channels, padded(channels));
             k["sums"].for_each([&](const std::vector<int> &at) { k["sums"].set(at, 0); });
             if (length) rows_before(k, first, rows);
+            std::vector<double> x; // [channels, rows]: the sums read each value many times
+            for (int c = 0; c < channels; c++)
+                for (int t = 0; t < rows; t++) x.push_back(k["x"].get({c, t}));
             compare(
                 k, "y",
                 [&](const std::vector<int> &at) {
+                    if (at[0] >= channels) return 0.0;
                     double total = 0;
                     for (int m = 0; m < modes; m++) {
+                        const double scale = k["c"].get({at[0], m}), lambda = k["lambda"].get({at[0], m});
                         double power = 1;
                         for (int t = at.back(); t >= 0; t -= stride) {
-                            total += k["c"].get({at[0], m}) * power * k["x"].get({at[0], t});
-                            power *= k["lambda"].get({at[0], m});
+                            total += scale * power * x[size_t(at[0]) * rows + t];
+                            power *= lambda;
                             if (length && int(first + t) / stride % length == 0) break;
                         }
                     }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace longwave::test::faults {
@@ -19,6 +20,7 @@ struct State {
     int error[calls] = {};
     bool for_good[calls] = {};
     long failed = 0;
+    long live = 0;
 };
 thread_local State state;
 
@@ -31,6 +33,11 @@ bool fails(Call call) {
     ++state.failed;
     errno = state.error[call];
     return true;
+}
+
+void *counted(void *memory) {
+    if (state.on && memory) ++state.live;
+    return memory;
 }
 
 template <class F> F *next(const char *name) { return reinterpret_cast<F *>(dlsym(RTLD_NEXT, name)); }
@@ -50,6 +57,7 @@ void Scope::fail(Call call, long k, int error, bool for_good) {
 }
 long Scope::count(Call call) const { return state.count[call]; }
 long Scope::failed() const { return state.failed; }
+long Scope::live() const { return state.live; }
 
 } // namespace longwave::test::faults
 
@@ -64,20 +72,36 @@ void *__libc_memalign(size_t, size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 
-void *malloc(size_t size) { return fails(allocate) ? nullptr : __libc_malloc(size); }
-void *calloc(size_t n, size_t size) { return fails(allocate) ? nullptr : __libc_calloc(n, size); }
-void *realloc(void *memory, size_t size) { return fails(allocate) ? nullptr : __libc_realloc(memory, size); }
+void *malloc(size_t size) { return fails(allocate) ? nullptr : counted(__libc_malloc(size)); }
+void *calloc(size_t n, size_t size) { return fails(allocate) ? nullptr : counted(__libc_calloc(n, size)); }
+void *realloc(void *memory, size_t size) {
+    if (fails(allocate)) return nullptr;
+    void *moved = __libc_realloc(memory, size);
+    return memory ? moved : counted(moved);
+}
 void *aligned_alloc(size_t alignment, size_t size) {
-    return fails(allocate) ? nullptr : __libc_memalign(alignment, size);
+    return fails(allocate) ? nullptr : counted(__libc_memalign(alignment, size));
 }
 int posix_memalign(void **out, size_t alignment, size_t size) {
     if (fails(allocate)) return ENOMEM;
-    *out = __libc_memalign(alignment, size);
+    *out = counted(__libc_memalign(alignment, size));
     return *out ? 0 : ENOMEM;
 }
 void free(void *memory) {
     (void)fails(release);
+    if (state.on && memory) --state.live;
     __libc_free(memory);
+}
+int stat(const char *path, struct stat *info) {
+    if (fails(Call::look)) return -1;
+    static const auto real = next<int(const char *, struct stat *)>("stat");
+    return real(path, info);
+}
+int pthread_create(pthread_t *made, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
+    if (fails(Call::thread)) return EAGAIN;
+    static const auto real =
+        next<int(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)>("pthread_create");
+    return real(made, attributes, start, argument);
 }
 int pthread_mutex_lock(pthread_mutex_t *mutex) {
     (void)fails(Call::lock);

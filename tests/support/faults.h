@@ -5,7 +5,7 @@
 
 namespace longwave::test::faults {
 
-enum Call { allocate, release, lock, map, protect, open, read, write, sync, rename_file, calls };
+enum Call { allocate, release, lock, map, protect, open, read, write, sync, rename_file, look, thread, calls };
 
 // Counts and fails in this thread only, while a Scope lives.
 class Scope {
@@ -16,6 +16,7 @@ public:
     void fail(Call call, long k, int error, bool for_good = false);
     long count(Call call) const;
     long failed() const; // how many failures were handed out
+    long live() const;   // allocations less releases: 0 where nothing is kept or given back for others
 };
 
 } // namespace longwave::test::faults

@@ -34,13 +34,17 @@ template <class Function, class... Args> void after(Args... args) {
     if constexpr (std::is_same_v<Function, PFN_vkAllocateMemory>)
         [](VkDevice, const VkMemoryAllocateInfo *info, auto, VkDeviceMemory *memory) {
             mappings[*memory].bytes = info->allocationSize;
+            if (VulkanShim::memory) VulkanShim::memory(static_cast<int64_t>(info->allocationSize));
         }(args...);
     if constexpr (std::is_same_v<Function, PFN_vkMapMemory>)
         [](VkDevice, VkDeviceMemory memory, auto, auto, auto, void **data) {
             mappings[memory].words = static_cast<uint32_t *>(*data);
         }(args...);
     if constexpr (std::is_same_v<Function, PFN_vkFreeMemory>)
-        [](VkDevice, VkDeviceMemory memory, auto) { mappings.erase(memory); }(args...);
+        [](VkDevice, VkDeviceMemory memory, auto) {
+            if (VulkanShim::memory) VulkanShim::memory(-static_cast<int64_t>(mappings[memory].bytes));
+            mappings.erase(memory);
+        }(args...);
     if constexpr (std::is_same_v<Function, PFN_vkCreatePipelineCache>)
         [](VkDevice, const VkPipelineCacheCreateInfo *info, auto, auto) {
             cache_given += info->initialDataSize;
@@ -150,6 +154,7 @@ PFN_vkVoidFunction VKAPI_CALL device_lookup(VkDevice device, const char *name) {
 
 void (*VulkanShim::properties)(VkPhysicalDeviceProperties *) = nullptr;
 void (*VulkanShim::features)(VkPhysicalDeviceFeatures *) = nullptr;
+void (*VulkanShim::memory)(int64_t) = nullptr;
 bool VulkanShim::no_storage_16 = false;
 bool VulkanShim::no_barriers = false;
 

@@ -1,10 +1,14 @@
 // longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit
 // code.
+#include "compiler/driver/compile.h"
 #include "tools/cli/commands/command.h"
+#include "tools/cli/process/interruption.h"
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <longwave/longwave.h>
+#include <new>
+#include <unistd.h>
 
 namespace longwave::cli {
 namespace {
@@ -21,35 +25,61 @@ int exit_code(Fault fault) {
     return 4;
 }
 
+// Output that did not reach the disk or the pipe is a failure, of `--version` as well.
+int ended(int code) {
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+    std::fprintf(stderr, "error: standard output cannot be written\n");
+    return code ? code : exit_code(Fault::device);
+}
+
+// A lack of memory in a thread, or in a destructor (that of a JSON value takes memory), ends the program here.
+// It then leaves no files and no programs behind either.
+void end_without_memory() {
+    const bool memory = [] {
+        try {
+            if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+        } catch (const std::bad_alloc &) {
+            return true;
+        } catch (...) {
+        }
+        return false;
+    }();
+    if (!memory) std::abort();
+    compiler::abandon_compiles();
+    constexpr char line[] = "error: not enough memory\n";
+    (void)!::write(STDERR_FILENO, line, sizeof line - 1); // there is no other way to tell
+    _exit(exit_code(Fault::device));
+}
+
 int main(int argc, char **argv) {
+    std::set_terminate(end_without_memory);
     CommandLine program("Compile long-convolution sequence models and run them, offline or as a stream.",
                         "longwave");
     program.set_version_flag("--version", std::string("longwave ") + lw_version());
     program.require_subcommand();
     program.footer(
         "`longwave COMMAND --help` lists the options of a command.\n"
-        "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine.\n"
+        "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine. "
+        "Control-C ends every command by its signal, so a shell reports 130.\n"
         "Results go to standard output. Logs and errors go to standard error.");
     const Command commands[] = {add_compile(program),  add_inspect(program), add_verify(program),
                                 add_run(program),      add_listen(program),  add_eval(program),
                                 add_generate(program), add_score(program),   add_bench(program),
-                                add_tune(program),     add_devices(program), add_manual(program)};
+                                add_tune(program),     add_devices(program), add_keygen(program),
+                                add_sign(program),     add_manual(program)};
     if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
         const Status status = bench_program(argv[2], argv + 3);
         std::fprintf(stderr, "error: %s\n", status.message().c_str());
         return exit_code(status.fault());
     }
-    if (const std::optional<int> code = program.parse(argc, argv)) return *code;
+    if (const std::optional<int> code = program.parse(argc, argv)) return ended(*code);
     for (const Command &command : commands) {
         if (!command.flags->parsed()) continue;
         const Status status = command.run();
         if (!status) std::fprintf(stderr, "error: %s\n", status.message().c_str());
-        // Output that did not reach the disk or the pipe is a failure.
-        if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-            std::fprintf(stderr, "error: standard output cannot be written\n");
-            return exit_code(status ? Fault::device : status.fault());
-        }
-        return exit_code(status.fault());
+        const int code = ended(exit_code(status.fault()));
+        if (code == 0) end_if_stopped();
+        return code;
     }
     return 0;
 }

@@ -179,8 +179,10 @@ std::string find_kgen() {
     if (const char *build = std::getenv("LONGWAVE_BUILD"))
         return (fs::path(build) / "longwave-kgen").string();
     fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
-    while (!fs::exists(folder / "longwave-kgen") && folder.has_relative_path()) folder = folder.parent_path();
-    return (folder / "longwave-kgen").string();
+    for (; folder.has_relative_path(); folder = folder.parent_path()) // installed: prefix/lib/longwave and prefix/bin
+        for (const char *name : {"longwave-kgen", "bin/longwave-kgen"})
+            if (fs::exists(folder / name)) return (folder / name).string();
+    return "longwave-kgen";
 }
 
 } // namespace longwave::kernels

@@ -31,6 +31,8 @@ StreamRule stream(const Node &, std::span<const Type> in) {
         fmt::format("it is centred ({} taps read {} samples after t)", in[1].dims[1], in[1].dims[1] / 2));
 }
 
+uint32_t reach(const Node &, std::span<const Type> in) { return in[1].dims[1] / 2; }
+
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
                Array &out) {
     const auto taps = static_cast<int64_t>(context.types[1].dims[1]), rows = static_cast<int64_t>(out.rows);
@@ -114,6 +116,7 @@ const OpDef op_centred_conv{
     .attributes = {{"bias", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
+    .reach = reach,
     .end = EndRule::clear,
     .kernel = kernel,
     .rewrites = {.fold_result = fold_result_into_weights, .filter = &filter_form},

@@ -44,6 +44,9 @@ StreamRule stream(const Node &node, std::span<const Type> in) {
     return history(in[1].dims[2] - 1);
 }
 
+// Of a two-sided kernel: ahead by one row more than back.
+uint32_t reach(const Node &, std::span<const Type> in) { return in[1].dims[2]; }
+
 // Written from the input's side: row s reaches rows s, s+1, … through k0 and rows s−1, s−2, …
 // through k1. Zero rows cost nothing. One channel of a sequence, by the definition: k0 of lags 0,
 // 1, …, k1 of lags −1, −2, …
@@ -189,6 +192,7 @@ const OpDef op_long_conv{
     .attributes = {{"channels", AttributeDef::Kind::integer}, {"two_sided", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
+    .reach = reach,
     .end = EndRule::clear, // only the two-sided kernel reads rows after the end
     .absorb_producer = absorb_producer,
     .channel_tiles = true,

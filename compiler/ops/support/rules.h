@@ -7,7 +7,7 @@
 
 namespace longwave::ir {
 
-// One definition for each line of the table, in the file of the same name.
+// One definition for each line of the table.
 #define LW_OP(name) extern const OpDef op_##name;
 #include "compiler/ops/op_table.inc"
 #undef LW_OP

@@ -63,10 +63,12 @@ typedef enum lw_status {
     LW_TOO_SHORT = 16,        /**< fewer rows than a layer takes; the detail names the layer */
     LW_BAD_ARTIFACT = 20,     /**< the file breaks a rule (V1-V21); the detail names it */
     LW_BAD_VERSION = 21,      /**< the file has a newer format than this library */
-    LW_UNSIGNED_CODE = 22,    /**< no trusted signature, and allow_unsigned_code is 0 */
+    LW_UNSIGNED_CODE = 22,    /**< no trusted signature, and the options ask for one */
     LW_NO_VARIANT = 23,       /**< no code for this CPU; the detail lists the targets */
     LW_BAD_STATE = 24,        /**< saved state of another model, or damaged */
     LW_BAD_TOKEN = 25,        /**< a token id outside the vocabulary */
+    LW_NO_CODE = 26,          /**< the file has no code, and lw_open_options.kernels lacks it */
+    LW_OLD_VERSION = 27,      /**< the model's version is below lw_open_options.least_version */
     LW_NO_MEMORY = 30,        /**< no memory, or more than memory_limit */
     LW_IO = 31,               /**< the file cannot be read */
     LW_DEVICE = 32,           /**< a kernel failed, or the system forbids to execute code */
@@ -107,25 +109,63 @@ typedef struct lw_allocator {
     void *context; /**< passed to both functions */
 } lw_allocator;
 
+/** A function of a model's code. In a list, the next element follows after struct_size bytes. */
+typedef struct lw_kernel {
+    size_t struct_size;
+    uint8_t hash[32];       /**< of its specification and its arguments */
+    uint64_t scratch_bytes; /**< of memory that it needs */
+    int (*function)(void **args);
+} lw_kernel;
+
+/** The code of a model whose file contains none. `longwave compile --no-code` writes it as a C
+ * file, which the program contains. */
+typedef struct lw_kernels {
+    size_t struct_size;
+    uint8_t code[32];      /**< hash of the code; the file of the model has the same */
+    const lw_kernel *list; /**< in the model's order */
+    size_t n;
+} lw_kernels;
+
 /** Options of lw_model_open. */
 typedef struct lw_open_options {
     size_t struct_size;
-    int allow_unsigned_code; /**< 1: run code that has no trusted signature */
+    int allow_unsigned_code; /**< 1: run code of unsigned files */
     const char *variant;     /**< a target such as "x86-64-v3"; NULL: the best for this CPU */
     const lw_allocator *allocator; /**< NULL: malloc. Copied; its context must outlive the model */
     int map_weights; /**< 1: read weights from the mapped file, which must not change */
     /** Most bytes that the model and one stream, runner, spotter or verification take together.
      * The file counts unless it is mapped. Every call checks the limit before it takes memory.
+     * On a GPU this counts host and device together: weights, tables, all buffers, and the code
+     * of the pipelines. Excluded is what the driver takes beyond that: rounded sizes, compiled
+     * pipelines and its own objects. Each stream is counted alone. So free places in a pool are
+     * excluded too, and so is the second copy of a pool while it grows.
      * 0: 64 MiB or 64 times the file, whichever is more. */
     uint64_t memory_limit;
     /** Checks the Ed25519 `signature` (64 bytes) of `root` (32 bytes), and that you trust `key`
      * (32 bytes). Returns nonzero if both hold. lw_model_open calls it once, for signed files,
-     * after every other check of the data. NULL: signatures count for nothing. */
+     * after every other check of the data. If it returns 0, the file is rejected, whatever it
+     * contains. Unless allow_unsigned_code is 1, unsigned files are rejected too.
+     * NULL: signatures count for nothing. */
     int (*check_signature)(void *context, const uint8_t *key, const uint8_t *root, const uint8_t *signature);
     void *signature_context; /**< passed to check_signature */
     /** NULL: the CPU. Otherwise the device that runs the entries compiled for it. It must outlive
      * the model. The CPU's code is needed too, because the CPU prepares the model. */
     const lw_device *device;
+    /** 1: open only files whose signature check_signature accepts, also if they contain no code.
+     * Overrides allow_unsigned_code. */
+    int require_signature;
+    /** The accepted public keys, 32 bytes each, one after another. lw_model_open compares the key
+     * of a signed file with them before it calls check_signature. NULL: any key; then
+     * check_signature must compare it. */
+    const uint8_t *trusted_keys;
+    size_t n_trusted_keys;
+    /** Against the return of an older file: the smallest lw_model_info.version to open. Store it on
+     * the device and raise it with each update. Above 0, it implies require_signature, because a
+     * version counts only under a signature. */
+    uint64_t least_version;
+    /** Code of a file that was compiled with --no-code. Must outlive the model. It has no effect
+     * on files that contain their code. */
+    const lw_kernels *kernels;
 } lw_open_options;
 
 /** Opens a compiled model from a file. Not for real-time threads. Any thread.
@@ -134,12 +174,15 @@ typedef struct lw_open_options {
  * @param out the model; the caller closes it with lw_model_close.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT out or path is NULL, struct_size is not set, the allocator lacks a
- *         function, or the device is from another version of the library.
+ *         function, or the device is from another version of the library. Or a signature is
+ *         required without check_signature.
  * @retval LW_NOT_FOUND No such file.
  * @retval LW_IO Not a regular file, or not readable.
  * @retval LW_BAD_ARTIFACT The bytes break a rule of the format. The detail names the rule.
  * @retval LW_BAD_VERSION The format is newer than this library.
- * @retval LW_UNSIGNED_CODE No signature is trusted, and allow_unsigned_code is 0.
+ * @retval LW_UNSIGNED_CODE No signature is trusted, and the options ask for one.
+ * @retval LW_OLD_VERSION The version of the model is below options.least_version.
+ * @retval LW_NO_CODE The file contains no code, and options.kernels is NULL or of another file.
  * @retval LW_NO_VARIANT No code for this CPU, or options.variant is not there.
  * @retval LW_NO_MEMORY memory_limit is too low, or the allocator returns NULL.
  * @retval LW_DEVICE A kernel failed, or the system forbids to execute loaded code.
@@ -155,10 +198,13 @@ LW_API lw_status lw_model_open(const char *path, const lw_open_options *options,
  * @param out the model; the caller closes it with lw_model_close.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT out or bytes is NULL, struct_size is not set, the allocator lacks a
- *         function, or the device is from another version of the library.
+ *         function, or the device is from another version of the library. Or a signature is
+ *         required without check_signature.
  * @retval LW_BAD_ARTIFACT The bytes break a rule of the format. The detail names the rule.
  * @retval LW_BAD_VERSION The format is newer than this library.
- * @retval LW_UNSIGNED_CODE No signature is trusted, and allow_unsigned_code is 0.
+ * @retval LW_UNSIGNED_CODE No signature is trusted, and the options ask for one.
+ * @retval LW_OLD_VERSION The version of the model is below options.least_version.
+ * @retval LW_NO_CODE The file contains no code, and options.kernels is NULL or of another file.
  * @retval LW_NO_VARIANT No code for this CPU, or options.variant is not there.
  * @retval LW_NO_MEMORY memory_limit is too low, or the allocator returns NULL.
  * @retval LW_DEVICE A kernel failed, or the system forbids to execute loaded code.
@@ -237,7 +283,8 @@ typedef struct lw_model_info {
     uint32_t stream_block;       /**< input ticks per block of the default stream entry */
     uint32_t stream_delay;       /**< algorithmic delay of that entry, in input ticks */
     uint64_t stream_state_bytes; /**< the state of a stream, the same for all its entries */
-    uint64_t stream_memory_bytes, run_memory_bytes; /**< of one with default options */
+    /** Of one with default options; on a GPU with its memory on the device. */
+    uint64_t stream_memory_bytes, run_memory_bytes;
     uint64_t derived_bytes, artifact_bytes;
     const char *report, *certificates; /**< JSON text */
     uint32_t n_stream_entries, n_state_fields;
@@ -246,6 +293,8 @@ typedef struct lw_model_info {
     uint64_t memory_bytes, memory_limit; /**< taken by the model itself; the limit in force */
     float error_limit; /**< largest error that its reference outputs allow on this device, relative
                         * to the peak of an output; 0: it has no reference outputs */
+    uint64_t version;  /**< counted by who signed the file; 0: none */
+    int trusted;       /**< 1: check_signature accepted its signature */
 } lw_model_info;
 
 /** Describes the model. Any thread; real-time safe.
@@ -545,6 +594,8 @@ typedef struct lw_stream_stats {
     uint64_t resets;             /**< spotter: how often it reset its stream (spotter.h) */
     int poisoned; /**< 1: the newest row of an output contains NaN or Inf. If this lasts, the state
                    * is lost: reset, copy or load the stream */
+    int unchecked_state; /**< 1: the state that it loaded has no checksum, because an earlier
+                          * version of the library saved it: damage would not be noticed */
 } lw_stream_stats;
 /** Reads the counters. Real-time safe.
  * @param stats set stats->struct_size first; filled in.

@@ -328,7 +328,7 @@ public:
         const lw_status status = lw_spotter_create(model.get(), options, &spotter);
         if (status != LW_OK) return status;
         out.handle_ = {spotter, model.shared()};
-        out.format_ = options ? options->format : LW_F32;
+        out.format_ = options->format;
         return LW_OK;
     }
     /** lw_spotter_push: float or int16_t samples, as the spotter was created for.
@@ -348,9 +348,24 @@ public:
     }
     [[nodiscard]] lw_status try_finish() noexcept { return lw_spotter_finish(get()); }
     [[nodiscard]] lw_status try_reset() noexcept { return lw_spotter_reset(get()); }
+    /** lw_spotter_copy: continues as `from` would. */
+    [[nodiscard]] lw_status try_copy(const Spotter &from) noexcept {
+        return lw_spotter_copy(get(), from.get());
+    }
+    [[nodiscard]] lw_status try_save(void *bytes, size_t capacity, size_t &n) const noexcept {
+        return lw_spotter_save(get(), bytes, capacity, &n);
+    }
+    [[nodiscard]] lw_status try_load(const void *bytes, size_t n) noexcept {
+        return lw_spotter_load(get(), bytes, n);
+    }
 
 #ifdef __cpp_exceptions
-    explicit Spotter(const Model &model) { detail::check(try_create(model, nullptr, *this)); }
+    /** With the settings of the model, for samples of this format. */
+    Spotter(const Model &model, lw_format format) {
+        lw_spotter_options options = make<lw_spotter_options>();
+        options.format = format;
+        detail::check(try_create(model, &options, *this));
+    }
     Spotter(const Model &model, const lw_spotter_options &options) {
         detail::check(try_create(model, &options, *this));
     }
@@ -371,6 +386,15 @@ public:
     }
     void finish() { detail::check(try_finish()); }
     void reset() { detail::check(try_reset()); }
+    void copy(const Spotter &from) { detail::check(try_copy(from)); }
+    std::vector<uint8_t> save() const {
+        size_t n = 0;
+        detail::check(try_save(nullptr, 0, n));
+        std::vector<uint8_t> bytes(n);
+        detail::check(try_save(bytes.data(), bytes.size(), n));
+        return bytes;
+    }
+    void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
 #endif
 
     lw_spotter *get() const noexcept { return handle_.get(); }

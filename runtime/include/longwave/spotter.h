@@ -12,8 +12,9 @@
  * events and the numbers of ticks and rows stay. The tick of the reset does not depend on how the
  * audio was split.
  *
- * A spotter belongs to one thread at a time. Only create and destroy allocate. On the CPU, push,
- * pull, finish and reset are real-time safe: they never allocate, lock or make a system call.
+ * A spotter belongs to one thread at a time. Only create and destroy allocate. On the CPU, init,
+ * push, pull, finish, reset, copy, save and load are real-time safe: they never allocate, lock or
+ * make a system call.
  */
 #ifndef LONGWAVE_SPOTTER_H
 #define LONGWAVE_SPOTTER_H
@@ -32,10 +33,11 @@ typedef struct lw_word_threshold {
     float threshold;  /**< in (0, 1]; more than 1: the word never fires */
 } lw_word_threshold;
 
-/** Settings of lw_spotter_create. A field that is 0 keeps the setting of the model. */
+/** Settings of lw_spotter_create. A field that is 0 keeps the setting of the model. Only `format`
+ * has no default: push takes untyped samples, and 16-bit samples read as float are noise. */
 typedef struct lw_spotter_options {
     size_t struct_size;
-    lw_format format;               /**< of pushed samples */
+    lw_format format;               /**< of pushed samples: LW_S16, or LW_F32 (which is 0) */
     float threshold;                /**< of every word that `words` does not name, in (0, 1] */
     const lw_word_threshold *words; /**< read during create only */
     size_t n_words;
@@ -60,11 +62,11 @@ typedef struct lw_event {
 } lw_event;
 
 /** Creates a spotter and its stream. Not for real-time threads. Any thread.
- * @param options NULL: the settings of the model.
+ * @param options at least struct_size and format.
  * @param out the spotter; the caller destroys it before the model is closed.
  * @retval LW_OK
- * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, or a value is out of
- *         range.
+ * @retval LW_INVALID_ARGUMENT model, options or out is NULL, struct_size is not set, or a value is
+ *         out of range.
  * @retval LW_NOT_FOUND The model has no decision settings, no audio input, no such output or stream
  *         entry; or a word is not a label of the model.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
@@ -77,6 +79,34 @@ typedef struct lw_event {
  */
 LW_API lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *options,
                                    lw_spotter **out);
+/** Memory that lw_spotter_init needs. Any thread; real-time safe.
+ * @param size in bytes, with the spotter's stream.
+ * @param alignment in bytes.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT as lw_spotter_create; size or alignment is NULL.
+ * @retval LW_NOT_FOUND as lw_spotter_create.
+ * @retval LW_NO_STREAM The model has no stream entry (for this device). */
+LW_API lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options *options, size_t *size,
+                                 size_t *alignment);
+/** Creates a spotter in the caller's memory. On the CPU it is real-time safe. Any thread.
+ * @param memory `size` bytes as lw_spotter_size says for these options. The caller may reuse them
+ *        after the last call on the spotter; on a device after lw_spotter_destroy, which does not
+ *        free them.
+ * @param out the spotter, which begins at `memory`.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT as lw_spotter_create; memory is NULL or not aligned.
+ * @retval LW_TOO_SMALL size is too small.
+ * @retval LW_NOT_FOUND as lw_spotter_create.
+ * @retval LW_NO_STREAM The model has no stream entry (for this device).
+ * @retval LW_NO_MEMORY GPU: the device or the process has no memory.
+ * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
+ * @retval LW_DEVICE GPU: the driver failed.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ */
+LW_API lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *options, void *memory,
+                                 size_t size, lw_spotter **out);
 /** Destroys a spotter. Not for real-time threads.
  * @param spotter NULL: no effect. */
 LW_API void lw_spotter_destroy(lw_spotter *spotter);
@@ -124,6 +154,49 @@ LW_API lw_status lw_spotter_finish(lw_spotter *spotter);
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_spotter_reset(lw_spotter *spotter);
+/** Makes `to` continue as `from` would, with the thresholds, min_count, release and refractory time
+ * of `to`. The two may have different formats and entries. Both belong to the calling thread.
+ * Real-time safe on the CPU.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT A spotter is NULL.
+ * @retval LW_BAD_STATE They are of different models, or their moving averages have different
+ *         lengths.
+ * @retval LW_DEVICE A kernel failed. `to` has failed as in push.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
+LW_API lw_status lw_spotter_copy(lw_spotter *to, const lw_spotter *from);
+/** Saves everything that the spotter has heard: its stream (lw_stream_save), the decision rule and
+ * the events that wait. Its settings are not saved. Real-time safe on the CPU.
+ * @param bytes `capacity` bytes to write to; NULL: only the size is returned.
+ * @param n the size of the saved state in bytes.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT spotter or n is NULL.
+ * @retval LW_WRONG_STATE A kernel failed before.
+ * @retval LW_TOO_SMALL capacity is less than *n.
+ * @retval LW_DEVICE GPU: the driver failed.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
+LW_API lw_status lw_spotter_save(const lw_spotter *spotter, void *bytes, size_t capacity, size_t *n);
+/** Continues from a saved state, also in the middle of a word, with the settings of this spotter.
+ * The two may differ as lw_stream_load allows. Any bytes are safe. Real-time safe on the CPU.
+ * @param bytes n bytes that lw_spotter_save wrote. Not kept.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT spotter or bytes is NULL.
+ * @retval LW_BAD_STATE As lw_stream_load, or of a moving average of another length. The spotter
+ *         does not change.
+ * @retval LW_DEVICE A kernel failed. Only lw_spotter_reset or lw_spotter_load helps.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
+LW_API lw_status lw_spotter_load(lw_spotter *spotter, const void *bytes, size_t n);
 
 /** The averaged scores after the last push, for meters and for choosing thresholds. Real-time safe.
  * @param scores one per label; belongs to the spotter and is valid until its next call.

@@ -15,6 +15,7 @@ inline constexpr uint32_t place_alignment = 64;
 struct Stats {
     std::atomic<uint64_t> runs{0}, dispatches{0}, fills{0}, recordings{0}, uploaded_bytes{0},
         cached_models{0}, remembered_proofs{0}, fallen_back{0}, submissions{0}, moved_bytes{0};
+    std::atomic<uint64_t> places_examined{0}; // of streams in pools, for tests: creating n examines n
 };
 
 class Gpu : public lw_device {

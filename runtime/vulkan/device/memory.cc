@@ -151,12 +151,14 @@ lw_status upload_chunks(const Gpu &gpu, const uint8_t *from, uint64_t bytes, con
 
 } // namespace
 
+uint64_t upload_staging_bytes(uint64_t bytes) { return bytes < chunk_bytes ? bytes : chunk_bytes; }
+
 lw_status upload(const Gpu &gpu, const uint8_t *from, uint64_t bytes, const DeviceBuffer &to) {
     if (bytes == 0) return LW_OK;
     DeviceBuffer staging;
     Commands commands;
-    lw_status status = staging.create(gpu, bytes < chunk_bytes ? bytes : chunk_bytes,
-                                      DeviceBuffer::Where::host, "an upload");
+    lw_status status =
+        staging.create(gpu, upload_staging_bytes(bytes), DeviceBuffer::Where::host, "an upload");
     if (status == LW_OK) status = commands.create(gpu);
     if (status == LW_OK) status = upload_chunks(gpu, from, bytes, to, staging, commands);
     if (status == LW_OK) gpu.stats.uploaded_bytes += bytes;

@@ -46,6 +46,8 @@ void barrier(const Gpu &gpu, VkCommandBuffer commands,
              VkAccessFlags seen_by = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
                                      VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
 
+// The memory that upload needs while it runs.
+uint64_t upload_staging_bytes(uint64_t bytes);
 // `bytes` of this process to the beginning of `to`, in chunks of at most 16 MiB.
 lw_status upload(const Gpu &gpu, const uint8_t *from, uint64_t bytes, const DeviceBuffer &to);
 

@@ -99,6 +99,8 @@ void destroy_pipeline(const Gpu &gpu, Pipeline &pipeline) {
 
 } // namespace
 
+const uint64_t transfer_code_bytes = sizeof transfer_words;
+
 lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Plan &plan) {
     if ((manifest.features() & artifact::gpu_float64) && !gpu.features.shaderFloat64)
         return fail(LW_UNSUPPORTED, "the model's code for %.60s needs shaderFloat64, which this GPU lacks",

@@ -20,6 +20,8 @@ struct Pipeline {
     uint32_t buffers = 0; // descriptors of its set
 };
 
+extern const uint64_t transfer_code_bytes; // of the transfers' kernel
+
 // Of every kernel of the plan. The table lies in the model's memory.
 class Pipelines {
 public:

@@ -4,6 +4,7 @@
 #include "runtime/vulkan/library/open_model.h"
 #include "runtime/vulkan/run/session.h"
 #include "runtime/vulkan/stream/blocks.h"
+#include "runtime/vulkan/stream/pool.h"
 #include "runtime/vulkan/stream/scheduler.h"
 #include "runtime/vulkan/stream/stream_session.h"
 
@@ -22,6 +23,11 @@ const RunSession &run_of(const Session &session) { return static_cast<const RunS
 
 uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
     return kind == fb::EntryKind::stream ? to_line(sizeof(StreamSession)) : run_session_bytes(source, workers);
+}
+
+uint64_t own_bytes(const DeviceModel &on, fb::EntryKind kind) {
+    const Model &model = model_of(on);
+    return kind == fb::EntryKind::stream ? first_stream_bytes(model) : run_device_bytes(model.plan());
 }
 
 lw_status begin(const DeviceModel &on, fb::EntryKind kind, uint32_t workers, uint8_t *memory, Session **out) {
@@ -85,6 +91,7 @@ lw_status wait(Session &session) {
 
 const Device calls = {
     fb::DeviceKind::gpu, model_needs, open_model, close_model, derived, session_bytes, begin,   end,
-    clear,               copy,        write,      read,        put,     run,           rebuild, wait};
+    clear,               copy,        write,      read,        put,     run,           rebuild, wait,
+    own_bytes};
 
 } // namespace longwave::runtime::vulkan

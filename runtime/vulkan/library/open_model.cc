@@ -145,15 +145,18 @@ lw_status fill(Model &model, StreamFamily &family) {
 } // namespace
 
 ModelNeeds model_needs(const ModelSource &source) {
-    ModelNeeds needs{model_bytes(source.view->plan()), 0};
+    const fb::Plan &plan = source.view->plan();
+    const uint64_t weights = reads(plan, fb::Space::weights) ? source.view->weights().size : 0,
+                   derived = reads(plan, fb::Space::derived) ? plan.derived_bytes() : 0;
+    ModelNeeds needs{model_bytes(plan) + weights + derived, upload_staging_bytes(weights > derived ? weights : derived)};
     uint64_t largest = 0;
-    for (const fb::Segment *segment : *source.view->plan().segments())
+    for (const fb::Segment *segment : *plan.segments())
         if (segment->kind() == fb::SegmentKind::modules && segment->size() > largest)
             largest = segment->size();
-    needs.kept += largest;
-    needs.passing = largest; // of another target, while it is looked at
+    needs.kept += 2 * largest + transfer_code_bytes; // our copy, and at least as much in the driver's pipelines
+    needs.passing += largest;                        // of another target, while it is looked at
     const bool kept = host_takes_part(source);
-    if (!kept && !reads(source.view->plan(), fb::Space::derived)) return needs;
+    if (!kept && derived == 0) return needs;
     const ModelNeeds prepared = source.cpu->needs(source);
     (kept ? needs.kept : needs.passing) += prepared.kept;
     needs.passing += prepared.passing;

@@ -167,6 +167,11 @@ uint64_t run_session_bytes(const ModelSource &source, uint32_t workers) {
     return lay_out(source.view->plan(), nullptr, nullptr).memory + host_side_bytes(source, workers);
 }
 
+uint64_t run_device_bytes(const fb::Plan &plan) {
+    const Sizes sizes = lay_out(plan, nullptr, nullptr);
+    return sizes.arena + sizes.exchange;
+}
+
 lw_status begin_run_session(const Model &model, uint32_t workers, uint8_t *memory, Session **out) {
     RunSession *session = nullptr;
     const Sizes sizes = lay_out(model.plan(), memory, &session);

@@ -78,6 +78,7 @@ lw_status run_segments(const RunSession &session, uint32_t entry, const Extent &
 
 // ---- session.cc: as runtime/core/device.h says ----
 uint64_t run_session_bytes(const ModelSource &source, uint32_t workers);
+uint64_t run_device_bytes(const fb::Plan &plan);
 lw_status begin_run_session(const Model &model, uint32_t workers, uint8_t *memory, Session **out);
 void end_run_session(RunSession &session);
 void clear_input(RunSession &session, const Area &area);

@@ -26,14 +26,16 @@ namespace {
 Pool *lay_out(const StreamFamily &family, uint32_t capacity, Parts &parts) {
     Pool *pool = parts.take<Pool>(1);
     StreamSession **sessions = parts.take<StreamSession *>(capacity);
+    uint32_t *free = parts.take<uint32_t>(capacity);
     Dispatch *calls = parts.take<Dispatch>(family.n_calls);
     Dispatch *transfers = parts.take<Dispatch>(family.n_transfers);
     VkCommandBuffer *recorded = parts.take<VkCommandBuffer>(family.n_recordings);
     uint64_t *pattern_of = parts.take<uint64_t>(family.n_recordings);
     if (!pool) return nullptr;
     new (pool) Pool{};
-    for (uint32_t i = 0; i < capacity; ++i) sessions[i] = nullptr;
+    for (uint32_t i = 0; i < capacity; ++i) sessions[i] = nullptr, free[i] = capacity - 1 - i;
     pool->sessions = sessions;
+    pool->free = free;
     for (uint32_t c = 0; c < family.n_calls; ++c) new (calls + c) Dispatch{};
     for (uint32_t t = 0; t < family.n_transfers; ++t) new (transfers + t) Dispatch{};
     pool->calls = calls;
@@ -137,36 +139,42 @@ lw_status create_sets(const Model &model, Pool &pool) {
     return LW_OK;
 }
 
-// Lays the exchange buffer out: tables, workgroups, staging memory, room for copies of state.
-void place_exchange(const StreamFamily &family, Pool &pool) {
+// Lays the exchange buffer out: tables, workgroups, staging memory, room for copies of state. Returns its bytes. With
+// null it only measures.
+uint64_t place_exchange(const StreamFamily &family, uint32_t capacity, Pool *pool) {
     uint64_t used = 0;
     const auto take = [&](uint64_t bytes) {
         const uint64_t at = used;
         used += to_line(bytes);
         return at;
     };
-    for (uint32_t c = 0; c < family.n_calls; ++c)
-        pool.calls[c].table_at = take(uint64_t{4} * family.calls[c].row_words() * pool.capacity);
-    for (uint32_t t = 0; t < family.n_transfers; ++t)
-        pool.transfers[t].table_at = take(sizeof(TransferRow) * pool.capacity);
-    for (uint32_t c = 0; c < family.n_calls; ++c)
-        pool.calls[c].groups_at = take(sizeof(VkDispatchIndirectCommand));
-    for (uint32_t t = 0; t < family.n_transfers; ++t)
-        pool.transfers[t].groups_at = take(sizeof(VkDispatchIndirectCommand));
-    pool.staging_at = used;
-    pool.state_copies_at = used + (family.in_bytes + family.out_bytes) * pool.capacity;
+    for (uint32_t c = 0; c < family.n_calls; ++c) {
+        const uint64_t at = take(uint64_t{4} * family.calls[c].row_words() * capacity);
+        if (pool) pool->calls[c].table_at = at;
+    }
+    for (uint32_t t = 0; t < family.n_transfers; ++t) {
+        const uint64_t at = take(sizeof(TransferRow) * capacity);
+        if (pool) pool->transfers[t].table_at = at;
+    }
+    for (uint32_t d = 0; d < family.n_calls + family.n_transfers; ++d) {
+        const uint64_t at = take(sizeof(VkDispatchIndirectCommand));
+        if (pool) (d < family.n_calls ? pool->calls[d] : pool->transfers[d - family.n_calls]).groups_at = at;
+    }
+    const uint64_t staging_at = take((family.in_bytes + family.out_bytes) * capacity),
+                   state_copies_at = take(state_copy_bytes);
+    if (pool) pool->staging_at = staging_at, pool->state_copies_at = state_copies_at;
+    return used;
 }
 
 lw_status fill(const Model &model, Pool &pool) {
     const Gpu &gpu = model.gpu();
     const StreamFamily &family = *model.family;
-    place_exchange(family, pool);
+    const uint64_t exchange_bytes = place_exchange(family, pool.capacity, &pool);
     using Where = DeviceBuffer::Where;
     if (lw_status status =
             pool.device.create(gpu, family.stream_bytes * pool.capacity, Where::device, "streams"))
         return status;
-    if (lw_status status = pool.exchange.create(gpu, pool.state_copies_at + state_copy_bytes, Where::host,
-                                                "inputs and outputs"))
+    if (lw_status status = pool.exchange.create(gpu, exchange_bytes, Where::host, "inputs and outputs"))
         return status;
     memset(pool.exchange.data, 0, pool.state_copies_at); // the bytes between rows of inputs stay 0
     if (lw_status status = pool.commands.create(gpu)) return status;
@@ -211,13 +219,25 @@ lw_status take_over(const Model &model, const Pool &from, Pool &to) {
            (family.in_bytes + family.out_bytes) * from.capacity);
     for (uint32_t place = 0; place < from.capacity; ++place)
         if (StreamSession *session = to.sessions[place] = from.sessions[place]) session->pool = &to;
-    to.used = from.used;
+    to.used = from.used; // the last free places are those that the full pool `from` has
     return LW_OK;
 }
 
-// `link`: what points to the pool.
-lw_status grow(const Model &model, Pool **link) {
-    Pool *old = *link;
+void remove(Pool &pool) {
+    *pool.link = pool.next;
+    if (pool.next) pool.next->link = pool.link;
+}
+
+void put_first(Pool &pool, Pool **list) {
+    pool.next = *list;
+    pool.link = list;
+    if (pool.next) pool.next->link = &pool.next;
+    *list = &pool;
+}
+
+// Replaces the first pool of the list by a larger one.
+lw_status grow(const Model &model, Pool **list) {
+    Pool *old = *list;
     const uint64_t wanted = uint64_t{2} * old->capacity, most = model.family->most;
     const uint32_t capacity = static_cast<uint32_t>(wanted < most ? wanted : most);
     lw_status status = LW_OK;
@@ -228,13 +248,22 @@ lw_status grow(const Model &model, Pool **link) {
         larger->destroy(model.gpu(), *model.source.allocator);
         return status;
     }
-    larger->next = old->next;
-    *link = larger;
+    remove(*old);
+    put_first(*larger, list);
     old->destroy(model.gpu(), *model.source.allocator);
     return LW_OK;
 }
 
 } // namespace
+
+uint64_t first_stream_bytes(const Model &model) {
+    const StreamFamily &family = *model.family;
+    if (family.n_calls == 0) return 0; // no streams on the device
+    Parts measure(nullptr);
+    lay_out(family, 1, measure);
+    return to_line(sizeof(StreamScheduler)) + measure.used() + family.stream_bytes +
+           place_exchange(family, 1, nullptr);
+}
 
 lw_status take_place(StreamSession &session) {
     const Model &model = *session.model;
@@ -242,34 +271,38 @@ lw_status take_place(StreamSession &session) {
     if (most == 0)
         return fail(LW_UNSUPPORTED, "a stream of %.120s takes more than this GPU binds at once (%u bytes)",
                     model.plan().name()->c_str(), model.gpu().limits.maxStorageBufferRange);
-    Pool **link = &session.scheduler->pools;
-    while (*link && (*link)->used == (*link)->capacity && (*link)->capacity == most) link = &(*link)->next;
-    if (!*link) {
-        lw_status status = LW_OK;
-        *link = create(model, 1, &status);
-        if (!*link) return status;
-    } else if ((*link)->used == (*link)->capacity) {
-        if (lw_status status = grow(model, link)) return status;
+    Pool **pools = &session.scheduler->pools;
+    const auto is_full = [](const Pool &pool) { return pool.used == pool.capacity; };
+    lw_status status = LW_OK;
+    if (*pools && is_full(**pools) && (*pools)->next) pools = &(*pools)->next; // only one pool may still grow
+    if (!*pools) {
+        Pool *made = create(model, 1, &status);
+        if (made) put_first(*made, pools);
+    } else if (is_full(**pools)) {
+        status = grow(model, pools);
     }
-    Pool &pool = **link;
-    uint32_t place = 0;
-    while (pool.sessions[place]) ++place;
+    if (status != LW_OK) return status;
+    Pool &pool = **pools;
+    const uint32_t place = pool.free[pool.capacity - ++pool.used];
     pool.sessions[place] = &session;
-    ++pool.used;
     session.pool = &pool;
     session.place = place;
+    model.gpu().stats.places_examined += 1;
+    if (pool.has_room(*model.family)) return LW_OK;
+    remove(pool);
+    put_first(pool, &session.scheduler->full);
     return LW_OK;
 }
 
 void give_place(StreamSession &session) {
     const Model &model = *session.model;
-    Pool *pool = session.pool;
-    pool->sessions[session.place] = nullptr;
-    if (--pool->used > 0) return;
-    Pool **link = &session.scheduler->pools;
-    while (*link != pool) link = &(*link)->next;
-    *link = pool->next;
-    pool->destroy(model.gpu(), *model.source.allocator);
+    Pool &pool = *session.pool;
+    pool.sessions[session.place] = nullptr;
+    pool.free[pool.capacity - pool.used--] = session.place;
+    model.gpu().stats.places_examined += 1;
+    remove(pool);
+    if (pool.used > 0) put_first(pool, &session.scheduler->pools);
+    else pool.destroy(model.gpu(), *model.source.allocator);
 }
 
 lw_status check_idle(const Gpu &gpu, Commands &commands) {

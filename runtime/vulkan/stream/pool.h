@@ -1,5 +1,6 @@
 // Memory of many streams of one scheduler. A full pool doubles, by a copy on the device, up to StreamFamily::most
-// streams; then the scheduler makes another one. stream_family.h says how streams lie in it.
+// streams; then the scheduler makes another one. stream_family.h says how streams lie in it. Taking and giving a place
+// look at one pool and one place, however many there are.
 #pragma once
 #include "runtime/vulkan/stream/stream_family.h"
 #include "runtime/vulkan/stream/stream_session.h"
@@ -16,8 +17,9 @@ struct Dispatch {
 
 struct Pool {
     Block memory; // holds the pool itself and its arrays
-    Pool *next = nullptr;
+    Pool *next = nullptr, **link = nullptr; // in a list of the scheduler; *link is this pool
     uint32_t capacity = 0, used = 0;
+    uint32_t *free = nullptr; // the first capacity - used of them are the free places
     StreamSession **sessions = nullptr; // of each place; null: the place is free
     Dispatch *calls = nullptr;          // as StreamFamily::calls
     Dispatch *transfers = nullptr;      // as StreamFamily::transfers
@@ -36,12 +38,15 @@ struct Pool {
     uint64_t staging(const StreamFamily &family, uint32_t place) const {
         return staging_at + place * (family.in_bytes + family.out_bytes);
     }
+    bool has_room(const StreamFamily &family) const { return used < capacity || capacity < family.most; }
     void destroy(const Gpu &gpu, const lw_allocator &allocator);
 };
 
 // The most bytes of state that one copy from or to the host moves.
 inline constexpr uint64_t state_copy_bytes = 256u << 10;
 
+// What the first stream of a model takes: a scheduler, and a pool of one place on the host and on the device.
+uint64_t first_stream_bytes(const Model &model);
 // A place for the stream in a pool of its scheduler: a free one, a grown pool or a new one.
 lw_status take_place(StreamSession &session);
 void give_place(StreamSession &session);

@@ -72,6 +72,8 @@ def read_gb(program, megabytes):
 def measure(ours, model, parameters, options):
     """Prints a line a format."""
     reader = pathlib.Path(options.longwave).with_name("bench_read")
+    if not reader.exists():  # installed
+        reader = torch_peer.ROOT.with_name("bench_read")
     forms = dict(torch_peer.forms(model, options.compiled))
     best = min(forms, key=lambda name: torch_peer.milliseconds(forms[name], max(4, options.tokens // 4)))
     megabytes = {weights: ours.reports[weights]["weights_bytes"] / 1e6 for weights in FORMATS}

@@ -94,16 +94,27 @@ void lifetimes() {
 
 // The model's samples are the probabilities: 10 per row, of which number 1 is the first word.
 void spotting() {
-    longwave::Spotter spotter;
+    longwave::Spotter spotter, other;
+    lw_spotter_options options = longwave::make<lw_spotter_options>();
+    options.format = LW_F32;
     {
         const longwave::Model model = opened("spotter.lw");
-        CHECK(longwave::Spotter::try_create(model, nullptr, spotter) == LW_OK);
+        CHECK(longwave::Spotter::try_create(model, nullptr, spotter) == LW_INVALID_ARGUMENT);
+        CHECK(longwave::Spotter::try_create(model, &options, spotter) == LW_OK);
+        CHECK(longwave::Spotter::try_create(model, &options, other) == LW_OK);
     }
     std::vector<float> x;
     for (int row = 0; row < 60; ++row)
         for (int i = 0; i < 10; ++i) x.push_back(i == (row < 30 ? 1 : 0) ? 1.0f : 0.0f);
     CHECK(spotter.try_push(x.data(), x.size()) == LW_OK);
+    uint8_t state[1 << 16];
+    size_t n = 0;
     lw_event event;
+    CHECK(spotter.try_save(state, sizeof state, n) == LW_OK);
+    CHECK(other.try_load(state, n) == LW_OK);
+    CHECK(other.try_pull(event) == LW_OK && event.label == 1);
+    CHECK(other.try_copy(spotter) == LW_OK);
+    CHECK(other.try_pull(event) == LW_OK && event.label == 1);
     CHECK(spotter.try_pull(event) == LW_OK);
     CHECK(event.label == 1);
     longwave::Spotter moved(std::move(spotter));

@@ -2,41 +2,17 @@
 // leaked, nothing changed.
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
+#include "tests/support/failing_allocator.h"
 #include "tests/support/faults.h"
 #include "tests/support/session.h"
+#include "tests/support/spotter_options.h"
 #include <cerrno>
-#include <cstdlib>
 #include <doctest/doctest.h>
-#include <map>
 #include <unistd.h>
 
 using namespace longwave::test;
 
 namespace {
-
-// The caller's hooks: count, fail the k-th, and know what is still out.
-struct Hooks {
-    long calls = 0, fail_at = -1;
-    bool for_good = false;
-    std::map<void *, size_t> live;
-    lw_allocator allocator{allocate, release, this};
-
-    static void *allocate(void *context, size_t size, size_t alignment) {
-        Hooks &hooks = *static_cast<Hooks *>(context);
-        const long k = hooks.calls++;
-        if (hooks.fail_at >= 0 && (k == hooks.fail_at || (hooks.for_good && k > hooks.fail_at)))
-            return nullptr;
-        void *memory = aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-        hooks.live[memory] = size;
-        return memory;
-    }
-    static void release(void *context, void *memory, size_t size) {
-        Hooks &hooks = *static_cast<Hooks *>(context);
-        CHECK(hooks.live.at(memory) == size);
-        hooks.live.erase(memory);
-        free(memory);
-    }
-};
 
 lw_open_options trusting(const lw_allocator *allocator) {
     lw_open_options options{};
@@ -62,7 +38,7 @@ lw_status life(const std::vector<uint8_t> &bytes, const lw_allocator *allocator)
     lw_spotter *spotter = nullptr;
     lw_status status = lw_stream_create(model, nullptr, &stream);
     if (status == LW_OK && info.has_run) status = lw_runner_create(model, nullptr, &runner);
-    if (status == LW_OK && !info.has_run) status = lw_spotter_create(model, nullptr, &spotter);
+    if (status == LW_OK && !info.has_run) status = lw_spotter_create(model, &f32_spotter, &spotter);
     if (status == LW_OK) status = lw_model_verify(model, nullptr);
     lw_spotter_destroy(spotter);
     lw_runner_destroy(runner);
@@ -76,13 +52,13 @@ lw_status life(const std::vector<uint8_t> &bytes, const lw_allocator *allocator)
 TEST_CASE("faults: the k-th allocation fails, through the caller's hooks, for all k") {
     for (const Draft &draft : {audio_model(), token_model(), spotter_model()}) {
         const std::vector<uint8_t> bytes = draft.bytes();
-        Hooks counting;
+        FailingAllocator counting;
         REQUIRE(life(bytes, &counting.allocator) == LW_OK);
         CHECK(counting.live.empty());
         CHECK(counting.calls >= 5);
         for (bool for_good : {false, true})
             for (long k = 0; k < counting.calls; ++k) {
-                Hooks hooks;
+                FailingAllocator hooks;
                 hooks.fail_at = k;
                 hooks.for_good = for_good;
                 CHECK(life(bytes, &hooks.allocator) == LW_NO_MEMORY);

@@ -4,6 +4,7 @@
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
 #include "tests/support/session.h"
+#include "tests/support/spotter_options.h"
 #include "tests/support/tiny_family.h"
 #include <cstdlib>
 #include <cstring>
@@ -78,7 +79,7 @@ void use(const lw_model *model) {
     lw_stream_destroy(stream);
     CHECK(fine(lw_runner_create(model, nullptr, &runner)));
     lw_runner_destroy(runner);
-    const lw_status status = lw_spotter_create(model, nullptr, &spotter);
+    const lw_status status = lw_spotter_create(model, &f32_spotter, &spotter);
     CHECK((fine(status) || status == LW_NOT_FOUND));
     lw_spotter_destroy(spotter);
     CHECK(fine(lw_model_verify(model, nullptr)));
@@ -266,7 +267,7 @@ TEST_CASE("memory: a spotter's window counts") {
     lw_spotter *spotter = nullptr;
     CHECK(lw_spotter_create(model, &longest, &spotter) == LW_NO_MEMORY);
     CHECK(detail("a spotter needs"));
-    CHECK(lw_spotter_create(model, nullptr, &spotter) == LW_OK);
+    CHECK(lw_spotter_create(model, &f32_spotter, &spotter) == LW_OK);
     lw_spotter_destroy(spotter);
     CHECK(meter.most < 1 << 18);
     lw_model_close(model);

@@ -5,6 +5,7 @@
 #include "longwave/spotter.h"
 #include "tests/support/faults.h"
 #include "tests/support/session.h"
+#include "tests/support/spotter_options.h"
 #include "tests/support/system_calls.h"
 #include "tests/support/tiny_family.h"
 #include "tests/support/tiny_text.h"
@@ -35,6 +36,9 @@ long work(lw_stream *stream, lw_stream *other, lw_spotter *spotter, const float 
         while (lw_spotter_pull(spotter, &event) == LW_OK) ++seen;
         if (i % 100 == 0) {
             size_t bytes = 0;
+            if (lw_spotter_save(spotter, saved, capacity, &bytes) != LW_OK ||
+                lw_spotter_load(spotter, saved, bytes) != LW_OK || lw_spotter_copy(spotter, spotter) != LW_OK)
+                return -1;
             if (lw_stream_copy(other, stream) != LW_OK ||
                 lw_stream_save(stream, saved, capacity, &bytes) != LW_OK)
                 return -1;
@@ -113,7 +117,7 @@ struct Text {
 // What they work on.
 struct Subjects {
     Subjects() {
-        REQUIRE(lw_spotter_create(words, nullptr, &spotter) == LW_OK);
+        REQUIRE(lw_spotter_create(words, &f32_spotter, &spotter) == LW_OK);
         for (size_t i = 0; i < 4; ++i) streams[i] = family_streams[i];
     }
     ~Subjects() { lw_spotter_destroy(spotter); }

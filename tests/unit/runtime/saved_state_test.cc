@@ -232,3 +232,61 @@ TEST_CASE("saved state: the form of an artifact before format 2.4 is another one
     CHECK(lw_stream_load(a, of_older.data(), of_older.size()) == LW_OK);
     CHECK(lw_stream_load(b, of_newer.data(), of_newer.size()) == LW_OK);
 }
+
+namespace {
+
+// Every bit is turned once. None of the states loads, and the stream stays as it was.
+void check_every_bit(const Model &model, lw_format format, const std::vector<uint8_t> &good) {
+    Stream to(model, format);
+    const std::vector<uint8_t> before = save(to);
+    REQUIRE(lw_stream_load(to, good.data(), good.size()) == LW_OK);
+    CHECK(stats_of(to).unchecked_state == 0);
+    REQUIRE(lw_stream_reset(to) == LW_OK);
+    std::vector<uint8_t> bytes = good;
+    size_t loaded = 0;
+    for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
+        bytes[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+        loaded += lw_stream_load(to, bytes.data(), bytes.size()) != LW_BAD_STATE;
+        bytes[bit / 8] = good[bit / 8];
+    }
+    CHECK(loaded == 0);
+    CHECK(save(to) == before);
+}
+
+std::vector<uint8_t> after_noise(const Model &model, size_t ticks) {
+    Stream from(model);
+    const std::vector<float> x = noise(ticks, 4);
+    REQUIRE(lw_stream_push(from, x.data(), x.size(), nullptr) == LW_OK);
+    return save(from);
+}
+
+} // namespace
+
+TEST_CASE(
+    "saved state: every single bit that is turned is noticed, in both forms, also in a spotter's stream") {
+    const Model named(audio()), layout(audio_model()), spotter(spotter_model());
+    for (const Model *model : {&named, &layout, &spotter})
+        check_every_bit(*model, LW_F32, after_noise(*model, 22));
+    const Model tokens(named_state(token_model(), 1, 1));
+    Stream from(tokens, LW_I32);
+    const int32_t ids[] = {4, 3, 2};
+    REQUIRE(lw_stream_push(from, ids, 3, nullptr) == LW_OK);
+    check_every_bit(tokens, LW_I32, save(from));
+}
+
+TEST_CASE("saved state: one of an earlier version, without a checksum, loads and the caller can see it") {
+    const Model model(audio_model());
+    std::vector<uint8_t> old = after_noise(model, 22);
+    const std::vector<uint8_t> good = old;
+    memset(old.data() + offsetof(StreamState, checksum), 0, sizeof(uint64_t));
+    Stream to(model), copy(model);
+    REQUIRE(lw_stream_load(to, old.data(), old.size()) == LW_OK);
+    CHECK(stats_of(to).unchecked_state == 1);
+    REQUIRE(lw_stream_copy(copy, to) == LW_OK);
+    CHECK(stats_of(copy).unchecked_state == 1);
+    CHECK(save(to) == good); // with a checksum from now on
+    REQUIRE(lw_stream_load(copy, good.data(), good.size()) == LW_OK);
+    CHECK(stats_of(copy).unchecked_state == 0);
+    REQUIRE(lw_stream_reset(to) == LW_OK);
+    CHECK(stats_of(to).unchecked_state == 0);
+}

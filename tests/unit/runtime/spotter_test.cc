@@ -1,6 +1,7 @@
 // The spotter from samples to events; its model's samples are the probabilities (tiny_model.h).
 #include "longwave/spotter.h"
 #include "tests/support/session.h"
+#include "tests/support/spotter_options.h"
 #include <doctest/doctest.h>
 #include <random>
 #include <string>
@@ -10,7 +11,7 @@ using namespace longwave::test;
 namespace {
 
 struct Spotter {
-    explicit Spotter(const lw_model *model, const lw_spotter_options *options = nullptr) {
+    explicit Spotter(const lw_model *model, const lw_spotter_options *options = &f32_spotter) {
         const lw_status status = lw_spotter_create(model, options, &spotter);
         INFO(lw_last_error());
         REQUIRE(status == LW_OK);
@@ -231,12 +232,12 @@ TEST_CASE("spotter: what it cannot be made from is refused") {
     lw_spotter *none = nullptr;
     CHECK(lw_spotter_create(nullptr, nullptr, &none) == LW_INVALID_ARGUMENT);
     CHECK(lw_spotter_create(model, nullptr, nullptr) == LW_INVALID_ARGUMENT);
-    CHECK(lw_spotter_create(audio, nullptr, &none) == LW_NOT_FOUND); // no decision settings
+    CHECK(lw_spotter_create(audio, &f32_spotter, &none) == LW_NOT_FOUND); // no decision settings
     auto with = [&](auto edit) {
         Draft draft = spotter_model();
         edit(draft);
         const Model changed(draft);
-        return lw_spotter_create(changed, nullptr, &none);
+        return lw_spotter_create(changed, &f32_spotter, &none);
     };
     CHECK(with([](Draft &d) { d.plan.decision->output = "logits"; }) == LW_NOT_FOUND);
     CHECK(with([](Draft &d) { d.plan.labels.push_back("maybe"); }) == LW_NOT_FOUND);
@@ -265,4 +266,14 @@ TEST_CASE("spotter: what it cannot be made from is refused") {
     CHECK(lw_spotter_pull(nullptr, nullptr) == LW_INVALID_ARGUMENT);
     CHECK(lw_spotter_finish(nullptr) == LW_INVALID_ARGUMENT);
     CHECK(lw_spotter_reset(nullptr) == LW_INVALID_ARGUMENT);
+}
+
+TEST_CASE("spotter: without options there is no format, and 16-bit samples are not heard as noise") {
+    const Model model(spotter_model());
+    lw_spotter *spotter = nullptr;
+    CHECK(lw_spotter_create(model, nullptr, &spotter) == LW_INVALID_ARGUMENT);
+    CHECK(spotter == nullptr);
+    CHECK(std::string(lw_last_error()).find("set the format") != std::string::npos);
+    size_t size, alignment;
+    CHECK(lw_spotter_size(model, nullptr, &size, &alignment) == LW_INVALID_ARGUMENT);
 }

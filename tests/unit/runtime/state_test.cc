@@ -43,6 +43,14 @@ StreamState head_of(const std::vector<uint8_t> &bytes) {
     return head;
 }
 
+// As earlier versions saved it: then changes of single values get beyond the checksum.
+std::vector<uint8_t> without_checksum(std::vector<uint8_t> bytes) {
+    StreamState head = head_of(bytes);
+    head.checksum = 0;
+    memcpy(bytes.data(), &head, sizeof head);
+    return bytes;
+}
+
 } // namespace
 
 TEST_CASE("state: reset equals a fresh stream") {
@@ -135,7 +143,7 @@ TEST_CASE("state: a bad saved state is refused and changes nothing") {
     Stream from(model), to(model);
     const std::vector<float> x = noise(22);
     REQUIRE(lw_stream_push(from, x.data(), x.size(), nullptr) == LW_OK);
-    const std::vector<uint8_t> good = save(from), before = save(to);
+    const std::vector<uint8_t> good = without_checksum(save(from)), before = save(to);
     auto refused = [&](const std::vector<uint8_t> &bytes) {
         const lw_status status = lw_stream_load(to, bytes.data(), bytes.size());
         CHECK(save(to) == before);
@@ -178,7 +186,7 @@ TEST_CASE("state: a bad saved state is refused and changes nothing") {
     for (auto counter : {&StreamState::runs, &StreamState::rows})
         for (uint32_t add : {1u, 0xffffffffu, 0x7fffffffu})
             CHECK(refused(with([&](StreamState &s) { s.*counter += add; })));
-    CHECK(refused(with([](StreamState &s) { s.reserved[2] = 1; })));
+    CHECK(refused(with([](StreamState &s) { s.reserved[1] = 1; })));
     CHECK(refused(with([](StreamState &s) { s.logit_margin = uint64_t{1} << 32; })));
     const size_t first_run = sizeof(StreamState) + record;
     const auto with_run = [&](auto change) {
@@ -207,7 +215,7 @@ TEST_CASE("state: token ids in a loaded state are checked, for they index tables
     Stream from(model, LW_I32), to(model, LW_I32);
     const int32_t id = 4;
     REQUIRE(lw_stream_push(from, &id, 1, nullptr) == LW_OK);
-    std::vector<uint8_t> bytes = save(from);
+    std::vector<uint8_t> bytes = without_checksum(save(from));
     CHECK(lw_stream_load(to, bytes.data(), bytes.size()) == LW_OK);
     const int32_t bad = 5;
     memcpy(bytes.data() + sizeof(StreamState), &bad, sizeof bad);
@@ -217,7 +225,7 @@ TEST_CASE("state: token ids in a loaded state are checked, for they index tables
 TEST_CASE("state: any bytes behind a sound head are safe to run on") {
     const Model model(audio_model());
     Stream from(model), to(model);
-    std::vector<uint8_t> bytes = save(from);
+    std::vector<uint8_t> bytes = without_checksum(save(from));
     std::mt19937 random(5);
     for (int i = 0; i < 200; ++i) {
         for (size_t at = sizeof(StreamState); at < bytes.size(); ++at)
@@ -243,7 +251,7 @@ TEST_CASE("state: counters pass 2^31 and 2^32 without a seam") {
     for (uint64_t start :
          {(1ull << 31) - 500, (1ull << 32) - 500, (1ull << 32) / 4 - 500, (1ull << 40) - 500}) {
         Stream early(model), late(model);
-        std::vector<uint8_t> bytes = save(late);
+        std::vector<uint8_t> bytes = without_checksum(save(late));
         StreamState head = head_of(bytes);
         head.done = head.ticks = start / 8 * 8 * 4; // the rings and the period of two start where they would
         memcpy(bytes.data(), &head, sizeof head);

@@ -61,7 +61,7 @@ class GoodPaths(Cli):
             self.refused(BAD_INPUT, ["not signed by the key"], "listen", artifact, self.speech, "--require-key", key)
         self.refused(USAGE, ["64 hexadecimal digits"], "verify", out, "--require-key", "d75a98")
         secret.write_text("not a key\n")
-        self.refused(BAD_INPUT, ["openssl rand -hex 32"], "compile", self.package, "-o", self.scratch / "none.lw", "--no-proof", "--sign", secret)
+        self.refused(BAD_INPUT, ["longwave keygen"], "compile", self.package, "-o", self.scratch / "none.lw", "--no-proof", "--sign", secret)
         for file in (secret, out):
             file.unlink()
 

@@ -102,6 +102,8 @@ class Devices(Cli):
         self.assertEqual(len(json.loads(self.done("bench", windowed, "--streams", "1,2", "--device", "vulkan", "--repeats", "2", "--json"))["streams_at_once"]), 2)
         benched = json.loads(self.done("bench", artifact, "--device", "vulkan", "--repeats", "2", "--json"))
         self.assertEqual(benched["device"], self.gpus()[0]["name"])
+        self.assertGreater(benched["stream"]["memory_bytes"], 256 << 10)  # on the device, with room to exchange states
+        self.assertGreater(benched["stream"]["memory_bytes"], json.loads(self.done("bench", artifact, "--repeats", "2", "--json"))["stream"]["memory_bytes"])
         self.assertEqual([stream["block"] for stream in benched["streams"]], [1])
         self.assertIn("run", benched)
         self.kept_between_runs(artifact)

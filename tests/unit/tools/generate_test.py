@@ -68,6 +68,19 @@ class Generate(Cli):
                 parts += self.generate(model, "--state-in", state, "-n", 143, *flags)
                 self.assertEqual(parts, whole)
 
+    def test_a_state_of_an_earlier_version_without_a_checksum_goes_on_with_a_note(self):
+        state, old = self.scratch / "new.state", self.scratch / "old.state"
+        whole = self.generate(self.model, "-p", "once upon a time", "-n", 30)
+        self.generate(self.model, "-p", "once upon a time", "-n", 10, "--state-out", state)
+        data = bytearray(state.read_bytes())
+        for saved, note in ((data, False), (data[:24] + bytes(8) + data[32:], True)):
+            old.write_bytes(saved)
+            done = self.run_cli("generate", self.model, "--state-in", old, "-n", 20, text=False)
+            self.assertEqual((done.returncode, done.stdout), (OK, whole[10:]))
+            self.assertEqual("note: " in done.stderr and "without a checksum" in done.stderr, note)
+        old.write_bytes(data[:33] + bytes([data[33] ^ 1]) + data[34:])
+        self.refused(BAD_INPUT, ["old.state", "checksum"], "generate", self.model, "--state-in", old, "-n", "5")
+
     def test_a_state_goes_on_in_other_code(self):
         state = self.scratch / "v.state"
         both = self.compiled(self.scratch / "chela", "both.lw", "--blocks", "1,64", "--target", "x86-64-v2,x86-64-v3")
@@ -167,7 +180,7 @@ class Generate(Cli):
                 time.sleep(0.01)  # until the pipe is as good as full, and a write waits for its reader
             process.send_signal(number)
             rest, errors = process.communicate(timeout=60)
-            self.assertEqual((process.returncode, errors), (OK, b""))
+            self.assertEqual((process.returncode, errors), (-number, b""))
             text = head + rest
             resumed = self.generate(self.model, "--state-in", state, "-n", 100, *SAMPLING)
             whole = self.generate(self.model, "-p", "abc", "-n", len(text) + 100, *SAMPLING)

@@ -65,6 +65,14 @@ bool ends_with(const std::string &text, const std::string &end) {
     return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
+Status check_capacity(const Model &model, const std::string &text, uint64_t rows, uint64_t most) {
+    if (rows <= most) return {};
+    return Status::input("--input " + text + ": has " + std::to_string(rows) +
+                         " rows, but an offline run of this model takes at most " + std::to_string(most) +
+                         "; compile it with a larger --length" +
+                         (model.info.has_stream ? ", or pass --stream" : ""));
+}
+
 Expected<size_t> rows_of_shape(const lw_input_info &input, const std::string &text) {
     const auto wrong = [&] {
         return Status::usage("--input " + std::string(input.name) + "=" + text +
@@ -95,7 +103,7 @@ Sequence made_up(const Model &model, size_t rows, uint64_t seed) {
 }
 
 Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string> &given, bool resample,
-                               uint32_t channel) {
+                               uint32_t channel, uint64_t most) {
     Sequence result;
     result.floats.resize(model.inputs.size());
     result.ids.resize(model.inputs.size());
@@ -123,6 +131,7 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
         auto &ids = result.ids[index];
         if (value.empty() || value[0] != '@') {
             LW_ASSIGN(const size_t rows, rows_of_shape(input, value));
+            LW_TRY(check_capacity(model, text, rows, most)); // before memory is spent on them
             make_up(input, rows, random, floats, ids);
         } else if (const std::string path = value.substr(1); ends_with(path, ".npy")) {
             LW_ASSIGN(const Array array, read_npy(path));
@@ -139,6 +148,7 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
         }
         const size_t rows = input.kind == LW_TOKENS ? ids.size() : floats.size() / input.width;
         if (rows == 0) return Status::input("--input " + text + ": contains no rows");
+        LW_TRY(check_capacity(model, text, rows, most));
         if (result.rows != 0 && rows != result.rows)
             return Status::input("--input " + text + ": has " + std::to_string(rows) +
                                  " rows, but the previous input has " + std::to_string(result.rows) +

@@ -27,8 +27,9 @@ private:
 Sequence made_up(const Model &model, size_t rows, uint64_t seed);
 
 // One value per input: "name=@file.npy", "name=@file.wav" or "name=ROWS[xWIDTH]" (generated). A
-// model with one input needs no name.
+// model with one input needs no name. `most`: rows that the run takes; generated rows are counted
+// before they are made.
 Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string> &given, bool resample,
-                               uint32_t channel);
+                               uint32_t channel, uint64_t most);
 
 } // namespace longwave::cli

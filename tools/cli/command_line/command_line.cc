@@ -1,6 +1,9 @@
 #include "tools/cli/command_line/command_line.h"
+#include "tools/cli/command_line/number_rule.h"
+#include "tools/cli/command_line/similar_words.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <limits>
 #include <type_traits>
 
 namespace longwave::cli {
@@ -38,20 +41,14 @@ template <class Value> struct Element<std::optional<Value>> { using type = Value
 
 } // namespace
 
-Check::Check(CLI::Validator validator, std::string range, std::vector<std::string> choices)
-    : validator_(std::make_shared<const CLI::Validator>(std::move(validator))), range_(std::move(range)),
-      choices_(std::move(choices)) {}
-
 Check range(int low, int high) {
-    return {CLI::Range(low, high), std::to_string(low) + " to " + std::to_string(high)};
+    return {std::to_string(low) + " to " + std::to_string(high), static_cast<long double>(low), static_cast<long double>(high), {}};
 }
 Check range(double low, double high) {
-    return {CLI::Range(low, high), number_text(low) + " to " + number_text(high)};
+    return {number_text(low) + " to " + number_text(high), low, high, {}};
 }
-Check not_negative() { return {CLI::NonNegativeNumber, "0 or more"}; }
 Check one_of(std::initializer_list<const char *> words) {
-    std::vector<std::string> choices(words.begin(), words.end());
-    return {CLI::IsMember(choices), "", choices};
+    return {"", 0, 0, {words.begin(), words.end()}};
 }
 
 Option *Option::required() {
@@ -61,12 +58,12 @@ Option *Option::required() {
 }
 
 Option *Option::check(const Check &check) {
-    option_->check(check.validator());
-    description_.range = check.range();
-    if (!check.choices().empty()) {
-        description_.choices = check.choices();
-        description_.closed = true;
-    }
+    description_.range = check.range;
+    if (number_) number_->narrow(check.low, check.high, check.range);
+    if (check.choices.empty()) return this;
+    option_->check(CLI::IsMember(check.choices));
+    description_.choices = check.choices;
+    description_.closed = true;
     return this;
 }
 
@@ -83,7 +80,7 @@ Option *Option::single() {
 }
 
 Option *Option::size() {
-    option_->transform(CLI::AsSizeValue(false));
+    number_->form = NumberRule::Form::size;
     description_.value = "BYTES";
     return this;
 }
@@ -163,8 +160,10 @@ CommandLine *CommandLine::add_subcommand(const std::string &name, const std::str
     return commands_.back().get();
 }
 
-Option *CommandLine::add(CLI::Option *option, OptionDescription description) {
-    return options_.emplace_back(std::make_unique<Option>(option, std::move(description))).get();
+Option *CommandLine::add(CLI::Option *option, OptionDescription description,
+                         std::shared_ptr<NumberRule> number) {
+    return options_.emplace_back(std::make_unique<Option>(option, std::move(description), std::move(number)))
+        .get();
 }
 
 template <class Value>
@@ -175,7 +174,16 @@ Option *CommandLine::add_option(const std::string &names, Value &value, const st
     described_option.value = std::is_same_v<Single, std::string> ? "TEXT"
                              : std::is_floating_point_v<Single>  ? "NUMBER"
                                                                  : "N";
-    return add(app_->add_option(names, value, description), std::move(described_option));
+    CLI::Option *option = app_->add_option(names, value, description);
+    if constexpr (std::is_same_v<Single, std::string>) {
+        return add(option, std::move(described_option));
+    } else {
+        const auto form = std::is_floating_point_v<Single> ? NumberRule::Form::real : NumberRule::Form::whole;
+        auto number = std::make_shared<NumberRule>(form, std::numeric_limits<Single>::max());
+        option->transform(CLI::Validator([number](std::string &text) { return number->read(text); }, ""));
+        described_option.range = number->range;
+        return add(option, std::move(described_option), std::move(number));
+    }
 }
 
 template Option *CommandLine::add_option(const std::string &, std::string &, const std::string &);
@@ -217,8 +225,25 @@ CommandDescription CommandLine::describe() const {
     return command;
 }
 
+// Empty: it is a command or a flag.
+std::string CommandLine::unknown_command(const char *word) const {
+    std::vector<std::string> names;
+    for (const auto &one : commands_) {
+        if (one->app_->get_name() == word) return "";
+        if (!one->hidden_) names.push_back(one->app_->get_name());
+    }
+    if (names.empty() || word[0] == '-') return "";
+    const std::string meant = most_similar(word, names);
+    return std::string(word) + ": unknown command" + (meant.empty() ? "" : "; did you mean " + meant + "?");
+}
+
 std::optional<int> CommandLine::parse(int argc, char **argv) {
     constexpr int usage = 2;
+    if (const std::string unknown = argc > 1 ? unknown_command(argv[1]) : ""; !unknown.empty()) {
+        std::fprintf(stderr, "error: %s (%s --help lists the commands)\n", unknown.c_str(),
+                     app_->get_name().c_str());
+        return usage;
+    }
     try {
         app_->parse(argc, argv);
     } catch (const CLI::Success &asked) { // --help, --version

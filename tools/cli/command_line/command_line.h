@@ -12,35 +12,28 @@
 namespace CLI {
 class App;
 class Option;
-class Validator;
 } // namespace CLI
 
 namespace longwave::cli {
 
 // A rule for values; see Option::check().
-class Check {
-public:
-    Check(CLI::Validator validator, std::string range, std::vector<std::string> choices = {});
-    const CLI::Validator &validator() const { return *validator_; }
-    const std::string &range() const { return range_; }
-    const std::vector<std::string> &choices() const { return choices_; }
-
-private:
-    std::shared_ptr<const CLI::Validator> validator_;
-    std::string range_;
-    std::vector<std::string> choices_;
+struct Check {
+    std::string range;                // in words; empty: choices
+    long double low = 0, high = 0;    // of numbers, both included
+    std::vector<std::string> choices; // of words
 };
 
 Check range(int low, int high);
 Check range(double low, double high);
-Check not_negative();
 Check one_of(std::initializer_list<const char *> words);
+
+struct NumberRule;
 
 // One flag or argument. Each call returns the flag itself, so that calls can be chained.
 class Option {
 public:
-    Option(CLI::Option *option, OptionDescription description)
-        : option_(option), description_(std::move(description)) {}
+    Option(CLI::Option *option, OptionDescription description, std::shared_ptr<NumberRule> number)
+        : option_(option), description_(std::move(description)), number_(std::move(number)) {}
     Option *required();
     Option *check(const Check &check);
     Option *delimiter(char separator); // a list in one argument
@@ -64,6 +57,7 @@ public:
 private:
     CLI::Option *option_;
     OptionDescription description_;
+    std::shared_ptr<NumberRule> number_; // null: no number
 };
 
 // The flags of a program, or of one of its commands.
@@ -79,7 +73,8 @@ public:
     // `names`: "-o,--output" or, for a positional argument, "model". A description that ends with
     // "(default: X)" states a default that this program computes. Value is one of string, double,
     // int, uint32_t, uint64_t, optional<float>, optional<uint32_t>, and vector of string, int or
-    // uint32_t. command_line.cc instantiates them.
+    // uint32_t. command_line.cc instantiates them. A number is 0 or more, unless check() says
+    // otherwise.
     template <class Value>
     Option *add_option(const std::string &names, Value &value, const std::string &description);
     Option *add_flag(const std::string &names, bool &value, const std::string &description);
@@ -96,7 +91,9 @@ public:
 
 private:
     CommandLine(CLI::App *command, std::string program);
-    Option *add(CLI::Option *option, OptionDescription description);
+    Option *add(CLI::Option *option, OptionDescription description,
+                std::shared_ptr<NumberRule> number = nullptr);
+    std::string unknown_command(const char *word) const;
     void show_help_from_description();
 
     std::unique_ptr<CLI::App> own_; // of the program; a command belongs to its program

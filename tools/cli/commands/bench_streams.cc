@@ -27,21 +27,28 @@ Expected<ordered_json> bench_streams(const Model &model, uint32_t n, unsigned ro
     const size_t block = std::max<uint32_t>(1, model.info.stream_block);
     const Sequence in = made_up(model, block, 3);
     std::vector<Stream> streams;
+    const double creating = now();
     for (uint32_t s = 0; s < n; s++) {
         LW_ASSIGN(Stream stream, Stream::create(model));
         streams.push_back(std::move(stream));
     }
+    const double create_seconds = now() - creating;
     std::vector<double> seconds;
     for (unsigned round = 0; round < rounds + 1; round++) { // the first warms
         const double start = now();
         LW_TRY(push_blocks(model, streams, in.data(0), block));
         if (round > 0) seconds.push_back(now() - start);
     }
+    const double destroying = now();
+    streams.clear();
+    const double destroy_seconds = now() - destroying;
     std::sort(seconds.begin(), seconds.end());
     const double median = seconds[seconds.size() / 2];
     ordered_json json = {{"streams", n},
                          {"block", block},
                          {"round_ms", {{"median", 1e3 * median}, {"worst", 1e3 * seconds.back()}}},
+                         {"create_ms", 1e3 * create_seconds},
+                         {"destroy_ms", 1e3 * destroy_seconds},
                          {"ticks_per_second", static_cast<double>(n * block) / median}};
     const double rate = model.inputs[0].sample_rate;
     if (rate > 0) json["real_time_factor"] = median / (static_cast<double>(block) / rate); // of all of them
@@ -54,7 +61,8 @@ void print_streams(const ordered_json &json) {
                 json["round_ms"]["median"].get<double>(), json["round_ms"]["worst"].get<double>());
     if (json.contains("real_time_factor"))
         std::printf(" · real-time factor %.5f", json["real_time_factor"].get<double>());
-    std::printf("\n");
+    std::printf("\n          created in %.1f ms, destroyed in %.1f ms\n", json["create_ms"].get<double>(),
+                json["destroy_ms"].get<double>());
 }
 
 } // namespace longwave::cli

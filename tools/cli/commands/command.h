@@ -22,6 +22,8 @@ Command add_generate(CommandLine &program);
 Command add_score(CommandLine &program);
 Command add_tune(CommandLine &program);
 Command add_devices(CommandLine &program);
+Command add_keygen(CommandLine &program);
+Command add_sign(CommandLine &program);
 Command add_manual(CommandLine &program);
 // `longwave bench conv ...`, `stream`, `linear`, `model`, `block` or `text`: replaces this process
 // by that program. Returns only if the program cannot be started.

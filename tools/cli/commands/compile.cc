@@ -3,10 +3,12 @@
 #include "compiler/driver/compile.h"
 #include "formats/package/layer_types.h"
 #include "formats/package/package.h"
+#include "targets/target.h"
 #include "tools/cli/check/entry_switching.h"
 #include "tools/cli/check/streaming_check.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/commands/compile_flags.h"
+#include "tools/cli/files/kernel_source.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/signature.h"
@@ -14,6 +16,7 @@
 #include "tools/cli/output/report.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
+#include "tools/kernels/kernel_call.h"
 #include <algorithm>
 #include <cstdio>
 
@@ -38,12 +41,12 @@ Expected<Checks> check(const compiler::Compiled &compiled, const ordered_json &r
     if (!report.contains("targets")) return result;
     for (const auto &target : report["targets"]) {
         const std::string name = target["name"];
-        auto model = Model::open(compiled.artifact, name);
-        if (!model && model.status().fault() == Fault::device) {
+        if (const targets::Target *cpu = targets::find(name); cpu && !kernels::host_runs(*cpu)) {
             result.elsewhere.push_back(name);
             continue;
         }
-        if (!model) return model.status();
+        auto model = Model::open(compiled.artifact, name);
+        if (!model) return model.status(); // also where memory is short: what is not checked must not be written
         double worst = 0;
         LW_TRY(status_of(lw_model_verify(model->handle.get(), &worst), "golden vectors on " + name));
         if (!model->info.has_stream) continue;
@@ -129,7 +132,9 @@ Status compile(const CompileFlags &flags) {
     LW_ASSIGN(compiler::Options options, options_of(flags));
     LW_ASSIGN(package::Package package, package::read(flags.package));
     const std::string path = flags.output.empty() ? package.name + ".lw" : flags.output;
+    const std::string kernels_path = flags.no_code ? kernel_source_path(path) : "";
     LW_TRY(check_output_of(flags, path));
+    if (flags.no_code) LW_TRY(check_output_of(flags, kernels_path));
     LW_ASSIGN(compiler::Compiled compiled,
               compile_package(std::move(package), std::move(options), flags.quiet));
     ordered_json report = ordered_json::parse(compiled.report, nullptr, false);
@@ -168,12 +173,25 @@ Status compile(const CompileFlags &flags) {
         if (flags.json) std::fprintf(out, "%s\n", json_line(report).c_str());
         return Status::check("the stream does not equal the offline run; no file was written");
     }
+    std::string kernels;
+    if (flags.no_code) { // checked with its code, and only then without
+        const std::string name = report.value("name", "");
+        LW_ASSIGN(artifact::Detached detached, artifact::detach_code(compiled.artifact));
+        compiled.artifact = std::move(detached.artifact);
+        kernels = kernel_source(name, detached.code);
+        if (flags.json) report["kernels_file"] = kernels_path;
+    }
     if (!flags.sign.empty()) {
-        LW_ASSIGN(const PublicKey key, sign(compiled.artifact, flags.sign));
+        LW_ASSIGN(const PublicKey key, sign(compiled.artifact, flags.sign, flags.version));
         if (flags.json) report["signed_by"] = to_hex(key);
         else std::fprintf(out, "signed    by %s\n", to_hex(key).c_str());
     }
+    if (flags.no_code)
+        LW_TRY(write_output(kernels_path,
+                            std::span(reinterpret_cast<const uint8_t *>(kernels.data()), kernels.size())));
     LW_TRY(write(path, compiled.artifact));
+    if (flags.no_code && !flags.json)
+        std::fprintf(out, "wrote     %s  %s\n", kernels_path.c_str(), bytes_text(kernels.size()).c_str());
     const std::string last =
         flags.json ? json_line(report) + "\n" : wrote(path, compiled.artifact.size(), now() - start, build);
     std::fprintf(out, "%s", last.c_str());

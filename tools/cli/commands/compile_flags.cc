@@ -115,6 +115,11 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
 } // namespace
 
 Expected<compiler::Options> options_of(const CompileFlags &flags) {
+    if (flags.version > 0 && flags.sign.empty())
+        return Status::usage(
+            "--model-version: give --sign too, because a version counts only under a signature");
+    if (flags.no_code && flags.output == "-")
+        return Status::usage("--no-code: name a file with -o, because a second file is written beside it");
     compiler::Options options;
     for (const std::string &name : split(flags.targets, ',')) {
         const std::string target = name == "host" ? host_target() : name;
@@ -122,6 +127,8 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
         if (std::find(options.targets.begin(), options.targets.end(), target) == options.targets.end())
             options.targets.push_back(target);
     }
+    if (flags.no_code && (options.targets.size() != 1 || options.targets[0].starts_with("vulkan")))
+        return Status::usage("--no-code: expected one CPU target, such as --target host");
     LW_ASSIGN(options.place, placement_of(flags.place));
     options.stream = flags.stream      ? compiler::StreamMode::required
                      : flags.no_stream ? compiler::StreamMode::none
@@ -166,11 +173,19 @@ void add_compile_flags(CommandLine &app, CompileFlags &flags) {
     add_target_flags(app, flags);
     add_entry_flags(app, flags);
     add_weight_flags(app, flags);
-    app.add_option(
-           "--sign", flags.sign,
-           "File with a secret key of 64 hexadecimal digits (openssl rand -hex 32). Signs the compiled "
-           "model with Ed25519")
+    app.add_option("--sign", flags.sign,
+                   "File with a secret key of 64 hexadecimal digits (longwave keygen). Signs the compiled "
+                   "model with Ed25519")
         ->file();
+    app.add_option(
+           "--model-version", flags.version,
+           "With --sign: version of the model, under the signature. Devices can reject versions below their "
+           "least one")
+        ->value("N");
+    app.add_flag(
+        "--no-code", flags.no_code,
+        "Leave the machine code out of the compiled model. NAME.kernels.c gets it as C, for programs that "
+        "contain their kernels. Needs --target with one CPU target");
     app.add_flag("--no-check", flags.no_check,
                  "Do not run the compiled model: no golden vectors, no streaming check");
     app.add_flag("--no-proof", flags.no_check, "The former name of --no-check")->hidden();

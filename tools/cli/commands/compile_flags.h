@@ -13,6 +13,8 @@ struct CompileFlags {
     std::vector<uint32_t> blocks, lengths;
     uint32_t window = 0, hop = 0;
     unsigned jobs = 0, walks = 20;
+    uint64_t version = 0; // of the model, under the signature
+    bool no_code = false;
     bool stream = false, no_stream = false, no_whole = false, no_check = false, timings = false, json = false,
          quiet = false, layers = false;
 };

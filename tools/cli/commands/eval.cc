@@ -111,7 +111,7 @@ public:
                                           {"outputs", std::vector<float>(row.data, row.data + row.width)}};
         }));
         uint64_t right = 0, all = 0, right_words = 0, all_words = 0;
-        ordered_json recall;
+        ordered_json recall = ordered_json::object();
         for (size_t i = 0; i < labels; i++) {
             uint64_t n = 0;
             for (const uint64_t count : confusion[i]) n += count;

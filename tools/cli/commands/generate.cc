@@ -144,6 +144,24 @@ uint32_t reach(const GenerateFlags &flags) {
     return static_cast<uint32_t>(std::clamp<size_t>(longest, 256, 1 << 20));
 }
 
+// The most bytes that a saved state of the model can have: the fields with their names, rows that
+// wait, and the recent ids. A state of other blocks may hold more rows than this stream's memory.
+uint64_t most_state_bytes(const lw_model_info &info) {
+    constexpr uint64_t ids = sizeof(int32_t) << 20, other = 1 << 20, per_field = 1024;
+    return info.stream_state_bytes + info.stream_memory_bytes + per_field * info.n_state_fields + ids + other;
+}
+
+Status load_state(const GenerateFlags &flags, const Model &model, Generator &generator) {
+    LW_ASSIGN(TextInput input, TextInput::open(flags.state_in));
+    const uint64_t most = most_state_bytes(model.info);
+    LW_ASSIGN(const std::string state, input.read(static_cast<size_t>(most + 1)));
+    if (state.size() > most)
+        return Status::input(flags.state_in + ": is larger than any saved state of " + model.info.name +
+                             ", which has at most " + bytes_text(most) +
+                             "; name a file that --state-out wrote");
+    return generator.load(flags.state_in, state);
+}
+
 Status generate(const GenerateFlags &flags, bool has_prompt) {
     LW_TRY(check(flags, has_prompt));
     LW_ASSIGN(const Model model, Model::open(flags.model));
@@ -152,10 +170,7 @@ Status generate(const GenerateFlags &flags, bool has_prompt) {
                                 flags.state_out.empty())); // a resumed run may sample differently
     LW_ASSIGN(const Tokens tokens,
               Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
-    if (!flags.state_in.empty()) {
-        LW_ASSIGN(const std::vector<uint8_t> state, read_bytes(flags.state_in, uint64_t{1} << 40));
-        LW_TRY(generator.load(flags.state_in, state));
-    }
+    if (!flags.state_in.empty()) LW_TRY(load_state(flags, model, generator));
     Writing writing(flags, tokens, generator);
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);

@@ -6,6 +6,7 @@
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/limited_json.h"
 #include "tools/cli/model/artifact_file.h"
+#include "tools/cli/model/signature.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/report.h"
 #include "tools/cli/output/text.h"
@@ -50,23 +51,24 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
     json["outputs"] = ordered_json::array();
     if (entry.outputs())
         for (const auto *port : *entry.outputs())
-            json["outputs"].push_back({{"name", text_of(port->name())},
-                                       {"width", port->width()},
-                                       {"clock", {port->clock_num(), port->clock_den()}},
-                                       {"delay", port->delay()}});
+            list_in(json, "outputs")
+                .push_back({{"name", text_of(port->name())},
+                            {"width", port->width()},
+                            {"clock", {port->clock_num(), port->clock_den()}},
+                            {"delay", port->delay()}});
     if (!steps) return json;
     json["plan"] = ordered_json::array();
     for (const auto *step : *entry.steps())
-        json["plan"].push_back(
-            {{"name", text_of(step->name())},
-             {"kernel", step->kind() == fb::StepKind::call
-                            ? text_of(plan.kernels()->Get(step->kernel())->spec())
-                        : artifact::moves(*step) ? "move"
-                                                 : "clear"},
-             {"device", entry.device() == fb::DeviceKind::gpu && !step->cpu() ? "gpu" : "cpu"},
-             {"period", step->period()},
-             {"phase", step->phase()},
-             {"tiles", step->tiles()}});
+        list_in(json, "plan")
+            .push_back({{"name", text_of(step->name())},
+                        {"kernel", step->kind() == fb::StepKind::call
+                                       ? text_of(plan.kernels()->Get(step->kernel())->spec())
+                                   : artifact::moves(*step) ? "move"
+                                                            : "clear"},
+                        {"device", entry.device() == fb::DeviceKind::gpu && !step->cpu() ? "gpu" : "cpu"},
+                        {"period", step->period()},
+                        {"phase", step->phase()},
+                        {"tiles", step->tiles()}});
     return json;
 }
 
@@ -117,25 +119,34 @@ Expected<ordered_json> modules_of(const ArtifactFile &file) {
 Expected<ordered_json> describe(const ArtifactFile &file, const std::string &path, bool steps) {
     const fb::Plan &plan = file.plan();
     const artifact::Header &header = file.view().header();
+    const Signature signature = signature_of(header);
     ordered_json json = {{"name", text_of(plan.name())},
                          {"producer", text_of(plan.producer())},
                          {"format", format("%u.%u", header.major, header.minor)},
                          {"bytes", file.size()},
-                         {"signed", (header.flags & artifact::flag_signed) != 0}};
+                         {"signed", signature.state == Signature::State::valid},
+                         {"signature", signature.text},
+                         {"key", signature.key},
+                         {"version", header.version}};
     for (const auto *input : *plan.inputs())
-        json["inputs"].push_back({{"name", text_of(input->name())},
-                                  {"kind", kind_name(input->kind())},
-                                  {"width", input->width()},
-                                  {"sample_rate", input->sample_rate()},
-                                  {"vocabulary", input->vocabulary()}});
+        list_in(json, "inputs")
+            .push_back({{"name", text_of(input->name())},
+                        {"kind", kind_name(input->kind())},
+                        {"width", input->width()},
+                        {"sample_rate", input->sample_rate()},
+                        {"vocabulary", input->vocabulary()}});
     json["labels"] = ordered_json::array();
     if (plan.labels())
-        for (const auto *label : *plan.labels()) json["labels"].push_back(label->str());
-    for (const auto *entry : *plan.entries()) json["entries"].push_back(describe(plan, *entry, steps));
+        for (const auto *label : *plan.labels()) list_in(json, "labels").push_back(label->str());
+    for (const auto *entry : *plan.entries())
+        list_in(json, "entries").push_back(describe(plan, *entry, steps));
     for (const auto *variant : *plan.variants())
-        json["variants"].push_back({{"target", text_of(variant->target())},
-                                    {"code_bytes", file.view().segment(variant->segment()).size},
-                                    {"runs_here", runs_here(*variant)}});
+        list_in(json, "variants")
+            .push_back({{"target", text_of(variant->target())},
+                        {"code_bytes",
+                         artifact::detached(*variant) ? 0 : file.view().segment(variant->segment()).size},
+                        {"in_file", !artifact::detached(*variant)},
+                        {"runs_here", runs_here(*variant)}});
     LW_ASSIGN(const ordered_json modules, modules_of(file));
     if (!modules.empty()) json["modules"] = modules;
     json["kernels"] = size_of(plan.kernels());
@@ -179,14 +190,17 @@ void print(const ordered_json &json, const std::string &report) {
         else std::printf(" x %u", input["width"].get<unsigned>());
     }
     if (!json["labels"].empty()) std::printf(" -> %zu classes", json["labels"].size());
-    std::printf("\nfile      format %s, %s, %s · by %s\n", json["format"].get<std::string>().c_str(),
-                bytes_text(json["bytes"]).c_str(), json["signed"].get<bool>() ? "signed" : "not signed",
-                json["producer"].get<std::string>().c_str());
+    std::printf("\nfile      format %s, %s · by %s\n", json["format"].get<std::string>().c_str(),
+                bytes_text(json["bytes"]).c_str(), json["producer"].get<std::string>().c_str());
+    std::printf("signature %s", json["signature"].get<std::string>().c_str());
+    if (json["version"] != 0) std::printf(", version %s", json["version"].dump().c_str());
+    std::printf("\n");
     std::printf("weights   %s, %s of tables prepared at open\n", bytes_text(json["weights_bytes"]).c_str(),
                 bytes_text(json["derived_bytes"]).c_str());
     for (const auto &variant : json["variants"])
         std::printf("code      %s: %s of code, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
-                    bytes_text(variant["code_bytes"]).c_str(), json["kernels"].get<unsigned>(),
+                    variant["in_file"].get<bool>() ? bytes_text(variant["code_bytes"]).c_str() : "none",
+                    json["kernels"].get<unsigned>(),
                     variant["runs_here"].get<bool>() ? "" : " (not on this CPU)");
     for (const auto &target : json.value("modules", ordered_json::array()))
         std::printf("modules   %s: %s of SPIR-V, %u kernels, at most %s shared\n",

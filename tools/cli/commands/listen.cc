@@ -8,36 +8,23 @@
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
-#include <cerrno>
+#include "tools/cli/text/text_output.h"
 #include <cmath>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <thread>
 
 namespace longwave::cli {
 namespace {
 
-// Prints one object per line and flushes it, because another program reads the pipe.
+// Writes one object per line at once, because another program reads the pipe.
 class Lines {
 public:
-    void print(const nlohmann::ordered_json &line) {
-        if (error_ != 0) return;
-        if (std::printf("%s\n", json_line(line).c_str()) < 0 || std::fflush(stdout) != 0)
-            error_ = errno ? errno : EIO;
-    }
-    bool read() const { return error_ == 0; } // false: the reader has closed the pipe
-    // A reader that closes the pipe (head -1) is a normal end. A full disk is an error.
-    Status status() const {
-        std::clearerr(stdout);
-        return error_ == 0 || error_ == EPIPE
-                   ? Status()
-                   : Status::device(std::string("standard output cannot be written: ") +
-                                    std::strerror(error_));
-    }
+    void print(const nlohmann::ordered_json &line) { out_.write(json_line(line) + "\n"); }
+    bool read() const { return out_.read(); }
+    Status status() const { return out_.status(); }
 
 private:
-    int error_ = 0;
+    TextOutput out_;
 };
 
 // Whole numbers are printed without a decimal point.
@@ -129,7 +116,7 @@ private:
     }
     void print_scores() {
         const std::vector<float> values = spotter_.scores();
-        nlohmann::ordered_json scores;
+        nlohmann::ordered_json scores = nlohmann::ordered_json::object();
         for (size_t i = 0; i < values.size(); i++) scores[model_.labels[i]] = values[i];
         lines_.print({{"type", "scores"}, {"t", rounded(seconds())}, {"scores", scores}});
     }
@@ -185,7 +172,7 @@ Command add_listen(CommandLine &program) {
         ->value("MS");
     app->add_option("--stats", flags->stats_every,
                     "Print a stats line every SECONDS of audio. The last stats line always comes at the end")
-        ->check(not_negative())
+        ->check(range(0.0, 1e9))
         ->value("SECONDS");
     app->add_flag("--realtime", flags->realtime,
                   "Read a file at its own speed, instead of as fast as possible");

@@ -131,15 +131,13 @@ Status check_outputs(const RunFlags &flags) {
 Status run(const RunFlags &flags) {
     LW_TRY(check_outputs(flags));
     LW_ASSIGN(const Model model, Model::open(flags.model));
-    LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel));
-    if (!flags.stream && model.info.has_stream && in.rows > model.info.run_capacity)
-        return Status::input(format("the input has %zu rows, but an offline run of this model takes at most "
-                                    "%u; compile it with a larger --length, or pass --stream",
-                                    in.rows, model.info.run_capacity));
+    const bool limited = !flags.stream && model.info.has_run;
+    LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel,
+                                             limited ? model.info.run_capacity : UINT64_MAX));
     LW_ASSIGN(const std::vector<Result> results,
               flags.stream ? run_stream(model, in) : run_offline(model, in, flags.length, flags.threads));
 
-    ordered_json json;
+    ordered_json json = ordered_json::object(); // null becomes one unsafely: nlohmann 3.11.2 crashes without memory
     for (const Result &result : results) {
         json[result.info.name] = {{"shape", result.shape()}};
         if (flags.json)
@@ -191,6 +189,7 @@ Command add_run(CommandLine &program) {
            "above --limit")
         ->value("OUTPUT");
     app->add_option("--limit", flags->limit, "Largest difference, relative to the largest expected value")
+        ->check(range(0.0, 1e9))
         ->capture_default_str();
     add_device_flags(*app, flags->model);
     app->add_option("-o,--output", flags->outputs, "Write an output to a file: OUTPUT=FILE.npy")

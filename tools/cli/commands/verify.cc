@@ -5,6 +5,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/signature.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
@@ -19,13 +20,25 @@ struct VerifyFlags {
     bool json = false, stream = false;
 };
 
+// Also for files that have no code for this machine, and are not opened.
+Expected<Signature> check_signature(const VerifyFlags &flags, const ArtifactFile &file) {
+    const artifact::Header &header = file.view().header();
+    Signature signature = signature_of(header);
+    if (signature.state == Signature::State::invalid)
+        return Status::check(flags.model.path +
+                             ": its signature does not match its key; get the file again from who signed it");
+    LW_TRY(flags.model.check_trust(header));
+    return signature;
+}
+
 Status verify_on_cpu(const VerifyFlags &flags) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     const auto &plan = file.plan();
     LW_ASSIGN(const auto modules, file.modules());
+    LW_ASSIGN(const Signature signature, check_signature(flags, file));
     if (!flags.json)
-        std::printf("file      checks passed (V1-V%u) · %s · %s\n", modules.empty() ? 20u : 21u,
-                    plan.name()->c_str(), bytes_text(file.size()).c_str());
+        std::printf("file      checks passed (V1-V%u) · %s · %s\nsignature %s\n", modules.empty() ? 20u : 21u,
+                    plan.name()->c_str(), bytes_text(file.size()).c_str(), signature.text.c_str());
     ordered_json variants = ordered_json::array();
     unsigned checked = 0;
     Status failure;
@@ -68,6 +81,7 @@ Status verify_on_cpu(const VerifyFlags &flags) {
     if (flags.json)
         std::printf("%s\n", json_line({{"model", plan.name()->str()},
                                        {"rules", true},
+                                       {"signature", signature.text},
                                        {"ok", static_cast<bool>(failure)},
                                        {"variants", variants}})
                                 .c_str());
@@ -80,6 +94,8 @@ Status verify_on_cpu(const VerifyFlags &flags) {
 // offline run.
 Status verify_on_device(const VerifyFlags &flags) {
     ModelFlags model_flags = flags.model;
+    LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
+    LW_ASSIGN(const Signature signature, check_signature(flags, file));
     model_flags.checked = true; // below, whatever earlier runs have recorded
     LW_ASSIGN(const Model model, Model::open(model_flags));
     if (!model.device) { // auto chose the CPU
@@ -93,9 +109,10 @@ Status verify_on_device(const VerifyFlags &flags) {
     ordered_json entry = {{"model", model.info.name},
                           {"device", name_of(model.device.get())},
                           {"ok", static_cast<bool>(failure)},
+                          {"signature", signature.text},
                           {"worst_of_limit", worst},
                           {"limit", model.info.error_limit}};
-    std::string text = name_of(model.device.get()) +
+    std::string text = "signature " + signature.text + "\n" + name_of(model.device.get()) +
                        format("   golden vectors within %.2f of their limits (%.1e of a peak)%s", worst,
                               static_cast<double>(model.info.error_limit), failure ? "" : " -- FAILED");
     if (flags.stream && failure && model.info.has_stream) {

@@ -1,17 +1,16 @@
 #include "tools/cli/files/npy.h"
 #include "formats/base/checked.h"
 #include "tools/cli/files/output_file.h"
-#include <cerrno>
-#include <cstdio>
+#include "tools/cli/text/text_input.h"
+#include <algorithm>
 #include <cstring>
-#include <memory>
 
 namespace longwave::cli {
 namespace {
 
 constexpr char magic[] = "\x93NUMPY";
 
-template <class T> void append(std::vector<double> &out, const std::vector<uint8_t> &bytes) {
+template <class T> void append(std::vector<double> &out, const std::string &bytes) {
     for (size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
         T value;
         std::memcpy(&value, bytes.data() + i, sizeof value);
@@ -32,31 +31,38 @@ std::string value_of(const std::string &header, const std::string &key) {
     return to == std::string::npos ? "" : header.substr(from, to - from);
 }
 
+// From Fortran order, in which the first index runs fastest, to C order.
+std::vector<double> row_major(const std::vector<double> &columns, const std::vector<uint64_t> &shape) {
+    std::vector<double> rows(columns.size());
+    std::vector<uint64_t> index(shape.size());
+    for (const double value : columns) {
+        uint64_t at = 0;
+        for (size_t d = 0; d < shape.size(); d++) at = at * shape[d] + index[d];
+        rows[at] = value;
+        for (size_t d = 0; d < shape.size() && ++index[d] == shape[d]; d++) index[d] = 0;
+    }
+    return rows;
+}
+
 } // namespace
 
 Expected<Array> read_npy(const std::string &path) {
-    std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rb"),
-                                                [](FILE *f) { return f ? std::fclose(f) : 0; });
-    if (!file) return Status::input(path + ": cannot be opened: " + std::strerror(errno));
+    LW_ASSIGN(TextInput file, TextInput::open(path));
     const auto bad = [&](const std::string &why) {
         return Status::input(path + ": not a readable .npy file: " + why);
     };
 
-    uint8_t front[12];
-    if (std::fread(front, 1, 10, file.get()) != 10 || std::memcmp(front, magic, 6) != 0)
-        return bad("the magic number is missing");
-    size_t length = front[8] | size_t{front[9]} << 8;
-    if (front[6] >= 2) {
-        if (std::fread(front + 10, 1, 2, file.get()) != 2) return bad("the file ends inside the header");
-        length |= size_t{front[10]} << 16 | size_t{front[11]} << 24;
-    }
+    LW_ASSIGN(const std::string front, file.read(8)); // magic number and version
+    if (front.size() < 8 || !front.starts_with(magic)) return bad("the magic number is missing");
+    LW_ASSIGN(const std::string size, file.read(front[6] >= 2 ? 4 : 2));
+    size_t length = 0;
+    for (size_t i = 0; i < size.size(); i++) length |= size_t{static_cast<uint8_t>(size[i])} << 8 * i;
     if (length > 65536) return bad("the header is longer than 64 KiB");
-    std::string header(length, '\0');
-    if (std::fread(header.data(), 1, length, file.get()) != length)
-        return bad("the file ends inside the header");
+    LW_ASSIGN(const std::string header, file.read(length));
+    if (size.size() < 2 || header.size() < length) return bad("the file ends inside the header");
 
-    if (value_of(header, "fortran_order") != "False")
-        return bad("the array is in Fortran order; save it in C order");
+    const std::string order = value_of(header, "fortran_order");
+    if (order != "False" && order != "True") return bad("fortran_order is not True or False");
     std::string type = value_of(header, "descr");
     if (type.size() < 5 || (type[1] != '<' && type[1] != '|'))
         return bad("element type " + type + " is not a little-endian number");
@@ -77,14 +83,12 @@ Expected<Array> read_npy(const std::string &path) {
     }
     if (!checked::mul(count, item, &bytes) || bytes > uint64_t{1} << 34) return bad("the shape is too large");
 
-    std::vector<uint8_t> data;
+    std::string data;
     while (data.size() < bytes) { // grows with the data, not with the size in the header
-        const size_t done = data.size();
-        const size_t part = static_cast<size_t>(std::min<uint64_t>(bytes - done, 1 << 20));
-        data.resize(done + part);
-        const size_t got = std::fread(data.data() + done, 1, part, file.get());
-        if (got < part)
-            return bad("the file has " + std::to_string(done + got) +
+        LW_ASSIGN(const std::string piece, file.read(std::min<uint64_t>(bytes - data.size(), 1 << 20)));
+        data += piece;
+        if (piece.empty())
+            return bad("the file has " + std::to_string(data.size()) +
                        " bytes of elements, but its shape needs " + std::to_string(bytes));
     }
     array.data.reserve(count);
@@ -98,6 +102,7 @@ Expected<Array> read_npy(const std::string &path) {
     else if (type == "u2") append<uint16_t>(array.data, data);
     else if (type == "u4") append<uint32_t>(array.data, data);
     else return bad("element type " + type + " is not supported; save it as float32 or int32");
+    if (order == "True") array.data = row_major(array.data, array.shape);
     return array;
 }
 

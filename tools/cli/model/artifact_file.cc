@@ -1,12 +1,8 @@
 #include "tools/cli/model/artifact_file.h"
 #include "formats/artifact/verify.h"
+#include "formats/package/file_bytes.h"
 #include "targets/target.h"
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
 
 namespace longwave::cli {
 
@@ -18,22 +14,15 @@ static Status unsound(const std::string &path, const artifact::Broken &broken) {
 }
 
 Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
-    const int opened = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); // a pipe must not make us wait
-    std::unique_ptr<FILE, int (*)(FILE *)> file(opened < 0 ? nullptr : fdopen(opened, "rb"),
-                                                [](FILE *f) { return f ? std::fclose(f) : 0; });
-    if (!file) return Status::input(path + ": cannot be opened: " + std::strerror(errno));
-    struct stat info = {};
-    if (fstat(fileno(file.get()), &info) != 0 || !S_ISREG(info.st_mode))
-        return Status::input(path + ": not a regular file");
+    LW_ASSIGN(const package::InputFile file, package::InputFile::open(path, UINT64_MAX));
     ArtifactFile result;
-    result.size_ = static_cast<uint64_t>(info.st_size);
+    result.size_ = file.size();
     const size_t room = (result.size_ + 63) / 64 * 64 + 64;
     result.bytes_ = std::shared_ptr<uint8_t>(static_cast<uint8_t *>(std::aligned_alloc(64, room)), std::free);
     if (!result.bytes_)
         return Status::device(path + ": not enough memory to read " + std::to_string(result.size_) +
                               " bytes");
-    if (std::fread(result.bytes_.get(), 1, result.size_, file.get()) != result.size_)
-        return Status::input(path + ": the end of the file cannot be read");
+    LW_TRY(file.read(0, {result.bytes_.get(), result.size_}));
 
     artifact::Request request;
     request.file = result.bytes_.get();

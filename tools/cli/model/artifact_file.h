@@ -15,6 +15,7 @@ public:
     const artifact::View &view() const { return view_; }
     const fb::Plan &plan() const { return view_.plan(); }
     uint64_t size() const { return size_; }
+    std::vector<uint8_t> bytes() const { return {bytes_.get(), bytes_.get() + size_}; }
     // The SPIR-V modules of each GPU target. Checks rule V21, which verification of the file leaves
     // out.
     Expected<std::vector<artifact::ModulesView>> modules() const;

@@ -9,6 +9,7 @@ Status status_of(lw_status status, const std::string &what) {
     if (status == LW_OK) return {};
     const std::string detail = lw_last_error();
     std::string text = what + ": " + (detail.empty() ? lw_status_text(status) : detail);
+    if (detail.starts_with(what + ":")) text = detail; // it names the file itself
     switch (status) {
     case LW_CHECK_FAILED: return Status::check(std::move(text));
     case LW_NO_STREAM: return Status::usage(std::move(text));
@@ -20,6 +21,8 @@ Status status_of(lw_status status, const std::string &what) {
     case LW_TOO_LONG:
     case LW_TOO_SHORT:
     case LW_UNSIGNED_CODE:
+    case LW_OLD_VERSION:
+    case LW_NO_CODE:
     case LW_NOT_FINITE:
     case LW_IO: return Status::input(std::move(text));
     case LW_NO_VARIANT:
@@ -50,9 +53,30 @@ void ModelFlags::add(CommandLine &app) {
     app.add_option("--memory", memory,
                    "Memory limit, such as 500M or 2G (default: the larger of 64 MiB and 64 times the file)")
         ->size();
-    app.add_option("--require-key", require_key,
-                   "Open the model only if this public key (64 hexadecimal digits) signed it")
+    app.add_option(
+           "--require-key", require_key,
+           "Open the model only if this public key (64 hexadecimal digits) signed it. Repeat the flag for "
+           "several keys, or name a file with one key per line")
+        ->single()
         ->value("KEY");
+    app.add_option(
+           "--least-version", least_version,
+           "With --require-key: open the model only if its version (--model-version) is at least this")
+        ->value("N");
+}
+
+static Status not_trusted(const std::string &path) {
+    return Status::input(path +
+                         ": is not signed by the key that --require-key names; get the file from the owner of "
+                         "the key, or sign it with `longwave sign`");
+}
+
+Status ModelFlags::check_trust(const artifact::Header &header) const {
+    LW_ASSIGN(const std::vector<PublicKey> keys, public_keys("--require-key", require_key));
+    const Signature signature = signature_of(header);
+    for (const PublicKey &key : keys)
+        if (signature.state == Signature::State::valid && to_hex(key) == signature.key) return {};
+    return keys.empty() ? Status() : not_trusted(path);
 }
 
 // The first use of a GPU checks its results (longwave/vulkan.h). The model must have the entries
@@ -69,22 +93,24 @@ Expected<Model> Model::open(const ModelFlags &flags) {
     if (flags.device == "auto") return open_placed(flags);
     lw_open_options options = open_options(flags.variant);
     options.memory_limit = flags.memory;
-    PublicKey key;
-    if (!flags.require_key.empty()) {
-        LW_ASSIGN(key, public_key("--require-key", flags.require_key));
-        options.allow_unsigned_code = 0;
-        options.check_signature = signed_by;
-        options.signature_context = &key;
+    LW_ASSIGN(const std::vector<PublicKey> keys, public_keys("--require-key", flags.require_key));
+    if (flags.least_version > 0 && keys.empty())
+        return Status::usage(
+            "--least-version: give --require-key too, because a version counts only under a signature");
+    if (!keys.empty()) {
+        options.require_signature = 1;
+        options.check_signature = signature_matches;
+        options.trusted_keys = keys[0].data();
+        options.n_trusted_keys = keys.size();
+        options.least_version = flags.least_version;
     }
     LW_ASSIGN(const std::shared_ptr<lw_device> device, open_device(flags.device, flags.fall_back));
     options.device = device.get();
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
-    if (status == LW_UNSIGNED_CODE)
-        return Status::input(
-            flags.path +
-            ": is not signed by the key that --require-key names; get the file from the owner of "
-            "the key, or compile it again with --sign");
+    if (status == LW_UNSIGNED_CODE) return not_trusted(flags.path);
+    if (status == LW_OLD_VERSION)
+        return Status::input(flags.path + ": " + lw_last_error() + "; get a newer file");
     LW_TRY(status_of(status, flags.path));
     LW_ASSIGN(Model opened, describe(model, device));
     LW_TRY(check_device(flags, opened));

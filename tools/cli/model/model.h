@@ -1,5 +1,6 @@
 // The C API with C++ lifetimes and Status.
 #pragma once
+#include "formats/artifact/header.h"
 #include "formats/base/expected.h"
 #include "tools/cli/command_line/command_line.h"
 #include <functional>
@@ -17,14 +18,17 @@ Status status_of(lw_status status, const std::string &what);
 struct ModelFlags {
     std::string path, variant; // variant empty: the best for this CPU
     uint64_t memory = 0;       // limit in bytes; 0: the library's default
-    // Hexadecimal public key. Empty: unsigned code is allowed, as the user chose the file.
-    std::string require_key;
+    // Public keys, or files of them (public_keys). Empty: unsigned files open, as the user chose the file.
+    std::vector<std::string> require_key;
+    uint64_t least_version = 0; // of a signed model
     std::string device = "cpu"; // device.h; only for commands that have the flag
     bool fall_back = false;     // likewise: the CPU continues when the GPU fails
     bool streams = false;       // the command needs stream entries, on any device
     bool checked = false;       // the command checks the device itself
 
     void add(CommandLine &app);
+    // For commands that read the file besides opening it: what --require-key asks for.
+    Status check_trust(const artifact::Header &header) const;
 };
 
 // An open model with its inputs, outputs and labels.

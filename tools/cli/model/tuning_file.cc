@@ -64,7 +64,9 @@ Expected<TuningFile> TuningFile::open(const std::string &path, const targets::Ta
     file.target_ = &target;
     file.made_ = made_here(target);
     std::error_code error;
-    if (!std::filesystem::exists(path, error)) return file;
+    const bool there = std::filesystem::exists(path, error);
+    if (error) return Status::input(path + ": cannot be read: " + error.message()); // not to be replaced
+    if (!there) return file;
     LW_ASSIGN(const auto bytes, package::read_file(path, max_file));
     const auto other = [&](const std::string &what) {
         return Status(Fault::usage, path + ": " + what + "; remove the file, or name another with -o");

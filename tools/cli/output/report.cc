@@ -178,6 +178,31 @@ std::string precision(const ReportValue &report) {
         precision["rounding"].number(), precision["limit"].number());
 }
 
+// "lags      0 to 15999 in run, stream 64 against float64 · recurrent layers over 16128 ticks": what golden
+// vectors exercise, and where they leave lags out.
+std::string lags(const ReportValue &report) {
+    std::vector<std::pair<std::string, std::string>> lines; // words, entries
+    double ticks = 0;
+    for (const ReportValue &entry : report["entries"].list()) {
+        const ReportValue found = entry["lags"];
+        if (!found) continue;
+        const double exercised = found["exercised"].number(), longest = found["longest"].number();
+        std::string words = format("0 to %g", exercised);
+        if (exercised < longest) words += format(" of %g ONLY", longest);
+        ticks = ticks == 0 ? found["ticks"].number() : std::min(ticks, found["ticks"].number());
+        if (lines.empty() || lines.back().first != words) lines.emplace_back(words, "");
+        else lines.back().second += ", ";
+        lines.back().second += entry["name"].text();
+    }
+    std::string out;
+    for (const auto &[words, entries] : lines) {
+        out += out.empty() ? "lags      " : "          ";
+        out += words + " against float64 in " + entries + "\n";
+    }
+    if (out.empty() || !report["look_back"]["recurrent"].truth(false)) return out;
+    return out + format("          layers that remember every row: over at least %g ticks\n", ticks);
+}
+
 // Tensors that offline runs on a GPU store as float16: the error, and the bytes moved.
 std::string storage(const ReportValue &report) {
     std::string out;
@@ -347,7 +372,7 @@ std::string targets(const ReportValue &report) {
 
 Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
-    return title(report) + layers(report) + fusion(report) + stored_weights(report) + precision(report) +
+    return title(report) + layers(report) + fusion(report) + stored_weights(report) + precision(report) + lags(report) +
            storage(report) + no_stream(report) + entries(report) + memory(report) + unused(report) +
            targets(report);
 } catch (const WrongType &wrong) {

@@ -1,8 +1,9 @@
 #include "tools/cli/process/interruption.h"
 #include "compiler/driver/compile.h"
 #include <cerrno>
+#include <exception>
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -34,27 +35,26 @@ Interruptible::Interruptible() : signals_(ending_signals()) {
     std::signal(SIGCHLD, SIG_DFL); // ignored by some who start programs; then nobody learns how a child ended
     pthread_sigmask(SIG_BLOCK, &signals_, &before_);
     signal_file_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
-    stop_file_ = eventfd(0, EFD_CLOEXEC);
-    if (signal_file_ >= 0 && stop_file_ >= 0) watcher_ = std::thread([this] { watch(); });
-    else
-        pthread_sigmask(SIG_SETMASK, &before_,
-                        nullptr); // a signal ends the program at once, as without this object
+    try {
+        if (signal_file_ >= 0 && pipe2(stop_, O_CLOEXEC) == 0) watcher_ = std::thread([this] { watch(); });
+    } catch (const std::exception &) { // the system gives no more threads, or no memory for one
+    }
+    // Without a watcher a signal ends the program at once, as without this object.
+    if (!watcher_.joinable()) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 Interruptible::~Interruptible() {
+    if (stop_[1] >= 0) close(stop_[1]);
     if (watcher_.joinable()) {
-        const uint64_t one = 1;
-        while (::write(stop_file_, &one, sizeof one) < 0 && errno == EINTR) {
-        }
         watcher_.join();
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     }
-    for (const int file : {signal_file_, stop_file_})
+    for (const int file : {signal_file_, stop_[0]})
         if (file >= 0) close(file);
 }
 
 void Interruptible::watch() const {
-    pollfd files[] = {{signal_file_, POLLIN, 0}, {stop_file_, POLLIN, 0}};
+    pollfd files[] = {{signal_file_, POLLIN, 0}, {stop_[0], POLLIN, 0}};
     for (;;) {
         if (poll(files, 2, -1) < 0 && errno == EINTR) continue;
         signalfd_siginfo info;
@@ -67,13 +67,21 @@ void Interruptible::watch() const {
 }
 
 std::atomic<bool> stopped{false};
+static std::atomic<int> stopping_signal{0};
 
 void stop_on_signals() {
     struct sigaction action = {};
-    action.sa_handler = [](int) { stopped = true; };
+    action.sa_handler = [](int signal) {
+        stopping_signal = signal;
+        stopped = true;
+    };
     action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a blocked read returns
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+}
+
+void end_if_stopped() {
+    if (stopped) end_by(stopping_signal);
 }
 
 Uninterrupted::Uninterrupted() {

@@ -20,7 +20,8 @@ public:
 private:
     void watch() const;
     sigset_t signals_ = {}, before_ = {};
-    int signal_file_ = -1, stop_file_ = -1;
+    int signal_file_ = -1;
+    int stop_[2] = {-1, -1}; // a pipe: the watcher ends when the writing end is closed, which cannot fail
     std::thread watcher_;
 };
 
@@ -41,5 +42,8 @@ private:
 // and the command writes its last lines. A second signal ends the program.
 extern std::atomic<bool> stopped;
 void stop_on_signals();
+// Ends the program by the signal that stopped the command, if any. So all commands have one exit
+// code for Control-C: a shell sees 130.
+void end_if_stopped();
 
 } // namespace longwave::cli

@@ -1,5 +1,6 @@
 #include "tools/cli/text/generator.h"
 #include "tools/cli/output/text.h"
+#include <cstdio>
 #include <cstdlib>
 
 namespace longwave::cli {
@@ -140,8 +141,15 @@ Expected<std::vector<uint8_t>> Generator::save() const {
     return state;
 }
 
-Status Generator::load(const std::string &name, const std::vector<uint8_t> &state) {
-    return status_of(lw_generator_load(handle_.get(), state.data(), state.size()), name);
+Status Generator::load(const std::string &name, std::string_view state) {
+    LW_TRY(status_of(lw_generator_load(handle_.get(), state.data(), state.size()), name));
+    if (stream_.stats().unchecked_state)
+        std::fprintf(stderr,
+                     "note: %s: an earlier version saved this state without a checksum, so damage goes "
+                     "unnoticed; save it "
+                     "again with --state-out\n",
+                     name.c_str());
+    return {};
 }
 
 } // namespace longwave::cli

@@ -3,6 +3,7 @@
 #include "tools/cli/model/model.h"
 #include <longwave/generator.h>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace longwave::cli {
@@ -29,7 +30,7 @@ public:
     Expected<lw_token> next();
     std::vector<int32_t> recent() const; // results of next() since the last prompt
     Expected<std::vector<uint8_t>> save() const;
-    Status load(const std::string &name, const std::vector<uint8_t> &state);
+    Status load(const std::string &name, std::string_view state);
 
 private:
     Stream stream_;

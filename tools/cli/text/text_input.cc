@@ -1,6 +1,7 @@
 #include "tools/cli/text/text_input.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -38,10 +39,12 @@ Expected<std::string> TextInput::read(size_t most) {
         text_.erase(0, most);
         return piece;
     }
-    std::string piece(most, '\0');
+    std::string piece;
     size_t n = 0;
     while (n < most && !stopped) { // full pieces, so that the size of writes to a pipe does not matter
-        const ssize_t got = ::read(file_, piece.data() + n, most - n);
+        constexpr size_t step = 1 << 20; // memory grows with the data
+        if (n == piece.size()) piece.resize(std::min(most, n + step));
+        const ssize_t got = ::read(file_, piece.data() + n, piece.size() - n);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return Status::input(name_ + ": cannot be read: " + std::strerror(errno));
         if (got == 0) break;
@@ -57,18 +60,6 @@ Expected<std::string> TextInput::rest() {
         LW_ASSIGN(const std::string piece, read(size_t{1} << 20));
         if (piece.empty()) return all;
         all += piece;
-    }
-}
-
-Expected<std::vector<uint8_t>> read_bytes(const std::string &path, uint64_t most) {
-    LW_ASSIGN(TextInput input, TextInput::open(path));
-    std::vector<uint8_t> bytes;
-    for (;;) {
-        LW_ASSIGN(const std::string piece, input.read(size_t{1} << 20));
-        bytes.insert(bytes.end(), piece.begin(), piece.end());
-        if (bytes.size() > most)
-            return Status::input(input.name() + ": the file is larger than " + bytes_text(most));
-        if (piece.empty()) return bytes;
     }
 }
 

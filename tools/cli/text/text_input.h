@@ -29,7 +29,4 @@ private:
     std::shared_ptr<void> closes_;
 };
 
-// All bytes of a small file. Fault::input: it cannot be read, or is larger than `most` bytes.
-Expected<std::vector<uint8_t>> read_bytes(const std::string &path, uint64_t most);
-
 } // namespace longwave::cli

@@ -17,17 +17,22 @@ Status status_of(lw_status status) {
     }
 }
 
-// model.tokenizer.json next to model.lw; empty if it does not exist.
-std::string next_to(const std::string &model) {
+// model.tokenizer.json next to model.lw; empty if it does not exist. Without it the ids are bytes: a file that
+// cannot be seen for another reason must not give another text.
+Expected<std::string> next_to(const std::string &model) {
     const std::filesystem::path path = std::filesystem::path(model).replace_extension("tokenizer.json");
     std::error_code error;
-    return std::filesystem::exists(path, error) ? path.string() : std::string();
+    if (std::filesystem::exists(path, error)) return path.string();
+    if (!error || error == std::errc::filename_too_long) return std::string();
+    return Status::input(path.string() + ": cannot be read: " + error.message());
 }
 
 } // namespace
 
 Expected<Tokens> Tokens::open(const std::string &model, uint32_t vocabulary, std::string file) {
-    if (file.empty()) file = next_to(model);
+    if (file.empty()) {
+        LW_ASSIGN(file, next_to(model));
+    }
     lw_tokenizer *tokenizer = nullptr;
     if (!file.empty()) {
         lw_tokenizer_options options = {};

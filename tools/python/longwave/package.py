@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def tensor_keys(layers: Iterable[Layer], available: Iterable[str]) -> list[str]:
             continue
         prefix = entry.get("prefix", entry["name"])
         for parameter in _PARAMETERS.get(entry["type"], []):
-            key = entry.get("keys", {}).get(parameter, f"{prefix}.{parameter}")
+            key = entry.get("keys", {}).get(parameter, f"{prefix}.{parameter}" if prefix else parameter)
             if key.endswith("*"):
                 found += sorted(name for name in available if name.startswith(key[:-1]))
                 continue
@@ -109,8 +110,9 @@ def model_json(package: Package) -> dict[str, Any]:
     return document(package.name, package.inputs, package.layers, package.outputs, package.labels, package.decision)
 
 
-def write(package: Package, folder: Path) -> None:
+def write(package: Package, folder: str | PathLike[str]) -> None:
     """Writes both files; only tensors that a layer reads, all as float32 (flags become 0 or 1)."""
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     keys = tensor_keys(package.layers, package.weights)
     tensors = {key: package.weights[key].detach().to(torch.float32).contiguous().clone() for key in keys}
@@ -122,6 +124,7 @@ def write(package: Package, folder: Path) -> None:
     (folder / "model.json").write_text(pretty(model_json(package)) + "\n")
 
 
-def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read(folder: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """model.json as a dictionary, and the weights by key."""
+    folder = Path(folder)
     return json.loads((folder / "model.json").read_text()), load_file(folder / "weights.safetensors")

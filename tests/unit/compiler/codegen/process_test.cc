@@ -3,6 +3,8 @@
 #include "tests/unit/compiler/codegen/kernel_folder.h"
 #include <chrono>
 #include <csignal>
+#include <ctime>
+#include <fcntl.h>
 #include <pthread.h>
 #include <thread>
 
@@ -71,6 +73,23 @@ TEST_CASE("temporary folder: ours alone, and gone at the end with all that is in
         CHECK(fs::exists(moved.path() / "a" / "file"));
     }
     CHECK(!fs::exists(path));
+}
+
+TEST_CASE("temporary folder: what a killed program left goes a day later, and nothing else") {
+    KernelFolder around;
+    const Variable variable("TMPDIR", around.path.c_str());
+    const auto leave = [&](const char *name, time_t hours) {
+        fs::create_directories(around.path / name / "a");
+        const timespec then{time(nullptr) - hours * 3600, 0}, times[] = {then, then};
+        REQUIRE(utimensat(AT_FDCWD, (around.path / name).c_str(), times, 0) == 0);
+    };
+    leave("longwave-compile-abcdef", 25);
+    leave("longwave-compile-ghijkl", 23); // its compile may still go on
+    leave("longwave-models", 25);
+    REQUIRE(TemporaryFolder::create());
+    CHECK(!fs::exists(around.path / "longwave-compile-abcdef"));
+    CHECK(fs::exists(around.path / "longwave-compile-ghijkl" / "a"));
+    CHECK(fs::exists(around.path / "longwave-models" / "a"));
 }
 
 TEST_CASE("temporary folder: where none can be made the place, the reason and the way out are told") {

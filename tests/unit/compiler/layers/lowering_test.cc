@@ -159,7 +159,8 @@ TEST_CASE("lower: activations become the op of their name") {
              {"type": "sigmoid", "name": "d"},
              {"type": "tanh", "name": "e"},
              {"type": "softmax", "name": "f"},
-             {"type": "glu", "name": "g"}])",
+             {"type": "softplus", "name": "g"},
+             {"type": "glu", "name": "h"}])",
             {},
             R"(
 graph "tiny"
@@ -170,8 +171,9 @@ graph "tiny"
 %4 = sigmoid(%3) : f32[6] @1/1 causal   ; layer d
 %5 = tanh(%4) : f32[6] @1/1 causal   ; layer e
 %6 = softmax(%5) : f32[6] @1/1 causal   ; layer f
-%7 = glu(%6) : f32[3] @1/1 causal   ; layer g
-output "y" %7
+%7 = softplus(%6) : f32[6] @1/1 causal   ; layer g
+%8 = glu(%7) : f32[3] @1/1 causal   ; layer h
+output "y" %8
 )");
 }
 

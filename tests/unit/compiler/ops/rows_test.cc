@@ -41,6 +41,17 @@ TEST_CASE("activations: known points") {
     check_close(apply("tanh", "[3]", {0, std::log(3.0), -std::log(3.0)}).data, {0, 0.8, -0.8});
     // Φ(1) = 0.841344746068542948585…
     check_close(apply("gelu", "[3]", {0, 1, -1}).data, {0, 0.8413447460685429, -0.1586552539314571}, 1e-15);
+    check_close(apply("softplus", "[2]", {0, std::log(3.0)}).data, {std::log(2.0), std::log(4.0)});
+    check_close(apply("gelu_tanh", "[3]", {0, 1, -1}).data, {0, 0.8411919906082768, -0.15880800939172324}, 1e-15);
+    check_close(apply("hardswish", "[5]", {-4, -1, 0, 1.5, 4}).data, {0, -1.0 / 3, 0, 1.125, 4});
+    check_close(apply("leaky_relu", "[2]", {-2, 3}, {}, "slope=0.25").data, {-0.5, 3});
+    check_close(apply("elu", "[2]", {-std::log(2.0), 3}, {}, "alpha=3.0").data, {-1.5, 3});
+    check_close(apply("clamp", "[3]", {-2, 0.5, 3}, {}, "low=-1.0,high=2.0").data, {-1, 0.5, 2});
+    check_close(apply("abs", "[2]", {-2, 3}).data, {2, 3});
+    check_close(apply("square", "[2]", {-2, 3}).data, {4, 9});
+    check_close(apply("sqrt", "[2]", {4, 2.25}).data, {2, 1.5});
+    check_close(apply("exp", "[2]", {0, std::log(3.0)}).data, {1, 3});
+    check_close(apply("reciprocal", "[2]", {4, -0.5}).data, {0.25, -2});
     check_close(apply("log", "[2]", {0, std::exp(2.0) - 1}, {}, "offset=1.0").data, {0, 2});
 }
 
@@ -49,6 +60,7 @@ TEST_CASE("activations: far arguments stay finite") {
     check_close(apply("tanh", "[2]", {-1000, 1000}).data, {-1, 1});
     check_close(apply("silu", "[2]", {-1000, 1000}).data, {0, 1000});
     check_close(apply("gelu", "[2]", {-1000, 1000}).data, {0, 1000});
+    check_close(apply("softplus", "[2]", {-1000, 1000}).data, {0, 1000});
     check_close(apply("softmax", "[3]", {1000, 1000, -1000}).data, {0.5, 0.5, 0});
 }
 

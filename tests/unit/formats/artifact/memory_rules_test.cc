@@ -1,5 +1,5 @@
 // The rules about what steps do to memory: V10, V12 and V14.
-#include "tests/unit/formats/artifact/cases.h"
+#include "tests/unit/formats/artifact/corpus.h"
 #include <doctest/doctest.h>
 
 using namespace longwave;
@@ -219,6 +219,16 @@ const Case overlaps[] = {
 };
 
 } // namespace
+
+void test::memory_samples(Samples &samples) {
+    add_cases(samples, "V10", family_model, lifetimes);
+    add_cases(samples, "V10 of a single stream", audio_model, lone_lifetimes);
+    add_cases(samples, "V12, places", family_model, places);
+    add_cases(samples, "V12, calls", family_model, calls);
+    add_cases(samples, "V12, ports", family_model, ports);
+    add_cases(samples, "V12, ports of a single stream", audio_model, lone_ports);
+    add_cases(samples, "V14", family_model, overlaps);
+}
 
 TEST_CASE("verify: V10, what is read was written in the same block") {
     check_cases(family_model, lifetimes);

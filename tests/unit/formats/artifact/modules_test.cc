@@ -1,6 +1,6 @@
 // What a GPU runs: V21, and what V8, V11 and V13 say of it.
 #include "formats/artifact/modules.h"
-#include "tests/unit/formats/artifact/cases.h"
+#include "tests/unit/formats/artifact/corpus.h"
 #include "tests/support/tiny_gpu.h"
 #include <cstring>
 #include <doctest/doctest.h>
@@ -164,6 +164,23 @@ const Case mixed_order[] = {
 };
 
 } // namespace
+
+void test::modules_samples(Samples &samples) {
+    for (const ManifestCase &c : manifests) {
+        fb::ModulesT manifest = gpu_manifest();
+        c.edit(manifest);
+        samples.push_back({std::string("V21: ") + c.name, 21, gpu_model(manifest).bytes()});
+    }
+    const auto alone = [&](const char *group, Draft draft, const Case &c) {
+        c.edit(draft);
+        samples.push_back({std::string(group) + ": " + c.name, c.rule, draft.bytes()});
+        samples.back().modules_alone = true;
+    };
+    for (const Case &c : plans) alone("V21, entries", gpu_model(), c);
+    for (const Case &c : mixed_order) alone("V21, moves", mixed_model(), c);
+    add_cases(samples, "GPU entries", [] { return gpu_model(); }, cases);
+    add_cases(samples, "mixed entries", mixed_model, mixed_cases);
+}
 
 TEST_CASE("modules: a mixed entry is sound, needs format 2.3, and every move that it lacks or has too many "
           "is told") {

@@ -1,6 +1,6 @@
 // The rules about the plan's numbers and names: each has plans that break it and nothing before it.
 #include "formats/artifact/features.h"
-#include "tests/unit/formats/artifact/cases.h"
+#include "tests/unit/formats/artifact/corpus.h"
 #include "tests/support/named_state.h"
 #include <cmath>
 #include <doctest/doctest.h>
@@ -82,6 +82,7 @@ const Case caps[] = {
          for (int i = 0; i < 16; ++i)
              d.plan.variants.push_back(std::make_unique<fb::CodeVariantT>(*d.plan.variants[0]));
      }},
+    {"a code hash of 31 bytes", 6, [](Draft &d) { d.plan.variants[0]->image.assign(31, 1); }},
     {"17 streams", 6, [](Draft &d) { repeat_entry(d, stream, 14); }},
     {"two prepares", 6, [](Draft &d) { repeat_entry(d, prepare, 1); }},
     {"input of width 0", 6, [](Draft &d) { d.plan.inputs[0]->width = 0; }},
@@ -137,6 +138,14 @@ const Case container[] = {
      [](Draft &d) { d.plan.variants[0]->scratch[k_square] = 63; }},
     {"a kernel that needs scratch entered in the place of one that needs none", 11,
      [](Draft &d) { d.plan.variants[0]->entry[k_sum] = d.plan.variants[0]->entry[k_square]; }},
+    {"code in the program, and kernels in the file", 11,
+     [](Draft &d) { d.plan.variants[0]->image.assign(32, 1); }},
+    {"code in the program, with a scratch size too few", 11,
+     [](Draft &d) {
+         d.plan.variants[0]->image.assign(32, 1);
+         d.plan.variants[0]->entry.clear();
+         d.plan.variants[0]->scratch.pop_back();
+     }},
     {"a variant without kernels", 11, [](Draft &d) { d.plan.variants[0]->entry.clear(); }},
     {"another processor's code", 17, [](Draft &d) { d.plan.variants[0]->machine = 243; }},
     {"code for features nobody has", 17, [](Draft &d) { d.plan.variants[0]->features = 1ull << 63; }},
@@ -147,6 +156,11 @@ const Case container[] = {
 
 const Case indices[] = {
     {"a variant's segment is not there", 13, [](Draft &d) { d.plan.variants[0]->segment = 2; }},
+    {"code in the program, and a segment for it", 13,
+     [](Draft &d) {
+         d.plan.variants[0]->image.assign(32, 1);
+         d.plan.variants[0]->segment = weights;
+     }},
     {"a variant's segment is not code", 13, [](Draft &d) { d.plan.variants[0]->segment = weights; }},
     {"a step's kernel is not there", 13, [](Draft &d) { step(d, stream, 0).kernel = 8; }},
     {"a rebuild step's kernel is not there", 13,
@@ -248,6 +262,8 @@ const Case names[] = {
     {"a line separator", 16, [](Draft &d) { d.plan.labels[0] = "a\xe2\x80\xa8"; }},
     {"a mark that turns the direction of what follows", 16,
      [](Draft &d) { d.plan.labels[0] = "a\xe2\x80\xae"; }},
+    {"a mark of one direction, U+200F", 16, [](Draft &d) { d.plan.labels[0] = "a\xe2\x80\x8f"; }},
+    {"the Arabic letter mark, U+061C", 16, [](Draft &d) { d.plan.labels[0] = "a\xd8\x9c"; }},
     {"an isolate that turns the direction of what follows", 16,
      [](Draft &d) { d.plan.labels[0] = "a\xe2\x81\xa7"; }},
     {"a label of cut UTF-8", 16, [](Draft &d) { d.plan.labels[0] = "caf\xc3"; }},
@@ -287,6 +303,17 @@ const Case values[] = {
 };
 
 } // namespace
+
+void test::plan_samples(Samples &samples) {
+    add_cases(samples, "V6", family_model, caps);
+    add_cases(samples, "V7", family_model, sizes);
+    add_cases(samples, "container", audio_model, container);
+    add_cases(samples, "V13", family_model, indices);
+    add_cases(samples, "V15", family_model, state);
+    add_cases(samples, "saved state", named_family, saved_state);
+    add_cases(samples, "V16", family_model, names);
+    add_cases(samples, "V18", audio_model, values);
+}
 
 TEST_CASE("verify: V6, how many and how large") { check_cases(family_model, caps); }
 TEST_CASE("verify: V7, sizes by checked arithmetic") { check_cases(family_model, sizes); }

@@ -3,7 +3,7 @@
 #include "formats/artifact/features.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/verify.h"
-#include "tests/unit/formats/artifact/cases.h"
+#include "tests/unit/formats/artifact/corpus.h"
 #include <doctest/doctest.h>
 #include <type_traits>
 
@@ -20,38 +20,21 @@ std::vector<uint8_t> u64(uint64_t value) {
     return bytes;
 }
 
-} // namespace
+struct HeaderCase {
+    const char *name;
+    int rule;
+    size_t at;
+    std::vector<uint8_t> with;
+};
 
-static_assert(!std::is_aggregate_v<artifact::View> &&
-                  !std::is_constructible_v<artifact::View, const Header *, const fb::Plan *, const uint8_t *>,
-              "only verify() fills in a View");
-
-TEST_CASE("verify: the artifacts the other tests start from are sound") {
-    check_sound(audio_model());
-    check_sound(family_model());
-    check_sound(token_model());
-    check_sound(spotter_model());
-    check_sound(failing_model());
-    check_sound(timing_model({.period = 3, .phase = 1}));
-    Draft with = audio_model();
-    decision(with), golden(with);
-    check_sound(with);
-}
-
-TEST_CASE("verify: V1-V4, the header") {
-    const std::vector<uint8_t> good = audio_model().bytes();
-    struct {
-        const char *name;
-        int rule;
-        size_t at;
-        std::vector<uint8_t> with;
-    } const header_cases[] = {
+std::vector<HeaderCase> header_cases(const std::vector<uint8_t> &good) {
+    return {
         {"magic of another format", 2, 0, {'P', 'K', 3, 4}},
         {"magic that lost its high bit", 2, 0, {0x09}},
         {"magic with a converted line ending", 2, 4, {'\n', '\n'}},
         {"major 1", 2, 8, {1, 0}},
         {"major 0", 2, 8, {0, 0}},
-        {"minor 5", 2, 10, {5, 0}},
+        {"minor 6", 2, 10, {6, 0}},
         {"header of 128 bytes", 2, 12, {128, 0, 0, 0}},
         {"declared size one more", 3, 16, u64(good.size() + 1)},
         {"declared size one less", 3, 16, u64(good.size() - 1)},
@@ -71,7 +54,60 @@ TEST_CASE("verify: V1-V4, the header") {
         {"root offset beyond the plan", 5, 256, {0xff, 0xff, 0xff, 0x7f}},
         {"root offset 0", 5, 256, {0, 0, 0, 0}},
     };
-    for (const auto &c : header_cases) {
+}
+
+const struct SegmentCase {
+    const char *name;
+    std::function<void(fb::PlanT &)> edit;
+} segment_cases[] = {
+    {"segments in the wrong order", [](fb::PlanT &p) { std::swap(p.segments[0], p.segments[1]); }},
+    {"a gap", [](fb::PlanT &p) { p.segments[1]->offset += 64; }},
+    {"an overlap", [](fb::PlanT &p) { p.segments[1]->offset -= 64; }},
+    {"not aligned", [](fb::PlanT &p) { p.segments[0]->offset += 8; }},
+    {"in the header", [](fb::PlanT &p) { p.segments[0]->offset = 64; }},
+    {"offset 2^64 - 64", [](fb::PlanT &p) { p.segments[1]->offset = ~0ull - 63; }},
+    {"size 2^64 - 1", [](fb::PlanT &p) { p.segments[1]->size = ~0ull; }},
+    {"bytes behind the last segment",
+     [](fb::PlanT &p) {
+         p.segments[1]->size = 32;
+         p.weights_bytes = 32;
+     }},
+};
+
+} // namespace
+
+static_assert(!std::is_aggregate_v<artifact::View> &&
+                  !std::is_constructible_v<artifact::View, const Header *, const fb::Plan *, const uint8_t *>,
+              "only verify() fills in a View");
+
+void test::header_samples(Samples &samples) {
+    const std::vector<uint8_t> good = audio_model().bytes();
+    samples.push_back({"sound", 0, good});
+    samples.push_back({"no bytes", 1, {}});
+    samples.push_back({"half a header", 1, std::vector<uint8_t>(128)});
+    samples.push_back({"a byte too many", 3, good});
+    samples.back().bytes.push_back(0);
+    for (const HeaderCase &c : header_cases(good))
+        samples.push_back({std::string("header: ") + c.name, c.rule, patch(good, c.at, c.with)});
+    for (const SegmentCase &c : segment_cases)
+        samples.push_back({std::string("segments: ") + c.name, 8, rewrite(good, c.edit)});
+}
+
+TEST_CASE("verify: the artifacts the other tests start from are sound") {
+    check_sound(audio_model());
+    check_sound(family_model());
+    check_sound(token_model());
+    check_sound(spotter_model());
+    check_sound(failing_model());
+    check_sound(timing_model({.period = 3, .phase = 1}));
+    Draft with = audio_model();
+    decision(with), golden(with);
+    check_sound(with);
+}
+
+TEST_CASE("verify: V1-V4, the header") {
+    const std::vector<uint8_t> good = audio_model().bytes();
+    for (const auto &c : header_cases(good)) {
         const Broken broken = check(patch(good, c.at, c.with));
         CHECK_MESSAGE(broken.rule == c.rule, c.name, ": V", int(broken.rule), " ", broken.text, " ", broken.a,
                       " ", broken.b);
@@ -86,23 +122,6 @@ TEST_CASE("verify: V1-V4, the header") {
 
 TEST_CASE("verify: V8, segments and padding") {
     const std::vector<uint8_t> good = audio_model().bytes();
-    struct {
-        const char *name;
-        std::function<void(fb::PlanT &)> edit;
-    } const segment_cases[] = {
-        {"segments in the wrong order", [](fb::PlanT &p) { std::swap(p.segments[0], p.segments[1]); }},
-        {"a gap", [](fb::PlanT &p) { p.segments[1]->offset += 64; }},
-        {"an overlap", [](fb::PlanT &p) { p.segments[1]->offset -= 64; }},
-        {"not aligned", [](fb::PlanT &p) { p.segments[0]->offset += 8; }},
-        {"in the header", [](fb::PlanT &p) { p.segments[0]->offset = 64; }},
-        {"offset 2^64 - 64", [](fb::PlanT &p) { p.segments[1]->offset = ~0ull - 63; }},
-        {"size 2^64 - 1", [](fb::PlanT &p) { p.segments[1]->size = ~0ull; }},
-        {"bytes behind the last segment",
-         [](fb::PlanT &p) {
-             p.segments[1]->size = 32;
-             p.weights_bytes = 32;
-         }},
-    };
     for (const auto &c : segment_cases) {
         const Broken broken = check(rewrite(good, c.edit));
         CHECK_MESSAGE(broken.rule == 8, c.name, ": V", int(broken.rule), " ", broken.text, " ", broken.a, " ",

@@ -4,11 +4,16 @@
 #include "tests/support/broken.h"
 #include "tests/support/faults.h"
 #include <cerrno>
+#include <csignal>
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <sodium.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace longwave;
 using namespace longwave::test;
@@ -183,6 +188,60 @@ TEST_CASE("write_file_atomically: on any failing call the old file is whole, not
         CHECK(contents(folder.file()) == (c.replaced ? bytes : old_bytes));
         CHECK(folder.entries() == 1);
     }
+}
+
+TEST_CASE("write_file_atomically: what a killed program left goes after an hour, and nothing else") {
+    const Folder folder;
+    const auto leave = [&](const std::string &name, time_t hours) {
+        std::ofstream(folder.path + "/" + name) << "part";
+        const timespec then{time(nullptr) - hours * 3600 - 60, 0}, times[] = {then, then};
+        REQUIRE(utimensat(AT_FDCWD, (folder.path + "/" + name).c_str(), times, 0) == 0);
+    };
+    leave(".longwave-new-abcdef", 1);
+    leave(".longwave-new-ghijkl", 0); // another program may still write it
+    leave(".longwave-new-models", 0);
+    leave(".longwave-new-modelsx", 1); // names of others
+    leave("a.lw.abcdef", 1);
+    fs::create_directory(folder.path + "/.longwave-new-folder");
+    REQUIRE(artifact::write_file_atomically(folder.file(), old_bytes));
+    CHECK(!fs::exists(folder.path + "/.longwave-new-abcdef"));
+    CHECK(folder.entries() == 6);
+}
+
+TEST_CASE("write_file_atomically: a program that is killed while it writes leaves the old file") {
+    const Folder folder;
+    REQUIRE(artifact::write_file_atomically(folder.file(), old_bytes));
+    const std::vector<uint8_t> bytes(size_t{32} << 20, 7);
+    const pid_t child = fork();
+    if (child == 0) {
+        rlimit limit{1 << 20, 1 << 20}; // SIGXFSZ in the middle of the write
+        setrlimit(RLIMIT_FSIZE, &limit);
+        signal(SIGXFSZ, SIG_DFL);
+        (void)artifact::write_file_atomically(folder.file(), bytes);
+        _exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status));
+    CHECK(contents(folder.file()) == old_bytes);
+    CHECK(folder.entries() == 2); // of the temporary file nobody knows
+    REQUIRE(artifact::write_file_atomically(folder.file(), bytes));
+    CHECK(contents(folder.file()) == bytes);
+}
+
+TEST_CASE("write_file_atomically: what cannot be looked at is not replaced: it may be a pipe") {
+    const Folder folder;
+    REQUIRE(mkfifo(folder.file().c_str(), 0600) == 0);
+    Status refused;
+    {
+        faults::Scope scope;
+        scope.fail(faults::look, 0, EIO);
+        refused = artifact::write_file_atomically(folder.file(), old_bytes);
+    }
+    CHECK(refused.fault() == Fault::device);
+    CHECK(refused.message() == folder.file() + ": cannot look at: Input/output error");
+    CHECK(fs::is_fifo(folder.file()));
+    CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("write_file_atomically: an interrupted write goes on") {

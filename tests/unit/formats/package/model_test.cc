@@ -298,11 +298,54 @@ TEST_CASE("package: branches are checked one by one") {
             R"([{"kind": "conv1d", "kernel": 3, "dilation": 1, "bias": true, "batch_norm": false, "eps": 1e-5}, {"kind": "identity", "batch_norm": true, "eps": 1e-5}])"));
 }
 
+TEST_CASE("package: a character that steers a terminal or turns the direction of text is in no name") {
+    const struct {
+        const char *character, *shown;
+    } controls[] = {{"\t", "\\x09"},       {"\x1b", "\\x1b"},     {"\x7f", "\\x7f"},
+                    {"\u0085", "\\u0085"}, {"\u009b", "\\u009b"}, {"\u061c", "\\u061c"},
+                    {"\u200e", "\\u200e"}, {"\u200f", "\\u200f"}, {"\u2028", "\\u2028"},
+                    {"\u202a", "\\u202a"}, {"\u202e", "\\u202e"}, {"\u2066", "\\u2066"},
+                    {"\u2069", "\\u2069"}};
+    const struct {
+        const char *pointer, *path;
+    } names[] = {{"/name", "name"},
+                 {"/inputs/0/name", "inputs[0].name"},
+                 {"/layers/2/name", "layers[2].name"},
+                 {"/layers/1/layers/1/name", "layers[1].layers[1].name"},
+                 {"/layers/2/prefix", "layers[2].prefix"},
+                 {"/layers/2/keys/bias", "layers[2].keys.bias"},
+                 {"/outputs/2/name", "outputs[2].name"},
+                 {"/labels/0", "labels[0]"}};
+    for (const auto &[character, shown] : controls)
+        for (const auto &[pointer, path] : names) {
+            json model = good_model();
+            model[json::json_pointer(pointer)] = std::string("a") + character + "b";
+            const std::string found = failure(model.dump());
+            const std::string line =
+                std::string(path) + ": expected a text without control characters, found \"a" + shown + "b\"";
+            CHECK_MESSAGE(found.find(line) != std::string::npos, found);
+        }
+}
+
+TEST_CASE("package: what the compiled model repeats is a name there too, before any kernel is compiled") {
+    for (const char *pointer : {"/name", "/outputs/2/name", "/labels/0"})
+        for (const char *name : {"a/b", "a\\b"}) {
+            json model = good_model();
+            model[json::json_pointer(pointer)] = name;
+            CHECK(failure(model.dump()).find("expected a name without '/' and '\\'") != std::string::npos);
+        }
+}
+
+TEST_CASE("package: the name of a model is no place in a file system") {
+    for (const char *name : {".", "..", "-", "~"})
+        refused_at("/name", name,
+                   std::string("name: expected a name that a file can have, found \"") + name + "\"");
+}
+
 TEST_CASE("package: names are texts that are used once") {
     refused_at("/layers/0/name", "", "layers[0].name: expected a text that is not empty, found \"\"");
     refused_at("/layers/0/name", "a/b",
-               "layers[0].name: expected a name without '/' (it separates a residual from its layers), found "
-               "\"a/b\"");
+               "layers[0].name: expected a name without '/' and '\\', found \"a/b\"");
     refused_at("/layers/0/name", "a\nb",
                "layers[0].name: expected a text without control characters, found \"a\\x0ab\"");
     refused_at("/layers/0/name", std::string(300, 'a'),

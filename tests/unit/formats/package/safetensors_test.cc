@@ -82,6 +82,11 @@ TEST_CASE("safetensors: a wrong header length is refused") {
     refused(with_header("[]"), {"starts with '{'"});
 }
 
+TEST_CASE("safetensors: a tensor's name steers no terminal") {
+    refused(with_header("{\"a\u202eb\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4),
+            {"tensor \"a\\u202eb\": expected a name without control characters"});
+}
+
 TEST_CASE("safetensors: a tensor must fill its bytes, without gap, overlap or rest") {
     auto one = [](const char *info) { return std::string(R"({"a":)") + info + "}"; };
     refused(with_header(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})"), 4),

@@ -1,0 +1,34 @@
+// Characters of text from outside, and those that names may not have.
+#pragma once
+#include <cstdint>
+
+namespace longwave {
+
+// Length 0: no UTF-8. No surrogates, no overlong forms, at most U+10FFFF.
+struct Character {
+    uint32_t bytes = 0, code = 0;
+};
+
+// The character at p; `left` is at least 1.
+inline Character character_at(const uint8_t *p, uint64_t left) {
+    if (p[0] < 0x80) return {1, p[0]};
+    const uint32_t bytes = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    constexpr uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (p[0] < 0xc0 || p[0] > 0xf4 || bytes > left) return {};
+    uint32_t code = p[0] & (0x7fu >> bytes);
+    for (uint32_t i = 1; i < bytes; ++i) {
+        if ((p[i] & 0xc0) != 0x80) return {};
+        code = code << 6 | (p[i] & 0x3f);
+    }
+    if (code < least[bytes] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
+    return {bytes, code};
+}
+
+// What makes a terminal or a page show something else than the text: C0 and C1, line and paragraph separators,
+// and the marks that turn the direction of what follows (Unicode's Bidi_Control).
+inline bool is_control(uint32_t code) {
+    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x61c || code == 0x200e ||
+           code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+} // namespace longwave

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Limits of the command line: limits_test.py LONGWAVE SCRATCH_FOLDER [unittest options]
+
+Numbers out of range, inputs without end, and what else is refused before work begins. Standard library only.
+"""
+import json
+import random
+import resource
+import signal
+import subprocess
+import time
+
+from cli_support import BAD_INPUT, Cli, OK, USAGE, main, npy
+from text_package import language_model
+
+NO_NUMBERS = ["nan", "inf", "-1", "1e400", "", "0x", str(1 << 64)]
+
+
+def little_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+
+class Limits(Cli):
+    # ---- numbers
+
+    def test_every_numeric_flag_refuses_what_is_no_number_of_its_range(self):
+        folder = self.scratch / "manual"
+        self.assertEqual(self.run_cli("manual", "-o", folder).returncode, OK)
+        table = json.loads((folder / "cli.json").read_text())
+        required = {"model": self.artifact, "folder": self.package, "text": self.speech, "--input": "audio=1600"}
+        tried = 0
+        for command in table["commands"]:
+            needed = []
+            for option in command["options"]:
+                name = option.get("argument") or option["names"][-1]
+                if option["required"] or name == "folder":
+                    needed += [required[name]] if "argument" in option else [f"{name}={required[name]}"]
+            for option in command["options"]:
+                if option["takes"] != "number":
+                    continue
+                self.assertTrue(option.get("range"), f"{command['name']} {option['names']} has a range")
+                for flag in option["names"]:
+                    for value in NO_NUMBERS + (["1,nan", "nan,1"] if "separator" in option else []):
+                        words = [flag, value] if len(flag) == 2 else [f"{flag}={value}"]
+                        with self.subTest(command=command["name"], words=words):
+                            result = self.run_cli(command["name"], *needed, *words)
+                            self.assertEqual(result.returncode, USAGE, result.stderr)
+                            self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+                            self.assertTrue(any(name in result.stderr for name in option["names"]), result.stderr)
+                            tried += 1
+        self.assertGreater(tried, 30 * len(NO_NUMBERS))
+
+    def test_numbers_inside_texts_are_checked_too(self):
+        for value in NO_NUMBERS:
+            self.refused(USAGE, ["--threshold"], "listen", self.artifact, self.speech, f"--threshold=yes={value}")
+            self.refused(USAGE, ["--input"], "run", self.artifact, "-i", f"audio={value}")
+
+    def test_numbers_are_decimal_and_sizes_have_units(self):
+        run = ("run", self.artifact, "-i", "audio=1600", "--stream", "--json")
+        ok = lambda *flags: self.assertEqual(self.run_cli(*run, *flags).returncode, OK, flags)
+        ok("--memory", "500M"), ok("--memory", "2G"), ok("--memory=1GiB"), ok("--memory=500mb"), ok("--memory=99999999")
+        self.refused(USAGE, ["--threads"], *run, "--threads", "0x1")
+        for size in ("5X", "M", "1.5G", "5iB", f"{1 << 60}G"):
+            self.refused(USAGE, ["--memory", "500M"], *run, f"--memory={size}")
+        result = self.run_cli("bench", self.artifact, "--repeats", "010", "--ticks", "320", "--json")  # ten, not eight
+        self.assertEqual(json.loads(result.stdout)["repeats"], 10, result.stderr)
+
+    # ---- inputs without end
+
+    def test_a_state_without_end_is_read_as_far_as_a_state_can_be(self):
+        package = self.write_package("text", *language_model("chela"))
+        text = self.scratch / "text.lw"
+        self.assertEqual(self.run_cli("compile", package, "-o", text, "--target", "host", "--blocks", "1,64", "--no-check").returncode, OK)
+        self.refused(BAD_INPUT, ["/dev/zero", "--state-out", "at most"], "generate", text, "--state-in", "/dev/zero", "-n", "1", preexec_fn=little_memory)
+        state = self.scratch / "s.state"  # the largest that it writes is still read
+        self.assertEqual(self.run_cli("generate", text, "-p", "x" * 5000, "-n", "5", "--stop", "z" * 3000, "--state-out", state, text=False).returncode, OK)
+        self.assertEqual(self.run_cli("generate", text, "--state-in", state, "-n", "1", text=False).returncode, OK)
+
+    def test_an_input_beyond_the_capacity_is_refused_before_it_is_made(self):
+        self.refused(BAD_INPUT, ["1000000000 rows", "at most", "--length", "--stream"], "run", self.artifact, "-i", "audio=1000000000", preexec_fn=little_memory)
+
+    # ---- files
+
+    def test_an_array_in_fortran_order_is_transposed(self):
+        rng = random.Random(4)
+        description, weights = {
+            "format": "longwave-model", "version": 1, "name": "rows", "inputs": [{"name": "x", "kind": "features", "width": 3}],
+            "layers": [{"type": "linear", "name": "one", "out_features": 2}], "outputs": [{"name": "y", "from": "one"}],
+        }, {"one.weight": ([2, 3], [rng.gauss(0, 1) for _ in range(6)]), "one.bias": ([2], [0.5, -0.5])}
+        artifact = self.scratch / "rows.lw"
+        self.assertEqual(self.run_cli("compile", self.write_package("rows", description, weights), "-o", artifact, "--target", "host").returncode, OK)
+        values = [rng.gauss(0, 1) for _ in range(15)]
+        columns = [values[row * 3 + column] for column in range(3) for row in range(5)]
+        file = self.scratch / "x.npy"
+        rows = {}
+        for order, data in (("False", values), ("True", columns)):
+            named = f"'fortran_order': {order:>5}".encode()
+            file.write_bytes(npy((5, 3), data).replace(b"'fortran_order': False", named))
+            result = self.run_cli("run", artifact, "-i", f"x=@{file}", "--json")
+            self.assertEqual(result.returncode, OK, result.stderr)
+            rows[order] = json.loads(result.stdout)["y"]
+        self.assertEqual(rows["True"], rows["False"])
+        self.assertEqual(rows["True"]["shape"], [5, 2])
+
+    def test_no_file_is_named_twice_in_an_error(self):
+        damaged = self.scratch / "damaged.lw"
+        damaged.write_bytes(self.artifact.read_bytes()[:-100] + bytes(100))
+        for path in (self.scratch / "nowhere.lw", self.scratch, damaged, self.speech):
+            for command in (["run", path, "-i", "audio=1600"], ["verify", path], ["listen", path, self.speech], ["bench", path], ["inspect", path],
+                            ["score", path, self.speech], ["generate", path, "-p", "x"], ["eval", path, "--negatives", self.speech], ["compile", path]):
+                result = self.run_cli(*command)
+                self.assertNotEqual(result.returncode, OK, command)
+                self.assertLessEqual(result.stderr.count(str(path) + ":"), 1, result.stderr)
+
+    # ---- the rest
+
+    def test_a_mistyped_command_is_told_the_right_one(self):
+        for typed, meant in (("compil", "compile"), ("inspekt", "inspect"), ("lisen", "listen"), ("rnu", "run")):
+            result = self.refused(USAGE, [f"{typed}: unknown command"], typed, self.artifact)
+            self.assertEqual(f"did you mean {meant}?" in result.stderr, meant != "run", result.stderr)
+        self.assertNotIn("did you mean", self.refused(USAGE, ["unknown command", "--help"], "synchrophasotron").stderr)
+
+    def test_control_c_has_one_exit_code_in_all_commands(self):
+        text = self.scratch / "endless.lw"
+        package = self.write_package("endless", *language_model("lightnet"))
+        self.assertEqual(self.run_cli("compile", package, "-o", text, "--target", "host", "--blocks", "1,64", "--no-check").returncode, OK)
+        commands = {
+            "listen": ["listen", self.artifact, "--format", "s16le", "/dev/zero", "--realtime"],
+            "generate": ["generate", text, "-p", "abc", "-n", "1000000000"],
+            "bench": ["bench", self.artifact, "--ticks", "268435456"],
+            "score": ["score", text, "/dev/zero"],
+        }
+        for name, command in commands.items():
+            process = subprocess.Popen(self.command(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment({}),
+                                       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            if name in ("listen", "generate"):
+                process.stdout.read(1)
+            else:
+                time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+            self.assertEqual((name, process.returncode), (name, -signal.SIGINT), errors.decode())
+            self.assertEqual(errors, b"", name)
+
+    def test_a_model_of_one_layer_has_bare_tensor_names_with_an_empty_prefix(self):
+        description, weights = {
+            "format": "longwave-model", "version": 1, "name": "bare", "inputs": [{"name": "x", "kind": "features", "width": 2}],
+            "layers": [{"type": "linear", "name": "one", "prefix": "", "out_features": 2}], "outputs": [{"name": "y", "from": "one"}],
+        }, {"weight": ([2, 2], [1.0, 0.0, 0.0, 2.0]), "bias": ([2], [0.5, 0.25])}
+        artifact, x = self.scratch / "bare.lw", self.scratch / "bare.npy"
+        compiled = self.run_cli("compile", self.write_package("bare", description, weights), "-o", artifact, "--target", "host")
+        self.assertEqual(compiled.returncode, OK, compiled.stderr)
+        x.write_bytes(npy((1, 2), [3.0, 5.0]))
+        self.assertEqual(json.loads(self.run_cli("run", artifact, "-i", f"@{x}", "--json").stdout)["y"]["data"], [3.5, 10.25])
+
+    def with_taps(self, name, taps):
+        rng = random.Random(taps)
+        return self.write_package(name, {
+            "format": "longwave-model", "version": 1, "name": name, "inputs": [{"name": "x", "kind": "features", "width": 2}],
+            "layers": [{"type": "conv1d", "name": "one", "out_channels": 2, "kernel": taps}], "outputs": [{"name": "y", "from": "one"}],
+        }, {"one.weight": ([2, 2, taps], [rng.gauss(0, 0.01) for _ in range(4 * taps)]), "one.bias": ([2], [0.0, 0.0])})
+
+    def test_a_conv1d_may_have_more_than_4096_taps_and_beyond_its_limit_a_clear_error(self):
+        artifact = self.scratch / "taps.lw"
+        done = self.run_cli("compile", self.with_taps("taps", 4100), "-o", artifact, "--target", "host", "--length", "200", "--stream")
+        self.assertEqual(done.returncode, OK, done.stderr)
+        self.refused(BAD_INPUT, ["one", "kernel", "at most 65536 taps", "65537"], "compile", self.with_taps("too_many", 65537), "-o", self.scratch / "x.lw",
+                     "--target", "host")
+
+    def test_the_predicted_block_time_is_reported_for_each_target(self):
+        targets = ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
+        done = self.run_cli("compile", self.package, "-o", self.scratch / "all.lw", "--target", ",".join(targets), "--no-check", "--json")
+        self.assertEqual(done.returncode, OK, done.stderr)
+        stream = next(entry for entry in json.loads(done.stdout)["entries"] if entry["kind"] == "stream")
+        times = stream["predicted"]["targets"]
+        self.assertEqual(list(times), targets)
+        self.assertGreater(times["x86-64-v2"], times["x86-64-v3"])
+        self.assertGreater(times["x86-64-v3"], times["x86-64-v4"])
+        self.assertAlmostEqual(times["x86-64-v3"], stream["predicted"]["block_us"])
+
+
+if __name__ == "__main__":
+    main()

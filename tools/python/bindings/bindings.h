@@ -1,0 +1,115 @@
+// The Python module longwave._native: the C API as classes. Arrays are NumPy's; the C functions run without the GIL.
+#pragma once
+#include "longwave/longwave.h"
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <string>
+#include <vector>
+
+namespace longwave::python {
+
+namespace nb = nanobind;
+
+// A failed call. It becomes the Python exception of its status.
+struct Failure {
+    lw_status status;
+    std::string detail;
+};
+
+inline void check(lw_status status) {
+    if (status != LW_OK) throw Failure{status, lw_last_error()};
+}
+[[noreturn]] void fail(lw_status status, const std::string &detail);
+
+// A struct of the C API with struct_size set and all other fields zero.
+template <class Struct> Struct make() {
+    Struct made{};
+    made.struct_size = sizeof made;
+    return made;
+}
+
+// A C object that one thread at a time may use. A second thread gets an error instead of a data race: without the
+// GIL nothing else keeps two Python threads apart.
+template <class T> class Owned {
+public:
+    Owned(T *object, void (*destroy)(T *), std::shared_ptr<const void> keeps, const char *what)
+        : keeps_(std::move(keeps)), object_(object, destroy), what_(what) {}
+
+    // Runs `call` on the object without the GIL.
+    template <class Call> auto use(const Call &call) {
+        const std::unique_lock<std::mutex> lock = only_user();
+        const nb::gil_scoped_release release;
+        return call(object_.get());
+    }
+    void close() {
+        const std::unique_lock<std::mutex> lock(busy_, std::try_to_lock);
+        if (!lock) fail(LW_WRONG_STATE, std::string(what_) + " is in use by another thread");
+        object_.reset();
+        keeps_.reset();
+    }
+    bool closed() const { return !object_; }
+
+private:
+    std::unique_lock<std::mutex> only_user() {
+        std::unique_lock<std::mutex> lock(busy_, std::try_to_lock);
+        if (!lock) fail(LW_WRONG_STATE, std::string(what_) + " is in use by another thread");
+        if (!object_) fail(LW_WRONG_STATE, std::string(what_) + " is closed");
+        return lock;
+    }
+
+    std::shared_ptr<const void> keeps_; // the model: destroyed after the object
+    std::unique_ptr<T, void (*)(T *)> object_;
+    std::mutex busy_;
+    const char *what_;
+};
+
+// An open model, shared by the Python object and by everything made from it.
+class Model {
+public:
+    Model(const std::string &path, bool allow_unsigned, const std::string &variant, const std::string &device,
+          uint64_t memory_limit, bool map_weights);
+    ~Model();
+
+    lw_model *get() const;
+    std::shared_ptr<lw_model> share() const { return (get(), model_); }
+    void close();
+
+    nb::dict info() const;
+    double verify() const;
+    nb::object run(nb::args inputs, uint32_t length, uint32_t threads);
+
+private:
+    struct Runner; // a lw_runner with its settings, kept for the next call
+    std::unique_ptr<Runner> take_runner(const lw_model *model, lw_format format, uint32_t threads);
+    void keep_runner(std::unique_ptr<Runner> runner);
+
+    std::shared_ptr<lw_model> model_;
+    std::mutex runners_lock_;
+    std::vector<std::unique_ptr<Runner>> runners_; // idle; destroyed before the model
+};
+
+// Samples, features or token ids of the first input's kind, as the C API takes them. Keeps the array alive.
+struct Samples {
+    nb::object array;
+    const void *data;
+    size_t ticks;
+    lw_format format;
+};
+// `width` floats per tick. Accepts float32 and, for audio, int16 (divided by 32768) without a copy; other float types
+// are converted. Errors: TypeError and ValueError that say what was expected.
+Samples samples(nb::handle values, const lw_input_info &input);
+lw_input_info input_info(const lw_model *model, uint32_t index);
+
+// A NumPy array [rows, width] that owns `data`.
+nb::object rows_array(std::unique_ptr<float[]> data, size_t rows, size_t width);
+
+void bind_errors(nb::module_ &module);
+void bind_model(nb::module_ &module);
+void bind_stream(nb::module_ &module);
+void bind_spotter(nb::module_ &module);
+void bind_generator(nb::module_ &module);
+
+} // namespace longwave::python

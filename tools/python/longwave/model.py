@@ -1,0 +1,115 @@
+"""Models: compile a folder, open a file, run, stream."""
+import json
+import os
+import pathlib
+import tempfile
+from typing import Iterable, Optional, Sequence, Union
+
+from longwave import _native, programs
+
+Path = Union[str, os.PathLike]
+
+
+class CompileError(Exception):
+    """`longwave compile` rejected the model. The message has one line per problem."""
+
+
+class Model(_native.Model):
+    """A compiled model. Any number of threads may use it at once. Use `open` or `compile` to get one."""
+
+    @property
+    def info(self) -> dict:
+        """Names, inputs, outputs, labels, block sizes and memory, as a dict."""
+        info = self._info()
+        del info["report"]
+        return info
+
+    @property
+    def report(self) -> dict:
+        """What the compiler decided and checked, as stored in the file."""
+        return json.loads(self._info()["report"])
+
+    @property
+    def labels(self) -> list:
+        """Class names; empty if the model has none."""
+        return self._info()["labels"]
+
+    def run(self, *inputs, length: int = 0, threads: int = 1):
+        """Runs the model offline.
+
+        inputs: one array per model input. Features and audio: float32 [ticks, width], or [ticks] for width 1. Audio may
+        be int16, which is divided by 32768. Tokens: integers [ticks].
+        length: number of valid rows for pooling; 0: all.
+        threads: CPU threads. The result has the same bits for any number.
+
+        Returns float32 [rows, width], or a dict of them by name if the model has several outputs.
+        Raises TooLongError, TooShortError, InvalidArgumentError, NoStreamError (the model has no offline entry).
+        """
+        return self._run(*inputs, length=length, threads=threads)
+
+    def stream(self, block: Optional[int] = None, *, queue: int = 0, format: str = "float32") -> _native.Stream:
+        """Creates a stream.
+
+        block: input ticks per block, one of `info["blocks"]`; None: the first.
+        queue: output rows that may wait; 0: 64.
+        format: "float32", or "int16" for 16-bit audio. Token streams ignore it.
+        """
+        blocks = self._info()["blocks"]
+        if format not in ("float32", "int16"):
+            raise ValueError(f'format {format!r}: expected "float32" or "int16"')
+        if block is not None and block not in blocks:
+            raise ValueError(f"block {block}: this model has {blocks or 'no stream'}")
+        return _native.Stream(self, blocks.index(block) if block is not None else 0, queue, format)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def open(path: Path, *, device: str = "cpu", variant: str = "", allow_unsigned: bool = True, memory_limit: int = 0,
+         map_weights: bool = False) -> Model:
+    """Opens a .lw file.
+
+    device: "cpu", "gpu" (the best Vulkan device), or the number or part of the name of one.
+    variant: a CPU target such as "x86-64-v3"; "" takes the best for this CPU.
+    allow_unsigned: False refuses files, whose machine code runs in this process, without a trusted signature.
+    memory_limit: most bytes that the model and one stream take; 0: 64 MiB or 64 times the file.
+    map_weights: reads weights from the mapped file, which must not change while the model is open.
+
+    Raises IoError, BadArtifactError, BadVersionError, UnsignedCodeError, NoVariantError, NoDeviceError.
+    """
+    return Model(os.fspath(path), allow_unsigned, variant, device, memory_limit, map_weights)
+
+
+def compile(model: Path, output: Optional[Path] = None, *, stream: bool = False, blocks: Sequence[int] = (),
+            targets: Iterable[str] = (), weights: str = "", length: int = 0, options: Sequence[str] = ()) -> Model:
+    """Compiles a model folder and opens the result.
+
+    output: where the .lw file goes; None: a temporary file, removed when the function returns.
+    stream: also make stream entries. blocks: their sizes in input ticks.
+    targets: CPU and GPU targets such as "x86-64-v3" or "vulkan-32k"; none: this CPU.
+    weights: "fp16" or "int8" stores weights in fewer bytes.
+    length: longest offline run in input ticks; 0: the model's own.
+    options: further options of `longwave compile`, as on the command line.
+
+    Raises CompileError with one line per problem. Nothing is written then.
+    """
+    command = ["compile", os.fspath(model)]
+    if stream or blocks:
+        command.append("--stream")
+    if blocks:
+        command += ["--blocks", ",".join(map(str, blocks))]
+    if targets:
+        command += ["--target", ",".join(targets)]
+    if weights:
+        command += ["--weights", weights]
+    if length:
+        command += ["--length", str(length)]
+    with tempfile.TemporaryDirectory(prefix="longwave-") as folder:
+        file = pathlib.Path(output) if output is not None else pathlib.Path(folder) / "model.lw"
+        done = programs.run([*command, *options, "-o", str(file)])
+        if done.returncode:
+            raise CompileError(done.stderr.strip() or f"longwave compile: exit status {done.returncode}")
+        return open(file)

@@ -1,0 +1,46 @@
+"""The command line that comes with the package."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+DEMO = pathlib.Path(__file__).parent / "demo_data"
+
+
+def program() -> str:
+    """Path of the `longwave` program: LONGWAVE_PROGRAM, the one in this package, or the one on PATH."""
+    here = pathlib.Path(__file__).parent / "bin" / "longwave"
+    found = os.environ.get("LONGWAVE_PROGRAM") or (str(here) if here.is_file() else shutil.which("longwave"))
+    if not found:
+        raise FileNotFoundError("the longwave program was not found: install the longwave wheel, or set LONGWAVE_PROGRAM")
+    return found
+
+
+def run(arguments: list) -> subprocess.CompletedProcess:
+    """Runs a command and captures what it prints."""
+    return subprocess.run([program(), *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def demo() -> int:
+    """Compiles the keyword model and listens to a recording of ten words."""
+    import tempfile
+    with tempfile.TemporaryDirectory(prefix="longwave-demo-") as folder:
+        model = str(pathlib.Path(folder) / "kws.lw")
+        for command in (["compile", str(DEMO / "model"), "-o", model, "--stream"], ["listen", model, str(DEMO / "demo.wav")]):
+            print("$ longwave " + " ".join(command), flush=True)
+            status = subprocess.run([program(), *command]).returncode
+            if status:
+                return status
+    return 0
+
+
+def main() -> int:
+    """The `longwave` command of the wheel. `longwave demo` is its only own command."""
+    if sys.argv[1:] == ["demo"]:
+        return demo()
+    os.execv(program(), ["longwave", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

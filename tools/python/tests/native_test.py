@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""The Python module over the C API: models, runs, streams, spotters, generators, errors, threads. NumPy only.
+
+    LONGWAVE_PROGRAM=build/longwave PYTHONPATH=build/python python tools/python/tests/native_test.py
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import wave
+
+import numpy as np
+
+import longwave
+import longwave.programs
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+WORDS = ["yes", "left", "stop", "no", "right", "up", "off", "go", "on", "yes"]  # of examples/kws/demo.wav
+
+
+def recording():
+    with wave.open(str(ROOT / "examples/kws/demo.wav")) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), np.int16)
+
+
+class NativeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.file = pathlib.Path(cls.folder.name) / "kws.lw"
+        cls.kws = longwave.compile(ROOT / "examples/kws/model", cls.file, stream=True)
+        cls.audio = recording()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kws.close()
+        cls.folder.cleanup()
+
+    def test_info_and_report(self):
+        info = self.kws.info
+        self.assertEqual((info["inputs"][0]["kind"], info["inputs"][0]["sample_rate"]), ("audio", 16000))
+        self.assertEqual(self.kws.labels[:2], ["yes", "no"])
+        self.assertEqual(self.kws.report["name"], info["name"])
+        self.assertLessEqual(self.kws.verify(), 1)
+
+    def test_run_equals_stream_and_the_command_line(self):
+        second = self.audio[:16000]
+        run = self.kws.run(second)
+        with self.kws.stream(format="int16") as stream:
+            streamed = stream.process(second, last=True)
+        for name, rows in run.items():
+            np.testing.assert_array_equal(rows, self.kws.run(second.astype(np.float32) / 32768)[name])
+            np.testing.assert_allclose(streamed[name], rows, atol=1e-5 * np.abs(rows).max())
+        source = pathlib.Path(self.folder.name) / "x.npy"
+        np.save(source, second.astype(np.float32)[:, None] / 32768)
+        result = pathlib.Path(self.folder.name) / "y.npy"
+        done = longwave.programs.run(["run", str(self.file), "--input", f"audio=@{source}", "--output", f"logits={result}"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        np.testing.assert_array_equal(np.load(result), run["logits"])
+
+    def test_any_cut_gives_the_same_rows(self):
+        whole = self.kws.stream(format="int16").process(self.audio[:32000], last=True)["logits"]
+        random = np.random.default_rng(5)
+        stream, rows, at = self.kws.stream(format="int16"), [], 0
+        while at < 32000:
+            n = int(random.integers(1, 2000))
+            taken = stream.push(self.audio[at:min(at + n, 32000)])
+            at += taken
+            rows += [row.data for row in stream if row.output == 0]
+            if random.integers(4) == 0:
+                state = stream.save()
+                stream.close()
+                stream = self.kws.stream(format="int16")
+                stream.load(state)
+        stream.finish()
+        rows += [row.data for row in stream if row.output == 0]
+        np.testing.assert_array_equal(np.stack(rows), whole)
+
+    def test_spotter_hears_the_words(self):
+        for audio, spotter in ((self.audio, longwave.Spotter(self.kws)),
+                               (self.audio.astype(np.float32) / 32768, longwave.Spotter(self.kws, format="float32"))):
+            events = [e for at in range(0, len(audio), 999) for e in spotter.push(audio[at:at + 999])] + spotter.finish()
+            self.assertEqual([e.word for e in events], WORDS)
+        with self.assertRaises(TypeError):
+            longwave.Spotter(self.kws).push(self.audio.astype(np.float32))
+
+    def test_generator_yields_tokens(self):
+        with longwave.compile(ROOT / "examples/text/lightnet/model", stream=True) as model:
+            prompt = np.frombuffer(b"The ", np.uint8).astype(np.int32)
+            with longwave.Generator(model, log_probabilities=True) as generator:
+                generator.prompt(prompt)
+                tokens = [token for token, _ in zip(generator, range(20))]
+                state = generator.save()
+                more = [generator.next().id for _ in range(5)]
+                generator.load(state)
+                self.assertEqual([generator.next().id for _ in range(5)], more)
+            self.assertTrue(all(0 <= t.id < 256 and t.log_probability < 0 for t in tokens))
+            logits = model.run(np.concatenate([prompt, [t.id for t in tokens[:-1]]]))
+            self.assertEqual([int(row.argmax()) for row in logits[len(prompt) - 1:]], [t.id for t in tokens])
+
+    def test_arrays_go_in_without_copies_and_others_are_converted(self):
+        second = self.audio[:16000].astype(np.float32) / 32768
+        expected = self.kws.run(second)["logits"]
+        for same in (second.astype(np.float64), second[:, None], list(second), np.stack([second, second], 1)[:, 0]):
+            np.testing.assert_array_equal(self.kws.run(same)["logits"], expected)
+
+    def test_errors_say_what_was_expected(self):
+        stream = self.kws.stream()
+        cases = [
+            (ValueError, r"expected an array \[ticks, 1\] or \[ticks\], got \[5, 3\]", lambda: self.kws.run(np.zeros((5, 3), np.float32))),
+            (TypeError, "expected floats, or int16 audio", lambda: self.kws.run(np.zeros(5, complex))),
+            (TypeError, "float32", lambda: stream.push(np.zeros(5, np.int16))),
+            (longwave.InvalidArgumentError, "expected 1 inputs, got 2", lambda: self.kws.run(self.audio, self.audio)),
+            (longwave.TooLongError, "", lambda: self.kws.run(np.zeros(10 ** 6, np.float32))),
+            (longwave.NotFoundError, "no such file", lambda: longwave.open("/nonexistent.lw")),
+            (longwave.BadArtifactError, "not a Longwave artifact", lambda: longwave.open(ROOT / "README.md")),
+            (longwave.UnsignedCodeError, "", lambda: longwave.open(self.file, allow_unsigned=False)),
+            (longwave.BadStateError, "", lambda: stream.load(b"no state")),
+            (longwave.CompileError, "expected a folder", lambda: longwave.compile(ROOT / "README.md")),
+            (ValueError, "block 7", lambda: self.kws.stream(7)),
+        ]
+        for kind, text, call in cases:
+            with self.assertRaisesRegex(kind, text):
+                call()
+        self.assertTrue(issubclass(longwave.BadStateError, longwave.Error))
+
+    def test_objects_keep_their_model_and_closed_ones_refuse(self):
+        model = longwave.open(self.file)
+        stream = model.stream(format="int16")
+        model.close()
+        self.assertEqual(stream.push(self.audio[:320]), 320)
+        with self.assertRaises(longwave.WrongStateError):
+            model.run(self.audio[:16000])
+        stream.close()
+        with self.assertRaises(longwave.WrongStateError):
+            stream.push(self.audio[:320])
+        stream.close()  # twice is fine
+
+    def test_calls_release_the_gil_and_refuse_a_second_thread(self):
+        spotter, refused, heard = longwave.Spotter(self.kws), [], []
+        long_audio = np.tile(self.audio, 20)
+
+        def push():
+            try:
+                heard.append(len(spotter.push(long_audio)))
+            except longwave.WrongStateError as error:
+                refused.append(str(error))
+        threads = [threading.Thread(target=push) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(heard) + len(refused), 4)
+        self.assertGreaterEqual(len(heard), 1)
+        self.assertTrue(all("another thread" in text for text in refused))
+        results = []
+        runners = [threading.Thread(target=lambda: results.append(self.kws.run(self.audio[:16000])["logits"])) for _ in range(4)]
+        for thread in runners:
+            thread.start()
+        for thread in runners:
+            thread.join()
+        self.assertTrue(all((r == results[0]).all() for r in results) and len(results) == 4)
+
+    def test_the_examples_of_the_page_run(self):
+        page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+        code = "".join(re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)).replace('"examples/', f'"{ROOT}/examples/')
+        done = subprocess.run([sys.executable, "-c", code], cwd=self.folder.name, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_import_needs_no_more_than_numpy(self):
+        code = "import sys, longwave; longwave.Model; print(sorted(m for m in sys.modules if m.split('.')[0] in ('torch', 'scipy', 'soundfile')))"
+        began = time.perf_counter()
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(out.strip(), "[]")
+        print(f"import in a new process: {time.perf_counter() - began:.2f} s")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
