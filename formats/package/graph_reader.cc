@@ -14,7 +14,7 @@ std::string text_of(const json &object, const char *key, const char *expected, c
     const auto value = object.find(key);
     const std::string here = member(path, key);
     if (value == object.end()) problems.add(here, expected, "no such key");
-    else if (good_name(*value, here, true, problems)) return *value;
+    else if (good_name(*value, here, NameKind::key, problems)) return *value;
     return "";
 }
 
@@ -37,7 +37,7 @@ json read_attributes(const json &object, const std::string &path, Problems &prob
     for (const auto &[name, value] : object.items()) {
         const std::string here = member(path, name);
         const bool fits = !value.is_number_unsigned() || value.get<uint64_t>() <= INT64_MAX;
-        if (value.is_string()) good_name(value, here, true, problems);
+        if (value.is_string()) good_name(value, here, NameKind::key, problems);
         else if (!value.is_number() || !fits)
             problems.add(here, "a number or a text", describe(value),
                          value.is_boolean() ? "write 0 or 1" : "");

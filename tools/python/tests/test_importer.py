@@ -22,6 +22,7 @@ import importer_models as models  # noqa: E402
 from longwave.importer.api import import_module  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.inputs import parse_input  # noqa: E402
+from longwave.importer.rules import unary  # noqa: E402
 from longwave.layers.backbone import SgconvBackbone  # noqa: E402
 from longwave.layers.sgconv import GConv  # noqa: E402
 
@@ -81,6 +82,7 @@ LAYERS = {
     "long conv": (lambda: models.LongConv(), "x=1xTx6", False, ["long_conv", "layer_norm", "mean"]),
     "convolutions": (lambda: models.ConvStack(), "x=1x5xT", True, ["conv2d", "affine", "softmax"]),
     "images": (lambda: models.ImageStack(), "x=1xTx20", True, ["conv2d", "relu"]),
+    "pointwise": (lambda: models.Pointwise(), "x=1xTx4", True, sorted({line.op for lines in unary.TABLE.values() for line in lines})),
     "rms norms": (lambda: models.RmsNorms(), "x=1xTx6", True, ["rms_norm"]),
     "images, time last": (lambda: models.TimeLast(), "x=1x12xT", True, ["conv2d", "relu", "affine"]),
     "own backbone": (lambda: SgconvBackbone(8, 2, "batch", True, l_max=100, kernel_dim=8, postact="glu"), "x=1xTx8", True, ["long_conv", "glu"]),
@@ -157,6 +159,18 @@ def test_several_inputs_and_results() -> None:
     assert kinds(made).count("mean") == 1
 
 
+def test_the_ops_of_the_table_are_ops_of_the_compiler() -> None:
+    known = (ROOT / "compiler/ops/op_table.inc").read_text()
+    assert {line.op for lines in unary.TABLE.values() for line in lines} == set(unary.FLOAT64)
+    assert all(f"LW_OP({op})" in known for op in unary.FLOAT64)
+
+
+def test_magnitude_of_frames() -> None:
+    module = models.Function(lambda x: torch.stft(nn.functional.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False,
+                                                  return_complex=True).abs().mT)
+    assert kinds(imported(module, "audio=8000", length=1601)) == ["frame", "power_spectrum", "sqrt"]
+
+
 def test_stft_without_centring() -> None:
     module = models.Function(lambda x: torch.stft(nn.functional.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False,
                                                   return_complex=True).abs().square().mT)
@@ -207,6 +221,9 @@ REFUSED = {
     "looks ahead": (lambda: models.Function(lambda x: nn.functional.conv1d(x.mT, torch.ones(4, 4, 3), padding=1).mT), "conv1d: looks 1 rows ahead"),
     "length in the numbers": (lambda: models.Function(lambda x: x / x.shape[1]), "differs by"),
     "positions": (lambda: models.Function(lambda x: x + torch.arange(x.shape[1])[:, None]), "add: a constant that changes with time"),
+    "option without an op": (lambda: models.Function(lambda x: nn.functional.softplus(x, beta=2)), "softplus: beta=2, threshold=20 has no op"),
+    "stft that is centred": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, return_complex=True).abs().mT), "pads with reflect"),
+    "random numbers": (lambda: models.Function(lambda x: x * torch.rand(4)), "differs by"),
     "softmax over time": (lambda: models.Function(lambda x: x.softmax(1)), "softmax: its rows are not one time step each"),
     "shifted": (lambda: models.Function(lambda x: x + x.roll(1, 1)), "its operands do not lie in step"),
 }

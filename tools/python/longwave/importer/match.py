@@ -67,6 +67,8 @@ class Importer:
         return self.graph.ops[placed.value]
 
     def placed(self, n: Node) -> Placed:
+        if isinstance(self.values.get(n), norms.Root):
+            self.values[n] = self.values[n].itself
         if not isinstance(n, Node) or not isinstance(self.values.get(n), Placed):
             raise Refused("reads a value that is not rows of numbers", "keep values real, with one row per time step")
         return self.values[n]
@@ -148,9 +150,17 @@ class Importer:
 
     def lower(self, n: Node):
         kind, sources = self.kind(n), self.variables(n)
+        if any(isinstance(self.values[v], norms.Root) for v in sources) and (norm := norms.by_root(self, n)):
+            return norm
         first = self.values[sources[0]]
         if isinstance(first, spectrum.Spectrum):
-            return spectrum.spectrum(self, n)
+            step = spectrum.spectrum(self, n)
+            if step is not None:
+                return step
+            for source in sources:
+                if isinstance(self.values[source], spectrum.Spectrum):
+                    spectrum.magnitude(self, source)
+            first = self.values[sources[0]]
         if n.target is operator.getitem and isinstance(first, (list, tuple)):
             return first[n.args[1]]
         val = n.meta.get("val")
@@ -168,8 +178,6 @@ class Importer:
             return first.moved(moved) if isinstance(moved, Tensor) else [first.moved(part) for part in moved]
         if kind in ("pad", "constant_pad_nd"):
             return self.pad(n, first)
-        if any(isinstance(self.values[v], norms.Root) for v in sources):
-            return norms.by_root(self, n)
         if kind in RULES:
             return RULES[kind](self, n)
         if kind in unary.TABLE:

@@ -9,8 +9,7 @@ from ..errors import Refused
 from ..export import rms_eps
 from ..places import Placed, features, natural
 from .convolution import option
-from .pointwise import affine, unary
-from .unary import TABLE
+from .pointwise import affine, inverse, unary
 
 
 def batch_norm(importer, n) -> tuple[Placed, ...]:
@@ -73,31 +72,36 @@ class Root:
     value: int
     eps: float
     inverse: bool
+    itself: Placed  # where it is no part of a norm
 
 
 def root(importer, n) -> Root | Placed:
-    x, kind, ops = importer.settled(n.args[0]), importer.kind(n), importer.graph.ops
-    eps, op = 0.0, importer.op(x)
+    kind, ops = importer.kind(n), importer.graph.ops
+    itself = unary(importer, n, "sqrt")
+    itself = inverse(importer, itself) if kind == "rsqrt" else itself
+    eps, op = 0.0, importer.op(importer.values[n.args[0]])
     if op.kind == "affine" and op.width == 1 and float(op.constant("scale")) == 1:
         eps, op = float(op.constant("shift")), ops[op.inputs[0]]
-    if op.kind == "linear" and op.width == 1 and op.constant("bias") is None:
-        squares, weight = ops[op.inputs[0]], op.constant("weight")
-        if squares.kind == "mul" and squares.inputs[0] == squares.inputs[1] and bool((weight == weight[0, 0]).all()) \
-                and abs(float(weight[0, 0]) * squares.width - 1) < 1e-12:
-            return Root(squares.inputs[0], eps, kind == "rsqrt")
-    if kind in TABLE:
-        return unary(importer, n, kind)
-    raise Refused("a root of anything but the mean square of a row", "use it in an RMS norm only")
+    if op.kind != "linear" or op.width != 1 or op.constant("bias") is not None:
+        return itself
+    squares, weight = ops[op.inputs[0]], op.constant("weight")
+    square = squares.kind == "square" or squares.kind == "mul" and squares.inputs[0] == squares.inputs[1]
+    if not square or not bool((weight == weight[0, 0]).all()) or abs(float(weight[0, 0]) * squares.width - 1) > 1e-12:
+        return itself
+    return Root(squares.inputs[0], eps, kind == "rsqrt", itself)
 
 
-def by_root(importer, n) -> Placed:
-    """x * rsqrt(...) or x / sqrt(...): the norm."""
-    found = [importer.values.get(a) if importer.varies(a) else None for a in n.args[:2]]
-    at = next(i for i, v in enumerate(found) if isinstance(v, Root))
-    r, x = found[at], found[1 - at]
-    fits = importer.kind(n) == ("mul" if r.inverse else "div") and (r.inverse or at == 1)
-    if not fits or not isinstance(x, Placed) or x.value != r.value or x.at.numel() != importer.op(x).rows * importer.op(x).width:
-        raise Refused("a root of the mean square that does not divide its own row", "use it in an RMS norm only")
+def by_root(importer, n) -> Placed | None:
+    """x * rsqrt(...) or x / sqrt(...) is the norm of x. None: the root is read as a number."""
+    kind, sources = importer.kind(n), importer.variables(n)
+    at = next(i for i, v in enumerate(sources) if isinstance(importer.values[v], Root))
+    r, x = importer.values[sources[at]], importer.values[sources[1 - at]] if len(sources) == 2 else None
+    norm = isinstance(x, Placed) and x.value == r.value and (kind == "mul" if r.inverse else kind == "div" and at == 1)
+    if not norm or x.at.numel() != importer.op(x).rows * importer.op(x).width:
+        for v in sources:
+            if isinstance(importer.values[v], Root):
+                importer.values[v] = importer.values[v].itself
+        return None
     value = importer.graph.flat(x.value)
     weight = torch.ones(importer.graph.ops[value].width)
     return Placed(importer.graph.emit("rms_norm", [value], [("weight", weight)], {"eps": r.eps}), x.at)

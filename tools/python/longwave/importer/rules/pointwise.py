@@ -6,7 +6,7 @@ import torch
 from ..errors import Refused
 from ..places import NONE, ZERO, Placed, paired, per_feature
 from .linear import matrix
-from .unary import FLOAT64, TABLE
+from .unary import FLOAT64, TABLE, Argument
 
 
 def kept_zero(x: Placed, zero: bool) -> None:
@@ -15,11 +15,22 @@ def kept_zero(x: Placed, zero: bool) -> None:
         raise Refused("changes zeros that a pad added", "pad after it")
 
 
+def argument(n, a: Argument):
+    value = n.args[a.index] if len(n.args) > a.index else n.kwargs.get(a.name)
+    return a.default if value is None else value
+
+
+def meaning(n, kind: str) -> tuple[str, dict]:
+    """The op that the torch operation stands for with its arguments, and its attributes."""
+    for line in TABLE[kind]:
+        if all(argument(n, a) == value for a, value in line.when.items()):
+            return line.op, {name: float(argument(n, a) if isinstance(a, Argument) else a) for name, a in line.attributes.items()}
+    given = ", ".join(f"{a.name}={argument(n, a)}" for a in TABLE[kind][0].when)
+    raise Refused(f"{given} has no op", "use the defaults of torch")
+
+
 def unary(importer, n, kind: str) -> Placed:
-    options, op, attributes = TABLE[kind]
-    for name, value in options.items():
-        if n.kwargs.get(name, value) != value:
-            raise Refused(f"{name}={n.kwargs[name]} has no op", f"use {name}={value}")
+    op, attributes = meaning(n, kind)
     x = importer.settled(n.args[0])
     kept_zero(x, float(FLOAT64[op](torch.zeros(1, dtype=torch.float64), **attributes)) == 0)
     graph, value = importer.graph, x.value
@@ -28,6 +39,11 @@ def unary(importer, n, kind: str) -> Placed:
             and bool((made.constant("shift") == made.constant("shift")[0]).all()):
         attributes, value = {"offset": attributes["offset"] + float(made.constant("shift")[0])}, made.inputs[0]
     return Placed(graph.emit(op, [value], [], attributes), x.at)
+
+
+def inverse(importer, x: Placed) -> Placed:
+    kept_zero(x, False)
+    return Placed(importer.graph.emit("reciprocal", [x.value]), x.at)
 
 
 def affine(importer, x: Placed, scale, shift) -> Placed:
@@ -53,10 +69,10 @@ def arithmetic(importer, n) -> Placed:
     if importer.varies(x) and importer.varies(y):
         a, b = importer.settled(x), importer.settled(y)
         if kind == "div":
-            raise Refused("divides by a value that depends on the input", "multiply by a constant instead")
+            b = inverse(importer, b)
         if kind == "sub" or factor != 1:
             b = affine(importer, b, -factor if kind == "sub" else factor, 0.0)
-        return paired(importer.graph, "mul" if kind == "mul" else "add", a, b)
+        return paired(importer.graph, "mul" if kind in ("mul", "div") else "add", a, b)
     swapped = not importer.varies(x)
     placed = importer.settled(y if swapped else x)
     c = torch.as_tensor(importer.constant(x if swapped else y), dtype=torch.float64)
@@ -67,21 +83,23 @@ def arithmetic(importer, n) -> Placed:
             return importer.windowed(n, placed, c)
         return affine(importer, placed, 1 / c if kind == "div" else c, 0.0)
     if kind == "div":
-        raise Refused("divides by a value that depends on the input", "multiply by a constant instead")
+        return affine(importer, inverse(importer, placed), c, 0.0)
     if kind == "add":
         return affine(importer, placed, float(factor) if swapped else 1.0, c if swapped else factor * c)
     return affine(importer, placed, -float(factor), c) if swapped else affine(importer, placed, 1.0, -factor * c)
 
 
 def power(importer, n) -> Placed:
-    x = importer.settled(n.args[0])
-    exponent = 2 if importer.kind(n) == "square" else n.args[1]
+    x, exponent, graph = importer.settled(n.args[0]), n.args[1], importer.graph
     if exponent == 1:
         return x
-    if exponent not in (2, 3):
-        raise Refused(f"power {exponent} has no op", "use powers 2 and 3")
-    squared = paired(importer.graph, "mul", x, x)
-    return squared if exponent == 2 else paired(importer.graph, "mul", squared, x)
+    if exponent not in (2, 3, 0.5, -1, -0.5):
+        raise Refused(f"power {exponent} has no op", "use powers 2, 3, 0.5, -1 and -0.5")
+    if exponent in (2, 3):
+        squared = Placed(graph.emit("square", [x.value]), x.at)
+        return squared if exponent == 2 else paired(graph, "mul", squared, x)
+    root = x if exponent == -1 else Placed(graph.emit("sqrt", [x.value]), x.at)
+    return root if exponent == 0.5 else inverse(importer, root)
 
 
 def negative(importer, n) -> Placed:
@@ -104,4 +122,4 @@ def glu(importer, n) -> Placed:
 
 
 RULES = dict.fromkeys(["add", "sub", "mul", "div", "add_", "mul_", "sub_", "div_"], arithmetic) | {
-    "pow": power, "square": power, "neg": negative, "glu": glu}
+    "pow": power, "neg": negative, "glu": glu}

@@ -82,8 +82,8 @@ def stft(importer, n) -> Spectrum:
     return Spectrum("X", power_of(importer, framed(importer, x.at.reshape(-1).unfold(0, size, hop), x.value, window), size), n.meta["val"].dim() - 2)
 
 
-def spectrum(importer, n) -> Spectrum | Placed:
-    """The next step from a spectrum towards its power."""
+def spectrum(importer, n) -> Spectrum | Placed | None:
+    """The next step from a spectrum towards its power. None: the magnitude itself is read."""
     kind, parts = importer.kind(n), [importer.values[v] for v in importer.variables(n)]
     one = parts[0]
     if kind in ("alias", "clone", "to", "_to_copy", "contiguous"):
@@ -95,13 +95,23 @@ def spectrum(importer, n) -> Spectrum | Placed:
         word = ("re", "im")[n.args[2]]
     if kind == "add" and len(parts) == 2 and {p.part for p in parts} == {"re2", "im2"} and parts[0].power == parts[1].power:
         word = "power"
+    if word is None and one.part == "mag":
+        return None
     if word is None:
         raise Refused("uses a spectrum for more than its power", WAY_OUT)
-    if word != "power":
-        return Spectrum(word, one.power, one.axis)
+    return Spectrum(word, one.power, one.axis) if word != "power" else in_place(one.power, n, one.axis)
+
+
+def in_place(value: int, n, axis: int) -> Placed:
     shape = list(n.meta["val"].shape)
-    shape.append(shape.pop(one.axis))
-    return Placed(one.power, torch.arange(n.meta["val"].numel()).reshape(shape).movedim(-1, one.axis))
+    shape.append(shape.pop(axis))
+    return Placed(value, torch.arange(n.meta["val"].numel()).reshape(shape).movedim(-1, axis))
+
+
+def magnitude(importer, n) -> None:
+    """The magnitude as a value of its own, where something reads more than its square."""
+    one = importer.values[n]
+    importer.values[n] = in_place(importer.graph.emit("sqrt", [one.power]), n, one.axis)
 
 
 RULES = {"fft_rfft": rfft, "stft": stft}
