@@ -22,7 +22,8 @@ class Sgconv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         n = x.shape[-1]
-        parts = [F.interpolate(s, scale_factor=2 ** max(0, i - 1), mode="linear") * 2.0 ** (len(self.scales) - i - 1) for i, s in enumerate(self.scales)]
+        parts = [F.interpolate(s, scale_factor=2 ** max(0, i - 1), mode="linear") * 2.0 ** (len(self.scales) - i - 1)
+                 for i, s in enumerate(self.scales)]
         k = torch.cat(parts, -1)
         if not self.initialised:
             self.norm = k.norm(dim=-1, keepdim=True).detach()
@@ -212,7 +213,8 @@ def spellings() -> dict[str, nn.Module]:
         "flipped": lambda u, k, n: irfft(rfft(u, n=2 * n) * rfft(F.pad(k, (0, 2 * n - 30)).flip(-1), n=2 * n), n=2 * n)[..., :n],
         "delayed": lambda u, k, n: irfft(rfft(F.pad(u, (5, 0)), n=2 * n) * rfft(k, n=2 * n), n=2 * n)[..., :n],
         "einsum": lambda u, k, n: irfft(torch.einsum("bhl,hl->bhl", rfft(u, n=2 * n), rfft(k, n=2 * n)), n=2 * n)[..., :n],
-        "summed": lambda u, k, n: irfft(rfft(u, n=2 * n) * rfft(k, n=2 * n), n=2 * n)[..., :n] + irfft(rfft(u, n=2 * n) * rfft(k ** 2, n=2 * n), n=2 * n)[..., :n],
+        "summed": lambda u, k, n: irfft(rfft(u, n=2 * n) * rfft(k, n=2 * n), n=2 * n)[..., :n]
+        + irfft(rfft(u, n=2 * n) * rfft(k ** 2, n=2 * n), n=2 * n)[..., :n],
         "real and imaginary": split_parts,
         "flipped input": lambda u, k, n: irfft(rfft(u.flip(-1), n=2 * n) * rfft(k, n=2 * n), n=2 * n)[..., :n].flip(-1),
     }

@@ -16,13 +16,13 @@ from .recovered import Output, Recovered
 from .regions import find_convolution
 from .rules import convolution, linear, norms, pointwise, spectrum, time, unary
 
-MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow split "
-            "split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat".split())
+MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
+            "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat".split())
 KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
 RULES = {**linear.RULES, **convolution.RULES, **pointwise.RULES, **norms.RULES, **time.RULES, **spectrum.RULES}
-NO_RULE = {"lstm": "write the recurrence as a long convolution or linear attention", "gru": "write the recurrence as a long convolution or linear attention",
-           "scaled_dot_product_attention": "write the layers by hand: docs/import.md",
-           "einsum": "multiply the input with constants only", "matmul": "multiply the input with constants only"}
+RECURRENCE = "write the recurrence as a long convolution or linear attention"
+NO_RULE = {"lstm": RECURRENCE, "gru": RECURRENCE,
+           "scaled_dot_product_attention": "write the layers by hand: docs/import.md"}
 
 
 @dataclass

@@ -14,7 +14,7 @@ INVERSE = {"fft_irfft", "fft_ifft", "fft_hfft", "_fft_c2r"}
 FORWARD = {"fft_rfft", "fft_fft", "_fft_r2c", "_fft_c2c"}
 LINEAR = INVERSE | FORWARD | set(
     "flip roll pad constant_pad_nd slice unsqueeze squeeze view reshape _unsafe_view flatten transpose permute movedim select real imag conj _conj "
-    "_conj_physical resolve_conj view_as_real view_as_complex alias clone contiguous neg mul div einsum expand to _to_copy detach sum".split())
+    "_conj_physical resolve_conj view_as_real view_as_complex alias clone contiguous neg einsum expand to _to_copy detach sum".split())
 
 
 def find_convolution(importer, base: Node) -> None:
@@ -54,14 +54,20 @@ def find_convolution(importer, base: Node) -> None:
 
 
 def is_linear(importer, n: Node) -> bool:
-    kind = op_name(n)
-    if kind in ("add", "sub", "complex", "stack", "cat"):
-        return all(importer.varies(a) for a in n.all_input_nodes) and len(n.all_input_nodes) == len(n.args[0] if kind in ("stack", "cat") else n.args[:2]) \
-            or kind in ("stack", "cat") and all(importer.varies(a) or not bool(importer.constants[a].any()) for a in n.all_input_nodes)
-    if kind in ("pad", "constant_pad_nd") and len(n.args) > 2:
-        return n.args[2] in ("constant", 0) and not any(n.args[3:])
-    return kind in LINEAR and len(importer.variables(n)) == 1 and not (kind == "div" and not importer.varies(n.args[0])) \
-        and not (kind == "mul" and n.args[0] is n.args[1])
+    """Linear in what varies, and without a constant part."""
+    kind, args = op_name(n), n.args
+    if kind in ("add", "sub", "complex"):
+        return all(importer.varies(a) for a in args[:2])
+    if kind in ("stack", "cat"):
+        return all(importer.varies(a) or not bool(importer.constants[a].any()) for a in args[0])
+    if kind in ("pad", "constant_pad_nd") and len(args) > 2:
+        return args[2] in ("constant", 0) and not any(args[3:])
+    one = len(importer.variables(n)) == 1
+    if kind == "mul":
+        return one and args[0] is not args[1]
+    if kind == "div":
+        return one and importer.varies(args[0]) and not n.kwargs
+    return kind in LINEAR and one
 
 
 def grow(importer, base: Node) -> tuple[list[Node], set[Node]]:

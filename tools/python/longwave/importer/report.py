@@ -52,7 +52,8 @@ def explain(importer: Importer, name: str) -> str:
     value = importer.values.get(n)
     if isinstance(value, Placed):
         op = importer.graph.ops[value.value]
-        lines.append(f"became {op.kind} of {op.rows} rows of {op.width}" + (" (stands in for a refused node)" if value.value in importer.opaque else ""))
+        refused = " (stands in for a refused node)" if value.value in importer.opaque else ""
+        lines.append(f"became {op.kind} of {op.rows} rows of {op.width}{refused}")
     elif n in importer.values:
         lines.append("part of a convolution" if value is None else f"became {value}")
     lines += [str(p) for p in importer.problems if p.where == importer.where(n)]

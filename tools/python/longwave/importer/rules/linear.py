@@ -70,12 +70,11 @@ def concatenate(importer, n) -> Placed:
     widths = torch.tensor([graph.ops[v].width for v in values])
     before = torch.cat([torch.zeros(1, dtype=torch.long), widths.cumsum(0)])
     t, code = at // widths[number], before[number] + at % widths[number]
-    row = code.flatten()[(t == t.min()).flatten()].unique()
-    order = list(dict.fromkeys(code.flatten()[(t == t.min()).flatten()].tolist()))
+    order = list(dict.fromkeys(code[t == t.min()].tolist()))
     table = torch.full((int(before[-1]),), -1)
     table[torch.tensor(order)] = torch.arange(len(order))
     index = table[code]
-    if bool((index < 0).any()) or len(row) != len(order):
+    if bool((index < 0).any()):
         raise Refused("joins values of different rows", "join along the features")
     total = None
     for i, v in enumerate(values):

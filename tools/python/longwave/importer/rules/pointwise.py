@@ -65,6 +65,8 @@ def negated(importer, x: Placed) -> Placed:
 
 def arithmetic(importer, n) -> Placed:
     kind, (x, y) = importer.kind(n).rstrip("_"), n.args[:2]
+    if n.kwargs.get("rounding_mode"):
+        raise Refused("rounds its result", "divide without rounding_mode")
     factor = n.kwargs.get("alpha", n.args[2] if len(n.args) > 2 and kind in ("add", "sub") else 1)
     if importer.varies(x) and importer.varies(y):
         a, b = importer.settled(x), importer.settled(y)
