@@ -133,6 +133,7 @@ def test_random_modules() -> None:
             expected = rows_of(made.importer.graph.outputs[0], copy.deepcopy(module).double()(x))
         assert error(found, expected) <= 1e-10, (seed, kinds)
         equal += 1
+        print(seed, kinds, "equal", flush=True)
         accepted |= set(kinds)
     for seed, kinds, message in refused:
         assert {"circular", "shift"} & set(kinds), f"module {seed} of {kinds} was refused: {message}"

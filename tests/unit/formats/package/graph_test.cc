@@ -89,8 +89,8 @@ TEST_CASE("package graph: each malformed part is refused with its place") {
     model.erase("graph");
     CHECK(failure(model) == list + "null");
 
-    refused_at("/length", 0, "length: expected an integer from 1 to 16777216, found 0");
-    refused_at("/length", 1.5, "length: expected an integer from 1 to 16777216, found 1.5");
+    refused_at("/length", 0, "length: expected a whole number from 1 to 16777216, found 0");
+    refused_at("/length", 1.5, "length: expected a whole number from 1 to 16777216, found 1.5");
     refused_at("/graph/2/op", 3, "graph[2].op: expected a text, found 3");
     refused_at("/graph/2/input", "x",
                "graph[2].input: expected one of the keys name, op, inputs, attributes, found an unknown key; "

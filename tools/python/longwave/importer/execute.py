@@ -75,9 +75,13 @@ def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
 
 def execute(graph: Recovered, inputs: list[Tensor]) -> list[Tensor]:
     """Rows of each output. `inputs`: rows [time, width], in the order of the graph's input ops."""
-    values: list[Tensor] = []
+    values: list[Tensor | None] = []
     waiting = iter(inputs)
-    for op in graph.ops:
+    last = {i: at for at, op in enumerate(graph.ops) for i in op.inputs} | {output.value: len(graph.ops) for output in graph.outputs}
+    for at, op in enumerate(graph.ops):
         x = [values[i] for i in op.inputs]
+        for i in op.inputs:
+            if last[i] == at:
+                values[i] = None  # sequences are long
         values.append(next(waiting).to(torch.float64) if op.kind == "input" else compute(op, x, graph.ops[op.inputs[0]].dims))
     return [values[output.value] for output in graph.outputs]

@@ -60,6 +60,17 @@ def rms_eps(node: Node) -> float:
     return float(torch.finfo(node.meta["val"].dtype).eps if given is None else given)
 
 
+def run_nodes(nodes: Sequence[Node], values: dict[Node, object], results: Sequence[Node]) -> None:
+    """Runs nodes in order. What only they read goes as soon as nothing needs it: sequences are long."""
+    last = {a: n for n in nodes for a in n.all_input_nodes}
+    mine = set(nodes) - set(results)
+    for n in nodes:
+        values[n] = call(n, values)
+        for a in n.all_input_nodes:
+            if a in mine and last[a] is n:
+                del values[a]
+
+
 def prepare(module: nn.Module, inputs: Sequence[Input], length: int) -> nn.Module:
     """A copy in eval mode that has run once: some modules set buffers in their first run. 0-d flags become Python
     values, because a branch on a tensor stops export."""
@@ -142,9 +153,7 @@ class Exported:
         values: dict[Node, object] = dict(self.constants)
         values.update(zip(self.arguments, arguments, strict=True))
         with float64_default():
-            for n in self.nodes:
-                if n in self.varying and n not in values:
-                    values[n] = call(n, values)
+            run_nodes([n for n in self.nodes if n in self.varying and n not in values], values, self.results)
         return [values[r] for r in self.results]
 
 

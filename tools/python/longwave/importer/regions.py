@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.fx.node import Node
 
 from .errors import Refused, UnclearLength
-from .export import call, op_name
+from .export import op_name, run_nodes
 from .places import Placed
 from .probe import probe_convolution, time_axis
 
@@ -101,8 +101,7 @@ def convolution(importer, base: Node, region: list[Node], end: Node) -> Placed:
     def run(x: Tensor) -> Tensor:
         values = dict(importer.constants)
         values[base] = torch.where(placed.at >= 0, x.reshape(-1)[placed.at.clamp(min=0)], 0.0)
-        for n in region:
-            values[n] = call(n, values)
+        run_nodes(region, values, [end])
         return values[end].movedim(axis, 0).reshape(op.rows, -1)
 
     taps = probe_convolution(run, op.rows, op.width)

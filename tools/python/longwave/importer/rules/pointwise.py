@@ -6,7 +6,7 @@ import torch
 from ..errors import Refused
 from ..places import NONE, ZERO, Placed, paired, per_feature
 from .linear import matrix
-from .unary import FLOAT64, TABLE, Argument
+from .unary import FLOAT64, MOST, TABLE, Argument
 
 
 def kept_zero(x: Placed, zero: bool) -> None:
@@ -24,7 +24,8 @@ def meaning(n, kind: str) -> tuple[str, dict]:
     """The op that the torch operation stands for with its arguments, and its attributes."""
     for line in TABLE[kind]:
         if all(argument(n, a) == value for a, value in line.when.items()):
-            return line.op, {name: float(argument(n, a) if isinstance(a, Argument) else a) for name, a in line.attributes.items()}
+            numbers = {name: float(argument(n, a) if isinstance(a, Argument) else a) for name, a in line.attributes.items()}
+            return line.op, {name: min(max(number, -MOST), MOST) for name, number in numbers.items()}
     given = ", ".join(f"{a.name}={argument(n, a)}" for a in TABLE[kind][0].when)
     raise Refused(f"{given} has no op", "use the defaults of torch")
 
