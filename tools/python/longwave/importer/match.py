@@ -34,6 +34,13 @@ class Convolution:
 
 
 @dataclass
+class Read:
+    """In place of a Placed that nothing reads any more."""
+
+    value: int
+
+
+@dataclass
 class Importer:
     exported: Exported
     graph: Recovered = field(default_factory=Recovered)
@@ -113,12 +120,16 @@ class Importer:
             v = self.graph.emit("input", [], width=entry.width, rows=self.exported.length)
             self.values[n] = natural(v, n.meta["val"].shape, entry.shape.index(0))
             find_convolution(self, n)
+        last = {a: n for n in self.exported.nodes for a in n.all_input_nodes}
         for n in self.exported.nodes:
             if not self.varies(n) or n.op == "placeholder":
                 continue
             if n not in self.values:
                 self.match(n)
             find_convolution(self, n)
+            for a in n.all_input_nodes:  # places of long sequences are large
+                if last[a] is n and a not in self.exported.results and isinstance(self.values.get(a), Placed):
+                    self.values[a] = Read(self.values[a].value)
         return self
 
     def match(self, n: Node) -> None:

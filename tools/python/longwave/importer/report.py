@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from .match import Importer
+from .match import Importer, Read
 from .places import Placed
 
 
@@ -50,7 +50,7 @@ def explain(importer: Importer, name: str) -> str:
     if not importer.varies(n):
         lines.append("constant: no input reaches it")
     value = importer.values.get(n)
-    if isinstance(value, Placed):
+    if isinstance(value, (Placed, Read)):
         op = importer.graph.ops[value.value]
         refused = " (stands in for a refused node)" if value.value in importer.opaque else ""
         lines.append(f"became {op.kind} of {op.rows} rows of {op.width}{refused}")
