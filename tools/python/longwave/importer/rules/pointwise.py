@@ -66,6 +66,8 @@ def negated(importer, x: Placed) -> Placed:
 
 def arithmetic(importer, n) -> Placed:
     kind, (x, y) = importer.kind(n).rstrip("_"), n.args[:2]
+    if kind == "rsub":
+        kind, x, y = "sub", y, x
     if n.kwargs.get("rounding_mode"):
         raise Refused("rounds its result", "divide without rounding_mode")
     factor = n.kwargs.get("alpha", n.args[2] if len(n.args) > 2 and kind in ("add", "sub") else 1)
@@ -124,5 +126,5 @@ def glu(importer, n) -> Placed:
     return paired(graph, "mul", a, Placed(gates, b.at))
 
 
-RULES = dict.fromkeys(["add", "sub", "mul", "div", "add_", "mul_", "sub_", "div_"], arithmetic) | {
+RULES = dict.fromkeys(["add", "sub", "rsub", "mul", "div", "add_", "mul_", "sub_", "div_"], arithmetic) | {
     "pow": power, "neg": negative, "glu": glu}
