@@ -59,7 +59,8 @@ json description(const Layer &layer) {
 
 json description(const package::Node &node) {
     json inputs = json::array();
-    for (const package::NodeInput &input : node.inputs) inputs.push_back(input.tensor ? json() : json(input.name));
+    for (const package::NodeInput &input : node.inputs)
+        inputs.push_back(input.tensor ? json() : json(input.name));
     return {{"op", node.op}, {"name", node.name}, {"inputs", inputs}, {"attributes", node.attributes}};
 }
 
@@ -87,7 +88,8 @@ public:
             for (size_t i = 0; i < node.inputs.size(); ++i)
                 if (const auto tensor = package.weights.find(node.inputs[i].name);
                     node.inputs[i].tensor && tensor != package.weights.end())
-                    by_parameter_[fmt::format("{} {}", node.name, i)] = contents(tensor->first, tensor->second);
+                    by_parameter_[fmt::format("{} {}", node.name, i)] =
+                        contents(tensor->first, tensor->second);
     }
     // Sorted by layer and parameter.
     std::string text() const {

@@ -55,7 +55,8 @@ void lower_nodes(Lowering &lowering, const std::vector<Node> &nodes) {
         Layer layer; // for messages and reports
         layer.path = node.path;
         layer.address = node.layer();
-        auto flow = lowering.node(layer, node.op, *std::move(inputs), attributes_of(node, *op), Form::features);
+        auto flow =
+            lowering.node(layer, node.op, *std::move(inputs), attributes_of(node, *op), Form::features);
         if (flow) lowering.define(node.name, *flow);
         else lowering.problems().append(flow.status());
     }

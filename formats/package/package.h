@@ -51,7 +51,7 @@ struct Layer {
 };
 
 struct NodeInput {
-    std::string name;    // of an input, of an earlier node, or the key of a tensor
+    std::string name; // of an input, of an earlier node, or the key of a tensor
     bool tensor = false;
 };
 

@@ -35,7 +35,8 @@ Tensors weights() {
 std::string model_json(const std::string &nodes, const std::string &from) {
     return R"({"format": "longwave-model", "version": 2, "name": "graph", "length": 96,
         "inputs": [{"name": "x", "kind": "features", "width": 5}],
-        "graph": )" + nodes + R"(, "outputs": [{"name": "y", "from": ")" + from + R"("}]})";
+        "graph": )" +
+           nodes + R"(, "outputs": [{"name": "y", "from": ")" + from + R"("}]})";
 }
 
 Rows input() {
@@ -113,7 +114,8 @@ TEST_CASE("graph packages: gates, a long convolution and a strided one, as a run
          "attributes": {"channels": 1, "two_sided": 0}},
         {"name": "c/add", "op": "add", "inputs": ["x", "b/long_conv"]},
         {"name": "d/conv2d", "op": "conv2d", "inputs": ["c/add", {"tensor": "conv"}],
-         "attributes": {"stride_t": 2, "stride_f": 1, "groups": 1, "bias": 0, "frequency": 0}}])", "d/conv2d"),
+         "attributes": {"stride_t": 2, "stride_f": 1, "groups": 1, "bias": 0, "frequency": 0}}])",
+                                                 "d/conv2d"),
                                       compiler::StreamMode::required);
     CHECK(model.info.run_capacity == 96);
     Rows expected = convolved(gated(input()), "taps", false);
@@ -128,12 +130,16 @@ TEST_CASE("graph packages: gates, a long convolution and a strided one, as a run
 TEST_CASE("graph packages: taps of lags below 0") {
     const cli::Model model = model_of(model_json(R"([
         {"name": "b", "op": "long_conv", "inputs": ["x", {"tensor": "both"}, {"tensor": "D"}],
-         "attributes": {"channels": 1, "two_sided": 1}}])", "b"), compiler::StreamMode::none);
-    CHECK(error(outputs_of_run(model, sequence_of(samples(), width))[0], convolved(input(), "both", true)) < limit);
+         "attributes": {"channels": 1, "two_sided": 1}}])",
+                                                 "b"),
+                                      compiler::StreamMode::none);
+    CHECK(error(outputs_of_run(model, sequence_of(samples(), width))[0], convolved(input(), "both", true)) <
+          limit);
 }
 
 TEST_CASE("graph packages: other weights are another model, other tensor keys are not") {
-    const std::string nodes = R"([{"name": "a", "op": "affine", "inputs": ["x", {"tensor": "KEY"}, {"tensor": "KEY"}]}])";
+    const std::string nodes =
+        R"([{"name": "a", "op": "affine", "inputs": ["x", {"tensor": "KEY"}, {"tensor": "KEY"}]}])";
     const auto identity = [&](const std::string &key, float first) {
         std::string json = model_json(nodes, "a");
         for (size_t at; (at = json.find("KEY")) != std::string::npos;) json.replace(at, 3, key);

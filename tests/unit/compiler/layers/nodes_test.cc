@@ -11,9 +11,11 @@ namespace {
 
 // The output "y" is the last node.
 Expected<ir::Graph> lowered_nodes(const std::string &nodes, Weights weights, const std::string &from = "") {
-    json model = {{"format", "longwave-model"}, {"version", 2}, {"name", "tiny"}, {"graph", json::parse(nodes)}};
+    json model = {
+        {"format", "longwave-model"}, {"version", 2}, {"name", "tiny"}, {"graph", json::parse(nodes)}};
     model["inputs"] = {{{"name", "x"}, {"kind", "features"}, {"width", 4}}};
-    model["outputs"] = {{{"name", "y"}, {"from", from.empty() ? model["graph"].back()["name"].get<std::string>() : from}}};
+    model["outputs"] = {
+        {{"name", "y"}, {"from", from.empty() ? model["graph"].back()["name"].get<std::string>() : from}}};
     LW_ASSIGN(const package::Package package, package::parse(model.dump(), std::move(weights)));
     return compiler::lower(package);
 }
@@ -50,13 +52,15 @@ output "y" %5
 TEST_CASE("nodes: unknown ops, missing tensors and inputs that do not fit are refused with their place") {
     refused(R"([{"name": "a", "op": "rleu", "inputs": ["x"]}])", {},
             "graph[0].op: expected an op of docs/ops.md, found \"rleu\"; did you mean \"relu\"?");
-    refused(R"([{"name": "a", "op": "linear", "inputs": ["x", {"tensor": "a.weigth"}], "attributes": {"bias": 0}}])",
-            weights_of({{"a.weight", {2, 4}}}),
-            "graph[0].inputs[1]: expected the key of a tensor, found \"a.weigth\"; did you mean \"a.weight\"?");
-    refused(R"([{"name": "a/l", "op": "linear", "inputs": ["x", {"tensor": "w"}], "attributes": {"bias": 0}}])",
-            weights_of({{"w", {2, 5}}}),
-            "graph[0]: layer a: linear: weight expected shape [any,4], found [2,5]");
-    refused(R"([{"name": "a/l", "op": "linear", "inputs": ["x", {"tensor": "w"}]}])", weights_of({{"w", {2, 4}}}),
+    refused(
+        R"([{"name": "a", "op": "linear", "inputs": ["x", {"tensor": "a.weigth"}], "attributes": {"bias": 0}}])",
+        weights_of({{"a.weight", {2, 4}}}),
+        "graph[0].inputs[1]: expected the key of a tensor, found \"a.weigth\"; did you mean \"a.weight\"?");
+    refused(
+        R"([{"name": "a/l", "op": "linear", "inputs": ["x", {"tensor": "w"}], "attributes": {"bias": 0}}])",
+        weights_of({{"w", {2, 5}}}), "graph[0]: layer a: linear: weight expected shape [any,4], found [2,5]");
+    refused(R"([{"name": "a/l", "op": "linear", "inputs": ["x", {"tensor": "w"}]}])",
+            weights_of({{"w", {2, 4}}}),
             "graph[0]: layer a: linear: attribute bias is missing: expected an integer");
     refused(R"([{"name": "a", "op": "relu", "inputs": ["x"], "attributes": {"slope": 1}}])", {},
             "graph[0]: layer a: relu: attribute slope is unknown to this op");

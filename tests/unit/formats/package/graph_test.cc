@@ -43,7 +43,8 @@ void refused_without(const char *parent, const char *key, const std::string &mes
 } // namespace
 
 TEST_CASE("package graph: nodes, inputs, tensors, attributes and the length are read") {
-    auto package = package::parse(good_graph().dump(), {{"w", {{1}, std::vector<float>{1}}}, {"z", {{1}, std::vector<float>{1}}}});
+    auto package = package::parse(good_graph().dump(),
+                                  {{"w", {{1}, std::vector<float>{1}}}, {"z", {{1}, std::vector<float>{1}}}});
     REQUIRE_MESSAGE(package, package.status().message());
     CHECK(package->layers.empty());
     CHECK(package->length == 48);
@@ -66,8 +67,9 @@ TEST_CASE("package graph: nodes, inputs, tensors, attributes and the length are 
 TEST_CASE("package graph: version 1 has layers, version 2 a graph, none has both") {
     json model = good_graph();
     model["version"] = 1;
-    CHECK(failure(model).find("graph: expected one of the keys format, version, name, inputs, layers, outputs, "
-                              "labels, decision, found an unknown key") != std::string::npos);
+    CHECK(
+        failure(model).find("graph: expected one of the keys format, version, name, inputs, layers, outputs, "
+                            "labels, decision, found an unknown key") != std::string::npos);
     refused_at("/version", 3, "version: expected 1 or 2, found 3; a newer Longwave wrote it; use that one");
     refused_at("/layers", json::array(),
                "layers: expected either layers or a graph, found both in a model of version 2; remove "
@@ -81,8 +83,10 @@ TEST_CASE("package graph: each malformed part is refused with its place") {
     const std::string list = "graph: expected a list of 1 to 4096 nodes, found ";
     json model = good_graph();
     model["outputs"] = {{{"name", "y"}, {"from", "x"}}};
-    for (const auto &[value, found] : std::vector<std::pair<json, std::string>>{
-             {json::array(), "a list of 0"}, {json(3), "3"}, {json(std::vector<int>(4097)), "a list of 4097"}}) {
+    for (const auto &[value, found] :
+         std::vector<std::pair<json, std::string>>{{json::array(), "a list of 0"},
+                                                   {json(3), "3"},
+                                                   {json(std::vector<int>(4097)), "a list of 4097"}}) {
         model["graph"] = value;
         CHECK(failure(model) == list + found);
     }
@@ -123,8 +127,9 @@ TEST_CASE("package graph: each malformed part is refused with its place") {
     json named = good_graph();
     named["graph"][1]["name"] = "encoder/linear";
     named["graph"][2]["inputs"][0] = "encoder/linear";
-    CHECK(failure(named) == "graph[1].name: expected a name that is used once, found \"encoder/linear\", which "
-                            "graph[0] has too; rename one of them");
+    CHECK(failure(named) ==
+          "graph[1].name: expected a name that is used once, found \"encoder/linear\", which "
+          "graph[0] has too; rename one of them");
 }
 
 TEST_CASE("package graph: all that is wrong is told at once") {
@@ -134,7 +139,8 @@ TEST_CASE("package graph: all that is wrong is told at once") {
     model["graph"][1] = 5;
     model["graph"][2]["extra"] = 1;
     const std::string message = failure(model);
-    for (const char *place : {"length: ", "graph[0].inputs[0]: ", "graph[1]: ", "graph[2].extra: ", "graph[2].inputs[0]: "}) {
+    for (const char *place :
+         {"length: ", "graph[0].inputs[0]: ", "graph[1]: ", "graph[2].extra: ", "graph[2].inputs[0]: "}) {
         CAPTURE(place);
         CHECK(message.find(place) != std::string::npos);
     }
