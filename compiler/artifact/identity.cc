@@ -57,6 +57,13 @@ json description(const Layer &layer) {
     return text;
 }
 
+json description(const package::Node &node) {
+    json inputs = json::array();
+    for (const package::NodeInput &input : node.inputs)
+        inputs.push_back(input.tensor ? json() : json(input.name));
+    return {{"op", node.op}, {"name", node.name}, {"inputs", inputs}, {"attributes", node.attributes}};
+}
+
 std::string description(const package::Package &package) {
     json text;
     for (const package::Input &input : package.inputs)
@@ -66,6 +73,7 @@ std::string description(const package::Package &package) {
                                   {"sample_rate", input.sample_rate},
                                   {"vocabulary", input.vocabulary}});
     for (const Layer &layer : package.layers) text["layers"].push_back(description(layer));
+    for (const package::Node &node : package.graph) text["graph"].push_back(description(node));
     for (const package::Output &output : package.outputs)
         text["outputs"].push_back({{"name", output.name}, {"from", output.from}});
     return text.dump();
@@ -76,6 +84,12 @@ class WeightHashes {
 public:
     explicit WeightHashes(const package::Package &package) : package_(package) {
         for (const Layer &layer : package.layers) add(layer);
+        for (const package::Node &node : package.graph)
+            for (size_t i = 0; i < node.inputs.size(); ++i)
+                if (const auto tensor = package.weights.find(node.inputs[i].name);
+                    node.inputs[i].tensor && tensor != package.weights.end())
+                    by_parameter_[fmt::format("{} {}", node.name, i)] =
+                        contents(tensor->first, tensor->second);
     }
     // Sorted by layer and parameter.
     std::string text() const {

@@ -19,12 +19,13 @@ namespace {
 
 constexpr uint32_t least_capacity = 1024;
 
-// Capacity of an offline run: the option, else one second of audio, else the longest sequence that an op of
-// the model was made for, else so many ticks that every lag of every layer and two blocks behind it fit: whole
-// multiples of 1024. `lowered`: the graph before kernels are materialised.
-uint32_t run_capacity(const ir::Graph &lowered, const Options &options) {
+// Capacity of an offline run: the option, else the length of the package, else one second of audio, else the
+// longest sequence that an op of the model was made for, else so many ticks that every lag of every layer and
+// two blocks behind it fit: whole multiples of 1024. `lowered`: the graph before kernels are materialised.
+uint32_t run_capacity(const ir::Graph &lowered, uint32_t package_length, const Options &options) {
     if (options.window) return options.window; // the same plan: the stream has the bits of its runs
     if (options.length) return options.length;
+    if (package_length) return package_length;
     if (lowered.inputs[0].kind == ir::GraphInput::Kind::audio) return lowered.inputs[0].sample_rate;
     uint32_t longest = 0;
     for (const ir::Node &node : lowered.nodes)
@@ -90,7 +91,7 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, sch
                                   const Options &options) {
     ModelGraphs model;
     LW_ASSIGN(ir::Graph graph, passes.run("lower", [&] { return lower(package); }));
-    model.capacity = run_capacity(graph, options);
+    model.capacity = run_capacity(graph, package.length, options);
     model.identity = identity_of(package, options.weights);
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold the numbers now
     LW_ASSIGN(model.exact, rewritten(passes, std::move(graph)));

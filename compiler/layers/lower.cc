@@ -1,5 +1,6 @@
 #include "compiler/layers/lower.h"
 #include "compiler/layers/lowering.h"
+#include "compiler/layers/nodes.h"
 
 namespace longwave::compiler {
 namespace {
@@ -21,6 +22,17 @@ Flow add_input(ir::Builder &builder, const package::Input &input) {
         break;
     }
     return {builder.input(std::move(to), std::move(type))};
+}
+
+std::vector<bool> depends_on_inputs(const ir::Graph &graph) {
+    std::vector<bool> varies;
+    for (const ir::Value &value : graph.values) {
+        bool here = value.kind == ir::Value::Kind::input;
+        if (value.kind == ir::Value::Kind::node)
+            for (const ir::ValueId id : graph.nodes[value.index].inputs) here = here || varies[id];
+        varies.push_back(here);
+    }
+    return varies;
 }
 
 // Labels name the classes of an output, so one must be that wide; decision settings work on one of
@@ -54,11 +66,14 @@ Expected<ir::Graph> lower(const package::Package &package) {
     ir::Builder builder(package.name);
     layers::Lowering lowering(package, builder);
     for (const auto &input : package.inputs) lowering.define(input.name, add_input(builder, input));
-    lowering.chain(package.layers, *lowering.at(package.inputs[0].name));
+    if (package.graph.empty()) lowering.chain(package.layers, *lowering.at(package.inputs[0].name));
+    else layers::lower_nodes(lowering, package.graph);
+    const std::vector<bool> varies = depends_on_inputs(builder.graph());
     for (const auto &output : package.outputs) {
-        if (const Flow *from = lowering.at(output.from)) builder.output(output.name, from->value);
-        else
-            lowering.problems().add("outputs", "the name of a layer or input",
+        const Flow *from = lowering.at(output.from);
+        if (from && varies[from->value]) builder.output(output.name, from->value);
+        else if (from || !lowering.problems().any())
+            lowering.problems().add("outputs", "the name of a layer, node or input that depends on an input",
                                     package::in_quotes(output.from));
     }
     // After a failure the widths of outputs are guesses.

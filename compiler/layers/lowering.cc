@@ -1,4 +1,5 @@
 #include "compiler/layers/lowering.h"
+#include "compiler/ir/op.h"
 #include "compiler/layers/layer_table.h"
 #include <algorithm>
 
@@ -98,6 +99,24 @@ ir::ValueId Lowering::weight(const Layer &layer, const std::string &parameter,
     const package::Tensor *tensor = checked(layer, parameter, shape, stored);
     if (!tensor) return builder_.constant(key, shape, {});
     return constant(key, shape, tensor->data);
+}
+
+std::optional<ir::ValueId> Lowering::tensor(const std::string &key, const std::string &path) {
+    const auto found = package_.weights.find(key);
+    if (found == package_.weights.end()) {
+        problems_.add(path, "the key of a tensor", package::in_quotes(key),
+                      similar_key(key, package_.unused, problems_));
+        return {};
+    }
+    const package::Tensor &tensor = found->second;
+    bool fits = tensor.elements() <= ir::most_elements;
+    for (const uint64_t extent : tensor.shape) fits = fits && extent > 0 && extent <= ir::most_elements;
+    if (!fits) {
+        problems_.add(path, "a tensor of 1 to " + std::to_string(ir::most_elements) + " elements",
+                      "shape " + package::shape_text(tensor.shape));
+        return {};
+    }
+    return constant(key, {tensor.shape.begin(), tensor.shape.end()}, tensor.data);
 }
 
 std::vector<double> Lowering::numbers(const Layer &layer, const std::string &parameter,

@@ -34,10 +34,6 @@ const LayerType *read_type(const json &object, const std::string &path, bool nor
 
 } // namespace
 
-LayerReader::LayerReader(const std::vector<std::string> &inputs, Problems &problems) : problems_(problems) {
-    for (size_t i = 0; i < inputs.size(); ++i) known_.emplace(inputs[i], element("inputs", i));
-}
-
 std::vector<Layer> LayerReader::read(const json &list) { return this->list(list, "layers", ""); }
 
 std::vector<Layer> LayerReader::list(const json &list, const std::string &path, const std::string &scope) {
@@ -96,9 +92,9 @@ Layer LayerReader::layer(const json &object, const std::string &path, const std:
             --depth_;
         }
     }
-    if (!layer.address.empty()) define(layer.address, path);
+    if (!layer.address.empty()) names_.define(layer.address, path);
     if (type && !layer.address.empty())
-        for (const auto &value : type->values) define(layer.address + "/" + value, path);
+        for (const auto &value : type->values) names_.define(layer.address + "/" + value, path);
     return layer;
 }
 
@@ -116,7 +112,7 @@ Layer LayerReader::norm(const json &object, const std::string &path, const Layer
         norm.type = type->name;
         body(object, norm, {"type", "prefix", "keys"});
     }
-    define(norm.address, path);
+    names_.define(norm.address, path);
     return norm;
 }
 
@@ -153,7 +149,7 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
 void LayerReader::references(const json &object, bool two, Layer &layer, const std::string &scope) {
     if (!two) {
         if (object.contains("input"))
-            layer.inputs.push_back(resolve(object["input"], layer.path + ".input", scope));
+            layer.inputs.push_back(names_.resolve(object["input"], layer.path + ".input", scope));
         return;
     }
     const json list = object.value("inputs", json());
@@ -163,36 +159,7 @@ void LayerReader::references(const json &object, bool two, Layer &layer, const s
         return;
     }
     for (size_t i = 0; i < 2; ++i)
-        layer.inputs.push_back(resolve(list[i], element(layer.path + ".inputs", i), scope));
-}
-
-// Names inside a residual hide those outside.
-std::string LayerReader::resolve(const json &reference, const std::string &path, std::string scope) {
-    if (!reference.is_string()) {
-        problems_.add(path, "the name of an input or of an earlier layer", describe(reference));
-        return "";
-    }
-    const auto &name = reference.get_ref<const std::string &>();
-    while (true) {
-        if (known_.count(scope + name)) return scope + name;
-        if (scope.empty()) break;
-        scope.pop_back(); // "a/b/" -> "a/"
-        size_t slash = scope.rfind('/');
-        scope.resize(slash == std::string::npos ? 0 : slash + 1);
-    }
-    std::vector<std::string> names;
-    if (problems_.patient() && !problems_.full())
-        for (const auto &[address, where] : known_) names.push_back(address);
-    problems_.add(path, "the name of an input or of an earlier layer", in_quotes(name),
-                  problems_.hint(name, names));
-    return name;
-}
-
-void LayerReader::define(const std::string &address, const std::string &path) {
-    auto [it, fresh] = known_.emplace(address, path);
-    if (!fresh)
-        problems_.add(path + ".name", "a name that is used once",
-                      in_quotes(address) + ", which " + it->second + " has too", "rename one of them");
+        layer.inputs.push_back(names_.resolve(list[i], element(layer.path + ".inputs", i), scope));
 }
 
 } // namespace longwave::package

@@ -1,6 +1,7 @@
 #include "formats/package/package.h"
 #include "formats/package/attributes.h"
 #include "formats/package/file_bytes.h"
+#include "formats/package/graph_reader.h"
 #include "formats/package/json_text.h"
 #include "formats/package/layer_reader.h"
 #include <algorithm>
@@ -79,7 +80,7 @@ std::vector<Input> read_inputs(const json &model, Problems &problems) {
     return inputs;
 }
 
-std::vector<Output> read_outputs(const json &model, LayerReader &layers, Problems &problems) {
+std::vector<Output> read_outputs(const json &model, Names &known, Problems &problems) {
     std::vector<Output> outputs;
     std::set<std::string> names;
     const json list = list_of(model, "outputs", max_outputs, problems);
@@ -97,7 +98,7 @@ std::vector<Output> read_outputs(const json &model, LayerReader &layers, Problem
             if (!names.insert(output.name).second)
                 problems.add(path + ".name", "a name that is used once", in_quotes(output.name) + " again");
         }
-        output.from = layers.resolve(list[i].value("from", json()), path + ".from");
+        output.from = known.resolve(list[i].value("from", json()), path + ".from");
         outputs.push_back(std::move(output));
     }
     return outputs;
@@ -181,6 +182,15 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     return decision;
 }
 
+void read_graph_of(const json &model, Package &package, Names &names, Problems &problems) {
+    if (model.contains("layers"))
+        problems.add("layers", "either layers or a graph", "both in a model of version 2",
+                     "remove \"layers\", or write \"version\": 1 without \"graph\"");
+    package.graph = read_graph(model.value("graph", json()), names, problems);
+    if (model.contains("length") && integer_in(model["length"], 1, max_dim, "length", problems))
+        package.length = model["length"];
+}
+
 void read_model(const json &model, Package &package, Problems &problems) {
     if (!model.is_object()) {
         problems.add("model.json", "an object", describe(model));
@@ -193,22 +203,25 @@ void read_model(const json &model, Package &package, Problems &problems) {
                      "this is not a model description");
         return; // whatever it is, the other keys mean nothing
     }
-    if (version != 1) {
-        problems.add("version", "1", model.contains("version") ? describe(version) : "no such key",
-                     version.is_number() && version > 1 ? "a newer Longwave wrote it; use that one"
-                                                        : "write \"version\": 1");
+    if (version != 1 && version != 2) {
+        problems.add("version", "1 or 2", model.contains("version") ? describe(version) : "no such key",
+                     version.is_number() && version > 2 ? "a newer Longwave wrote it; use that one"
+                                                        : "write \"version\": 1 for layers, 2 for a graph");
         return;
     }
-    only_keys(model, {"format", "version", "name", "inputs", "layers", "outputs", "labels", "decision"}, "",
-              problems);
+    const bool graph = version == 2;
+    std::vector<std::string> keys = {"format", "version", "name", "inputs", "layers", "outputs", "labels", "decision"};
+    if (graph) keys.insert(keys.end(), {"graph", "length"});
+    only_keys(model, keys, "", problems);
     const json name = model.value("name", json());
     if (good_name(name, "name", NameKind::model, problems)) package.name = name;
     package.inputs = read_inputs(model, problems);
     std::vector<std::string> input_names;
     for (const auto &input : package.inputs) input_names.push_back(input.name);
-    LayerReader layers(input_names, problems);
-    package.layers = layers.read(model.value("layers", json()));
-    package.outputs = read_outputs(model, layers, problems);
+    Names names(graph ? "node" : "layer", input_names, problems);
+    if (graph) read_graph_of(model, package, names, problems);
+    else package.layers = LayerReader(names, problems).read(model.value("layers", json()));
+    package.outputs = read_outputs(model, names, problems);
     package.labels = read_labels(model, problems);
     if ((package.has_decision = model.contains("decision")))
         package.decision = read_decision(model["decision"], package, problems);
@@ -244,6 +257,9 @@ void mark_used(const Layer &layer, const std::map<std::string, Tensor> &weights,
 void find_unused(Package &package) {
     std::set<std::string> used;
     for (const auto &layer : package.layers) mark_used(layer, package.weights, used);
+    for (const Node &node : package.graph)
+        for (const NodeInput &input : node.inputs)
+            if (input.tensor) used.insert(input.name);
     for (const auto &[key, tensor] : package.weights)
         if (!used.count(key) && !key.ends_with("num_batches_tracked")) package.unused.push_back(key);
 }

@@ -50,8 +50,27 @@ struct Layer {
     }
 };
 
+struct NodeInput {
+    std::string name; // of an input, of an earlier node, or the key of a tensor
+    bool tensor = false;
+};
+
+// A node of a version 2 package: one op.
+struct Node {
+    std::string path; // JSON path for messages: "graph[3]"
+    std::string name, op;
+    std::vector<NodeInput> inputs;
+    nlohmann::json attributes; // integers, numbers and texts
+
+    // The layer for reports: the name up to its last '/', or the name.
+    std::string layer() const {
+        const size_t slash = name.rfind('/');
+        return slash == std::string::npos || slash == 0 ? name : name.substr(0, slash);
+    }
+};
+
 struct Output {
-    std::string name, from; // from: the address of a layer or input
+    std::string name, from; // from: the address of a layer, node or input
 };
 
 struct Decision {
@@ -67,12 +86,14 @@ struct Package {
     std::string name;
     std::vector<Input> inputs;
     std::vector<Layer> layers;
+    std::vector<Node> graph; // in place of layers
+    uint32_t length = 0;     // ticks of an offline run; 0: not given
     std::vector<Output> outputs;
     std::vector<std::string> labels;
     bool has_decision = false;
     Decision decision;
     std::map<std::string, Tensor> weights;
-    // keys of weights that no layer reads: worth a warning (training counters are left out)
+    // keys of weights that no layer or node reads: worth a warning (training counters are left out)
     std::vector<std::string> unused;
 };
 

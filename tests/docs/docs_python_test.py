@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the S4D example of docs/import.md: docs_python_test.py LONGWAVE
 
-The example exports a model, and `longwave run --expected` compares it with PyTorch. Every other ```python block must
+The example imports a model, and `longwave run --expected` compares it with PyTorch. Every other ```python block must
 at least be Python. Without PyTorch: exit status 77.
 """
 import importlib.util
@@ -37,7 +37,7 @@ def main(longwave):
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "export.py").write_text(complete[0], encoding="utf-8")
         run([sys.executable, "export.py"], folder)
-        run([longwave, "compile", "s4d", "-o", "s4d.lw", "--length", "2000", "--stream"], folder)
+        run([longwave, "compile", "s4d", "-o", "s4d.lw", "--stream"], folder)
         report = run([longwave, "run", "s4d.lw", "--input", "x=@x.npy", "--expected", "logits=@logits.npy"], folder)
     found = re.search(r"largest error ([0-9.e-]+) of the peak", report)
     if not found or float(found.group(1)) > 1e-5:

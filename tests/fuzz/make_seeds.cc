@@ -170,6 +170,43 @@ void packages() {
     }
 }
 
+// safetensors without the eight bytes of header length, as package_fuzz.cc takes it.
+std::string tensors(const std::vector<std::pair<std::string, std::vector<uint64_t>>> &shapes) {
+    json header = json::object();
+    uint64_t at = 0;
+    for (const auto &[key, shape] : shapes) {
+        uint64_t bytes = sizeof(float);
+        for (const uint64_t extent : shape) bytes *= extent;
+        header[key] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {at, at + bytes}}};
+        at += bytes;
+    }
+    return header.dump() + '\0' + std::string(at, '\x3c');
+}
+
+// Version 2: a graph that lowers, and one node of each op with as few inputs and the least attributes.
+void graph_packages() {
+    json model = {{"format", "longwave-model"}, {"version", 2}, {"name", "seed"}, {"length", 64}};
+    model["inputs"] = json::array({{{"name", "x"}, {"kind", "features"}, {"width", 4}}});
+    model["outputs"] = json::array({{{"name", "y"}, {"from", "a"}}});
+    for (const ir::OpDef *op : ir::all_ops()) {
+        json node = {{"name", "a"}, {"op", op->name}, {"inputs", {"x", {{"tensor", "w"}}, {{"tensor", "b"}}}}};
+        for (const auto &attribute : op->attributes) {
+            using Kind = ir::AttributeDef::Kind;
+            if (attribute.kind == Kind::text) node["attributes"][attribute.name] = "mean";
+            else if (attribute.kind == Kind::number) node["attributes"][attribute.name] = 0.5;
+            else node["attributes"][attribute.name] = 1;
+        }
+        model["graph"] = json::array({node});
+        put("package/node_" + std::string(op->name), model.dump() + '\0' + tensors({{"b", {4}}, {"w", {4, 4}}}));
+    }
+    model["graph"] = json::parse(R"([
+        {"name": "m/linear", "op": "linear", "inputs": ["x", {"tensor": "w"}, {"tensor": "b"}], "attributes": {"bias": 1}},
+        {"name": "m/long_conv", "op": "long_conv", "inputs": ["m/linear", {"tensor": "taps"}, {"tensor": "d"}],
+         "attributes": {"channels": 1, "two_sided": 0}},
+        {"name": "a", "op": "add", "inputs": ["x", "m/long_conv"]}])");
+    put("package/graph", model.dump() + '\0' + tensors({{"b", {4}}, {"d", {1, 4}}, {"taps", {1, 4, 9}}, {"w", {4, 4}}}));
+}
+
 // The graphs that the compiler's tests are written in: raw strings that begin with a value or a graph's name.
 void graphs() {
     for (const auto &entry : fs::recursive_directory_iterator("tests/unit/compiler")) {
@@ -320,6 +357,11 @@ void dictionaries() {
         words.insert(type.name);
         for (const auto &attribute : type.attributes) words.insert(attribute.name);
     }
+    words.insert({"graph", "length", "op", "inputs", "attributes", "tensor"});
+    for (const ir::OpDef *op : ir::all_ops()) {
+        words.insert(op->name);
+        for (const auto &attribute : op->attributes) words.insert(attribute.name);
+    }
     std::string package, graph;
     for (const auto &word : words) package += "\"\\\"" + word + "\\\"\"\n";
     put("package.dict",
@@ -347,6 +389,7 @@ int main(int argc, char **argv) {
     states();
     for (const auto &[name, bytes] : fuzz::text_seeds()) put(name, bytes);
     packages();
+    graph_packages();
     graphs();
     tools_files();
     sounds();

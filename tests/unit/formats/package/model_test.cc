@@ -185,9 +185,9 @@ TEST_CASE("package: versions and formats of others are refused") {
     refused_at(
         "/format", "onnx",
         "format: expected \"longwave-model\", found the text \"onnx\"; this is not a model description");
-    refused_at("/version", 2, "version: expected 1, found 2; a newer Longwave wrote it; use that one");
-    refused_at("/version", "1", "version: expected 1, found the text \"1\"; write \"version\": 1");
-    refused_without("", "version", "version: expected 1, found no such key; write \"version\": 1");
+    refused_at("/version", 3, "version: expected 1 or 2, found 3; a newer Longwave wrote it; use that one");
+    refused_at("/version", "1", "version: expected 1 or 2, found the text \"1\"; write \"version\": 1 for layers, 2 for a graph");
+    refused_without("", "version", "version: expected 1 or 2, found no such key; write \"version\": 1 for layers, 2 for a graph");
 }
 
 TEST_CASE("package: unknown keys are errors with the nearest known one") {

@@ -1,0 +1,87 @@
+"""The recovered graph in float64, op by op from the definitions in docs/ops.md, at any length."""
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .recovered import Op, Recovered
+from .rules.unary import FLOAT64
+
+
+def long_conv(x: Tensor, op: Op) -> Tensor:
+    copies, two = op.attributes["channels"], op.attributes["two_sided"]
+    taps = op.constant("taps").flatten(0, 1) if copies * (1 + two) == 1 else op.constant("taps").reshape(-1, op.constant("taps").shape[-1])
+    u, k = x.T.repeat(copies, 1), taps.shape[1]
+    n = 2 * (len(x) + 2 * k)
+    circle = torch.zeros(len(u), n, dtype=torch.float64)
+    circle[:, :k] = taps[:len(u)]
+    if two:
+        circle[:, n - k:] = taps[len(u):].flip(1)
+    y = torch.fft.irfft(torch.fft.rfft(u, n) * torch.fft.rfft(circle, n), n)[:, :len(x)]
+    return (y + op.constant("D").reshape(-1, 1) * u).T
+
+
+def conv2d(x: Tensor, op: Op, dims: tuple[int, ...]) -> Tensor:
+    w, a = op.constant("weight"), op.attributes
+    channels = w.shape[1] * a["groups"]
+    image = x.reshape(1, len(x), -1, channels).permute(0, 3, 1, 2)
+    pad, lead = (w.shape[3] - 1) // 2, w.shape[2] - a["stride_t"]
+    image = F.pad(image, (pad, pad, lead, 0))
+    return F.conv2d(image, w, op.constant("bias"), (a["stride_t"], a["stride_f"]), groups=a["groups"])[0].permute(1, 2, 0).flatten(1)
+
+
+def frame(x: Tensor, op: Op) -> Tensor:
+    window, hop = op.attributes["window"], op.attributes["hop"]
+    samples = F.pad(x[:, 0], (window - hop, 0))
+    rows = len(x) // hop
+    return samples.unfold(0, window, hop)[:rows] * op.constant("window") if rows else x.new_zeros(0, window)
+
+
+def centred_conv(x: Tensor, op: Op) -> Tensor:
+    w = op.constant("weight")
+    return F.conv1d(x.T[None], w[:, None], op.constant("bias"), padding=w.shape[1] // 2, groups=len(w))[0].T
+
+
+def mean(x: Tensor, op: Op) -> Tensor:
+    mode = op.attributes["mode"]
+    return {"mean": lambda: x.mean(0, True), "sum": lambda: x.sum(0, True), "first": lambda: x[:1], "last": lambda: x[-1:]}[mode]()
+
+
+def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
+    c, a = op.constant, op.attributes
+    if op.kind in FLOAT64:
+        return FLOAT64[op.kind](x[0], **a)
+    table = {
+        "linear": lambda: F.linear(x[0], c("weight"), c("bias")),
+        "affine": lambda: x[0] * c("scale") + c("shift"),
+        "add": lambda: x[0] + x[1],
+        "mul": lambda: x[0] * x[1],
+        "glu": lambda: F.glu(x[0], -1),
+        "softmax": lambda: torch.softmax(x[0], -1),
+        "log_softmax": lambda: torch.log_softmax(x[0], -1),
+        "layer_norm": lambda: F.layer_norm(x[0], (op.width,), c("weight"), c("bias"), a["eps"]),
+        "rms_norm": lambda: x[0] * torch.rsqrt(x[0].square().mean(-1, True) + a["eps"]) * c("weight"),
+        "mean": lambda: mean(x[0], op),
+        "embedding": lambda: c("table")[x[0][:, 0].long()],
+        "frame": lambda: frame(x[0], op),
+        "power_spectrum": lambda: torch.fft.rfft(x[0], a["n_fft"]).abs().square(),
+        "conv2d": lambda: conv2d(x[0], op, dims),
+        "centred_conv": lambda: centred_conv(x[0], op),
+        "long_conv": lambda: long_conv(x[0], op),
+    }
+    return table[op.kind]()
+
+
+def execute(graph: Recovered, inputs: list[Tensor]) -> list[Tensor]:
+    """Rows of each output. `inputs`: rows [time, width], in the order of the graph's input ops."""
+    values: list[Tensor | None] = []
+    waiting = iter(inputs)
+    last = {i: at for at, op in enumerate(graph.ops) for i in op.inputs} | {output.value: len(graph.ops) for output in graph.outputs}
+    for at, op in enumerate(graph.ops):
+        x = [values[i] for i in op.inputs]
+        for i in op.inputs:
+            if last[i] == at:
+                values[i] = None  # sequences are long
+        values.append(next(waiting).to(torch.float64) if op.kind == "input" else compute(op, x, graph.ops[op.inputs[0]].dims))
+    return [values[output.value] for output in graph.outputs]

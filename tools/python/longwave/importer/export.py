@@ -1,0 +1,163 @@
+"""From a module to a graph of torch operations at one length, and that graph in float64.
+
+Export is static: torch fixes a dynamic length silently for some modules, and rejects others. The importer tests other
+lengths itself (prove.py). `run_decompositions({})` keeps linear, einsum, fft_rfft and stft whole.
+"""
+from __future__ import annotations
+
+import contextlib
+import copy
+import operator
+import warnings
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.fx.node import Node, map_aggregate
+
+from .errors import ImportFailed, Problem
+from .inputs import Input
+
+WIDE = {torch.float32: torch.float64, torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.complex64: torch.complex128}
+
+
+@contextlib.contextmanager
+def float64_default() -> Iterator[None]:
+    """Operations that create numbers create float64 ones."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def op_name(node: Node) -> str:
+    if node.target is operator.getitem:
+        return "getitem"
+    if hasattr(node.target, "_schema"):
+        return node.target._schema.name.split("::")[1]
+    return str(getattr(node.target, "__name__", node.target))
+
+
+def wide(value):
+    return WIDE.get(value, value) if isinstance(value, torch.dtype) else value
+
+
+def call(node: Node, values: dict[Node, object]):
+    """Runs one node. Values are float64, so dtypes that the graph names are widened too."""
+    def argument(a):
+        return values[a] if isinstance(a, Node) else wide(a)
+    args, kwargs = map_aggregate(node.args, argument), map_aggregate(node.kwargs, argument)
+    if op_name(node) == "rms_norm":  # its default eps depends on the type, which is the module's own
+        args = (*args, *[None] * (3 - len(args)), rms_eps(node))[:4]
+    return node.target(*args, **kwargs)
+
+
+def rms_eps(node: Node) -> float:
+    given = node.args[3] if len(node.args) > 3 else node.kwargs.get("eps")
+    return float(torch.finfo(node.meta["val"].dtype).eps if given is None else given)
+
+
+def run_nodes(nodes: Sequence[Node], values: dict[Node, object], results: Sequence[Node]) -> None:
+    """Runs nodes in order. What only they read goes as soon as nothing needs it: sequences are long."""
+    last = {a: n for n in nodes for a in n.all_input_nodes}
+    mine = set(nodes) - set(results)
+    for n in nodes:
+        values[n] = call(n, values)
+        for a in n.all_input_nodes:
+            if a in mine and last[a] is n:
+                del values[a]
+
+
+def prepare(module: nn.Module, inputs: Sequence[Input], length: int) -> nn.Module:
+    """A copy in eval mode that has run once: some modules set buffers in their first run. 0-d flags become Python
+    values, because a branch on a tensor stops export."""
+    module = copy.deepcopy(module).eval().requires_grad_(False)
+    bad = [key for key, t in module.state_dict().items() if t.is_floating_point() and not torch.isfinite(t).all()]
+    if bad:
+        raise ImportFailed([Problem(key, "", "holds NaN or infinity", "the training diverged; take an earlier checkpoint") for key in bad])
+    floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+    try:
+        with torch.no_grad():
+            module(*(i.example(length, floats) for i in inputs))
+    except Exception as e:  # whatever the module raises
+        raise ImportFailed([Problem("", "", f"the module does not run at length {length}: {first_line(e)}",
+                                    "check --input, or choose another --length")]) from e
+    for part in module.modules():
+        for key, buffer in list(part._buffers.items()):
+            if buffer is not None and buffer.dim() == 0 and buffer.dtype == torch.bool:
+                del part._buffers[key]
+                setattr(part, key, bool(buffer))
+    return module
+
+
+def first_line(e: BaseException) -> str:
+    lines = [line.strip() for line in str(e).splitlines() if line.strip()]
+    return lines[0] if lines else type(e).__name__
+
+
+class Exported:
+    """The operations of a prepared module at one length. `constants`: float64 results that depend on no input."""
+
+    def __init__(self, module: nn.Module, inputs: Sequence[Input], length: int) -> None:
+        self.inputs, self.length = inputs, length
+        floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+        examples = tuple(i.example(length, floats) for i in inputs)
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions({})
+        except Exception as e:  # torch raises many types here
+            branch = "a branch on data: " if "data-dependent" in str(e) or "GuardOnDataDependent" in str(e) else ""
+            raise ImportFailed([Problem("", "torch.export", branch + first_line(e) + source_of(e),
+                                        "make the branch depend on Python values only" if branch else "make the module exportable")]) from e
+        signature = program.graph_signature
+        mutated = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
+        if mutated:
+            raise ImportFailed([Problem(key, "", "changes while the module runs", "return the value as an output instead") for key in mutated])
+        self.nodes = [n for n in program.graph.nodes
+                      if n.op in ("placeholder", "call_function") and not op_name(n).startswith(("_assert", "sym_constrain"))]
+        by_name = {n.name: n for n in self.nodes}
+        self.arguments = [by_name[name] for name in signature.user_inputs]
+        results = list(program.graph.nodes)[-1].args[0]
+        self.results = [r for r in results if isinstance(r, Node)]
+        self.constants: dict[Node, Tensor] = {}
+        self._fold(program)
+
+    def _fold(self, program) -> None:
+        s = program.graph_signature
+        keys = {**s.inputs_to_parameters, **s.inputs_to_buffers, **s.inputs_to_lifted_tensor_constants}
+        self.varying = varying = set(self.arguments)
+        for n in self.nodes:
+            if n.op == "call_function" and any(a in varying for a in n.all_input_nodes):
+                varying.add(n)
+        waiting = {n: len(n.users) for n in self.nodes}
+        with float64_default():
+            for n in self.nodes:
+                if n in varying:
+                    continue
+                if n.name in keys:
+                    t = program.state_dict.get(keys[n.name], program.constants.get(keys[n.name]))
+                    self.constants[n] = t.detach().to(wide(t.dtype))
+                elif n.op == "call_function":
+                    self.constants[n] = call(n, self.constants)
+                for a in n.all_input_nodes:  # large intermediate results go as soon as nothing reads them
+                    waiting[a] -= 1
+                    if waiting[a] == 0 and a not in self.results:
+                        del self.constants[a]
+
+    def run(self, arguments: Sequence[Tensor]) -> list[Tensor]:
+        """The results in float64."""
+        values: dict[Node, object] = dict(self.constants)
+        values.update(zip(self.arguments, arguments, strict=True))
+        with float64_default():
+            run_nodes([n for n in self.nodes if n in self.varying and n not in values], values, self.results)
+        return [values[r] for r in self.results]
+
+
+def source_of(e: BaseException) -> str:
+    """The line of the user's code that torch names, if it does."""
+    lines = [line.strip() for line in str(e).splitlines() if 'File "' in line and "site-packages/torch" not in line]
+    return f" ({lines[-1]})" if lines else ""

@@ -1,0 +1,73 @@
+"""The inputs of a module, as --input names them.
+
+    audio=16000        samples at 16000 Hz, shape 1xT
+    x=1xTx64           rows of 64 features, T is the time axis
+    x=1x64xT           the same, features first
+    wave=1x1xT@8000    samples at 8000 Hz with an axis of one channel
+    ids=1xT:256        token ids below 256
+"""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .errors import ImportFailed, Problem
+
+_FORM = re.compile(r"(?P<name>[^=/]+)=(?:(?P<shape>\d+(?:x\d+)*x?T(?:x\d+)*|T(?:x\d+)*)(?:@(?P<rate>\d+)|:(?P<ids>\d+))?|(?P<audio>\d+))")
+
+
+@dataclass(frozen=True)
+class Input:
+    name: str
+    shape: tuple[int, ...]  # 0 stands for the time axis
+    rate: int = 0
+    vocabulary: int = 0
+
+    @property
+    def width(self) -> int:
+        width = 1
+        for extent in self.shape:
+            width *= extent or 1
+        return width
+
+    def sized(self, length: int) -> tuple[int, ...]:
+        return tuple(extent or length for extent in self.shape)
+
+    def example(self, length: int, dtype: torch.dtype, seed: int = 0) -> Tensor:
+        random = torch.Generator().manual_seed(seed + length)
+        if self.vocabulary:
+            return torch.randint(0, self.vocabulary, self.sized(length), generator=random)
+        return torch.randn(self.sized(length), dtype=torch.float64, generator=random).to(dtype)
+
+    def rows(self, x: Tensor) -> Tensor:
+        """A tensor of this input as rows [time, features]."""
+        return x.movedim(self.shape.index(0), 0).reshape(-1, self.width)
+
+    def document(self) -> dict:
+        """The entry of "inputs" in model.json."""
+        if self.vocabulary:
+            return {"name": self.name, "kind": "tokens", "vocabulary": self.vocabulary}
+        if self.rate:
+            return {"name": self.name, "kind": "audio", "sample_rate": self.rate}
+        return {"name": self.name, "kind": "features", "width": self.width}
+
+
+def parse_input(text: str) -> Input:
+    def fail(reason: str) -> ImportFailed:
+        return ImportFailed([Problem(f"--input {text}", "", reason, "write audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256")])
+
+    found = _FORM.fullmatch(text)
+    if not found:
+        raise fail("expected NAME=SHAPE with the time axis T")
+    if found["audio"]:
+        return Input(found["name"], (1, 0), rate=int(found["audio"]))
+    shape = tuple(0 if part == "T" else int(part) for part in found["shape"].split("x"))
+    made = Input(found["name"], shape, int(found["rate"] or 0), int(found["ids"] or 0))
+    if shape.count(0) != 1 or len(shape) < 2 or shape[0] != 1:
+        raise fail("expected a batch of 1 in front and one time axis T")
+    if (made.rate or made.vocabulary) and made.width != 1:
+        raise fail("expected one sample or one id per row")
+    return made

@@ -1,0 +1,225 @@
+"""Matches exported torch operations, one by one, with ops. A refusal never stops the others: its result becomes an opaque
+value, so that later operations are judged too."""
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from torch.fx.node import Node
+
+from .errors import Problem, Refused, UnclearLength
+from .export import Exported, call, op_name
+from .places import ZERO, Placed, all_features, natural, settled
+from .recovered import Output, Recovered
+from .regions import find_convolution
+from .rules import convolution, linear, norms, pointwise, spectrum, time, unary
+
+MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
+            "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat".split())
+KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
+RULES = {**linear.RULES, **convolution.RULES, **pointwise.RULES, **norms.RULES, **time.RULES, **spectrum.RULES}
+RECURRENCE = "write the recurrence as a long convolution or linear attention"
+NO_RULE = {"lstm": RECURRENCE, "gru": RECURRENCE,
+           "scaled_dot_product_attention": "write the layers by hand: docs/import.md"}
+
+
+@dataclass
+class Convolution:
+    where: str
+    lags: Tensor
+    ahead: Tensor
+    cut: bool
+
+
+@dataclass
+class Read:
+    """In place of a Placed that nothing reads any more."""
+
+    value: int
+
+
+@dataclass
+class Importer:
+    exported: Exported
+    graph: Recovered = field(default_factory=Recovered)
+    values: dict[Node, object] = field(default_factory=dict)  # Placed, Spectrum, or a list of Placed
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    convolutions: list[Convolution] = field(default_factory=list)
+    opaque: set[int] = field(default_factory=set)
+    unclear: bool = False
+
+    @property
+    def constants(self) -> dict[Node, Tensor]:
+        return self.exported.constants
+
+    # ---- what rules ask
+    def varies(self, a) -> bool:
+        return isinstance(a, Node) and a in self.exported.varying
+
+    def constant(self, a):
+        if self.varies(a):
+            raise Refused("a weight that depends on the input", "compute weights from parameters only")
+        return self.constants[a] if isinstance(a, Node) else a
+
+    def variables(self, n: Node) -> list[Node]:
+        return [a for a in n.all_input_nodes if self.varies(a)]
+
+    def kind(self, n: Node) -> str:
+        return op_name(n)
+
+    def op(self, placed: Placed):
+        return self.graph.ops[placed.value]
+
+    def placed(self, n: Node) -> Placed:
+        if isinstance(self.values.get(n), norms.Root):
+            self.values[n] = self.values[n].itself
+        if not isinstance(n, Node) or not isinstance(self.values.get(n), Placed):
+            raise Refused("reads a value that is not rows of numbers", "keep values real, with one row per time step")
+        return self.values[n]
+
+    def settled(self, n: Node) -> Placed:
+        self.values[n] = settled(self.graph, self.placed(n))
+        return self.values[n]
+
+    def overlaps(self, x: Placed) -> bool:
+        at = x.at[x.at >= 0]
+        return at.numel() > len(at.unique())
+
+    def windowed(self, n, x: Placed, window: Tensor) -> Placed:
+        return spectrum.windowed(self, n, x, window)
+
+    def warn(self, n: Node, text: str) -> None:
+        self.warnings.append(f"{self.where(n)}: {text}")
+
+    def note_convolution(self, n: Node, taps, two_sided: bool) -> None:
+        self.convolutions.append(Convolution(self.where(n), taps.lags, taps.ahead, taps.cut))
+        if taps.cut:
+            self.warn(n, f"taps reach the example's length {self.exported.length}: longer sequences differ")
+        if two_sided:
+            self.warn(n, "looks ahead: no stream")
+
+    # ---- the walk
+    def module(self, n: Node) -> str:
+        stack = list((n.meta.get("nn_module_stack") or {}).values())
+        return stack[-1][0].removeprefix("L['self']").strip(".") if stack else ""
+
+    def where(self, n: Node) -> str:
+        module = self.module(n)
+        return f"{module}/{n.name}" if module else n.name
+
+    def refuse(self, n: Node, e: Refused) -> None:
+        self.unclear |= isinstance(e, UnclearLength)
+        self.problems.append(Problem(self.where(n), self.kind(n), e.reason, e.way_out))
+
+    def run(self) -> "Importer":
+        for entry, n in zip(self.exported.inputs, self.exported.arguments, strict=True):
+            self.graph.here = ("", entry.name)
+            v = self.graph.emit("input", [], width=entry.width, rows=self.exported.length)
+            self.values[n] = natural(v, n.meta["val"].shape, entry.shape.index(0))
+            find_convolution(self, n)
+        last = {a: n for n in self.exported.nodes for a in n.all_input_nodes}
+        for n in self.exported.nodes:
+            if not self.varies(n) or n.op == "placeholder":
+                continue
+            if n not in self.values:
+                self.match(n)
+            find_convolution(self, n)
+            for a in n.all_input_nodes:  # places of long sequences are large
+                if last[a] is n and a not in self.exported.results and isinstance(self.values.get(a), Placed):
+                    self.values[a] = Read(self.values[a].value)
+        return self
+
+    def match(self, n: Node) -> None:
+        self.graph.here = (self.module(n), n.name)
+        if any(v not in self.values for v in self.variables(n)):
+            return self.stand_in(n)  # the cause is reported elsewhere
+        try:
+            self.values[n] = self.lower(n)
+        except Refused as e:
+            self.refuse(n, e)
+            self.stand_in(n)
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError, RuntimeError) as e:
+            self.refuse(n, Refused(f"in a form that the importer does not know ({type(e).__name__}: {str(e)[:80]})", "write it in another form"))
+            self.stand_in(n)
+
+    def stand_in(self, n: Node) -> None:
+        """An opaque value of the right shape, in place of what was refused."""
+        val = n.meta.get("val")
+        if not isinstance(val, Tensor) or val.is_complex() or val.dim() == 0:
+            return
+        known = [self.op(self.values[v]) for v in self.variables(n) if isinstance(self.values.get(v), Placed)]
+        rows = next((r for r in [*(op.rows for op in known if not op.timeless), self.exported.length] if r in val.shape), None)
+        if rows is None and not any(op.timeless for op in known):
+            return  # no telling what its rows would be: what reads it is not judged
+        axis = None if rows is None else list(val.shape).index(rows)
+        v = self.graph.emit("opaque", [], width=val.numel() // (rows or 1), rows=rows or 1, timeless=rows is None)
+        self.values[n] = natural(v, val.shape, axis)
+        self.opaque.add(v)
+
+    def lower(self, n: Node):
+        kind, sources = self.kind(n), self.variables(n)
+        if any(isinstance(self.values[v], norms.Root) for v in sources) and (norm := norms.by_root(self, n)):
+            return norm
+        first = self.values[sources[0]]
+        if isinstance(first, spectrum.Spectrum):
+            step = spectrum.spectrum(self, n)
+            if step is not None:
+                return step
+            for source in sources:
+                if isinstance(self.values[source], spectrum.Spectrum):
+                    spectrum.magnitude(self, source)
+            first = self.values[sources[0]]
+        if n.target is operator.getitem and isinstance(first, (list, tuple)):
+            return first[n.args[1]]
+        val = n.meta.get("val")
+        if isinstance(val, Tensor) and val.is_complex() and kind not in RULES:
+            raise Refused("complex values that are neither a convolution nor the spectrum of frames", "use real arithmetic")
+        if kind in KEEPS:
+            if not val.is_floating_point() and self.op(first).kind != "input":
+                raise Refused(f"turns numbers into {val.dtype}", "keep floating point numbers")
+            return first
+        if kind in MOVES:
+            at = self.placed(sources[0]).at
+            if kind in ("view", "_unsafe_view"):
+                return first.moved(at.reshape(n.args[1]))  # places need not have the strides of the tensor
+            moved = call(n, {**self.constants, sources[0]: at})
+            return first.moved(moved) if isinstance(moved, Tensor) else [first.moved(part) for part in moved]
+        if kind in ("pad", "constant_pad_nd"):
+            return self.pad(n, first)
+        if kind in RULES:
+            return RULES[kind](self, n)
+        if kind in unary.TABLE:
+            return pointwise.unary(self, n, kind)
+        raise Refused("no rule for it", NO_RULE.get(kind, "docs/import.md lists what is accepted; write it with these operations"))
+
+    def pad(self, n: Node, x: Placed) -> Placed:
+        mode = n.args[2] if self.kind(n) == "pad" and len(n.args) > 2 else n.kwargs.get("mode", "constant")
+        value = n.args[3] if len(n.args) > 3 else n.kwargs.get("value")
+        if self.kind(n) == "constant_pad_nd":
+            value = n.args[2] if len(n.args) > 2 else 0
+        if mode != "constant" or (value or 0) != 0:
+            raise Refused(f"pads with {mode if mode != 'constant' else value}", "pad with zeros")
+        return x.moved(torch.nn.functional.pad(x.at, list(n.args[1]), value=ZERO))
+
+    def outputs(self, names: list[str]) -> None:
+        """Names the results. Their features are in torch's order."""
+        for name, n in zip(names, self.exported.results, strict=True):
+            if not self.varies(n):
+                self.problems.append(Problem(name, "output", "does not depend on an input", "return values of the input only"))
+                continue
+            if n not in self.values:
+                if not self.problems:
+                    self.problems.append(Problem(name, "output", "is not real numbers", "return real numbers"))
+                continue
+            self.graph.here = (self.module(n), n.name)
+            try:
+                placed = self.settled(n)
+                if placed.value in self.opaque:
+                    continue
+                order, axis = all_features(self.graph, placed)
+                self.graph.outputs.append(Output(name, self.graph.take(placed.value, order), axis))
+            except Refused as e:
+                self.refuse(n, e)

@@ -1,0 +1,116 @@
+"""Where the elements of a tensor come from.
+
+Each element of a torch tensor has its address in a value of the recovered graph: row * width + feature. Views, transposes,
+splits, pads and windows only move addresses, so layouts are compared and not guessed.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .errors import Refused
+from .recovered import Recovered
+
+ZERO, NONE = -1, -2  # an element that is zero; one that the value does not hold
+
+
+@dataclass(frozen=True)
+class Placed:
+    value: int
+    at: Tensor  # int64, in the shape of the torch tensor
+
+    def moved(self, at: Tensor) -> "Placed":
+        return Placed(self.value, at)
+
+
+def natural(value: int, shape, axis: int | None) -> Placed:
+    """Every element of a value in order: time at `axis`, the other axes are the features."""
+    shape = list(shape)
+    if axis is None:
+        return Placed(value, torch.arange(torch.Size(shape).numel()).reshape(shape))
+    rest = shape[:axis] + shape[axis + 1:]
+    return Placed(value, torch.arange(torch.Size(shape).numel()).reshape(shape[axis], *rest).movedim(0, axis))
+
+
+def features(graph: Recovered, placed: Placed, dim: int) -> Tensor:
+    """The order of the features along `dim`, where every row of the value is there, one after the other."""
+    op = graph.ops[placed.value]
+    p = placed.at.movedim(dim, -1).flatten(0, -2)
+    order = p[0] % op.width
+    if len(p) == op.rows and bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(len(p))[:, None] * op.width + order):
+        return order
+    if int(placed.at.min()) < 0:
+        raise Refused("reads zeros before the start or after the end as rows", "pad only in front of a convolution")
+    raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
+
+
+def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None]:
+    """The order of all features of a result in torch's order, and the axis of time."""
+    op, at = graph.ops[placed.value], placed.at
+    if op.timeless:
+        order = at.flatten()
+        if bool((order >= 0).all()):
+            return order, None
+    for axis in range(at.dim()):
+        if at.shape[axis] != op.rows:
+            continue
+        p = at.movedim(axis, 0).reshape(op.rows, -1)
+        if bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(op.rows)[:, None] * op.width + p[0] % op.width):
+            return p[0] % op.width, axis
+    raise Refused("its rows are not one time step each", "return all rows of the sequence, or one result for all of it")
+
+
+def per_feature(graph: Recovered, placed: Placed, constant: Tensor, missing: float) -> Tensor:
+    """A constant that is spread over the elements, as one number per feature."""
+    width = graph.ops[placed.value].width
+    full = constant.expand(placed.at.shape).to(torch.float64)
+    there = placed.at >= 0
+    at, full = placed.at[there] % width, full[there]
+    per = torch.full((width,), missing, dtype=torch.float64).index_copy(0, at, full)
+    if not torch.equal(per[at], full):
+        raise Refused("a constant that changes with time", "store it as features of the input, or drop it")
+    return per
+
+
+def settled(graph: Recovered, placed: Placed) -> Placed:
+    """One row of a sequence, the first or the last, becomes a value without a time axis."""
+    op = graph.ops[placed.value]
+    if op.timeless or op.rows == 1 or placed.at.numel() == 0 or int(placed.at.min()) < 0:
+        return placed
+    first, last = int(placed.at.min()) // op.width, int(placed.at.max()) // op.width
+    if first != last or first not in (0, op.rows - 1):
+        return placed
+    pooled = graph.emit("mean", [graph.flat(placed.value)], [], {"mode": "last" if first else "first"}, timeless=True)
+    return Placed(pooled, placed.at % op.width)
+
+
+def paired(graph: Recovered, kind: str, a: Placed, b: Placed) -> Placed:
+    """An op on two values, element by element, however both are laid out, split or repeated."""
+    shape = torch.broadcast_shapes(a.at.shape, b.at.shape)
+    p, q = a.at.expand(shape), b.at.expand(shape)
+    wa, wb = graph.ops[a.value].width, graph.ops[b.value].width
+    if graph.ops[a.value].timeless != graph.ops[b.value].timeless:
+        raise Refused("one operand has a time axis, the other has none", "pool both, or none")
+    none = (p == NONE) | (q == NONE)
+    if bool(((p == ZERO) | (q == ZERO)).logical_and(~none).any()) or not torch.equal((p // wa)[~none], (q // wb)[~none]) \
+            or graph.ops[a.value].rows != graph.ops[b.value].rows:
+        raise Refused("its operands do not lie in step", "both must have the same rows, without shift in time")
+    t, fa, fb = torch.where(none, -1, p // wa), p % wa, q % wb
+    if wa == wb and torch.equal(fa[~none], fb[~none]):
+        x, y = a.value, b.value
+        if graph.ops[x].dims != graph.ops[y].dims:
+            x, y = graph.flat(x), graph.flat(y)
+        return Placed(graph.emit(kind, [x, y]), torch.where(none, NONE, p))
+    key = (fa * wb + fb).flatten()
+    row = key[(t == t[~none].min()).flatten()]
+    pairs = list(dict.fromkeys(row.tolist()))
+    table = torch.full((wa * wb,), -1)
+    table[torch.tensor(pairs)] = torch.arange(len(pairs))
+    index = table[key].reshape(shape)
+    if bool((index[~none] < 0).any()):
+        raise Refused("its operands do not lie in step", "combine the same features in every row")
+    pairs = torch.tensor(pairs)
+    x, y = graph.flat(graph.take(a.value, pairs // wb)), graph.flat(graph.take(b.value, pairs % wb))
+    return Placed(graph.emit(kind, [x, y]), torch.where(none, NONE, t * len(pairs) + index))

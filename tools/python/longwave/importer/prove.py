@@ -1,0 +1,101 @@
+"""The proof: the recovered graph in float64 against the exported module in float64 at three lengths, and against the
+module as it is."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from .errors import ImportFailed, Problem
+from .execute import execute
+from .export import Exported, float64_default
+from .inputs import Input
+from .match import Importer
+from .recovered import Recovered
+
+EXACT = 1e-10  # of the peak, against the module in float64
+ROUNDED = 1e-3  # of the peak, against the module in its own type: rounding, not meaning
+
+
+def error(found: Tensor, expected: Tensor) -> float:
+    if found.shape != expected.shape:
+        return float("inf")
+    if expected.numel() == 0:
+        return 0.0
+    worst = (found - expected).abs().max() / expected.abs().max().clamp(min=1e-30)
+    return float(worst) if torch.isfinite(found).all() else float("inf")
+
+
+def rows_of(output, result: Tensor) -> Tensor:
+    result = result.to(torch.float64)
+    return result.reshape(1, -1) if output.axis is None else result.movedim(output.axis, 0).reshape(result.shape[output.axis], -1)
+
+
+def other_lengths(length: int, extents: set[int]) -> list[int]:
+    """Two shorter ones, odd, and different from every extent of the model."""
+    lengths = []
+    for part in (0.83, 0.61):
+        n = int(length * part) | 1
+        while n in extents or n in lengths:
+            n += 2
+        lengths.append(n)
+    return lengths
+
+
+def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=lambda text: None) -> dict[int, float]:
+    """Length -> largest error of any output, relative to its peak."""
+    length = importer.exported.length
+    extents = {extent for op in importer.graph.ops for extent in (op.width, *op.dims)}
+    errors = {}
+    for n in [length, *other_lengths(length, extents)]:
+        log(f"proof at length {n}")
+        try:
+            exported = importer.exported if n == length else Exported(module, inputs, n)
+        except ImportFailed as e:
+            reason = e.problems[0].reason
+            raise ImportFailed([Problem("", "", f"the module does not run at length {n}: {reason}",
+                                        "it must take every length up to the example's")]) from e
+        errors[n] = prove_at(importer.graph, exported, inputs, n)
+        if errors[n] > EXACT:
+            raise ImportFailed(causes(importer, exported, errors[n]))
+    as_it_is(importer.graph, module, inputs, length)
+    return errors
+
+
+def prove_at(graph: Recovered, exported: Exported, inputs: Sequence[Input], length: int) -> float:
+    x = [i.example(length, torch.float64, seed=7) for i in inputs]
+    expected = exported.run(x)
+    with float64_default():
+        found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
+    return max(error(f, rows_of(o, e)) for o, f, e in zip(graph.outputs, found, expected, strict=True))
+
+
+def causes(importer: Importer, exported: Exported, worst: float) -> list[Problem]:
+    """Which taps change with the length; else only where it showed."""
+    with float64_default():
+        again = Importer(exported).run()
+    problems = []
+    for a, b in zip(importer.convolutions, again.convolutions):
+        for x, y in ((a.lags, b.lags), (a.ahead, b.ahead)):
+            size = min(x.shape[1], y.shape[1], exported.length - 1)
+            top = max(float(x.abs().max()) if x.numel() else 0.0, 1e-300)
+            if x.shape[0] != y.shape[0] or size and float((x[:, :size] - y[:, :size]).abs().max()) > EXACT * top:
+                problems.append(Problem(a.where, "convolution", "circular convolution: its taps change with the length",
+                                        "transform at least the rows plus the taps, and let taps not depend on the rows"))
+                break
+    return problems or again.problems or [Problem("", "", f"the result at length {exported.length} differs by {worst:.1e} of the peak",
+                                                  "nothing may depend on the number of rows, except means and sums over all of them")]
+
+
+def as_it_is(graph: Recovered, module: nn.Module, inputs: Sequence[Input], length: int) -> None:
+    floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+    x = [i.example(length, floats, seed=7) for i in inputs]
+    with torch.no_grad():
+        result = module(*x)
+    expected = [t for t in torch.utils._pytree.tree_leaves(result) if isinstance(t, Tensor)]
+    with float64_default():
+        found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
+    worst = max(error(f, rows_of(o, e)) for o, f, e in zip(graph.outputs, found, expected, strict=True))
+    if worst > ROUNDED:
+        raise ImportFailed([Problem("", "", f"the module itself differs from its export by {worst:.1e} of the peak", "check it in eval mode")])

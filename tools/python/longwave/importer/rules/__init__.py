@@ -1,0 +1,1 @@
+"""What each torch operation becomes: one file per subject. match.py lists them."""

@@ -1,0 +1,98 @@
+"""Matrices, whatever their spelling, and what only selects or joins features."""
+from __future__ import annotations
+
+import torch
+
+from ..errors import Refused
+from ..export import call
+from ..places import ZERO, Placed, features, natural
+from ..probe import probe_matrix, time_axis
+from .convolution import pixels
+
+
+def linear(importer, n) -> Placed:
+    x = importer.settled(n.args[0])
+    weight, bias = importer.constant(n.args[1]), importer.constant(n.args[2]) if len(n.args) > 2 else None
+    try:
+        order = features(importer.graph, x, x.at.dim() - 1)
+    except Refused:
+        return pixels(importer, n, x, weight, bias)
+    full = torch.zeros(len(weight), importer.op(x).width, dtype=torch.float64)
+    full[:, order] = weight
+    shape = n.meta["val"].shape
+    axis = None if importer.op(x).timeless else time_axis(shape, importer.op(x).rows)
+    return natural(importer.graph.linear(x.value, full, bias), shape, axis)
+
+
+def matrix(importer, n) -> Placed:
+    """Any operation that multiplies each row by a constant matrix: matmul, einsum, sum over features."""
+    source, = importer.variables(n)
+    x = importer.settled(source)
+    op = importer.op(x)
+    if int(x.at.min()) < ZERO:
+        raise Refused("reads rows after the end", "cut the rows first")
+    axis = None if op.timeless else time_axis(n.meta["val"].shape, op.rows)
+
+    def run(rows):
+        values = dict(importer.constants)
+        values[source] = torch.where(x.at >= 0, rows.reshape(-1)[x.at.clamp(min=0)], 0.0)
+        y = call(n, values)
+        return y.reshape(1, -1) if axis is None else y.movedim(axis, 0).reshape(op.rows, -1)
+    if op.timeless:
+        w = torch.cat([run(e[None]) for e in torch.eye(op.width, dtype=torch.float64)]).T - run(torch.zeros(1, op.width, dtype=torch.float64)).T
+        bias = run(torch.zeros(1, op.width, dtype=torch.float64))[0]
+    else:
+        w, bias = probe_matrix(run, op.rows, op.width)
+    return natural(importer.graph.linear(x.value, w, bias if bool(bias.any()) else None), n.meta["val"].shape, axis)
+
+
+def concatenate(importer, n) -> Placed:
+    """Features of several values: each is multiplied into its places, and the results are added. Zeros are kept as places."""
+    parts, dim = n.args[0], (n.args[1] if len(n.args) > 1 else n.kwargs.get("dim", 0))
+    graph, placed, sources = importer.graph, [], []
+    for part in parts:
+        if not importer.varies(part):
+            if bool(importer.constants[part].any()):
+                raise Refused("joins a sequence with constants that are not zero", "add them to the features instead")
+            placed.append(torch.full(importer.constants[part].shape, ZERO))
+            sources.append(None)
+        else:
+            x = importer.settled(part)
+            placed.append(x.at)
+            sources.append(x.value)
+    values = list(dict.fromkeys(v for v in sources if v is not None))
+    at = torch.cat(placed, dim)
+    if len(values) == 1:
+        return Placed(values[0], at)
+    number = torch.cat([torch.full(p.shape, -1 if v is None else values.index(v)) for p, v in zip(placed, sources)], dim)
+    if bool((at < 0).any()) or len({graph.ops[v].rows for v in values}) > 1 or len({graph.ops[v].timeless for v in values}) > 1:
+        raise Refused("joins values of different rows", "join along the features")
+    widths = torch.tensor([graph.ops[v].width for v in values])
+    before = torch.cat([torch.zeros(1, dtype=torch.long), widths.cumsum(0)])
+    t, code = at // widths[number], before[number] + at % widths[number]
+    order = list(dict.fromkeys(code[t == t.min()].tolist()))
+    table = torch.full((int(before[-1]),), -1)
+    table[torch.tensor(order)] = torch.arange(len(order))
+    index = table[code]
+    if bool((index < 0).any()):
+        raise Refused("joins values of different rows", "join along the features")
+    total = None
+    for i, v in enumerate(values):
+        choice = torch.zeros(len(order), int(widths[i]), dtype=torch.float64)
+        for to, c in enumerate(order):
+            if before[i] <= c < before[i + 1]:
+                choice[to, c - int(before[i])] = 1
+        piece = graph.linear(v, choice)
+        total = piece if total is None else graph.emit("add", [total, piece])
+    return Placed(total, t * len(order) + index)
+
+
+def index_rule(importer, n) -> Placed:
+    """A selection by constant indices."""
+    source, = importer.variables(n)
+    x = importer.placed(source)
+    return x.moved(call(n, {**importer.constants, source: x.at}))
+
+
+RULES = {"linear": linear, "cat": concatenate, "index_select": index_rule, "index": index_rule}
+RULES |= dict.fromkeys(["matmul", "mm", "bmm", "addmm", "einsum", "inner", "tensordot"], matrix)

@@ -1,0 +1,117 @@
+"""From frames of a signal to their power. In between, tensors are named parts of a spectrum."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..errors import Refused
+from ..places import ZERO, Placed
+
+WAY_OUT = "frame the samples yourself, with window - hop zeros in front; keep only the power of the transform"
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    part: str  # "X" complex, "ri" pairs, "re", "im", "re2", "im2", "mag"
+    power: int  # the value of its power
+    axis: int  # of the frequencies in the complex tensor
+
+
+STEPS = {("X", "view_as_real"): "ri", ("X", "real"): "re", ("X", "imag"): "im", ("X", "abs"): "mag",
+         ("re", "square"): "re2", ("im", "square"): "im2", ("mag", "square"): "power"}
+
+
+def framed(importer, at: Tensor, value: int, window: Tensor) -> int:
+    """Evenly spaced windows of a signal. Frame i must end with sample (i + 1) * hop."""
+    op, p = importer.graph.ops[value], at.reshape(-1, at.shape[-1])
+    if op.width != 1 or len(p) < 2:
+        raise Refused("not windows of one signal", WAY_OUT)
+    hop = int(p[len(p) // 2, -1] - p[len(p) // 2 - 1, -1])
+    t = torch.arange(len(p))[:, None] * hop + torch.arange(p.shape[1]) - p.shape[1] + hop
+    lead = int(p[len(p) // 2, -1] - t[len(p) // 2, -1])
+    if hop <= 0 or not torch.equal(p, (t + lead).clamp(min=ZERO)):
+        raise Refused("its windows are not evenly spaced", WAY_OUT)
+    if lead:
+        raise Refused(f"its frames lie {abs(lead)} samples {'ahead' if lead > 0 else 'late'}", WAY_OUT)
+    rows = op.rows // hop
+    if len(p) != rows:
+        raise Refused(f"{len(p)} frames where {op.rows} samples have {rows}", WAY_OUT)
+    return importer.graph.emit("frame", [value], [("window", window)], {"window": p.shape[1], "hop": hop}, p.shape[1], rows)
+
+
+def windowed(importer, n, x: Placed, window: Tensor) -> Placed:
+    window = window.expand(x.at.shape).reshape(-1, x.at.shape[-1])
+    if not bool((window == window[0]).all()):
+        raise Refused("a window that changes from frame to frame", WAY_OUT)
+    out = framed(importer, x.at, x.value, window[0])
+    return Placed(out, torch.arange(x.at.numel()).reshape(x.at.shape))
+
+
+def power_of(importer, frame: int, n_fft: int) -> int:
+    if n_fft & (n_fft - 1):
+        raise Refused(f"a transform of {n_fft} samples", "use a power of two: a longer n_fft pads with zeros")
+    return importer.graph.emit("power_spectrum", [frame], [], {"n_fft": n_fft}, n_fft // 2 + 1)
+
+
+def rfft(importer, n) -> Spectrum:
+    x = importer.placed(n.args[0])
+    size = n.args[1] if len(n.args) > 1 and n.args[1] else x.at.shape[-1]
+    if (n.args[2] if len(n.args) > 2 else -1) % x.at.dim() != x.at.dim() - 1 or (len(n.args) > 3 and n.args[3]) or size < x.at.shape[-1]:
+        raise Refused("only transforms of the last axis without norm", WAY_OUT)
+    value = x.value
+    if importer.op(x).kind != "frame":
+        if not importer.overlaps(x):
+            raise Refused("FFT that is neither a convolution with constant taps nor the spectrum of frames",
+                          "kernels must not depend on the input; " + WAY_OUT)
+        value = framed(importer, x.at, x.value, torch.ones(x.at.shape[-1]))
+    return Spectrum("X", power_of(importer, value, size), n.meta["val"].dim() - 1)
+
+
+def stft(importer, n) -> Spectrum:
+    a = list(n.args) + [None] * 9
+    size, hop = a[1], a[2] or a[1] // 4
+    length = a[3] or size
+    if a[5] or not n.meta["val"].is_complex() or a[6] is False:
+        raise Refused("normalized or two-sided", "use normalized=False, onesided=True, return_complex=True")
+    window = importer.constant(a[4]) if a[4] is not None else torch.ones(length, dtype=torch.float64)
+    window = F.pad(window, ((size - length) // 2, size - length - (size - length) // 2))
+    x = importer.placed(a[0])
+    return Spectrum("X", power_of(importer, framed(importer, x.at.reshape(-1).unfold(0, size, hop), x.value, window), size), n.meta["val"].dim() - 2)
+
+
+def spectrum(importer, n) -> Spectrum | Placed | None:
+    """The next step from a spectrum towards its power. None: the magnitude itself is read."""
+    kind, parts = importer.kind(n), [importer.values[v] for v in importer.variables(n)]
+    one = parts[0]
+    if kind in ("alias", "clone", "to", "_to_copy", "contiguous"):
+        return one
+    if kind == "pow" and n.args[1] == 2 or kind == "mul" and len(n.all_input_nodes) == 1:
+        kind = "square"
+    word = STEPS.get((one.part, kind))
+    if (one.part, kind) == ("ri", "select") and (n.args[1] % n.args[0].meta["val"].dim()) == n.args[0].meta["val"].dim() - 1:
+        word = ("re", "im")[n.args[2]]
+    if kind == "add" and len(parts) == 2 and {p.part for p in parts} == {"re2", "im2"} and parts[0].power == parts[1].power:
+        word = "power"
+    if word is None and one.part == "mag":
+        return None
+    if word is None:
+        raise Refused("uses a spectrum for more than its power", WAY_OUT)
+    return Spectrum(word, one.power, one.axis) if word != "power" else in_place(one.power, n, one.axis)
+
+
+def in_place(value: int, n, axis: int) -> Placed:
+    shape = list(n.meta["val"].shape)
+    shape.append(shape.pop(axis))
+    return Placed(value, torch.arange(n.meta["val"].numel()).reshape(shape).movedim(-1, axis))
+
+
+def magnitude(importer, n) -> None:
+    """The magnitude as a value of its own, where something reads more than its square."""
+    one = importer.values[n]
+    importer.values[n] = in_place(importer.graph.emit("sqrt", [one.power]), n, one.axis)
+
+
+RULES = {"fft_rfft": rfft, "stft": stft}

@@ -1,0 +1,57 @@
+"""The recovered graph as a model folder of version 2 (docs/model-format.md)."""
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from ..model_json import pretty
+from .inputs import Input
+from .recovered import Recovered
+
+
+def names_of(graph: Recovered) -> list[str]:
+    """A name per op: its module's address and the kind, numbered where a module has several."""
+    names, seen = [], {}
+    for op in graph.ops:
+        if op.kind == "input":
+            names.append(op.source)
+            seen[op.source] = 1
+            continue
+        stem = f"{op.module}/{op.kind}" if op.module else op.kind
+        seen[stem] = seen.get(stem, 0) + 1
+        names.append(stem if seen[stem] == 1 else f"{stem}_{seen[stem]}")
+    return names
+
+
+def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) -> tuple[dict, dict[str, torch.Tensor]]:
+    names, nodes, tensors = names_of(graph), [], {}
+    for op, own in zip(graph.ops, names):
+        if op.kind == "input":
+            continue
+        operands: list = [names[i] for i in op.inputs]
+        for key, constant in op.constants:
+            tensors[f"{own}.{key}"] = constant.to(torch.float32).contiguous()
+            operands.append({"tensor": f"{own}.{key}"})
+        node = {"name": own, "op": op.kind, "inputs": operands}
+        nodes.append(node | ({"attributes": op.attributes} if op.attributes else {}))
+    return {
+        "format": "longwave-model",
+        "version": 2,
+        "name": name,
+        "inputs": [i.document() for i in inputs],
+        "length": length,
+        "graph": nodes,
+        "outputs": [{"name": output.name, "from": names[output.value]} for output in graph.outputs],
+    }, tensors
+
+
+def write(folder: Path, model: dict, tensors: dict[str, torch.Tensor], report: dict) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(tensors, folder / "weights.safetensors")
+    (folder / "weights.safetensors").chmod(0o644)
+    (folder / "model.json").write_text(pretty(model) + "\n")
+    (folder / "import.json").write_text(json.dumps(report, indent=1) + "\n")
