@@ -158,9 +158,8 @@ Broken v9_ranges(const Subject &s) {
             for (uint32_t t = 0; t < count(tensors); ++t) {
                 const fb::GoldenTensor &tensor = *tensors->Get(t);
                 const uint64_t rows = stored_rows(tensor);
-                if (tensor.stored() != 0 &&
-                    (rows > tensor.rows() || tensor.rows() > cap::extent ||
-                     tensor.first() > (tensors == vector.inputs() ? 0 : tensor.rows() - rows)))
+                if (rows > tensor.rows() || (tensor.stored() != 0 && tensor.rows() > cap::extent) ||
+                    tensor.first() > (tensors == vector.inputs() ? 0 : tensor.rows() - rows))
                     return broken(9, "stored rows of a golden tensor: vector, tensor", g, t);
                 uint64_t values, bytes;
                 if (!checked::mul(rows, tensor.width(), &values) ||

@@ -138,8 +138,9 @@ TEST_CASE(
     for (int check = 0; check < site_count; ++check) {
         const Site &site = sites[check];
         let_off += is_excused(site);
-        CHECK_MESSAGE(shown(check) != is_excused(site), site.file, ":", site.line,
-                      shown(check) ? ": excused without need: " : ": nobody misses: ", site.text);
+        CHECK_MESSAGE(shown(check) != is_excused(site), std::string(site.file), ":", site.line,
+                      std::string(shown(check) ? ": excused without need: " : ": nobody misses: "),
+                      std::string(site.text));
     }
     MESSAGE(samples.size(), " samples, ", site_count, " checks: ", table.shown(Shown::by_rule),
             " missed by the rule, ", table.shown(Shown::by_text), " by the text, ", let_off, " excused; ",

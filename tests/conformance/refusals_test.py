@@ -149,9 +149,11 @@ def main():
         to.check(done, BAD_INPUT, ["layer layers.0: its static kernel has l_max = 128 taps, the sequence 200 rows: compile with --length 128 or less"])
         artifact, done = to.compile(orchid(), "--length", "96")
         assert done.returncode == 0, done.stderr
-        for rows in (95, 97, 200):
+        done = to.run("run", artifact, "--input", 95)
+        to.check(done, BAD_INPUT, ["run: 95 rows; layers.0 reads the whole sequence and takes only 96: compile with --length 95"])
+        for rows in (97, 200):
             done = to.run("run", artifact, "--input", rows)
-            to.check(done, BAD_INPUT, [f"run: {rows} rows; layers.0 reads the whole sequence and takes only 96: compile with --length {rows}"])
+            to.check(done, BAD_INPUT, [f"--input {rows}: has {rows} rows, but an offline run of this model takes at most 96; compile it with a larger --length"])
         assert to.run("run", artifact, "--input", 96).returncode == 0
         done = to.run("run", artifact, "--stream", "--input", 96)
         to.check(done, USAGE, ["orchid: the model has no stream entry; compile it with --stream, or use `longwave run`"])

@@ -83,10 +83,12 @@ def open(path: Path, *, device: str = "cpu", variant: str = "", allow_unsigned: 
     return Model(os.fspath(path), allow_unsigned, variant, device, memory_limit, map_weights)
 
 
-def compile(model: Path, output: Optional[Path] = None, *, stream: bool = False, blocks: Sequence[int] = (),
+def compile(model, output: Optional[Path] = None, *, inputs: Sequence[str] = (), stream: bool = False, blocks: Sequence[int] = (),
             targets: Iterable[str] = (), weights: str = "", length: int = 0, options: Sequence[str] = ()) -> Model:
-    """Compiles a model folder and opens the result.
+    """Compiles a model folder or a PyTorch module and opens the result.
 
+    model: the path of a model folder, or a torch.nn.Module, which longwave.importer imports (docs/import.md).
+    inputs: of a module, one text per input: "audio=16000", "x=1xTx64", "x=1x64xT" or "ids=1xT:256"; T is the time axis.
     output: where the .lw file goes; None: a temporary file, removed when the function returns.
     stream: also make stream entries. blocks: their sizes in input ticks.
     targets: CPU and GPU targets such as "x86-64-v3" or "vulkan-32k"; none: this CPU.
@@ -96,7 +98,7 @@ def compile(model: Path, output: Optional[Path] = None, *, stream: bool = False,
 
     Raises CompileError with one line per problem. Nothing is written then.
     """
-    command = ["compile", os.fspath(model)]
+    command = []
     if stream or blocks:
         command.append("--stream")
     if blocks:
@@ -108,8 +110,23 @@ def compile(model: Path, output: Optional[Path] = None, *, stream: bool = False,
     if length:
         command += ["--length", str(length)]
     with tempfile.TemporaryDirectory(prefix="longwave-") as folder:
+        if hasattr(model, "state_dict"):
+            model = _imported(model, inputs, pathlib.Path(folder) / "model")
         file = pathlib.Path(output) if output is not None else pathlib.Path(folder) / "model.lw"
-        done = programs.run([*command, *options, "-o", str(file)])
+        done = programs.run(["compile", os.fspath(model), *command, *options, "-o", str(file)])
         if done.returncode:
             raise CompileError(done.stderr.strip() or f"longwave compile: exit status {done.returncode}")
         return open(file)
+
+
+def _imported(module, inputs: Sequence[str], folder: pathlib.Path) -> pathlib.Path:
+    from longwave.importer.api import import_module
+    from longwave.importer.errors import ImportFailed
+
+    if not inputs:
+        raise ValueError('inputs: a module needs them, for example inputs=["x=1xTx64"]')
+    try:
+        import_module(module, list(inputs), name="model").write(folder)
+    except ImportFailed as error:
+        raise CompileError(str(error)) from error
+    return folder

@@ -36,9 +36,12 @@ def demo() -> int:
 
 
 def main() -> int:
-    """The `longwave` command of the wheel. `longwave demo` is its only own command."""
+    """The `longwave` command of the wheel. `longwave demo` and `longwave import` are its own."""
     if sys.argv[1:] == ["demo"]:
         return demo()
+    if sys.argv[1:2] == ["import"]:
+        from longwave.importer.__main__ import main as import_main
+        return import_main(sys.argv[2:])
     os.execv(program(), ["longwave", *sys.argv[1:]])
 
 

@@ -297,3 +297,31 @@ def test_command_without_torch_says_so(tmp_path: Path) -> None:
     done = command("a:b", "--input", "x=1xTx4", "-o", tmp_path / "m", PYTHONPATH=path)
     assert done.returncode == 3
     assert done.stderr.strip() == "longwave.importer: needs PyTorch, found none; install it: pip install torch safetensors"
+
+
+def test_compile_takes_a_module(tmp_path):
+    """longwave.compile imports, compiles and opens in one call; what cannot be imported is one CompileError."""
+    built = LONGWAVE.resolve().parent / "python" / "longwave"
+    native = next(built.glob("_native*.so"), None)
+    if native is None:
+        pytest.skip(f"{built} has no _native module: configure with -DLONGWAVE_PYTHON=ON")
+    code = f"""
+import sys; sys.path.insert(0, {str(built.parent)!r})
+import numpy as np, torch, longwave
+torch.manual_seed(1)
+module = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.Linear(8, 3)).eval()
+x = np.random.default_rng(2).standard_normal((70, 6)).astype(np.float32)
+expected = module(torch.from_numpy(x)[None])[0].detach().numpy()
+with longwave.compile(module, inputs=["x=1xTx6"], stream=True) as model:
+    assert np.abs(model.run(x) - expected).max() <= 2e-6 * np.abs(expected).max()
+    assert np.abs(model.stream().process(x, last=True) - expected).max() <= 2e-6 * np.abs(expected).max()
+try:
+    longwave.compile(torch.nn.LSTM(6, 8, batch_first=True), inputs=["x=1xTx6"])
+except longwave.CompileError as error:
+    print(error)
+else:
+    sys.exit("an LSTM was imported")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env=os.environ | {"LONGWAVE_PROGRAM": str(LONGWAVE.resolve())})
+    assert done.returncode == 0, done.stderr

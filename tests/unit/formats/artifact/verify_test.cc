@@ -47,6 +47,7 @@ std::vector<HeaderCase> header_cases(const std::vector<uint8_t> &good) {
         {"unknown flag", 4, 40, {2}},
         {"unknown flag in the high half", 4, 44, {1}},
         {"reserved byte", 4, 255, {1}},
+        {"version before format 2.5", 4, 176, {1}},
         {"key without a signature", 4, 80, {1}},
         {"signature without the flag", 4, 112, {1}},
         {"plan bytes 8", 5, 32, u64(8)},
