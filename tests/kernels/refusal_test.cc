@@ -14,7 +14,7 @@ TEST_CASE("kgen: a bad specification is refused with the kernel and the param") 
          "linear: param 'out' is 0, must be in [1,"},
         {R"({"kernel":"linear","params":{"in":"16","out":1,"rows":1}})",
          "linear: param 'in' must be an integer"},
-        {R"({"kernel":"linear","params":{"in":16,"out":1,"rows":1},"epilogue":[{"op":"softplus"}]})",
+        {R"({"kernel":"linear","params":{"in":16,"out":1,"rows":1},"epilogue":[{"op":"mish"}]})",
          "linear: epilogue 0: param 'op'"},
         {R"({"kernel":"linear","params":{"in":16,"out":1,"rows":1},"epilogue":[{"op":"log"}]})",
          "param 'offset' is missing"},
