@@ -27,7 +27,8 @@ class Limits(Cli):
         folder = self.scratch / "manual"
         self.assertEqual(self.run_cli("manual", "-o", folder).returncode, OK)
         table = json.loads((folder / "cli.json").read_text())
-        required = {"model": self.artifact, "folder": self.package, "text": self.speech, "--input": "audio=1600"}
+        required = {"model": self.artifact, "folder": self.package, "text": self.speech, "file": self.scratch / "key", "--input": "audio=1600",
+                    "--key": self.scratch / "key"}
         tried = 0
         for command in table["commands"]:
             needed = []
