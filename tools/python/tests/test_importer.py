@@ -299,6 +299,41 @@ def test_command_without_torch_says_so(tmp_path: Path) -> None:
     assert done.stderr.strip() == "longwave.importer: needs PyTorch, found none; install it: pip install torch safetensors"
 
 
+class LongestSequence(nn.Module):
+    """Reads at most 100 rows, like a Hyena filter of that length."""
+
+    def __init__(self):
+        super().__init__()
+        self.k = nn.Parameter(torch.randn(4, 100, generator=torch.Generator().manual_seed(3)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = min(x.shape[-1], 100)
+        return irfft(rfft(x[..., :n], 2 * n) * rfft(self.k[:, :n], 2 * n), 2 * n)[..., :n]
+
+
+def test_a_module_with_a_longest_sequence_keeps_the_taps_of_the_example():
+    made = imported(LongestSequence(), "x=1x4xT", length=61)
+    assert kinds(made) == ["long_conv"] and made.model["length"] == 61
+    refusal(LongestSequence(), "x=1x4xT", length=151)
+
+
+class Counter(nn.Module):
+    """A branch on a 0-d integer buffer, as in S4's l_kernel."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.calls.item() == 0:
+            return torch.relu(x)
+        return x
+
+
+def test_branches_on_counters_are_taken_once():
+    assert kinds(imported(Counter(), "x=1xTx4")) == ["relu"]
+
+
 def test_compile_takes_a_module(tmp_path):
     """longwave.compile imports, compiles and opens in one call; what cannot be imported is one CompileError."""
     built = LONGWAVE.resolve().parent / "python" / "longwave"

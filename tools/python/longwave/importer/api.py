@@ -52,6 +52,15 @@ def match_at_a_clear_length(module, inputs, length: int, names) -> Importer:
     return importer
 
 
+def match_longer(module, inputs, length: int, names) -> Importer | None:
+    """None: the module means something else at this length, for example beyond the length of its filters."""
+    try:
+        importer = match_at_a_clear_length(module, inputs, length, names)
+    except ImportFailed:
+        return None
+    return None if importer.problems else importer
+
+
 def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: int | None = None, longest: int | None = None, name: str = "model",
                   outputs: Sequence[str] | None = None, log=lambda text: None) -> Imported:
     """Raises ImportFailed with every problem. `length`: rows of the example; it doubles up to `longest` while taps are cut."""
@@ -64,7 +73,11 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     while any(c.cut for c in importer.convolutions) and not importer.problems and 2 * length <= longest:
         length *= 2
         log(f"taps reach the example's length: export at length {length + 1}")
-        importer = match_at_a_clear_length(ready, inputs, length + 1, outputs)
+        longer = match_longer(ready, inputs, length + 1, outputs)
+        if longer is None:
+            log("the module takes no longer sequence: its taps end with the example")
+            break
+        importer = longer
     if importer.problems:
         raise ImportFailed(importer.problems)
     importer.graph.tidy()

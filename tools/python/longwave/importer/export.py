@@ -71,9 +71,16 @@ def run_nodes(nodes: Sequence[Node], values: dict[Node, object], results: Sequen
                 del values[a]
 
 
+class Pinned(int):
+    """The value of a 0-d flag or counter, as a Python number that a module may read like a tensor."""
+
+    def item(self) -> int:
+        return int(self)
+
+
 def prepare(module: nn.Module, inputs: Sequence[Input], length: int) -> nn.Module:
-    """A copy in eval mode that has run once: some modules set buffers in their first run. 0-d flags become Python
-    values, because a branch on a tensor stops export."""
+    """A copy in eval mode that has run once: some modules set buffers in their first run. 0-d flags and counters
+    become Python values, because a branch on a tensor stops export."""
     module = copy.deepcopy(module).eval().requires_grad_(False)
     bad = [key for key, t in module.state_dict().items() if t.is_floating_point() and not torch.isfinite(t).all()]
     if bad:
@@ -87,9 +94,9 @@ def prepare(module: nn.Module, inputs: Sequence[Input], length: int) -> nn.Modul
                                     "check --input, or choose another --length")]) from e
     for part in module.modules():
         for key, buffer in list(part._buffers.items()):
-            if buffer is not None and buffer.dim() == 0 and buffer.dtype == torch.bool:
+            if buffer is not None and buffer.dim() == 0 and not buffer.dtype.is_floating_point and not buffer.dtype.is_complex:
                 del part._buffers[key]
-                setattr(part, key, bool(buffer))
+                setattr(part, key, Pinned(buffer))
     return module
 
 
