@@ -55,10 +55,12 @@ Samples samples(nb::handle values, const lw_input_info &input) {
                                      .c_str());
         format = input.kind == LW_TOKENS ? LW_I32 : sound ? LW_S16 : LW_F32;
         if (format == LW_I32 && nb::cast<size_t>(given.attr("size")) > 0 &&
-            (nb::cast<int64_t>(given.attr("max")()) > INT32_MAX || nb::cast<int64_t>(given.attr("min")()) < INT32_MIN))
+            (nb::cast<int64_t>(given.attr("max")()) > INT32_MAX ||
+             nb::cast<int64_t>(given.attr("min")()) < INT32_MIN))
             throw nb::value_error("a token id outside of int32");
-        keeps = numpy.attr("ascontiguousarray")(
-            given, format == LW_I32 ? "int32" : format == LW_S16 ? "int16" : "float32");
+        keeps = numpy.attr("ascontiguousarray")(given, format == LW_I32   ? "int32"
+                                                       : format == LW_S16 ? "int16"
+                                                                          : "float32");
         array = nb::cast<Array>(keeps);
     }
     return {keeps, array.data(), ticks_of(array, input), format};

@@ -69,8 +69,9 @@ private:
 // An open model, shared by the Python object and by everything made from it.
 class Model {
 public:
-    Model(const std::string &path, bool allow_unsigned, const std::string &variant, const std::string &device,
-          uint64_t memory_limit, bool map_weights);
+    // keys: those that are accepted, 32 bytes each, one after the other; empty: no signature is asked for.
+    Model(const std::string &path, const nb::bytes &keys, uint64_t least_version, const std::string &variant,
+          const std::string &device, uint64_t memory_limit, bool map_weights);
     ~Model();
 
     lw_model *get() const;

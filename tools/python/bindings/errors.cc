@@ -24,6 +24,8 @@ constexpr Name names[] = {
     {LW_NO_VARIANT, "NoVariantError", "RuntimeError"},
     {LW_BAD_STATE, "BadStateError", "ValueError"},
     {LW_BAD_TOKEN, "BadTokenError", "ValueError"},
+    {LW_NO_CODE, "NoCodeError", "RuntimeError"},
+    {LW_OLD_VERSION, "OldVersionError", "PermissionError"},
     {LW_NO_MEMORY, "NoMemoryError", "MemoryError"},
     {LW_IO, "IoError", "OSError"},
     {LW_DEVICE, "DeviceError", "RuntimeError"},

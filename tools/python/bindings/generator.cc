@@ -1,6 +1,6 @@
 // longwave.Generator: token ids as they come.
-#include "bindings.h"
 #include "longwave/generator.h"
+#include "bindings.h"
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -41,8 +41,8 @@ public:
     Generator(const Model &model, uint64_t seed, float temperature, uint32_t top_k, float top_p, float min_p,
               float repetition_penalty, bool log_probabilities, std::vector<std::vector<int32_t>> stops)
         : input_(input_info(model.get(), 0)),
-          writer_(create(model, {seed, temperature, top_p, min_p, repetition_penalty, top_k, log_probabilities,
-                                 std::move(stops)}),
+          writer_(create(model, {seed, temperature, top_p, min_p, repetition_penalty, top_k,
+                                 log_probabilities, std::move(stops)}),
                   Writer::destroy, model.share(), "the generator") {}
 
     void prompt(nb::handle ids) {
@@ -108,15 +108,17 @@ void bind_generator(nb::module_ &module) {
         .def_ro("log_probability", &Token::log_probability, "0 unless log_probabilities was asked for.")
         .def_ro("position", &Token::position, "Tokens in the stream before it.")
         .def_ro("stop", &Token::stop, "Whether a stop sequence ends with it.");
-    nb::class_<Generator>(module, "Generator",
-                          "Text generation: prompt, then iterate over tokens. One thread at a time may use it.\n\n"
-                          "temperature 0 takes the most probable token. stops: lists of token ids that end the text.")
+    nb::class_<Generator>(
+        module, "Generator",
+        "Text generation: prompt, then iterate over tokens. One thread at a time may use it.\n\n"
+        "temperature 0 takes the most probable token. stops: lists of token ids that end the text.")
         .def(nb::init<const Model &, uint64_t, float, uint32_t, float, float, float, bool,
                       std::vector<std::vector<int32_t>>>(),
              "model"_a, nb::kw_only(), "seed"_a = 0, "temperature"_a = 0.0f, "top_k"_a = 0, "top_p"_a = 0.0f,
              "min_p"_a = 0.0f, "repetition_penalty"_a = 0.0f, "log_probabilities"_a = false,
              "stops"_a = std::vector<std::vector<int32_t>>())
-        .def("prompt", &Generator::prompt, "ids"_a, "Reads token ids [n] after those that the stream has read.")
+        .def("prompt", &Generator::prompt, "ids"_a,
+             "Reads token ids [n] after those that the stream has read.")
         .def("next", &Generator::next, "Chooses the next token and reads it.")
         .def("reset", &Generator::reset, "Makes the generator and its stream as new.")
         .def("save", &Generator::save, "The state as bytes.")

@@ -2,6 +2,7 @@
 #include "bindings.h"
 #include "longwave/vulkan.h"
 #include <nanobind/stl/string.h>
+#include <sodium.h>
 
 namespace longwave::python {
 
@@ -15,6 +16,12 @@ struct Model::Runner {
 };
 
 namespace {
+
+constexpr size_t key_bytes = 32;
+
+int signature_matches(void *, const uint8_t *key, const uint8_t *root, const uint8_t *signature) {
+    return crypto_sign_verify_detached(signature, root, 32, key) == 0;
+}
 
 std::shared_ptr<lw_device> open_device(const std::string &name) {
     auto options = make<lw_vulkan_options>();
@@ -49,10 +56,17 @@ lw_input_info input_info(const lw_model *model, uint32_t index) {
     return info;
 }
 
-Model::Model(const std::string &path, bool allow_unsigned, const std::string &variant, const std::string &device,
-             uint64_t memory_limit, bool map_weights) {
+Model::Model(const std::string &path, const nb::bytes &keys, uint64_t least_version,
+             const std::string &variant, const std::string &device, uint64_t memory_limit, bool map_weights) {
     auto options = make<lw_open_options>();
-    options.allow_unsigned_code = allow_unsigned;
+    options.allow_unsigned_code = keys.size() == 0;
+    if (keys.size() > 0) {
+        options.require_signature = 1;
+        options.trusted_keys = static_cast<const uint8_t *>(keys.data());
+        options.n_trusted_keys = keys.size() / key_bytes;
+        options.least_version = least_version;
+        options.check_signature = signature_matches;
+    }
     options.variant = variant.empty() ? nullptr : variant.c_str();
     options.memory_limit = memory_limit;
     options.map_weights = map_weights;
@@ -158,8 +172,8 @@ nb::object Model::run(nb::args inputs, uint32_t length, uint32_t threads) {
     auto info = make<lw_model_info>();
     check(lw_model_get_info(model.get(), &info));
     if (inputs.size() != info.inputs)
-        fail(LW_INVALID_ARGUMENT, "expected " + std::to_string(info.inputs) + " inputs, got " +
-                                      std::to_string(inputs.size()));
+        fail(LW_INVALID_ARGUMENT,
+             "expected " + std::to_string(info.inputs) + " inputs, got " + std::to_string(inputs.size()));
     std::vector<Samples> given;
     std::vector<lw_tensor> in;
     for (uint32_t i = 0; i < info.inputs; i++) {
@@ -177,7 +191,8 @@ nb::object Model::run(nb::args inputs, uint32_t length, uint32_t threads) {
     std::vector<lw_tensor> out;
     for (const lw_output_info &output : outputs) {
         auto tensor = make<lw_tensor>();
-        tensor.rows = output.clock_num ? uint64_t{given[0].ticks} * output.clock_num / output.clock_den + 1 : 1;
+        tensor.rows =
+            output.clock_num ? uint64_t{given[0].ticks} * output.clock_num / output.clock_den + 1 : 1;
         room.emplace_back(new float[tensor.rows * output.width]);
         tensor.data = room.back().get();
         out.push_back(tensor);
@@ -199,12 +214,15 @@ void bind_model(nb::module_ &module) {
     nb::class_<Model>(module, "Model",
                       "A compiled model. Any number of threads may use it at once.\n\n"
                       "Use `longwave.open` or `longwave.compile`. Streams keep their model in memory.")
-        .def(nb::init<const std::string &, bool, const std::string &, const std::string &, uint64_t, bool>(),
-             "path"_a, "allow_unsigned"_a, "variant"_a, "device"_a, "memory_limit"_a, "map_weights"_a)
+        .def(nb::init<const std::string &, const nb::bytes &, uint64_t, const std::string &,
+                      const std::string &, uint64_t, bool>(),
+             "path"_a, "keys"_a, "least_version"_a, "variant"_a, "device"_a, "memory_limit"_a,
+             "map_weights"_a)
         .def("_info", &Model::info)
         .def("verify", &Model::verify,
              "Runs the reference inputs stored in the file and compares the outputs.\n\n"
-             "Returns the largest error relative to its limit: at most 1 is good. Raises CheckFailedError otherwise.")
+             "Returns the largest error relative to its limit: at most 1 is good. Raises CheckFailedError "
+             "otherwise.")
         .def("_run", &Model::run, "inputs"_a, nb::kw_only(), "length"_a = 0, "threads"_a = 1)
         .def("close", &Model::close,
              "Closes the model. Streams that exist continue. Later calls raise WrongStateError.");

@@ -1,6 +1,6 @@
 // longwave.Spotter: audio in, words out.
-#include "bindings.h"
 #include "longwave/spotter.h"
+#include "bindings.h"
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -30,15 +30,17 @@ public:
     std::vector<Event> push(nb::handle values) {
         const Samples in = samples(values, input_);
         if (in.format != format_)
-            throw nb::type_error(format_ == LW_S16
-                                     ? "this spotter takes int16 audio; make it with format=\"float32\" for floats"
-                                     : "this spotter takes float32 audio; make it with format=\"int16\"");
+            throw nb::type_error(
+                format_ == LW_S16
+                    ? "this spotter takes int16 audio; make it with format=\"float32\" for floats"
+                    : "this spotter takes float32 audio; make it with format=\"int16\"");
         const size_t sample = format_ == LW_S16 ? sizeof(int16_t) : sizeof(float);
         std::vector<Event> events;
         spotter_.use([&](lw_spotter *s) {
             for (size_t at = 0; at < in.ticks;) {
                 size_t done = 0;
-                check(lw_spotter_push(s, static_cast<const char *>(in.data) + at * sample, in.ticks - at, &done));
+                check(lw_spotter_push(s, static_cast<const char *>(in.data) + at * sample, in.ticks - at,
+                                      &done));
                 at += done;
                 pull(s, events);
             }
@@ -109,13 +111,16 @@ void bind_spotter(nb::module_ &module) {
             return "Event(word='" + e.word + "', score=" + std::to_string(e.score) +
                    ", seconds=" + std::to_string(e.seconds) + ")";
         });
-    nb::class_<Spotter>(module, "Spotter",
-                        "Keyword spotting: push audio, get events. One thread at a time may use it.\n\n"
-                        "format: \"int16\" (default) or \"float32\". threshold: of every word; 0 keeps the model's. "
-                        "words: thresholds by word.")
-        .def(nb::init<const Model &, const std::string &, float, const std::map<std::string, float> &>(), "model"_a,
-             nb::kw_only(), "format"_a = "int16", "threshold"_a = 0.0f, "words"_a = std::map<std::string, float>())
-        .def("push", &Spotter::push, "audio"_a, "Takes audio [samples]. Returns the events that it completes.")
+    nb::class_<Spotter>(
+        module, "Spotter",
+        "Keyword spotting: push audio, get events. One thread at a time may use it.\n\n"
+        "format: \"int16\" (default) or \"float32\". threshold: of every word; 0 keeps the model's. "
+        "words: thresholds by word.")
+        .def(nb::init<const Model &, const std::string &, float, const std::map<std::string, float> &>(),
+             "model"_a, nb::kw_only(), "format"_a = "int16", "threshold"_a = 0.0f,
+             "words"_a = std::map<std::string, float>())
+        .def("push", &Spotter::push, "audio"_a,
+             "Takes audio [samples]. Returns the events that it completes.")
         .def("finish", &Spotter::finish, "Ends the audio. Returns the last events.")
         .def("reset", &Spotter::reset, "Makes the spotter as new.")
         .def("scores", &Spotter::scores, "The averaged score of each label after the last push.")

@@ -79,7 +79,8 @@ public:
         stream_.use([&](lw_stream *s) {
             for (size_t at = 0; at < in.ticks;) {
                 size_t done = 0;
-                check(lw_stream_push(s, static_cast<const char *>(in.data) + at * width, in.ticks - at, &done));
+                check(
+                    lw_stream_push(s, static_cast<const char *>(in.data) + at * width, in.ticks - at, &done));
                 at += done;
                 pull_all(s, rows);
             }
@@ -90,7 +91,8 @@ public:
         });
         if (outputs_.size() == 1) return as_array(rows[0], outputs_[0].width);
         nb::dict all;
-        for (size_t i = 0; i < outputs_.size(); i++) all[outputs_[i].name] = as_array(rows[i], outputs_[i].width);
+        for (size_t i = 0; i < outputs_.size(); i++)
+            all[outputs_[i].name] = as_array(rows[i], outputs_[i].width);
         return all;
     }
 
@@ -137,9 +139,10 @@ private:
     Samples taken(nb::handle values) const {
         Samples in = samples(values, input_);
         if (in.format != format_)
-            throw nb::type_error(format_ == LW_S16 ? "this stream takes int16 audio"
-                                                   : "this stream takes float32; make it with format=\"int16\" "
-                                                     "for 16-bit audio");
+            throw nb::type_error(format_ == LW_S16
+                                     ? "this stream takes int16 audio"
+                                     : "this stream takes float32; make it with format=\"int16\" "
+                                       "for 16-bit audio");
         return in;
     }
     static void pull_all(lw_stream *s, std::vector<std::vector<float>> &rows) {
@@ -171,18 +174,21 @@ void bind_stream(nb::module_ &module) {
         .def_ro("number", &Row::number, "Number of the row of this output, from 0.")
         .def_ro("end", &Row::end, "Input ticks that the row needed.")
         .def_ro("data", &Row::data, "The values: float32 [width], a copy.");
-    nb::class_<Stream>(module, "Stream",
-                       "The state of one stream. One thread at a time may use it; a second one gets WrongStateError.\n\n"
-                       "Iteration gives the rows that wait. Use `Model.stream`.")
-        .def(nb::init<const Model &, uint32_t, uint32_t, const std::string &>(), "model"_a, "entry"_a, "queue"_a,
-             "format"_a)
+    nb::class_<Stream>(
+        module, "Stream",
+        "The state of one stream. One thread at a time may use it; a second one gets WrongStateError.\n\n"
+        "Iteration gives the rows that wait. Use `Model.stream`.")
+        .def(nb::init<const Model &, uint32_t, uint32_t, const std::string &>(), "model"_a, "entry"_a,
+             "queue"_a, "format"_a)
         .def("push", &Stream::push, "values"_a,
              "Takes input: float32 [ticks, width], int16 [ticks] or int32 [ticks] without a copy.\n\n"
-             "Returns the number of ticks taken: fewer than given if the queue of rows is full. Pull, then push the "
+             "Returns the number of ticks taken: fewer than given if the queue of rows is full. Pull, then "
+             "push the "
              "rest.")
         .def("pull", &Stream::pull, "The next `Row`, or None if none waits.")
         .def("process", &Stream::process, "values"_a, nb::kw_only(), "last"_a = false,
-             "Pushes all values and returns the rows that come out: float32 [rows, width], or a dict by output name.\n\n"
+             "Pushes all values and returns the rows that come out: float32 [rows, width], or a dict by "
+             "output name.\n\n"
              "last: end the stream and return its last rows too.")
         .def("prefill", &Stream::prefill, "values"_a,
              "Reads input as fast as the model can, with the largest blocks that it has.")
@@ -190,7 +196,8 @@ void bind_stream(nb::module_ &module) {
         .def("reset", &Stream::reset, "Makes the stream as new.")
         .def("copy_from", &Stream::copy, "other"_a, "Takes the state of another stream of the same model.")
         .def("save", &Stream::save, "The state as bytes.")
-        .def("load", &Stream::load, "state"_a, "Continues from saved bytes. Raises BadStateError; nothing changes then.")
+        .def("load", &Stream::load, "state"_a,
+             "Continues from saved bytes. Raises BadStateError; nothing changes then.")
         .def("stats", &Stream::stats, "Counters since creation or reset.")
         .def("close", &Stream::close, "Frees the stream. Later calls raise WrongStateError.")
         .def("__iter__", [](nb::handle self) { return nb::borrow(self); })

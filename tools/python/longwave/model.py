@@ -68,19 +68,29 @@ class Model(_native.Model):
         self.close()
 
 
-def open(path: Path, *, device: str = "cpu", variant: str = "", allow_unsigned: bool = True, memory_limit: int = 0,
-         map_weights: bool = False) -> Model:
+def open(path: Path, *, device: str = "cpu", variant: str = "", keys: Sequence[str] = (), least_version: int = 0,
+         memory_limit: int = 0, map_weights: bool = False) -> Model:
     """Opens a .lw file.
 
     device: "cpu", "gpu" (the best Vulkan device), or the number or part of the name of one.
     variant: a CPU target such as "x86-64-v3"; "" takes the best for this CPU.
-    allow_unsigned: False refuses files, whose machine code runs in this process, without a trusted signature.
+    keys: public keys (64 hexadecimal digits, `longwave keygen`). With keys, only a file that one of them signed opens.
+        A file contains machine code that runs in this process: give keys for files from others.
+    least_version: with keys: the least version of the model that opens (`longwave sign --model-version`).
     memory_limit: most bytes that the model and one stream take; 0: 64 MiB or 64 times the file.
     map_weights: reads weights from the mapped file, which must not change while the model is open.
 
-    Raises IoError, BadArtifactError, BadVersionError, UnsignedCodeError, NoVariantError, NoDeviceError.
+    Raises IoError, BadArtifactError, BadVersionError, UnsignedCodeError, OldVersionError, NoVariantError, NoDeviceError.
     """
-    return Model(os.fspath(path), allow_unsigned, variant, device, memory_limit, map_weights)
+    try:
+        known = [bytes.fromhex(key) for key in keys]
+    except ValueError:
+        known = [b""]
+    if any(len(key) != 32 for key in known):
+        raise ValueError("keys: expected public keys of 64 hexadecimal digits each")
+    if least_version and not known:
+        raise ValueError("least_version: give keys too, because a version counts only under a signature")
+    return Model(os.fspath(path), b"".join(known), least_version, variant, device, memory_limit, map_weights)
 
 
 def compile(model, output: Optional[Path] = None, *, inputs: Sequence[str] = (), stream: bool = False, blocks: Sequence[int] = (),

@@ -118,7 +118,9 @@ class NativeTest(unittest.TestCase):
             (longwave.TooLongError, "", lambda: self.kws.run(np.zeros(10 ** 6, np.float32))),
             (longwave.NotFoundError, "no such file", lambda: longwave.open("/nonexistent.lw")),
             (longwave.BadArtifactError, "not a Longwave artifact", lambda: longwave.open(ROOT / "README.md")),
-            (longwave.UnsignedCodeError, "", lambda: longwave.open(self.file, allow_unsigned=False)),
+            (longwave.UnsignedCodeError, "", lambda: longwave.open(self.file, keys=["11" * 32])),
+            (ValueError, "64 hexadecimal digits", lambda: longwave.open(self.file, keys=["11"])),
+            (ValueError, "give keys too", lambda: longwave.open(self.file, least_version=2)),
             (longwave.BadStateError, "", lambda: stream.load(b"no state")),
             (longwave.CompileError, "expected a folder", lambda: longwave.compile(ROOT / "README.md")),
             (ValueError, "block 7", lambda: self.kws.stream(7)),
@@ -127,6 +129,23 @@ class NativeTest(unittest.TestCase):
             with self.assertRaisesRegex(kind, text):
                 call()
         self.assertTrue(issubclass(longwave.BadStateError, longwave.Error))
+
+    def test_signed_files_open_with_their_key_alone(self):
+        folder = pathlib.Path(self.folder.name)
+        for command in (["keygen", str(folder / "a")], ["keygen", str(folder / "b")],
+                        ["sign", str(self.file), "--key", str(folder / "a"), "-o", str(folder / "signed.lw"), "--model-version", "3"]):
+            self.assertEqual(longwave.programs.run(command).returncode, 0, command)
+        a, b = ((folder / f"{name}.pub").read_text().strip() for name in "ab")
+        longwave.open(folder / "signed.lw", keys=[b, a], least_version=3).close()
+        with self.assertRaises(longwave.UnsignedCodeError):
+            longwave.open(folder / "signed.lw", keys=[b])
+        with self.assertRaises(longwave.OldVersionError):
+            longwave.open(folder / "signed.lw", keys=[a], least_version=4)
+
+    def test_each_status_has_an_exception(self):
+        header = (ROOT / "runtime/include/longwave/longwave.h").read_text(encoding="utf-8")
+        for name in re.findall(r"^    LW_([A-Z_]+) = [1-9]\d+,? ", header, re.M):
+            self.assertTrue(issubclass(getattr(longwave, name.title().replace("_", "") + "Error"), longwave.Error), name)
 
     def test_objects_keep_their_model_and_closed_ones_refuse(self):
         model = longwave.open(self.file)
