@@ -366,7 +366,7 @@ TEST_CASE("faults: a decoder that finds no memory gives the same text when it is
     lw_tokenizer_close(tokenizer);
 }
 
-TEST_CASE("faults: a wrong argument is told without memory") {
+TEST_CASE("faults: a wrong argument is reported without memory") {
     lw_status status;
     {
         faults::Scope scope;

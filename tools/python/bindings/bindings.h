@@ -66,6 +66,17 @@ private:
     const char *what_;
 };
 
+// The bytes of `save`, a C function that first gives their number: save(nullptr, 0, &n).
+template <class Save> std::string saved(const Save &save) {
+    size_t n = 0;
+    const lw_status asked = save(nullptr, 0, &n);
+    if (asked != LW_TOO_SMALL) check(asked);
+    std::string bytes(n, '\0');
+    check(save(bytes.data(), bytes.size(), &n));
+    bytes.resize(n);
+    return bytes;
+}
+
 // An open model, shared by the Python object and by everything made from it.
 class Model {
 public:

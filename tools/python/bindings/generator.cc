@@ -60,14 +60,10 @@ public:
         writer_.use([](Writer *w) { check(lw_generator_reset(w->generator)); });
     }
     nb::bytes save() {
-        std::string bytes;
-        writer_.use([&](Writer *w) {
-            size_t n = 0;
-            const lw_status asked = lw_generator_save(w->generator, nullptr, 0, &n);
-            if (asked != LW_TOO_SMALL) check(asked);
-            bytes.resize(n);
-            check(lw_generator_save(w->generator, bytes.data(), bytes.size(), &n));
-            bytes.resize(n);
+        const std::string bytes = writer_.use([](Writer *w) {
+            return saved([&](void *to, size_t size, size_t *n) {
+                return lw_generator_save(w->generator, to, size, n);
+            });
         });
         return nb::bytes(bytes.data(), bytes.size());
     }

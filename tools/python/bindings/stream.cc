@@ -97,14 +97,8 @@ public:
     }
 
     nb::bytes save() {
-        std::string bytes;
-        stream_.use([&](lw_stream *s) {
-            size_t n = 0;
-            const lw_status asked = lw_stream_save(s, nullptr, 0, &n);
-            if (asked != LW_TOO_SMALL) check(asked);
-            bytes.resize(n);
-            check(lw_stream_save(s, bytes.data(), bytes.size(), &n));
-            bytes.resize(n);
+        const std::string bytes = stream_.use([](lw_stream *s) {
+            return saved([&](void *to, size_t size, size_t *n) { return lw_stream_save(s, to, size, n); });
         });
         return nb::bytes(bytes.data(), bytes.size());
     }

@@ -13,7 +13,7 @@ struct Sample {
     std::vector<uint8_t> bytes;
     uint64_t memory_limit = 0;
     std::vector<uint8_t> front; // header and plan as they were read, where the file has changed since
-    uint64_t claimed_size = 0;  // what the check is told of its size; 0: the size of the bytes
+    uint64_t claimed_size = 0;  // the size that the check gets; 0: the size of the bytes
     bool modules_alone = false; // rule V21 of a plan that no other rule has seen
 };
 using Samples = std::vector<Sample>;

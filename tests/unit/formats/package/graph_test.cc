@@ -132,7 +132,7 @@ TEST_CASE("package graph: each malformed part is refused with its place") {
           "graph[0] has too; rename one of them");
 }
 
-TEST_CASE("package graph: all that is wrong is told at once") {
+TEST_CASE("package graph: all problems are reported at once") {
     json model = good_graph();
     model["length"] = -1;
     model["graph"][0]["inputs"][0] = "nothing";
