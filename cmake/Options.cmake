@@ -16,6 +16,9 @@ target_compile_options(longwave_small INTERFACE
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -ffunction-sections -fdata-sections
   -fno-asynchronous-unwind-tables $<$<NOT:$<CONFIG:Debug>>:-Oz>
   -ftls-model=initial-exec) # thread-local data is there from the start: reaching it never allocates
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+  target_compile_definitions(longwave_small INTERFACE _FILE_OFFSET_BITS=64) # or files with large numbers cannot be opened
+endif()
 # The shared runtime is optimised as a whole at link time, which makes it 8 kB smaller. It has objects of its own for that:
 # the archive keeps ordinary objects, which any linker takes.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")

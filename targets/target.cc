@@ -2,11 +2,15 @@
 
 namespace longwave::targets {
 
+Target arm64(), armv7();
+
 const std::vector<Target> &all() {
     static const std::vector<Target> targets = {
         x86_64_v2(),
         x86_64_v3(),
         x86_64_v4(),
+        armv7(),
+        arm64(),
     };
     return targets;
 }

@@ -18,7 +18,7 @@ public:
             kernel_index_[parts_.specs[i]] = static_cast<uint16_t>(i);
     }
 
-    Expected<std::vector<uint8_t>> run() {
+    Expected<artifact::Pieces> run() {
         plan_.name = parts_.package.name;
         plan_.producer = producer();
         plan_.labels = parts_.package.labels;
@@ -35,7 +35,7 @@ public:
         if (parts_.package.has_decision) LW_TRY(decision());
         std::vector<artifact::SegmentData> segments;
         if (plan_.weights_bytes > 0)
-            segments.push_back({fb::SegmentKind::weights, parts_.storage.take_weights()});
+            segments.push_back({fb::SegmentKind::weights, {}, parts_.storage.take_weights()});
         for (TargetCode &code : parts_.code) {
             auto variant = std::make_unique<fb::CodeVariantT>();
             variant->target = code.target.name;
@@ -51,7 +51,7 @@ public:
             segments.push_back({fb::SegmentKind::modules, std::move(parts_.modules)});
         if (!parts_.golden_bytes.empty())
             segments.push_back({fb::SegmentKind::golden, std::move(parts_.golden_bytes)});
-        return artifact::write(std::move(plan_), std::move(segments));
+        return artifact::assemble(std::move(plan_), std::move(segments));
     }
 
 private:
@@ -217,7 +217,7 @@ private:
 
 } // namespace
 
-Expected<std::vector<uint8_t>> emit(Parts parts) { return Emitter(std::move(parts)).run(); }
+Expected<artifact::Pieces> emit(Parts parts) { return Emitter(std::move(parts)).run(); }
 
 Specs unique_specs(const std::vector<EntryPlan> &entries) {
     std::set<std::string> cpus, modules;

@@ -5,6 +5,7 @@
 #include "compiler/plan/state_record.h"
 #include "compiler/plan/storage.h"
 #include "formats/artifact/plan_generated.h"
+#include "formats/artifact/write.h"
 #include "formats/base/expected.h"
 #include "formats/package/package.h"
 #include "schedules/contract/kernel.h"
@@ -20,6 +21,7 @@ struct TargetCode {
     std::vector<uint8_t> image;
     std::vector<uint32_t> entries;
     std::vector<uint64_t> scratch;
+    std::vector<uint64_t> kernel_bytes; // of code and constants, for reports
 };
 
 struct Parts {
@@ -38,7 +40,7 @@ struct Parts {
 };
 
 // Equal parts give equal bytes.
-Expected<std::vector<uint8_t>> emit(Parts parts);
+Expected<artifact::Pieces> emit(Parts parts);
 
 // The specifications of all steps, each once and sorted. Those that have no machine code come last.
 struct Specs {

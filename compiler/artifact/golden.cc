@@ -15,25 +15,10 @@ namespace longwave::compiler {
 namespace {
 
 constexpr uint32_t most_steps = 256;
-constexpr size_t kept_values = 1 << 16; // of an output, in a long vector: 16 to 256 rows
+constexpr uint32_t least_steps = 16;
+constexpr size_t kept_values = 1 << 16;       // of an output, in a long vector: 16 to 256 rows
+constexpr size_t kept_in_short = 1 << 18; // the same in a short one; narrower outputs are kept whole
 constexpr double useless = 0.05; // of the peak: nobody can read such an output
-
-// Input ticks: enough for some rows of the slowest output.
-uint32_t wanted_ticks(const ir::Graph &graph) {
-    uint32_t slowest = 1;
-    for (const auto &value : graph.values)
-        if (!value.type.clock.timeless())
-            slowest = std::max(slowest, value.type.clock.den / std::max(1u, value.type.clock.num));
-    return slowest == 1 ? most_steps : std::min(most_steps, 8u) * slowest;
-}
-
-// In whole blocks, and at most what a run holds.
-uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
-    const uint32_t wanted = wanted_ticks(graph);
-    if (plan.kind == EntryPlan::Kind::run) return std::max(plan.least, std::min(plan.block, wanted));
-    uint32_t span = plan.block * plan.period;
-    return (wanted + span - 1) / span * span;
-}
 
 // The longest vector whose reference takes about a minute: `work` multiply-adds a tick, twice.
 constexpr double most_work = 3e10;
@@ -47,10 +32,29 @@ double work_of(const ir::Graph &graph) {
         double weights = type.width();
         for (const ir::ValueId id : node.inputs)
             if (const ir::Constant *constant = graph.constant(id)) weights += static_cast<double>(constant->data.size());
-        weights = std::min(weights, node.op->rewrites.filter ? 512.0 * type.width() : weights);
+        const bool looks_up = node.op->rewrites.gathers_rows || node.op->rewrites.filter;
+        weights = std::min(weights, looks_up ? 512.0 * type.width() : weights);
         work += weights * type.clock.num / type.clock.den;
     }
     return work;
+}
+
+// Input ticks: enough for some rows of the slowest output, and fewer of a model whose rows cost much.
+uint32_t wanted_ticks(const ir::Graph &graph) {
+    uint32_t slowest = 1;
+    for (const auto &value : graph.values)
+        if (!value.type.clock.timeless())
+            slowest = std::max(slowest, value.type.clock.den / std::max(1u, value.type.clock.num));
+    if (slowest > 1) return std::min(most_steps, 8u) * slowest;
+    return static_cast<uint32_t>(std::clamp<double>(2 * most_work / work_of(graph), least_steps, most_steps));
+}
+
+// In whole blocks, and at most what a run holds.
+uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
+    const uint32_t wanted = wanted_ticks(graph);
+    if (plan.kind == EntryPlan::Kind::run) return std::max(plan.least, std::min(plan.block, wanted));
+    uint32_t span = plan.block * plan.period;
+    return (wanted + span - 1) / span * span;
 }
 
 bool prime(uint32_t n) {
@@ -196,15 +200,18 @@ Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_
         LW_TRY(evaluate(graph, ticks, inputs, short_));
     }
     const std::vector<ir::Array> &outputs = plan.window ? windows : short_.outputs;
-    for (size_t i = 0; i < outputs.size(); i++)
-        store(golden, i, outputs[i], {0, outputs[i].rows, 0, outputs[i].rows});
+    for (size_t i = 0; i < outputs.size(); i++) {
+        const size_t all = outputs[i].rows,
+                     kept = std::min(all, std::max<size_t>(kept_in_short / outputs[i].width, least_steps));
+        store(golden, i, outputs[i], {all - kept, kept, all - kept, all});
+    }
     long_used_ = false;
     vectors_.push_back(std::move(golden));
     return add_long(graph, plan, fb::GoldenT(vectors_.back()), inputs);
 }
 
 // Ticks after which the last two blocks, and all rows that are stored, have read every lag.
-double GoldenVectors::all_lags() const { return double{reach_.ticks} + std::max(2.0 * block_, double{most_steps}); }
+double GoldenVectors::all_lags() const { return static_cast<double>(reach_.ticks) + std::max(2.0 * block_, double{most_steps}); }
 
 // Ticks of the long vector of an entry; 0: it needs none.
 uint32_t GoldenVectors::long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const {

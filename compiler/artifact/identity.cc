@@ -112,10 +112,14 @@ private:
     const std::string &contents(const std::string &key, const package::Tensor &tensor) {
         const auto [entry, fresh] = by_key_.try_emplace(key);
         if (!fresh) return entry->second;
-        const Digest digest = digest_of(tensor.data.data(), tensor.data.size() * sizeof(float));
+        artifact::Hasher hasher; // of the numbers as float32, whatever the file stores
+        in_pieces(tensor.data,
+                  [&](size_t, std::span<const float> piece) { hasher.update(piece.data(), piece.size_bytes()); });
+        uint8_t digest[artifact::hash_bytes];
+        hasher.finish(digest);
         entry->second = " ";
         for (const uint64_t extent : tensor.shape) entry->second += std::to_string(extent) + ",";
-        entry->second.append(digest.begin(), digest.end());
+        entry->second.append(std::begin(digest), std::end(digest));
         return entry->second;
     }
 

@@ -133,6 +133,36 @@ ordered_json state_report(const StateRecord &record) {
     return list;
 }
 
+// The rows of a value: how many for each input tick, how wide, how late.
+void add_rows(ordered_json &json, const ir::Type &type) {
+    json["rows"] = {{"num", type.clock.num}, {"den", type.clock.den}};
+    json["width"] = type.width();
+    json["delay"] = type.delay;
+}
+
+// The layer that computes a value, or the name of the input. Empty: a constant.
+std::string source_of(const ir::Graph &graph, ir::ValueId value) {
+    if (const ir::Node *node = graph.producer(value)) return node->layer;
+    for (const ir::GraphInput &input : graph.inputs)
+        if (input.value == value) return input.name;
+    return "";
+}
+
+// The layers and inputs that a layer reads, and the rows of what others read of it last.
+void add_edges(const ReportInputs &in, const std::string &layer, ordered_json &entry) {
+    ordered_json from = ordered_json::array();
+    for (const ir::Node &node : in.graph.nodes) {
+        if (node.layer != layer) continue;
+        for (const ir::ValueId value : node.inputs) {
+            const std::string name = source_of(in.graph, value);
+            if (!name.empty() && name != layer && std::find(from.begin(), from.end(), name) == from.end())
+                from.push_back(name);
+        }
+        add_rows(entry, in.graph.type(node.output));
+    }
+    entry["from"] = std::move(from);
+}
+
 // Layers in the order of the graph, each with its ops after all passes and its kernels in every entry.
 ordered_json layers(const ReportInputs &in) {
     std::vector<std::string> order;
@@ -144,6 +174,7 @@ ordered_json layers(const ReportInputs &in) {
     ordered_json list = ordered_json::array();
     for (const auto &layer : order) {
         ordered_json entry{{"layer", layer}, {"ops", ops[layer]}};
+        add_edges(in, layer, entry);
         for (const auto &plan : in.entries) {
             std::vector<std::string> kernels;
             std::set<std::string> seen; // channel tiles that take turns are several steps of one kernel
@@ -193,8 +224,11 @@ ordered_json make_report(const ReportInputs &in) {
         if (input.width != 1) i["width"] = input.width;
         report["inputs"].push_back(i);
     }
-    for (const auto &output : in.graph.outputs)
-        report["outputs"].push_back({{"name", output.name}, {"width", in.graph.type(output.value).width()}});
+    for (const auto &output : in.graph.outputs) {
+        ordered_json o{{"name", output.name}, {"layer", source_of(in.graph, output.value)}};
+        add_rows(o, in.graph.type(output.value));
+        report["outputs"].push_back(std::move(o));
+    }
     report["labels"] = in.package.labels.size();
     uint64_t parameters = 0;
     for (const auto &[key, tensor] : in.package.weights)
@@ -223,7 +257,7 @@ ordered_json make_report(const ReportInputs &in) {
     report["derived_bytes"] = in.storage.derived_bytes();
     report["kernels"] = in.kernels;
     for (const auto &code : in.code)
-        report["targets"].push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}});
+        report["targets"].push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}, {"kernel_bytes", code.kernel_bytes}});
     if (!in.package.unused.empty()) report["unused_weights"] = in.package.unused;
     return report;
 }

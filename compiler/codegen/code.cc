@@ -105,6 +105,7 @@ Expected<Code> compile_code(const Specs &all, const std::vector<EntryPlan> &entr
             if (!same_arguments(kernel.signature, kernels[i].signature))
                 return Status::internal(fmt::format("kernel {} has another argument list on {} than on {}",
                                                     specs[i], targets[t].name, targets[0].name));
+            linked.kernel_bytes.push_back(code_bytes(kernel.object));
             linked.scratch.push_back((kernel.signature.scratch_bytes + 63) / 64 * 64);
             to_link.push_back({&kernel.object,
                                kernel_symbol(specs[i]) + "_argv", // Halide's `int f(void **args)`

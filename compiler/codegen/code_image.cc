@@ -1,15 +1,18 @@
 #include "compiler/codegen/code_image.h"
 #include "compiler/codegen/process.h"
 #include "compiler/codegen/temporary_folder.h"
+#include "formats/artifact/features.h"
 #include <algorithm>
 #include <cstring>
 #include <elf.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
+#include <span>
 
 extern "C" {
-extern const uint8_t longwave_scratch_shim[], longwave_scratch_shim_end[];
+extern const uint8_t longwave_shim_x86_64[], longwave_shim_x86_64_end[], longwave_shim_aarch64[],
+    longwave_shim_aarch64_end[], longwave_shim_arm[], longwave_shim_arm_end[];
 extern const uint8_t longwave_image_script[], longwave_image_script_end[];
 }
 
@@ -26,19 +29,30 @@ Status write(const fs::path &path, const uint8_t *bytes, size_t size) {
     return Status::ok();
 }
 
+struct Elf64 {
+    using Header = Elf64_Ehdr;
+    using Segment = Elf64_Phdr;
+    using Section = Elf64_Shdr;
+    using Symbol = Elf64_Sym;
+};
+struct Elf32 {
+    using Header = Elf32_Ehdr;
+    using Segment = Elf32_Phdr;
+    using Section = Elf32_Shdr;
+    using Symbol = Elf32_Sym;
+};
+
 // The linker's output, read with our own eyes: what it promises is checked, not believed.
-class LinkedFile {
+template <class Elf> class LinkedFile {
 public:
     explicit LinkedFile(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
 
     Expected<CodeImage> image(const std::vector<LinkedKernel> &kernels) {
-        if (bytes_.size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes_.data(), ELFMAG, SELFMAG) != 0)
-            return Status::internal("the linker's output is not an ELF file");
-        header_ = read<Elf64_Ehdr>(0);
+        header_ = read<typename Elf::Header>(0);
         LW_TRY(check_sections());
         CodeImage image;
         for (size_t i = 0; i < header_.e_phnum; i++) {
-            auto segment = read<Elf64_Phdr>(header_.e_phoff + i * sizeof(Elf64_Phdr));
+            auto segment = read<Segment>(header_.e_phoff + i * sizeof(Segment));
             if (segment.p_type != PT_LOAD || segment.p_filesz == 0) continue;
             if (segment.p_offset + segment.p_filesz > bytes_.size() || segment.p_vaddr > (1u << 30))
                 return Status::internal("a segment of the linked image lies outside the file");
@@ -64,6 +78,10 @@ public:
     }
 
 private:
+    using Segment = typename Elf::Segment;
+    using Section = typename Elf::Section;
+    using Symbol = typename Elf::Symbol;
+
     template <class T> T read(size_t offset) const {
         T value{};
         if (offset + sizeof(T) <= bytes_.size()) std::memcpy(&value, bytes_.data() + offset, sizeof(T));
@@ -76,7 +94,7 @@ private:
     }
 
     Status check_sections() {
-        auto section = [&](size_t i) { return read<Elf64_Shdr>(header_.e_shoff + i * sizeof(Elf64_Shdr)); };
+        auto section = [&](size_t i) { return read<Section>(header_.e_shoff + i * sizeof(Section)); };
         auto names = section(header_.e_shstrndx);
         for (size_t i = 0; i < header_.e_shnum; i++) {
             auto s = section(i);
@@ -95,9 +113,9 @@ private:
                    : Status::internal(fmt::format("the linked image leaves {} undefined", undefined_));
     }
 
-    void read_symbols(const Elf64_Shdr &table, const Elf64_Shdr &strings) {
-        for (size_t i = 1; i < table.sh_size / sizeof(Elf64_Sym); i++) {
-            auto symbol = read<Elf64_Sym>(table.sh_offset + i * sizeof(Elf64_Sym));
+    void read_symbols(const Section &table, const Section &strings) {
+        for (size_t i = 1; i < table.sh_size / sizeof(Symbol); i++) {
+            auto symbol = read<Symbol>(table.sh_offset + i * sizeof(Symbol));
             std::string name = text(strings.sh_offset + symbol.st_name);
             if (name.empty()) continue;
             if (symbol.st_shndx == SHN_UNDEF) undefined_ += (undefined_.empty() ? "" : ", ") + name;
@@ -106,11 +124,27 @@ private:
     }
 
     std::vector<uint8_t> bytes_;
-    Elf64_Ehdr header_{};
+    typename Elf::Header header_{};
     uint64_t end_of_constants_ = 0;
     std::map<std::string, uint64_t> symbols_;
     std::string undefined_;
 };
+
+Expected<CodeImage> image_of(std::vector<uint8_t> bytes, const std::vector<LinkedKernel> &kernels) {
+    if (bytes.size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
+        return Status::internal("the linker's output is not an ELF file");
+    if (bytes[EI_CLASS] == ELFCLASS32) return LinkedFile<Elf32>(std::move(bytes)).image(kernels);
+    return LinkedFile<Elf64>(std::move(bytes)).image(kernels);
+}
+
+// The scratch allocator for the machine of a target.
+std::span<const uint8_t> shim_of(uint16_t elf_machine) {
+    switch (elf_machine) {
+    case artifact::machine_arm: return {longwave_shim_arm, longwave_shim_arm_end};
+    case artifact::machine_aarch64: return {longwave_shim_aarch64, longwave_shim_aarch64_end};
+    default: return {longwave_shim_x86_64, longwave_shim_x86_64_end};
+    }
+}
 
 // The linker script: every kernel right behind the 8 bytes that say what it needs. Entries are aligned to 16
 // bytes, as compilers align functions.
@@ -126,7 +160,32 @@ std::string image_script(const std::vector<LinkedKernel> &kernels) {
     return script;
 }
 
+// The bytes of the sections that reach the image.
+template <class Elf> uint64_t loaded_bytes(const std::vector<uint8_t> &object) {
+    const auto read = [&](size_t offset, auto &value) {
+        if (offset > object.size() || object.size() - offset < sizeof value) return false;
+        std::memcpy(&value, object.data() + offset, sizeof value);
+        return true;
+    };
+    typename Elf::Header header{};
+    if (!read(0, header)) return 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < header.e_shnum; i++) {
+        typename Elf::Section section{};
+        if (!read(header.e_shoff + i * sizeof section, section)) return 0;
+        // Unwinding tables are of another type, or the linker script leaves them out.
+        const bool wanted = section.sh_type == SHT_PROGBITS && (section.sh_flags & SHF_ALLOC);
+        if (wanted && section.sh_flags != (SHF_ALLOC | SHF_WRITE)) bytes += section.sh_size;
+    }
+    return bytes;
+}
+
 } // namespace
+
+uint64_t code_bytes(const std::vector<uint8_t> &object) {
+    if (object.size() <= EI_CLASS || std::memcmp(object.data(), ELFMAG, SELFMAG) != 0) return 0;
+    return object[EI_CLASS] == ELFCLASS32 ? loaded_bytes<Elf32>(object) : loaded_bytes<Elf64>(object);
+}
 
 Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const targets::Target &target) {
     LW_ASSIGN(auto folder, TemporaryFolder::create());
@@ -137,8 +196,8 @@ Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const t
     };
     const std::string script = image_script(kernels);
     LW_TRY(put("image.ld", reinterpret_cast<const uint8_t *>(script.data()), script.size()));
-    LW_TRY(put("shim.o", longwave_scratch_shim,
-               static_cast<size_t>(longwave_scratch_shim_end - longwave_scratch_shim)));
+    const std::span<const uint8_t> shim = shim_of(target.elf_machine);
+    LW_TRY(put("shim.o", shim.data(), shim.size()));
     std::vector<std::string> command = {"ld.lld",
                                         "-m",
                                         target.emulation,
@@ -163,7 +222,7 @@ Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const t
         return folder.explained(
             Status::device(fmt::format("ld.lld ended with {}: {}", run.exit_code, run.output)));
     LW_ASSIGN(auto bytes, read_bytes(file("image.elf")));
-    return LinkedFile(std::move(bytes)).image(kernels);
+    return image_of(std::move(bytes), kernels);
 }
 
 } // namespace longwave::compiler

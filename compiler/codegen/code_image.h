@@ -21,6 +21,9 @@ struct CodeImage {
     std::vector<uint32_t> entries; // offset of each kernel, in the order given
 };
 
+// Bytes of code and constants that an object brings into an image. 0: it is not an ELF object.
+uint64_t code_bytes(const std::vector<uint8_t> &object);
+
 // Each object has a section of its own for each function, as kgen writes them. Errors: Fault::device when
 // ld.lld is missing or fails (with its message), Fault::internal when the result has relocations, undefined
 // symbols or writable data, or lacks a kernel or its need.

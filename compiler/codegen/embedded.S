@@ -1,11 +1,14 @@
-/* Files that the compiler carries with it: the scratch allocator's object and the linker script. */
+/* Files that the compiler carries with it: the scratch allocator's object for each machine, and the linker script. */
     .section .rodata
-    .globl longwave_scratch_shim, longwave_scratch_shim_end, longwave_image_script, longwave_image_script_end
+    .macro file name, path
+    .globl \name, \name\()_end
     .balign 16
-longwave_scratch_shim:
-    .incbin SHIM_OBJECT
-longwave_scratch_shim_end:
-longwave_image_script:
-    .incbin IMAGE_SCRIPT
-longwave_image_script_end:
+\name:
+    .incbin "\path"
+\name\()_end:
+    .endm
+    file longwave_shim_x86_64, SHIM_x86_64
+    file longwave_shim_aarch64, SHIM_aarch64
+    file longwave_shim_arm, SHIM_arm
+    file longwave_image_script, IMAGE_SCRIPT
     .section .note.GNU-stack, "", %progbits

@@ -2,6 +2,7 @@
 // scratch that the caller passes as user context. Halide frees a buffer right after its last use, so a block
 // may be freed before one above it: it then waits, marked, until it is on top. memset and memcpy are here
 // because LLVM turns loops into calls of them. No writable data, no other symbol.
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct {
@@ -17,7 +18,7 @@ typedef struct {
     uint64_t bytes, freed;
 } Header;
 
-void *halide_malloc(void *user_context, uint64_t size) {
+void *halide_malloc(void *user_context, size_t size) {
     Scratch *scratch = (Scratch *)user_context;
     uint64_t bytes = part + (size + part - 1) / part * part + part;
     Header *header = (Header *)(scratch->base + scratch->used);
@@ -39,29 +40,23 @@ void halide_free(void *user_context, void *memory) {
 }
 
 #if defined(__x86_64__)
-void *memset(void *to, int value, uint64_t n) {
+void *memset(void *to, int value, size_t n) {
     void *at = to;
     __asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(value) : "memory");
     return to;
 }
-void *memcpy(void *to, const void *from, uint64_t n) {
+void *memcpy(void *to, const void *from, size_t n) {
     void *at = to;
     __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(n) : : "memory");
     return to;
 }
-#else
-void *memset(void *to, int value, uint64_t n) {
-    for (uint64_t i = 0; i < n; i++) {
-        ((char *)to)[i] = (char)value;
-        __asm__ volatile("" ::: "memory"); // or the compiler makes this loop a call of memset
-    }
+#else // the compiler makes vectors of these loops
+void *memset(void *to, int value, size_t n) {
+    for (size_t i = 0; i < n; i++) ((char *)to)[i] = (char)value;
     return to;
 }
-void *memcpy(void *to, const void *from, uint64_t n) {
-    for (uint64_t i = 0; i < n; i++) {
-        ((char *)to)[i] = ((const char *)from)[i];
-        __asm__ volatile("" ::: "memory");
-    }
+void *memcpy(void *restrict to, const void *restrict from, size_t n) {
+    for (size_t i = 0; i < n; i++) ((char *)to)[i] = ((const char *)from)[i];
     return to;
 }
 #endif

@@ -63,6 +63,8 @@ Status check_window_options(const Options &options) {
 
 } // namespace
 
+std::vector<std::string> algorithm_names() { return ir::algorithm_names(); }
+
 Expected<Request> check_options(const Options &options) {
     LW_TRY(check_algorithm_name(options.convolution));
     LW_TRY(check_window_options(options));

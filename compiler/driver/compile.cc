@@ -43,7 +43,7 @@ uint32_t longest_block(const std::vector<EntryPlan> &entries) {
 
 } // namespace
 
-Expected<Compiled> compile(package::Package package, const Options &options) {
+Expected<CompiledPieces> compile_pieces(package::Package package, const Options &options) {
     const auto start = std::chrono::steady_clock::now();
     Passes passes(options);
     LW_ASSIGN(const Request request, check_options(options));
@@ -101,7 +101,7 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
                                        on_device.no_stream, code.module_kernels, code.modules.size()});
     const auto certificates = make_certificates(model.offline).dump();
     model.offline = model.stream = {}; // all of their weights are packed
-    Compiled result;
+    CompiledPieces result;
     LW_ASSIGN(result.artifact, passes.timed("emit", [&] {
         return emit({package, std::move(plans.storage), plans.record, plans.entries, specs.all,
                      code.signatures, std::move(code.targets), std::move(code.modules), golden.take_vectors(),
@@ -115,6 +115,11 @@ Expected<Compiled> compile(package::Package package, const Options &options) {
     report["artifact_bytes"] = result.artifact.size();
     result.report = report.dump(2);
     return result;
+}
+
+Expected<Compiled> compile(package::Package package, const Options &options) {
+    LW_ASSIGN(CompiledPieces made, compile_pieces(std::move(package), options));
+    return Compiled{std::move(made.artifact).join(), std::move(made.report)};
 }
 
 void abandon_compiles() { unfinished::abandon_all(); }

@@ -121,6 +121,8 @@ struct OpDef {
 // All ops by name (compiler/ops/op_table.inc).
 const OpDef *find_op(const std::string &name); // null when unknown
 std::span<const OpDef *const> all_ops();
+// The names of the algorithms of all ops, each once.
+std::vector<std::string> algorithm_names();
 
 // `end` of the op for these attributes: a causal op is exact.
 EndRule end_rule(const Node &node, std::span<const Type> inputs);

@@ -34,6 +34,10 @@ struct Rewrites {
     // weights may have a storage format.
     bool (*is_product)(const Graph &graph, const Node &node) = nullptr;
 
+    // True if the result is rows of input 1. If that is also the matrix of a multiplication, the model
+    // stores it once, as the multiplication reads it.
+    bool gathers_rows = false;
+
     const FilterForm *filter = nullptr;       // a causal filter of each channel (filter.h)
     const PreparedKernel *prepared = nullptr; // taps that are computed when the model is opened (filter.h)
 

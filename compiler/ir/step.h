@@ -2,6 +2,7 @@
 // Data only; plan.fbs describes how the runtime reads it.
 #pragma once
 #include "formats/base/elem.h"
+#include "formats/base/shared_array.h"
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -55,17 +56,19 @@ struct Step {
 struct Packed {
     Elem elem = Elem::f32;
     std::vector<uint32_t> dims; // slowest first
-    std::vector<uint8_t> bytes;
+    SharedArray<uint8_t> bytes;
 
-    template <class T> static Packed of(Elem elem, std::vector<uint32_t> dims, const std::vector<T> &values) {
-        const auto *data = reinterpret_cast<const uint8_t *>(values.data());
-        return {elem, std::move(dims), std::vector<uint8_t>(data, data + values.size() * sizeof(T))};
+    // Moved values are not copied.
+    template <class T> static Packed of(Elem elem, std::vector<uint32_t> dims, std::vector<T> values) {
+        const auto held = std::make_shared<const std::vector<T>>(std::move(values));
+        const std::span bytes(reinterpret_cast<const uint8_t *>(held->data()), held->size() * sizeof(T));
+        return {elem, std::move(dims), SharedArray<uint8_t>(held, bytes)};
     }
-    static Packed f32(std::vector<uint32_t> dims, const std::vector<float> &values) {
-        return of(Elem::f32, std::move(dims), values);
+    static Packed f32(std::vector<uint32_t> dims, std::vector<float> values) {
+        return of(Elem::f32, std::move(dims), std::move(values));
     }
-    static Packed f64(std::vector<uint32_t> dims, const std::vector<double> &values) {
-        return of(Elem::f64, std::move(dims), values);
+    static Packed f64(std::vector<uint32_t> dims, std::vector<double> values) {
+        return of(Elem::f64, std::move(dims), std::move(values));
     }
 };
 

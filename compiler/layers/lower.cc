@@ -67,7 +67,7 @@ Expected<ir::Graph> lower(const package::Package &package) {
     layers::Lowering lowering(package, builder);
     for (const auto &input : package.inputs) lowering.define(input.name, add_input(builder, input));
     if (package.graph.empty()) lowering.chain(package.layers, *lowering.at(package.inputs[0].name));
-    else layers::lower_nodes(lowering, package.graph);
+    else layers::lower_nodes(lowering, package.graph, package.layers);
     const std::vector<bool> varies = depends_on_inputs(builder.graph());
     for (const auto &output : package.outputs) {
         const Flow *from = lowering.at(output.from);

@@ -45,10 +45,23 @@ std::optional<std::vector<ir::ValueId>> operands(Lowering &lowering, const Node 
     return whole ? std::optional(std::move(values)) : std::nullopt;
 }
 
+// Nothing when an input failed before: that was reported there.
+void lower_layer(Lowering &lowering, const Layer &layer) {
+    const Flow *first = nullptr;
+    for (const std::string &address : layer.inputs)
+        if (first = lowering.at(address); !first) return;
+    if (first) lowering.layer(layer, *first);
+}
+
 } // namespace
 
-void lower_nodes(Lowering &lowering, const std::vector<Node> &nodes) {
+void lower_nodes(Lowering &lowering, const std::vector<Node> &nodes, const std::vector<Layer> &layers) {
+    auto next = layers.begin();
     for (const Node &node : nodes) {
+        if (node.op.empty() && next != layers.end()) {
+            lower_layer(lowering, *next++);
+            continue;
+        }
         const ir::OpDef *op = known_op(lowering, node);
         auto inputs = operands(lowering, node);
         if (!op || !inputs) continue;

@@ -21,4 +21,13 @@ const OpDef *find_op(const std::string &name) {
     return found == ops.end() ? nullptr : *found;
 }
 
+std::vector<std::string> algorithm_names() {
+    std::vector<std::string> names;
+    for (const OpDef *op : all_ops())
+        for (const Algorithm *algorithm : op->algorithms)
+            if (std::find(names.begin(), names.end(), algorithm->name) == names.end())
+                names.emplace_back(algorithm->name);
+    return names;
+}
+
 } // namespace longwave::ir

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 
 namespace longwave::compiler {
 
@@ -12,25 +13,47 @@ namespace {
 
 using schedules::WeightFormat;
 
+// Weights as their format holds them, rounded as they are read. int8 in float64: steps times a scale have
+// more digits than a float32.
+class RoundedWeights : public ir::NumberSource {
+public:
+    RoundedWeights(ir::Numbers weights, WeightFormat format, size_t inputs)
+        : weights_(std::move(weights)), format_(format), inputs_(inputs) {
+        if (format == WeightFormat::int8) find_scales();
+    }
+    size_t size() const override { return weights_.size(); }
+    void read(size_t first, std::span<double> to) const override {
+        weights_.read(first, to);
+        if (format_ == WeightFormat::bf16) {
+            for (double &weight : to) weight = schedules::nearest_bf16(weight);
+            return;
+        }
+        for (size_t i = 0; i < to.size(); i++) {
+            const float scale = scales_[(first + i) / inputs_];
+            to[i] = double{scale} * schedules::int8_steps(to[i], scale);
+        }
+    }
+
+private:
+    void find_scales() {
+        std::vector<double> row(inputs_);
+        for (size_t first = 0; first < size(); first += inputs_) {
+            weights_.read(first, row);
+            double largest = 0;
+            for (const double weight : row) largest = std::max(largest, std::fabs(weight));
+            scales_.push_back(schedules::int8_scale(largest));
+        }
+    }
+
+    ir::Numbers weights_;
+    WeightFormat format_;
+    size_t inputs_;             // of an output
+    std::vector<float> scales_; // int8: of each output
+};
+
 struct Rounded {
     ir::Numbers numbers;
     double error = 0, largest = 0; // as StoredWeights has them
-};
-
-// The error of rounding so far.
-struct Change {
-    double difference = 0, size = 0, worst = 0, peak = 0;
-    void add(double weight, double rounded) {
-        const double apart = std::fabs(weight - rounded);
-        difference += apart * apart;
-        size += weight * weight;
-        worst = std::max(worst, apart);
-        peak = std::max(peak, std::fabs(weight));
-    }
-    Rounded of(ir::Numbers numbers) const {
-        if (peak == 0) return {std::move(numbers), 0, 0};
-        return {std::move(numbers), std::sqrt(difference / size), worst / peak};
-    }
 };
 
 Status cannot_hold(const std::string &layer, WeightFormat format, double weight) {
@@ -39,66 +62,108 @@ Status cannot_hold(const std::string &layer, WeightFormat format, double weight)
                                      layer, weight, schedules::name_of(format)));
 }
 
-Expected<Rounded> to_bf16(const ir::Numbers &weights, const std::string &layer) {
-    std::vector<float> rounded(weights.size());
-    Change change;
-    for (size_t i = 0; i < rounded.size(); i++) {
-        const double weight = weights[i], nearest = schedules::nearest_bf16(weight);
-        if (!std::isfinite(nearest)) return cannot_hold(layer, WeightFormat::bf16, weight);
-        rounded[i] = static_cast<float>(nearest);
-        change.add(weight, nearest);
+Expected<Rounded> rounded(const ir::Numbers &weights, size_t inputs, WeightFormat format,
+                          const std::string &layer) {
+    const ir::Numbers made(std::make_shared<RoundedWeights>(weights, format, inputs));
+    double difference = 0, size = 0, worst = 0, peak = 0;
+    std::vector<double> exact(inputs), stored(inputs);
+    for (size_t first = 0; first < weights.size(); first += inputs) {
+        weights.read(first, exact);
+        made.read(first, stored);
+        for (size_t i = 0; i < inputs; i++) {
+            const bool held = format == WeightFormat::bf16 ? std::isfinite(stored[i]) : std::fabs(exact[i]) <= 0x1.FEp127;
+            if (!held) return cannot_hold(layer, format, exact[i]);
+            const double apart = std::fabs(exact[i] - stored[i]);
+            difference += apart * apart;
+            size += exact[i] * exact[i];
+            worst = std::max(worst, apart);
+            peak = std::max(peak, std::fabs(exact[i]));
+        }
     }
-    return change.of(SharedArray<float>(std::move(rounded)));
+    if (peak == 0) return Rounded{made, 0, 0};
+    return Rounded{made, std::sqrt(difference / size), worst / peak};
 }
 
-// In float64: steps times a scale have more digits than a float32.
-Expected<Rounded> to_int8(const ir::Numbers &weights, size_t inputs, const std::string &layer) {
-    std::vector<double> rounded(weights.size());
-    Change change;
-    for (size_t first = 0; first < rounded.size(); first += inputs) {
-        double largest = 0;
-        for (size_t i = first; i < first + inputs; i++) {
-            if (!(std::fabs(weights[i]) <= 0x1.FEp127))
-                return cannot_hold(layer, WeightFormat::int8, weights[i]);
-            largest = std::max(largest, std::fabs(weights[i]));
+// Rounds each matrix once for each format, however many nodes read it.
+class Rounder {
+public:
+    Rounder(const ir::Graph &graph, WeightFormat format, std::vector<StoredWeights> &stored)
+        : graph_(graph), format_(format), stored_(stored) {}
+
+    // The formats of products, before any node is rewritten: a table comes before the product that it is tied to.
+    Status survey() {
+        for (const ir::Node &node : graph_.nodes) {
+            if (!is_product(node)) continue;
+            LW_ASSIGN(const WeightFormat format, format_of(node));
+            formats_.try_emplace(node.inputs[1], format);
         }
-        const float scale = schedules::int8_scale(largest);
-        for (size_t i = first; i < first + inputs; i++) {
-            rounded[i] = double{scale} * schedules::int8_steps(weights[i], scale);
-            change.add(weights[i], rounded[i]);
-        }
+        return Status::ok();
     }
-    return change.of(std::move(rounded));
-}
+
+    Expected<ir::ValueId> rewritten(ir::Rewriter &rewrite, const ir::Node &node) {
+        const bool asks = node.has(ir::stored_weights.name);
+        WeightFormat format = WeightFormat::float32;
+        if (is_product(node)) {
+            LW_ASSIGN(format, format_of(node));
+        } else if (const auto tied = formats_.find(node.inputs.size() > 1 ? node.inputs[1] : 0);
+                   node.op->rewrites.gathers_rows && tied != formats_.end()) {
+            format = tied->second;
+        }
+        if (format == WeightFormat::float32 && !asks) return rewrite.keep(node);
+        ir::Attributes attributes = node.attributes;
+        std::vector<ir::ValueId> inputs;
+        for (const ir::ValueId input : node.inputs) inputs.push_back(rewrite.map(input));
+        attributes.erase(ir::stored_weights.name);
+        if (format != WeightFormat::float32) {
+            LW_ASSIGN(inputs[1], matrix(rewrite, node, format));
+            attributes[ir::stored_weights.name] = std::string(schedules::name_of(format));
+        }
+        return rewrite.to().node(node.op->name, std::move(inputs), std::move(attributes), node.layer);
+    }
+
+private:
+    bool is_product(const ir::Node &node) const {
+        return node.op->rewrites.is_product && node.op->rewrites.is_product(graph_, node);
+    }
+    Expected<WeightFormat> format_of(const ir::Node &node) const {
+        if (!node.has(ir::stored_weights.name)) return format_;
+        return ir::weight_format(node);
+    }
+
+    Expected<ir::ValueId> matrix(ir::Rewriter &rewrite, const ir::Node &node, WeightFormat format) {
+        const auto [entry, fresh] = made_.try_emplace({node.inputs[1], format});
+        if (fresh) {
+            const ir::Constant &weights = *graph_.constant(node.inputs[1]);
+            const ir::Type &type = graph_.type(node.inputs[1]);
+            LW_ASSIGN(entry->second.rounded,
+                      rounded(weights.data, type.width() / type.dims[0], format, node.layer));
+            entry->second.value = rewrite.to().constant(weights.key + "." + schedules::name_of(format), type.dims,
+                                                        entry->second.rounded.numbers);
+        }
+        const Rounded &of = entry->second.rounded;
+        if (!node.op->rewrites.gathers_rows) stored_.push_back({node.layer, format, of.error, of.largest});
+        return entry->second.value;
+    }
+
+    struct Made {
+        Rounded rounded;
+        ir::ValueId value = 0;
+    };
+    const ir::Graph &graph_;
+    const WeightFormat format_;
+    std::vector<StoredWeights> &stored_;
+    std::map<ir::ValueId, WeightFormat> formats_; // of the matrices of products
+    std::map<std::pair<ir::ValueId, WeightFormat>, Made> made_;
+};
 
 } // namespace
 
 Expected<ir::Graph> store_weights(const ir::Graph &graph, WeightFormat format,
                                   std::vector<StoredWeights> &stored) {
     ir::Rewriter rewriter(graph);
-    return rewriter.run([&](ir::Rewriter &rewrite, const ir::Node &node) -> Expected<ir::ValueId> {
-        const bool asks = node.has(ir::stored_weights.name);
-        const bool takes = node.op->rewrites.is_product && node.op->rewrites.is_product(graph, node);
-        if (!takes || (!asks && format == WeightFormat::float32)) return rewrite.keep(node);
-        LW_ASSIGN(const WeightFormat of_node, asks ? ir::weight_format(node) : format);
-        ir::Attributes attributes = node.attributes;
-        std::vector<ir::ValueId> inputs;
-        for (const ir::ValueId input : node.inputs) inputs.push_back(rewrite.map(input));
-        attributes.erase(ir::stored_weights.name);
-        if (of_node != WeightFormat::float32) {
-            const ir::Constant &weights = *graph.constant(node.inputs[1]);
-            const ir::Type &type = graph.type(node.inputs[1]);
-            LW_ASSIGN(Rounded rounded, of_node == WeightFormat::bf16
-                                           ? to_bf16(weights.data, node.layer)
-                                           : to_int8(weights.data, type.width() / type.dims[0], node.layer));
-            stored.push_back({node.layer, of_node, rounded.error, rounded.largest});
-            const char *name = schedules::name_of(of_node);
-            inputs[1] =
-                rewrite.to().constant(weights.key + "." + name, type.dims, std::move(rounded.numbers));
-            attributes[ir::stored_weights.name] = std::string(name);
-        }
-        return rewrite.to().node(node.op->name, std::move(inputs), std::move(attributes), node.layer);
-    });
+    Rounder rounder(graph, format, stored);
+    LW_TRY(rounder.survey());
+    return rewriter.run([&](ir::Rewriter &rewrite, const ir::Node &node) { return rounder.rewritten(rewrite, node); });
 }
 
 } // namespace longwave::compiler

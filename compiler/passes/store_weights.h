@@ -3,8 +3,9 @@
 // Why here: folds change weights, so they come first. From here on every reference computes with
 // the numbers that kernels read, and error limits stay as tight as with float32.
 // Needs: nothing. A node that names a format keeps it; other nodes get `format`.
-// Keeps: biases, embeddings, norms, and convolutions over several rows or frequencies: these stay
-// float32.
+// An embedding takes the format of the multiplication that it shares its table with.
+// Keeps: biases, other embeddings, norms, and convolutions over several rows or frequencies: these
+// stay float32.
 // Fails: Fault::input for a weight that the format cannot hold.
 #pragma once
 #include "compiler/ir/graph.h"

@@ -49,13 +49,8 @@ Expected<Choice> choose(const ir::PlanContext &context, const std::string &force
 
 Status check_algorithm_name(const std::string &name) {
     if (name.empty()) return Status::ok();
-    std::vector<std::string_view> known; // two ops may have algorithms of one name
-    for (const ir::OpDef *op : ir::all_ops())
-        for (const ir::Algorithm *algorithm : op->algorithms) {
-            if (name == algorithm->name) return Status::ok();
-            if (std::find(known.begin(), known.end(), algorithm->name) == known.end())
-                known.push_back(algorithm->name);
-        }
+    const std::vector<std::string> known = ir::algorithm_names();
+    if (std::find(known.begin(), known.end(), name) != known.end()) return Status::ok();
     return Status::usage(fmt::format("--convolution {}: expected one of {}", name, fmt::join(known, ", ")));
 }
 

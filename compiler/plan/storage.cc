@@ -13,7 +13,7 @@ BufferId Storage::weights(const std::string &name, Packed packed) {
     const auto [entry, inserted] = by_hash_.try_emplace(std::string(std::begin(digest), std::end(digest)), 0);
     if (!inserted) return entry->second;
     entry->second = add(name, size);
-    weights_.emplace_back(buffer(entry->second).offset, std::move(packed.bytes));
+    weights_.push_back({buffer(entry->second).offset, std::move(packed.bytes)});
     return entry->second;
 }
 
@@ -24,16 +24,7 @@ BufferId Storage::add(const std::string &name, uint64_t bytes) {
     return shared_buffer | static_cast<BufferId>(buffers_.size() - 1);
 }
 
-std::vector<uint8_t> Storage::take_weights() {
-    std::vector<uint8_t> segment;
-    segment.reserve(weight_bytes_);
-    for (auto &[offset, bytes] : weights_) {
-        segment.resize(offset);
-        segment.insert(segment.end(), bytes.begin(), bytes.end());
-        bytes = {};
-    }
-    return segment;
-}
+std::vector<artifact::SegmentPart> Storage::take_weights() { return std::move(weights_); }
 
 BufferId Storage::derived(const std::string &key, uint64_t bytes, bool *fresh) {
     auto [entry, inserted] = by_key_.try_emplace(key, 0);

@@ -2,6 +2,7 @@
 // buffers that the `prepare` entry fills when the model is opened.
 #pragma once
 #include "compiler/plan/entry_plan.h"
+#include "formats/artifact/write.h"
 #include <map>
 
 namespace longwave::compiler {
@@ -21,7 +22,7 @@ public:
     EntryPlan &prepare() { return prepare_; }
     const Buffer &buffer(BufferId id) const { return buffers_[id & ~shared_buffer]; }
     uint64_t weight_bytes() const { return weight_bytes_; }
-    std::vector<uint8_t> take_weights(); // the segment, once; memory is given back as it is copied from
+    std::vector<artifact::SegmentPart> take_weights(); // the segment, once
     uint64_t derived_bytes() const { return derived_bytes_; }
     const EntryPlan &prepare() const { return prepare_; }
 
@@ -30,7 +31,7 @@ private:
 
     Weights mode_;
     std::vector<Buffer> buffers_;
-    std::vector<std::pair<uint64_t, std::vector<uint8_t>>> weights_; // where each lies in the segment
+    std::vector<artifact::SegmentPart> weights_;
     uint64_t weight_bytes_ = 0, derived_bytes_ = 0;
     std::map<std::string, BufferId> by_hash_, by_key_;
     EntryPlan prepare_{.kind = EntryPlan::Kind::prepare};

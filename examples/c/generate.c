@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     lw_input_info input = {.struct_size = sizeof input};
     lw_model_input(model, 0, &input);
     if (input.kind == LW_TOKENS && input.vocabulary != 256)
-        return fprintf(stderr, "%s: its tokens are no bytes\n", argv[1]), 1;
+        return fprintf(stderr, "%s: its tokens are not bytes\n", argv[1]), 1;
 
     /* The entry of block 1 writes; larger ones read the prompt by themselves. */
     lw_stream_options stream_options = {.struct_size = sizeof stream_options};

@@ -4,13 +4,13 @@
 #include <cstdint>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif defined(__aarch64__) && defined(__linux__)
+#elif (defined(__aarch64__) || defined(__arm__)) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
 namespace longwave::artifact {
 
-enum Machine : uint16_t { machine_x86_64 = 62, machine_aarch64 = 183 }; // ELF e_machine
+enum Machine : uint16_t { machine_arm = 40, machine_x86_64 = 62, machine_aarch64 = 183 }; // ELF e_machine
 
 enum Feature : uint64_t {
     // x86-64; the baseline (SSE2) has no bit
@@ -38,6 +38,9 @@ enum Feature : uint64_t {
     feature_arm_fp16 = 1ull << 32,
     feature_arm_dotprod = 1ull << 33,
     feature_arm_sve = 1ull << 34,
+    // arm (32 bits)
+    feature_neon = 1ull << 35,
+    feature_vfp4 = 1ull << 36, // fused multiply-add
 };
 
 inline constexpr uint64_t x86_64_v2 = feature_sse3 | feature_ssse3 | feature_sse41 | feature_sse42 |
@@ -47,7 +50,7 @@ inline constexpr uint64_t x86_64_v3 = x86_64_v2 | feature_avx | feature_avx2 | f
 inline constexpr uint64_t x86_64_v4 =
     x86_64_v3 | feature_avx512f | feature_avx512bw | feature_avx512cd | feature_avx512dq | feature_avx512vl;
 inline constexpr uint64_t known_features =
-    x86_64_v4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve;
+    x86_64_v4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve | feature_neon | feature_vfp4;
 
 struct Host {
     uint16_t machine = 0; // 0: none of the machines above
@@ -86,6 +89,13 @@ inline Host host() {
     if (bits >> 10 & 1) result.features |= feature_arm_fp16; // HWCAP_ASIMDHP
     if (bits >> 20 & 1) result.features |= feature_arm_dotprod;
     if (bits >> 22 & 1) result.features |= feature_arm_sve;
+#endif
+#elif defined(__arm__)
+    result.machine = machine_arm;
+#if defined(__linux__)
+    const unsigned long bits = getauxval(AT_HWCAP);
+    if (bits >> 12 & 1) result.features |= feature_neon; // HWCAP_NEON
+    if (bits >> 16 & 1) result.features |= feature_vfp4; // HWCAP_VFPv4
 #endif
 #endif
     return result;

@@ -7,28 +7,34 @@
 namespace longwave::artifact {
 namespace {
 
-using Wide = __int128;
+// A sum that needs more than 64 bits stays at their end, which no kernel accepts. Each product here fits: its
+// factors have 32 bits, of which one is signed.
+int64_t sum(int64_t a, int64_t b) {
+    int64_t result;
+    return __builtin_add_overflow(a, b, &result) ? (b < 0 ? INT64_MIN : INT64_MAX) : result;
+}
 
 // Lowest and highest value of a scalar over all firings and tiles, and whether all of them are multiples of
 // `multiple`.
 struct Values {
-    Wide low, high;
+    int64_t low, high;
     bool multiples;
 };
 
 Values slot_values(const Scene &scene, const fb::Scalar &scalar, int32_t multiple) {
-    Wide first = scalar.value(), steps = scalar.modulus() - Wide{1};
+    int64_t first = scalar.value(), steps = scalar.modulus() - int64_t{1};
     if (!scene.stream()) { // one firing, number 0
-        first += Wide{scalar.add() % scalar.modulus()} * scalar.mul();
+        first = sum(first, int64_t{scalar.add() % scalar.modulus()} * scalar.mul());
         steps = 0;
     }
     Values values{first, first, first % multiple == 0};
-    const auto extend = [&](Wide n, Wide by) {
-        (by < 0 ? values.low : values.high) += n * by;
+    const auto extend = [&](int64_t n, int64_t by) {
+        int64_t &end = by < 0 ? values.low : values.high;
+        end = sum(end, n * by);
         values.multiples &= n == 0 || by % multiple == 0;
     };
     extend(steps, scalar.mul());
-    extend(Wide{scene.tiles} - 1, scalar.tile_mul());
+    extend(int64_t{scene.tiles} - 1, scalar.tile_mul());
     return values;
 }
 
@@ -48,7 +54,7 @@ const char *scalar_fault(const Scene &scene, const fb::KernelArg &arg, const fb:
     if (scalar.kind() == fb::ScalarKind::margin) {
         if (!scene.stream()) return "a margin outside a stream entry";
         if (arg.multiple() != 1) return "a margin where the kernel takes multiples";
-        values = {scalar.value() < 0 ? Wide{-1} : Wide{0}, scalar.value(), true};
+        values = {scalar.value() < 0 ? -1 : 0, scalar.value(), true};
     }
     if (values.low < 0 || values.high > arg.high()) return "scalar leaves the range its kernel accepts";
     return values.multiples ? nullptr : "scalar is not a multiple of what its kernel accepts";

@@ -10,6 +10,7 @@
 // A mixed entry has two arenas, one for its ports and the CPU's steps, one for the device's. What moves from one to
 // the other is written there as far as it was written here: the rest stays what nobody may read.
 #include "formats/artifact/rules.h"
+#include "formats/artifact/sort.h"
 #include "formats/artifact/spans.h"
 #include <algorithm>
 
@@ -163,7 +164,7 @@ Broken lifetimes_of(const Subject &s, const fb::Entry &entry, uint64_t *work) {
     const uint64_t bytes =
         touched * (2 * sizeof(uint64_t) + sizeof(Write) + (two ? 4 : 2) * sizeof(uint32_t));
     const Memory &memory = *s.request.memory;
-    void *scratch = memory.allocate(memory.context, bytes);
+    void *scratch = bytes > SIZE_MAX / 2 ? nullptr : memory.allocate(memory.context, bytes);
     if (!scratch) {
         Broken b;
         b.no_memory = true;
@@ -179,7 +180,7 @@ Broken lifetimes_of(const Subject &s, const fb::Entry &entry, uint64_t *work) {
         edges[n++] = span.begin;
         edges[n++] = span.end;
     });
-    std::sort(edges, edges + n);
+    sort(edges, n);
     n = static_cast<uint32_t>(std::unique(edges, edges + n) - edges);
     *work += n;
 

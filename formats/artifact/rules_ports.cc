@@ -95,9 +95,10 @@ static Broken input_rule(const Scene &scene, const fb::InputPort &port, uint32_t
 // As many rows in a firing as its blocks have ticks of this clock. Where streams take turns, each firing is
 // that of the ticks that end with it, so that all of them have brought the same rows by any tick they share.
 static Broken rows_of_stream(const Scene &scene, const fb::OutputPort &port, bool alone, uint32_t index) {
-    const unsigned __int128 ticks = static_cast<unsigned __int128>(port.period()) * scene.entry.block();
-    if (port.clock_num() < 1 ||
-        ticks * port.clock_num() != static_cast<unsigned __int128>(port.rows()) * port.clock_den())
+    const uint64_t ticks = uint64_t{port.period()} * scene.entry.block();
+    uint64_t product = 0;
+    if (port.clock_num() < 1 || !checked::mul(ticks, port.clock_num(), &product) ||
+        product != uint64_t{port.rows()} * port.clock_den())
         return broken(12, "rows of an output do not fit its clock: port, rows", index, port.rows());
     if (!alone && port.phase() != port.period() - 1)
         return broken(12, "an output of several streams that does not end its period: port, phase", index,

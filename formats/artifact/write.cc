@@ -31,13 +31,15 @@ void fill_in_abi(fb::PlanT &plan) {
 Status fill_in_segments(fb::PlanT &plan, const std::vector<SegmentData> &segments) {
     plan.segments.clear();
     for (const SegmentData &data : segments) {
-        if (data.bytes.empty()) return Status::internal("artifact: an empty segment cannot be written");
+        if (data.size() == 0) return Status::internal("artifact: an empty segment cannot be written");
         auto segment = std::make_unique<fb::SegmentT>();
         uint8_t digest[hash_bytes];
-        hash(data.bytes.data(), data.bytes.size(), digest);
+        Hasher hasher;
+        for (const auto &span : data.spans()) hasher.update(span.data(), span.size());
+        hasher.finish(digest);
         segment->kind = data.kind;
         segment->offset = 1; // the true one is known once the plan's size is
-        segment->size = data.bytes.size();
+        segment->size = data.size();
         segment->hash.assign(digest, digest + hash_bytes);
         plan.segments.push_back(std::move(segment));
     }
@@ -164,6 +166,24 @@ size_t padding(uint64_t bytes) { return (segment_alignment - bytes % segment_ali
 
 } // namespace
 
+static constexpr uint8_t zeros[segment_alignment] = {};
+
+uint64_t SegmentData::size() const {
+    return parts.empty() ? bytes.size() : parts.back().offset + parts.back().bytes.size();
+}
+
+std::vector<std::span<const uint8_t>> SegmentData::spans() const {
+    if (parts.empty()) return {bytes};
+    std::vector<std::span<const uint8_t>> result;
+    uint64_t at = 0;
+    for (const SegmentPart &part : parts) {
+        if (part.offset > at) result.emplace_back(zeros, part.offset - at);
+        result.emplace_back(part.bytes.data(), part.bytes.size());
+        at = part.offset + part.bytes.size();
+    }
+    return result;
+}
+
 uint64_t Pieces::size() const {
     uint64_t size = 0;
     for (const auto &span : spans()) size += span.size();
@@ -171,11 +191,11 @@ uint64_t Pieces::size() const {
 }
 
 std::vector<std::span<const uint8_t>> Pieces::spans() const {
-    static constexpr uint8_t zeros[segment_alignment] = {};
     std::vector<std::span<const uint8_t>> result = {front};
     for (size_t i = 0; i < segments.size(); ++i) {
-        result.emplace_back(segments[i].bytes);
-        if (i + 1 < segments.size()) result.emplace_back(zeros, padding(segments[i].bytes.size()));
+        const auto of_segment = segments[i].spans();
+        result.insert(result.end(), of_segment.begin(), of_segment.end());
+        if (i + 1 < segments.size()) result.emplace_back(zeros, padding(segments[i].size()));
     }
     return result;
 }
@@ -184,13 +204,31 @@ std::vector<uint8_t> Pieces::join() && {
     const uint64_t whole = size();
     std::vector<uint8_t> bytes = std::move(front);
     bytes.reserve(whole);
+    hand_over([&](std::span<const uint8_t> span) {
+        bytes.insert(bytes.end(), span.begin(), span.end());
+        return true;
+    });
+    return bytes;
+}
+
+bool Pieces::hand_over(const std::function<bool(std::span<const uint8_t>)> &take) {
+    uint64_t at = 0; // in the segment
+    const auto fill = [&](uint64_t to) { return to == at || take({zeros, to - at}); };
     for (size_t i = 0; i < segments.size(); ++i) {
-        std::vector<uint8_t> segment = std::move(segments[i].bytes);
-        bytes.insert(bytes.end(), segment.begin(), segment.end());
-        if (i + 1 < segments.size()) bytes.resize(bytes.size() + padding(bytes.size()), 0);
+        const uint64_t size = segments[i].size();
+        at = 0;
+        for (SegmentPart &part : segments[i].parts) {
+            if (!fill(part.offset) || !take({part.bytes.data(), part.bytes.size()})) return false;
+            at = part.offset + part.bytes.size();
+            part.bytes = {};
+        }
+        if (!segments[i].bytes.empty() && !take(segments[i].bytes)) return false;
+        at = 0;
+        if (i + 1 < segments.size() && !fill(padding(size))) return false;
+        segments[i].bytes = {};
     }
     segments.clear();
-    return bytes;
+    return true;
 }
 
 static Broken check_pieces(const Pieces &pieces) {

@@ -2,6 +2,7 @@
 #pragma once
 #include "formats/artifact/plan_generated.h"
 #include "formats/base/expected.h"
+#include "formats/base/shared_array.h"
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -10,9 +11,20 @@
 
 namespace longwave::artifact {
 
+// Some bytes of a segment, held once wherever they are.
+struct SegmentPart {
+    uint64_t offset = 0; // in the segment, at most 63 behind the end of the part before
+    SharedArray<uint8_t> bytes;
+};
+
+// A segment, which is not empty: its bytes in one piece, or its parts in order.
 struct SegmentData {
     fb::SegmentKind kind = fb::SegmentKind::weights;
-    std::vector<uint8_t> bytes; // not empty
+    std::vector<uint8_t> bytes;
+    std::vector<SegmentPart> parts = {};
+
+    uint64_t size() const;
+    std::vector<std::span<const uint8_t>> spans() const; // all of it, with zeros between the parts
 };
 
 // A finished artifact whose segments still lie where they were made: weights of gigabytes are held once,
@@ -23,7 +35,10 @@ struct Pieces {
 
     uint64_t size() const;
     std::vector<std::span<const uint8_t>> spans() const; // the whole file, from its first byte to its last
-    std::vector<uint8_t> join() &&; // in one piece; each segment is given back once it is copied
+    std::vector<uint8_t> join() &&; // in one piece; each part is given back once it is copied
+    // Everything behind the front, in order. Each part is given back once `take` has taken it. False as soon as
+    // `take` is.
+    bool hand_over(const std::function<bool(std::span<const uint8_t>)> &take);
 };
 
 // Header, plan, segments. Fills in what only the writer can know: plan.segments (in the order given: variants
@@ -52,5 +67,22 @@ Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key
 // stays, and what it points to is replaced.
 Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes);
 Status write_pieces_atomically(const std::string &path, const Pieces &pieces);
+
+// The same in two steps, for whoever checks the file before it takes its place. The file that is written lies
+// beside `path`. It goes when it is not put in place.
+class StagedFile {
+public:
+    // Gives every part of the pieces back as soon as it is written. `path` names no device and no pipe.
+    static Expected<StagedFile> write(const std::string &path, Pieces pieces);
+    StagedFile(StagedFile &&other) noexcept;
+    StagedFile &operator=(StagedFile &&) = delete;
+    ~StagedFile();
+    const std::string &path() const { return staged_; } // where the bytes are for now; empty: in their place
+    Status put_in_place() &&;
+
+private:
+    StagedFile() = default;
+    std::string staged_, file_; // staged_ is empty once there is nothing to remove
+};
 
 } // namespace longwave::artifact

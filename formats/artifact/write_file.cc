@@ -8,6 +8,7 @@
 #include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace longwave::artifact {
 namespace {
@@ -105,8 +106,8 @@ void remove_forgotten(const std::string &folder) {
     closedir(list);
 }
 
-// The old file or the whole new one.
-Status replace(const std::string &path, Spans spans) {
+// Writes a temporary file beside the file. `write`: hands out the bytes; false: errno says why.
+template <class Write> Status stage(const std::string &path, std::string &staged, const Write &write) {
     Temporary temporary;
     const std::string folder = folder_of(path); // the same: a rename must not cross file systems
     remove_forgotten(folder);
@@ -118,13 +119,12 @@ Status replace(const std::string &path, Spans spans) {
     const mode_t mask = umask(0); // mkostemp gives 0600; an artifact is an ordinary file
     umask(mask);
     if (fchmod(temporary.file, 0666 & ~mask) != 0) return failed("set its permissions", path);
-    if (!write_all(temporary.file, spans)) return failed("write", path);
+    if (!write(temporary.file)) return failed("write", path);
     if (fsync(temporary.file) != 0) return failed("write to the disk", path);
     const int closed = close(temporary.file);
     temporary.file = -1;
     if (closed != 0) return failed("write", path);
-    if (rename(temporary.path.c_str(), path.c_str()) != 0) return failed("replace the file", path);
-    temporary.path.clear(); // it is the file now
+    staged.swap(temporary.path);
     return {};
 }
 
@@ -140,21 +140,36 @@ Status sync_folder(const std::string &path) {
     return {};
 }
 
-Status write_spans(const std::string &path, Spans spans) {
-    // A rename would put a file in the place of /dev/stdout or a named pipe: anything but a file is written to,
-    // not replaced.
+// Puts a staged file in its place: the old file or the whole new one.
+Status put(std::string &staged, const std::string &file) {
+    if (rename(staged.c_str(), file.c_str()) != 0) return failed("replace the file", file);
+    staged.clear(); // it is the file now
+    return sync_folder(file);
+}
+
+// Where a file is written in the place of `path`. A rename would put a file in the place of /dev/stdout or a
+// named pipe: `in_place` says that it is one, which is written to, not replaced. Nor does it replace a link: what
+// the link stands for is meant.
+Expected<std::string> file_for(const std::string &path, bool *in_place) {
     struct stat info;
     const bool there = stat(path.c_str(), &info) == 0;
     if (!there && errno != ENOENT && errno != ELOOP) return failed("look at", path); // may be such a one
     if (there && S_ISDIR(info.st_mode)) return Status::device(path + ": is a folder; name a file in it");
-    if (there && !S_ISREG(info.st_mode)) return write_in_place(path, spans);
-
-    // Nor does it replace a link: what the link stands for is meant.
+    *in_place = there && !S_ISREG(info.st_mode);
     std::string file = path;
-    if (!follow_links(file)) return failed("follow its links", path);
-    Status replaced = replace(file, spans);
-    if (!replaced) return replaced;
-    return sync_folder(file);
+    if (!*in_place && !follow_links(file)) return failed("follow its links", path);
+    return file;
+}
+
+Status write_spans(const std::string &path, Spans spans) {
+    bool in_place = false;
+    LW_ASSIGN(const std::string file, file_for(path, &in_place));
+    if (in_place) return write_in_place(file, spans);
+    std::string staged;
+    LW_TRY(stage(file, staged, [&](int to) { return write_all(to, spans); }));
+    const Status done = put(staged, file);
+    if (!staged.empty()) unlink(staged.c_str());
+    return done;
 }
 
 } // namespace
@@ -166,5 +181,28 @@ Status write_file_atomically(const std::string &path, std::span<const uint8_t> b
 Status write_pieces_atomically(const std::string &path, const Pieces &pieces) {
     return write_spans(path, pieces.spans());
 }
+
+Expected<StagedFile> StagedFile::write(const std::string &path, Pieces pieces) {
+    bool in_place = false;
+    LW_ASSIGN(const std::string file, file_for(path, &in_place));
+    if (in_place) return Status::device(path + ": this is not a file, so it cannot be checked before it is written; name a file");
+    StagedFile made;
+    made.file_ = file;
+    LW_TRY(stage(file, made.staged_, [&](int to) {
+        const std::span<const uint8_t> front(pieces.front);
+        const auto take = [to](std::span<const uint8_t> bytes) { return write_all(to, {&bytes, 1}); };
+        return take(front) && pieces.hand_over(take);
+    }));
+    return made;
+}
+
+StagedFile::StagedFile(StagedFile &&other) noexcept
+    : staged_(std::exchange(other.staged_, {})), file_(std::move(other.file_)) {}
+
+StagedFile::~StagedFile() {
+    if (!staged_.empty()) unlink(staged_.c_str());
+}
+
+Status StagedFile::put_in_place() && { return put(staged_, file_); }
 
 } // namespace longwave::artifact

@@ -53,6 +53,12 @@ Status InputFile::read(uint64_t offset, std::span<uint8_t> to) const {
     return Status::ok();
 }
 
+Expected<std::shared_ptr<const FilePages>> InputFile::map() const {
+    auto pages = FilePages::map(descriptor_, size_);
+    if (!pages) return refused(path_, errno);
+    return pages;
+}
+
 Expected<std::vector<uint8_t>> read_file(const std::string &path, uint64_t limit) {
     LW_ASSIGN(const InputFile file, InputFile::open(path, limit));
     std::vector<uint8_t> bytes(file.size());

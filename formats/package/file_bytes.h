@@ -1,6 +1,7 @@
 // Reads a regular file: whole, or piece by piece.
 #pragma once
 #include "formats/base/expected.h"
+#include "formats/base/file_pages.h"
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,6 +20,8 @@ public:
     uint64_t size() const { return size_; } // when it was opened
     // Refused: bytes beyond the end, also where the file became shorter since.
     Status read(uint64_t offset, std::span<uint8_t> to) const;
+    // The whole file. From then on it must not become shorter: whoever reads beyond its end dies.
+    Expected<std::shared_ptr<const FilePages>> map() const;
 
 private:
     InputFile(std::string path, int descriptor, uint64_t size);

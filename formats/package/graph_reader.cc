@@ -1,5 +1,6 @@
 #include "formats/package/graph_reader.h"
 #include "formats/package/attributes.h"
+#include "formats/package/layer_reader.h"
 
 namespace longwave::package {
 namespace {
@@ -49,7 +50,7 @@ Node read_node(const json &object, const std::string &path, Names &names, Proble
     Node node;
     node.path = path;
     if (!object.is_object()) {
-        problems.add(path, "a node (an object with \"name\", \"op\" and \"inputs\")", describe(object));
+        problems.add(path, "a node (an object with \"name\", \"op\" and \"inputs\") or a layer", describe(object));
         return node;
     }
     only_keys(object, {"name", "op", "inputs", "attributes"}, path, problems);
@@ -71,15 +72,24 @@ Node read_node(const json &object, const std::string &path, Names &names, Proble
 
 } // namespace
 
-std::vector<Node> read_graph(const json &list, Names &names, Problems &problems) {
-    std::vector<Node> nodes;
+void read_graph(const json &list, Names &names, Problems &problems, Package &package) {
     if (!list.is_array() || list.empty() || list.size() > max_nodes) {
         problems.add("graph", "a list of 1 to " + std::to_string(max_nodes) + " nodes", describe(list));
-        return nodes;
+        return;
     }
-    for (size_t i = 0; i < list.size(); ++i)
-        nodes.push_back(read_node(list[i], element("graph", i), names, problems));
-    return nodes;
+    LayerReader layers(names, problems);
+    for (size_t i = 0; i < list.size(); ++i) {
+        const std::string path = element("graph", i);
+        if (list[i].is_object() && list[i].contains("type")) {
+            package.layers.push_back(layers.read_one(list[i], path));
+            Node node;
+            node.path = path;
+            node.name = package.layers.back().address;
+            package.graph.push_back(std::move(node));
+        } else {
+            package.graph.push_back(read_node(list[i], path, names, problems));
+        }
+    }
 }
 
 } // namespace longwave::package

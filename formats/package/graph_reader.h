@@ -6,7 +6,8 @@
 
 namespace longwave::package {
 
-// Nodes that cannot be read are reported and left out.
-std::vector<Node> read_graph(const nlohmann::json &list, Names &names, Problems &problems);
+// Adds to package.graph. A node with "type" is a layer: it is added to package.layers, in order, and its
+// node has its name and no op. Nodes that cannot be read are reported.
+void read_graph(const nlohmann::json &list, Names &names, Problems &problems, Package &package);
 
 } // namespace longwave::package

@@ -15,6 +15,36 @@ std::vector<std::string> type_names(bool norms_only) {
     return names;
 }
 
+// What to use in place of a layer that other frameworks have and model folders do not; null for other words.
+const char *instead_of(std::string_view name) {
+    static constexpr struct {
+        std::string_view names; // between spaces
+        const char *text;
+    } known[] = {
+        {" s4 s4d s4block dss gss s5 liquid_s4 hyena h3 long_conv longconv mega ",
+         "import the PyTorch module (docs/import.md): its kernel becomes the taps of a long convolution"},
+        {" mamba mamba2 s6 selective_ssm rwkv rwkv6 rwkv7 gla gated_linear_attention deltanet gated_deltanet "
+         "mlstm xlstm ",
+         "its recurrence depends on the input, which no layer computes; use another engine: docs/compare.md"},
+        {" lstm gru rnn ", "import the PyTorch module: docs/import.md lists what it may compute"},
+        {" transformer mha multihead_attention self_attention sdpa ",
+         "use \"attention\" inside \"residual\""},
+        {" dense fc matmul projection ", "use \"linear\""},
+        {" dropout identity noop ", "leave it out: it does nothing after training"},
+        {" batchnorm1d batchnorm2d bn ", "use \"batch_norm\""},
+        {" depthwise_conv1d causal_conv1d conv ", "use \"conv1d\""},
+        {" swish ", "use \"silu\""},
+    };
+    if (name.size() > 40) return nullptr;
+    std::string word = " ";
+    for (char c : name) word += c == '-' ? '_' : static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    word += ' ';
+    if (word.find(' ', 1) != word.size() - 1) return nullptr; // several words
+    for (const auto &entry : known)
+        if (entry.names.find(word) != std::string_view::npos) return entry.text;
+    return nullptr;
+}
+
 // The layer type that `object` names; null when it was reported.
 const LayerType *read_type(const json &object, const std::string &path, bool norms_only, Problems &problems) {
     const std::string here = path + ".type",
@@ -28,13 +58,22 @@ const LayerType *read_type(const json &object, const std::string &path, bool nor
     const auto &name = it->get_ref<const std::string &>();
     const LayerType *type = find_layer_type(name);
     if (type && (type->norm || !norms_only)) return type;
-    problems.add(here, expected, in_quotes(name), problems.hint(name, type_names(norms_only)));
+    const char *instead = instead_of(name);
+    problems.add(here, expected, in_quotes(name),
+                 instead ? instead : problems.hint(name, type_names(norms_only)));
     return nullptr;
 }
 
 } // namespace
 
 std::vector<Layer> LayerReader::read(const json &list) { return this->list(list, "layers", ""); }
+
+Layer LayerReader::read_one(const json &object, const std::string &path) {
+    Layer one = layer(object, path, "");
+    if (one.inputs.empty() && find_layer_type(one.type))
+        problems_.add(path + ".input", "the name of an input or of an earlier node", "no such key");
+    return one;
+}
 
 std::vector<Layer> LayerReader::list(const json &list, const std::string &path, const std::string &scope) {
     std::vector<Layer> layers;

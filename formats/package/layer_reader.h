@@ -12,6 +12,8 @@ public:
     LayerReader(Names &names, Problems &problems) : names_(names), problems_(problems) {}
 
     std::vector<Layer> read(const nlohmann::json &list);
+    // A layer among the nodes of a graph. It names its inputs, because no layer is before it.
+    Layer read_one(const nlohmann::json &object, const std::string &path);
 
 private:
     std::vector<Layer> list(const nlohmann::json &list, const std::string &path, const std::string &scope);

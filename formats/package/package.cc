@@ -186,7 +186,7 @@ void read_graph_of(const json &model, Package &package, Names &names, Problems &
     if (model.contains("layers"))
         problems.add("layers", "either layers or a graph", "both in a model of version 2",
                      "remove \"layers\", or write \"version\": 1 without \"graph\"");
-    package.graph = read_graph(model.value("graph", json()), names, problems);
+    read_graph(model.value("graph", json()), names, problems, package);
     if (model.contains("length") && integer_in(model["length"], 1, max_dim, "length", problems))
         package.length = model["length"];
 }
@@ -230,8 +230,10 @@ void read_model(const json &model, Package &package, Problems &problems) {
 void check_finite(const std::map<std::string, Tensor> &weights, Problems &problems) {
     for (const auto &[key, tensor] : weights) {
         size_t bad = 0, first = 0;
-        for (size_t i = 0; i < tensor.data.size(); ++i)
-            if (!std::isfinite(tensor.data[i]) && bad++ == 0) first = i;
+        in_pieces(tensor.data, [&](size_t begin, std::span<const float> piece) {
+            for (size_t i = 0; i < piece.size(); ++i)
+                if (!std::isfinite(piece[i]) && bad++ == 0) first = begin + i;
+        });
         if (bad == 0) continue;
         const char *what = std::isnan(tensor.data[first]) ? "NaN"
                            : tensor.data[first] > 0       ? "+infinity"
@@ -284,6 +286,16 @@ Expected<Package> parse(const std::string &model_json, std::map<std::string, Ten
     return package;
 }
 
+// For files of PyTorch and ONNX: how a model folder is made.
+static std::string import_hint(std::string_view path) {
+    for (const char *end : {".pt", ".pth", ".ckpt", ".safetensors"})
+        if (path.ends_with(end))
+            return "; import the PyTorch module first, with the file as its checkpoint: docs/import.md";
+    return path.ends_with(".pt2") || path.ends_with(".onnx")
+               ? "; import the PyTorch module that it was made from: docs/import.md"
+               : "";
+}
+
 Expected<Package> read(const std::string &folder) {
     struct stat info;
     if (stat(folder.c_str(), &info) != 0)
@@ -291,7 +303,8 @@ Expected<Package> read(const std::string &folder) {
                              "; expected a folder with model.json and weights.safetensors");
     if (!S_ISDIR(info.st_mode))
         return Status::input(folder +
-                             ": expected a folder with model.json and weights.safetensors, found a file");
+                             ": expected a folder with model.json and weights.safetensors, found a file" +
+                             import_hint(folder));
 
     Problems problems;
     std::map<std::string, Tensor> weights;

@@ -1,7 +1,7 @@
 // Reads a model package (docs/model-format.md): model.json as plain structs, weights by key. Knows nothing of graphs.
 #pragma once
 #include "formats/base/expected.h"
-#include "formats/base/shared_array.h"
+#include "formats/base/float_array.h"
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,7 +13,7 @@ namespace longwave::package {
 
 struct Tensor {
     std::vector<uint64_t> shape; // empty: a scalar
-    SharedArray<float> data;
+    FloatArray data; // of a large file: in the file, which must not change until the last copy is gone
 
     uint64_t elements() const { // by its shape: also where the data was let go
         uint64_t n = 1;
@@ -55,7 +55,7 @@ struct NodeInput {
     bool tensor = false;
 };
 
-// A node of a version 2 package: one op.
+// A node of a version 2 package: one op; without op, the next layer of the package.
 struct Node {
     std::string path; // JSON path for messages: "graph[3]"
     std::string name, op;
@@ -86,7 +86,7 @@ struct Package {
     std::string name;
     std::vector<Input> inputs;
     std::vector<Layer> layers;
-    std::vector<Node> graph; // in place of layers
+    std::vector<Node> graph; // if not empty, `layers` are those among its nodes
     uint32_t length = 0;     // ticks of an offline run; 0: not given
     std::vector<Output> outputs;
     std::vector<std::string> labels;

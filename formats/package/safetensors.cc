@@ -1,5 +1,6 @@
 #include "formats/package/safetensors.h"
 #include "formats/base/checked.h"
+#include "formats/base/float_array.h"
 #include "formats/package/attributes.h"
 #include "formats/package/file_bytes.h"
 #include "formats/package/json_text.h"
@@ -7,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <tuple>
 
 namespace longwave::package {
@@ -17,6 +19,7 @@ using nlohmann::json;
 constexpr uint64_t max_header = 100'000'000; // the format's own limit
 constexpr uint64_t max_file = uint64_t{1} << 36;
 constexpr size_t max_rank = 8, max_tensors = 16'384;
+constexpr uint64_t large_file = uint64_t{64} << 20; // from so many bytes on, its tensors stay in it
 
 float widen_half(uint16_t h) {
     uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = (h >> 10) & 31u,
@@ -46,8 +49,7 @@ const ElementType element_types[] = {
     {"F32", 4, nullptr},
     {"F64", 8, [](const uint8_t *p) { return static_cast<float>(load<double>(p)); }},
     {"F16", 2, [](const uint8_t *p) { return widen_half(load<uint16_t>(p)); }},
-    {"BF16", 2,
-     [](const uint8_t *p) { return std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(p)) << 16); }},
+    {"BF16", 2, [](const uint8_t *p) { return widen_bf16(load<uint16_t>(p)); }},
     {"I64", 8, [](const uint8_t *p) { return static_cast<float>(load<int64_t>(p)); }},
     {"BOOL", 1, [](const uint8_t *p) { return static_cast<float>(*p); }},
 };
@@ -215,7 +217,18 @@ Expected<std::vector<float>> read_elements(const Entry &entry, uint64_t data, co
     return values;
 }
 
+// The elements where they are; nothing: their type is not one that is read in place.
+std::optional<FloatArray> mapped_elements(const Entry &entry, uint64_t data,
+                                          const std::shared_ptr<const FilePages> &pages) {
+    const bool bf16 = entry.type->widen && std::string_view(entry.type->name) == "BF16";
+    if (!pages || (entry.type->widen && !bf16)) return {};
+    return FloatArray(pages, data + entry.begin, entry.elements,
+                      bf16 ? FloatArray::Stored::bf16 : FloatArray::Stored::float32);
+}
+
+// `pages`: the whole file, whose tensors stay in it; null: they are read.
 Expected<std::map<std::string, Tensor>> read_tensors(uint64_t size, const Read &read,
+                                                     const std::shared_ptr<const FilePages> &pages,
                                                      const std::string &source) {
     Problems problems;
     if (size < 8) {
@@ -240,8 +253,11 @@ Expected<std::map<std::string, Tensor>> read_tensors(uint64_t size, const Read &
 
     std::map<std::string, Tensor> tensors;
     for (auto &entry : entries) {
-        LW_ASSIGN(auto values, read_elements(entry, 8 + header, read, problems));
-        tensors[entry.key] = {std::move(entry.shape), std::move(values)};
+        auto data = mapped_elements(entry, 8 + header, pages);
+        if (!data) {
+            LW_ASSIGN(data, read_elements(entry, 8 + header, read, problems));
+        }
+        tensors[entry.key] = {std::move(entry.shape), *std::move(data)};
     }
     if (problems.any()) return problems.status();
     return tensors;
@@ -255,13 +271,21 @@ Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_
         std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(offset), to.size(), to.begin());
         return Status::ok();
     };
-    return read_tensors(bytes.size(), read, source);
+    return read_tensors(bytes.size(), read, nullptr, source);
 }
 
 Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path) {
+    return read_safetensors(path, large_file);
+}
+
+Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path, uint64_t mapped_from) {
     LW_ASSIGN(const InputFile file, InputFile::open(path, max_file));
     const auto read = [&](uint64_t offset, std::span<uint8_t> to) { return file.read(offset, to); };
-    return read_tensors(file.size(), read, path);
+    std::shared_ptr<const FilePages> pages;
+    if (file.size() >= mapped_from) {
+        LW_ASSIGN(pages, file.map());
+    }
+    return read_tensors(file.size(), read, pages, path);
 }
 
 } // namespace longwave::package

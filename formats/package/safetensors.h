@@ -12,4 +12,7 @@ namespace longwave::package {
 Expected<std::map<std::string, Tensor>> parse_safetensors(std::span<const uint8_t> bytes,
                                                           const std::string &source);
 
+// The same as read_safetensors. Tensors of F32 and BF16 stay in a file of at least `mapped_from` bytes.
+Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path, uint64_t mapped_from);
+
 } // namespace longwave::package

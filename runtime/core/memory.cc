@@ -28,7 +28,7 @@ const lw_allocator standard_allocator = {
 
 bool Block::allocate(const lw_allocator &allocator, uint64_t bytes) {
     if (bytes == 0) bytes = line;
-    if (bytes > SIZE_MAX / 2) return false;
+    if (bytes > addressable) return false;
     data = static_cast<uint8_t *>(allocator.allocate(allocator.context, static_cast<size_t>(bytes), line));
     size = data ? bytes : 0;
     return data != nullptr;

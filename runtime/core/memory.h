@@ -11,6 +11,12 @@ inline constexpr size_t line = 64; // alignment of every block and of every part
 
 inline uint64_t to_line(uint64_t bytes) { return (bytes + line - 1) & ~uint64_t{line - 1}; }
 
+// What this machine can address in one block, and the most that a memory limit may allow. Whatever a budget
+// has allowed fits a size_t.
+inline constexpr uint64_t addressable = SIZE_MAX / 2;
+// For callers that ask how much: more than a size_t holds is more than any caller can give.
+inline size_t to_size(uint64_t bytes) { return bytes > addressable ? SIZE_MAX : static_cast<size_t>(bytes); }
+
 extern const lw_allocator standard_allocator;
 
 // A block with its owner; moved by hand, for there are few.

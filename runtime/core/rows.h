@@ -14,6 +14,7 @@
 // all, and rows are numbered alike.
 #pragma once
 #include "formats/artifact/schema.h"
+#include "formats/base/checked.h"
 #include <cstdint>
 
 namespace longwave::runtime {
@@ -27,18 +28,25 @@ struct Rows {
                         port.clock_den())),
           num(port.clock_num()), den(port.clock_den()), delay(port.delay()) {}
 
+    // ⌊(ticks·num + add)/den⌋, exact although the product may need more than 64 bits: num, den and add are
+    // below 2^32.
+    static uint64_t scaled(uint64_t ticks, uint64_t num, uint64_t den, uint64_t add) {
+        return ticks / den * num + (ticks % den * num + add) / den;
+    }
     static uint64_t start_up(uint64_t ticks, uint64_t num, uint64_t den) {
-        return static_cast<uint64_t>((static_cast<unsigned __int128>(ticks) * num + den - 1) / den);
+        return scaled(ticks, num, den, den - 1);
     }
     bool fires(uint64_t block) const { return block % period == phase; }
 
     // Rows of a sequence of `ticks` ticks.
     uint64_t valid(uint64_t ticks) const {
-        return static_cast<uint64_t>(static_cast<unsigned __int128>(ticks) * num / den);
+        return scaled(ticks, num, den, 0);
     }
     // Whether the rows of so many ticks can be numbered, with some to spare.
     bool countable(uint64_t ticks) const {
-        return static_cast<unsigned __int128>(ticks) * num / den >> 62 == 0;
+        uint64_t whole, all;
+        return checked::mul(ticks / den, num, &whole) && checked::add(whole, ticks % den * num / den, &all) &&
+               all >> 62 == 0;
     }
     // Blocks to run until the last of `valid` rows is out.
     uint64_t blocks_for(uint64_t valid_rows) const {
@@ -46,8 +54,8 @@ struct Rows {
     }
     // Input ticks that row r needs.
     uint64_t end(uint64_t row) const {
-        if (num == 1) return (row + 1) * den + delay; // most outputs: without a division of 128 bits
-        return static_cast<uint64_t>((static_cast<unsigned __int128>(row + 1) * den + num - 1) / num) + delay;
+        if (num == 1) return (row + 1) * den + delay; // most outputs: without a division
+        return scaled(row + 1, den, num, num - 1) + delay;
     }
 };
 

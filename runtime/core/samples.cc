@@ -8,6 +8,7 @@ bool format_fits(lw_format format, fb::InputKind kind) {
     case LW_F32: return kind != fb::InputKind::tokens;
     case LW_S16: return kind == fb::InputKind::audio;
     case LW_I32: return kind == fb::InputKind::tokens;
+    case LW_FORMAT_FORCE: break;
     }
     return false;
 }
@@ -79,6 +80,7 @@ static uint64_t convert_row(lw_format format, const uint8_t *from, uint64_t n, u
     case LW_F32: return copy_floats(from, n, to, largest);
     case LW_S16: copy_shorts(from, n, to); break;
     case LW_I32: memcpy(to, from, n * 4); break;
+    case LW_FORMAT_FORCE: break;
     }
     return 0;
 }

@@ -11,7 +11,7 @@ namespace longwave::runtime {
 void Parking::pause() {
 #if defined(__x86_64__)
     _mm_pause();
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) || defined(__arm__)
     __asm__ volatile("yield");
 #endif
 }

@@ -23,6 +23,15 @@ public:
         __asm__ volatile("msr fpcr, %0" ::"r"(mode));
     }
     ~FlushDenormals() { __asm__ volatile("msr fpcr, %0" ::"r"(saved_)); }
+#elif defined(__arm__) && defined(__ARM_FP)
+    // NEON always flushes; this is for the other instructions of the floating-point unit.
+    FlushDenormals() {
+        uint32_t mode;
+        __asm__ volatile("vmrs %0, fpscr" : "=r"(mode));
+        saved_ = mode;
+        __asm__ volatile("vmsr fpscr, %0" ::"r"(mode | 1u << 24)); // FZ
+    }
+    ~FlushDenormals() { __asm__ volatile("vmsr fpscr, %0" ::"r"(static_cast<uint32_t>(saved_))); }
 #else
     FlushDenormals() : saved_(0) {}
     ~FlushDenormals() {}

@@ -35,6 +35,8 @@ struct Buffer {
 static_assert(sizeof(Dimension) == 16);
 static_assert(sizeof(void *) != 8 || (sizeof(Buffer) == 56 && offsetof(Buffer, host) == 16 &&
                                       offsetof(Buffer, type) == 32 && offsetof(Buffer, dim) == 40));
+static_assert(sizeof(void *) != 4 || (sizeof(Buffer) == 40 && offsetof(Buffer, host) == 12 &&
+                                      offsetof(Buffer, type) == 24 && offsetof(Buffer, dim) == 32));
 
 // What a kernel's halide_malloc takes from: a bump allocator inside the image works on it. `args[0]` points
 // to a pointer to it.

@@ -171,7 +171,7 @@ lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options *optio
     if (!size || !alignment) return fail(LW_INVALID_ARGUMENT, "size or alignment is NULL");
     Setup setup{};
     if (lw_status status = read(model, options, &setup)) return status;
-    *size = setup.own_bytes + setup.stream_bytes;
+    *size = to_size(setup.own_bytes + setup.stream_bytes);
     *alignment = line;
     return LW_OK;
 }

@@ -43,6 +43,10 @@ bool File::read(uint8_t *to, uint64_t bytes) {
 }
 
 const uint8_t *File::map() const {
+    if (size_ > SIZE_MAX / 2) {
+        error_ = EOVERFLOW;
+        return nullptr;
+    }
     void *mapping = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file_, 0);
     if (mapping != MAP_FAILED) return static_cast<const uint8_t *>(mapping);
     error_ = errno;

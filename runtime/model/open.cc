@@ -43,13 +43,16 @@ lw_status refused(const Budget &budget, const artifact::Broken &broken) {
 
 // LW_NO_VARIANT, with the targets that the artifact has.
 lw_status no_variant(const lw_model &model, const char *wanted) {
-    const auto &variants = *model.plan().variants();
-    const char *names[4] = {"", "", "", ""};
-    for (uint32_t i = 0; i < variants.size() && i < 4; ++i) names[i] = variants.Get(i)->target()->c_str();
+    char names[192]; // of at most 16 targets; longer lists are cut, as every message is
+    size_t n = 0;
+    for (const fb::CodeVariant *variant : *model.plan().variants()) {
+        if (n > 0 && n + 1 < sizeof names) names[n++] = ' ';
+        for (const char *from = variant->target()->c_str(); *from && n + 1 < sizeof names;) names[n++] = *from++;
+    }
+    names[n] = 0;
     return fail(LW_NO_VARIANT,
                 {wanted ? "the code for " : "no code for this CPU; there is: ", wanted ? wanted : "",
-                 wanted ? " is missing or needs another CPU; there is: " : "", names[0], " ", names[1],
-                 " ", names[2], " ", names[3]});
+                 wanted ? " is missing or needs another CPU; there is: " : "", names});
 }
 
 // Memory for the check itself, which is given back when it ends; within the budget like all other.
@@ -179,6 +182,7 @@ lw_status begin(const lw_open_options *options, uint64_t file_bytes, Opening *op
     Budget budget;
     budget.given = opening->options.memory_limit > 0;
     budget.limit = budget.given ? opening->options.memory_limit : artifact::default_memory_limit(file_bytes);
+    if (budget.limit > addressable) budget.limit = addressable;
     if (lw_status status = budget.take("the model", to_line(sizeof(lw_model)))) return status;
     void *memory = allocator.allocate(allocator.context, sizeof(lw_model), line);
     if (!memory) return no_memory("the model", sizeof(lw_model));

@@ -139,11 +139,12 @@ lw_status make_room(Check &check, const fb::Golden &golden, bool stream, Buffers
     const lw_model &model = check.model;
     Parts measure(nullptr);
     lay_out(model, golden, stream, measure, buffers);
-    size_t user = runner_bytes(model), alignment;
+    uint64_t user = runner_bytes(model);
     if (stream) {
+        size_t size, alignment;
         const lw_stream_options options = options_for(model, golden);
-        if (lw_status status = lw_stream_size(&model, &options, &user, &alignment)) return status;
-        user += model.own_stream_bytes;
+        if (lw_status status = lw_stream_size(&model, &options, &size, &alignment)) return status;
+        user = size + model.own_stream_bytes;
     }
     if (lw_status status = model.budget.allows("a golden vector", measure.used() + user)) return status;
     if (!check.values.allocate(model.allocator, measure.used()))

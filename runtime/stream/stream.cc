@@ -173,7 +173,7 @@ lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options
     if (lw_status status = read(model, options, &request)) return status;
     lw_stream measure{};
     uint8_t *session_at = nullptr;
-    *size = lay_out(*model, request, nullptr, &measure, &session_at);
+    *size = to_size(lay_out(*model, request, nullptr, &measure, &session_at));
     *alignment = line;
     return LW_OK;
 }

@@ -2,6 +2,7 @@
 // Σ_{τ ≤ t} e^{k_τ}, for each channel. The state is z = log S in float64: log t would stand still in float32.
 #include "schedules/attention/row_count.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/thread_program.h"
 
 namespace longwave::schedules {
 
@@ -17,68 +18,124 @@ Expr log_one_plus(const Expr &e) {
     return 2.0f * y * sum;
 }
 
-// The schedule of a device: `y` is updated along the rows `t` for each channel `c`.
-using Place = void (*)(const KernelBuilder &k, Func y, const Var &c, const RDom &t, int width);
-
-void define_cumulative_softmax(KernelBuilder &k, Place place) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 20);
-    const bool one = k.params.flag_or("start", false), masked = k.params.flag_or("mask", false);
-    const int width = static_cast<int>(pad(channels));
-    const Shape shape = dense({width, rows});
-    ImageParam x = k.input("k", shape), mask;
-    if (masked) mask = k.input("mask", dense({1, rows}));
+struct CumulativeSoftmax {
+    int channels, rows, width;
+    bool one, masked, logarithm; // S_0 is 1; some rows weigh nothing; log S_t in place of the weight
+    Shape shape, state;
+    ImageParam x, mask;
     std::optional<RowCount> count;
-    if (!one) count.emplace(k, rows);
-    k.no_epilogue();
 
-    // THE ALGORITHM
-    // Zeros are what a state begins with: for S_0 = 1 they are its logarithm, for S_0 = 0 the number of rows
-    // so far says that there is none. Every exponent is at most 0; what is below -80 is nothing.
-    Var c("c"), r("r");
-    Func y("y");
-    RDom t(0, rows, "t");
-    y(c, r) = Tuple(undef<float>(), undef<double>());
-    const Expr nothing = cast<double>(-1e30f), stored = y(c, t)[1];
-    const Expr z =
-        one ? stored : select(count->now() + cast<double>(t - rows) < cast<double>(0.5f), nothing, stored);
-    const Expr key = cast<double>(x(c, t)), difference = key - z, high = cast<float>(difference);
-    const Expr size = min(high, -high);
-    // Of a difference float32 keeps a part in 2^24 of itself: the rest goes in as a factor.
-    const Expr rest = select(size > -80.0f, cast<float>(difference - cast<double>(high)), 0.0f);
-    const Expr e =
-        select(size > -80.0f, exp(max(size, -80.0f)) * (1.0f + select(high > 0.0f, -rest, rest)), 0.0f);
-    Expr weight = 1.0f / (1.0f + e), next = max(z, key) + cast<double>(log_one_plus(e));
-    weight = select(high > 0.0f, weight, e * weight);
-    if (masked) {
-        weight = select(mask(0, t) != 0.0f, weight, 0.0f);
-        next = select(mask(0, t) != 0.0f, next, z);
+    explicit CumulativeSoftmax(KernelBuilder &k)
+        : channels(k.params.integer("channels", 1, 1 << 20)), rows(k.params.integer("rows", 1, 1 << 20)),
+          width(static_cast<int>(pad(extent(channels)))), one(k.params.flag_or("start", false)),
+          masked(k.params.flag_or("mask", false)), logarithm(k.params.flag_or("log", false)), shape(dense({width, rows})),
+          state({{extent(width), 1}, {extent(rows), 0}}) {
+        x = k.input("k", shape);
+        if (masked) mask = k.input("mask", dense({1, rows}));
+        if (!one) count.emplace(k, rows);
+        k.no_epilogue();
     }
-    if (channels != width) weight = select(c < channels, weight, 0.0f);
-    y(c, t) = Tuple(weight, next);
+    Expr stays(const Expr &row) const { return mask(0, row) == 0.0f; }
+};
 
-    place(k, y, c, t, width);
-    const Shape state = {{extent(width), 1}, {extent(rows), 0}};
-    k.outputs(y, {{"w", shape}, {"z", state, ArgKind::inout}});
-    if (count) count->output();
-}
+// Every exponent is at most 0; what is below -80 is nothing. Of a difference key − z float32 keeps a part in 2^24 of
+// itself: the rest goes in as a factor.
+struct Weight {
+    Expr weight, more; // of the row; log(1 + e^−|difference|), what the larger of z and key grows by
+    Weight(const Expr &difference, const Expr &rest_of_it) {
+        const Expr size = min(difference, -difference), rest = select(size > -80.0f, rest_of_it, 0.0f);
+        const Expr e = select(size > -80.0f,
+                              exp(max(size, -80.0f)) * (1.0f + select(difference > 0.0f, -rest, rest)), 0.0f);
+        const Expr part = 1.0f / (1.0f + e);
+        weight = select(difference > 0.0f, part, e * part);
+        more = log_one_plus(e);
+    }
+};
 
-// THE SCHEDULES
+// Zeros are what a state begins with: for S_0 = 1 they are its logarithm, for S_0 = 0 the number of rows so far says
+// that there is none.
+constexpr float nothing = -1e30f;
 
 void cumulative_softmax_on_cpu(KernelBuilder &k) {
-    define_cumulative_softmax(
-        k, [](const KernelBuilder &builder, Func y, const Var &c, const RDom &t, int width) {
-            y.update().reorder(c, t).vectorize(c, dividing_vector(width, builder.target.vector_lanes));
-        });
+    CumulativeSoftmax s(k);
+
+    // THE ALGORITHM
+    Var c("c"), r("r");
+    Func y("y");
+    RDom t(0, s.rows, "t");
+    y(c, r) = Tuple(undef<float>(), undef<double>());
+    const Expr stored = y(c, t)[1];
+    const Expr z = s.one ? stored
+                         : select(s.count->now() + cast<double>(t - s.rows) < cast<double>(0.5f),
+                                  cast<double>(nothing), stored);
+    const Expr key = cast<double>(s.x(c, t)), difference = key - z, high = cast<float>(difference);
+    const Weight row(high, cast<float>(difference - cast<double>(high)));
+    Expr weight = row.weight, next = max(z, key) + cast<double>(row.more);
+    if (s.masked) {
+        weight = select(s.stays(t), 0.0f, weight);
+        next = select(s.stays(t), z, next);
+    }
+    if (s.logarithm) weight = cast<float>(next);
+    if (s.channels != s.width) weight = select(c < s.channels, weight, 0.0f);
+    y(c, t) = Tuple(weight, next);
+
+    // THE SCHEDULE
+    y.update().reorder(c, t).vectorize(c, dividing_vector(s.width, k.target.vector_lanes));
+    k.outputs(y, {{"w", s.shape}, {"z", s.state, ArgKind::inout}});
+    if (s.count) s.count->output();
 }
 
-// A thread per channel: each row needs the row before.
+// A thread for each channel, which keeps z in registers: each row needs the row before.
 void cumulative_softmax_on_gpu(KernelBuilder &k) {
-    define_cumulative_softmax(k, [](const KernelBuilder &, Func y, const Var &c, const RDom &t, int width) {
-        const Var block("block"), lane("lane");
-        y.update().split(c, block, lane, std::min(width, 64), TailStrategy::GuardWithIf);
-        y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
-    });
+    const CumulativeSoftmax s(k);
+    const int lanes = std::min(s.width, 64);
+
+    // THE ARGUMENTS
+    const Var c("c"), r("r"), block("block"), lane("lane");
+    Func y("y");
+    RDom t(0, s.rows, "t");
+    y(c, r) = Tuple(undef<float>(), undef<uint32_t>());
+    y(c, t) = Tuple(0.0f, y(c, t)[1] + cast<uint32_t>(1));
+    y.update().split(c, block, lane, lanes, TailStrategy::GuardWithIf);
+    y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
+    k.outputs(y, {{"w", s.shape}, {.name = "z", .shape = s.state, .kind = ArgKind::inout, .words = true}});
+
+    // THE PROGRAM
+    k.exact_sums = true;
+    k.program = [=](ThreadProgram &p) {
+        const Name name = p.name();
+        const Expr channel = p.let(p.block_x * lanes + p.thread_x);
+        p.when(channel < s.width, [&] {
+            TwoFloats start = p.read_words("z", {channel, 0});
+            if (!s.one) {
+                const Expr none = p.let(count_is_below(moved_back(s.count->words(), s.rows), 1));
+                start = {select(none, nothing, start.high), select(none, 0.0f, start.low)};
+            }
+            const auto kept = p.keep(start);
+            p.loop(s.rows, [&](const Expr &row) {
+                const TwoFloats z = p.get(kept);
+                const Expr key = p.let(s.x(channel, row));
+                const TwoFloats apart = two_sum(name, key, -z.high),
+                                difference = quick_two_sum(name, apart.high, p.let(apart.low - z.low));
+                const Weight of_row(difference.high, difference.low);
+                const Expr larger = p.let(difference.high > 0.0f), more = p.let(of_row.more);
+                const TwoFloats sum = quick_two_sum(name, p.let(select(larger, key, z.high)), more);
+                TwoFloats next = rounded(
+                    name, quick_two_sum(name, sum.high, p.let(sum.low + select(larger, 0.0f, z.low))));
+                Expr weight = of_row.weight;
+                if (s.masked) {
+                    const Expr stays = p.let(s.stays(row));
+                    weight = select(stays, 0.0f, weight);
+                    next = {select(stays, z.high, next.high), select(stays, z.low, next.low)};
+                }
+                if (s.logarithm) weight = next.high;
+                if (s.channels != s.width) weight = select(channel < s.channels, weight, 0.0f);
+                p.set(kept, next);
+                p.write("w", {channel, row}, weight);
+            });
+            p.write_words("z", {channel, 0}, p.get(kept));
+        });
+    };
 }
 
 const Kernel cumulative_softmax{"cumulative_softmax", cumulative_softmax_on_cpu, cumulative_softmax_on_gpu,

@@ -1,9 +1,10 @@
 // exponential_scan: sums of decaying exponentials, y_t = Σ_r c_r Σ_{τ ≤ t} λ_r^{t−τ} x_τ for each channel:
 // over the rows of a sequence, or along one axis of an image whose rows come line by line. Its state, the
 // inner sums, is float64: λ near 1 would add up the rounding of 1/(1 − λ) rows.
-#include "schedules/attention/gpu_positions.h"
 #include "schedules/attention/row_count.h"
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/thread_program.h"
 
 namespace longwave::schedules {
 
@@ -29,8 +30,10 @@ struct ExponentialScan {
         k.params.require(int64_t{stride} * std::max(length, 1) <= 1 << 24, "the image is too large");
         x = k.input("x", shape);
         if (length) count.emplace(k, rows);
-        lambda = k.weight("lambda", dense({width, modes}), Float(64));
-        scale = k.weight("c", dense({width, modes}), Float(64));
+        const Shape weights = dense({width, modes});
+        const bool words = k.target.kind == targets::Kind::gpu;
+        lambda = words ? k.weight_words("lambda", weights) : k.weight("lambda", weights, Float(64));
+        scale = words ? k.weight_words("c", weights) : k.weight("c", weights, Float(64));
         k.no_epilogue();
     }
     int period() const { return stride * std::max(length, 1); }
@@ -94,43 +97,113 @@ void exponential_scan_on_cpu(KernelBuilder &k) {
     }
 }
 
-// A thread for each channel and each of the lines that lie side by side, which goes through modes and rows. Sums and
-// result are one definition, as two would be two dispatches.
-void exponential_scan_on_gpu(KernelBuilder &k) {
-    const ExponentialScan p(k);
-    const int beside = std::min(p.stride, p.rows);
-
-    // THE ALGORITHM
-    Var c("c"), m("m"), l("l"), r("r");
-    Func y("y");
-    RDom t(0, p.modes, 0, (p.rows + beside - 1) / beside, 0, beside, "t");
-    const Expr row = t.y * beside + t.z;
-    if (p.rows % beside) t.where(row < p.rows);
-    Expr line = 0, kept = p.lambda(c, t.x);
-    if (p.length) { // at the first position of an axis nothing is left from before
-        const Expr number = rows_modulo(p.count->now() + cast<double>(row - p.rows), p.period());
-        line = p.stride > 1 ? clamp(number % p.stride, 0, p.stride - 1) : Expr(0);
-        kept = select(number < p.stride, cast<double>(0), kept);
+// A thread for each channel and each of the lines that lie side by side. It goes through the rows once for every few
+// modes, whose sums it keeps in registers.
+class ExponentialScanOnGpu {
+public:
+    explicit ExponentialScanOnGpu(KernelBuilder &k)
+        : s_(k), beside_(std::min(s_.stride, s_.rows)), lanes_(std::min(s_.width, 64)) {
+        // THE ARGUMENTS
+        Var c("c"), l("l"), r("r"), block("block"), lane("lane");
+        Func y("y");
+        RDom t(0, s_.rows, 0, beside_, "t");
+        y(c, l, r) = Tuple(undef<float>(), undef<uint32_t>());
+        y(c, t.y, t.x) = Tuple(0.0f, y(c, t.y, t.x)[1] + cast<uint32_t>(1));
+        Stage update = y.update();
+        update.allow_race_conditions().split(c, block, lane, lanes_, TailStrategy::GuardWithIf);
+        update.reorder(t.x, lane, block, t.y).gpu_blocks(block, t.y).gpu_threads(lane);
+        const Shape sums = dense({s_.width, s_.modes, s_.stride});
+        const bool alone = s_.stride == 1; // the arguments as they are on a CPU
+        const Shape y_alone{s_.shape[0], {extent(s_.modes), 0}, s_.shape[1]},
+            sums_alone{sums[0], sums[1], {extent(s_.rows), 0}};
+        k.outputs(y,
+                  {{"y",
+                    {s_.shape[0], {extent(s_.stride), 0}, s_.shape[1]},
+                    ArgKind::output,
+                    alone ? y_alone : s_.shape},
+                   {.name = "sums",
+                    .shape = {sums[0], sums[2], sums[1]}, // a program counts modes where the Func counts rows
+                    .kind = ArgKind::inout,
+                    .argument = alone ? sums_alone : sums,
+                    .words = true}});
     }
-    y(c, m, l, r) = Tuple(undef<float>(), undef<double>());
-    const Expr now = y(c, t.x, line, row)[1] * kept + cast<double>(p.x(c, row)),
-               so_far = select(t.x == 0, 0.0f, y(c, t.x, line, row)[0]);
-    y(c, t.x, line, row) = Tuple(so_far + cast<float>(p.scale(c, t.x) * now), now);
 
-    // THE SCHEDULE
-    Var block("block"), lane("lane");
-    Stage update = y.update();
-    update.allow_race_conditions().split(c, block, lane, std::min(p.width, 64), TailStrategy::GuardWithIf);
-    update.reorder(t.x, t.y, lane, block, t.z).gpu_blocks(block, t.z).gpu_threads(lane);
-    const Shape on_y = {{extent(p.width), 1},
-                        {extent(p.modes), 0},
-                        {extent(p.stride), 0},
-                        {extent(p.rows), p.width}},
-                sums = dense({p.width, p.modes, p.stride}),
-                on_sums = {sums[0], sums[1], sums[2], {extent(p.rows), 0}};
-    const bool alone = p.stride == 1; // the arguments as they are on a CPU
-    k.outputs(y, {{"y", on_y, ArgKind::output, alone ? Shape{on_y[0], on_y[1], on_y[3]} : p.shape},
-                  {"sums", on_sums, ArgKind::inout, alone ? Shape{sums[0], sums[1], on_sums[3]} : sums}});
+    void run(ThreadProgram &p) const {
+        const Expr channel = p.let(p.block_x * lanes_ + p.thread_x);
+        p.when(channel < s_.width, [&] {
+            Expr line = 0;
+            if (s_.stride > 1) line = p.let(clamp(position(0, p.block_y) % s_.stride, 0, s_.stride - 1));
+            const int full = s_.modes / together * together;
+            if (full)
+                p.loop(full / together,
+                       [&](const Expr &n) { modes(p, channel, line, n * together, together); });
+            if (full < s_.modes) modes(p, channel, line, full, s_.modes - full);
+        });
+    }
+
+private:
+    static constexpr int together = 4; // modes
+
+    // Where a row stands on the axis, of `period` positions.
+    Expr position(const Expr &turn, const Expr &of_beside) const {
+        const Expr row = turn * beside_ + of_beside;
+        return count_modulo(moved_on(moved_back(s_.count->words(), s_.rows), row), s_.period());
+    }
+
+    struct Mode {
+        TwoFloats lambda, scale;
+        ThreadProgram::TwoRegisters sum;
+    };
+    void modes(ThreadProgram &p, const Expr &channel, const Expr &line, const Expr &first, int count) const {
+        std::vector<Mode> list;
+        for (int m = 0; m < count; m++) {
+            const Expr mode = first + m;
+            const auto weight = [&](const ImageParam &from) {
+                return read_float64(p.name(), {p.let(from(0, channel, mode)), p.let(from(1, channel, mode))});
+            };
+            list.push_back(
+                {weight(s_.lambda), weight(s_.scale), p.keep(p.read_words("sums", {channel, line, mode}))});
+        }
+        const Expr turns = (s_.rows - p.block_y + beside_ - 1) / beside_;
+        p.loop(p.let(turns), [&](const Expr &turn) {
+            const Expr row = p.let(turn * beside_ + p.block_y), x = p.let(s_.x(channel, row));
+            // At the first position of an axis nothing is left from before.
+            Expr begins;
+            if (s_.length) begins = p.let(position(turn, p.block_y) < s_.stride);
+            Expr y = 0.0f;
+            if (constant_value(first) != 0) y = p.let(select(first == 0, y, p.read("y", {channel, 0, row})));
+            for (const Mode &mode : list) {
+                const TwoFloats sum = moved(p, mode, begins, x);
+                p.set(mode.sum, sum);
+                y = p.let(y + (mode.scale.high * sum.high +
+                               (mode.scale.high * sum.low + mode.scale.low * sum.high)));
+            }
+            p.write("y", {channel, 0, row}, y);
+        });
+        for (int m = 0; m < count; m++)
+            p.write_words("sums", {channel, line, first + m}, p.get(list[static_cast<size_t>(m)].sum));
+    }
+
+    // λ · sum + x.
+    static TwoFloats moved(ThreadProgram &p, const Mode &mode, const Expr &begins, const Expr &x) {
+        const Name name = p.name();
+        const TwoFloats sum = p.get(mode.sum), product = two_product(name, sum.high, mode.lambda.high);
+        Expr kept = product.high,
+             rest = p.let(product.low + (sum.high * mode.lambda.low + sum.low * mode.lambda.high));
+        if (begins.defined())
+            kept = p.let(select(begins, 0.0f, kept)), rest = p.let(select(begins, 0.0f, rest));
+        const TwoFloats next = two_sum(name, kept, x);
+        return rounded(name, quick_two_sum(name, next.high, p.let(next.low + rest)));
+    }
+
+    const ExponentialScan s_;
+    const int beside_, lanes_; // lines that a call meets side by side; threads of a workgroup
+};
+
+void exponential_scan_on_gpu(KernelBuilder &k) {
+    const auto scan = std::make_shared<ExponentialScanOnGpu>(k);
+    k.exact_sums = true;
+    k.program = [scan](ThreadProgram &p) { scan->run(p); };
 }
 
 const Kernel exponential_scan{"exponential_scan", exponential_scan_on_cpu, exponential_scan_on_gpu,

@@ -93,20 +93,17 @@ void lrpe_on_gpu(KernelBuilder &k) {
     Var c("c"), r("r");
     Func y("y");
     const Expr lane = min(c, n.width() - 1), i = lane % n.dk, part = lane / n.dk % 2, h = lane / (2 * n.dk);
-    const Expr before = n.count->now() - cast<double>(n.rows);
-    RowWords position = moved_on(words_of(before), r);
+    WordPair position = moved_on(moved_back(n.count->words(), n.rows), r);
     if (n.axes) {
         int all = 1;
         for (const int size : n.sizes) all *= size;
-        const Expr row = before + cast<double>(r),
-                   of_image = max(row - cast<double>(n.conditions), cast<double>(0)),
-                   number = rows_modulo(of_image, all);
+        const Expr before_image = count_is_below(position, n.conditions),
+                   number = count_modulo(moved_back(position, n.conditions), all);
         Expr at = 0;
         int stride = 1;
         for (int a = n.axes - 1; a >= 0; stride *= n.sizes[static_cast<size_t>(a--)])
             at = select(n.axis(i) == a, number / stride % n.sizes[static_cast<size_t>(a)], at);
-        at = select(row < cast<double>(n.conditions), 0, at);
-        position = {cast<uint32_t>(0), cast<uint32_t>(at)};
+        position = {cast<uint32_t>(select(before_image, 0, at)), cast<uint32_t>(0)};
     }
     const Turn turn = turn_of(phase_of(position, n.high(i, h), n.low(i, h)));
     const Expr value = n.x(i, h, r) * select(part == 0, turn.cosine, turn.sine);

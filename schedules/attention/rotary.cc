@@ -77,7 +77,7 @@ void rotary_on_gpu(KernelBuilder &k) {
                second = p.interleaved ? feature % 2 == 1 : feature >= p.pairs;
     const int apart = p.interleaved ? 1 : p.pairs;
     const Expr other = clamp(select(second, c - apart, c + apart), 0, p.padded - 1);
-    const RowWords position = moved_on(words_of(p.count.now() - cast<double>(p.rows)), r);
+    const WordPair position = moved_on(moved_back(p.count.words(), p.rows), r);
     const Turn turn = turn_of(phase_of(position, p.high(pair), p.low(pair)));
     const Expr across = turn.sine * p.x(other, r);
     y(c, r) = select(c < turned, p.x(c, r) * turn.cosine + select(second, across, -across), p.x(c, r));

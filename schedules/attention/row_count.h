@@ -1,6 +1,7 @@
 // How many rows a stream has had, for kernels whose result depends on it: a float64, exact up to 2^53 rows.
 #pragma once
 #include "schedules/halide/builder.h"
+#include "schedules/halide/float64_words.h"
 
 namespace longwave::schedules {
 
@@ -18,12 +19,23 @@ public:
         if (moves_) {
             count_(Var()) = undef<double>();
             count_(0) += cast<double>(rows);
+        } else if (k.target.kind == targets::Kind::gpu) {
+            given_ = k.input_words("count", dense({1}));
         } else {
             given_ = k.input("count", dense({1}), Float(64));
         }
     }
     // With this call's rows.
     Halide::Expr now() const { return moves_ ? Halide::Expr(count_(0)) : Halide::Expr(given_(0)); }
+    // The same on a gpu, where it is not a float64.
+    WordPair words() const { return read_count({given_(0, 0), given_(1, 0)}); }
+    // The rows before this call's, at most `most`, on any device. `rows`: those of the call.
+    Halide::Expr before(int rows, int most) const {
+        using namespace Halide;
+        if (k_.target.kind != targets::Kind::gpu) return cast<int>(min(now() - cast<double>(rows), cast<double>(most)));
+        const WordPair number = moved_back(words(), rows);
+        return select(count_is_below(number, most), cast<int>(number.low), most);
+    }
     // Behind the other outputs.
     void output() {
         if (moves_) k_.in_place(count_, dense({1}));

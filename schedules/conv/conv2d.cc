@@ -1,5 +1,5 @@
-// conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise and depthwise; a
-// 1-D convolution has one frequency.
+// conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise, depthwise and in groups;
+// a 1-D convolution has one frequency.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -33,9 +33,9 @@ Conv2d define_conv2d(KernelBuilder &k) {
     const int rows = params.integer("rows", 1, 1 << 20), ring = params.integer("ring", 1, 1 << 24);
     const int in_width = static_cast<int>(pad(in_c)), width = static_cast<int>(pad(out_c));
     const int in_row = params.integer_or("in_row", in_f * in_width, in_f * in_width, 1 << 24);
-    const bool depthwise = groups > 1, has_bias = params.flag_or("bias", false);
-    params.require(!depthwise || (groups == in_c && in_c == out_c),
-                   "'groups' must be 1, or equal to in_c and out_c");
+    params.require(in_c % groups == 0 && out_c % groups == 0, "'groups' must divide in_c and out_c");
+    const bool depthwise = groups > 1 && groups == in_c && in_c == out_c, has_bias = params.flag_or("bias", false);
+    const int of_group = in_c / groups, to_group = out_c / groups; // channels of a group
     params.require(in_c == 1 || in_row == in_f * in_width, "'in_row' may exceed the row only when in_c is 1");
     const int reach = (time - 1) * dilation_t; // rows before the newest tap
     params.require(ring >= int64_t{rows} * stride_t + std::max(0, reach - phase),
@@ -48,7 +48,7 @@ Conv2d define_conv2d(KernelBuilder &k) {
                                  {static_cast<uint32_t>(in_f), in_width},
                                  {static_cast<uint32_t>(ring), in_row}});
     ImageParam w = depthwise ? k.weight("w", dense({width, frequency, time}))
-                             : k.weight("w", dense({width, in_c, frequency, time}));
+                             : k.weight("w", dense({width, of_group, frequency, time}));
     ImageParam bias;
     if (has_bias) bias = k.weight("bias", dense({width}));
     Expr position = k.scalar("position", ring - rows * stride_t);
@@ -69,9 +69,10 @@ Conv2d define_conv2d(KernelBuilder &k) {
     Func sum("sum"), y("y");
     sum(c, f, r) = has_bias ? Expr(bias(c)) : Expr(0.0f);
     RDom taps =
-        depthwise ? RDom(0, frequency, 0, time, "taps") : RDom(0, in_c, 0, frequency, 0, time, "taps");
+        depthwise ? RDom(0, frequency, 0, time, "taps") : RDom(0, of_group, 0, frequency, 0, time, "taps");
+    const Expr from = groups == 1 ? Expr(0) : min(c / to_group, groups - 1) * of_group; // padding lanes: anything
     if (depthwise) sum(c, f, r) += w(c, taps.x, taps.y) * input(c, taps.x, taps.y);
-    else sum(c, f, r) += w(c, taps.x, taps.y, taps.z) * input(taps.x, taps.y, taps.z);
+    else sum(c, f, r) += w(c, taps.x, taps.y, taps.z) * input(from + taps.x, taps.y, taps.z);
     y(c, f, r) = k.epilogue(sum(c, f, r), {c, f, r}, y_shape, out_c);
 
     const int height = reach + (rows - 1) * stride_t + 1;

@@ -51,6 +51,23 @@ ImageParam KernelBuilder::weight(const std::string &name, const Shape &shape, Ty
     return add(weights_, name, shape, type);
 }
 
+namespace {
+Shape in_words(const Shape &shape) {
+    Shape words{{2, 1}};
+    for (const Dim &dim : shape) words.push_back({dim.extent, 2 * dim.stride});
+    return words;
+}
+} // namespace
+
+ImageParam KernelBuilder::input_words(const std::string &name, const Shape &shape) {
+    words_.insert(name);
+    return add(inputs_, name, in_words(shape), UInt(32));
+}
+ImageParam KernelBuilder::weight_words(const std::string &name, const Shape &shape) {
+    words_.insert(name);
+    return add(weights_, name, in_words(shape), UInt(32));
+}
+
 Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
     params.require(high >= 0 && multiple >= 1 && high % multiple == 0, "scalar '" + name + "' has no value");
     const int index = static_cast<int>(scalars_.size());
@@ -131,7 +148,7 @@ void KernelBuilder::outputs(Func f, const std::vector<Output> &list) {
             buffers[i]; // Halide gives all elements the extents of the first; only strides are their own
         if (i == 0) constrain(buffer, list[i].shape);
         for (size_t d = 0; d < list[i].shape.size(); d++)
-            buffer.dim(static_cast<int>(d)).set_stride(list[i].shape[d].stride);
+            buffer.dim(static_cast<int>(d)).set_stride(list[i].shape[d].stride * (list[i].words ? 2 : 1));
         output_buffers_.push_back({list[i], f.types()[i], buffer});
     }
     outputs_.push_back(f);

@@ -11,6 +11,7 @@
 namespace longwave::schedules {
 
 using Shape = std::vector<Dim>;
+class ThreadProgram;
 
 inline uint32_t extent(int n) { return static_cast<uint32_t>(n); } // of a Dim
 // Extents without gaps, innermost first.
@@ -26,11 +27,19 @@ public:
     nlohmann::json structures;
     // Of a gpu: sums carry what they lose, so no driver may rearrange them (gpu/spirv.h).
     bool exact_sums = false;
+    // Of a gpu: what a thread does instead of what the schedule says (thread_program.h). It runs after the schedule's
+    // function has returned. Empty: the schedule as it is.
+    std::function<void(ThreadProgram &)> program;
 
     Halide::ImageParam input(const std::string &name, const Shape &shape,
                              Halide::Type type = Halide::Float(32));
     Halide::ImageParam weight(const std::string &name, const Shape &shape,
                               Halide::Type type = Halide::Float(32));
+    // The same for a float64 argument of a gpu, few of which compute in float64: an element is two uint32, of which
+    // dimension 0 says which: 0 the low word, 1 the high one (float64_words.h).
+    Halide::ImageParam input_words(const std::string &name, const Shape &shape);
+    Halide::ImageParam weight_words(const std::string &name, const Shape &shape);
+
     // An int32 that the kernel accepts from 0 to `high` in steps of `multiple`. The expression is clamped to
     // that, so that an index made of it stays inside. On a gpu all scalars lie in one int32 buffer, in order: Halide
     // computes with parameters outside of the kernel, and passes on what it found by no name.
@@ -63,6 +72,9 @@ public:
         ArgKind kind = ArgKind::output;
         // What the signature says of the same memory, where a Func has more dimensions than the argument.
         Shape argument = {};
+        // A float64 argument of which the Func's element, uint32, is a word. For programs, which name the word first, as
+        // of input_words. Shapes count in float64.
+        bool words = false;
     };
     void output(const Halide::Func &f, const Shape &shape) { outputs(f, {{f.name(), shape}}); }
     void in_place(const Halide::Func &f, const Shape &shape) {
@@ -88,6 +100,7 @@ public:
     std::vector<std::string> argument_names() const;
     static constexpr const char *scalars_buffer = "scalars";
     const std::vector<Halide::ImageParam> &buffers() const { return buffers_; }
+    bool is_words(const Halide::ImageParam &buffer) const { return words_.contains(buffer.name()); }
     struct Scalar {
         std::string name;
         Halide::Param<int> param; // of a CPU
@@ -113,6 +126,7 @@ private:
     std::vector<Halide::Func> outputs_;
     std::vector<OutputBuffer> output_buffers_;
     std::vector<SharedMemory> shared_memory_;
+    std::set<std::string> words_; // inputs and weights
     mutable std::vector<Halide::ImageParam> buffers_;
 };
 

@@ -27,16 +27,22 @@ Expr divided(const Expr &n, int divisor) {
 
 } // namespace
 
+// The dividend is computed once, or a chain of divisions would grow with a power of its length.
+template <class F> static Expr with_dividend(const Expr &dividend, const F &result) {
+    const std::string name = Internal::unique_name("dividend");
+    return Internal::Let::make(name, dividend, result(Internal::Variable::make(Int(32), name)));
+}
+
 Expr NarrowDivisions::visit(const Internal::Div *op) {
     const auto divisor = odd_divisor(op->b);
-    return divisor ? divided(mutate(op->a), *divisor) : Internal::IRMutator::visit(op);
+    if (!divisor) return Internal::IRMutator::visit(op);
+    return with_dividend(mutate(op->a), [&](const Expr &n) { return divided(n, *divisor); });
 }
 
 Expr NarrowDivisions::visit(const Internal::Mod *op) {
     const auto divisor = odd_divisor(op->b);
     if (!divisor) return Internal::IRMutator::visit(op);
-    const Expr n = mutate(op->a);
-    return n - divided(n, *divisor) * *divisor;
+    return with_dividend(mutate(op->a), [&](const Expr &n) { return n - divided(n, *divisor) * *divisor; });
 }
 
 } // namespace longwave::schedules

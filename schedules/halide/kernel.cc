@@ -3,6 +3,7 @@
 #include "schedules/halide/divisions.h"
 #include "schedules/halide/lowered.h"
 #include "schedules/halide/merge_allocations.h"
+#include "schedules/halide/thread_program.h"
 #include <fstream>
 
 namespace longwave::schedules {
@@ -35,7 +36,8 @@ std::string compile_object(const BuiltKernel &kernel, const CompileOutput &outpu
     const Halide::Module lowered = builder.pipeline().compile_to_module(
         builder.arguments(), output.symbol, Halide::Target(kernel.target->halide),
         Halide::LinkageType::ExternalPlusArgv);
-    const Halide::Module module = with_unaligned_arguments(with_shared_memory(builder, lowered));
+    const Halide::Module module =
+        with_integer_floor(with_unaligned_arguments(with_shared_memory(builder, lowered)));
     const uint64_t scratch = scratch_bytes(kernel.name, module);
     std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, output.file}};
     if (!output.statement.empty()) files[Halide::OutputFileType::stmt] = output.statement;
@@ -45,6 +47,8 @@ std::string compile_object(const BuiltKernel &kernel, const CompileOutput &outpu
 
 std::string compile_module(const BuiltKernel &kernel, const CompileOutput &output) {
     Halide::Pipeline pipeline = kernel.builder->pipeline();
+    ReplaceThreads threads(*kernel.builder);
+    if (kernel.builder->program) pipeline.add_custom_lowering_pass(&threads, {});
     NarrowDivisions divisions;
     pipeline.add_custom_lowering_pass(&divisions, {});
     const Halide::Module module = pipeline.compile_to_module(kernel.builder->arguments(), output.symbol,

@@ -1,4 +1,5 @@
 #include "schedules/halide/lowered.h"
+#include "schedules/halide/internals.h"
 #include <set>
 
 namespace longwave::schedules {
@@ -54,6 +55,21 @@ class UnalignedLoads : public Internal::IRMutator {
     std::set<std::string> own_; // allocated by the kernel
 };
 
+class IntegerFloor : public Internal::IRMutator {
+    using Internal::IRMutator::visit;
+    Expr visit(const Internal::Call *op) override {
+        if (op->name == "exp_f32") return mutate(Internal::halide_exp(op->args[0]));
+        if (op->name != "floor_f32") return Internal::IRMutator::visit(op);
+        const std::string name = fresh_name("floor"); // used several times, computed once
+        const Expr x = Internal::Variable::make(op->type, name);
+        const Expr whole = cast(op->type, cast(Int(32, op->type.lanes()), x));
+        const Expr one = Internal::make_one(op->type), limit = Internal::make_const(op->type, 8388608.0);
+        const Expr floor = select(whole > x, whole - one, whole);
+        // From 2^23 on all numbers are whole; NaN stays NaN.
+        return Internal::Let::make(name, mutate(op->args[0]), select(abs(x) < limit, floor, x));
+    }
+};
+
 const char *elem_name(Type type) {
     if (type == Float(32)) return "f32";
     if (type == Float(64)) return "f64";
@@ -67,13 +83,17 @@ int64_t constant(const Expr &e, const std::string &name) {
     return *value;
 }
 
-nlohmann::json input(const ImageParam &buffer) {
+// `words`: a float64 argument that the kernel sees as two words an element.
+nlohmann::json input(const ImageParam &buffer, bool words) {
     nlohmann::json dims = nlohmann::json::array();
     const Parameter &constraints = buffer.parameter();
-    for (int i = 0; i < buffer.dimensions(); i++)
+    for (int i = words ? 1 : 0; i < buffer.dimensions(); i++)
         dims.push_back({constant(constraints.extent_constraint(i), buffer.name()),
-                        constant(constraints.stride_constraint(i), buffer.name())});
-    return {{"name", buffer.name()}, {"kind", "input"}, {"elem", elem_name(buffer.type())}, {"dims", dims}};
+                        constant(constraints.stride_constraint(i), buffer.name()) / (words ? 2 : 1)});
+    return {{"name", buffer.name()},
+            {"kind", "input"},
+            {"elem", words ? "f64" : elem_name(buffer.type())},
+            {"dims", dims}};
 }
 
 // Only the first element of a tuple has extents of its own in Halide: the others are as they were declared.
@@ -83,22 +103,38 @@ nlohmann::json output(const KernelBuilder::OutputBuffer &output) {
     for (const Dim &dim : output.declared.argument) dims.push_back({dim.extent, dim.stride});
     for (size_t i = 0; i < output.declared.shape.size() && output.declared.argument.empty(); i++)
         dims.push_back({output.declared.shape[i].extent,
-                        constant(constraints.stride_constraint(static_cast<int>(i)), output.declared.name)});
+                        constant(constraints.stride_constraint(static_cast<int>(i)), output.declared.name) /
+                            (output.declared.words ? 2 : 1)});
     const char *kind = output.declared.kind == ArgKind::inout ? "inout" : "output";
-    return {{"name", output.declared.name}, {"kind", kind}, {"elem", elem_name(output.type)}, {"dims", dims}};
+    return {{"name", output.declared.name},
+            {"kind", kind},
+            {"elem", output.declared.words ? "f64" : elem_name(output.type)},
+            {"dims", dims}};
 }
 
 } // namespace
 
-Module with_unaligned_arguments(const Module &module) {
-    Module unaligned(module.name(), module.target());
-    unaligned.set_any_strict_float(module.any_strict_float());
+namespace {
+
+// The module with the body of every function changed.
+template <class Mutator> Module mutated(const Module &module) {
+    Module result(module.name(), module.target());
+    result.set_any_strict_float(module.any_strict_float());
     for (Internal::LoweredFunc function : module.functions()) {
-        function.body = UnalignedLoads().mutate(function.body);
-        unaligned.append(function);
+        function.body = Mutator().mutate(function.body);
+        result.append(function);
     }
-    for (const Buffer<> &constants : module.buffers()) unaligned.append(constants);
-    return unaligned;
+    for (const Buffer<> &constants : module.buffers()) result.append(constants);
+    return result;
+}
+
+} // namespace
+
+Module with_unaligned_arguments(const Module &module) { return mutated<UnalignedLoads>(module); }
+
+Module with_integer_floor(const Module &module) {
+    const bool lacks = module.target().arch == Target::ARM && module.target().bits == 32;
+    return lacks ? mutated<IntegerFloor>(module) : module;
 }
 
 uint64_t scratch_bytes(const std::string &kernel, const Module &module) {
@@ -111,7 +147,8 @@ uint64_t scratch_bytes(const std::string &kernel, const Module &module) {
 
 nlohmann::json signature_json(const KernelBuilder &builder, uint64_t scratch) {
     nlohmann::json args = nlohmann::json::array();
-    for (const ImageParam &buffer : builder.buffers()) args.push_back(input(buffer));
+    for (const ImageParam &buffer : builder.buffers())
+        args.push_back(input(buffer, builder.is_words(buffer)));
     for (const KernelBuilder::Scalar &scalar : builder.scalars())
         args.push_back({{"name", scalar.name},
                         {"kind", "scalar"},

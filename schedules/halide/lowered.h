@@ -9,6 +9,10 @@ namespace longwave::schedules {
 // nothing.
 Halide::Module with_unaligned_arguments(const Halide::Module &module);
 
+// The same code without calls of floorf, where the target rounds by no instruction (ARMv7): the integer part,
+// one less where that is larger. exp contains a floor that Halide would only make while it generates code.
+Halide::Module with_integer_floor(const Halide::Module &module);
+
 // Upper bound of the scratch that the kernel holds at once through halide_malloc, headers and alignment
 // included. Throws when an allocation has no constant size, or when the stack frame would be large.
 uint64_t scratch_bytes(const std::string &kernel, const Halide::Module &module);

@@ -49,25 +49,29 @@ void one_output(KernelBuilder &k, const Product &p) {
 // inputs; neighbouring slices have neighbouring words, so that each turn reads 1 KiB in one piece, every weight once.
 void few_rows(KernelBuilder &k, const Product &p) {
     constexpr int slices = 16;
-    const int inputs = p.inputs(), turns = (inputs + slices - 1) / slices;
+    const int inputs = p.inputs(), needed = (inputs + slices - 1) / slices;
+    // So many turns at once, whose loads are under way together; one more turn reads the last input again.
+    const int most = std::max(1, 32 / (p.halves + p.rows)), odd = divisor_at_most(needed, most),
+              together = needed > most && odd < 4 ? std::min(4, most) : odd,
+              turns = (needed + together - 1) / together * together;
     const Shape shape = p.y_shape();
 
     // THE ALGORITHM
     Var o("o"), r("r"), c("c"), s("s"), h("h"), panel("panel");
     RDom n(0, turns, "n"), all(0, slices, "all");
     Func own("own"), begun("begun"), sum("sum"), y("y");
-    const bool whole = inputs % slices == 0;
+    const bool whole = turns * slices == inputs;
     const Expr i = n * slices + s, inside = whole ? i : min(i, inputs - 1);
     const Expr w = p.weight(c, inside / p.of_word(), inside % p.of_word(), panel * p.halves + h),
                term = w * p.input(inside, r, block_of(p, panel));
     own(h, r, c, s, panel) = 0.0f;
     own(h, r, c, s, panel) += whole ? term : select(i < inputs, term, 0.0f);
     begun(h, r, c, s, panel) = own(h, r, c, s, panel);
-    sum(h, r, c, panel) = p.start(panel * panel_lanes + c, h);
-    sum(h, r, c, panel) += begun(h, r, c, all, panel);
-    const auto result = [&](int half) {
-        return p.finished(sum(half, r, o % panel_lanes, o / panel_lanes), o, half);
-    };
+    // By output: with the lane as a dimension Halide would give each thread room for all lanes, and compilers
+    // put an array into memory that the code indexes.
+    sum(h, r, o) = p.start(o, h);
+    sum(h, r, o) += begun(h, r, o % panel_lanes, all, o / panel_lanes);
+    const auto result = [&](int half) { return p.finished(sum(half, r, o), o, half); };
     y(o, r) = k.epilogue(p.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), {o, r}, shape, p.out);
 
     // THE SCHEDULE
@@ -83,7 +87,8 @@ void few_rows(KernelBuilder &k, const Product &p) {
     begun.reorder(h, r, c, s).unroll(h).unroll(r).gpu_threads(c, s);
     own.compute_at(begun, c).store_in(MemoryType::Register);
     own.bound_extent(h, p.halves).bound_extent(r, p.rows).unroll(h).unroll(r);
-    own.update().reorder(h, r, n).unroll(h).unroll(r);
+    RVar far("far"), near("near");
+    own.update().split(n, far, near, together).reorder(h, r, near, far).unroll(h).unroll(r).unroll(near);
     k.output(y, shape);
 }
 

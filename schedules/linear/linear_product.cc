@@ -4,10 +4,22 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static WeightFormat format_of(Params &params) {
+WeightFormat stored_format(Params &params) {
     std::vector<std::string> names;
     for (const WeightFormat format : weight_formats) names.push_back(name_of(format));
     return *find_weight_format(params.choice_or("weights", name_of(WeightFormat::float32), names));
+}
+
+void declare_matrix(KernelBuilder &k, Product &p, int outputs) {
+    const int of_panel = static_cast<int>(p.panels.width());
+    const bool narrow = p.panels.format != WeightFormat::float32;
+    p.w = k.weight("w",
+                   {{p.panels.width(), 1},
+                    {p.panels.words(), of_panel},
+                    {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}},
+                   narrow ? Int(32) : Float(32));
+    if (p.panels.format == WeightFormat::int8)
+        p.scale = k.weight("scale", dense({static_cast<int>(p.panels.halves * pad(extent(outputs)))}));
 }
 
 Product declare_product(KernelBuilder &k) {
@@ -23,9 +35,7 @@ Product declare_product(KernelBuilder &k) {
     const int inputs = p.first + p.blocks * p.in;
     p.in_row = k.params.integer_or("in_row", inputs, inputs, 1 << 24);
     p.panels = {static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), static_cast<uint32_t>(p.halves),
-                format_of(k.params)};
-    const bool narrow = p.panels.format != WeightFormat::float32;
-    const int of_panel = static_cast<int>(p.panels.width());
+                stored_format(k.params)};
     p.x = k.input("x", {{static_cast<uint32_t>(inputs), 1}, {static_cast<uint32_t>(p.rows), p.in_row}});
     const int advice = k.params.integer_or("advice", 0, 1, 1 << 10);
     p.wanted = advice ? k.params.integer("wanted", 0, advice - 1) : -1;
@@ -34,12 +44,7 @@ Product declare_product(KernelBuilder &k) {
                          "'advice' is for one row of several outputs of a whole matrix");
         p.advice = k.input("advice", dense({static_cast<int>(pad(extent(advice))), 1}));
     }
-    p.w = k.weight("w",
-                   {{p.panels.width(), 1},
-                    {p.panels.words(), of_panel},
-                    {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}},
-                   narrow ? Int(32) : Float(32));
-    if (p.panels.format == WeightFormat::int8) p.scale = k.weight("scale", dense({p.halves * p.width()}));
+    declare_matrix(k, p, p.out);
     if (p.has_bias) p.bias = k.weight("bias", dense({p.halves * p.width()}));
     return p;
 }

@@ -60,6 +60,12 @@ private:
     bool scaled() const { return panels.format == WeightFormat::int8; }
 };
 
+// Param `weights`: how a matrix is stored; absent: as float32.
+WeightFormat stored_format(Params &params);
+
+// Declares the matrix of `p.panels` and its scales.
+void declare_matrix(KernelBuilder &k, Product &p, int outputs);
+
 // Asks for the params and declares x, the weights, scales and bias.
 Product declare_product(KernelBuilder &k);
 

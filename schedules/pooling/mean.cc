@@ -1,7 +1,8 @@
-// Means over time: of a whole sequence (mean_run), of everything so far (mean_stream), of the last rows
+// Means, sums and maxima over time: of a whole sequence (mean_run), of everything so far (mean_stream), of the last rows
 // (mean_window).
 #include "schedules/attention/row_count.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/thread_program.h"
 #include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
@@ -11,7 +12,7 @@ using namespace Halide;
 static void build_mean_run(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20),
               rows = k.params.integer("rows", 1, 1 << 24);
-    const std::string mode = k.params.choice("mode", {"mean", "sum", "last", "first"});
+    const std::string mode = k.params.choice("mode", {"mean", "sum", "max", "last", "first"});
     const int width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, 1});
     ImageParam x = k.input("x", dense({width, rows}));
@@ -27,6 +28,11 @@ static void build_mean_run(KernelBuilder &k) {
         sum(c) = cast<double>(0);
         sum(c) += cast<double>(x(c, unsafe_promise_clamped(valid, 0, rows - 1)));
         value = cast<float>(mode == "mean" ? sum(c) / cast<double>(max(length, 1)) : sum(c));
+    } else if (mode == "max") {
+        RDom valid(0, length, "valid");
+        sum(c) = -3.4e38f;
+        sum(c) = max(sum(c), x(c, unsafe_promise_clamped(valid, 0, rows - 1)));
+        value = select(length > 0, sum(c), 0.0f);
     } else {
         value = select(length > 0, x(c, mode == "last" ? max(length - 1, 0) : Expr(0)), 0.0f);
     }
@@ -37,7 +43,7 @@ static void build_mean_run(KernelBuilder &k) {
     const int block = vec * divisor_at_most(width / vec, 4);
     Var co("co"), ci("ci");
     y.split(c, co, ci, block).vectorize(ci, vec).unroll(ci);
-    if (mode == "mean" || mode == "sum") {
+    if (sum.defined()) {
         sum.compute_at(y, co).vectorize(c, vec).unroll(c);
         sum.update().reorder(c, sum.rvars()[0]).vectorize(c, vec).unroll(c);
     }
@@ -49,9 +55,9 @@ static void build_mean_run_on_gpu(KernelBuilder &k) {
     constexpr int slices = 16;
     const int channels = k.params.integer("channels", 1, 1 << 20),
               rows = k.params.integer("rows", 1, 1 << 24);
-    const std::string mode = k.params.choice("mode", {"mean", "sum", "last", "first"});
+    const std::string mode = k.params.choice("mode", {"mean", "sum", "max", "last", "first"});
     const int width = static_cast<int>(pad(channels)), tile = std::min(width, 16);
-    const bool adds = mode == "mean" || mode == "sum";
+    const bool adds = mode == "mean" || mode == "sum", largest = mode == "max";
     const Shape y_shape = dense({width, 1});
     ImageParam x = k.input("x", dense({width, rows}));
     Expr length = k.scalar("length", rows);
@@ -60,22 +66,32 @@ static void build_mean_run_on_gpu(KernelBuilder &k) {
     Var c("c"), r("r"), s("s");
     RDom t(0, (rows + slices - 1) / slices, "t"), all(0, slices, "all");
     Func own("own"), begun("begun"), sum("sum"), y("y");
-    own(s, c) = Tuple(0.0f, 0.0f);
-    const Expr row = t * slices + s, term = select(row < length, x(c, min(row, rows - 1)), 0.0f),
-               high = own(s, c)[0], next = high + term, part = next - high;
-    own(s, c) = Tuple(next, own(s, c)[1] + ((high - (next - part)) + (term - part)));
-    begun(s, c) = own(s, c)[0] + own(s, c)[1];
-    sum(c) = 0.0f;
-    sum(c) += begun(all, c);
+    const float nothing = largest ? -3.4e38f : 0.0f;
+    const Expr row = t * slices + s, term = select(row < length, x(c, min(row, rows - 1)), nothing);
+    sum(c) = nothing;
+    if (largest) {
+        own(s, c) = nothing;
+        own(s, c) = max(own(s, c), term);
+        begun(s, c) = own(s, c);
+        sum(c) = max(sum(c), begun(all, c));
+    } else {
+        own(s, c) = Tuple(0.0f, 0.0f);
+        const Expr high = own(s, c)[0], next = high + term, part = next - high;
+        own(s, c) = Tuple(next, own(s, c)[1] + ((high - (next - part)) + (term - part)));
+        begun(s, c) = own(s, c)[0] + own(s, c)[1];
+        sum(c) += begun(all, c);
+    }
     Expr value = select(length > 0, x(c, mode == "last" ? max(length - 1, 0) : Expr(0)), 0.0f);
     if (adds) value = mode == "mean" ? sum(c) / cast<float>(max(length, 1)) : Expr(sum(c));
+    const Expr most = sum(c);
+    if (largest) value = select(most > -3.3e38f, most, 0.0f); // no rows: 0
     y(c, r) = k.epilogue(value, {c, r}, y_shape, channels);
 
     // THE SCHEDULE
     k.exact_sums = true;
     Var block("block"), lane("lane");
     y.split(c, block, lane, tile).reorder(lane, r, block).gpu_blocks(block).gpu_threads(lane);
-    if (adds) {
+    if (adds || largest) {
         begun.compute_at(y, block)
             .store_in(MemoryType::GPUShared)
             .bound_extent(s, slices)
@@ -91,18 +107,24 @@ namespace {
 
 struct MeanStream {
     int rows, width, channels;
-    bool mean;
+    bool mean, largest;
     Shape shape, sums;
     ImageParam x;
 
     explicit MeanStream(KernelBuilder &k)
-        : rows(0), width(0), channels(k.params.integer("channels", 1, 1 << 20)), mean(false) {
+        : rows(0), width(0), channels(k.params.integer("channels", 1, 1 << 20)), mean(false), largest(false) {
         rows = k.params.integer("rows", 1, 1 << 20);
-        mean = k.params.choice("mode", {"mean", "sum"}) == "mean";
+        const std::string mode = k.params.choice("mode", {"mean", "sum", "max"});
+        mean = mode == "mean", largest = mode == "max";
         width = static_cast<int>(pad(extent(channels)));
         shape = dense({width, rows});
         sums = {{extent(width), 1}, {extent(rows), 0}};
         x = k.input("x", shape);
+    }
+    // What follows on `before`; `row` is the number of rows with this one.
+    Expr next(const Expr &before, const Expr &value, const Expr &row) const {
+        if (!largest) return before + value;
+        return select(row < cast<double>(1.5f), value, max(before, value));
     }
 };
 
@@ -117,8 +139,8 @@ void mean_stream_on_cpu(KernelBuilder &k) {
     Func y("y");
     RDom t(0, m.rows, "t");
     y(c, r) = Tuple(undef<float>(), undef<double>());
-    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)),
-               row = count.now() + cast<double>(t + 1 - m.rows);
+    const Expr row = count.now() + cast<double>(t + 1 - m.rows),
+               so_far = m.next(y(c, t)[1], cast<double>(m.x(c, t)), row);
     y(c, t) = Tuple(cast<float>(m.mean ? so_far / row : so_far), so_far);
     // The epilogue by itself, on what is stored: its functions would hide the read of the sums from Halide.
     if (k.has_epilogue())
@@ -132,27 +154,50 @@ void mean_stream_on_cpu(KernelBuilder &k) {
     count.output();
 }
 
-// A thread for each channel. One definition, or they would be two dispatches: a row is written before the sums that it
-// reads are.
+// A thread for each channel, which keeps its sum in registers.
 void mean_stream_on_gpu(KernelBuilder &k) {
     const MeanStream m(k);
     const RowCount count(k, m.rows);
+    const KernelBuilder::Epilogue finish = k.epilogue(m.shape, m.channels);
+    const int lanes = std::min(m.width, 64);
 
-    // THE ALGORITHM
-    Var c("c"), r("r");
+    // THE ARGUMENTS
+    Var c("c"), r("r"), block("block"), lane("lane");
     Func y("y");
     RDom t(0, m.rows, "t");
-    y(c, r) = Tuple(undef<float>(), undef<double>());
-    const Expr so_far = y(c, t)[1] + cast<double>(m.x(c, t)),
-               row = count.now() + cast<double>(t + 1 - m.rows),
-               value = cast<float>(m.mean ? so_far / row : so_far);
-    y(c, t) = Tuple(k.epilogue(value, {c, t}, m.shape, m.channels), so_far);
-
-    // THE SCHEDULE
-    Var block("block"), lane("lane");
-    y.update().split(c, block, lane, std::min(m.width, 64), TailStrategy::GuardWithIf);
+    y(c, r) = Tuple(undef<float>(), undef<uint32_t>());
+    y(c, t) = Tuple(0.0f, y(c, t)[1] + cast<uint32_t>(1));
+    y.update().split(c, block, lane, lanes, TailStrategy::GuardWithIf);
     y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
-    k.outputs(y, {{"y", m.shape}, {"sums", m.sums, ArgKind::inout}});
+    k.outputs(y, {{"y", m.shape}, {.name = "sums", .shape = m.sums, .kind = ArgKind::inout, .words = true}});
+
+    // THE PROGRAM
+    k.exact_sums = true;
+    k.program = [=](ThreadProgram &p) {
+        const Expr channel = p.let(p.block_x * lanes + p.thread_x);
+        p.when(channel < m.width, [&] {
+            const auto sums = p.keep(p.read_words("sums", {channel, 0}));
+            const WordPair before = moved_back(count.words(), m.rows);
+            p.loop(m.rows, [&](const Expr &row) {
+                const WordPair count_so_far = moved_on(before, row + 1);
+                const TwoFloats so_far = p.get(sums);
+                TwoFloats sum;
+                if (m.largest) {
+                    const Expr x = p.let(m.x(channel, row));
+                    sum = {p.let(select(count_is_below(count_so_far, 2), x, max(so_far.high, x))), 0.0f};
+                } else {
+                    const TwoFloats next = two_sum(p.name(), so_far.high, m.x(channel, row));
+                    sum = rounded(p.name(),
+                                  quick_two_sum(p.name(), next.high, p.let(next.low + so_far.low)));
+                }
+                p.set(sums, sum);
+                const Expr rows_so_far = count_as_float(count_so_far);
+                p.write("y", {channel, row},
+                        finish(p.let(m.mean ? sum.high / rows_so_far : sum.high), {channel, row}));
+            });
+            p.write_words("sums", {channel, 0}, p.get(sums));
+        });
+    };
 }
 
 struct MeanWindow {
@@ -171,8 +216,10 @@ struct MeanWindow {
         position = k.scalar("position", ring - rows);
     }
     // Rows from before the beginning are zero in the ring; only the divisor has to know how many there were.
-    Expr divisor(const RowCount &count) const {
-        return cast<float>(min(cast<double>(frames), count.now() + cast<double>(r + 1 - rows)));
+    Expr divisor(const RowCount &count, bool gpu = false) const {
+        if (!gpu) return cast<float>(min(cast<double>(frames), count.now() + cast<double>(r + 1 - rows)));
+        const WordPair number = moved_back(count.words(), rows - 1 - r);
+        return cast<float>(select(count_is_below(number, frames), cast<int>(number.low), frames));
     }
 };
 
@@ -216,7 +263,7 @@ void mean_window_on_gpu(KernelBuilder &k) {
     begun(c, s, r) = own(c, s, r);
     sum(c, r) = 0.0f;
     sum(c, r) += begun(c, all, r);
-    y(c, r) = k.epilogue(sum(c, r) / m.divisor(count), {c, r}, m.shape, m.channels);
+    y(c, r) = k.epilogue(sum(c, r) / m.divisor(count, true), {c, r}, m.shape, m.channels);
 
     // THE SCHEDULE
     Var block("block"), lane("lane");

@@ -13,7 +13,7 @@ import sc10_package
 
 BLOCKS = [16, 4]
 WIDTH = 8
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
+SUPPORT = pathlib.Path(__file__).resolve().parents[1] / "support"
 
 
 def strided():
@@ -40,7 +40,7 @@ FAMILIES = {
 def library(longwave: pathlib.Path):
     """The C API of the build that `longwave` belongs to."""
     os.environ["LONGWAVE_LIBRARY"] = str(longwave.resolve().parent / "liblongwave.so")
-    sys.path.insert(0, str(EXAMPLES))
+    sys.path.insert(0, str(SUPPORT))
     import longwave_ctypes
     return longwave_ctypes
 

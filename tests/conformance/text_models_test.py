@@ -162,7 +162,7 @@ def main():
     options = parser.parse_args()
     root = pathlib.Path(__file__).resolve().parents[2]
     os.environ.setdefault("LONGWAVE_LIBRARY", str(options.longwave.resolve().parent / "liblongwave.so"))
-    sys.path[:0] = [str(root / "examples/python"), str(options.python or "")]
+    sys.path[:0] = [str(root / "tests/support"), str(options.python or "")]
 
     if options.write:
         made = {name: {"digest": digest(options.models / name / "model")} | Torch(options.models, name).reference() for name in names(options.models)}

@@ -1,6 +1,9 @@
 // Kernels that work row by row: pointwise, norm, softmax, embedding, pair_features.
 #include "tests/kernels/check.h"
+#include "schedules/contract/panels.h"
 #include "tests/kernels/random.h"
+#include <cstring>
+#include <numeric>
 
 using namespace longwave::test;
 
@@ -280,6 +283,54 @@ TEST_CASE("embedding: rows of the table") {
                              k, "y",
                              [&](const std::vector<int> &at) {
                                  return k["table"].get({at[0], ids[at[1]]});
+                             },
+                             0);
+                     }}});
+}
+
+// The table of a product of 97 outputs and 20 inputs, as it lies in panels of 16 outputs.
+TEST_CASE("embedding: the table of a product, in each of its formats") {
+    using namespace longwave::schedules;
+    for (const WeightFormat format : weight_formats) {
+        const std::string name = name_of(format);
+        INFO(name);
+        PackedPanels packed({24, 97, 1, format});
+        std::vector<uint32_t> inputs(20);
+        std::iota(inputs.begin(), inputs.end(), 0u);
+        std::vector<std::vector<double>> table(97, std::vector<double>(20));
+        for (uint32_t id = 0; id < 97; id++) {
+            for (uint32_t i = 0; i < 20; i++) table[id][i] = std::ldexp(double(id * 20 + i) - 970, -9);
+            packed.set(id, 0, table[id], inputs);
+            for (double &weight : table[id]) {
+                const float scale = packed.scales.empty() ? 0.f : packed.scales[id];
+                if (format == WeightFormat::bf16) weight = nearest_bf16(weight);
+                if (format == WeightFormat::int8) weight = double{scale} * int8_steps(weight, scale);
+            }
+        }
+        const std::string text = R"("vocabulary":97,"width":20,"rows":5,"panels":24,"weights":")" + name + "\"";
+        run_everywhere({{spec("embedding", text), [&](Kernel &k) {
+                             const int ids[] = {0, 96, 13, 13, 50};
+                             for (int r = 0; r < 5; r++) k["ids"].set({r}, ids[r]);
+                             std::memcpy(k["w"].data(), packed.words.data(), packed.words.size() * sizeof(uint32_t));
+                             if (!packed.scales.empty())
+                                 std::memcpy(k["scale"].data(), packed.scales.data(), packed.scales.size() * sizeof(float));
+                             compare(
+                                 k, "y",
+                                 [&](const std::vector<int> &at) {
+                                     return at[0] < 20 ? table[size_t(ids[at[1]])][size_t(at[0])] : 0.0;
+                                 },
+                                 limit(1));
+                         }}});
+    }
+}
+
+TEST_CASE("image_patches: the pixels of each patch") {
+    run_everywhere({{spec("image_patches", R"("channels":20,"line":12,"side":2,"rows":18)"), [](Kernel &k) {
+                         compare(
+                             k, "y",
+                             [&](const std::vector<int> &at) {
+                                 const int y = at[2] / 6 * 2 + at[1] / 2, x = at[2] % 6 * 2 + at[1] % 2;
+                                 return k["x"].get({at[0], y * 12 + x});
                              },
                              0);
                      }}});

@@ -42,19 +42,10 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
         package.inputs.push_back({.name = input.name,
                                   .kind = package::Input::Kind::features,
                                   .width = graph.type(input.value).width()});
-    return emit({package,
-                 std::move(storage),
-                 record,
-                 entries,
-                 specs.all,
-                 code.signatures,
-                 std::move(code.targets),
-                 std::move(code.modules),
-                 {},
-                 {},
-                 "{}",
-                 "[]",
-                 {}});
+    LW_ASSIGN(artifact::Pieces pieces,
+              emit({package, std::move(storage), record, entries, specs.all, code.signatures,
+                    std::move(code.targets), std::move(code.modules), {}, {}, "{}", "[]", {}}));
+    return std::move(pieces).join();
 }
 
 } // namespace longwave::test

@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <exception>
 #include <longwave/longwave.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <new>
 #include <unistd.h>
 
@@ -88,6 +91,9 @@ int main(int argc, char **argv) {
 } // namespace longwave::cli
 
 int main(int argc, char **argv) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); // what a large matrix took goes back to the system as soon as it is freed
+#endif
     try {
         return longwave::cli::main(argc, argv);
     } catch (const std::bad_alloc &) {

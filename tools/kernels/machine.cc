@@ -34,9 +34,14 @@ void pin_to_this_cpu() {
     sched_setaffinity(0, sizeof here, &here);
 }
 
-std::string cpu_name() { return cpu_field("model name"); }
+std::string cpu_name() {
+    const std::string name = cpu_field("model name");
+    return name != "unknown" ? name : cpu();
+}
 
 std::string cpu() {
+    if (const std::string maker = cpu_field("CPU implementer"); maker != "unknown") // ARM
+        return "implementer " + maker + " part " + cpu_field("CPU part");
     return cpu_field("vendor_id") + " family " + cpu_field("cpu family") + " model " + cpu_field("model");
 }
 

@@ -1,7 +1,8 @@
 // cumulative_softmax: the weight of the newest row in a softmax over all rows so far, per channel
 // (the normalised keys of LightNet): w_t = e^{k_t} / S_t with S_t = S_0 + Σ_{τ ≤ t} e^{k_τ}. The
-// state is log S in float64, so no exponential overflows. An optional second input is a mask: rows
-// with mask 0 have weight 0 and leave S unchanged.
+// state is log S in float64, so no exponential overflows. With `log` the result is
+// log S_t itself. An optional second input is a mask: rows with mask 0 have weight 0 and leave S
+// unchanged.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
@@ -11,10 +12,15 @@
 namespace longwave::ir {
 namespace {
 
+bool returns_log(const Node &node) { return node.has("log") && node.integer("log"); }
+
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     const bool masked = in.size() == 2;
     LW_TRY(rules::count(in, masked ? 2 : 1));
     LW_TRY(rules::flag(node, "start").status());
+    if (node.has("log")) LW_TRY(rules::flag(node, "log").status());
+    if (returns_log(node) && (masked || node.integer("start")))
+        return Status::input("attribute log expected with start 0 and without a mask");
     Type type = in[0];
     for (const Type &other : in) {
         LW_TRY(rules::real(other));
@@ -43,7 +49,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         for (size_t i = 0; i < out.width; ++i) {
             const double k = in[0]->row(t)[i], top = std::max(z[i], k);
             z[i] = top + std::log(std::exp(z[i] - top) + std::exp(k - top));
-            out.row(t)[i] = std::exp(k - z[i]);
+            out.row(t)[i] = returns_log(node) ? z[i] : std::exp(k - z[i]);
         }
     }
 }
@@ -56,6 +62,7 @@ Status kernel(KernelCall &call) {
     call.param("rows", call.rows());
     call.param("start", int64_t{one});
     call.param("mask", int64_t{masked});
+    if (returns_log(call.node)) call.param("log", 1);
     call.read_rows(0);
     if (masked) call.read_rows(1);
     call.write();
@@ -68,7 +75,7 @@ Status kernel(KernelCall &call) {
 
 const OpDef op_cumulative_softmax{
     .name = "cumulative_softmax",
-    .attributes = {{"start", AttributeDef::Kind::integer}},
+    .attributes = {{"start", AttributeDef::Kind::integer}, {"log", AttributeDef::Kind::integer, false}},
     .infer = infer,
     .stream = stream,
     .no_epilogue = true,

@@ -113,10 +113,6 @@ Status kernel(KernelCall &call) {
     const uint32_t in_f = x.dims.size() == 2 || call.node.integer("frequency") ? x.dims[0] : 1,
                    in_c = x.width() / in_f;
     const uint32_t out_c = w[0], out_f = call.result().width() / out_c, stride = schedules::pad(out_c);
-    if (groups != 1 && (groups != in_c || out_c != in_c))
-        return Status::input(fmt::format(
-            "groups = {} of {} input channels: expected 1 (full) or {} with as many outputs (depthwise)",
-            groups, in_c, in_c));
     if (out_c == 1 && out_f > 1)
         return Status::input("a 2-D convolution to one channel: give it at least 2 output channels");
     call.kernel("conv2d");

@@ -1,6 +1,8 @@
 // embedding: row `id` of a table. A table that holds a part of the vocabulary has row id − first,
-// and other ids have rows of zeros. The runtime checks the range of ids where they enter.
+// and other ids have rows of zeros. The runtime checks the range of ids where they enter. A table that is
+// also the matrix of a product (tied weights) is read as the product stores it.
 #include "compiler/ir/kernel_call.h"
+#include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 #include <algorithm>
@@ -12,6 +14,7 @@ constexpr uint32_t most_ids = 1 << 24;
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::count(in, 2));
+    LW_TRY(weight_format(node).status());
     if (node.has("first")) LW_TRY(rules::integer(node, "first", 0, most_ids).status());
     if (in[0].elem != Elem::i32) return Status::input("expected token ids, found float32 rows");
     if (in[0].dims != std::vector<uint32_t>{1})
@@ -28,26 +31,50 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     const int64_t first = node.has("first") ? node.integer("first") : 0;
     for (size_t t = 0; t < out.rows; ++t) {
         const auto id = static_cast<int64_t>(*in[0]->row(t)) - first;
-        if (id < 0 || id >= size) continue;
-        std::copy_n(in[1]->data.begin() + static_cast<ptrdiff_t>(id * static_cast<int64_t>(out.width)),
-                    out.width, out.row(t));
+        if (id >= 0 && id < size) in[1]->data.read(static_cast<size_t>(id) * out.width, {out.row(t), out.width});
     }
+}
+
+// The table of a product. Both ask for the same bytes, which the planner stores once.
+Status read_panels(KernelCall &call, const Node &multiplier) {
+    LW_ASSIGN(const schedules::WeightFormat format, weight_format(multiplier));
+    schedules::PackedPanels packed =
+        packed_matrix(call.constant(1), call.type(1), call.graph().type(multiplier.inputs[0]), false, format);
+    call.param("panels", packed.panels.in);
+    if (format != schedules::WeightFormat::float32) call.param("weights", schedules::name_of(format));
+    const std::vector<float> scales = std::move(packed.scales);
+    call.weight("weight", words_of(std::move(packed), format));
+    if (!scales.empty()) call.weight("scale", scales);
+    return Status::ok();
+}
+
+void read_rows_of_table(KernelCall &call) {
+    const std::vector<uint32_t> &dims = call.type(1).dims;
+    const size_t stride = schedules::pad(dims[1]);
+    std::vector<float> table(dims[0] * stride, 0.f);
+    std::vector<double> row(dims[1]);
+    for (size_t id = 0; id < dims[0]; ++id) {
+        call.constant(1).read(id * dims[1], row);
+        std::transform(row.begin(), row.end(), table.begin() + static_cast<ptrdiff_t>(id * stride),
+                       [](double value) { return static_cast<float>(value); });
+    }
+    const auto size = static_cast<uint32_t>(table.size());
+    call.weight("weight", Packed::f32({size}, std::move(table)));
 }
 
 Status kernel(KernelCall &call) {
     const std::vector<uint32_t> &dims = call.type(1).dims;
-    const size_t vocabulary = dims[0], width = dims[1], stride = schedules::pad(dims[1]);
-    std::vector<float> table(vocabulary * stride, 0.f);
-    for (size_t id = 0; id < vocabulary; ++id)
-        for (size_t i = 0; i < width; ++i)
-            table[id * stride + i] = static_cast<float>(call.constant(1)[id * width + i]);
     call.kernel("embedding");
     call.param("vocabulary", dims[0]);
     call.param("width", dims[1]);
     if (call.node.has("first")) call.param("first", call.node.integer("first"));
     call.param("rows", call.rows());
     call.read_rows(0);
-    call.weight("weight", table);
+    if (const Node *const tied = multiplier(call.graph(), call.node.inputs[1])) {
+        LW_TRY(read_panels(call, *tied));
+    } else {
+        read_rows_of_table(call);
+    }
     call.write();
     return Status::ok();
 }
@@ -56,10 +83,11 @@ Status kernel(KernelCall &call) {
 
 const OpDef op_embedding{
     .name = "embedding",
-    .attributes = {{"first", AttributeDef::Kind::integer, false}},
+    .attributes = {{"first", AttributeDef::Kind::integer, false}, stored_weights},
     .infer = infer,
     .stream = row_by_row,
     .kernel = kernel,
+    .rewrites = {.gathers_rows = true},
     .reference = reference,
 };
 

@@ -1,6 +1,7 @@
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/linear/skip_mask.h"
-#include "schedules/contract/panels.h"
+#include "compiler/ops/support/rules.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace longwave::ir {
@@ -15,28 +16,59 @@ Expected<schedules::WeightFormat> weight_format(const Node &node) {
     return *format;
 }
 
+// The lanes after the last input are zero. Enough of them are read that the sums divide into equal
+// parts.
+static uint32_t inputs_read(const Type &x) {
+    const uint32_t in = x.width();
+    return x.dims.size() == 1 && x.row() > 1 ? (in + 7) / 8 * 8 : x.row();
+}
+
+schedules::PackedPanels packed_matrix(const Numbers &weights, const Type &type, const Type &x, bool gated,
+                                      schedules::WeightFormat format) {
+    const uint32_t in = x.width(), out = type.dims[0], half = gated ? out / 2 : out;
+    schedules::PackedPanels packed({inputs_read(x), half, gated ? 2u : 1u, format});
+    std::vector<uint32_t> lanes(in);
+    for (uint32_t i = 0; i < in; ++i) lanes[i] = x.physical(i);
+    std::vector<double> row(in);
+    for (uint32_t o = 0; o < out; ++o) {
+        weights.read(size_t{o} * in, row);
+        packed.set(o % half, o / half, row, lanes);
+    }
+    return packed;
+}
+
+Packed words_of(schedules::PackedPanels packed, schedules::WeightFormat format) {
+    const auto words = static_cast<uint32_t>(packed.words.size());
+    const Elem elem = format == schedules::WeightFormat::float32 ? Elem::f32 : Elem::i32;
+    return Packed::of(elem, {words}, std::move(packed.words));
+}
+
+const Node *multiplier(const Graph &graph, ValueId matrix) {
+    for (const Node &node : graph.nodes) {
+        if (node.op != &op_linear || node.inputs[1] != matrix) continue;
+        const bool gated = std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node &reader) {
+            return reader.inputs[0] == node.output && node.op->absorb_consumer(node, reader);
+        });
+        const Type &x = graph.type(node.inputs[0]);
+        if (!gated && x.dims.size() == 1 && graph.type(matrix).dims[0] > 1) return &node;
+    }
+    return nullptr;
+}
+
 // Weights lie in the order in which kernels read them. With an absorbed gate (glu) the second half
 // of the outputs are the gates.
 Status product(KernelCall &call) {
     LW_ASSIGN(const schedules::WeightFormat format, weight_format(call.node));
     const Type &x = call.type(0);
-    const Numbers &w = call.constant(1);
     const bool gated = call.consumer() != nullptr;
-    const uint32_t in = x.width(), out = call.type(1).dims[0], half = gated ? out / 2 : out,
-                   padded = schedules::pad(half);
+    const uint32_t out = call.type(1).dims[0], half = gated ? out / 2 : out, padded = schedules::pad(half);
     const bool bias = call.node.integer("bias") != 0, narrow = format != schedules::WeightFormat::float32;
-    // The lanes after the last input are zero. Enough of them are read that the sums divide into equal
-    // parts.
-    const uint32_t read = x.dims.size() == 1 && x.row() > 1 ? (in + 7) / 8 * 8 : x.row();
-    schedules::PackedPanels packed({read, half, gated ? 2u : 1u, format});
-    const schedules::Panels &panels = packed.panels;
+    schedules::PackedPanels packed = packed_matrix(call.constant(1), call.type(1), x, gated, format);
+    const schedules::Panels panels = packed.panels;
+    const std::vector<float> scales = std::move(packed.scales);
     std::vector<float> shift(size_t{padded} * panels.halves, 0.f);
-    std::vector<uint32_t> lanes(in);
-    for (uint32_t i = 0; i < in; ++i) lanes[i] = x.physical(i);
-    for (uint32_t o = 0; o < out; ++o) {
-        packed.set(o % half, o / half, w.copy(size_t{o} * in, in), lanes);
-        if (bias) shift[size_t{o / half} * padded + o % half] = static_cast<float>(call.constant(2)[o]);
-    }
+    for (uint32_t o = 0; bias && o < out; ++o)
+        shift[size_t{o / half} * padded + o % half] = static_cast<float>(call.constant(2)[o]);
     call.kernel("linear");
     call.param("in", panels.in);
     if (panels.in != x.row()) call.param("in_row", x.row());
@@ -53,9 +85,8 @@ Status product(KernelCall &call) {
     }
     call.read_rows(0);
     if (masked) call.read_rows(last);
-    call.weight("weight", Packed::of(narrow ? Elem::i32 : Elem::f32,
-                                     {static_cast<uint32_t>(packed.words.size())}, packed.words));
-    if (!packed.scales.empty()) call.weight("scale", packed.scales);
+    call.weight("weight", words_of(std::move(packed), format));
+    if (!scales.empty()) call.weight("scale", scales);
     if (bias) call.weight("bias", shift);
     call.write();
     return Status::ok();

@@ -5,6 +5,7 @@
 #pragma once
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ir/op.h"
+#include "schedules/contract/panels.h"
 #include "schedules/contract/weight_formats.h"
 
 namespace longwave::ir {
@@ -14,5 +15,16 @@ inline constexpr AttributeDef stored_weights{"weights", AttributeDef::Kind::text
 Expected<schedules::WeightFormat> weight_format(const Node &node);
 
 Status product(KernelCall &call);
+
+// The matrix of `node` as product() stores it: of `x`, without a gate. `gated`: the second half of the
+// outputs are gates.
+schedules::PackedPanels packed_matrix(const Numbers &weights, const Type &type, const Type &x, bool gated,
+                                      schedules::WeightFormat format);
+
+Packed words_of(schedules::PackedPanels packed, schedules::WeightFormat format);
+
+// The first node that multiplies by this matrix with its outputs in order, so that the rows of the matrix
+// lie in one place each; null: there is none.
+const Node *multiplier(const Graph &graph, ValueId matrix);
 
 } // namespace longwave::ir

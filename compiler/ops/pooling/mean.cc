@@ -1,8 +1,9 @@
-// mean: pools a sequence into one row: its mean, its sum, its first or its last row. Only the first
+// mean: pools a sequence into one row: its mean, sum or largest values, its first or its last row. Only the first
 // `length` rows count (lw_tensor.length). A stream returns the value so far.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include <algorithm>
 
 namespace longwave::ir {
 namespace {
@@ -12,8 +13,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::timed(in[0]));
     const std::string &mode = node.text("mode");
-    if (mode != "mean" && mode != "sum" && mode != "first" && mode != "last")
-        return Status::input("attribute mode expected mean, sum, first or last, found \"" + mode + "\"");
+    if (mode != "mean" && mode != "sum" && mode != "max" && mode != "first" && mode != "last")
+        return Status::input("attribute mode expected mean, sum, max, first or last, found \"" + mode + "\"");
     Type type = in[0];
     type.clock = {0, 1};
     return type;
@@ -24,7 +25,7 @@ StreamRule stream(const Node &node, std::span<const Type>) {
     return looks_ahead("it answers with the first position of the sequence, which a stream has no use for");
 }
 
-// A stream answers with the value so far: the newest row is the last one, and a mean runs.
+// A stream answers with the value so far: the newest row is the last one, and a mean or a maximum runs.
 Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     const std::string &mode = node.text("mode");
     if (mode == "last") return rewrite.map(node.inputs[0]);
@@ -37,7 +38,10 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     if (context.length == 0) return;
     const size_t begin = mode == "last" ? context.length - 1 : 0, end = mode == "first" ? 1 : context.length;
     for (size_t t = begin; t < end; ++t)
-        for (size_t i = 0; i < out.width; ++i) out.data[i] += in[0]->row(t)[i];
+        for (size_t i = 0; i < out.width; ++i) {
+            const double x = in[0]->row(t)[i];
+            out.data[i] = mode != "max" ? out.data[i] + x : t ? std::max(out.data[i], x) : x;
+        }
     if (mode == "mean")
         for (double &value : out.data) value /= static_cast<double>(context.length);
 }

@@ -119,7 +119,7 @@ Array evaluate_node(const Graph &graph, const Node &node, std::span<const Operan
     std::vector<const Operand *> operands;
     for (const Operand &input : inputs) operands.push_back(&input);
     Operand first = inputs[0]; // has rows, also where it is a constant
-    if (!first.data.floats().empty()) first.data = first.data.to_vector();
+    if (first.data.doubles().empty()) first.data = first.data.to_vector();
     operands[0] = &first;
     const size_t width = graph.type(node.output).width();
     Array out{rows, width, std::vector<double>(rows * width)};

@@ -78,7 +78,8 @@ typedef enum lw_status {
     LW_DEVICE_LOST = 36,      /**< the device is gone: close everything made on it */
     LW_TIMEOUT = 37,          /**< the device does not answer in time; treat it as lost */
     LW_DEVICE_WRONG = 38,     /**< the device gave wrong results and is disabled until reopened */
-    LW_CHECK_FAILED = 40      /**< verify: an output differs from its reference beyond the limit */
+    LW_CHECK_FAILED = 40,     /**< verify: an output differs from its reference beyond the limit */
+    LW_STATUS_FORCE = 0x7fffffff /**< not used: every compiler makes the enum 32 bits wide */
 } lw_status;
 
 /** For libraries that add devices: keeps the detail of a failure for lw_last_error.
@@ -220,7 +221,12 @@ LW_API lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_o
 LW_API void lw_model_close(lw_model *model);
 
 /** Kind of an input: a sample, a row of features or a token id per tick. */
-typedef enum lw_input_kind { LW_AUDIO = 0, LW_FEATURES = 1, LW_TOKENS = 2 } lw_input_kind;
+typedef enum lw_input_kind {
+    LW_AUDIO = 0,
+    LW_FEATURES = 1,
+    LW_TOKENS = 2,
+    LW_INPUT_KIND_FORCE = 0x7fffffff /**< not used: 32 bits */
+} lw_input_kind;
 
 /** An input of the model. */
 typedef struct lw_input_info {
@@ -254,12 +260,18 @@ typedef struct lw_entry_info {
 } lw_entry_info;
 
 /** Element type of a state field. */
-typedef enum lw_elem { LW_ELEM_F32 = 0, LW_ELEM_I32 = 1, LW_ELEM_F64 = 2 } lw_elem;
+typedef enum lw_elem {
+    LW_ELEM_F32 = 0,
+    LW_ELEM_I32 = 1,
+    LW_ELEM_F64 = 2,
+    LW_ELEM_FORCE = 0x7fffffff /**< not used: 32 bits */
+} lw_elem;
 /** Kind of a state field. */
 typedef enum lw_state_kind {
     LW_STATE_HISTORY = 0, /**< the newest rows of a value: dims [rows, elements per row] */
     LW_STATE_CARRY = 1,   /**< recurrent state: a running value of a layer */
-    LW_STATE_SPECTRA = 2  /**< derived past; only in artifacts up to format 2.3 */
+    LW_STATE_SPECTRA = 2, /**< derived past; only in artifacts up to format 2.3 */
+    LW_STATE_KIND_FORCE = 0x7fffffff /**< not used: 32 bits */
 } lw_state_kind;
 
 /** A part of the stream state. In a list, the next element follows after struct_size bytes. */
@@ -353,7 +365,8 @@ typedef struct lw_stream lw_stream;
 typedef enum lw_format {
     LW_F32 = 0, /**< float */
     LW_S16 = 1, /**< 16-bit audio, divided by 32768 */
-    LW_I32 = 2  /**< token ids */
+    LW_I32 = 2, /**< token ids */
+    LW_FORMAT_FORCE = 0x7fffffff /**< not used: 32 bits */
 } lw_format;
 
 /** Options of lw_stream_create. */

@@ -65,7 +65,8 @@ typedef enum lw_vulkan_kind {
     LW_VULKAN_INTEGRATED = 1,
     LW_VULKAN_DISCRETE = 2,
     LW_VULKAN_VIRTUAL = 3,
-    LW_VULKAN_SOFTWARE = 4
+    LW_VULKAN_SOFTWARE = 4,
+    LW_VULKAN_KIND_FORCE = 0x7fffffff /**< not used: 32 bits */
 } lw_vulkan_kind;
 
 /** A device. In a list, the next element follows after struct_size bytes. */

@@ -6,7 +6,8 @@ using namespace longwave;
 
 TEST_CASE("targets: those of one architecture leave out those of every other") {
     size_t found = 0;
-    for (const uint16_t machine : {uint16_t{artifact::machine_x86_64}, uint16_t{artifact::machine_aarch64}}) {
+    for (const uint16_t machine : {uint16_t{artifact::machine_x86_64}, uint16_t{artifact::machine_aarch64},
+                                   uint16_t{artifact::machine_arm}}) {
         for (const targets::Target &target : targets::for_machine(machine)) {
             CHECK(target.elf_machine == machine);
             CHECK(targets::find(target.name) != nullptr);

@@ -13,4 +13,6 @@ TEST_CASE("intervals: known values") {
     CHECK(cli::count_interval(0).second == doctest::Approx(3.6889).epsilon(0.0001));
     CHECK(cli::count_interval(3).first == doctest::Approx(0.6187).epsilon(0.001));
     CHECK(cli::count_interval(3).second == doctest::Approx(8.7673).epsilon(0.0001));
+    CHECK(cli::count_bound(0) == doctest::Approx(2.9957).epsilon(0.0001)); // -ln 0.05
+    CHECK(cli::count_bound(1) == doctest::Approx(4.7439).epsilon(0.0001));
 }

@@ -34,6 +34,8 @@ public:
     bool fires(uint32_t label) const {
         return lw_spotter_threshold(handle_.get(), label) > 0;
     } // false: an ignored label
+    float threshold(uint32_t label) const { return lw_spotter_threshold(handle_.get(), label); }
+    double rate() const { return rate_; } // of the audio
     double seconds(uint64_t tick) const { return static_cast<double>(tick) / rate_; }
 
     // Time from the sound to the decision: the model's delay, a block, half the averaging window,

@@ -69,25 +69,22 @@ private:
     }
     Status prefill() {
         const size_t n = some_ticks();
-        LW_TRY(status_of(lw_stream_prefill(streams_[current_].get(), input(), n), "prefill"));
+        LW_TRY(streams_[current_].prefill(input(), n));
         at_ += n;
         return {};
     }
     // To the other stream of this entry by a copy, or to a stream of any entry by a saved state.
     Status change() {
-        lw_stream *from = streams_[current_].get();
+        const Stream &from = streams_[current_];
         if (random_.below(3) == 0) {
             current_ ^= 1;
-            return status_of(lw_stream_copy(streams_[current_].get(), from), "copy");
+            return streams_[current_].copy_from(from);
         }
-        size_t size = 0;
-        LW_TRY(status_of(lw_stream_save(from, nullptr, 0, &size), "save"));
-        std::vector<uint8_t> saved(size);
-        LW_TRY(status_of(lw_stream_save(from, saved.data(), saved.size(), &size), "save"));
+        LW_ASSIGN(const std::vector<uint8_t> saved, from.save());
         const size_t before = current_;
         current_ = random_.below(streams_.size());
         walk_.switches += current_ / 2 != before / 2;
-        return status_of(lw_stream_load(streams_[current_].get(), saved.data(), saved.size()), "load");
+        return streams_[current_].load(saved);
     }
 
     // Row r of the stream is row r of the offline run.

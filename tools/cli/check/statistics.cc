@@ -38,4 +38,6 @@ std::pair<double, double> count_interval(uint64_t count) {
     return {count == 0 ? 0 : mean_where(count - 1, 0.975), mean_where(count, 0.025)};
 }
 
+double count_bound(uint64_t count) { return mean_where(count, 0.05); }
+
 } // namespace longwave::cli

@@ -123,8 +123,8 @@ Option *Option::folder() {
     return this;
 }
 
-Option *Option::suggests(std::initializer_list<const char *> examples) {
-    description_.choices.assign(examples.begin(), examples.end());
+Option *Option::suggests(std::vector<std::string> examples) {
+    description_.choices = std::move(examples);
     return this;
 }
 

@@ -48,7 +48,7 @@ public:
     Option *value(const std::string &name);                         // word for the value: "FILE"
     Option *file(const std::string &suffix = "");                   // the value names a file
     Option *folder();                                               // the value names a folder
-    Option *suggests(std::initializer_list<const char *> examples); // some of the possible values
+    Option *suggests(std::vector<std::string> examples);            // some of the possible values
     Option *separator(char separator);                              // between parts of a value
     Option *hidden();                                               // parsed, but not documented
 

@@ -2,14 +2,17 @@
 // settings.
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/commands/bench_layers.h"
+#include "tools/cli/commands/bench_print.h"
 #include "tools/cli/commands/bench_streams.h"
 #include "tools/cli/commands/bench_text.h"
 #include "tools/cli/commands/command.h"
+#include "tools/cli/files/output_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/placement.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/page/bench_page.h"
 #include "tools/cli/process/installed_program.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>
@@ -35,6 +38,7 @@ struct BenchFlags {
     std::optional<uint32_t> ticks; // to stream, instead
     unsigned repeats = 20, threads = 1;
     std::vector<uint32_t> streams; // at once
+    std::string html;
     bool json = false, planner = false, layers = false;
     double seconds() const { return given_seconds.value_or(10); }
 };
@@ -55,6 +59,14 @@ double quantile(std::vector<double> sorted, double q) {
     return sorted.empty()
                ? 0
                : sorted[static_cast<size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
+}
+
+// [share, microseconds]: what so many of the times do not exceed.
+ordered_json quantiles(const std::vector<double> &seconds) {
+    ordered_json list = ordered_json::array();
+    for (const double share : {0.05, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0})
+        list.push_back({share, 1e6 * quantile(seconds, share)});
+    return list;
 }
 
 const uint8_t *tick_of(const Model &model, const Sequence &in, size_t at) {
@@ -156,7 +168,8 @@ Expected<ordered_json> bench_stream(const BenchFlags &flags, const Model &model,
         {"block_us",
          {{"median", 1e6 * quantile(blocks, 0.5)},
           {"p99", 1e6 * quantile(blocks, 0.99)},
-          {"worst", 1e6 * quantile(blocks, 1)}}},
+          {"worst", 1e6 * quantile(blocks, 1)},
+          {"quantiles", quantiles(blocks)}}},
         {"ns_per_tick", 1e9 * total / static_cast<double>(ticks)},
         {"page_faults", after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt},
         {"state_bytes", model.info.stream_state_bytes},
@@ -182,49 +195,6 @@ Status bench_run(const BenchFlags &flags, const Model &model, ordered_json &json
     return {};
 }
 
-void print_stream(const ordered_json &s) {
-    std::printf("stream    block of %u ticks: median %.1f µs, p99 %.1f µs, worst %.1f µs",
-                s["block"].get<unsigned>(), s["block_us"]["median"].get<double>(),
-                s["block_us"]["p99"].get<double>(), s["block_us"]["worst"].get<double>());
-    if (s.contains("real_time_factor"))
-        std::printf(" · real-time factor %.5f", s["real_time_factor"].get<double>());
-    std::printf("\n");
-}
-
-void print(const ordered_json &json) {
-    const auto &m = json["machine"];
-    std::printf("machine   %s, %u CPUs, %s, load %.2f\n", m["cpu"].get<std::string>().c_str(),
-                m["processors"].get<unsigned>(), m["system"].get<std::string>().c_str(),
-                m["load"].get<double>());
-    std::printf("settings  longwave %s, on %s, code %s, one thread, %u repeats\n",
-                json["version"].get<std::string>().c_str(), json["device"].get<std::string>().c_str(),
-                json["variant"].get<std::string>().c_str(), json["repeats"].get<unsigned>());
-    std::printf("model     %s: %s\n", json["model"].get<std::string>().c_str(),
-                bytes_text(json["artifact_bytes"]).c_str());
-    if (json.contains("stream")) {
-        std::printf("open      to the first output: cold %.2f ms, median %.2f ms\n",
-                    json["open_to_first_output"]["cold_ms"].get<double>(),
-                    json["open_to_first_output"]["median_ms"].get<double>());
-        for (const auto &s : json["streams"]) print_stream(s);
-        const auto &s = json["stream"];
-        std::printf("memory    state %s, all of a stream %s\n", bytes_text(s["state_bytes"]).c_str(),
-                    bytes_text(s["memory_bytes"]).c_str());
-    }
-    if (json.contains("streams_at_once"))
-        for (const auto &n : json["streams_at_once"]) print_streams(n);
-    if (json.contains("text")) print_text(json["text"]);
-    if (json.contains("run")) {
-        std::printf("offline   %u ticks: median %.3f ms, worst %.3f ms · memory %s\n",
-                    json["run"]["ticks"].get<unsigned>(), json["run"]["median_ms"].get<double>(),
-                    json["run"]["worst_ms"].get<double>(), bytes_text(json["run"]["memory_bytes"]).c_str());
-        if (json["run"].contains("threads"))
-            std::printf("          with %u threads: median %.3f ms, speed-up %.2f\n",
-                        json["run"]["threads"].get<unsigned>(),
-                        json["run"]["threads_median_ms"].get<double>(),
-                        json["run"]["threads_speed_up"].get<double>());
-    }
-}
-
 // Steps are timed through an internal interface of the runtime, which the shared library does not
 // export.
 Status bench_planner(const BenchFlags &flags) {
@@ -242,10 +212,21 @@ Status bench_planner(const BenchFlags &flags) {
     return bench_program("planner", argv.data());
 }
 
+Status write_page(const BenchFlags &flags, const ordered_json &json) {
+    if (flags.html.empty()) return {};
+    const std::string page = bench_page(json);
+    return write_output(flags.html, {reinterpret_cast<const uint8_t *>(page.data()), page.size()});
+}
+
 Status bench(const BenchFlags &flags) {
+    if (!flags.html.empty()) {
+        if (flags.planner) return Status::usage("--html: --planner prints text or JSON only");
+        LW_TRY(check_output("--html", flags.html, {flags.model.path}));
+    }
     if (flags.planner) return bench_planner(flags);
     if (flags.layers) {
         LW_ASSIGN(const ordered_json times, bench_layers(flags.model));
+        LW_TRY(write_page(flags, times));
         if (flags.json) std::printf("%s\n", json_line(times).c_str());
         else print_layers(times);
         return {};
@@ -272,8 +253,9 @@ Status bench(const BenchFlags &flags) {
         LW_ASSIGN(json["text"], bench_text(model, flags.model.path, flags.seconds()));
     }
     if (model.info.has_run) LW_TRY(bench_run(flags, model, json));
+    LW_TRY(write_page(flags, json));
     if (flags.json) std::printf("%s\n", json_line(json).c_str());
-    else print(json);
+    else print_bench(json);
     return {};
 }
 
@@ -312,6 +294,8 @@ Command add_bench(CommandLine &program) {
         "Time each layer of an offline run on the CPU and on the GPU instead, and the transfers. Needs "
         "--device vulkan. `longwave compile --place` reads the output of --json");
     app->add_flag("--json", flags->json, "Print one JSON object");
+    app->add_option("--html", flags->html, "Also write a page with charts. It is one file and needs no network")
+        ->file(".html");
     app->footer(
         "Further benchmarks are programs with options of their own, listed by their --help:\n"
         "  longwave bench conv     long convolutions: FFTW, or VkFFT with --device vulkan\n"

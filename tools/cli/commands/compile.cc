@@ -4,6 +4,7 @@
 #include "formats/package/layer_types.h"
 #include "formats/package/package.h"
 #include "tools/cli/check/artifact_check.h"
+#include "tools/cli/check/unwritten_artifact.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/commands/compile_flags.h"
 #include "tools/cli/files/kernel_source.h"
@@ -44,29 +45,25 @@ std::string text(const ArtifactCheck &checks) {
     }
     for (const EntryCheck &walk : checks.walks)
         out += format("entries   %s: ", walk.variants.c_str()) + to_text(walk) + "\n";
+    for (const auto &[target, worst] : checks.golden)
+        out += format("golden    %s: within %.2g of the limit, in an emulator\n", target.c_str(), worst);
     for (const std::string &name : checks.elsewhere)
-        out += format("          %s: not checked on this CPU; run `longwave verify` on a CPU that has it\n",
+        out += format("          %s: not checked on this machine; run `longwave verify` on one that has it, or "
+                      "give --emulator\n",
                       name.c_str());
     return out;
 }
 
-Status write(const std::string &path, const std::vector<uint8_t> &bytes) {
-    if (path != "-") return write_output(path, bytes);
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
-        return Status::device("standard output cannot be written");
-    return {};
-}
-
 // Compiled bytes and their report. A signal during the compilation leaves no files and no programs.
-Expected<compiler::Compiled> compile_package(package::Package package, compiler::Options options,
-                                             bool quiet) {
+Expected<compiler::CompiledPieces> compile_package(package::Package package, compiler::Options options,
+                                                   bool quiet) {
     Progress progress;
     if (!quiet)
         options.progress = [&](size_t done, size_t total, const std::string &what) {
             progress.show(done, total, what);
         };
     const Interruptible nothing_left_behind;
-    return compiler::compile(std::move(package), options);
+    return compiler::compile_pieces(std::move(package), options);
 }
 
 // The files that the command reads. The output must not replace one of them.
@@ -88,12 +85,13 @@ Status compile(const CompileFlags &flags) {
     const double start = now();
     if (flags.package.empty()) return Status::usage("the model folder is missing (longwave compile --help)");
     LW_ASSIGN(compiler::Options options, options_of(flags));
+    LW_ASSIGN(const Emulators emulators, start_emulators(flags.emulators, options.targets));
     LW_ASSIGN(package::Package package, package::read(flags.package));
     const std::string path = flags.output.empty() ? package.name + ".lw" : flags.output;
     const std::string kernels_path = flags.no_code ? kernel_source_path(path) : "";
     LW_TRY(check_output_of(flags, path));
     if (flags.no_code) LW_TRY(check_output_of(flags, kernels_path));
-    LW_ASSIGN(compiler::Compiled compiled,
+    LW_ASSIGN(compiler::CompiledPieces compiled,
               compile_package(std::move(package), std::move(options), flags.quiet));
     ordered_json report = ordered_json::parse(compiled.report, nullptr, false);
     if (report.is_discarded()) return Status::internal("the compile report is not valid JSON");
@@ -109,9 +107,20 @@ Status compile(const CompileFlags &flags) {
             std::fprintf(stderr, "note: no %s on %s, only on the CPU:\n%s\n", what,
                          gpu["name"].get<std::string>().c_str(), gpu[key].get<std::string>().c_str());
 
+    PublicKey key = {};
+    const bool sign_now = !flags.sign.empty() && !flags.no_code; // a file without code is another file
+    if (sign_now) {
+        LW_ASSIGN(key, sign(compiled.artifact, flags.sign, flags.version));
+    }
+    LW_ASSIGN(UnwrittenArtifact artifact,
+              UnwrittenArtifact::of(std::move(compiled.artifact), path, flags.no_code));
     ArtifactCheck checks;
     if (!flags.no_check) {
-        LW_ASSIGN(checks, check_artifact(compiled.artifact, report, flags.walks));
+        const auto open = [&](const std::string &target) {
+            const auto emulator = emulators.find(target);
+            return artifact.open(target, emulator == emulators.end() ? nullptr : emulator->second);
+        };
+        LW_ASSIGN(checks, check_artifact(open, report, flags.walks, emulators));
     }
     FILE *out = path == "-" ? stderr : stdout;
     if (flags.json) {
@@ -134,24 +143,27 @@ Status compile(const CompileFlags &flags) {
     std::string kernels;
     if (flags.no_code) { // checked with its code, and only then without
         const std::string name = report.value("name", "");
-        LW_ASSIGN(artifact::Detached detached, artifact::detach_code(compiled.artifact));
-        compiled.artifact = std::move(detached.artifact);
+        LW_ASSIGN(artifact::Detached detached, artifact::detach_code(artifact.bytes()));
+        artifact.bytes() = std::move(detached.artifact);
         kernels = kernel_source(name, detached.code);
         if (flags.json) report["kernels_file"] = kernels_path;
     }
     if (!flags.sign.empty()) {
-        LW_ASSIGN(const PublicKey key, sign(compiled.artifact, flags.sign, flags.version));
+        if (!sign_now) {
+            LW_ASSIGN(key, sign(artifact.bytes(), flags.sign, flags.version));
+        }
         if (flags.json) report["signed_by"] = to_hex(key);
         else std::fprintf(out, "signed    by %s\n", to_hex(key).c_str());
     }
     if (flags.no_code)
         LW_TRY(write_output(kernels_path,
                             std::span(reinterpret_cast<const uint8_t *>(kernels.data()), kernels.size())));
-    LW_TRY(write(path, compiled.artifact));
+    const uint64_t size = flags.no_code ? artifact.bytes().size() : artifact.size();
+    LW_TRY(std::move(artifact).write());
     if (flags.no_code && !flags.json)
         std::fprintf(out, "wrote     %s  %s\n", kernels_path.c_str(), bytes_text(kernels.size()).c_str());
     const std::string last =
-        flags.json ? json_line(report) + "\n" : wrote(path, compiled.artifact.size(), now() - start, build);
+        flags.json ? json_line(report) + "\n" : wrote(path, size, now() - start, build);
     std::fprintf(out, "%s", last.c_str());
     return {};
 }

@@ -40,8 +40,15 @@ void add_target_flags(CommandLine &app, CompileFlags &flags) {
                    "vulkan-32k are GPUs with that much shared memory (default: all levels of this CPU's "
                    "architecture)")
         ->value("TARGETS")
-        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "vulkan-16k", "vulkan-32k"})
+        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "arm64", "armv7", "vulkan-16k", "vulkan-32k"})
         ->separator(',');
+    app.add_option(
+           "--emulator", flags.emulators,
+           "Check code of another architecture with this command, such as \"qemu-aarch64 -cpu max\". It starts "
+           "longwave-runner-TARGET, which lies next to this program. With several such targets: TARGET=COMMAND, "
+           "once for each")
+        ->single()
+        ->value("COMMAND");
     app.add_option(
            "--place", flags.place,
            "Device placement for offline runs on a GPU, separated by commas. LAYER=cpu runs a layer on the "
@@ -105,8 +112,7 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
            "Use this algorithm wherever an op has several. The report lists their names (default: the "
            "fastest by predicted cost)")
         ->value("ALGORITHM")
-        ->suggests({"step", "chunk", "scan", "direct", "right_angle", "polyphase", "partitioned",
-                    "nonuniform", "dyadic", "fused", "four_step", "blocks", "tiles", "queries"});
+        ->suggests(compiler::algorithm_names());
     app.add_option("--tuning", flags.tuning,
                    "Cost tables that `longwave tune` measured (default: the shipped tables)")
         ->file(".json");

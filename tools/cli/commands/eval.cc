@@ -1,12 +1,12 @@
 // longwave eval: accuracy of a keyword model on labelled clips, and false alarms in other audio. It
 // uses the same stream and the same decisions as `listen`.
-#include "formats/audio/audio.h"
 #include "tools/cli/audio/audio_flags.h"
-#include "tools/cli/audio/samples.h"
 #include "tools/cli/audio/spotter.h"
 #include "tools/cli/check/statistics.h"
 #include "tools/cli/check/window_check.h"
 #include "tools/cli/commands/command.h"
+#include "tools/cli/commands/eval_clips.h"
+#include "tools/cli/commands/eval_product.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/placement.h"
@@ -29,62 +29,10 @@ struct EvalFlags {
     AudioFlags audio;
     DecisionFlags decision;
     bool isolated = false, json = false, predictions = false;
+    std::vector<std::string> noise, curve;
     double quiet_ms = 1500;
     uint64_t seed = 0;
 };
-
-struct Clip {
-    std::string path;
-    uint32_t label = 0;
-};
-
-Expected<std::vector<fs::path>> entries(const fs::path &folder) {
-    std::error_code error;
-    std::vector<fs::path> found;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-        if (it->path().filename().string()[0] != '.') found.push_back(it->path());
-    if (error) return Status::input(folder.string() + ": cannot be read: " + error.message());
-    std::sort(found.begin(), found.end());
-    return found;
-}
-
-// Every file under a folder, sorted; a file stands for itself.
-Status collect(const fs::path &path, std::vector<std::string> &files) {
-    std::error_code error;
-    if (!fs::is_directory(path, error)) {
-        files.push_back(path.string()); // opening the file reports an error
-        return {};
-    }
-    LW_ASSIGN(const auto found, entries(path));
-    for (const auto &entry : found) LW_TRY(collect(entry, files));
-    return {};
-}
-
-Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vector<std::string> &labels,
-                                       uint64_t seed) {
-    std::vector<Clip> clips;
-    LW_ASSIGN(const auto folders, entries(folder));
-    std::string unknown;
-    for (const auto &path : folders) {
-        if (std::error_code error; !fs::is_directory(path, error)) continue;
-        const auto label = std::find(labels.begin(), labels.end(), path.filename().string());
-        if (label == labels.end()) {
-            unknown += (unknown.empty() ? "" : ", ") + path.filename().string();
-            continue;
-        }
-        std::vector<std::string> files;
-        LW_TRY(collect(path, files));
-        for (auto &file : files)
-            clips.push_back({std::move(file), static_cast<uint32_t>(label - labels.begin())});
-    }
-    if (!unknown.empty())
-        return Status::input(folder + ": the model has no label for these folders: " + unknown);
-    if (clips.empty()) return Status::input(folder + ": no clips found; expected FOLDER/<label>/<file>");
-    std::sort(clips.begin(), clips.end(), [](const Clip &a, const Clip &b) { return a.path < b.path; });
-    Random random(seed);
-    for (size_t i = clips.size(); i > 1; i--) std::swap(clips[i - 1], clips[random.below(i)]);
-    return clips;
-}
 
 class Evaluation {
 public:
@@ -243,8 +191,7 @@ private:
         return {low, high};
     }
     Expected<std::vector<float>> read(const std::string &path) const {
-        LW_ASSIGN(audio::Audio audio, audio::read(path, flags_.audio.options(model_.audio()->sample_rate)));
-        return std::move(audio.samples);
+        return read_clip(path, flags_.audio, rate());
     }
     const EvalFlags &flags_;
     const Model &model_;
@@ -263,6 +210,7 @@ void print_summary(const ordered_json &json) {
         std::fprintf(stderr, "false rejects   %.2f %% of %llu words, %llu wrong words\n",
                      100 * value("false_reject_rate"), json["word_clips"].get<unsigned long long>(),
                      json["wrong_word_events"].get<unsigned long long>());
+    print_product(json);
     if (json.contains("false_accepts"))
         std::fprintf(stderr, "false accepts   %llu in %.3f hours: %.2f per hour (95 %%: %.2f-%.2f)\n",
                      json["false_accepts"].get<unsigned long long>(), value("hours"),
@@ -274,6 +222,8 @@ void print_summary(const ordered_json &json) {
 Status evaluate(const EvalFlags &flags) {
     if (flags.clips.empty() && flags.negatives.empty())
         return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
+    LW_TRY(check_curves(flags.curve, !flags.clips.empty() && !flags.negatives.empty() && !flags.isolated,
+                        flags.model.path));
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     if (!model.audio())
@@ -297,11 +247,15 @@ Status evaluate(const EvalFlags &flags) {
     if (!flags.negatives.empty()) {
         if (!spotter) return spotter.status();
         std::vector<std::string> files;
-        for (const auto &path : flags.negatives) LW_TRY(collect(path, files));
+        for (const auto &path : flags.negatives) LW_TRY(collect_files(path, files));
         if (files.empty()) return Status::input(flags.negatives[0] + ": contains no files");
         LW_TRY(evaluation.accepts(files, *spotter, json));
     }
     if (spotter) json["decision"] = spotter->settings();
+    const ProductFlags product{flags.clips, flags.negatives, flags.noise, flags.curve, flags.audio,
+                               flags.quiet_ms, flags.seed};
+    if (spotter && !flags.clips.empty() && !flags.isolated)
+        LW_TRY(evaluate_product(product, file.view(), model, *spotter, json));
     print_summary(json);
     std::printf("%s\n", json_line(json).c_str());
     return {};
@@ -327,6 +281,17 @@ Command add_eval(CommandLine &program) {
         ->check(range(1500.0, 60000.0))
         ->value("MS")
         ->capture_default_str();
+    app->add_option("--noise", flags->noise,
+                    "Folders or files of noise. The clips are measured again with it, 20, 10, 5 and 0 dB below the "
+                    "words")
+        ->file()
+        ->value("PATH");
+    app->add_option("--curve", flags->curve,
+                    "Write missed words against false accepts per hour, one threshold for all words. Needs --clips and "
+                    "--negatives. FILE.csv or FILE.svg; repeat the flag for both")
+        ->single()
+        ->file()
+        ->value("FILE");
     app->add_option("--seed", flags->seed, "Random seed for shuffling the clips")->capture_default_str();
     app->add_flag("--predictions", flags->predictions, "Also print the outputs for every clip");
     app->add_flag("--json", flags->json, "Accepted for uniformity: the result is always JSON");
@@ -341,6 +306,10 @@ Command add_eval(CommandLine &program) {
         "false_reject_rate: share of words without their event in the clip or in the silence after it. The "
         "events "
         "are those of `longwave listen`.\n"
+        "words: latency, worst speakers, results by noise, and the score of MLPerf Tiny's streaming test. Latency runs "
+        "from the end of the sound in a clip to its event. The sound ends with the last 10 ms within 25 dB of the "
+        "loudest. The worst speakers are the tenth with most missed words. File names of Speech Commands name the "
+        "speaker.\n"
         "false_accepts: number of events in the negatives, which form one long stream.\n"
         "Intervals have a confidence of 95 %: Wilson for shares, exact Poisson for counts.");
     return {app, [flags] { return evaluate(*flags); }};

@@ -1,16 +1,21 @@
 // longwave listen: keywords in audio from a pipe or a file, as JSON lines.
 #include "formats/audio/audio.h"
 #include "tools/cli/audio/audio_flags.h"
+#include "tools/cli/audio/score_panel.h"
 #include "tools/cli/audio/spotter.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/model/artifact_file.h"
+#include "tools/cli/files/output_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
 #include "tools/cli/text/text_output.h"
+#include "tools/cli/trace/trace.h"
+#include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <thread>
 
 namespace longwave::cli {
@@ -41,14 +46,29 @@ struct ListenFlags {
     AudioFlags audio;
     DecisionFlags decision;
     double chunk_ms = 0, stats_every = 0;
-    bool realtime = false, scores = false;
+    bool realtime = false, scores = false, debug = false;
+    std::string trace;
 };
+
+std::vector<float> thresholds_of(const Model &model, const Spotter &spotter) {
+    std::vector<float> list;
+    for (uint32_t i = 0; i < model.labels.size(); i++) list.push_back(spotter.fires(i) ? spotter.threshold(i) : 2);
+    return list;
+}
+
+// Text with control characters, for a terminal.
+void write_controls(const std::string &text) {
+    if (text.empty()) return;
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+}
 
 // One listening: the lines it prints, and what they count.
 class Session {
 public:
-    Session(const ListenFlags &flags, const Model &model, Spotter &spotter, Lines &lines)
-        : flags_(flags), model_(model), spotter_(spotter), lines_(lines), rate_(model.audio()->sample_rate) {}
+    Session(const ListenFlags &flags, const Model &model, Spotter &spotter, Lines &lines, Trace *trace)
+        : flags_(flags), model_(model), spotter_(spotter), lines_(lines), trace_(trace),
+          panel_(model.labels, thresholds_of(model, spotter)), rate_(model.audio()->sample_rate) {}
 
     Status run(audio::Reader &reader) {
         print_ready();
@@ -68,10 +88,14 @@ private:
             LW_ASSIGN(const size_t n, reader.read(chunk.data(), chunk.size()));
             if (n == 0) break;
             if (flags_.realtime) wait_until(start + static_cast<double>(samples_ + n) / rate_);
-            const double before = now();
+            const uint64_t before = Trace::clock_ns();
             LW_TRY(spotter_.push(chunk.data(), n, on_event));
-            busy_ += now() - before;
+            const uint64_t after = Trace::clock_ns();
+            busy_ += 1e-9 * static_cast<double>(after - before);
             samples_ += n;
+            if (trace_) trace_->call("push", before, after, n);
+            if (trace_) trace_->scores(model_.labels, spotter_.scores());
+            if (flags_.debug) print_block(chunk, n, 1e-3 * static_cast<double>(after - before));
             if (flags_.scores) print_scores();
             if (flags_.stats_every > 0 && seconds() >= next_stats) {
                 print_stats();
@@ -86,7 +110,7 @@ private:
     size_t chunk_size() const {
         if (flags_.chunk_ms > 0)
             return std::max<size_t>(1, static_cast<size_t>(flags_.chunk_ms * rate_ / 1000));
-        return flags_.scores ? std::max<size_t>(1, model_.info.stream_block) : 4096;
+        return flags_.scores || flags_.debug ? std::max<size_t>(1, model_.info.stream_block) : 4096;
     }
     static void wait_until(double due) {
         const double wait = due - now();
@@ -106,6 +130,8 @@ private:
     }
     void print_keyword(const lw_event &event) {
         events_++;
+        write_controls(panel_.clear());
+        if (trace_) trace_->keyword(event.word, event.score, spotter_.seconds(event.tick));
         lines_.print({{"type", "keyword"},
                       {"word", event.word},
                       {"score", rounded(event.score)},
@@ -116,11 +142,31 @@ private:
     }
     void print_scores() {
         const std::vector<float> values = spotter_.scores();
+        if (const size_t columns = terminal_columns()) {
+            if (seconds() < next_drawing_) return;
+            next_drawing_ = seconds() + 0.05; // a reader sees no more
+            return write_controls(panel_.draw(values, seconds(), columns));
+        }
         nlohmann::ordered_json scores = nlohmann::ordered_json::object();
         for (size_t i = 0; i < values.size(); i++) scores[model_.labels[i]] = values[i];
         lines_.print({{"type", "scores"}, {"t", rounded(seconds())}, {"scores", scores}});
     }
+    // A line for each chunk, which is a block unless --chunk-ms says otherwise.
+    void print_block(const std::vector<float> &chunk, size_t n, double us) {
+        double sum = 0;
+        for (size_t i = 0; i < n; i++) sum += double{chunk[i]} * chunk[i];
+        const std::vector<float> values = spotter_.scores();
+        const auto best = static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+        write_controls(panel_.clear());
+        lines_.print({{"type", "block"},
+                      {"t", rounded(seconds())},
+                      {"level_db", std::round(100 * std::log10(sum / static_cast<double>(n) + 1e-12)) / 10},
+                      {"best", values.empty() ? "" : model_.labels[best]},
+                      {"score", values.empty() ? 0 : rounded(values[best])},
+                      {"us", std::round(10 * us) / 10}});
+    }
     void print_stats() {
+        write_controls(panel_.clear());
         const double t = seconds();
         lines_.print({{"type", "stats"},
                       {"t", rounded(t)},
@@ -134,6 +180,9 @@ private:
     const Model &model_;
     Spotter &spotter_;
     Lines &lines_;
+    Trace *trace_; // null: none is asked for
+    ScorePanel panel_;
+    double next_drawing_ = 0;
     const double rate_;
     uint64_t events_ = 0, samples_ = 0;
     double busy_ = 0; // seconds of computing
@@ -141,7 +190,13 @@ private:
 
 Status listen(const ListenFlags &flags, Lines &lines) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
-    LW_ASSIGN(const Model model, Model::open(flags.model));
+    ModelFlags open = flags.model;
+    std::shared_ptr<Trace> trace;
+    if (!flags.trace.empty()) {
+        LW_TRY(check_output("--trace", flags.trace, {flags.model.path, flags.audio.path}));
+        LW_ASSIGN(trace, Trace::create(open));
+    }
+    LW_ASSIGN(const Model model, Model::open(open));
     const lw_input_info *input = model.audio();
     if (!input)
         return Status::usage(flags.model.path +
@@ -152,7 +207,8 @@ Status listen(const ListenFlags &flags, Lines &lines) {
     LW_ASSIGN(audio::Reader reader, audio::Reader::open(flags.audio.path, options));
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);
-    return Session(flags, model, spotter, lines).run(reader);
+    LW_TRY(Session(flags, model, spotter, lines, trace.get()).run(reader));
+    return trace ? trace->write(flags.trace) : Status();
 }
 
 } // namespace
@@ -177,11 +233,15 @@ Command add_listen(CommandLine &program) {
     app->add_flag("--realtime", flags->realtime,
                   "Read a file at its own speed, instead of as fast as possible");
     app->add_flag("--scores", flags->scores,
-                  "Also print the smoothed scores after every block, to choose thresholds");
+                  "Also print the smoothed scores after every block, to choose thresholds. A terminal shows them as "
+                  "bars, with a mark at each threshold");
+    app->add_flag("--debug", flags->debug,
+                  "Print a line for every block: level of the audio, best word, its score, and the time of the block");
+    add_trace_flag(*app, flags->trace);
     app->footer(
         "Example:\n"
         "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
-        "The `type` of a line is ready, keyword, scores, stats, error or eof.\n"
+        "The `type` of a line is ready, keyword, scores, block, stats, error or eof.\n"
         "t: seconds of audio at the decision. t_start: where the score of the word began to rise.\n"
         "latency_ms: time from the sound to the decision. This is the sum of the model's delay, one block, "
         "half the smoothing window and the counted rows.");

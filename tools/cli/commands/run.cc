@@ -9,6 +9,7 @@
 #include "tools/cli/model/placement.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/trace/trace.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -25,6 +26,7 @@ struct RunFlags {
     uint32_t threads = 1;
     double limit = 1e-4;
     bool stream = false, json = false;
+    std::string trace;
     AudioFlags audio;
 };
 
@@ -38,16 +40,18 @@ struct Result {
 };
 
 Expected<std::vector<Result>> run_offline(const Model &model, Sequence in, uint64_t length,
-                                          uint32_t threads) {
+                                          uint32_t threads, Trace *trace) {
     if (length) in.lengths.assign(model.inputs.size(), length);
     LW_ASSIGN(Runner runner, Runner::create(model, threads));
+    const uint64_t begin = Trace::clock_ns();
     LW_ASSIGN(auto rows, runner.run(in));
+    if (trace) trace->call("run", begin, Trace::clock_ns(), in.rows);
     std::vector<Result> results;
     for (size_t i = 0; i < rows.size(); i++) results.push_back({model.run_outputs[i], std::move(rows[i])});
     return results;
 }
 
-Expected<std::vector<Result>> run_stream(const Model &model, const Sequence &in) {
+Expected<std::vector<Result>> run_stream(const Model &model, const Sequence &in, Trace *trace) {
     LW_ASSIGN(Stream stream, Stream::create(model));
     std::vector<Result> results;
     for (const auto &output : model.stream_outputs) results.push_back({output, {}});
@@ -55,8 +59,12 @@ Expected<std::vector<Result>> run_stream(const Model &model, const Sequence &in)
         auto &rows = results[row.index].rows;
         rows.insert(rows.end(), row.data, row.data + row.width);
     };
+    const uint64_t begin = Trace::clock_ns();
     LW_TRY(stream.push(in.data(0), in.rows, keep));
+    const uint64_t pushed = Trace::clock_ns();
     LW_TRY(stream.finish(keep));
+    if (trace) trace->call("push", begin, pushed, in.rows);
+    if (trace) trace->call("finish", pushed, Trace::clock_ns(), 0);
     return results;
 }
 
@@ -125,17 +133,25 @@ Status check_outputs(const RunFlags &flags) {
     for (const std::string &text : flags.inputs) read.push_back(file_of(text, true));
     for (const std::string &text : flags.expected) read.push_back(file_of(text, false));
     for (const std::string &text : flags.outputs) LW_TRY(check_output("-o", file_of(text, false), read));
+    if (!flags.trace.empty()) LW_TRY(check_output("--trace", flags.trace, read));
     return {};
 }
 
 Status run(const RunFlags &flags) {
     LW_TRY(check_outputs(flags));
-    LW_ASSIGN(const Model model, Model::open(flags.model));
+    ModelFlags open = flags.model;
+    std::shared_ptr<Trace> trace;
+    if (!flags.trace.empty()) {
+        LW_ASSIGN(trace, Trace::create(open));
+    }
+    LW_ASSIGN(const Model model, Model::open(open));
     const bool limited = !flags.stream && model.info.has_run;
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel,
                                              limited ? model.info.run_capacity : UINT64_MAX));
     LW_ASSIGN(const std::vector<Result> results,
-              flags.stream ? run_stream(model, in) : run_offline(model, in, flags.length, flags.threads));
+              flags.stream ? run_stream(model, in, trace.get())
+                           : run_offline(model, in, flags.length, flags.threads, trace.get()));
+    if (trace) LW_TRY(trace->write(flags.trace));
 
     ordered_json json = ordered_json::object(); // null becomes one unsafely: nlohmann 3.11.2 crashes without memory
     for (const Result &result : results) {
@@ -203,6 +219,7 @@ Command add_run(CommandLine &program) {
         ->capture_default_str();
     app->add_flag("--stream", flags->stream, "Run through the stream entry instead of offline");
     app->add_flag("--json", flags->json, "Print the outputs as one JSON object");
+    add_trace_flag(*app, flags->trace);
     flags->audio.add(*app, false);
     return {app, [flags] {
                 flags->model.streams = flags->stream;

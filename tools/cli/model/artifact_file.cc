@@ -27,6 +27,7 @@ Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
     artifact::Request request;
     request.file = result.bytes_.get();
     request.size = result.size_;
+    request.memory_limit = UINT64_MAX; // only read here: opening the model has the limit
     if (const artifact::Broken broken = artifact::verify(request, &result.view_)) {
         if (broken.no_memory) return Status::device(path + ": not enough memory to check the file");
         return unsound(path, broken);

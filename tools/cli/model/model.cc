@@ -2,12 +2,16 @@
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/placement.h"
 #include "tools/cli/model/signature.h"
+#include "tools/cli/remote/remote_model.h"
 
 namespace longwave::cli {
 
 Status status_of(lw_status status, const std::string &what) {
+    return status == LW_OK ? Status() : status_of(status, what, lw_last_error());
+}
+
+Status status_of(lw_status status, const std::string &what, const std::string &detail) {
     if (status == LW_OK) return {};
-    const std::string detail = lw_last_error();
     std::string text = what + ": " + (detail.empty() ? lw_status_text(status) : detail);
     if (detail.starts_with(what + ":")) text = detail; // it names the file itself
     switch (status) {
@@ -105,14 +109,14 @@ Expected<Model> Model::open(const ModelFlags &flags) {
         options.least_version = flags.least_version;
     }
     LW_ASSIGN(const std::shared_ptr<lw_device> device, open_device(flags.device, flags.fall_back));
-    options.device = device.get();
+    options.device = flags.watched ? flags.watched.get() : device.get();
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);
     if (status == LW_UNSIGNED_CODE) return not_trusted(flags.path);
     if (status == LW_OLD_VERSION)
         return Status::input(flags.path + ": " + lw_last_error() + "; get a newer file");
     LW_TRY(status_of(status, flags.path));
-    LW_ASSIGN(Model opened, describe(model, device));
+    LW_ASSIGN(Model opened, describe(model, device, flags.watched));
     LW_TRY(check_device(flags, opened));
     return opened;
 }
@@ -136,10 +140,32 @@ Expected<Model> Model::open(const std::vector<uint8_t> &bytes, const std::string
     return describe(model);
 }
 
-Expected<Model> Model::describe(lw_model *model, std::shared_ptr<lw_device> device) {
+Expected<Model> Model::open_mapped(const std::string &path, const std::string &variant) {
+    lw_open_options options = open_options(variant);
+    options.memory_limit = UINT64_MAX;
+    options.map_weights = 1;
+    lw_model *model = nullptr;
+    LW_TRY(status_of(lw_model_open(path.c_str(), &options, &model), "the compiled model"));
+    return describe(model);
+}
+
+Expected<Model> Model::open(const std::vector<uint8_t> &bytes, const std::string &variant,
+                            std::shared_ptr<Remote> remote) {
+    Model result;
+    LW_TRY(open_remotely(bytes, variant, std::move(remote), result));
+    return result;
+}
+
+Status Model::verify(double *worst) const {
+    if (remote) return verify_remotely(*this, worst);
+    return status_of(lw_model_verify(handle.get(), worst), std::string("golden vectors on ") + info.variant);
+}
+
+Expected<Model> Model::describe(lw_model *model, std::shared_ptr<lw_device> device,
+                                std::shared_ptr<lw_device> watched) {
     Model result;
     result.handle =
-        std::shared_ptr<lw_model>(model, [device](lw_model *closing) { lw_model_close(closing); });
+        std::shared_ptr<lw_model>(model, [device, watched](lw_model *closing) { lw_model_close(closing); });
     result.device = std::move(device);
     result.info.struct_size = sizeof result.info;
     LW_TRY(status_of(lw_model_get_info(model, &result.info), "model"));
@@ -192,16 +218,20 @@ Expected<Stream> Stream::create(const Model &model, lw_format format, uint32_t e
     options.struct_size = sizeof options;
     options.format = tokens ? LW_I32 : format;
     options.entry = entry;
+    Stream result;
+    result.tick_bytes_ = tokens ? 4 : (format == LW_S16 ? 2 : 4) * size_t{model.inputs[0].width};
+    if (model.remote) {
+        LW_ASSIGN(result.remote_, RemoteStream::create(model, options, result.tick_bytes_));
+        return result;
+    }
     lw_stream *stream = nullptr;
     LW_TRY(status_of(lw_stream_create(model.handle.get(), &options, &stream), "stream"));
-    Stream result;
     // The stream keeps its model alive.
     result.handle_ =
         std::shared_ptr<lw_stream>(stream, [keep = model.handle](lw_stream *s) { lw_stream_destroy(s); });
     size_t widest = 1;
     for (const lw_output_info &output : model.stream_outputs) widest = std::max(widest, size_t{output.width});
     result.rows_.resize(widest * std::max(64u, model.entry(entry).block));
-    result.tick_bytes_ = tokens ? 4 : (format == LW_S16 ? 2 : 4) * size_t{model.inputs[0].width};
     return result;
 }
 
@@ -220,6 +250,7 @@ Status Stream::pull(const OnRow &row) {
 }
 
 Status Stream::push(const void *samples, size_t n, const OnRow &row) {
+    if (remote_) return remote_->push(samples, n, row);
     auto at = static_cast<const uint8_t *>(samples);
     bool stuck = false;
     while (n > 0) {
@@ -236,11 +267,38 @@ Status Stream::push(const void *samples, size_t n, const OnRow &row) {
 }
 
 Status Stream::finish(const OnRow &row) {
+    if (remote_) return remote_->finish(row);
     LW_TRY(status_of(lw_stream_finish(handle_.get()), "finish"));
     return pull(row);
 }
 
-Status Stream::reset() { return status_of(lw_stream_reset(handle_.get()), "reset"); }
+Status Stream::reset() {
+    return remote_ ? remote_->reset() : status_of(lw_stream_reset(handle_.get()), "reset");
+}
+
+Status Stream::prefill(const void *samples, size_t n) {
+    return remote_ ? remote_->prefill(samples, n)
+                   : status_of(lw_stream_prefill(handle_.get(), samples, n), "prefill");
+}
+
+Expected<std::vector<uint8_t>> Stream::save() const {
+    if (remote_) return remote_->save();
+    size_t size = 0;
+    LW_TRY(status_of(lw_stream_save(handle_.get(), nullptr, 0, &size), "save"));
+    std::vector<uint8_t> saved(size);
+    LW_TRY(status_of(lw_stream_save(handle_.get(), saved.data(), saved.size(), &size), "save"));
+    return saved;
+}
+
+Status Stream::load(const std::vector<uint8_t> &state) {
+    return remote_ ? remote_->load(state)
+                   : status_of(lw_stream_load(handle_.get(), state.data(), state.size()), "load");
+}
+
+Status Stream::copy_from(const Stream &other) {
+    return remote_ ? remote_->copy_from(*other.remote_)
+                   : status_of(lw_stream_copy(handle_.get(), other.handle_.get()), "copy");
+}
 
 lw_stream_stats Stream::stats() const {
     lw_stream_stats stats = {};
@@ -252,14 +310,15 @@ lw_stream_stats Stream::stats() const {
 Expected<Runner> Runner::create(const Model &model, uint32_t threads) {
     if (!model.info.has_run)
         return Status::usage(std::string(model.info.name) + ": the model has no entry for offline runs");
+    Runner result;
+    result.model_ = &model;
+    if (model.remote) return result;
     lw_run_options options = {};
     options.struct_size = sizeof options;
     options.format = LW_F32;
     options.threads = threads;
     lw_runner *runner = nullptr;
     LW_TRY(status_of(lw_runner_create(model.handle.get(), &options, &runner), "runner"));
-    Runner result;
-    result.model_ = &model;
     result.handle_ =
         std::shared_ptr<lw_runner>(runner, [keep = model.handle](lw_runner *r) { lw_runner_destroy(r); });
     return result;
@@ -270,6 +329,7 @@ uint64_t rows_after(const lw_output_info &output, uint64_t ticks) {
 }
 
 Expected<std::vector<std::vector<float>>> Runner::run(const Sequence &in) {
+    if (model_->remote) return run_remotely(*model_, in);
     std::vector<lw_tensor> inputs, outputs;
     for (size_t i = 0; i < model_->inputs.size(); i++)
         inputs.push_back({sizeof(lw_tensor), const_cast<void *>(in.data(i)), in.rows,

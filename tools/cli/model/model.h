@@ -13,6 +13,8 @@ namespace longwave::cli {
 
 // Ok for LW_OK. Otherwise `what` and the detail of lw_last_error().
 Status status_of(lw_status status, const std::string &what);
+// The same with the detail of a call elsewhere.
+Status status_of(lw_status status, const std::string &what, const std::string &detail);
 
 // The flags of every command that runs a compiled model.
 struct ModelFlags {
@@ -25,6 +27,8 @@ struct ModelFlags {
     bool fall_back = false;     // likewise: the CPU continues when the GPU fails
     bool streams = false;       // the command needs stream entries, on any device
     bool checked = false;       // the command checks the device itself
+    // Instead of `device`: the CPU, which tells when each step ran (runtime/watch/watched_cpu.h).
+    std::shared_ptr<lw_device> watched;
 
     void add(CommandLine &app);
     // For commands that read the file besides opening it: what --require-key asks for.
@@ -33,13 +37,25 @@ struct ModelFlags {
 
 // An open model with its inputs, outputs and labels.
 struct Placement; // placement.h
+class Remote;     // remote/remote.h
+struct RemoteModel;
+class RemoteStream;
 
 struct Model {
     static Expected<Model> open(const ModelFlags &flags);
     static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant = "");
+    // A file of this program's own, whose weights stay in it.
+    static Expected<Model> open_mapped(const std::string &path, const std::string &variant);
     static Expected<Model> open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device);
+    // In another process, for code of another machine. `handle` stays null: only what is declared here works.
+    static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant,
+                                std::shared_ptr<Remote> remote);
+
+    // Golden vectors. `worst`: largest error relative to its limit.
+    Status verify(double *worst) const;
 
     std::shared_ptr<lw_model> handle;
+    std::shared_ptr<const RemoteModel> remote;  // null: open in this process
     std::shared_ptr<lw_device> device;          // null: the CPU
     std::shared_ptr<const Placement> placement; // of --device auto
     lw_model_info info = {};
@@ -51,8 +67,9 @@ struct Model {
     int stream_output(const std::string &name) const; // -1: there is none
     const lw_entry_info &entry(uint32_t index) const; // of the stream entries
 private:
-    // The device stays for as long as the model does; null: the CPU.
-    static Expected<Model> describe(lw_model *model, std::shared_ptr<lw_device> device = nullptr);
+    // The devices stay for as long as the model does; null: the CPU.
+    static Expected<Model> describe(lw_model *model, std::shared_ptr<lw_device> device = nullptr,
+                                    std::shared_ptr<lw_device> watched = nullptr);
 };
 
 // One row of a stream's output.
@@ -72,11 +89,16 @@ public:
     Status pull(const OnRow &row); // the rows that are ready
     Status finish(const OnRow &row);
     Status reset();
-    lw_stream_stats stats() const;
+    Status prefill(const void *samples, size_t n);
+    Expected<std::vector<uint8_t>> save() const;
+    Status load(const std::vector<uint8_t> &state);
+    Status copy_from(const Stream &other); // of the same model
+    lw_stream_stats stats() const;         // of a stream in this process
     lw_stream *get() const { return handle_.get(); }
 
 private:
     std::shared_ptr<lw_stream> handle_;
+    std::shared_ptr<RemoteStream> remote_; // instead of it
     std::vector<float> rows_; // room for the rows of one pull
     size_t tick_bytes_ = 4;
 };

@@ -91,7 +91,8 @@ Expected<PublicKey> make_keys(const std::string &path) {
     return key;
 }
 
-Expected<PublicKey> sign(std::vector<uint8_t> &artifact, const std::string &path, uint64_t version) {
+template <class Artifact>
+static Expected<PublicKey> signed_with(Artifact &artifact, const std::string &path, uint64_t version) {
     errno = 0;
     std::ifstream file(path);
     std::string hex;
@@ -115,6 +116,14 @@ Expected<PublicKey> sign(std::vector<uint8_t> &artifact, const std::string &path
     sodium_memzero(hex.data(), hex.size());
     if (!status) return status;
     return key;
+}
+
+Expected<PublicKey> sign(std::vector<uint8_t> &artifact, const std::string &path, uint64_t version) {
+    return signed_with(artifact, path, version);
+}
+
+Expected<PublicKey> sign(artifact::Pieces &artifact, const std::string &path, uint64_t version) {
+    return signed_with(artifact, path, version);
 }
 
 Signature signature_of(const artifact::Header &header) {

@@ -1,6 +1,6 @@
 // Ed25519 keys and signatures of artifacts (libsodium): who compiled this file?
 #pragma once
-#include "formats/artifact/header.h"
+#include "formats/artifact/write.h"
 #include "formats/base/expected.h"
 #include <array>
 #include <cstdint>
@@ -23,6 +23,7 @@ Expected<PublicKey> make_keys(const std::string &path);
 // Signs finished bytes, with a version of the model, with the secret in `path`: 32 random bytes as 64 hexadecimal digits,
 // the Ed25519 seed. Returns its public key.
 Expected<PublicKey> sign(std::vector<uint8_t> &artifact, const std::string &path, uint64_t version);
+Expected<PublicKey> sign(artifact::Pieces &artifact, const std::string &path, uint64_t version);
 
 // What the signature in a file is worth: it matches the key beside it, whoever has that key.
 struct Signature {

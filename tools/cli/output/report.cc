@@ -26,21 +26,24 @@ std::vector<ReportValue> entries_of(const ReportValue &report, const char *kind)
     return list;
 }
 
-// "kws12   audio 16 kHz -> 12 classes · 165 k parameters · causal · delay 0, block 10 ms"
-std::string title(const ReportValue &report) {
+// "kws12   audio 16 kHz -> 12 classes · 165 k parameters"
+std::string model_words(const ReportValue &report) {
     std::string line = report["name"].text() + "  ";
     for (const ReportValue &input : report["inputs"].list()) line += " " + input_words(input);
     const double labels = report["labels"].number();
     const auto outputs = report["outputs"].list();
     if (labels > 0) line += format(" → %g classes", labels);
     else if (!outputs.empty()) line += format(" → %g values", outputs.front()["width"].number());
-    line += " · " + count_text(report["parameters"].count()) + " parameters";
+    return line + " · " + count_text(report["parameters"].count()) + " parameters";
+}
+
+// " · causal · delay 0, block 10 ms"
+std::string stream_words(const ReportValue &report) {
     const auto streams = entries_of(report, "stream");
     if (streams.empty())
-        return line +
-               (report["causal"].truth(true) ? " · offline runs\n" : " · offline runs only (looks ahead)\n");
+        return report["causal"].truth(true) ? " · offline runs\n" : " · offline runs only (looks ahead)\n";
     const ReportValue &stream = streams.front();
-    line += report["causal"].truth(true) ? " · causal" : " · looks ahead";
+    std::string line = report["causal"].truth(true) ? " · causal" : " · looks ahead";
     if (stream.has("window"))
         return line + format(" · window %g, hop %g, delay %g\n", stream["window"].number(),
                              stream["block"].number(), stream["delay"].number());
@@ -349,32 +352,46 @@ std::string targets(const ReportValue &report) {
     std::string out = "targets  ";
     for (const ReportValue &target : list)
         out += " " + target["name"].text() + " (" + bytes_text(target["code_bytes"].count()) + " of code)";
-    out += format(" · %g kernels each\n", report["kernels"].number());
-    if (!report.has("gpu")) return out;
+    return out + format(" · %g kernels each\n", report["kernels"].number());
+}
+
+std::string gpu(const ReportValue &report) {
+    if (report["targets"].list().empty() || !report.has("gpu")) return "";
     const auto on_gpu = [&](const char *kind) {
         for (const ReportValue &entry : entries_of(report, kind))
             if (entry.has("gpu")) return true;
         return false;
     };
     const bool runs = on_gpu("run"), streams = on_gpu("stream");
-    const ReportValue gpu = report["gpu"];
-    if (!runs && !streams && gpu.has("no_runs")) return out + "gpu       " + gpu["no_runs"].text() + "\n";
-    return out + "gpu       " + gpu["name"].text() + ": " +
+    const ReportValue of = report["gpu"];
+    if (!runs && !streams && of.has("no_runs")) return "gpu       " + of["no_runs"].text() + "\n";
+    return "gpu       " + of["name"].text() + ": " +
            (runs && streams ? "offline runs and streams"
             : runs          ? "offline runs"
                             : "streams") +
-           format(", %g kernels (", gpu["kernels"].number()) + bytes_text(gpu["bytes"].count()) +
+           format(", %g kernels (", of["kernels"].number()) + bytes_text(of["bytes"].count()) +
            " of SPIR-V); not checked yet: run `longwave verify --device vulkan`\n" +
-           placement(gpu["placement"]) + dispatches(report);
+           placement(of["placement"]) + dispatches(report);
 }
 
 } // namespace
 
 Expected<std::string> report_text(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
-    return title(report) + layers(report) + fusion(report) + stored_weights(report) + precision(report) + lags(report) +
+    return model_words(report) + stream_words(report) + layers(report) + fusion(report) + stored_weights(report) + precision(report) + lags(report) +
            storage(report) + no_stream(report) + entries(report) + memory(report) + unused(report) +
-           targets(report);
+           targets(report) + gpu(report);
+} catch (const WrongType &wrong) {
+    return Status::input(where + ": " + wrong.text);
+}
+
+Expected<ReportText> report_of_model(const ordered_json &json, const std::string &where) try {
+    const ReportValue report(json);
+    const bool streams = !entries_of(report, "stream").empty(); // then the line of each entry has block and delay
+    const char *causal = report["causal"].truth(true) ? " · causal\n" : " · looks ahead\n";
+    return ReportText{model_words(report) + (streams ? causal : stream_words(report)), layers(report) + fusion(report) + stored_weights(report) + precision(report) +
+                                         lags(report) + storage(report) + no_stream(report) + entries(report) +
+                                         unused(report) + gpu(report)};
 } catch (const WrongType &wrong) {
     return Status::input(where + ": " + wrong.text);
 }

@@ -114,16 +114,23 @@ void bind_generator(nb::module_ &module) {
              "min_p"_a = 0.0f, "repetition_penalty"_a = 0.0f, "log_probabilities"_a = false,
              "stops"_a = std::vector<std::vector<int32_t>>())
         .def("prompt", &Generator::prompt, "ids"_a,
-             "Reads token ids [n] after those that the stream has read.")
+             nb::sig("def prompt(self, ids: numpy.typing.ArrayLike) -> None"),
+             "Reads token ids [n] after those that the stream has read. Raises BadTokenError.")
         .def("next", &Generator::next, "Chooses the next token and reads it.")
         .def("reset", &Generator::reset, "Makes the generator and its stream as new.")
         .def("save", &Generator::save, "The state as bytes.")
         .def("load", &Generator::load, "state"_a, "Continues from saved bytes. Raises BadStateError.")
         .def("close", &Generator::close, "Frees the generator. Later calls raise WrongStateError.")
-        .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+        .def(
+            "__iter__", [](nb::handle self) { return nb::borrow(self); },
+            nb::sig("def __iter__(self) -> Generator"))
         .def("__next__", &Generator::next)
-        .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
-        .def("__exit__", [](Generator &self, nb::args) { self.close(); });
+        .def(
+            "__enter__", [](nb::handle self) { return nb::borrow(self); },
+            nb::sig("def __enter__(self) -> Generator"))
+        .def(
+            "__exit__", [](Generator &self, nb::args) { self.close(); },
+            nb::sig("def __exit__(self, *args: object) -> None"));
 }
 
 } // namespace longwave::python

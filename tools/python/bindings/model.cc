@@ -218,12 +218,14 @@ void bind_model(nb::module_ &module) {
                       const std::string &, uint64_t, bool>(),
              "path"_a, "keys"_a, "least_version"_a, "variant"_a, "device"_a, "memory_limit"_a,
              "map_weights"_a)
-        .def("_info", &Model::info)
+        .def("_info", &Model::info, nb::sig("def _info(self) -> dict[str, typing.Any]"))
         .def("verify", &Model::verify,
              "Runs the reference inputs stored in the file and compares the outputs.\n\n"
              "Returns the largest error relative to its limit: at most 1 is good. Raises CheckFailedError "
              "otherwise.")
-        .def("_run", &Model::run, "inputs"_a, nb::kw_only(), "length"_a = 0, "threads"_a = 1)
+        .def("_run", &Model::run, "inputs"_a, nb::kw_only(), "length"_a = 0, "threads"_a = 1,
+             nb::sig("def _run(self, *inputs: numpy.typing.ArrayLike, length: int = 0, threads: int = 1) -> "
+                     "typing.Any"))
         .def("close", &Model::close,
              "Closes the model. Streams that exist continue. Later calls raise WrongStateError.");
 }

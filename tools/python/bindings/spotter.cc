@@ -120,13 +120,19 @@ void bind_spotter(nb::module_ &module) {
              "model"_a, nb::kw_only(), "format"_a = "int16", "threshold"_a = 0.0f,
              "words"_a = std::map<std::string, float>())
         .def("push", &Spotter::push, "audio"_a,
-             "Takes audio [samples]. Returns the events that it completes.")
+             nb::sig("def push(self, audio: numpy.typing.ArrayLike) -> list[Event]"),
+             "Takes audio [samples], int16 or float32 as the spotter was made. Returns the events that it "
+             "completes.\n\nRaises TypeError for the other type, WrongStateError after finish.")
         .def("finish", &Spotter::finish, "Ends the audio. Returns the last events.")
         .def("reset", &Spotter::reset, "Makes the spotter as new.")
         .def("scores", &Spotter::scores, "The averaged score of each label after the last push.")
         .def("close", &Spotter::close, "Frees the spotter. Later calls raise WrongStateError.")
-        .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
-        .def("__exit__", [](Spotter &self, nb::args) { self.close(); });
+        .def(
+            "__enter__", [](nb::handle self) { return nb::borrow(self); },
+            nb::sig("def __enter__(self) -> Spotter"))
+        .def(
+            "__exit__", [](Spotter &self, nb::args) { self.close(); },
+            nb::sig("def __exit__(self, *args: object) -> None"));
 }
 
 } // namespace longwave::python

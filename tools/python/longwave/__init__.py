@@ -1,24 +1,38 @@
 """Longwave: compile and run sequence models built on long convolutions and linear attention.
 
     import longwave
-    model = longwave.compile("my_model_folder", stream=True)   # or longwave.open("model.lw")
+    model = longwave.compile(module, torch.zeros(1, 1000, 64), stream=True)   # or longwave.open("model.lw")
     y = model.run(x)                                           # offline: [rows, width]
     with model.stream() as stream:
         stream.push(block)
         for row in stream:
             print(row.number, row.data)
 
-Importing this module needs NumPy only. `longwave.layers`, `longwave.zoo` and the training modules import PyTorch when
-they are imported themselves.
+Importing this module needs NumPy only. `longwave.layers`, `longwave.zoo`, `longwave.importer` and the training modules
+import PyTorch when they are imported themselves.
 """
 import importlib
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from ._native import (
+        BadArtifactError as BadArtifactError, BadStateError as BadStateError, BadTokenError as BadTokenError, BadVersionError as BadVersionError,
+        CheckFailedError as CheckFailedError, DeviceError as DeviceError, DeviceLostError as DeviceLostError, DeviceWrongError as DeviceWrongError,
+        Error as Error, Event as Event, Generator as Generator, InvalidArgumentError as InvalidArgumentError, IoError as IoError,
+        NoCodeError as NoCodeError, NoDeviceError as NoDeviceError, NoMemoryError as NoMemoryError, NoStreamError as NoStreamError,
+        NotFiniteError as NotFiniteError, NotFoundError as NotFoundError, NoVariantError as NoVariantError, OldVersionError as OldVersionError,
+        Row as Row, Spotter as Spotter, Stream as Stream, TimeoutError as TimeoutError, Token as Token, TooLongError as TooLongError,
+        TooShortError as TooShortError, TooSmallError as TooSmallError, UnsignedCodeError as UnsignedCodeError, UnsupportedError as UnsupportedError,
+        WrongStateError as WrongStateError,
+    )
+    from .model import CompileError as CompileError, Model as Model, compile as compile, open as open
 
 _HOME = {name: "longwave.model" for name in ("Model", "open", "compile", "CompileError")}
 _NATIVE = {"Stream", "Row", "Spotter", "Event", "Generator", "Token", "Error"}
 __all__ = sorted({*_HOME, *_NATIVE})
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     # The native module is loaded at first use: the model folder writer works without it.
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
@@ -29,5 +43,5 @@ def __getattr__(name):
     raise AttributeError(f"module 'longwave' has no attribute '{name}'")
 
 
-def __dir__():
+def __dir__() -> List[str]:
     return sorted({*globals(), *__all__})

@@ -4,6 +4,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from typing import Sequence
 
 DEMO = pathlib.Path(__file__).parent / "demo_data"
 
@@ -17,7 +18,7 @@ def program() -> str:
     return found
 
 
-def run(arguments: list) -> subprocess.CompletedProcess:
+def run(arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     """Runs a command and captures what it prints."""
     return subprocess.run([program(), *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
@@ -36,12 +37,12 @@ def demo() -> int:
 
 
 def main() -> int:
-    """The `longwave` command of the wheel. `longwave demo` and `longwave import` are its own."""
+    """The `longwave` command of the wheel. `longwave demo` and `longwave import` are its own; the others are the program's."""
     if sys.argv[1:] == ["demo"]:
         return demo()
     if sys.argv[1:2] == ["import"]:
         from longwave.importer.__main__ import main as import_main
-        return import_main(sys.argv[2:])
+        return int(import_main(sys.argv[2:]))
     os.execv(program(), ["longwave", *sys.argv[1:]])
 
 

@@ -38,6 +38,26 @@ class Sgconv(nn.Module):
         return self.output(F.gelu(y + self.D[:, None] * x))
 
 
+class Interpolated(nn.Module):
+    """A long kernel of pieces that are stretched by powers of two, with nothing of GConv but the taps."""
+
+    def __init__(self, width: int = 5, dim: int = 8, count: int = 4, init: int = 0, taps: int = 0, nearest: bool = False, both: bool = False) -> None:
+        super().__init__()
+        self.mode, self.init, self.taps = "nearest" if nearest else "linear", init, taps or dim << (count - 1 + init)
+        self.pieces = nn.ParameterList(nn.Parameter(torch.randn(2 if both else 1, width, dim)) for _ in range(count))
+        self.D = nn.Parameter(torch.randn(width))
+
+    def forward(self, x: Tensor) -> Tensor:  # (1, T, width)
+        rows, u = x.shape[1], x.mT
+        parts = [F.interpolate(p, scale_factor=2.0 ** (max(0, i - 1) + self.init), mode=self.mode) for i, p in enumerate(self.pieces)]
+        k = torch.cat(parts, -1)[..., :self.taps]
+        n = 2 * max(rows, k.shape[-1])
+        circle = F.pad(k[0], (0, n - k.shape[-1]))
+        if len(k) > 1:
+            circle = circle + F.pad(k[1].flip(-1), (n - k.shape[-1], 0))
+        return (irfft(rfft(u, n) * rfft(circle, n), n)[..., :rows] + self.D[:, None] * u).mT
+
+
 class S4d(nn.Module):
     def __init__(self, width: int = 8, states: int = 8) -> None:
         super().__init__()
@@ -221,10 +241,10 @@ def spellings() -> dict[str, nn.Module]:
     return {name: Function(features_first(way), 4, 30) for name, way in ways.items()}
 
 
-class Lstm(nn.Module):
+class BothWays(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.lstm, self.head = nn.LSTM(4, 4, batch_first=True), nn.Linear(4, 2)
+        self.lstm, self.head = nn.LSTM(4, 4, batch_first=True, bidirectional=True), nn.Linear(8, 2)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.lstm(x)[0])
@@ -241,5 +261,5 @@ def make_conv_stack() -> nn.Module:
     return ConvStack()
 
 
-def make_lstm() -> nn.Module:
-    return Lstm()
+def make_both_ways() -> nn.Module:
+    return BothWays()

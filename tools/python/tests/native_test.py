@@ -27,6 +27,13 @@ def recording():
         return np.frombuffer(file.readframes(file.getnframes()), np.int16)
 
 
+class Module:
+    """Looks like a torch.nn.Module."""
+
+    def state_dict(self):
+        return {}
+
+
 class NativeTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -124,11 +131,26 @@ class NativeTest(unittest.TestCase):
             (longwave.BadStateError, "", lambda: stream.load(b"no state")),
             (longwave.CompileError, "expected a folder", lambda: longwave.compile(ROOT / "README.md")),
             (ValueError, "block 7", lambda: self.kws.stream(7)),
+            (TypeError, "expected a torch.nn.Module or the path of a model folder, got function", lambda: longwave.compile(lambda x: x)),
+            (ValueError, "a model folder has its own", lambda: longwave.compile(ROOT / "examples/kws/model", inputs=["audio=16000"])),
+            (TypeError, "name the file with output=", lambda: longwave.compile(Module(), "a.lw")),
         ]
         for kind, text, call in cases:
             with self.assertRaisesRegex(kind, text):
                 call()
         self.assertTrue(issubclass(longwave.BadStateError, longwave.Error))
+
+    def test_a_module_without_torch_is_one_line(self):
+        hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("longwave.importer")}
+        torch, sys.modules["torch"] = sys.modules.get("torch"), None
+        try:
+            with self.assertRaisesRegex(longwave.CompileError, "^a module needs PyTorch and safetensors .*; install them: pip install torch safetensors$"):
+                longwave.compile(Module(), np.zeros((1, 64, 4), np.float32))
+        finally:
+            sys.modules.update(hidden)
+            del sys.modules["torch"]
+            if torch is not None:
+                sys.modules["torch"] = torch
 
     def test_signed_files_open_with_their_key_alone(self):
         folder = pathlib.Path(self.folder.name)

@@ -1,6 +1,6 @@
 """Random modules of accepted operations: the importer refuses them, or the recovered graph equals the module.
 
-LONGWAVE_MODULES=200 makes 200 of them (tools/test --all); the default is 20. The module runs in float64 here, apart from
+LONGWAVE_MODULES=500 makes 500 of them (tools/test --all); the default is 20. The module runs in float64 here, apart from
 the importer's own proof, and at a length that the importer has not seen.
 """
 from __future__ import annotations

@@ -76,6 +76,34 @@ SMALL = {
         "vocabulary": 30,
         "modes": 3,
     },
+    "lightnet-1b": {
+        "width": 16,
+        "depth": 1,
+        "heads": 2,
+        "hidden": 24,
+        "gate_rank": 4,
+        "vocabulary": 30,
+        "modes": 3,
+    },
+    "lightnet-dit-b": {
+        "length": 18,
+        "width": 12,
+        "depth": 1,
+        "heads": 2,
+        "hidden": 24,
+        "gate_rank": 4,
+        "classes": 7,
+    },
+    "lightnet-dit-b-adaln": {
+        "length": 16,
+        "width": 12,
+        "depth": 1,
+        "heads": 2,
+        "hidden": 24,
+        "gate_rank": 4,
+        "classes": 7,
+    },
+    "sgconv-convnext-t": {"length": 64, "widths": (8, 12), "depths": (1, 2), "classes": 5},
     "sgconv-wikitext16": {
         "length": 128,
         "pattern": "AC",
@@ -208,8 +236,45 @@ def test_a_small_model_of_each_host_gives_in_the_engine_what_it_gives_in_pytorch
         assert np.abs(quick - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
+@pytest.mark.parametrize("weights", ["float32", "bf16", "int8"])
+def test_a_tied_table_is_stored_once_and_large_models_come_module_by_module(weights, tmp_path) -> None:
+    """A language model that is mostly its table: the file has the table's bytes once, in the format of the head,
+    and gives what PyTorch gives of the rounded weights, which it reads one module at a time."""
+    torch = pytest.importorskip("torch")
+    from longwave.zoo.engine import Engine, made_up
+    from longwave.zoo.on_demand import on_demand
+
+    if not LONGWAVE.exists():
+        pytest.skip(f"needs {LONGWAVE}")
+    changes = SMALL["lightnet-1b"] | {"vocabulary": 6000, "width": 48, "heads": 3}
+    row = replace(find("lightnet-1b"), weights=weights)
+    model, engine = build(row, **changes), Engine(LONGWAVE)
+    write(model, row.name, tmp_path / "model", model.tensors.random(seed=1), "BF16")
+    compiled = engine.compile(tmp_path / "model", tmp_path / "tied.lw", 32, True, 16, weights=weights)
+    table, size = 6000 * 48, {"float32": 4, "bf16": 2, "int8": 1}[weights]
+    rest = 4 * (model.tensors.parameters - table) + 4 * 6016  # at most, with the scales of int8
+    assert table * size <= compiled.report["weights_bytes"] <= 1.02 * table * size + rest
+    inputs = made_up(model, 32, seed=3)
+    found = engine.run(tmp_path / "tied.lw", model, inputs, tmp_path)
+    with torch.inference_mode():
+        net = on_demand(row, tmp_path / "model" / "weights.safetensors", **changes)
+        wanted = net(torch.from_numpy(inputs["ids"])[None])[0].numpy()
+    assert np.abs(found.reshape(wanted.shape) - wanted).max() <= 3e-6 * np.abs(wanted).max()
+
+
+def test_tensors_are_written_as_bfloat16_rounded_to_the_nearest(tmp_path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import load_file
+
+    model = build(find("lightnet-1b"), **SMALL["lightnet-1b"])
+    write(model, "small", tmp_path, model.tensors.random(seed=1), "BF16")
+    written = load_file(tmp_path / "weights.safetensors")
+    for key, values in model.tensors.random(seed=1):
+        assert torch.equal(written[key], torch.from_numpy(values).to(torch.bfloat16)), key
+
+
 @pytest.mark.parametrize("name", [name for name in SMALL if find(name).exact])
-def test_a_hybrid_is_held_to_float64_and_its_stream_to_the_whole_run(name, tmp_path, monkeypatch) -> None:
+def test_a_row_is_held_to_float64_and_its_stream_to_the_whole_run(name, tmp_path, monkeypatch) -> None:
     pytest.importorskip("torch")
     from longwave.zoo import exact
     from longwave.zoo.engine import Engine
@@ -217,10 +282,12 @@ def test_a_hybrid_is_held_to_float64_and_its_stream_to_the_whole_run(name, tmp_p
     if not LONGWAVE.exists():
         pytest.skip(f"needs {LONGWAVE}")
     options = dict(find(name).options) | SMALL[name]
-    row = replace(find(name), length=options.pop("length"), options=options)
+    row = replace(find(name), length=options.pop("length", 96), options=options)
     model, engine = build(row), Engine(LONGWAVE)
-    write(model, name, tmp_path / "model", model.tensors.random(seed=1))
-    engine.compile(tmp_path / "model", tmp_path / "small.lw", row.length, model.streams, proof=False)
+    write(model, name, tmp_path / "model", model.tensors.random(seed=1), row.stored)
+    engine.compile(
+        tmp_path / "model", tmp_path / "small.lw", row.length, model.streams, proof=False, weights=row.weights
+    )
     of_double, of_whole = exact.check(row, model, engine, tmp_path / "small.lw", tmp_path)
     assert of_double <= 1e-5 and (of_whole is None) == (not model.streams) and (of_whole or 0) <= 1e-5
     monkeypatch.setattr(exact, "LIMIT", of_double / 2)

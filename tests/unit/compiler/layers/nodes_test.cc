@@ -49,6 +49,31 @@ output "y" %5
 )");
 }
 
+TEST_CASE("nodes: a layer among them becomes its ops") {
+    const auto graph = lowered_nodes(R"([
+        {"name": "a/relu", "op": "relu", "inputs": ["x"]},
+        {"type": "linear", "name": "b", "input": "a/relu", "out_features": 2, "bias": false},
+        {"name": "c/gelu", "op": "gelu", "inputs": ["b"]}])",
+                                     weights_of({{"b.weight", {2, 4}}}));
+    REQUIRE_MESSAGE(graph, graph.status().message());
+    CHECK("\n" + ir::print(*graph) == R"(
+graph "tiny"
+%0 = input "x" features : f32[4] @1/1 causal
+%1 = relu(%0) : f32[4] @1/1 causal   ; layer a
+%2 = const "b.weight" : [2,4]
+%3 = linear(%1, %2) {bias=0} : f32[2] @1/1 causal   ; layer b
+%4 = gelu(%3) : f32[2] @1/1 causal   ; layer c
+output "y" %4
+)");
+    refused(R"([{"name": "a", "op": "nothing", "inputs": ["x"]},
+                {"type": "linear", "name": "b", "input": "a", "out_features": 2},
+                {"type": "linear", "name": "c", "input": "x", "out_features": 2, "bias": false}])",
+            weights_of({{"c.weight", {2, 5}}}),
+            "graph[0].op: expected an op of docs/ops.md, found \"nothing\"\n"
+            "graph[2] (c): tensor \"c.weight\": expected shape [2, 4], found [2, 5]; set the options that the "
+            "weights were trained with, or name another tensor with \"keys\"");
+}
+
 TEST_CASE("nodes: unknown ops, missing tensors and inputs that do not fit are refused with their place") {
     refused(R"([{"name": "a", "op": "rleu", "inputs": ["x"]}])", {},
             "graph[0].op: expected an op of docs/ops.md, found \"rleu\"; did you mean \"relu\"?");

@@ -216,6 +216,17 @@ TEST_CASE("embedding: rows of the table") {
     check_close(run(graph, rows_of(1, {2, 0, 2})).data, {5, 6, 1, 2, 5, 6});
 }
 
+TEST_CASE("image_patches: the pixels of each patch, line by line") {
+    const Graph graph = graph_of(R"(
+        %x = input "x" features : f32[1] @1/1
+        %y = image_patches(%x) {line=4, side=2}
+        output "y" %y)");
+    CHECK(graph.type(graph.outputs[0].value).dims == std::vector<uint32_t>{4, 1});
+    const auto y = evaluate(graph, {{"x", rows_of(1, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})}});
+    REQUIRE(y);
+    check_close(y->at(0).data, {0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15});
+}
+
 TEST_CASE("pair_features: u, v, their difference and their product") {
     const Graph graph = graph_of(R"(
         %u = input "u" features : f32[2] @1/1

@@ -84,6 +84,58 @@ TEST_CASE("write: large segments are moved, hashed and written where they lie, n
     CHECK(std::move(*pieces).join() == spans);
 }
 
+// The weights of a model cut into parts with gaps of up to 63 bytes.
+static Draft in_parts(Draft draft) {
+    for (artifact::SegmentData &segment : draft.segments) {
+        if (segment.kind != fb::SegmentKind::weights) continue;
+        const std::vector<uint8_t> bytes = std::exchange(segment.bytes, {});
+        const size_t half = bytes.size() / 2;
+        segment.parts.push_back({0, std::vector<uint8_t>(bytes.begin(), bytes.begin() + ptrdiff_t(half))});
+        segment.parts.push_back({half, std::vector<uint8_t>(bytes.begin() + ptrdiff_t(half), bytes.end())});
+    }
+    return draft;
+}
+
+TEST_CASE("write: a segment in parts has the bytes of one in one piece, with zeros between them") {
+    Draft whole = audio_model(), parts = in_parts(audio_model());
+    const auto a = artifact::write(std::move(whole.plan), std::move(whole.segments));
+    const auto b = artifact::write(std::move(parts.plan), std::move(parts.segments));
+    REQUIRE(a);
+    REQUIRE(b);
+    CHECK(*a == *b);
+    artifact::SegmentData gap{.kind = fb::SegmentKind::weights, .bytes = {}, .parts = {}};
+    gap.parts = {{0, std::vector<uint8_t>{1, 2}}, {5, std::vector<uint8_t>{3}}};
+    CHECK(gap.size() == 6);
+    std::vector<uint8_t> bytes;
+    for (const auto &span : gap.spans()) bytes.insert(bytes.end(), span.begin(), span.end());
+    CHECK(bytes == std::vector<uint8_t>{1, 2, 0, 0, 0, 3});
+}
+
+TEST_CASE("StagedFile: the file waits beside its place, and goes when it is not put there") {
+    const auto pieces = [] {
+        Draft draft = in_parts(audio_model());
+        return *artifact::assemble(std::move(draft.plan), std::move(draft.segments));
+    };
+    const std::vector<uint8_t> bytes = pieces().join();
+    const Folder folder;
+    REQUIRE(artifact::write_file_atomically(folder.file(), old_bytes));
+    {
+        const auto staged = artifact::StagedFile::write(folder.file(), pieces());
+        REQUIRE(staged);
+        CHECK(contents(staged->path()) == bytes);
+        CHECK(contents(folder.file()) == old_bytes);
+        CHECK(folder.entries() == 2);
+    }
+    CHECK(folder.entries() == 1);
+    auto staged = artifact::StagedFile::write(folder.file(), pieces());
+    REQUIRE(staged);
+    REQUIRE((*std::move(staged)).put_in_place());
+    CHECK(contents(folder.file()) == bytes);
+    CHECK(folder.entries() == 1);
+    CHECK(!artifact::StagedFile::write("/dev/null", pieces()));
+    CHECK(!artifact::StagedFile::write(folder.path + "/none/a.lw", pieces()));
+}
+
 TEST_CASE("write: an artifact without segments ends with its plan") {
     Draft draft;
     draft.plan.name = "plan";

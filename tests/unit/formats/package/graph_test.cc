@@ -145,3 +145,23 @@ TEST_CASE("package graph: all problems are reported at once") {
         CHECK(message.find(place) != std::string::npos);
     }
 }
+
+TEST_CASE("package graph: a node with a type is a layer, which names its input") {
+    json model = good_graph();
+    model["graph"][1] = {{"type", "gelu"}, {"name", "act"}, {"input", "encoder/linear"}};
+    model["graph"][2]["inputs"][0] = "act";
+    const auto package = package::parse(model.dump(), {});
+    REQUIRE_MESSAGE(package, package.status().message());
+    REQUIRE(package->layers.size() == 1);
+    CHECK(package->layers[0].type == "gelu");
+    CHECK(package->layers[0].path == "graph[1]");
+    CHECK(package->layers[0].inputs == std::vector<std::string>{"encoder/linear"});
+    CHECK(package->graph[1].name == "act");
+    CHECK(package->graph[1].op.empty());
+
+    json alone = model;
+    alone["graph"][1].erase("input");
+    CHECK(failure(alone) == "graph[1].input: expected the name of an input or of an earlier node, found no such key");
+    model["graph"][1]["type"] = "gleu";
+    CHECK(failure(model).starts_with("graph[1].type: expected a layer type that `longwave compile --layers` lists, found \"gleu\""));
+}

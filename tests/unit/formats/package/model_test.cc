@@ -225,6 +225,14 @@ TEST_CASE("package: layer types must be known") {
         "/layers/3/type", "sofmax",
         "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"sofmax\"; did "
         "you mean \"softmax\"?");
+    refused_at(
+        "/layers/3/type", "S4D",
+        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"S4D\"; import "
+        "the PyTorch module (docs/import.md): its kernel becomes the taps of a long convolution");
+    refused_at(
+        "/layers/3/type", "mamba",
+        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"mamba\"; its "
+        "recurrence depends on the input, which no layer computes; use another engine: docs/compare.md");
     refused_at("/layers/3/type", 3,
                "layers[3].type: expected a layer type that `longwave compile --layers` lists, found 3");
     refused_without(
@@ -542,6 +550,11 @@ TEST_CASE("package: a folder is read, and what is missing is named with the syst
               .status()
               .message()
               .ends_with("expected a folder with model.json and weights.safetensors, found a file"));
+    folder.write("model.pt2", "");
+    CHECK(package::read(folder.path + "/model.pt2")
+              .status()
+              .message()
+              .ends_with("found a file; import the PyTorch module that it was made from: docs/import.md"));
 
     folder.write("model.json", good_model().dump());
     folder.write("weights.safetensors", empty_safetensors);

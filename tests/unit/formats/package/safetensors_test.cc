@@ -2,7 +2,9 @@
 #include "safetensors_bytes.h"
 #include <cmath>
 #include <doctest/doctest.h>
+#include <cstdlib>
 #include <limits>
+#include <unistd.h>
 
 using namespace longwave;
 using namespace longwave::tests;
@@ -37,6 +39,41 @@ TEST_CASE("safetensors: tensors come back by key, in any order of the header, wi
     CHECK(tensors->at("a").data == std::vector<float>{1.5f});
     CHECK(tensors->at("b").shape == std::vector<uint64_t>{2});
     CHECK(tensors->at("b").data == std::vector<float>{-2, 3});
+}
+
+TEST_CASE("safetensors: tensors that stay in their file are those that are read, in any alignment") {
+    // 3 bytes of BOOL before the others: no element lies at a multiple of its size.
+    Bytes bytes = with_header(
+        R"({"a":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"F32","shape":[3],"data_offsets":[3,15]},)"
+        R"("c":{"dtype":"BF16","shape":[2],"data_offsets":[15,19]},"d":{"dtype":"F64","shape":[1],"data_offsets":[19,27]}})",
+        27);
+    const float floats[] = {1.5f, -0x1p-130f, 3e38f};
+    const uint16_t halves[] = {0x3fc0, 0xc2f7}; // 1.5, -123.5
+    const double wide = -0.1;
+    uint8_t *const data = bytes.data() + bytes.size() - 27;
+    data[1] = 1;
+    std::memcpy(data + 3, floats, sizeof floats);
+    std::memcpy(data + 15, halves, sizeof halves);
+    std::memcpy(data + 19, &wide, sizeof wide);
+    char name[] = "/tmp/longwave-safetensors-XXXXXX";
+    const int file = mkstemp(name);
+    REQUIRE(write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+    close(file);
+    const auto read = package::read_safetensors(name, UINT64_MAX), mapped = package::read_safetensors(name, 0);
+    unlink(name); // a mapping keeps its file
+    REQUIRE(read);
+    REQUIRE(mapped);
+    CHECK(mapped->at("b").data.data() == nullptr);
+    CHECK(mapped->at("c").data.data() == nullptr);
+    for (const char *key : {"a", "b", "c", "d"}) {
+        CAPTURE(key);
+        CHECK(read->at(key).data == mapped->at(key).data);
+        std::vector<double> all(mapped->at(key).data.size());
+        for (int again = 0; again < 3; ++again) mapped->at(key).data.read(0, std::span(all));
+        CHECK(std::equal(all.begin(), all.end(), read->at(key).data.begin()));
+    }
+    CHECK(mapped->at("b").data == std::vector<float>(std::begin(floats), std::end(floats)));
+    CHECK(mapped->at("c").data == std::vector<float>{1.5f, -123.5f});
 }
 
 TEST_CASE("safetensors: a file without tensors and tensors without elements are fine") {

@@ -1,15 +1,25 @@
 """python -m longwave.importer module:factory --input audio=16000 --checkpoint FILE -o FOLDER
 
-Imports a PyTorch module as a model folder. `module:factory` names a function or class without arguments that returns the
-module. Exit status 3: something cannot be imported; every cause has a line, and nothing is written.
+Imports a PyTorch module as a model folder, or as a compiled file if -o ends in .lw. `module:factory` names a function or
+class without arguments that returns the module. Exit status 3: something cannot be imported; every cause has a line, and
+nothing is written.
 """
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
+import shutil
 import sys
+import tempfile
+import traceback
 from pathlib import Path
+from typing import Any
+
+FILES = {".pt2": "holds the graph of one length", ".pt": "holds tensors, not the module that computes", ".pth": "holds tensors, not the module that computes",
+         ".ckpt": "holds tensors, not the module that computes", ".safetensors": "holds tensors, not the module that computes",
+         ".onnx": "is an ONNX graph, which has lost the structure"}
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -19,71 +29,121 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
                         help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Once per input, in their order")
     parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
     parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .pt, .ckpt or .safetensors")
-    parser.add_argument("-o", metavar="FOLDER", help="folder to write")
+    parser.add_argument("-o", metavar="FOLDER", help="folder to write, or the compiled file if the name ends in .lw")
     parser.add_argument("--name", help="name of the model (default: the folder's name)")
     parser.add_argument("--length", type=int, help="rows of the example (default: 509, or one second of audio)")
     parser.add_argument("--max-length", type=int, help="the example doubles up to this while taps reach its end (default: 8192)")
-    parser.add_argument("--explain", metavar="NODE", help="tell what is known about one node, and write nothing")
+    parser.add_argument("--no-compile", action="store_true", help="do not compile the folder to compare the result with the module")
+    parser.add_argument("--explain", metavar="NODE", help="tell what is known about one node or module, and write nothing")
     return parser.parse_args(argv)
 
 
-def load(module, path: str) -> None:
-    import torch
-
-    if path.endswith(".safetensors"):
-        from safetensors.torch import load_file
-        state = load_file(path)
-    else:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    module.load_state_dict(state.get("state_dict", state))
+def say(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
-def run(options: argparse.Namespace) -> int:
-    from .inputs import parse_input
-    from .api import LENGTH, import_module, matched
+def make(factory: str, checkpoint: str | None) -> Any:
+    """The module that `factory` names, with its checkpoint. Raises ImportFailed."""
+    from .checkpoint import load
     from .errors import ImportFailed, Problem
-    from .export import first_line, prepare
+    from .export import first_line
+
+    suffix = Path(factory.partition(":")[0]).suffix
+    if suffix in FILES:
+        raise ImportFailed([Problem(factory, "", f"a {suffix} file {FILES[suffix]}",
+                                    "name the Python code: my_model:make --checkpoint FILE")])
+    sys.path.insert(0, os.getcwd())
+    module_name, _, name = factory.partition(":")
+    try:
+        if not name:
+            raise ValueError("no function is named")
+        module = getattr(importlib.import_module(module_name), name)()
+        if not hasattr(module, "state_dict"):
+            raise TypeError(f"{name} returns a {type(module).__name__}, not a torch.nn.Module")
+    except Exception as e:  # whatever the user's code raises
+        raise ImportFailed([Problem(factory, "", f"cannot be made: {first_line(e)}", "name a function without arguments: my_model:make")]) from e
+    if checkpoint:
+        load(module, checkpoint)
+    return module
+
+
+def run(options: argparse.Namespace) -> None:
+    """Raises ImportFailed. Prints the table."""
+    from .api import LENGTH, import_module, matched
+    from .build import checked
+    from .errors import ImportFailed, Problem
+    from .export import prepare
+    from .inputs import parse_input
     from .report import explain, table
 
-    def say(text: str) -> None:
-        print(text, file=sys.stderr)
+    inputs = [parse_input(text) for text in options.input]
+    module = make(options.factory, options.checkpoint)
+    if options.explain:
+        length = options.length or inputs[0].rate or LENGTH
+        print(explain(matched(prepare(module, inputs, length), inputs, length, options.output), options.explain))
+        return
+    if not options.o:
+        raise ImportFailed([Problem("-o", "", "no folder is named", "add -o FOLDER")])
+    target, to_file = Path(options.o), options.o.endswith(".lw")
+    imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
+                             name=options.name or target.stem, log=say)
+    with tempfile.TemporaryDirectory(prefix="longwave-") as scratch:
+        folder, file = Path(scratch) / "model", Path(scratch) / "model.lw"
+        imported.write(folder)
+        report = imported.report
+        if (to_file or not options.no_compile) and compiled(folder, file, imported.importer.warnings, to_file):
+            report = checked(imported, module, inputs, file)
+        if to_file:
+            shutil.copyfile(file, target)
+        else:
+            target.mkdir(parents=True, exist_ok=True)
+            (folder / "import.json").write_text(json.dumps(report, indent=1) + "\n")
+            for part in folder.iterdir():
+                shutil.copyfile(part, target / part.name)
+    print(table(report))
+
+
+def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> bool:
+    """Compiles the folder, as a stream too where the model can. False: the longwave program is missing, and it is not `needed`."""
+    from .. import programs
+    from .compare import ran
+    from .errors import ImportFailed, Problem
 
     try:
-        inputs = [parse_input(text) for text in options.input]
-        try:
-            sys.path.insert(0, os.getcwd())
-            module_name, _, factory = options.factory.partition(":")
-            module = getattr(importlib.import_module(module_name), factory)()
-            if options.checkpoint:
-                load(module, options.checkpoint)
-        except Exception as e:
-            raise ImportFailed([Problem(options.factory, "", f"cannot be made: {first_line(e)}",
-                                        "name a function without arguments, and a state dict that fits")]) from e
-        if options.explain:
-            length = options.length or inputs[0].rate or LENGTH
-            print(explain(matched(prepare(module, inputs, length), inputs, length, options.output), options.explain))
-            return 0
-        if not options.o:
-            raise ImportFailed([Problem("-o", "", "no folder is named", "add -o FOLDER")])
-        imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
-                                 name=options.name or Path(options.o).name, log=say)
-        imported.write(Path(options.o))
-    except ImportFailed as e:
-        say(str(e))
-        say(f"{options.factory}: not imported, {len(e.problems)} problem{'s' if len(e.problems) != 1 else ''}; nothing was written")
-        return 3
-    print(table(imported.report))
-    return 0
+        programs.program()
+    except FileNotFoundError as e:
+        if needed:
+            raise ImportFailed([Problem("-o", "", str(e), "or write a folder: -o FOLDER")]) from e
+        say(f"not compared with a compiled file: {e}")
+        return False
+    say("compile and compare")
+    ahead = any("no stream" in text for text in warnings)
+    ran(["compile", str(folder), "-o", str(file), "--no-stream" if ahead else "--stream"])
+    return True
 
 
 def main(argv: list[str] | None = None) -> int:
     options = arguments(argv)
     try:
+        import safetensors  # noqa: F401
         import torch  # noqa: F401
-    except ImportError:
-        print("longwave.importer: needs PyTorch, found none; install it: pip install torch safetensors", file=sys.stderr)
+    except ImportError as e:
+        name = "PyTorch" if e.name != "safetensors" else "safetensors"
+        say(f"longwave.importer: needs {name}, found none; install it: pip install torch safetensors")
         return 3
-    return run(options)
+    from .errors import ImportFailed
+    try:
+        run(options)
+    except ImportFailed as e:
+        say(str(e))
+        say(f"{options.factory}: not imported, {len(e.problems)} problem{'s' if len(e.problems) != 1 else ''}; nothing was written")
+        return 3
+    except Exception as e:  # a defect here must not look like one of the module
+        at = traceback.extract_tb(e.__traceback__)[-1]
+        say(f"{Path(at.filename).name}:{at.lineno}: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}; a defect of the importer, please report it")
+        say(f"{options.factory}: not imported, 1 problem; nothing was written")
+        return 3
+    return 0
 
 
 if __name__ == "__main__":

@@ -8,10 +8,13 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from .compact import compact
 from .errors import ImportFailed, Problem
-from .export import Exported, float64_default, prepare
+from .export import Exported, address, float64_default, prepare
 from .inputs import Input, parse_input
+from .known import marked
 from .match import Importer
+from .named import renamed
 from .prove import prove
 from .report import report_of
 from .write import document, write
@@ -41,6 +44,7 @@ def matched(module: nn.Module, inputs: Sequence[Input], length: int, names: Sequ
         if len(names) != count:
             raise ImportFailed([Problem("--output", "", f"the module returns {count} tensors, {len(names)} are named", "name each one")])
         importer.outputs(names)
+    importer.problems = renamed(importer.problems, exported.nodes, address)
     return importer
 
 
@@ -61,16 +65,21 @@ def match_longer(module, inputs, length: int, names) -> Importer | None:
     return None if importer.problems else importer
 
 
-def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: int | None = None, longest: int | None = None, name: str = "model",
-                  outputs: Sequence[str] | None = None, log=lambda text: None) -> Imported:
-    """Raises ImportFailed with every problem. `length`: rows of the example; it doubles up to `longest` while taps are cut."""
-    inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
-    length = length or (inputs[0].rate or LENGTH)
-    longest = longest or max(length, LONGEST)
+def worth_doubling(importer: Importer, first: int, length: int, longest: int | None) -> bool:
+    """Whether taps are cut, and a longer example is not too long. Rows of frames are fewer than samples."""
+    rows = [c.lags.shape[1] for c in importer.convolutions if c.cut]
+    if not rows:
+        return False
+    if longest is not None:
+        return 2 * length <= longest
+    return 2 * length <= LONGEST or 2 * max(rows) <= LONGEST and length < 4 * first
+
+
+def proven(ready: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, log) -> tuple[Importer, dict[int, float]]:
+    """The matched graph, and its largest error at each length."""
     log(f"export at length {length}")
-    ready = prepare(module, inputs, length)
-    importer = match_at_a_clear_length(ready, inputs, length, outputs)
-    while any(c.cut for c in importer.convolutions) and not importer.problems and 2 * length <= longest:
+    first, importer = length, match_at_a_clear_length(ready, inputs, length, outputs)
+    while not importer.problems and worth_doubling(importer, first, length, longest):
         length *= 2
         log(f"taps reach the example's length: export at length {length + 1}")
         longer = match_longer(ready, inputs, length + 1, outputs)
@@ -81,6 +90,27 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     if importer.problems:
         raise ImportFailed(importer.problems)
     importer.graph.tidy()
-    errors = prove(importer, ready, inputs, log)
-    model, tensors = document(name, importer.graph, inputs, importer.exported.length)
+    return importer, prove(importer, ready, inputs, log)
+
+
+def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: int | None = None, longest: int | None = None, name: str = "model",
+                  outputs: Sequence[str] | None = None, known: bool = True, log=lambda text: None) -> Imported:
+    """Raises ImportFailed with every problem. `length`: rows of the example; it doubles while taps are cut, up to
+    `longest`, or else to LONGEST rows of the convolution and four times the length.
+    `known`: published layers become layers of the package; without it all is imported operation by operation."""
+    inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
+    length = length or (inputs[0].rate or LENGTH)
+    ready = prepare(module, inputs, length, known)
+    try:
+        importer, errors = proven(ready, inputs, length, longest, outputs, log)
+    except ImportFailed as first:
+        if not marked(ready):
+            raise
+        log("import once more, operation by operation")
+        try:
+            importer, errors = proven(prepare(module, inputs, length, known=False), inputs, length, longest, outputs, log)
+        except ImportFailed:
+            raise first from None
+    compact(importer)
+    model, tensors = document(name, importer.graph, inputs, length)
     return Imported(importer, model, tensors, report_of(importer, errors))

@@ -5,21 +5,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .definitions import DEFINED
+from .known import Known
+from .probe import convolved
 from .recovered import Op, Recovered
 from .rules.unary import FLOAT64
 
 
 def long_conv(x: Tensor, op: Op) -> Tensor:
     copies, two = op.attributes["channels"], op.attributes["two_sided"]
-    taps = op.constant("taps").flatten(0, 1) if copies * (1 + two) == 1 else op.constant("taps").reshape(-1, op.constant("taps").shape[-1])
-    u, k = x.T.repeat(copies, 1), taps.shape[1]
-    n = 2 * (len(x) + 2 * k)
-    circle = torch.zeros(len(u), n, dtype=torch.float64)
-    circle[:, :k] = taps[:len(u)]
+    taps = op.constant("taps").flatten(0, 1)
+    u, ahead = x.T.repeat(copies, 1), taps.new_zeros(len(taps), 0)
     if two:
-        circle[:, n - k:] = taps[len(u):].flip(1)
-    y = torch.fft.irfft(torch.fft.rfft(u, n) * torch.fft.rfft(circle, n), n)[:, :len(x)]
-    return (y + op.constant("D").reshape(-1, 1) * u).T
+        taps, ahead = taps.chunk(2)
+    return (convolved(u, taps, ahead) + op.constant("D").reshape(-1, 1) * u).T
 
 
 def conv2d(x: Tensor, op: Op, dims: tuple[int, ...]) -> Tensor:
@@ -45,13 +44,17 @@ def centred_conv(x: Tensor, op: Op) -> Tensor:
 
 def mean(x: Tensor, op: Op) -> Tensor:
     mode = op.attributes["mode"]
-    return {"mean": lambda: x.mean(0, True), "sum": lambda: x.sum(0, True), "first": lambda: x[:1], "last": lambda: x[-1:]}[mode]()
+    return {"mean": lambda: x.mean(0, True), "sum": lambda: x.sum(0, True), "max": lambda: x.amax(0, True), "first": lambda: x[:1], "last": lambda: x[-1:]}[mode]()
 
 
 def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
     c, a = op.constant, op.attributes
+    if isinstance(op.form, Known):
+        return op.form.reference(x[0][None])[0]
     if op.kind in FLOAT64:
         return FLOAT64[op.kind](x[0], **a)
+    if op.kind in DEFINED:
+        return DEFINED[op.kind](x, op, dims)
     table = {
         "linear": lambda: F.linear(x[0], c("weight"), c("bias")),
         "affine": lambda: x[0] * c("scale") + c("shift"),

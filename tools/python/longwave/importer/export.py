@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import io
+import logging
 import operator
 import warnings
 from collections.abc import Iterator, Sequence
@@ -17,6 +19,9 @@ from torch.fx.node import Node, map_aggregate
 
 from .errors import ImportFailed, Problem
 from .inputs import Input
+from .known import mark
+from .named import kept_state, refuse_graph
+from .wrappers import copied
 
 WIDE = {torch.float32: torch.float64, torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.complex64: torch.complex128}
 
@@ -31,6 +36,37 @@ def float64_default() -> Iterator[None]:
             yield
     finally:
         torch.set_default_dtype(before)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """torch.export prints graphs and warnings. What matters of them is in its exceptions."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def export_problem(e: BaseException) -> Problem:
+    if "data-dependent" in str(e) or "GuardOnDataDependent" in str(e):
+        return Problem("", "torch.export", "a branch on data: " + (source_of(e).strip(" ()") or first_line(e)), "make the branch depend on Python values only")
+    return Problem("", "torch.export", first_line(e) + source_of(e), "make the module exportable")
+
+
+def module_of(n: Node) -> str:
+    """Address of the module that a node belongs to: "blocks.0.layer"."""
+    stack = list((n.meta.get("nn_module_stack") or {}).values())
+    return stack[-1][0].removeprefix("L['self']").strip(".") if stack else ""
+
+
+def address(n: Node) -> str:
+    """Module address and name of a node: "blocks.0.layer/fft_rfft"."""
+    module = module_of(n)
+    return f"{module}/{n.name}" if module else n.name
 
 
 def op_name(node: Node) -> str:
@@ -78,10 +114,10 @@ class Pinned(int):
         return int(self)
 
 
-def prepare(module: nn.Module, inputs: Sequence[Input], length: int) -> nn.Module:
+def prepare(module: nn.Module, inputs: Sequence[Input], length: int, known: bool = True) -> nn.Module:
     """A copy in eval mode that has run once: some modules set buffers in their first run. 0-d flags and counters
-    become Python values, because a branch on a tensor stops export."""
-    module = copy.deepcopy(module).eval().requires_grad_(False)
+    become Python values, because a branch on a tensor stops export. `known`: published layers become one operation each."""
+    module = copied(module)
     bad = [key for key, t in module.state_dict().items() if t.is_floating_point() and not torch.isfinite(t).all()]
     if bad:
         raise ImportFailed([Problem(key, "", "holds NaN or infinity", "the training diverged; take an earlier checkpoint") for key in bad])
@@ -89,9 +125,14 @@ def prepare(module: nn.Module, inputs: Sequence[Input], length: int) -> nn.Modul
     try:
         with torch.no_grad():
             module(*(i.example(length, floats) for i in inputs))
+        kept_state(module, *(tuple(i.example(length, floats, seed) for i in inputs) for seed in (0, 1)))
+    except ImportFailed:
+        raise
     except Exception as e:  # whatever the module raises
         raise ImportFailed([Problem("", "", f"the module does not run at length {length}: {first_line(e)}",
                                     "check --input, or choose another --length")]) from e
+    if known:
+        mark(module, length)
     for part in module.modules():
         for key, buffer in list(part._buffers.items()):
             if buffer is not None and buffer.dim() == 0 and not buffer.dtype.is_floating_point and not buffer.dtype.is_complex:
@@ -113,13 +154,10 @@ class Exported:
         floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
         examples = tuple(i.example(length, floats) for i in inputs)
         try:
-            with torch.no_grad(), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with torch.no_grad(), quiet():
                 program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions({})
         except Exception as e:  # torch raises many types here
-            branch = "a branch on data: " if "data-dependent" in str(e) or "GuardOnDataDependent" in str(e) else ""
-            raise ImportFailed([Problem("", "torch.export", branch + first_line(e) + source_of(e),
-                                        "make the branch depend on Python values only" if branch else "make the module exportable")]) from e
+            raise ImportFailed([export_problem(e)]) from e
         signature = program.graph_signature
         mutated = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
         if mutated:
@@ -130,6 +168,7 @@ class Exported:
         self.arguments = [by_name[name] for name in signature.user_inputs]
         results = list(program.graph.nodes)[-1].args[0]
         self.results = [r for r in results if isinstance(r, Node)]
+        refuse_graph(self.nodes, self.results, address)
         self.constants: dict[Node, Tensor] = {}
         self._fold(program)
 

@@ -10,19 +10,18 @@ from torch import Tensor
 from torch.fx.node import Node
 
 from .errors import Problem, Refused, UnclearLength
-from .export import Exported, call, op_name
+from .export import Exported, address, call, module_of, op_name
 from .places import ZERO, Placed, all_features, natural, settled
 from .recovered import Output, Recovered
 from .regions import find_convolution
-from .rules import convolution, linear, norms, pointwise, spectrum, time, unary
+from .rules import convolution, group_norm, known, linear, norms, pointwise, pooling, recurrent, scans, spectrum, time, transposed, unary
 
 MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
             "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat".split())
 KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
-RULES = {**linear.RULES, **convolution.RULES, **pointwise.RULES, **norms.RULES, **time.RULES, **spectrum.RULES}
-RECURRENCE = "write the recurrence as a long convolution or linear attention"
-NO_RULE = {"lstm": RECURRENCE, "gru": RECURRENCE,
-           "scaled_dot_product_attention": "write the layers by hand: docs/import.md"}
+RULES = {**linear.RULES, **convolution.RULES, **pointwise.RULES, **norms.RULES, **time.RULES, **spectrum.RULES, **known.RULES,
+         **recurrent.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES}
+NO_RULE = {"scaled_dot_product_attention": "write the layers by hand: docs/import.md"}
 
 
 @dataclass
@@ -31,6 +30,8 @@ class Convolution:
     lags: Tensor
     ahead: Tensor
     cut: bool
+    form: str = "table"  # what the folder holds
+    error: float = 0.0  # of that form, of the peak
 
 
 @dataclass
@@ -103,12 +104,10 @@ class Importer:
 
     # ---- the walk
     def module(self, n: Node) -> str:
-        stack = list((n.meta.get("nn_module_stack") or {}).values())
-        return stack[-1][0].removeprefix("L['self']").strip(".") if stack else ""
+        return module_of(n)
 
     def where(self, n: Node) -> str:
-        module = self.module(n)
-        return f"{module}/{n.name}" if module else n.name
+        return address(n)
 
     def refuse(self, n: Node, e: Refused) -> None:
         self.unclear |= isinstance(e, UnclearLength)
@@ -219,7 +218,9 @@ class Importer:
                 placed = self.settled(n)
                 if placed.value in self.opaque:
                     continue
-                order, axis = all_features(self.graph, placed)
-                self.graph.outputs.append(Output(name, self.graph.take(placed.value, order), axis))
+                order, axis, steps = all_features(self.graph, placed)
+                self.graph.outputs.append(Output(name, self.graph.take(placed.value, order), axis, steps))
+                if steps > 1:
+                    self.warn(n, f"each row of the output {name} holds {steps} time steps")
             except Refused as e:
                 self.refuse(n, e)

@@ -46,19 +46,20 @@ def features(graph: Recovered, placed: Placed, dim: int) -> Tensor:
     raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
 
 
-def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None]:
-    """The order of all features of a result in torch's order, and the axis of time."""
+def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None, int]:
+    """The order of all features of a result in torch's order, the axis of time, and the time steps of a row."""
     op, at = graph.ops[placed.value], placed.at
     if op.timeless:
         order = at.flatten()
         if bool((order >= 0).all()):
-            return order, None
+            return order, None, 1
     for axis in range(at.dim()):
-        if at.shape[axis] != op.rows:
+        steps = at.shape[axis] // max(op.rows, 1)
+        if steps == 0 or at.shape[axis] != steps * op.rows:
             continue
         p = at.movedim(axis, 0).reshape(op.rows, -1)
         if bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(op.rows)[:, None] * op.width + p[0] % op.width):
-            return p[0] % op.width, axis
+            return p[0] % op.width, axis, steps
     raise Refused("its rows are not one time step each", "return all rows of the sequence, or one result for all of it")
 
 
@@ -77,13 +78,33 @@ def per_feature(graph: Recovered, placed: Placed, constant: Tensor, missing: flo
 def settled(graph: Recovered, placed: Placed) -> Placed:
     """One row of a sequence, the first or the last, becomes a value without a time axis."""
     op = graph.ops[placed.value]
-    if op.timeless or op.rows == 1 or placed.at.numel() == 0 or int(placed.at.min()) < 0:
+    if op.timeless or op.rows == 1 or placed.at.numel() == 0:
         return placed
+    if int(placed.at.min()) < 0:
+        return delayed(graph, placed)
     first, last = int(placed.at.min()) // op.width, int(placed.at.max()) // op.width
     if first != last or first not in (0, op.rows - 1):
         return placed
     pooled = graph.emit("mean", [graph.flat(placed.value)], [], {"mode": "last" if first else "first"}, timeless=True)
     return Placed(pooled, placed.at % op.width)
+
+
+def delayed(graph: Recovered, placed: Placed) -> Placed:
+    """Zeros before the rows, and as many rows cut off at the end: all rows come later."""
+    op = graph.ops[placed.value]
+    for axis in range(placed.at.dim()):
+        if placed.at.shape[axis] != op.rows:
+            continue
+        p = placed.at.movedim(axis, 0).reshape(op.rows, -1)
+        by = int((p == ZERO).all(1).cumprod(0).sum())
+        if not 0 < by < op.rows or bool((p[by:] < 0).any()):
+            continue
+        order = p[by] % op.width
+        if torch.equal(p[by:], torch.arange(op.rows - by)[:, None] * op.width + order):
+            shape = [e for d, e in enumerate(placed.at.shape) if d != axis]
+            made = torch.arange(op.rows)[:, None] * op.width + order
+            return Placed(graph.emit("shift", [placed.value], [], {"rows": by}, dims=op.dims), made.reshape(op.rows, *shape).movedim(0, axis))
+    return placed
 
 
 def paired(graph: Recovered, kind: str, a: Placed, b: Placed) -> Placed:

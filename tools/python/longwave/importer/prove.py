@@ -29,7 +29,9 @@ def error(found: Tensor, expected: Tensor) -> float:
 
 def rows_of(output, result: Tensor) -> Tensor:
     result = result.to(torch.float64)
-    return result.reshape(1, -1) if output.axis is None else result.movedim(output.axis, 0).reshape(result.shape[output.axis], -1)
+    if output.axis is None:
+        return result.reshape(1, -1)
+    return result.movedim(output.axis, 0).reshape(result.shape[output.axis] // output.steps, -1)
 
 
 def other_lengths(length: int, extents: set[int]) -> list[int]:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from .known import Known
 from .rules.unary import FLOAT64 as POINTWISE
+from .taps import Dyadic
 
 
 @dataclass
@@ -21,6 +23,7 @@ class Op:
     timeless: bool
     module: str  # address of the module that it came from
     source: str  # name of the torch operation
+    form: Dyadic | Known | None = None  # a shorter form of the taps, for the folder; the layer that the op is
 
     def constant(self, name: str) -> Tensor | None:
         return next((t for key, t in self.constants if key == name), None)
@@ -31,6 +34,7 @@ class Output:
     name: str
     value: int
     axis: int | None  # of time in the module's result; None: the value has no time axis
+    steps: int = 1  # time steps of the result in each row, one after the other: a transposed convolution makes several
 
 
 @dataclass
@@ -52,6 +56,11 @@ class Recovered:
         return len(self.ops) - 1
 
     def linear(self, v: int, weight: Tensor, bias: Tensor | None = None) -> int:
+        op = self.ops[v]
+        if op.kind == "take":  # a matrix selects as well
+            v, index = op.inputs[0], op.constant("index").long()
+            there = index >= 0
+            weight = torch.zeros(len(weight), self.ops[v].width, dtype=torch.float64).index_add(1, index[there], weight[:, there].to(torch.float64))
         return self.emit("linear", [v], [("weight", weight), ("bias", bias)], {"bias": int(bias is not None)}, len(weight))
 
     def affine(self, v: int, scale: Tensor, shift: Tensor) -> int:
@@ -67,8 +76,23 @@ class Recovered:
         return self.linear(made.inputs[0], made.constant("weight") * scale[:, None], op.constant("shift") + (0 if bias is None else bias * scale))
 
     def flat(self, v: int) -> int:
-        """The value with rows of one dimension: a matrix of ones on the diagonal, because no op changes dims alone."""
-        return v if len(self.ops[v].dims) == 1 else self.linear(v, torch.eye(self.ops[v].width, dtype=torch.float64))
+        """The value with rows of one dimension."""
+        return v if len(self.ops[v].dims) == 1 else self.select(v, torch.arange(self.ops[v].width))
+
+    def select(self, v: int, order: Tensor) -> int:
+        """The features `order` of v, by an op of its own. A selection of a selection is one."""
+        op = self.ops[v]
+        if op.kind == "take":
+            v, order = op.inputs[0], op.constant("index").long()[order]
+        return self.emit("take", [v], [("index", order)], {"bands": 1}, len(order))
+
+    def concat(self, values: list[int]) -> int:
+        """The features of several values side by side."""
+        values = [self.flat(v) for v in values]
+        while len(values) > 1:
+            few = values[:16]
+            values = [self.emit("concat", few, width=sum(self.ops[v].width for v in few)), *values[16:]]
+        return values[0]
 
     def take(self, v: int, order: Tensor) -> int:
         """The features `order` of v. Selections move towards the inputs into the op that makes v, where that costs nothing."""
@@ -104,12 +128,11 @@ class Recovered:
                 attributes = op.attributes | {"groups": len(order) if depthwise else 1}
                 return self.emit("conv2d", [x], [("weight", constants["weight"][order]), ("bias", None if bias is None else bias[order])],
                                  attributes, len(order), op.rows)
-        choice = torch.zeros(len(order), op.width, dtype=torch.float64)
-        choice[torch.arange(len(order)), order] = 1
-        return self.linear(v, choice)
+        return self.select(v, order)
 
     def tidy(self) -> None:
-        """Gives each glu a linear op of its own, whose kernel computes it, and drops what no output needs."""
+        """Folds affine ops, gives each glu a linear op of its own, whose kernel computes it, and drops what no output needs."""
+        self._fold_affines()
         self._own_linears()
         used = {o.value for o in self.outputs} | {i for i, op in enumerate(self.ops) if op.kind == "input"}
         for i in range(len(self.ops) - 1, -1, -1):
@@ -123,6 +146,28 @@ class Recovered:
         for output in self.outputs:
             output.value = at[output.value]
         self._taken.clear()
+
+    def _fold_affines(self) -> None:
+        """Where nothing else reads between: two in a row become one, and one that treats all frequencies alike goes into the
+        convolution before it."""
+        uses = [0] * len(self.ops)
+        for v in [i for op in self.ops for i in op.inputs] + [output.value for output in self.outputs]:
+            uses[v] += 1
+        for op in self.ops:
+            if op.kind != "affine" or uses[op.inputs[0]] > 1:
+                continue
+            made, scale, shift = self.ops[op.inputs[0]], op.constant("scale"), op.constant("shift")
+            if made.kind == "affine":
+                op.constants = [("scale", scale * made.constant("scale")), ("shift", made.constant("shift") * scale + shift)]
+                op.inputs = list(made.inputs)
+            elif made.kind == "conv2d":
+                weight, bias = made.constant("weight"), made.constant("bias")
+                scale, shift = scale.reshape(-1, len(weight)), shift.reshape(-1, len(weight))
+                if not bool((scale == scale[0]).all() and (shift == shift[0]).all()):
+                    continue
+                op.kind, op.inputs, op.attributes = "conv2d", list(made.inputs), made.attributes | {"bias": 1}
+                op.constants = [("weight", weight * scale[0][:, None, None, None]), ("bias", shift[0] + (0 if bias is None else bias * scale[0]))]
+                op.module, op.source = made.module, made.source
 
     def _own_linears(self) -> None:
         ops, moved = [], {}

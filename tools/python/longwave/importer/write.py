@@ -10,7 +10,8 @@ from safetensors.torch import save_file
 
 from ..model_json import pretty
 from .inputs import Input
-from .recovered import Recovered
+from .known import Known
+from .recovered import Op, Recovered
 
 
 def names_of(graph: Recovered) -> list[str]:
@@ -22,9 +23,19 @@ def names_of(graph: Recovered) -> list[str]:
             seen[op.source] = 1
             continue
         stem = f"{op.module}/{op.kind}" if op.module else op.kind
+        if isinstance(op.form, Known):
+            stem = op.module or op.kind
         seen[stem] = seen.get(stem, 0) + 1
         names.append(stem if seen[stem] == 1 else f"{stem}_{seen[stem]}")
     return names
+
+
+def expanded(own: str, op: Op, tensors: dict[str, torch.Tensor]) -> dict:
+    """The node that makes the taps of `op` from the numbers of its form."""
+    pieces, shape = op.form.pieces, op.constant("taps").shape[:2]
+    tensors[f"{own}.scales"] = op.form.numbers.reshape(pieces.count, *shape, pieces.dim).to(torch.float32).contiguous()
+    return {"name": f"{own}_taps", "op": "expand_scales", "inputs": [{"tensor": f"{own}.scales"}],
+            "attributes": {"nearest": int(pieces.nearest), "init_scale": pieces.init, "taps": op.form.taps}}
 
 
 def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) -> tuple[dict, dict[str, torch.Tensor]]:
@@ -33,7 +44,17 @@ def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) 
         if op.kind == "input":
             continue
         operands: list = [names[i] for i in op.inputs]
+        if isinstance(op.form, Known):
+            tensors |= {f"{own}.{key}": constant.to(torch.float32).contiguous() for key, constant in op.constants}
+            nodes.append({"type": op.kind, "name": own, "input": operands[0]} | op.attributes)
+            continue
         for key, constant in op.constants:
+            if key == "taps" and op.form:
+                nodes.append(expanded(own, op, tensors))
+                operands.append(nodes[-1]["name"])
+                continue
+            if key == "D" and op.form:
+                constant = constant + op.form.first[:constant.numel()].reshape(constant.shape)
             tensors[f"{own}.{key}"] = constant.to(torch.float32).contiguous()
             operands.append({"tensor": f"{own}.{key}"})
         node = {"name": own, "op": op.kind, "inputs": operands}

@@ -10,7 +10,7 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
-from ..layers.frontend import SAMPLE_RATE
+from .labels import SAMPLE_RATE
 
 # speed factor -> (up, down) of the resampler; 0.9 lasts longer
 SPEEDS = {0.88: (25, 22), 0.94: (50, 47), 1.0: (1, 1), 1.06: (50, 53), 1.12: (25, 28)}

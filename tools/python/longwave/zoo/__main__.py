@@ -37,7 +37,7 @@ def write_package(name: str, folder: Path, seed: int, checkpoint: Path | None) -
     values = (
         model.tensors.random(seed) if checkpoint is None else model.tensors.of(read_checkpoint(checkpoint))
     )
-    write(model, name, folder, values)
+    write(model, name, folder, values, find(name).stored)
 
 
 def print_table(names: list[str], options: argparse.Namespace) -> bool:

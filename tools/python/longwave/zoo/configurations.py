@@ -16,7 +16,8 @@ from typing import Any
 class Row:
     """`options`: what the builder of `family` takes; `length`: of a whole sequence, in input ticks; `block`:
     ticks of a stream call where it is not the least possible one; `exact`: its outputs are held to PyTorch's in
-    float64 and its stream to the whole run at the published length, instead of the proof that compiling makes."""
+    float64 and its stream to the whole run at the published length, instead of the proof that compiling makes;
+    `stored`: element type of the tensors in the package; `weights`: how products store them in the artifact."""
     name: str
     family: str
     task: str
@@ -28,6 +29,8 @@ class Row:
     why: str = ""
     block: int | None = None
     exact: bool = False
+    stored: str = "F32"
+    weights: str = "float32"
 
 
 _AUDIO_BLOCK = 160  # 10 ms
@@ -137,6 +140,32 @@ _LIGHTNET = (
         "heads": 16, "hidden": 2048}, "87.74 M", "87.70 M"),
 )
 
+_LARGE = ("the paper prints layers and width; inferred: heads of 128, hidden 8/3 of the width, gates of rank 64, the "
+    "vocabulary of [P4] Tab. 11, tied. Trained with 2,048 rows; nothing in the model depends on that")
+
+_LIGHTNET_LARGE = tuple(
+    Row(f"lightnet-{size}b", "lightnet", "language model", 64, "[P4] Tab. 12", {"host": "language", "width": width,
+        "depth": depth, "heads": width // 128, "hidden": 8 * width // 3, "gate_rank": 64, "vocabulary": 50265,
+        "modes": 64}, f"{size}.0 B", None, _LARGE, block=16, exact=True, stored="BF16", weights="int8")
+    for size, depth, width in ((1, 18, 2048), (3, 36, 2560)))
+
+_DIT = {"width": 768, "heads": 6, "hidden": 2048, "gate_rank": 64, "patch": 2, "channels": 4, "classes": 1001}
+
+_DIFFUSION = (
+    Row("lightnet-dit-b", "dit", "ImageNet latents, one denoising step", 258, "[P4] Tab. 13; DiT",
+        _DIT | {"depth": 18, "conditioning": "tokens"}, "131 M", None,
+        "18 layers have the printed count without TPE, and with time and class as two more rows"),
+    Row("lightnet-dit-b-adaln", "dit", "ImageNet latents, one denoising step", 256, "DiT-B with [P4]'s layers",
+        _DIT | {"depth": 12, "conditioning": "adaln"}, None, None,
+        "no count published; the 12 layers and adaLN-Zero of DiT-B around LightNet's layers"),
+)
+
+_CONVNEXT = (
+    Row("sgconv-convnext-t", "convnext", "ImageNet, 224 x 224", 3136, "[P1] 4.3.2, A.4; ConvNeXt-T",
+        {"widths": (96, 192, 384, 768), "depths": (3, 3, 9, 3), "classes": 1000}, "29 M", None,
+        "kernel_dim inferred: 1/16 of the map, 196, 49, 13 and 4; one-sided kernels have the printed count"),
+)
+
 _TRANSFORMER_XL = {"host": "transformer-xl", "vocabulary": 267735, "cutoffs": (19997, 39997, 199997),
     "kernel_dim": 96}
 _HYBRID_SOURCE = "[P1] 4.3.1, A.3; NVIDIA's Transformer-XL"
@@ -156,7 +185,7 @@ _HYBRID = (
         exact=True),
 )
 
-ROWS: tuple[Row, ...] = (*_SGCONV, *_CHELA, *_ORCHID, *_LIGHTNET, *_HYBRID)
+ROWS: tuple[Row, ...] = (*_SGCONV, *_CHELA, *_ORCHID, *_LIGHTNET, *_LIGHTNET_LARGE, *_DIFFUSION, *_CONVNEXT, *_HYBRID)
 
 
 def find(name: str) -> Row:
@@ -170,8 +199,8 @@ def find(name: str) -> Row:
 
 def known_count(text: str) -> tuple[float, float]:
     """"4.35 M" -> (4.35e6, 5e3): the value, and half a unit of its last digit."""
-    scale = {"K": 1e3, "M": 1e6}.get(text[-1], 1.0)
-    digits = text.rstrip(" KM").replace(" ", "")
+    scale = {"K": 1e3, "M": 1e6, "B": 1e9}.get(text[-1], 1.0)
+    digits = text.rstrip(" KMB").replace(" ", "")
     decimals = len(digits.partition(".")[2])
     return float(digits) * scale, 0.5 * scale * 10.0 ** -decimals
 

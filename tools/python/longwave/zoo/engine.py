@@ -85,6 +85,7 @@ class Engine:
         streams: bool,
         block: int | None = None,
         proof: bool = True,
+        weights: str = "float32",
     ) -> Compiled:
         """For this machine, whole sequences of `length`, and a stream where no layer looks ahead."""
         way = ["--stream", *(["--block", block] if block else [])] if streams else ["--no-stream"]
@@ -99,6 +100,7 @@ class Engine:
             length,
             *way,
             *([] if proof else ["--no-proof"]),
+            *([] if weights == "float32" else ["--weights", weights]),
             "--quiet",
             "--json",
         )
@@ -138,6 +140,8 @@ class Engine:
 def made_up(model: Model, length: int, seed: int) -> dict[str, np.ndarray]:
     """Random values for each input of a model: ids, samples of a quiet noise, or rows of numbers."""
     random, inputs = np.random.default_rng(seed), {}
+    if model.made_up is not None:
+        return model.made_up(random)
     for entry in model.inputs:
         if entry["kind"] == "tokens":
             inputs[entry["name"]] = random.integers(0, entry["vocabulary"], length)

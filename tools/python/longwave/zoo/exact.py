@@ -12,6 +12,7 @@ from .engine import Engine, made_up
 from .model import Model
 
 LIMIT = 1e-5  # of an output's peak
+LARGE = 400_000_000  # parameters: from so many on PyTorch gets them module by module
 
 
 def inputs_of(model: Model, length: int, seed: int) -> dict[str, np.ndarray]:
@@ -29,10 +30,12 @@ def double_outputs(
     import torch
     from safetensors.torch import load_file
 
+    from .on_demand import on_demand
     from .peers import peer
 
     with torch.inference_mode():
-        net = peer(row, load_file(weights)).double()
+        large = model.tensors.parameters > LARGE or row.weights != "float32"
+        net = on_demand(row, weights) if large else peer(row, load_file(weights)).double()
         rows = net(*(torch.from_numpy(values)[None] for values in inputs.values()))[0]
         outputs = {model.outputs[0]["name"]: rows.numpy()}
         if "log_probabilities" in (output["name"] for output in model.outputs):

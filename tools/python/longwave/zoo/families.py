@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..model_json import document, pretty
-from . import chela, hybrid, lightnet, orchid, sgconv
+from . import chela, convnext, dit, hybrid, lightnet, orchid, sgconv
 from .configurations import Row
 from .model import Model
 
@@ -20,6 +20,8 @@ FAMILIES: dict[str, Callable[..., Model]] = {
     "orchid": orchid.model,
     "lightnet": lightnet.model,
     "hybrid": hybrid.model,
+    "convnext": convnext.model,
+    "dit": dit.model,
 }
 
 
@@ -30,9 +32,15 @@ def build(row: Row, **changes: Any) -> Model:
     return FAMILIES[row.family](length=length, **(dict(row.options) | changes))
 
 
-def write(model: Model, name: str, folder: Path, values: Iterator[tuple[str, np.ndarray]]) -> None:
-    """Both files of a model package."""
+def write(
+    model: Model, name: str, folder: Path, values: Iterator[tuple[str, np.ndarray]], stored: str = "F32"
+) -> None:
+    """Both files of a model package; `stored`: the element type of the tensors."""
     folder.mkdir(parents=True, exist_ok=True)
-    model.tensors.write(folder / "weights.safetensors", values)
-    text = pretty(document(name, model.inputs, model.layers, model.outputs, model.labels))
+    model.tensors.write(folder / "weights.safetensors", values, stored)
+    whole = document(name, model.inputs, model.layers, model.outputs, model.labels)
+    if model.graph:
+        del whole["layers"]
+        whole |= {"version": 2, "length": model.length, "graph": model.graph}
+    text = pretty(whole)
     (folder / "model.json").write_text(text + "\n", encoding="utf-8")

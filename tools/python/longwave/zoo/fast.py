@@ -3,6 +3,7 @@ stay those of the modules."""
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 
@@ -43,10 +44,16 @@ def circular(k0: Tensor, k1: Tensor | None, length: int) -> Callable[[Tensor], T
 
 
 def _gconv(layer: GConv, length: int) -> None:
-    kernel, copies = layer.kernel(length), layer.channels
-    convolution = circular(kernel[:copies], kernel[copies:] if layer.bidirectional else None, length)
-    direct = layer.D[:, :, None]
-    layer.convolve = lambda u: convolution(u.unsqueeze(1)) + direct * u.unsqueeze(1)
+    copies, direct = layer.channels, layer.D[:, :, None]
+
+    @functools.cache
+    def convolution(rows: int) -> Callable[[Tensor], Tensor]:
+        kernel = layer.kernel(rows)
+        return circular(kernel[:copies], kernel[copies:] if layer.bidirectional else None, rows)
+
+    convolution(length)
+    # A later stage of an image has fewer rows.
+    layer.convolve = lambda u: convolution(u.shape[-1])(u.unsqueeze(1)) + direct * u.unsqueeze(1)
 
 
 def _taps(layer: LongTaps, length: int) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ..model_json import Layer, layer
 from .tensors import Tensors
@@ -13,7 +15,7 @@ from .tensors import Tensors
 @dataclass
 class Model:
     """What model.json says, and the shapes and initialisers of the weights.  `streams`: no layer looks
-    ahead."""
+    ahead.  Either `layers` or, with the `length` of a whole sequence, `graph`."""
 
     inputs: list[dict[str, Any]]
     layers: list[Layer]
@@ -21,6 +23,9 @@ class Model:
     tensors: Tensors
     streams: bool
     labels: list[str] = field(default_factory=list)
+    graph: list[dict[str, Any]] = field(default_factory=list)
+    length: int | None = None
+    made_up: Callable[[np.random.Generator], dict[str, np.ndarray]] | None = None  # inputs that fit together
 
 
 def sequence_input(name: str, vocabulary: int | None, sample_rate: int | None, width: int) -> dict[str, Any]:

@@ -23,13 +23,14 @@ from ..layers.lightnet import (
     GatedMlp,
     LightNetAttention,
     LightNetConfig,
+    Phases,
     RmsNorm,
     cosine_rates,
     image_phases,
 )
 from ..layers.orchid import BlockDiagonalLinear, M2Layer, OrchidOperator
 from ..layers.orchid import GatedMlp as M2Mlp
-from . import hybrid_peers
+from . import convnext_peers, dit_peers, hybrid_peers
 from . import lightnet as lightnet_rows
 from .chela import TAIL_FACTOR, branch_sizes
 from .configurations import Row
@@ -262,6 +263,12 @@ class OrchidBert(nn.Module):
         return head["decoder"](head["transform"]["LayerNorm"](F.gelu(head["transform"]["dense"](x))))
 
 
+def theta_of(width: int, heads: int, shape: tuple[int, ...] = (), **_: Any) -> Tensor | Phases:
+    """The angles of LRPE, which every layer shares."""
+    rates = lightnet_rows.LRPE_BASE
+    return image_phases(width // heads, shape, rates) if shape else cosine_rates(width // heads, rates)
+
+
 class LightNet(nn.Module):
     """The body of both hosts; `model.` holds what xmixers calls so."""
 
@@ -297,10 +304,7 @@ class LightNet(nn.Module):
             ),
             "final_norm": RmsNorm(width, eps),
         }
-        rates = lightnet_rows.LRPE_BASE
-        self.theta = (
-            image_phases(width // heads, shape, rates) if shape else cosine_rates(width // heads, rates)
-        )
+        self.theta = theta_of(width, heads, shape)
         if vocabulary is not None:
             body["embed_tokens"] = nn.Embedding(vocabulary, width)
         else:
@@ -328,9 +332,13 @@ def peer(row: Row, state: dict[str, Tensor], **changes: Any) -> nn.Module:
         "lightnet": LightNet,
         "orchid": OrchidVision if options.get("host") == "vit" else OrchidBert,
         "hybrid": hybrid_peers.hybrid,
+        "convnext": convnext_peers.ConvNext,
+        "dit": dit_peers.Dit,
     }[row.family]
     if row.family != "lightnet":
         options["length"] = length
+    prepared = {"convnext": convnext_peers.state_of, "dit": dit_peers.state_of}.get(row.family)
+    state = prepared(state) if prepared else state
     net = family(**options).eval()
     missing, unexpected = net.load_state_dict(state, strict=False)
     missing = [

@@ -87,10 +87,10 @@ def measure(
     if not fits(row, parameters):
         raise ValueError(f"{row.name}: {parameters:,} parameters, known: {row.recount or row.paper}")
     folder.mkdir(parents=True, exist_ok=True)
-    write(model, row.name, folder / "model", model.tensors.random(seed))
+    write(model, row.name, folder / "model", model.tensors.random(seed), row.stored)
     artifact = folder / f"{row.name}.lw"
     compiled = engine.compile(
-        folder / "model", artifact, row.length, model.streams, row.block, proof=not row.exact
+        folder / "model", artifact, row.length, model.streams, row.block, proof=not row.exact, weights=row.weights
     )
     inputs = exact.inputs_of(model, row.length, seed=3)
     whole = engine.run_process(artifact, inputs, folder, model.outputs[0]["name"])
@@ -118,7 +118,7 @@ def measure(
         cost.settings += f", from float64 {of_double:.1e}" + (
             "" if of_whole is None else f", stream from whole {of_whole:.1e}"
         )
-    if with_torch:
+    if with_torch and parameters < exact.LARGE:
         beside_torch(cost, row, engine, artifact, folder, inputs, found, rounds, repeats)
     return cost
 

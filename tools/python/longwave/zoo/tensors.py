@@ -37,11 +37,18 @@ class Tensor:
 
 
 def normal(scale: float, mean: float = 0.0) -> Values:
-    return lambda random, shape: mean + scale * random.standard_normal(shape, np.float32)
+    return lambda random, shape: _scaled(random.standard_normal(shape, np.float32), scale, mean)
 
 
 def uniform(low: float, high: float) -> Values:
-    return lambda random, shape: low + (high - low) * random.random(shape, np.float32)
+    return lambda random, shape: _scaled(random.random(shape, np.float32), high - low, low)
+
+
+def _scaled(values: np.ndarray, scale: float, shift: float) -> np.ndarray:
+    """In place: a table of a large vocabulary takes half a gigabyte."""
+    values *= np.float32(scale)
+    values += np.float32(shift)
+    return values
 
 
 def constant(value: float) -> Values:
@@ -50,6 +57,15 @@ def constant(value: float) -> Values:
 
 def given(values: np.ndarray) -> Values:
     return lambda random, shape: np.asarray(values, np.float32).reshape(shape)
+
+
+_PIECE = 1 << 22  # elements that are converted at a time
+
+
+def bf16(values: np.ndarray) -> np.ndarray:
+    """The bits (uint16) of the nearest bfloat16 of finite float32 values."""
+    bits = values.view("<u4")
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")
 
 
 class Tensors(dict[str, Tensor]):
@@ -116,16 +132,17 @@ class Tensors(dict[str, Tensor]):
         for key in self:
             yield key, np.ascontiguousarray(state[key], np.float32).reshape(self[key].shape)
 
-    def write(self, path: Path, values: Iterator[tuple[str, np.ndarray]]) -> None:
-        """A safetensors file, tensor by tensor; a file that was not finished does not stay."""
-        header, offset = {}, 0
+    def write(self, path: Path, values: Iterator[tuple[str, np.ndarray]], stored: str = "F32") -> None:
+        """A safetensors file, tensor by tensor; a file that was not finished does not stay.  `stored`: "F32",
+        or "BF16", which rounds to the nearest, ties to even."""
+        header, offset, size = {}, 0, {"F32": 4, "BF16": 2}[stored]
         for key, tensor in self.items():
             header[key] = {
-                "dtype": "F32",
+                "dtype": stored,
                 "shape": list(tensor.shape),
-                "data_offsets": [offset, offset + 4 * tensor.size],
+                "data_offsets": [offset, offset + size * tensor.size],
             }
-            offset += 4 * tensor.size
+            offset += size * tensor.size
         text = json.dumps(header, separators=(",", ":")).encode()
         text += b" " * (-len(text) % 8)
         unfinished = path.with_name(path.name + ".unfinished")
@@ -135,7 +152,9 @@ class Tensors(dict[str, Tensor]):
                 for key, array in values:
                     if not np.isfinite(array).all():
                         raise ValueError(f"{key}: not finite")
-                    array.astype("<f4", copy=False).tofile(file)
+                    for first in range(0, array.size, _PIECE):
+                        piece = array.reshape(-1)[first : first + _PIECE].astype("<f4", copy=False)
+                        (piece if stored == "F32" else bf16(piece)).tofile(file)
             os.replace(unfinished, path)
         finally:
             unfinished.unlink(missing_ok=True)

@@ -47,7 +47,7 @@ def matrix(importer, n) -> Placed:
 
 
 def concatenate(importer, n) -> Placed:
-    """Features of several values: each is multiplied into its places, and the results are added. Zeros are kept as places."""
+    """Features of several values side by side. Zeros are kept as places."""
     parts, dim = n.args[0], (n.args[1] if len(n.args) > 1 else n.kwargs.get("dim", 0))
     graph, placed, sources = importer.graph, [], []
     for part in parts:
@@ -76,15 +76,7 @@ def concatenate(importer, n) -> Placed:
     index = table[code]
     if bool((index < 0).any()):
         raise Refused("joins values of different rows", "join along the features")
-    total = None
-    for i, v in enumerate(values):
-        choice = torch.zeros(len(order), int(widths[i]), dtype=torch.float64)
-        for to, c in enumerate(order):
-            if before[i] <= c < before[i + 1]:
-                choice[to, c - int(before[i])] = 1
-        piece = graph.linear(v, choice)
-        total = piece if total is None else graph.emit("add", [total, piece])
-    return Placed(total, t * len(order) + index)
+    return Placed(graph.take(graph.concat(values), torch.tensor(order)), t * len(order) + index)
 
 
 def index_rule(importer, n) -> Placed:

@@ -107,10 +107,6 @@ def by_root(importer, n) -> Placed | None:
     return Placed(importer.graph.emit("rms_norm", [value], [("weight", weight)], {"eps": r.eps}), x.at)
 
 
-def no_statistics(importer, n) -> Placed:
-    raise Refused("its statistics go over time", "use a norm over features, or batch norm in eval mode")
-
-
 RULES = {"_native_batch_norm_legit_no_training": batch_norm, "layer_norm": row_norm, "rms_norm": row_norm,
          "softmax": softmax, "_softmax": softmax, "log_softmax": softmax, "_log_softmax": softmax,
-         "rsqrt": root, "sqrt": root, "group_norm": no_statistics, "instance_norm": no_statistics}
+         "rsqrt": root, "sqrt": root}

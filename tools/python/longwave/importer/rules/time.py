@@ -20,15 +20,23 @@ def reduce(importer, n) -> Placed:
         return matrix(importer, n)
     if [d for d in dims if d not in time and x.at.shape[d] > 1] or len(time) > 1:
         raise Refused("reduces time and features together", "reduce one after the other")
-    p = x.at.movedim(time[0], 0).reshape(op.rows, -1)
+    out = reduce_all(importer, x, time[0], kind, True)
+    at = out.at
+    for d in sorted(dims, reverse=True):
+        at = at if keep else at.squeeze(d)
+    return out.moved(at)
+
+
+def reduce_all(importer, x: Placed, time: int, mode: str, keep: bool) -> Placed:
+    """All rows of the sequence to one: their mean, sum or largest values."""
+    op = importer.op(x)
+    p = x.at.movedim(time, 0).reshape(op.rows, -1)
     order = p[0] % op.width
     if not torch.equal(p, torch.arange(op.rows)[:, None] * op.width + order):
         raise Refused("its rows are not one time step each", "reduce all rows of the sequence")
-    out = importer.graph.emit("mean", [importer.graph.flat(x.value)], [], {"mode": kind}, timeless=True)
-    at = order.reshape([e for d, e in enumerate(x.at.shape) if d != time[0]]).unsqueeze(time[0])
-    for d in sorted(dims, reverse=True):
-        at = at if keep else at.squeeze(d)
-    return Placed(out, at)
+    out = importer.graph.emit("mean", [importer.graph.flat(x.value)], [], {"mode": mode}, timeless=True)
+    at = order.reshape([e for d, e in enumerate(x.at.shape) if d != time]).unsqueeze(time)
+    return Placed(out, at if keep else at.squeeze(time))
 
 
 def embedding(importer, n) -> Placed:

@@ -1,0 +1,19 @@
+# What `cmake --install` and `cpack -G DEB` make of the C library alone: the library, its headers, find_package(longwave) and pkg-config.
+# The names and folders are those of cmake/Install.cmake, so a program builds against either.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package_config ${CMAKE_INSTALL_LIBDIR}/cmake/longwave)
+file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+install(TARGETS longwave longwave_static EXPORT longwave-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS longwave-runner RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runner)
+install(DIRECTORY runtime/include/longwave DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(EXPORT longwave-targets NAMESPACE longwave:: DESTINATION ${package_config} COMPONENT development)
+configure_package_config_file(cmake/longwave-config.cmake.in ${PROJECT_BINARY_DIR}/generated/longwave-config.cmake INSTALL_DESTINATION ${package_config})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/longwave-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/generated/longwave-config.cmake ${PROJECT_BINARY_DIR}/generated/longwave-config-version.cmake
+  DESTINATION ${package_config} COMPONENT development)
+configure_file(cmake/longwave.pc.in ${PROJECT_BINARY_DIR}/generated/longwave.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/longwave.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

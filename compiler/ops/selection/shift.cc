@@ -1,0 +1,51 @@
+// shift: rows later, y[t] = x[t − rows], zeros before the first.
+#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/support/rules.h"
+#include <algorithm>
+
+namespace longwave::ir {
+namespace {
+
+constexpr uint32_t longest = 1 << 20;
+
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    LW_TRY(rules::count(in, 1));
+    LW_TRY(rules::real(in[0]));
+    LW_TRY(rules::timed(in[0]));
+    LW_TRY(rules::integer(node, "rows", 0, longest).status());
+    return in[0];
+}
+
+StreamRule stream(const Node &node, std::span<const Type>) {
+    return history(static_cast<uint32_t>(node.integer("rows")));
+}
+
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+    const auto by = static_cast<size_t>(node.integer("rows"));
+    for (size_t t = by; t < out.rows; ++t) std::copy_n(in[0]->row(t - by), out.width, out.row(t));
+}
+
+Status kernel(KernelCall &call) {
+    call.kernel("shift");
+    call.one_call();
+    call.param("row", call.type(0).row());
+    call.param("rows", call.rows());
+    call.param("by", call.node.integer("rows"));
+    call.read_ring(0);
+    call.write();
+    return Status::ok();
+}
+
+} // namespace
+
+const OpDef op_shift{
+    .name = "shift",
+    .attributes = {{"rows", AttributeDef::Kind::integer}},
+    .infer = infer,
+    .stream = stream,
+    .no_epilogue = true,
+    .kernel = kernel,
+    .reference = reference,
+};
+
+} // namespace longwave::ir

@@ -1,0 +1,83 @@
+"""The compilers of GPU drivers that run without their GPU: how each is started, and what its figures are called."""
+import json
+import os
+import subprocess
+import tempfile
+
+ICD = "/usr/share/vulkan/icd.d"
+
+
+def amd(chip):
+    return {"icd": f"{ICD}/radeon_icd.x86_64.json", "environment": {"RADV_FORCE_FAMILY": chip},
+            "figures": {"instructions": "Instructions", "registers": "VGPRs", "waves": "Subgroups per SIMD",
+                        "spills": ("Spilled VGPRs", "Spilled SGPRs"), "scratch": "Scratch size"}}
+
+
+def intel(chip):
+    return {"icd": f"{ICD}/intel_icd.x86_64.json", "environment": {"LONGWAVE_SHIM": chip}, "shim": "gpu_intel_shim.so",
+            "figures": {"instructions": "Instruction Count", "cycles": "Cycle Count", "waves": "subgroup",
+                        "spills": ("Spill Count", "Fill Count"), "scratch": "Scratch Memory Size"}}
+
+
+# By the name of the chip. "waves" of Intel is the width of a subgroup: 8, 16 or 32 lanes; more hide more.
+COMPILERS = {"gfx1100": amd("gfx1100"), "vega10": amd("vega10"), "a770": intel("a770")}
+
+
+def missing(compiler, programs):
+    """Why a compiler cannot run here; None: it can."""
+    about = COMPILERS[compiler]
+    if not os.path.exists(about["icd"]):
+        return f"{about['icd']} is missing (Debian: mesa-vulkan-drivers)"
+    if "shim" in about and not os.path.exists(f"{programs}/{about['shim']}"):
+        return f"{programs}/{about['shim']} was not built (Debian: libdrm-dev)"
+    return None
+
+
+def environment(compiler, programs):
+    """What a Vulkan program needs to see the compiler's GPU."""
+    about = COMPILERS[compiler]
+    ours = {**os.environ, **about["environment"], "VK_ICD_FILENAMES": about["icd"], "MESA_SHADER_CACHE_DISABLE": "true"}
+    if "shim" in about:
+        ours["LD_PRELOAD"] = f"{programs}/{about['shim']}"
+    return ours
+
+
+def figures_of(compiler, answer):
+    """The figures of one module; {"failed": reason} where it did not compile."""
+    if "statistics" not in answer:
+        return {"failed": answer["failed"]}
+    program = answer["statistics"][-1]  # Intel may make several widths: the last is the widest, which it prefers
+    found = {}
+    for name, key in COMPILERS[compiler]["figures"].items():
+        found[name] = sum(program[k] for k in key) if isinstance(key, tuple) else program[key]
+    return found
+
+
+def compile_all(compiler, programs, folder, modules, dump=None):
+    """Figures by file. A driver that crashes fails the module that it crashed on, and is started again behind it."""
+    found, waiting = {}, list(modules)
+    while waiting:
+        command = [f"{programs}/gpu_pipeline_stats"]
+        for module in waiting:
+            command += [f"{folder}/{module['file']}", module["entry"], str(module["descriptors"])]
+        if dump:
+            command += ["--dump", dump]
+        ran = subprocess.run(command, env=environment(compiler, programs), capture_output=True, text=True, check=False)
+        answers = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{") and line.endswith("}")]
+        if not answers:
+            raise RuntimeError(f"{compiler}: {ran.stderr.strip() or ran.returncode}")
+        for answer in answers[1:]:  # the first describes the device
+            found[answer["file"]] = figures_of(compiler, answer)
+        waiting = [module for module in waiting if module["file"] not in found]
+        if waiting:
+            crashed = waiting.pop(0)
+            found[crashed["file"]] = {"failed": f"crash: {ran.stderr.strip()[-200:] or ran.returncode}"}
+    return found
+
+
+def opening_problem(compiler, programs, longwave, model):
+    """Why the runtime refuses to open a model on the compiler's GPU; None: it opens it, and then finds that nothing is computed."""
+    with tempfile.TemporaryDirectory() as cache:
+        ran = subprocess.run([longwave, "verify", model, "--device", "vulkan"], capture_output=True, text=True, check=False,
+                             env={**environment(compiler, programs), "XDG_CACHE_HOME": cache})
+    return None if ran.returncode == 1 and "golden vectors" in ran.stdout else (ran.stderr.strip() or f"exit {ran.returncode}")

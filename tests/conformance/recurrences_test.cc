@@ -1,0 +1,132 @@
+// Recurrences from package to runs and streams, against float64 loops written from the definitions of the ops.
+#include "tests/support/compiled_model.h"
+#include "tests/support/numbers.h"
+#include <cmath>
+#include <complex>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace longwave;
+using namespace longwave::test;
+
+namespace {
+
+cli::Model model_of(uint32_t width, uint32_t length, const std::string &nodes, Tensors weights) {
+    const std::string json = fmt::format(R"({{"format": "longwave-model", "version": 2, "name": "graph", "length": {},
+        "inputs": [{{"name": "x", "kind": "features", "width": {}}}], "graph": [{}], "outputs": [{{"name": "y", "from": "y"}}]}})",
+                                         length, width, nodes);
+    compiler::Options options = options_here();
+    options.stream = compiler::StreamMode::required;
+    options.blocks = {1, 64};
+    return opened(compiled(json, std::move(weights), options));
+}
+
+package::Tensor tensor(std::vector<uint64_t> shape, std::vector<float> data) { return {std::move(shape), std::move(data)}; }
+
+// S4D-Lin: poles −1/2 + iπn, steps from 0.001 to 0.1. Memories of 20 to 2,000 rows.
+struct S4d {
+    static constexpr size_t heads = 2, poles = 32;
+    std::vector<float> log, c, d;
+    S4d() : c(random_numbers(heads * poles * 2, 1, 0.1)), d(random_numbers(heads, 2)) {
+        for (size_t h = 0; h < heads; h++)
+            for (size_t n = 0; n < poles; n++) {
+                const double step = h ? 0.1 : 0.001;
+                log.push_back(static_cast<float>(-0.5 * step));
+                log.push_back(static_cast<float>(3.14159265358979 * static_cast<double>(n) * step));
+            }
+    }
+    Tensors tensors() const {
+        return {{"p", tensor({heads, poles, 2}, log)}, {"c", tensor({1, heads, poles, 2}, c)}, {"d", tensor({1, heads}, d)}};
+    }
+    std::vector<double> rows(const std::vector<float> &x) const {
+        std::vector<double> y(x.size());
+        for (size_t h = 0; h < heads; h++) {
+            std::vector<std::complex<double>> pole, state(poles);
+            for (size_t n = 0; n < poles; n++) pole.push_back(std::exp(std::complex<double>(log[2 * (h * poles + n)], log[2 * (h * poles + n) + 1])));
+            for (size_t t = 0; t * heads < x.size(); t++) {
+                double sum = double{d[h]} * x[t * heads + h];
+                for (size_t n = 0; n < poles; n++) {
+                    state[n] = pole[n] * state[n] + double{x[t * heads + h]};
+                    sum += double{c[2 * (h * poles + n)]} * state[n].real() - double{c[2 * (h * poles + n) + 1]} * state[n].imag();
+                }
+                y[t * heads + h] = sum;
+            }
+        }
+        return y;
+    }
+};
+
+std::string state_space(int state) {
+    return fmt::format(R"({{"name": "y", "op": "state_space", "inputs": ["x", {{"tensor": "p"}}, {{"tensor": "c"}}, {{"tensor": "d"}}],
+        "attributes": {{"channels": 1, "complex": 0, "state": {}}}}})", state);
+}
+
+} // namespace
+
+// Rounding of a float32 state adds up over the memory of a pole: the square root of 2,000 rows times 2^-24 of the
+// state, which the sum over 32 poles makes smaller against its peak. A float64 state leaves the rounding of the sum.
+TEST_CASE("state_space: a million rows against float64") {
+    const S4d s4d;
+    const auto x = random_numbers(S4d::heads * 1'000'000, 3);
+    const auto expected = s4d.rows(x);
+    for (const auto &[state, limit] : {std::pair(32, 4e-6), {64, 5e-7}}) {
+        const cli::Model model = model_of(S4d::heads, 4096, state_space(state), s4d.tensors());
+        const double error = distance(streamed(model, x.data(), 1'000'000, 1), expected);
+        MESSAGE("float", state, ": ", error);
+        CHECK(error < limit);
+    }
+}
+
+// Four layers of 64 channels and 32 poles keep 64 kB, their taps 47 MB.
+TEST_CASE("state_space: the state of a layer is its poles, the rows of a run and of streams are the same") {
+    Tensors weights;
+    const auto logs = random_numbers(64 * 32 * 2, 4, 1);
+    std::vector<float> p(logs.size());
+    for (size_t i = 0; i < p.size(); i++) p[i] = i % 2 ? 3 * logs[i] : -0.05f - 0.04f * logs[i];
+    weights["p"] = tensor({64, 32, 2}, p);
+    weights["c"] = tensor({1, 64, 32, 2}, random_numbers(64 * 32 * 2, 5, 0.2));
+    weights["d"] = tensor({1, 64}, random_numbers(64, 6));
+    const cli::Model model = model_of(64, 200, state_space(32), weights);
+    CHECK(carried_bytes(model) == 64 * 32 * 2 * 4);
+    const auto x = random_numbers(64 * 200, 7);
+    const auto whole = outputs_of_run(model, sequence_of(x, 64))[0];
+    for (uint32_t entry : {0u, 1u}) {
+        const auto rows = streamed(model, x.data(), 200, entry);
+        CHECK(distance(rows, whole) < 1e-6); // two orders of the same float32 sums
+    }
+}
+
+TEST_CASE("lstm and gru: 20,000 rows against float64, as a run and as streams") {
+    constexpr size_t units = 24, length = 20'000;
+    const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
+    for (const size_t gates : {4, 3}) {
+        const auto w = random_numbers(gates * units * units, 8, 0.4), b = random_numbers(units, 9),
+                   x = random_numbers(gates * units * length, 10, 2);
+        std::vector<double> expected, h(units), c(units);
+        for (size_t t = 0; t < length; t++) {
+            std::vector<double> u(gates * units);
+            for (size_t i = 0; i < u.size(); i++)
+                for (size_t k = 0; k < units; k++) u[i] += double{w[i * units + k]} * h[k];
+            const float *row = &x[t * gates * units];
+            for (size_t i = 0; i < units; i++) {
+                const auto gate = [&](size_t g) { return double{row[g * units + i]} + u[g * units + i]; };
+                if (gates == 4) {
+                    c[i] = logistic(gate(1)) * c[i] + logistic(gate(0)) * std::tanh(gate(2));
+                    h[i] = logistic(gate(3)) * std::tanh(c[i]);
+                } else {
+                    const double z = logistic(gate(1)), r = logistic(gate(0));
+                    h[i] = (1 - z) * std::tanh(double{row[2 * units + i]} + r * (u[2 * units + i] + double{b[i]})) + z * h[i];
+                }
+            }
+            expected.insert(expected.end(), h.begin(), h.end());
+        }
+        const std::string node = gates == 4 ? R"({"name": "y", "op": "lstm", "inputs": ["x", {"tensor": "w"}]})"
+                                            : R"({"name": "y", "op": "gru", "inputs": ["x", {"tensor": "w"}, {"tensor": "b"}]})";
+        Tensors weights{{"w", tensor({gates * units, units}, w)}};
+        if (gates == 3) weights["b"] = tensor({units}, b);
+        const cli::Model model = model_of(gates * units, length, node, weights);
+        // Float32 gates: 24 products and three functions within a few units each, fed back by at most the forget gate.
+        CHECK(distance(outputs_of_run(model, sequence_of(x, gates * units))[0], expected) < 5e-6);
+        for (uint32_t entry : {0u, 1u}) CHECK(distance(streamed(model, x.data(), length, entry), expected) < 5e-6);
+    }
+}

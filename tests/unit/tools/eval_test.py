@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""`longwave eval` on clips made here: eval_test.py LONGWAVE SCRATCH_FOLDER [unittest options]
+
+Standard library only.
+"""
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+from cli_support import BAD_INPUT, Cli, OK, USAGE, main, noise, wav
+
+
+class Eval(Cli):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.clips = cls.scratch / "clips"
+        for number, (label, count) in enumerate((("yes", 4), ("no", 4), ("_silence_", 2))):
+            (cls.clips / label).mkdir(parents=True)
+            for i in range(count):
+                name = f"{'xyz'[i % 3]}_nohash_{i}.wav"
+                (cls.clips / label / name).write_bytes(wav(noise(1, 10 * number + i)))
+        cls.noise = cls.scratch / "noise.wav"
+        cls.noise.write_bytes(wav(noise(2, 99)))
+
+    def eval(self, *flags):
+        result = self.run_cli("eval", self.artifact, "--clips", self.clips, *flags)
+        self.assertEqual(result.returncode, OK, result.stderr)
+        return json.loads(result.stdout), result.stderr
+
+    def test_one_network_pass_counts_what_the_spotter_counts(self):
+        """The events of kept scores are those of the runtime's spotter, for its thresholds and for one of the curve."""
+        for flags, threshold in (([], None), (["--threshold", "0.4", "--release", "1"], 0.4), (["--threshold", "0.35", "--release", "1"], 0.35)):
+            found, summary = self.eval("--negatives", self.speech, *flags)
+            clean = found["words"]["noise"][0]
+            self.assertEqual((clean["missed"], clean["wrong_word_events"], clean["events_on_other_clips"], clean["words"]),
+                             (found["false_rejects"], found["wrong_word_events"], found["events_on_other_clips"], found["word_clips"]))
+            self.assertIn("MLPerf Tiny", summary)
+            if threshold:
+                point = next(p for p in found["curve"] if p["threshold"] == threshold)
+                self.assertEqual((point["missed"], point["false_accepts"]), (found["false_rejects"], found["false_accepts"]))
+        self.assertGreater(found["false_accepts"], 0, "the case tests nothing")
+        self.assertLess(found["false_rejects"], found["word_clips"], "the case tests nothing")
+
+    def test_curve_files(self):
+        table, picture = self.scratch / "curve.csv", self.scratch / "curve.svg"
+        found, _ = self.eval("--negatives", self.speech, "--curve", table, "--curve", picture)
+        rows = list(csv.DictReader(io.StringIO(table.read_text())))
+        self.assertEqual([(float(r["threshold"]), int(r["missed"]), int(r["false_accepts"])) for r in rows],
+                         [(p["threshold"], p["missed"], p["false_accepts"]) for p in found["curve"]])
+        self.assertEqual(len(rows), 29)
+        self.assertTrue(all(float(r["per_hour_bound"]) > float(r["per_hour"]) for r in rows))
+        drawn = ElementTree.fromstring(picture.read_text())
+        self.assertEqual(len(drawn.findall("{http://www.w3.org/2000/svg}circle")), 29 + 2)
+        table.unlink(), picture.unlink()
+
+    def test_noise_speakers_and_latency(self):
+        found, summary = self.eval("--noise", self.noise)
+        words = found["words"]
+        self.assertEqual([level["snr"] for level in words["noise"]], ["clean", "20 dB", "10 dB", "5 dB", "0 dB"])
+        self.assertEqual(words["speakers"]["speakers"], 3)
+        self.assertEqual(sum(level["words"] for level in words["noise"]), 5 * 8)
+        if words["latency_ms"]:
+            self.assertLessEqual(words["latency_ms"]["p50"], words["latency_ms"]["p95"])
+        self.assertIn("0 dB", summary)
+        self.assertNotIn("curve", found)
+
+    def test_wrong_uses(self):
+        self.refused(USAGE, ["--curve", ".csv or .svg"], "eval", self.artifact, "--clips", self.clips, "--negatives", self.speech,
+                     "--curve", self.scratch / "curve.png")
+        self.refused(USAGE, ["--curve", "--negatives"], "eval", self.artifact, "--clips", self.clips, "--curve", self.scratch / "c.csv")
+        self.refused(BAD_INPUT, ["cannot be opened"], "eval", self.artifact, "--clips", self.clips, "--noise", self.scratch / "none.wav")
+
+    def test_debug_prints_a_line_for_each_block(self):
+        result = self.run_cli("listen", self.artifact, self.speech, "--debug")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        blocks = [line for line in map(json.loads, result.stdout.splitlines()) if line["type"] == "block"]
+        self.assertEqual(len(blocks), 300)
+        self.assertTrue(all(-60 < line["level_db"] < 0 and line["us"] > 0 for line in blocks))
+
+
+    def test_a_terminal_shows_scores_as_bars(self):
+        controller, terminal = pty.openpty()
+        program = subprocess.Popen(self.command("listen", self.artifact, self.speech, "--scores", "--threshold", "0.35"), stdout=terminal,
+                                   stderr=subprocess.PIPE, env=self.environment({}))
+        os.close(terminal)
+        shown = b""
+        while chunk := self.read(controller):
+            shown += chunk
+        os.close(controller)
+        self.assertEqual(program.wait(60), OK, program.stderr.read())
+        program.stderr.close()
+        text = shown.decode()
+        self.assertIn("\033[4A", text)  # three labels and the time, drawn in place
+        self.assertIn("█", text)
+        self.assertIn("\"type\":\"eof\"", text)
+        self.assertNotIn("\"type\":\"scores\"", text)
+
+    @staticmethod
+    def read(controller):
+        try:
+            return os.read(controller, 65536)
+        except OSError:  # the other end is closed
+            return b""
+
+
+if __name__ == "__main__":
+    main()

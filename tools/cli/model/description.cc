@@ -1,0 +1,157 @@
+#include "tools/cli/model/description.h"
+#include "formats/artifact/geometry.h"
+#include "formats/artifact/modules_generated.h"
+#include "formats/base/elem.h"
+#include "tools/cli/files/limited_json.h"
+#include "tools/cli/model/signature.h"
+#include "tools/cli/output/json_line.h"
+#include "tools/cli/output/text.h"
+#include <algorithm>
+
+using nlohmann::ordered_json;
+
+namespace longwave::cli {
+namespace {
+
+std::string_view view_of(const flatbuffers::String *text) {
+    return text ? text->string_view() : std::string_view();
+}
+std::string text_of(const flatbuffers::String *text) { return std::string(view_of(text)); }
+
+const char *kind_name(fb::EntryKind kind) {
+    return kind == fb::EntryKind::prepare ? "prepare" : kind == fb::EntryKind::run ? "run" : "stream";
+}
+const char *kind_name(fb::InputKind kind) {
+    return kind == fb::InputKind::audio ? "audio" : kind == fb::InputKind::features ? "features" : "tokens";
+}
+template <class T> uint32_t size_of(const flatbuffers::Vector<T> *vector) {
+    return vector ? vector->size() : 0;
+}
+
+ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) {
+    ordered_json json = {{"kind", kind_name(entry.kind())},
+                         {"device", entry.device() == fb::DeviceKind::gpu ? "gpu" : "cpu"},
+                         {"mixed", artifact::mixed(entry)},
+                         {"block", entry.block()},
+                         {"steps", size_of(entry.steps())},
+                         {"rebuild_steps", size_of(entry.rebuild())},
+                         {"cache_bytes", entry.cache_bytes()},
+                         {"arena_bytes", entry.arena_bytes()},
+                         {"period", entry.period()}};
+    if (entry.least() > 0) json["fixed_by"] = text_of(entry.fixed());
+    json["outputs"] = ordered_json::array();
+    if (entry.outputs())
+        for (const auto *port : *entry.outputs())
+            list_in(json, "outputs")
+                .push_back({{"name", text_of(port->name())},
+                            {"width", port->width()},
+                            {"clock", {port->clock_num(), port->clock_den()}},
+                            {"delay", port->delay()}});
+    if (!steps) return json;
+    json["plan"] = ordered_json::array();
+    for (const auto *step : *entry.steps())
+        list_in(json, "plan")
+            .push_back({{"name", text_of(step->name())},
+                        {"kernel", step->kind() == fb::StepKind::call
+                                       ? text_of(plan.kernels()->Get(step->kernel())->spec())
+                                   : artifact::moves(*step) ? "move"
+                                                            : "clear"},
+                        {"device", entry.device() == fb::DeviceKind::gpu && !step->cpu() ? "gpu" : "cpu"},
+                        {"period", step->period()},
+                        {"phase", step->phase()},
+                        {"tiles", step->tiles()}});
+    return json;
+}
+
+const char *kind_name(fb::StateKind kind) {
+    return kind == fb::StateKind::history ? "history" : kind == fb::StateKind::carry ? "carry" : "spectra";
+}
+
+// The fields of the stream state.
+ordered_json state_of(const fb::Plan &plan) {
+    ordered_json list = ordered_json::array();
+    if (!plan.state()) return list;
+    for (const auto *field : *plan.state()) {
+        const Elem elem = artifact::elem_of(field->elem());
+        uint64_t bytes = bytes_of(elem);
+        ordered_json dims = ordered_json::array();
+        for (const uint32_t extent : *field->dims()) {
+            bytes *= extent;
+            dims.push_back(extent);
+        }
+        list.push_back({{"layer", text_of(field->layer())},
+                        {"name", text_of(field->name())},
+                        {"kind", kind_name(field->kind())},
+                        {"elem", longwave::name_of(elem)},
+                        {"dims", dims},
+                        {"bytes", bytes}});
+    }
+    return list;
+}
+
+// The SPIR-V modules of each GPU target.
+Expected<ordered_json> modules_of(const ArtifactFile &file) {
+    LW_ASSIGN(const std::vector<artifact::ModulesView> all, file.modules());
+    ordered_json list = ordered_json::array();
+    for (const artifact::ModulesView &modules : all) {
+        uint64_t shared = 0, bytes = 0;
+        for (const auto *module : *modules.manifest().modules()) {
+            shared = std::max<uint64_t>(shared, module->shared_bytes());
+            bytes += module->size();
+        }
+        list.push_back({{"target", modules.manifest().target()->str()},
+                        {"modules", modules.manifest().modules()->size()},
+                        {"bytes", bytes},
+                        {"shared_bytes", shared}});
+    }
+    return list;
+}
+
+} // namespace
+
+Expected<ordered_json> description_of(const ArtifactFile &file, const std::string &path, bool steps) {
+    const fb::Plan &plan = file.plan();
+    const artifact::Header &header = file.view().header();
+    const Signature signature = signature_of(header);
+    ordered_json json = {{"name", text_of(plan.name())},
+                         {"producer", text_of(plan.producer())},
+                         {"format", format("%u.%u", header.major, header.minor)},
+                         {"bytes", file.size()},
+                         {"signed", signature.state == Signature::State::valid},
+                         {"signature", signature.text},
+                         {"key", signature.key},
+                         {"version", header.version}};
+    for (const auto *input : *plan.inputs())
+        list_in(json, "inputs")
+            .push_back({{"name", text_of(input->name())},
+                        {"kind", kind_name(input->kind())},
+                        {"width", input->width()},
+                        {"sample_rate", input->sample_rate()},
+                        {"vocabulary", input->vocabulary()}});
+    json["labels"] = ordered_json::array();
+    if (plan.labels())
+        for (const auto *label : *plan.labels()) list_in(json, "labels").push_back(label->str());
+    for (const auto *entry : *plan.entries())
+        list_in(json, "entries").push_back(describe(plan, *entry, steps));
+    for (const auto *variant : *plan.variants())
+        list_in(json, "variants")
+            .push_back({{"target", text_of(variant->target())},
+                        {"code_bytes",
+                         artifact::detached(*variant) ? 0 : file.view().segment(variant->segment()).size},
+                        {"in_file", !artifact::detached(*variant)},
+                        {"runs_here", runs_here(*variant)}});
+    LW_ASSIGN(const ordered_json modules, modules_of(file));
+    if (!modules.empty()) json["modules"] = modules;
+    json["kernels"] = size_of(plan.kernels());
+    json["weights_bytes"] = plan.weights_bytes();
+    json["derived_bytes"] = plan.derived_bytes();
+    json["state_bytes"] = plan.state_bytes();
+    json["state"] = state_of(plan);
+    // The plan was verified. These two texts were not, so their size and depth are limited here.
+    LW_ASSIGN(json["report"], parse_limited(view_of(plan.report()), path + ": its compile report"));
+    LW_ASSIGN(json["certificates"],
+              parse_limited(view_of(plan.certificates()), path + ": its list of certificates"));
+    return json;
+}
+
+} // namespace longwave::cli

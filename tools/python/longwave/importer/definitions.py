@@ -1,0 +1,93 @@
+"""Recurrences, selections and pools in float64, from their definitions in docs/ops.md."""
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .recovered import Op
+
+
+def state_space(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    poles, c, d = op.constant("poles"), torch.view_as_complex(op.constant("c").contiguous()), op.constant("D")
+    poles = poles[..., :2] + (poles[..., 2:] if poles.shape[-1] == 4 else 0)
+    factor = torch.exp(torch.view_as_complex(poles.contiguous()))
+    u = torch.complex(x[0], x[1] if op.attributes["complex"] else torch.zeros_like(x[0]))
+    state, rows = torch.zeros_like(factor), []
+    for row in u:
+        state = factor * state + row[:, None]
+        rows.append(((c * state).sum(-1).real + d * row.real).flatten())
+    return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
+
+
+def lstm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    u = op.constant("weight")
+    h = c = x[0].new_zeros(op.width)
+    rows = []
+    for row in x[0]:
+        i, f, g, o = (row + u @ h).chunk(4)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+        rows.append(h)
+    return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
+
+
+def gru(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    u, bias = op.constant("weight"), op.constant("bias")
+    h, rows = x[0].new_zeros(op.width), []
+    for row in x[0]:
+        (xr, xz, xn), (ur, uz, un) = row.chunk(3), (u @ h).chunk(3)
+        z = (xz + uz).sigmoid()
+        h = (1 - z) * (xn + (xr + ur).sigmoid() * (un + bias)).tanh() + z * h
+        rows.append(h)
+    return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
+
+
+def exponential_scan(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    state, rows = torch.zeros_like(op.constant("lambda")), []
+    for row in x[0]:
+        state = op.constant("lambda") * state + row[:, None]
+        rows.append((op.constant("c") * state).sum(-1))
+    return torch.stack(rows) if rows else x[0]
+
+
+def take(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    index = op.constant("index").long()
+    return torch.where(index >= 0, x[0][:, index.clamp(min=0)], 0.0)
+
+
+def shift(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    by = min(op.attributes["rows"], len(x[0]))
+    return F.pad(x[0], (0, 0, by, 0))[:len(x[0])]
+
+
+def pool(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    a, channels = op.attributes, dims[-1]
+    kt, st, kf, sf, pf = (a[name] for name in ("time", "stride_t", "frequency", "stride_f", "pad_f"))
+    image = x[0].reshape(len(x[0]), -1, channels)
+    image, there = (F.pad(t, (0, 0, pf, pf, kt, 0), value=value) for t, value in
+                    ((image, -torch.inf if a["mode"] == "max" else 0.0), (torch.ones_like(image), 0.0)))
+    rows = []
+    for m in range(len(x[0]) // st):
+        first = (m + 1) * st - a["lag"]  # in the padded image
+        window, inside = (t[first:first + kt].unfold(1, kf, sf) for t in (image, there))  # (time, band, channel, taps)
+        if a["mode"] == "max":
+            rows.append(window.amax((0, 3)).flatten())
+        else:
+            count = kt * kf if a["count_outside"] else inside.sum((0, 3))
+            rows.append((window.sum((0, 3)) / count).flatten())
+    return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
+
+
+def group_norm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    image = x[0].reshape(len(x[0]), -1, dims[-1]).permute(2, 1, 0)[None]
+    y = F.group_norm(image, op.attributes["groups"], op.constant("weight"), op.constant("bias"), op.attributes["eps"])
+    return y[0].permute(2, 1, 0).reshape(len(x[0]), -1)
+
+
+DEFINED = {
+    "state_space": state_space, "lstm": lstm, "gru": gru, "exponential_scan": exponential_scan, "take": take, "shift": shift, "pool": pool,
+    "group_norm": group_norm,
+    "concat": lambda x, op, dims: torch.cat(x, 1),
+    "cumulative_softmax": lambda x, op, dims: torch.logcumsumexp(x[0], 0),
+}

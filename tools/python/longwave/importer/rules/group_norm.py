@@ -1,0 +1,47 @@
+"""Norms of groups of channels over the whole sequence. They look ahead."""
+from __future__ import annotations
+
+import torch
+
+from ..errors import Refused
+from ..places import Placed, features
+from .convolution import option
+
+
+def group_norm(importer, n) -> Placed:
+    """(1, channels, ...) with time among the other axes."""
+    return normed(importer, n, n.args[1], importer.constant(option(n, 2, "weight", None)), importer.constant(option(n, 3, "bias", None)),
+                  option(n, 4, "eps", 1e-5))
+
+
+def instance_norm(importer, n) -> Placed:
+    weight, bias, mean = (importer.constant(option(n, i, name, None)) for i, name in ((1, "weight"), (2, "bias"), (3, "running_mean")))
+    if mean is not None and not option(n, 5, "use_input_stats", True):
+        raise Refused("uses stored statistics", "use batch norm in eval mode")
+    return normed(importer, n, n.args[0].meta["val"].shape[1], weight, bias, option(n, 7, "eps", 1e-5))
+
+
+def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
+    x, graph = importer.settled(n.args[0]), importer.graph
+    op, at = importer.op(x), x.at
+    if op.timeless or at.shape[0] != 1 or op.rows not in at.shape[2:]:
+        raise Refused("its rows are not one time step each", "normalise (1, channels, rows)")
+    channels, time = at.shape[1], list(at.shape).index(op.rows, 2)
+    p = at[0].movedim(time - 1, 0).reshape(op.rows, channels, -1).transpose(1, 2).flatten(1)  # (rows, bands * channels)
+    order = features(graph, x.moved(p), 1)
+    bands = p.shape[1] // channels
+    image = bands > 1 and op.dims == (bands, channels)
+    if bands > 1 and not (image and torch.equal(order, torch.arange(op.width))):
+        raise Refused("normalises something else than a whole image that a convolution made", "normalise the image as the convolution made it")
+    value = x.value if bands > 1 else graph.take(graph.flat(x.value), order)
+    weight = torch.ones(channels) if weight is None else weight
+    bias = torch.zeros(channels) if bias is None else bias
+    out = graph.emit("group_norm", [value], [("weight", weight), ("bias", bias)], {"groups": int(groups), "eps": float(eps)},
+                     dims=graph.ops[value].dims)
+    importer.warn(n, "looks ahead: no stream")
+    place = torch.full((op.width,), -1)
+    place[order] = torch.arange(len(order))
+    return Placed(out, at // op.width * len(order) + place[at % op.width])
+
+
+RULES = {"group_norm": group_norm, "instance_norm": instance_norm}

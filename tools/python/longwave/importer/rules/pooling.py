@@ -1,0 +1,124 @@
+"""Windows of rows: the largest or the mean value. Over the whole sequence, mean and maximum are in time.py."""
+from __future__ import annotations
+
+import torch
+
+from ..errors import Refused
+from ..places import NONE, Placed, natural
+from .convolution import both, leading, option
+from .time import reduce_all
+
+
+def pool1d(importer, n) -> Placed:
+    """(1, channels, rows)"""
+    x, op = importer.settled(n.args[0]), importer.op(importer.settled(n.args[0]))
+    if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
+        raise Refused("not a sequence with a batch of 1", "pool (1, channels, rows)")
+    window = Window(importer, n, 1)
+    zeros, order = leading(x.at[0].T, op.width, op.rows)
+    if zeros:
+        raise Refused("pools zeros that a pad added", "use the padding of the pooling")
+    value = importer.graph.take(importer.graph.flat(x.value), order)
+    return window.emit(importer, n, value, len(order), 2)
+
+
+def pool2d(importer, n) -> Placed:
+    """(1, channels, time, frequency), or with time last."""
+    x, op = importer.settled(n.args[0]), importer.op(importer.settled(n.args[0]))
+    if op.timeless or x.at.dim() != 4 or x.at.shape[0] != 1:
+        raise Refused("not an image sequence with a batch of 1", "pool (1, channels, time, frequency)")
+    at, window = x.at[0], Window(importer, n, 2)
+    if at.shape[2] == op.rows and at.shape[1] != op.rows:
+        at = at.transpose(1, 2)
+        time = 3
+    else:
+        time = 2
+    channels, _, bands = at.shape
+    zeros, order = leading(at.permute(1, 2, 0).flatten(1), op.width, op.rows)
+    if zeros or channels * bands != op.width or (op.dims != (bands, channels) and bands > 1) or not torch.equal(order, torch.arange(op.width)):
+        raise Refused("pools something else than a whole image that a convolution made", "pool the image as the convolution made it")
+    if bands > 1 and channels == 1:
+        raise Refused("pools the frequencies of one channel", "use at least 2 channels")
+    return window.emit(importer, n, x.value, channels, time, bands)
+
+
+class Window:
+    def __init__(self, importer, n, axes: int) -> None:
+        kind = importer.kind(n)
+        self.mode = "max" if kind.startswith("max") else "mean"
+        self.size = both(n.args[1], axes)
+        self.stride = both(option(n, 2, "stride", None) or self.size, axes)
+        self.padding = both(option(n, 3, "padding", 0), axes)
+        after = 4
+        if self.mode == "max":
+            if any(d != 1 for d in both(option(n, 4, "dilation", 1), axes)):
+                raise Refused("pools with dilation", "use dilation=1")
+            after = 5
+        if option(n, after, "ceil_mode", False):
+            raise Refused("rounds the number of rows up", "use ceil_mode=False")
+        self.outside = int(option(n, after + 1, "count_include_pad", True)) if self.mode == "mean" else 0
+        if self.mode == "mean" and option(n, after + 2, "divisor_override", None):
+            raise Refused("divides by a number of its own", "multiply after it")
+
+    def emit(self, importer, n, value: int, channels: int, time: int, bands: int = 1) -> Placed:
+        """The pool op and its places in the result, of which `time` is the axis of time."""
+        t = 1 if len(self.size) == 2 and time == 3 else 0
+        size, stride, pad = self.size[t], self.stride[t], self.padding[t]
+        kf, sf, pf = (self.size[1 - t], self.stride[1 - t], self.padding[1 - t]) if len(self.size) == 2 else (1, 1, 0)
+        lag = stride + pad - size  # rows of a stride that are newer than the window
+        if lag < 0:
+            raise Refused(f"looks {-lag} rows ahead", f"pad rows in front only: {-lag} more, and cut the result")
+        if lag >= stride:
+            raise Refused("pads as many rows as a window has", "use a smaller padding")
+        graph = importer.graph
+        rows = graph.ops[value].rows // stride
+        out_f = (bands + 2 * pf - kf) // sf + 1
+        attributes = {"mode": self.mode, "time": size, "stride_t": stride, "frequency": kf, "stride_f": sf, "pad_f": pf, "lag": lag,
+                      "count_outside": self.outside}
+        dims = (out_f, channels) if out_f > 1 else (channels,)
+        out = graph.emit("pool", [value], [], attributes, out_f * channels, rows, dims)
+        shape = n.meta["val"].shape
+        if len(shape) == 3:
+            made = natural(out, shape, 2).at
+        else:
+            at = torch.arange(shape[time] * out_f * channels).reshape(shape[time], out_f, channels)
+            made = (at.permute(2, 0, 1) if time == 2 else at.permute(2, 1, 0))[None]
+        t = torch.arange(made.shape[time]).reshape([-1 if d == time else 1 for d in range(made.dim())])
+        return Placed(out, torch.where(t < rows, made, NONE))
+
+
+def adaptive(importer, n):
+    """Pooling to one row for the whole sequence; along frequencies only, to one band."""
+    x = importer.settled(n.args[0])
+    op, kind = importer.op(x), importer.kind(n)
+    axes = 2 if kind.endswith("2d") else 1
+    sizes, mode = both(n.args[1], axes), "max" if "max" in kind else "mean"
+    dims = list(range(x.at.dim() - axes, x.at.dim()))
+    for dim, size in zip(dims, sizes):
+        if size not in (1, x.at.shape[dim]):
+            raise Refused(f"pools to {size} windows whose sizes change with the length", "pool to 1, or use windows of a fixed size")
+    time = [d for d, size in zip(dims, sizes) if size == 1 and not op.timeless and x.at.shape[d] == op.rows]
+    rest = [d for d, size in zip(dims, sizes) if size == 1 and d not in time and x.at.shape[d] > 1]
+    if rest:
+        raise Refused("pools frequencies to one", "take the mean or the maximum over them by itself")
+    if not time:
+        return [x] if mode == "max" else x
+    out = reduce_all(importer, x, time[0], mode, True)
+    return [out] if mode == "max" else out
+
+
+def largest(importer, n):
+    """amax, and max along one axis with its values only."""
+    x = importer.settled(n.args[0])
+    op, kind = importer.op(x), importer.kind(n)
+    dims = n.args[1] if len(n.args) > 1 else n.kwargs.get("dim")
+    dims = [dims] if isinstance(dims, int) else list(dims or [])
+    if len(dims) != 1 or op.timeless or x.at.shape[dims[0] % x.at.dim()] != op.rows:
+        raise Refused("takes the largest of features", "take the largest value over time only")
+    out = reduce_all(importer, x, dims[0] % x.at.dim(), "max", bool(option(n, 2, "keepdim", False)))
+    return [out, None] if kind == "max" else out
+
+
+RULES = {"max_pool1d": pool1d, "avg_pool1d": pool1d, "max_pool2d": pool2d, "avg_pool2d": pool2d,
+         "adaptive_avg_pool1d": adaptive, "adaptive_avg_pool2d": adaptive, "adaptive_max_pool1d": adaptive, "adaptive_max_pool2d": adaptive,
+         "amax": largest, "max": largest}

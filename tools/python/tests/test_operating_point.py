@@ -1,0 +1,77 @@
+"""Folds, intervals and counts behind the threshold of the keyword model, on made-up scores."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from longwave.kws.decision import Decision, events, moving_average, smoothing_rows  # noqa: E402
+from longwave.kws.operating_point import bound, busy_parts, with_threshold  # noqa: E402
+from longwave.kws.reading import pages, sentences, voice_of  # noqa: E402
+from longwave.kws.speakers import bootstrap, folds, speaker_of  # noqa: E402
+
+
+def test_the_speaker_of_an_unknown_word_is_its_second_field() -> None:
+    assert speaker_of("0a2b400e_nohash_1.flac") == "0a2b400e"
+    assert speaker_of("six_a80f9f53_nohash_0.flac") == "a80f9f53"
+    assert speaker_of("noise-3.flac") == "noise-3"
+
+
+def test_no_speaker_is_in_two_folds() -> None:
+    speakers = np.array([f"s{i % 26}" for i in range(500)])
+    fold = folds(speakers, 4)
+    assert all(len(set(fold[speakers == name])) == 1 for name in set(speakers))
+    sizes = [len(set(speakers[fold == k])) for k in range(4)]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_bootstrap_counts_speakers() -> None:
+    rng = np.random.default_rng(0)
+    speakers = np.repeat(np.arange(30), 20)
+    alike = rng.random(600) < 0.1  # every speaker the same
+    apart = np.repeat(rng.random(30) < 0.1, 20)  # a speaker misses all or nothing
+    low, high = bootstrap(alike, speakers)
+    assert low < alike.mean() < high and high - low < 0.08
+    assert np.diff(bootstrap(apart, speakers))[0] > 2 * (high - low)
+    # Against the normal approximation for independent clips: 1.96 * sqrt(p (1 - p) / n), within a third.
+    width = 2 * 1.96 * np.sqrt(alike.mean() * (1 - alike.mean()) / 600)
+    assert abs((high - low) / width - 1) < 0.34
+
+
+def test_busy_parts_give_the_events_of_the_whole() -> None:
+    rng = np.random.default_rng(3)
+    rows = np.zeros((60000, 12))
+    rows[:, 11] = 1
+    for start in rng.integers(0, 59900, 150):
+        word, length, p = rng.integers(0, 10), rng.integers(3, 80), rng.uniform(0.2, 1)
+        rows[start:start + length] = 0
+        rows[start:start + length, word] = p
+        rows[start:start + length, 11] = 1 - p
+    for threshold in (0.3, 0.6, 0.9):
+        decision = with_threshold(Decision(smoothing_ms=300, min_count=3), threshold, {"no": -1, "go": 1})
+        average = moving_average(rows, smoothing_rows(decision))
+        whole = [(e.word, round(e.score, 9)) for e in events(average, decision)]
+        parts = [(e.word, round(e.score, 9)) for part in busy_parts(average) for e in events(part, decision)]
+        assert whole == parts and len(whole) > 5
+
+
+def test_the_bound_is_that_of_the_procedure() -> None:
+    assert abs(bound(0, 2.9957) - 1) < 1e-3 and abs(bound(1, 4.7439) - 1) < 1e-3  # none in 3.0 h, one in 4.7 h
+
+
+def test_books_are_read_without_command_words(tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text("He went up the hill and down again. The ship sailed over the calm sea today. Stop! " * 100)
+    found = list(sentences(book.read_text()))
+    assert set(found) == {"The ship sailed over the calm sea today."}
+    assert len(next(pages([book])).split()) >= 170
+    assert {voice_of(n)[1][0] for n in range(10)} == {"espeak-ng", "flite"}
+
+
+if __name__ == "__main__":
+    import tempfile
+    for name, function in list(globals().items()):
+        if name.startswith("test_"):
+            function(Path(tempfile.mkdtemp())) if "tmp_path" in function.__code__.co_varnames[:1] else function()

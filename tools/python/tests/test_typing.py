@@ -1,0 +1,53 @@
+"""The hints of the package: mypy --strict finds nothing in it, and a user's program is checked against them."""
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILT = Path(os.environ.get("LONGWAVE", ROOT / "build/longwave")).resolve().parent / "python"
+
+PROGRAM = """
+import numpy as np
+import longwave
+
+with longwave.open("m.lw") as model:
+    y = model.run(np.zeros((10, 4), np.float32), threads=2)
+    print(y.shape, model.labels[0].upper(), model.verify() + 1.0, model.report["name"], model.info["blocks"])
+    with model.stream(block=4) as stream:
+        taken: int = stream.push(np.zeros(4))
+        for row in stream:
+            print(row.number + taken, row.data.argmax())
+        state: bytes = stream.save()
+try:
+    longwave.compile("folder", "x.lw", stream=True)
+    longwave.compile(object(), np.zeros((1, 64, 4)), "x.lw", stream=True, sample_rate=16000)
+except longwave.CompileError as error:
+    print(error)
+except longwave.TooLongError as other:
+    raise ValueError(str(other)) from other
+for event in longwave.Spotter(model, threshold=0.8).push(np.zeros(320, np.int16)):
+    print(event.word.upper(), event.score * 2)
+print([token.id + 1 for token in longwave.Generator(model, stops=[[1, 2]])])
+"""
+
+
+def test_strict(tmp_path: Path) -> None:
+    if not importlib.util.find_spec("mypy"):
+        pytest.skip("needs mypy")
+    if not (BUILT / "longwave/_native.pyi").exists():
+        pytest.skip(f"{BUILT} has no stub: build the target longwave_native_stub")
+    (tmp_path / "good.py").write_text(PROGRAM)
+    (tmp_path / "bad.py").write_text("import longwave\nx: str = longwave.open(3).verify()\nlongwave.open('m').stream(format=1)\n")
+    public = [BUILT / "longwave" / name for name in ("__init__.py", "model.py", "programs.py", "_native.pyi")]
+
+    def mypy(*files: Path) -> str:
+        command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", f"--cache-dir={tmp_path}/cache", *map(str, files)]
+        return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"MYPYPATH": str(BUILT)}).stdout
+    assert mypy(tmp_path / "good.py", *public).startswith("Success")
+    assert mypy(tmp_path / "bad.py").count("error: ") == 3
