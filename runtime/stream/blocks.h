@@ -1,6 +1,6 @@
 // One block of a stream: its steps, and the rows that it adds to the queue.
 #pragma once
-#include "runtime/stream/stream.h"
+#include "runtime/stream/memory.h"
 
 namespace longwave::runtime {
 

@@ -1,6 +1,6 @@
 // Caches of the stream entries: which tick each is valid for, and how it gets there.
 #pragma once
-#include "runtime/stream/stream.h"
+#include "runtime/stream/memory.h"
 
 namespace longwave::runtime {
 

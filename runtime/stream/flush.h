@@ -1,6 +1,6 @@
 // Streams on a device: blocks of many streams in one submission (lw_device_flush).
 #pragma once
-#include "runtime/stream/stream.h"
+#include "runtime/stream/memory.h"
 
 namespace longwave::runtime {
 

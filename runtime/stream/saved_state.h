@@ -14,7 +14,7 @@
 // gaps between them, and the rows that wait. Libraries up to 0.1 wrote a checksum of 0 there: such states load, and
 // lw_stream_stats.unchecked_state says so.
 #pragma once
-#include "runtime/stream/stream.h"
+#include "runtime/stream/memory.h"
 
 namespace longwave::runtime {
 

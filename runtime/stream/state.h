@@ -1,6 +1,6 @@
 // The state of a stream as a whole.
 #pragma once
-#include "runtime/stream/stream.h"
+#include "runtime/stream/memory.h"
 
 namespace longwave::runtime {
 

@@ -1,5 +1,5 @@
 // lw_stream_*: creation, input and output.
-#include "runtime/stream/stream.h"
+#include "runtime/stream/memory.h"
 #include "runtime/stream/blocks.h"
 #include "runtime/stream/caches.h"
 #include "runtime/stream/flush.h"

@@ -2,7 +2,7 @@
 #pragma once
 #include "longwave/generator.h"
 #include "runtime/text/sampler.h"
-#include "runtime/stream/stream.h"
+#include "runtime/stream/memory.h"
 
 struct lw_generator {
     lw_stream *stream;

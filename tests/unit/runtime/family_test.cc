@@ -1,6 +1,6 @@
 // Several stream entries over one state: any of them carries on where another stopped.
 #include "longwave/longwave.h"
-#include "runtime/stream/stream.h"
+#include "runtime/stream/memory.h"
 #include "tests/support/session.h"
 #include "tests/support/tiny_family.h"
 #include <cstring>

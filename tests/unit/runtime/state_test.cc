@@ -1,7 +1,7 @@
 // The state of a stream is one block: reset, copy, save and load are exact, and a loaded state is checked
 // like any input.
 #include "longwave/longwave.h"
-#include "runtime/stream/stream.h"
+#include "runtime/stream/memory.h"
 #include "tests/support/session.h"
 #include <doctest/doctest.h>
 #include <random>

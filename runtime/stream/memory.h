@@ -4,7 +4,7 @@
 //
 // A saved state is StreamState, the fields of the state and the rows that wait. None of them holds an address.
 //
-// Order of the files here, each using those before it: queue, stream.h, caches, blocks, flush, state, stream.cc.
+// Order of the files here, each using those before it: queue, memory.h, caches, blocks, flush, state, stream.cc.
 #pragma once
 #include "longwave/longwave.h"
 #include "runtime/core/entries.h"

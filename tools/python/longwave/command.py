@@ -1,0 +1,36 @@
+"""The `longwave` command of the wheel: the program that comes with the package, with two commands of its own."""
+import os
+import pathlib
+import subprocess
+import sys
+
+from longwave.programs import program
+
+DEMO = pathlib.Path(__file__).parent / "demo_data"
+
+
+def demo() -> int:
+    """Compiles the keyword model and listens to a recording of ten words."""
+    import tempfile
+    with tempfile.TemporaryDirectory(prefix="longwave-demo-") as folder:
+        model = str(pathlib.Path(folder) / "kws.lw")
+        for command in (["compile", str(DEMO / "model"), "-o", model, "--stream"], ["listen", model, str(DEMO / "demo.wav")]):
+            print("$ longwave " + " ".join(command), flush=True)
+            status = subprocess.run([program(), *command]).returncode
+            if status:
+                return status
+    return 0
+
+
+def main() -> int:
+    """The `longwave` command of the wheel. `longwave demo` and `longwave import` are its own; the others are the program's."""
+    if sys.argv[1:] == ["demo"]:
+        return demo()
+    if sys.argv[1:2] == ["import"]:
+        from longwave.importer.__main__ import main as import_main
+        return int(import_main(sys.argv[2:]))
+    os.execv(program(), ["longwave", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
