@@ -113,6 +113,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
         {"seconds", took.count()}, {"kernels_compiled", code.compiled}, {"kernels_cached", code.cached}};
     if (!code.no_cache.empty()) report["build"]["no_cache"] = code.no_cache;
     report["artifact_bytes"] = result.artifact.size();
+    report["open_bytes"] = result.artifact.memory_needed();
     result.report = report.dump(2);
     return result;
 }

@@ -231,6 +231,10 @@ bool Pieces::hand_over(const std::function<bool(std::span<const uint8_t>)> &take
     return true;
 }
 
+uint64_t Pieces::memory_needed() const {
+    return artifact::memory_needed(*fb::GetPlan(front.data() + header_bytes), size());
+}
+
 static Broken check_pieces(const Pieces &pieces) {
     if (const Broken broken = verify_front(pieces.front.data(), pieces.front.size(), pieces.size()))
         return broken;

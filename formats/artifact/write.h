@@ -39,6 +39,7 @@ struct Pieces {
     // Everything behind the front, in order. Each part is given back once `take` has taken it. False as soon as
     // `take` is.
     bool hand_over(const std::function<bool(std::span<const uint8_t>)> &take);
+    uint64_t memory_needed() const; // to open the file: what V20 counts
 };
 
 // Header, plan, segments. Fills in what only the writer can know: plan.segments (in the order given: variants

@@ -4,7 +4,9 @@
 Numbers out of range, inputs without end, and what else is refused before work begins. Standard library only.
 """
 import json
+import math
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -65,6 +67,21 @@ class Limits(Cli):
             self.refused(USAGE, ["--memory", "500M"], *run, f"--memory={size}")
         result = self.run_cli("bench", self.artifact, "--repeats", "010", "--ticks", "320", "--json")  # ten, not eight
         self.assertEqual(json.loads(result.stdout)["repeats"], 10, result.stderr)
+
+    def test_compile_says_how_much_memory_a_long_run_needs(self):
+        names = ("first", "second", "third")
+        description = {"format": "longwave-model", "version": 1, "name": "long", "inputs": [{"name": "x", "kind": "features", "width": 8}],
+                       "layers": [{"type": "linear", "name": name, "out_features": 8} for name in names], "outputs": [{"name": "y", "from": "third"}]}
+        weights = {f"{name}.{key}": (shape, [0.25] * math.prod(shape)) for name in names for key, shape in (("weight", [8, 8]), ("bias", [8]))}
+        package, artifact = self.write_package("long", description, weights), self.scratch / "long.lw"
+        compiled = self.run_cli("compile", package, "-o", artifact, "--target", "host", "--no-stream", "--length", "2000000", "--no-check")
+        self.assertEqual(compiled.returncode, OK, compiled.stderr)
+        needed = re.search(r"^needs .* (--memory \S+M),", compiled.stdout, re.MULTILINE)
+        self.assertIsNotNone(needed, compiled.stdout)
+        self.refused(BAD_INPUT, ["memory", "--memory"], "run", artifact, "-i", "x=5")
+        self.assertEqual(self.run_cli("run", artifact, "-i", "x=5", *needed[1].split()).returncode, OK)
+        usual = self.run_cli("compile", package, "-o", artifact, "--target", "host", "--no-stream", "--length", "20", "--no-check")
+        self.assertNotIn("--memory", usual.stdout)
 
     # ---- inputs without end
 

@@ -1,6 +1,7 @@
 // longwave compile: turns a model folder into one file. It checks that the stream equals the
 // offline run before it writes that file.
 #include "compiler/driver/compile.h"
+#include "formats/artifact/verify.h"
 #include "formats/package/layer_types.h"
 #include "formats/package/package.h"
 #include "tools/cli/check/artifact_check.h"
@@ -79,6 +80,15 @@ std::string wrote(const std::string &path, size_t bytes, double seconds, const o
     const size_t kernels = cached + build.value("kernels_compiled", size_t{0});
     return "wrote     " + path + "  " + bytes_text(bytes) + " · " + seconds_text(seconds) +
            format(", %zu of %zu kernels from the cache\n", cached, kernels);
+}
+
+// For a file that does not open with the memory it gets unasked. "" for others.
+std::string needs_memory(uint64_t bytes, uint64_t file_bytes) {
+    const uint64_t limit = artifact::default_memory_limit(file_bytes);
+    if (bytes <= limit) return "";
+    return "needs     " + bytes_text(bytes) + " of memory, more than the " + bytes_text(limit) +
+           " it gets by default: give --memory " + std::to_string((bytes >> 20) + 1) +
+           "M, or in C lw_open_options.memory_limit\n";
 }
 
 Status compile(const CompileFlags &flags) {
@@ -163,7 +173,8 @@ Status compile(const CompileFlags &flags) {
     if (flags.no_code && !flags.json)
         std::fprintf(out, "wrote     %s  %s\n", kernels_path.c_str(), bytes_text(kernels.size()).c_str());
     const std::string last =
-        flags.json ? json_line(report) + "\n" : wrote(path, size, now() - start, build);
+        flags.json ? json_line(report) + "\n"
+                   : wrote(path, size, now() - start, build) + needs_memory(report.value("open_bytes", uint64_t{0}), size);
     std::fprintf(out, "%s", last.c_str());
     return {};
 }

@@ -1,5 +1,6 @@
 #include "tools/cli/output/report_value.h"
 #include "tools/cli/output/text.h"
+#include <algorithm>
 #include <cmath>
 
 using nlohmann::ordered_json;
@@ -54,6 +55,12 @@ std::vector<ReportValue> ReportValue::list() const {
     for (size_t i = 0; i < json_->size(); i++)
         values.push_back(ReportValue(&(*json_)[i], path_ + "[" + std::to_string(i) + "]"));
     return values;
+}
+
+std::vector<ReportValue> entries_of(const ReportValue &report, const char *kind) {
+    auto list = report["entries"].list();
+    std::erase_if(list, [&](const ReportValue &entry) { return entry["kind"].text() != kind; });
+    return list;
 }
 
 } // namespace longwave::cli

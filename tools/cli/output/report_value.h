@@ -31,4 +31,7 @@ private:
     std::string path_;
 };
 
+// The entries of a compile report of one kind: "run" or "stream".
+std::vector<ReportValue> entries_of(const ReportValue &report, const char *kind);
+
 } // namespace longwave::cli
