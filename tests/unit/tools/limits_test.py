@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from cli_support import BAD_INPUT, Cli, OK, USAGE, main, npy
+from cli_support import BAD_INPUT, Cli, DEVICE, OK, USAGE, main, npy
 from text_package import language_model
 
 NO_NUMBERS = ["nan", "inf", "-1", "1e400", "", "0x", str(1 << 64)]
@@ -78,7 +78,7 @@ class Limits(Cli):
         self.assertEqual(compiled.returncode, OK, compiled.stderr)
         needed = re.search(r"^needs .* (--memory \S+M),", compiled.stdout, re.MULTILINE)
         self.assertIsNotNone(needed, compiled.stdout)
-        self.refused(BAD_INPUT, ["memory", "--memory"], "run", artifact, "-i", "x=5")
+        self.refused(DEVICE, ["memory", "--memory"], "run", artifact, "-i", "x=5")
         self.assertEqual(self.run_cli("run", artifact, "-i", "x=5", *needed[1].split()).returncode, OK)
         usual = self.run_cli("compile", package, "-o", artifact, "--target", "host", "--no-stream", "--length", "20", "--no-check")
         self.assertNotIn("--memory", usual.stdout)

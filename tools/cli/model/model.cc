@@ -115,6 +115,8 @@ Expected<Model> Model::open(const ModelFlags &flags) {
     if (status == LW_UNSIGNED_CODE) return not_trusted(flags.path);
     if (status == LW_OLD_VERSION)
         return Status::input(flags.path + ": " + lw_last_error() + "; get a newer file");
+    if (status == LW_NO_MEMORY)
+        return Status::device(flags.path + ": " + lw_last_error() + "; --memory sets another limit");
     LW_TRY(status_of(status, flags.path));
     LW_ASSIGN(Model opened, describe(model, device, flags.watched));
     LW_TRY(check_device(flags, opened));
