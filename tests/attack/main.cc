@@ -64,6 +64,13 @@ double cpu_seconds(clockid_t clock) {
                : 0;
 }
 
+double cpu_seconds_of_workers() {
+    rusage used{};
+    getrusage(RUSAGE_CHILDREN, &used);
+    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
 struct Subject {
     std::string path, name;
     std::unique_ptr<Mutants> mutants;
@@ -262,7 +269,8 @@ int main(int argc, char **argv) {
                     static_cast<unsigned long long>(c.sound), static_cast<unsigned long long>(c.ran),
                     static_cast<unsigned long long>(c.opened), static_cast<unsigned long long>(c.on_gpu));
     }
-    std::printf("%llu inputs, %.0f a second, %d findings\n", static_cast<unsigned long long>(inputs),
-                static_cast<double>(inputs) / spent(), findings);
+    const double cpu = cpu_seconds_of_workers();
+    std::printf("%llu inputs in %.0f seconds of CPU time, %.0f per second, %d findings\n",
+                static_cast<unsigned long long>(inputs), cpu, static_cast<double>(inputs) / cpu, findings);
     return findings > 0;
 }
