@@ -77,7 +77,7 @@ def compiled_equals(module: nn.Module, spec: str, made, folder: Path, stream: bo
 LAYERS = {
     "sgconv": (lambda: models.Sgconv(), "x=1x12xT", True, ["long_conv", "gelu"]),
     "sgconv both ways": (lambda: models.Sgconv(bidirectional=True), "x=1x12xT", False, ["long_conv", "gelu"]),
-    "s4d": (lambda: models.S4d(), "x=1x8xT", True, ["long_conv", "gelu"]),
+    "s4d": (lambda: models.S4d(), "x=1x8xT", True, ["state_space", "gelu"]),
     "hyena": (lambda: models.Hyena(), "x=1xTx6", True, ["long_conv", "mul"]),
     "long conv": (lambda: models.LongConv(), "x=1xTx6", False, ["long_conv", "layer_norm", "mean"]),
     "convolutions": (lambda: models.ConvStack(), "x=1x5xT", True, ["conv2d", "softmax"]),

@@ -32,6 +32,7 @@ class Convolution:
     cut: bool
     form: str = "table"  # what the folder holds
     error: float = 0.0  # of that form, of the peak
+    cut_warning: str = ""
 
 
 @dataclass
@@ -99,6 +100,7 @@ class Importer:
         self.convolutions.append(Convolution(self.where(n), taps.lags, taps.ahead, taps.cut))
         if taps.cut:
             self.warn(n, f"taps reach the example's length {self.exported.length}: longer sequences differ")
+            self.convolutions[-1].cut_warning = self.warnings[-1]
         if two_sided:
             self.warn(n, "looks ahead: no stream")
 
