@@ -222,7 +222,10 @@ REFUSED = {
     "length in the numbers": (lambda: models.Function(lambda x: x / x.shape[1]), "differs by"),
     "positions": (lambda: models.Function(lambda x: x + torch.arange(x.shape[1])[:, None]), "add: a constant that changes with time"),
     "option without an op": (lambda: models.Function(lambda x: nn.functional.softplus(x, beta=2)), "softplus: beta=2, threshold=20 has no op"),
-    "stft that is centred": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, return_complex=True).abs().mT), "pads with reflect"),
+    "stft that is centred": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, return_complex=True).abs().mT),
+                              "pad: a centred stft: its frames lie 32 samples ahead"),
+    "stft that is centred between zeros": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, pad_mode="constant", return_complex=True).abs().mT),
+                                           "pad: a centred stft: its frames lie 32 samples ahead"),
     "softmax over time": (lambda: models.Function(lambda x: x.softmax(1)), "softmax: its rows are not one time step each"),
     "shifted": (lambda: models.Function(lambda x: x + x.roll(1, 1)), "its operands do not lie in step"),
 }

@@ -17,6 +17,8 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import importer_models as models  # noqa: E402
 from test_importer import LONGWAVE, compiled_equals, imported, kinds, longwave  # noqa: E402
+from longwave import package  # noqa: E402
+from longwave.package import Package, layer  # noqa: E402
 from longwave.importer.exponentials import Exponentials, exponentials, powers  # noqa: E402
 from longwave.importer.rules.state_space import taps as taps_of  # noqa: E402
 
@@ -128,6 +130,47 @@ def test_a_stream_of_an_s4d_goes_on_after_the_example(tmp_path: Path) -> None:
     numpy.save(tmp_path / "y.npy", y.numpy().astype("<f4"))
     longwave("compile", tmp_path / "model", "-o", tmp_path / "m.lw", "--target", "host", "--stream", "--blocks", "7")
     longwave("run", tmp_path / "m.lw", "--stream", "-i", f"x=@{tmp_path}/x.npy", "--expected", f"y=@{tmp_path}/y.npy", "--limit", 2e-6)
+
+
+class Official(torch.nn.Module):
+    """An S4D layer with the names of the published code: kernel, D, output_linear."""
+
+    def __init__(self, width: int = 6, states: int = 5) -> None:
+        super().__init__()
+        self.kernel = torch.nn.Module()
+        self.kernel.log_dt = torch.nn.Parameter(torch.rand(width) * 3 - 6)
+        self.kernel.C = torch.nn.Parameter(torch.randn(width, states, 2))
+        self.kernel.log_A_real = torch.nn.Parameter(torch.log(0.5 * torch.ones(width, states)))
+        self.kernel.A_imag = torch.nn.Parameter(torch.pi * torch.arange(states).float().repeat(width, 1))
+        self.D = torch.nn.Parameter(torch.randn(width))
+        self.output_linear = torch.nn.Sequential(torch.nn.Conv1d(width, 2 * width, 1), torch.nn.GLU(dim=-2))
+
+    def forward(self, x: Tensor) -> Tensor:  # (1, width, T)
+        n, k = x.shape[-1], self.kernel
+        a = -k.log_A_real.exp() + 1j * k.A_imag
+        step = a * k.log_dt.exp()[:, None]
+        c = torch.view_as_complex(k.C) * (step.exp() - 1) / a
+        taps = 2 * (c[..., None] * (step[..., None] * torch.arange(n)).exp()).sum(1).real
+        y = torch.fft.irfft(torch.fft.rfft(x, 2 * n) * torch.fft.rfft(taps, 2 * n), 2 * n)[..., :n] + x * self.D[:, None]
+        return self.output_linear(torch.nn.functional.gelu(y))
+
+
+@torch.no_grad()
+def test_an_s4d_checkpoint_by_hand(tmp_path: Path) -> None:
+    if not LONGWAVE.exists():
+        pytest.skip(f"{LONGWAVE} is not built")
+    torch.manual_seed(8)
+    module, rows = Official().eval(), 700
+    state = {f"s4d.{key}": value.squeeze(-1) if value.dim() == 3 and value.shape[-1] == 1 else value for key, value in module.state_dict().items()}
+    layers = [layer("state_space", "space", "s4d", states=5, s4d=True), layer("gelu", "gelu"),
+              layer("linear", "output", "s4d.output_linear.0", out_features=12), layer("glu", "glu")]
+    package.write(Package("s4d", [{"name": "x", "kind": "features", "width": 6}], layers, [{"name": "y", "from": "glu"}], weights=state), tmp_path / "model")
+    x = torch.randn(1, 6, rows)
+    numpy.save(tmp_path / "x.npy", x[0].T.contiguous().numpy())
+    numpy.save(tmp_path / "y.npy", module.double()(x.double())[0].T.contiguous().numpy().astype("<f4"))
+    longwave("compile", tmp_path / "model", "-o", tmp_path / "m.lw", "--target", "host", "--stream", "--blocks", "1,32", "--length", rows)
+    for mode in ([], ["--stream"]):
+        longwave("run", tmp_path / "m.lw", *mode, "-i", f"x=@{tmp_path}/x.npy", "--expected", f"y=@{tmp_path}/y.npy", "--limit", 2e-6)
 
 
 def test_a_table_stays_where_no_stream_is_possible() -> None:

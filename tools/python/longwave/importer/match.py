@@ -201,6 +201,8 @@ class Importer:
         value = n.args[3] if len(n.args) > 3 else n.kwargs.get("value")
         if self.kind(n) == "constant_pad_nd":
             value = n.args[2] if len(n.args) > 2 else 0
+        if any(self.kind(u) == "stft" for v in (n, *n.users) for u in (v, *v.users)) and n.args[1][0] == n.args[1][-1] > 0:
+            raise Refused(f"a centred stft: its frames lie {n.args[1][0]} samples ahead, and it has one frame more than a stream can have", spectrum.CENTRED)
         if mode != "constant" or (value or 0) != 0:
             raise Refused(f"pads with {mode if mode != 'constant' else value}", "pad with zeros")
         return x.moved(torch.nn.functional.pad(x.at, list(n.args[1]), value=ZERO))
