@@ -47,6 +47,7 @@ std::span<const LayerDef> all_layers() {
         {"adaptive_softmax", lower_adaptive_softmax},
         {"sgconv", lower_sgconv},
         {"short_long", lower_short_long},
+        {"state_space", lower_state_space},
         {"chela", lower_chela},
         {"orchid", lower_orchid},
         {"m2_mlp", lower_m2_mlp},

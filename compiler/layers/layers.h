@@ -42,6 +42,7 @@ Expected<Flow> lower_pooling(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_residual(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_sgconv(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_short_long(Lowering &, const Layer &, std::span<const Flow>);
+Expected<Flow> lower_state_space(Lowering &, const Layer &, std::span<const Flow>);
 Expected<Flow> lower_tpe(Lowering &, const Layer &, std::span<const Flow>);
 
 } // namespace longwave::compiler::layers

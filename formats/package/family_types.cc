@@ -1,4 +1,4 @@
-// The layers of CHELA, Orchid and LightNet.
+// The layers of CHELA, Orchid, LightNet and S4D.
 #include "formats/package/attribute_types.h"
 
 namespace longwave::package {
@@ -194,6 +194,15 @@ std::vector<LayerType> family_types() {
     types.insert(
         types.end(),
         {short_long_type(),
+         {"state_space",
+          {size("states"), {"channels", AttributeKind::integer, false, "1", 1, 64}, flag("s4d", "false")},
+          {{"poles", {"!s4d"}},
+           {"c", {"!s4d"}},
+           {"kernel.log_dt", {"s4d"}},
+           {"kernel.C", {"s4d"}},
+           {"kernel.log_A_real", {"s4d"}},
+           {"kernel.A_imag", {"s4d"}},
+           {"D"}}},
          chela_type(),
          orchid_type(),
          {"m2_mlp",

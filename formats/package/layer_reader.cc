@@ -21,8 +21,10 @@ const char *instead_of(std::string_view name) {
         std::string_view names; // between spaces
         const char *text;
     } known[] = {
-        {" s4 s4d s4block dss gss s5 liquid_s4 hyena h3 long_conv longconv mega ",
-         "import the PyTorch module (docs/import.md): its kernel becomes the taps of a long convolution"},
+        {" s4d ssm diagonal_ssm diagonal_state_space ",
+         "use \"state_space\" with \"s4d\": true, or import the PyTorch module (docs/import.md)"},
+        {" s4 s4block dss gss s5 liquid_s4 hyena h3 long_conv longconv mega ",
+         "import the PyTorch module (docs/import.md): its kernel becomes a recurrence or the taps of a long convolution"},
         {" mamba mamba2 s6 selective_ssm rwkv rwkv6 rwkv7 gla gated_linear_attention deltanet gated_deltanet "
          "mlstm xlstm ",
          "its recurrence depends on the input, which no layer computes; use another engine: docs/compare.md"},

@@ -38,7 +38,7 @@ struct LayerType {
 };
 
 const std::vector<LayerType> &layer_types();
-std::vector<LayerType> family_types(); // those of CHELA, Orchid and LightNet, a part of layer_types()
+std::vector<LayerType> family_types(); // those of CHELA, Orchid, LightNet and S4D, a part of layer_types()
 const LayerType *find_layer_type(std::string_view name); // null when unknown
 
 // Elements of the attribute `branches`, in the same form: "conv1d" and "identity".

@@ -173,6 +173,22 @@ def exponential_sums_layer(weights, name, width, modes, shape=None):
     return {"type": "exponential_sums", "name": name, "modes": modes, **({"shape": shape} if shape else {})}
 
 
+def state_space_layer(weights, name, width, states, s4d=False, channels=1):
+    """Steps from 0.001 to 0.1 and poles as S4D initialises them: memories of 20 to 2,000 rows."""
+    rates = array.array("f", (math.log(0.001) + math.log(100) * weights.random.random() for _ in range(width)))
+    if s4d:
+        weights.tensors[f"{name}.kernel.log_dt"] = ([width], rates)
+        weights.tensors[f"{name}.kernel.log_A_real"] = ([width, states], array.array("f", [math.log(0.5)] * (width * states)))
+        weights.tensors[f"{name}.kernel.A_imag"] = ([width, states], array.array("f", (math.pi * n for _ in range(width) for n in range(states))))
+        weights.normal(f"{name}.kernel.C", [channels, width, states, 2], 1.0)
+    else:
+        parts = ((-0.5 * math.exp(rate), math.pi * n * math.exp(rate)) for rate in rates for n in range(states))
+        weights.tensors[f"{name}.poles"] = ([width, states, 2], array.array("f", (part for pair in parts for part in pair)))
+        weights.normal(f"{name}.c", [channels, width, states, 2], 0.05)
+    weights.normal(f"{name}.D", [channels, width], 1.0)
+    return {"type": "state_space", "name": name, "states": states, "channels": channels, "s4d": s4d}
+
+
 def lightnet(width=16, depth=2, before=None, mask=None, block_norm="rms_norm", glu=True, **options):
     """Blocks of attention and GLU, as in its language models. `before`: a function that makes the layer in front of them; `mask`: the channel of x that, where it is
     not positive, says that a position is padding."""

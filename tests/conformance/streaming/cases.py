@@ -8,7 +8,7 @@ import families  # from the folder above: the path is set by runner
 import sc10_package
 
 sgconv, chela, lightnet = families.sgconv, families.chela, families.lightnet
-tpe, sums = families.tpe_layer, families.exponential_sums_layer
+tpe, sums, space = families.tpe_layer, families.exponential_sums_layer, families.state_space_layer
 plain = {"gate": None, "norm": None}
 
 
@@ -59,6 +59,8 @@ FAMILIES = {
         model("lightnet_tpe", lambda: lightnet(heads=2, before=functools.partial(tpe, heads=2))),
         model("lightnet_tpe_image", lambda: lightnet(heads=2, before=functools.partial(tpe, heads=4, shape="20x30"))),
         model("lightnet_sums", lambda: lightnet(heads=2, before=functools.partial(sums, modes=3))),
+        model("lightnet_state_space", lambda: lightnet(heads=2, before=functools.partial(space, states=8))),
+        model("lightnet_s4d", lambda: lightnet(heads=2, before=functools.partial(space, states=8, s4d=True))),
         model("lightnet_sums_image", lambda: lightnet(heads=2, before=functools.partial(sums, modes=2, shape="20x30"))),
         model("lightnet_mask", lambda: lightnet(heads=2, mask=3, **plain)),
         model("lightnet_1_channel", lambda: lightnet(width=1, block_norm=None, depth=1, **plain)),

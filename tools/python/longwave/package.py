@@ -48,6 +48,7 @@ _PARAMETERS = {
     "tpe": ["q", "k", "log_decay", "norm.weight", "o_proj.weight"]
            + [f"tpes.#.{name}" for name in ("q", "k", "log_decay", "norm.weight", "o_proj.weight")],
     "exponential_sums": ["lambda", "c"],
+    "state_space": ["poles", "c", "D", "kernel.log_dt", "kernel.C", "kernel.log_A_real", "kernel.A_imag"],
     "gated_mlp": [f"w{number}.{part}" for number in (1, 2, 3) for part in ("weight", "bias")],
     "sgconv": ["D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized", "multiplier", "decay",
                "output_linear.weight", "output_linear.bias", "output_linear.0.weight", "output_linear.0.bias",

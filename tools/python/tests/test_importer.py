@@ -77,7 +77,7 @@ def compiled_equals(module: nn.Module, spec: str, made, folder: Path, stream: bo
 LAYERS = {
     "sgconv": (lambda: models.Sgconv(), "x=1x12xT", True, ["long_conv", "gelu"]),
     "sgconv both ways": (lambda: models.Sgconv(bidirectional=True), "x=1x12xT", False, ["long_conv", "gelu"]),
-    "s4d": (lambda: models.S4d(), "x=1x8xT", True, ["long_conv", "gelu"]),
+    "s4d": (lambda: models.S4d(), "x=1x8xT", True, ["state_space", "gelu"]),
     "hyena": (lambda: models.Hyena(), "x=1xTx6", True, ["long_conv", "mul"]),
     "long conv": (lambda: models.LongConv(), "x=1xTx6", False, ["long_conv", "layer_norm", "mean"]),
     "convolutions": (lambda: models.ConvStack(), "x=1x5xT", True, ["conv2d", "softmax"]),
@@ -222,7 +222,10 @@ REFUSED = {
     "length in the numbers": (lambda: models.Function(lambda x: x / x.shape[1]), "differs by"),
     "positions": (lambda: models.Function(lambda x: x + torch.arange(x.shape[1])[:, None]), "add: a constant that changes with time"),
     "option without an op": (lambda: models.Function(lambda x: nn.functional.softplus(x, beta=2)), "softplus: beta=2, threshold=20 has no op"),
-    "stft that is centred": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, return_complex=True).abs().mT), "pads with reflect"),
+    "stft that is centred": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, return_complex=True).abs().mT),
+                              "pad: a centred stft: its frames lie 32 samples ahead"),
+    "stft that is centred between zeros": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, pad_mode="constant", return_complex=True).abs().mT),
+                                           "pad: a centred stft: its frames lie 32 samples ahead"),
     "softmax over time": (lambda: models.Function(lambda x: x.softmax(1)), "softmax: its rows are not one time step each"),
     "shifted": (lambda: models.Function(lambda x: x + x.roll(1, 1)), "its operands do not lie in step"),
 }

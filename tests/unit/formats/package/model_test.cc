@@ -227,8 +227,12 @@ TEST_CASE("package: layer types must be known") {
         "you mean \"softmax\"?");
     refused_at(
         "/layers/3/type", "S4D",
-        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"S4D\"; import "
-        "the PyTorch module (docs/import.md): its kernel becomes the taps of a long convolution");
+        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"S4D\"; use "
+        "\"state_space\" with \"s4d\": true, or import the PyTorch module (docs/import.md)");
+    refused_at(
+        "/layers/3/type", "s5",
+        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"s5\"; import "
+        "the PyTorch module (docs/import.md): its kernel becomes a recurrence or the taps of a long convolution");
     refused_at(
         "/layers/3/type", "mamba",
         "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"mamba\"; its "

@@ -33,6 +33,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--name", help="name of the model (default: the folder's name)")
     parser.add_argument("--length", type=int, help="rows of the example (default: 509, or one second of audio)")
     parser.add_argument("--max-length", type=int, help="the example doubles up to this while taps reach its end (default: 8192)")
+    parser.add_argument("--tables", action="store_true", help="keep taps as tables, never as recurrences: faster offline, more state in a stream")
     parser.add_argument("--no-compile", action="store_true", help="do not compile the folder to compare the result with the module")
     parser.add_argument("--explain", metavar="NODE", help="tell what is known about one node or module, and write nothing")
     return parser.parse_args(argv)
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
         raise ImportFailed([Problem("-o", "", "no folder is named", "add -o FOLDER")])
     target, to_file = Path(options.o), options.o.endswith(".lw")
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
-                             name=options.name or target.stem, log=say)
+                             recurrences=not options.tables, name=options.name or target.stem, log=say)
     with tempfile.TemporaryDirectory(prefix="longwave-") as scratch:
         folder, file = Path(scratch) / "model", Path(scratch) / "model.lw"
         imported.write(folder)

@@ -94,10 +94,11 @@ def proven(ready: nn.Module, inputs: Sequence[Input], length: int, longest: int 
 
 
 def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: int | None = None, longest: int | None = None, name: str = "model",
-                  outputs: Sequence[str] | None = None, known: bool = True, log=lambda text: None) -> Imported:
+                  outputs: Sequence[str] | None = None, known: bool = True, recurrences: bool = True, log=lambda text: None) -> Imported:
     """Raises ImportFailed with every problem. `length`: rows of the example; it doubles while taps are cut, up to
     `longest`, or else to LONGEST rows of the convolution and four times the length.
-    `known`: published layers become layers of the package; without it all is imported operation by operation."""
+    `known`: published layers become layers of the package; without it all is imported operation by operation.
+    `recurrences`: taps that are sums of exponentials become recurrences; without it they stay tables."""
     inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
     length = length or (inputs[0].rate or LENGTH)
     ready = prepare(module, inputs, length, known)
@@ -111,6 +112,6 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
             importer, errors = proven(prepare(module, inputs, length, known=False), inputs, length, longest, outputs, log)
         except ImportFailed:
             raise first from None
-    compact(importer)
+    compact(importer, recurrences)
     model, tensors = document(name, importer.graph, inputs, length)
     return Imported(importer, model, tensors, report_of(importer, errors))

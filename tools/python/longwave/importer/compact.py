@@ -1,8 +1,10 @@
 """Gives each long convolution of a recovered graph the shortest form of its taps."""
 from __future__ import annotations
 
+from .exponentials import Exponentials, exponentials
 from .match import Importer
 from .recovered import Op
+from .rules.state_space import operands
 from .taps import Dyadic, dyadic
 
 
@@ -16,14 +18,35 @@ def form_of(op: Op, rows: int) -> Dyadic | None:
     return None if form is None or bool(form.first[half:].any()) else form  # only lags have a direct term
 
 
-def compact(importer: Importer) -> None:
-    """The graph keeps its tables, which are proven; `form` is what the folder holds. Notes the forms for the report."""
-    forms = {}
+def recurrence_of(op: Op, pieces: Dyadic | None, streams: bool) -> Exponentials | None:
+    """Where it has fewer numbers than pieces have. Offline a table is faster: it stays where no stream is possible and it is whole."""
+    taps = op.constant("taps")
+    if op.attributes["two_sided"] or not streams and taps.shape[2] < op.rows:
+        return None
+    form = exponentials(taps, op.rows)
+    return form if form and (pieces is None or 4 * form.c.shape[2] < pieces.pieces.count * pieces.pieces.dim) else None
+
+
+def become_recurrence(op: Op, form: Exponentials) -> None:
+    op.kind, op.form = "state_space", None
+    op.constants, op.attributes = operands(form.logarithms, form.c, op.constant("D") + form.first)
+
+
+def compact(importer: Importer, recurrences: bool = True) -> None:
+    """Pieces are kept beside the table, which is proven. Recurrences take its place. Notes the forms for the report."""
+    forms: dict[str, Dyadic | Exponentials | None] = {}
+    streams = not any("no stream" in text for text in importer.warnings)
     for op in importer.graph.ops:
-        if op.kind == "long_conv":
-            op.form = form_of(op, importer.exported.length)
-            forms[f"{op.module}/{op.source}" if op.module else op.source] = op.form
+        if op.kind != "long_conv":
+            continue
+        op.form = form = form_of(op, importer.exported.length)
+        if recurrences and (recurrence := recurrence_of(op, op.form, streams)):
+            become_recurrence(op, recurrence)
+            form = recurrence
+        forms[f"{op.module}/{op.source}" if op.module else op.source] = form
     for c in importer.convolutions:
         form = forms.get(c.where)
         c.form = str(form) if form else "table"
         c.error = form.error if form else 0.0
+        if isinstance(form, Exponentials) and form.endless and c.cut_warning in importer.warnings:
+            importer.warnings.remove(c.cut_warning)

@@ -32,6 +32,7 @@ class Convolution:
     cut: bool
     form: str = "table"  # what the folder holds
     error: float = 0.0  # of that form, of the peak
+    cut_warning: str = ""
 
 
 @dataclass
@@ -99,6 +100,7 @@ class Importer:
         self.convolutions.append(Convolution(self.where(n), taps.lags, taps.ahead, taps.cut))
         if taps.cut:
             self.warn(n, f"taps reach the example's length {self.exported.length}: longer sequences differ")
+            self.convolutions[-1].cut_warning = self.warnings[-1]
         if two_sided:
             self.warn(n, "looks ahead: no stream")
 
@@ -199,6 +201,8 @@ class Importer:
         value = n.args[3] if len(n.args) > 3 else n.kwargs.get("value")
         if self.kind(n) == "constant_pad_nd":
             value = n.args[2] if len(n.args) > 2 else 0
+        if any(self.kind(u) == "stft" for v in (n, *n.users) for u in (v, *v.users)) and n.args[1][0] == n.args[1][-1] > 0:
+            raise Refused(f"a centred stft: its frames lie {n.args[1][0]} samples ahead, and it has one frame more than a stream can have", spectrum.CENTRED)
         if mode != "constant" or (value or 0) != 0:
             raise Refused(f"pads with {mode if mode != 'constant' else value}", "pad with zeros")
         return x.moved(torch.nn.functional.pad(x.at, list(n.args[1]), value=ZERO))

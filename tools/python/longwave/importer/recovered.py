@@ -120,7 +120,9 @@ class Recovered:
                 return self.emit("mean", [self.take(op.inputs[0], order)], [], op.attributes, timeless=True)
             if op.kind == "long_conv" and op.attributes["channels"] == 1:
                 taps = constants["taps"][:, order]
-                return self.emit("long_conv", [self.take(op.inputs[0], order)], [("taps", taps), ("D", constants["D"][:, order])], op.attributes)
+                made = self.emit("long_conv", [self.take(op.inputs[0], order)], [("taps", taps), ("D", constants["D"][:, order])], op.attributes)
+                self.ops[made].module, self.ops[made].source = op.module, op.source  # the report names its taps so
+                return made
             if op.kind == "conv2d" and (op.attributes["groups"] == 1 or op.attributes["groups"] == op.width == self.ops[op.inputs[0]].width):
                 depthwise = op.attributes["groups"] != 1
                 x = self.take(op.inputs[0], order) if depthwise else op.inputs[0]

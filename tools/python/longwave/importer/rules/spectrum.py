@@ -13,6 +13,9 @@ from ..places import ZERO, Placed
 WAY_OUT = "frame the samples yourself, with window - hop zeros in front; keep only the power of the transform"
 
 
+CENTRED = "call stft with center=False on F.pad(x, (n_fft - hop_length, 0)): the same frames, later by n_fft / 2 samples less a hop"
+
+
 @dataclass(frozen=True)
 class Spectrum:
     part: str  # "X" complex, "ri" pairs, "re", "im", "re2", "im2", "mag"
