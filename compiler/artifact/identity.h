@@ -23,4 +23,8 @@ struct StateIdentity {
 // changes no identity. Weights count by layer and parameter, not by the key of their tensor.
 StateIdentity identity_of(const package::Package &package, const std::string &rounding);
 
+// The same model with rounded tables: an embedding that shares its table with a linear layer reads the numbers
+// that the layer stores. Compilers before 0.2 rounded the linear layer alone, so their states are of other weights.
+StateIdentity with_rounded_tables(const StateIdentity &identity);
+
 } // namespace longwave::compiler

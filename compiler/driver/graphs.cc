@@ -1,6 +1,7 @@
 #include "compiler/driver/graphs.h"
 #include "compiler/ir/op.h"
 #include "compiler/layers/lower.h"
+#include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
 #include "compiler/passes/make_streaming.h"
@@ -66,6 +67,13 @@ Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
     return passes.run("merge_chains", [&] { return merge_chains(graph); });
 }
 
+// Whether an embedding reads a table that is rounded for a linear layer.
+bool rounds_a_table(const ir::Graph &graph) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const ir::Node &node) {
+        return node.op->rewrites.gathers_rows && node.has(ir::stored_weights.name);
+    });
+}
+
 // The stream of the model, where it has one and the options ask for it.
 Status add_stream(ModelGraphs &model, Passes &passes, const Options &options) {
     if (options.stream != StreamMode::none) {
@@ -98,6 +106,7 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, sch
     LW_ASSIGN(graph,
               passes.run("store_weights", [&] { return store_weights(model.exact, weights, model.stored); }));
     if (model.stored.empty()) model.exact = {};
+    if (rounds_a_table(graph)) model.identity = with_rounded_tables(model.identity);
     LW_ASSIGN(model.offline, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
     LW_TRY(check_capacities(model, options));
     LW_TRY(add_stream(model, passes, options));

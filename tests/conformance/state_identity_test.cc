@@ -86,3 +86,48 @@ TEST_CASE("state identity: the same model takes it, compiled again or for other 
     CHECK(moved(one, compiled("relu", 32)) == LW_OK);
     CHECK(moved(one, compiled("relu", 64)) == LW_OK);
 }
+
+namespace {
+
+// An embedding and a linear layer that share a table, or have one each; a mean over four rows between them.
+std::vector<uint8_t> with_tables(bool shared, const std::string &weights) {
+    const std::string json = R"({"format": "longwave-model", "version": 1, "name": "tables",
+        "inputs": [{"name": "ids", "kind": "tokens", "vocabulary": 8}],
+        "layers": [{"type": "embedding", "name": "in", "vocabulary": 8, "width": 4},
+                   {"type": "mean_window", "name": "mean", "frames": 4},
+                   {"type": "linear", "name": "out", "out_features": 8, "bias": false)" +
+                             std::string(shared ? R"(, "keys": {"weight": "in.weight"})" : "") + R"(}],
+        "outputs": [{"name": "y", "from": "out"}]})";
+    std::map<std::string, package::Tensor> tensors;
+    std::vector<float> w(8 * 4);
+    for (size_t i = 0; i < w.size(); i++) w[i] = static_cast<float>(i) / 17 - 1;
+    tensors["in.weight"] = {{8, 4}, w};
+    if (!shared) tensors["out.weight"] = {{8, 4}, w};
+    const auto package = package::parse(json, std::move(tensors));
+    REQUIRE_MESSAGE(package, package.status().message());
+    compiler::Options options;
+    options.targets = {cli::host_target()};
+    options.stream = compiler::StreamMode::required;
+    options.weights = weights;
+    options.kgen = std::string(std::getenv("LONGWAVE_BUILD")) + "/longwave-kgen";
+    options.cache = std::string(std::getenv("LONGWAVE_BUILD")) + "/tests/kernels";
+    const auto result = compiler::compile(*package, options);
+    REQUIRE_MESSAGE(result, result.status().message());
+    return result->artifact;
+}
+
+std::vector<uint8_t> weights_identity(const std::vector<uint8_t> &artifact) {
+    const auto *hash = plan_of(artifact).identity()->weights();
+    return {hash->begin(), hash->end()};
+}
+
+} // namespace
+
+// The identity counts tensors by layer, so both models have the same one, but for the rounding of the table.
+TEST_CASE("state identity: a shared table is other weights where it is rounded for the embedding as well") {
+    CHECK(weights_identity(with_tables(true, "float32")) == weights_identity(with_tables(false, "float32")));
+    for (const std::string rounded : {"bf16", "int8"}) {
+        CAPTURE(rounded);
+        CHECK(weights_identity(with_tables(true, rounded)) != weights_identity(with_tables(false, rounded)));
+    }
+}

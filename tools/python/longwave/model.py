@@ -146,7 +146,7 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     output: where the .lw file goes; None: a temporary file, removed when the function returns.
     stream: also make stream entries. blocks: their sizes in input ticks.
     targets: CPU and GPU targets such as "x86-64-v3" or "vulkan-32k"; none: this CPU.
-    weights: "fp16" or "int8" stores weights in fewer bytes.
+    weights: "bf16" or "int8" stores weights in fewer bytes.
     length: longest offline run in input ticks; 0: the model's own, which is at least that of the example.
     options: further options of `longwave compile`, as on the command line.
 

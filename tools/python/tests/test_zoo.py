@@ -262,6 +262,48 @@ def test_a_tied_table_is_stored_once_and_large_models_come_module_by_module(weig
     assert np.abs(found.reshape(wanted.shape) - wanted).max() <= 3e-6 * np.abs(wanted).max()
 
 
+@pytest.mark.parametrize("weights, limit", [("float32", 1e-5), ("bf16", 0.03), ("int8", 0.06)])
+def test_the_peer_of_large_models_gives_the_numbers_of_the_layers(weights, limit, tmp_path) -> None:
+    """One token at a time through the fast step; bf16 and int8 round activations as well (8 bits of a mantissa,
+    twice a layer)."""
+    torch = pytest.importorskip("torch")
+    from longwave.zoo.on_demand import on_demand
+    from longwave.zoo.step import FORMS, Step
+
+    changes = SMALL["lightnet-1b"] | {"width": 64, "heads": 2, "hidden": 96, "gate_rank": 16, "vocabulary": 64, "depth": 2}
+    row = replace(find("lightnet-1b"), weights=weights)
+    model = build(row, **changes)
+    write(model, row.name, tmp_path, model.tensors.random(seed=1), "F32")
+    ids = torch.from_numpy(np.random.default_rng(2).integers(0, 64, 40))
+    with torch.inference_mode():
+        wanted = on_demand(row, tmp_path / "weights.safetensors", **changes)(ids[None])[0]
+        for name, form in FORMS[weights].items():
+            step = Step(row, tmp_path / "weights.safetensors", form, **changes)
+            found = torch.cat([step(token[None]) for token in ids]).double()
+            assert (found - wanted).abs().max() <= limit * wanted.abs().max(), name
+
+
+@pytest.mark.parametrize("name, weights", [("lightnet-1b", "bf16"), ("lightnet-1b", "int8"), ("sgconv-convnext-t", "float32")])
+def test_size_measures_the_compiler_and_the_file_and_compares(name, weights, tmp_path) -> None:
+    """A small model whose weights are mostly one table: bytes as counted by hand, tokens from `longwave generate`."""
+    pytest.importorskip("torch")
+    from longwave.zoo import size
+    from longwave.zoo.engine import Engine
+
+    if not LONGWAVE.exists():
+        pytest.skip(f"needs {LONGWAVE}")
+    large = {"vocabulary": 20_000, "width": 64} if name == "lightnet-1b" else {}
+    options = dict(find(name).options) | SMALL[name] | large
+    row = replace(find(name), length=options.pop("length", 64), options=options, paper=None)
+    line = size.measure(row, weights, Engine(LONGWAVE), tmp_path, size.Settings(rounds=1, tokens=4, torch=False, keep=False))
+    assert line["difference"] <= 1e-5 and line["resident_mb"] > line["own_mb"] > 0
+    if name == "lightnet-1b":
+        table = 20_000 * 64 * {"bf16": 2, "int8": 1}[weights] + (4 * 20_000 if weights == "int8" else 0)
+        assert table <= 1e6 * line["stored_mb"] <= 1.05 * table
+        assert line["token_ms"] > 0 and line["stream_difference"] <= 1e-5
+    assert not (tmp_path / f"{name}-{weights}.lw").exists()
+
+
 def test_tensors_are_written_as_bfloat16_rounded_to_the_nearest(tmp_path) -> None:
     torch = pytest.importorskip("torch")
     from safetensors.torch import load_file

@@ -1,8 +1,9 @@
-"""python -m longwave.zoo list | write NAME FOLDER | table [NAME ...]"""
+"""python -m longwave.zoo list | write NAME FOLDER | table [NAME ...] | size NAME"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 import tempfile
@@ -64,6 +65,18 @@ def print_table(names: list[str], options: argparse.Namespace) -> bool:
     return not failed
 
 
+def print_size(options: argparse.Namespace) -> None:
+    from .size import Settings, measure
+
+    row = find(options.name)
+    settings = Settings(options.rounds, options.tokens, not options.no_torch, options.folder is not None)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        line = measure(row, options.weights or row.weights, Engine(options.longwave), folder, settings)
+    print(json.dumps(line), flush=True)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m longwave.zoo", description="Model packages of the published configurations."
@@ -89,24 +102,37 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="NAME",
         help="default: all, of which the largest take minutes and gigabytes",
     )
-    table.add_argument(
-        "--longwave",
-        type=Path,
-        default=Path(__file__).resolve().parents[4] / "build/longwave",
-        help="the program (default: build/longwave)",
-    )
     table.add_argument("--folder", type=Path, help="keep packages and artifacts there (default: nowhere)")
     table.add_argument("--rounds", type=int, default=3, help="in turns with PyTorch (default: 3)")
     table.add_argument("--repeats", type=int, default=3, help="whole runs in a round (default: 3)")
     table.add_argument("--ticks", type=int, default=512, help="to stream (default: 512)")
     table.add_argument("--no-torch", action="store_true", help="leave PyTorch out")
     table.add_argument("--json", action="store_true", help="one JSON object a line")
+    size = verbs.add_parser(
+        "size", help="compile one at its published size: memory, bytes, PyTorch's numbers and times, as JSON"
+    )
+    size.add_argument("name")
+    size.add_argument("--weights", choices=["float32", "bf16", "int8"], help="default: as the configuration says")
+    size.add_argument("--folder", type=Path, help="keep package and file there, and take the package that is there")
+    size.add_argument("--rounds", type=int, default=3, help="in turns with PyTorch (default: 3)")
+    size.add_argument("--tokens", type=int, default=24, help="in a round, of language models (default: 24)")
+    size.add_argument("--no-torch", action="store_true", help="no times of PyTorch")
+    for verb in (table, size):
+        verb.add_argument(
+            "--longwave",
+            type=Path,
+            default=Path(__file__).resolve().parents[4] / "build/longwave",
+            help="the program (default: build/longwave)",
+        )
     options = parser.parse_args(arguments)
     try:
         if options.verb == "list":
             return 0 if list_rows() else 1
         if options.verb == "table":
             return 0 if print_table(options.names, options) else 1
+        if options.verb == "size":
+            print_size(options)
+            return 0
         write_package(options.name, options.folder, options.seed, options.checkpoint)
         return 0
     except (KeyError, ValueError, OSError, EngineError) as error:

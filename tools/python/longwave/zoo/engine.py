@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .memory import status_bytes
 from .model import Model
 
 MEMORY = "64G"  # limit of what an artifact may take; the machine's own is what counts here
@@ -22,12 +24,14 @@ MEMORY = "64G"  # limit of what an artifact may take; the machine's own is what 
 
 @dataclass(frozen=True)
 class Done:
-    """A finished process: what it printed, seconds by the clock, and the most memory that it had at once
-    (bytes)."""
+    """A finished process: what it printed, seconds by the clock and of the CPU, and the most memory that it had
+    at once (bytes): all of it, and `own_bytes`, the part that is no mapped file."""
 
     out: str
     seconds: float
     peak_bytes: int
+    own_bytes: int
+    cpu_seconds: float
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Compiled:
     seconds: float
     peak_bytes: int
     artifact_bytes: int
+    own_bytes: int
     stream_proved: bool  # there is a stream, and it equalled the whole on random input, cut in random ways
     report: Mapping[str, Any]
 
@@ -44,38 +49,47 @@ class EngineError(RuntimeError):
 
 
 class Engine:
-    def __init__(self, program: Path) -> None:
+    """`processor`: the CPU that every command stays on; None: any."""
+
+    def __init__(self, program: Path, processor: int | None = None) -> None:
         if not program.exists():
             raise EngineError(
                 f"{program}: there is no such program: build the engine, or name it with --longwave"
             )
-        self.program = program
+        self.program, self.processor = program, processor
 
     def __call__(self, *arguments: object) -> Done:
         command = [str(self.program), *map(str, arguments)]
-        begin, peak = time.perf_counter(), 0
+        begin, peak, own = time.perf_counter(), 0, 0
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, subprocess.Popen(
-            command, stdout=out, stderr=err
+            self._pinned(command), stdout=out, stderr=err
         ) as process:
             while process.poll() is None:
-                peak = max(peak, self._peak_bytes(process.pid))
+                most, anonymous = self._memory(process.pid)
+                peak, own = max(peak, most), max(own, anonymous)
                 time.sleep(0.002 if time.perf_counter() - begin < 1 else 0.02)
             seconds = time.perf_counter() - begin
             out.seek(0), err.seek(0)
             if process.returncode:
                 raise EngineError(f"{' '.join(command[:3])}: {err.read().strip() or process.returncode}")
-            return Done(out.read(), seconds, peak)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            return Done(out.read(), seconds, peak, own, cpu)
 
-    def _peak_bytes(self, process: int) -> int:
+    def _pinned(self, command: list[str]) -> list[str]:
+        return command if self.processor is None else ["taskset", "-c", str(self.processor), *command]
+
+    def _memory(self, process: int) -> tuple[int, int]:
         """The high-water mark of its memory so far (what wait4 tells includes that of this process, which it
-        was forked from)."""
+        was forked from), and the part that is its own now."""
         try:
             if not os.path.samefile(f"/proc/{process}/exe", self.program):
-                return 0  # not yet
-            with open(f"/proc/{process}/status", encoding="utf-8") as status:
-                return next((1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM")), 0)
+                return 0, 0  # not yet
+            most, own = status_bytes(process, "VmHWM", "RssAnon")
+            return most, own
         except OSError:
-            return 0  # gone
+            return 0, 0  # gone
 
     def compile(
         self,
@@ -83,12 +97,13 @@ class Engine:
         artifact: Path,
         length: int,
         streams: bool,
-        block: int | None = None,
+        block: int | str | None = None,
         proof: bool = True,
         weights: str = "float32",
     ) -> Compiled:
-        """For this machine, whole sequences of `length`, and a stream where no layer looks ahead."""
-        way = ["--stream", *(["--block", block] if block else [])] if streams else ["--no-stream"]
+        """For this machine, whole sequences of `length`, and a stream where no layer looks ahead; `block`: its
+        ticks at a time, or a list such as "1,16"."""
+        way = ["--stream", *(["--blocks", block] if block else [])] if streams else ["--no-stream"]
         done = self(
             "compile",
             package,
@@ -110,6 +125,7 @@ class Engine:
             done.seconds,
             done.peak_bytes,
             artifact.stat().st_size,
+            done.own_bytes,
             bool(proofs) and report["proof"]["holds"],
             report,
         )

@@ -36,7 +36,8 @@ def double_outputs(
     with torch.inference_mode():
         large = model.tensors.parameters > LARGE or row.weights != "float32"
         net = on_demand(row, weights) if large else peer(row, load_file(weights)).double()
-        rows = net(*(torch.from_numpy(values)[None] for values in inputs.values()))[0]
+        given = [torch.from_numpy(values)[None] for values in inputs.values()]
+        rows = net(*(x.double() if x.is_floating_point() else x for x in given))[0]
         outputs = {model.outputs[0]["name"]: rows.numpy()}
         if "log_probabilities" in (output["name"] for output in model.outputs):
             outputs["log_probabilities"] = net.log_probabilities(rows[-1:]).numpy()
