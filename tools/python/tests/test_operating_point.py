@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave.kws.decision import Decision, events, moving_average, smoothing_rows  # noqa: E402
-from longwave.kws.operating_point import bound, busy_parts, with_threshold  # noqa: E402
+from longwave.kws.heard import busy_parts  # noqa: E402
+from longwave.kws.operating_point import bound  # noqa: E402
 from longwave.kws.speakers import bootstrap, folds, speaker_of  # noqa: E402
 
 
@@ -49,7 +51,8 @@ def test_busy_parts_give_the_events_of_the_whole() -> None:
         rows[start:start + length, word] = p
         rows[start:start + length, 11] = 1 - p
     for threshold in (0.3, 0.6, 0.9):
-        decision = with_threshold(Decision(smoothing_ms=300, min_count=3), threshold, {"no": -1, "go": 1})
+        decision = replace(Decision(smoothing_ms=300, min_count=3),
+                           thresholds={"default": threshold, "no": threshold - 0.05, "go": threshold + 0.05})
         average = moving_average(rows, smoothing_rows(decision))
         whole = [(e.word, round(e.score, 9)) for e in events(average, decision)]
         parts = [(e.word, round(e.score, 9)) for part in busy_parts(average) for e in events(part, decision)]
