@@ -41,6 +41,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--stop", type=int, help="end earlier than the schedule")
     parser.add_argument("--cooldown", type=int, default=0, help="steps before --stop in which the rate falls to zero")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--fold", type=int, help="leave out the speakers of this fold (longwave.kws.crossval)")
     parser.add_argument("--rows", type=int, default=28, help="sequences of 5.12 s in a batch")
     parser.add_argument("--rate", type=float, default=4e-3, help="highest learning rate")
     parser.add_argument("--decay", type=float, default=0.05, help="weight decay")
@@ -95,11 +96,15 @@ def batch_loss(net: nn.Module, batch: batches.Batch, options: argparse.Namespace
 
 
 @torch.no_grad()
-def quick_accuracy(net: nn.Module, cache: Path) -> float:
-    """Top-1 in percent of isolated validation clips, for the log only."""
+def quick_accuracy(net: nn.Module, cache: Path, material: batches.Material) -> float:
+    """Top-1 in percent of isolated validation clips, or of those of the fold left out. For the log only."""
     net.eval()
-    clips = torch.from_numpy(np.load(cache / "val.npy")).float()
-    label = torch.from_numpy(np.load(cache / "val_label.npy"))
+    if material.left_out is None:
+        clips = torch.from_numpy(np.load(cache / "val.npy")).float()
+        label = torch.from_numpy(np.load(cache / "val_label.npy"))
+    else:
+        clips = material.commands[material.left_out, 2, 10:110].float()
+        label = material.commands_label[material.left_out]
     x = net.front_end.normalise(clips)
     if isinstance(net, DsCnn):
         logits = net(x)
@@ -126,20 +131,20 @@ def cooldown(step: int, stop: int, steps: int) -> float:
     return min(1.0, (stop - step) / steps) if steps else 1.0
 
 
-def prepared(data: Path, cache: Path) -> batches.Material:
+def prepared(data: Path, cache: Path, fold: int | None) -> batches.Material:
     cache.mkdir(parents=True, exist_ok=True)
-    if not (cache / "val.npy").exists():
+    if not (cache / "val.npy").exists() and fold is None:
         for name, prepare in features.PARTS.items():
             if (data / "pretrain").is_dir() or name not in ("auxiliary", "arabic"):
                 prepare(data, cache)
-    return batches.Material(cache)
+    return batches.Material(cache, fold)
 
 
 def main() -> None:
     options = parse()
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
-    material = prepared(options.data, options.cache)
+    material = prepared(options.data, options.cache, options.fold)
     recipe = batches.PRETRAIN if options.stage == "pretrain" else batches.FINETUNE
     net = DsCnn().to(memory_format=torch.channels_last) if options.net == "cnn" else KwsNet(KwsConfig())
     mean, deviation = material.statistics()
@@ -184,7 +189,7 @@ def main() -> None:
                      "step": step + 1}
             torch.save(state, checkpoint.with_suffix(".part"))
             checkpoint.with_suffix(".part").replace(checkpoint)
-            print(f"step {step + 1} loss {running:.3f} val isolated {quick_accuracy(average, options.cache):.2f} % "
+            print(f"step {step + 1} loss {running:.3f} left-out clips, isolated {quick_accuracy(average, options.cache, material):.2f} % "
                   f"{(time.time() - begin) / (step + 1 - first):.3f} s/step", flush=True)
     torch.save({"average": average.state_dict(), "net_kind": options.net, "options": shown}, options.out / "final.pt")
 

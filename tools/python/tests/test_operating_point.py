@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave.kws.decision import Decision, events, moving_average, smoothing_rows  # noqa: E402
-from longwave.kws.operating_point import bound, busy_parts, with_threshold  # noqa: E402
-from longwave.kws.reading import pages, sentences, voice_of  # noqa: E402
+from longwave.kws.heard import busy_parts  # noqa: E402
+from longwave.kws.operating_point import bound  # noqa: E402
 from longwave.kws.speakers import bootstrap, folds, speaker_of  # noqa: E402
 
 
@@ -50,7 +51,8 @@ def test_busy_parts_give_the_events_of_the_whole() -> None:
         rows[start:start + length, word] = p
         rows[start:start + length, 11] = 1 - p
     for threshold in (0.3, 0.6, 0.9):
-        decision = with_threshold(Decision(smoothing_ms=300, min_count=3), threshold, {"no": -1, "go": 1})
+        decision = replace(Decision(smoothing_ms=300, min_count=3),
+                           thresholds={"default": threshold, "no": threshold - 0.05, "go": threshold + 0.05})
         average = moving_average(rows, smoothing_rows(decision))
         whole = [(e.word, round(e.score, 9)) for e in events(average, decision)]
         parts = [(e.word, round(e.score, 9)) for part in busy_parts(average) for e in events(part, decision)]
@@ -59,15 +61,6 @@ def test_busy_parts_give_the_events_of_the_whole() -> None:
 
 def test_the_bound_is_that_of_the_procedure() -> None:
     assert abs(bound(0, 2.9957) - 1) < 1e-3 and abs(bound(1, 4.7439) - 1) < 1e-3  # none in 3.0 h, one in 4.7 h
-
-
-def test_books_are_read_without_command_words(tmp_path: Path) -> None:
-    book = tmp_path / "book.txt"
-    book.write_text("He went up the hill and down again. The ship sailed over the calm sea today. Stop! " * 100)
-    found = list(sentences(book.read_text()))
-    assert set(found) == {"The ship sailed over the calm sea today."}
-    assert len(next(pages([book])).split()) >= 170
-    assert {voice_of(n)[1][0] for n in range(10)} == {"espeak-ng", "flite"}
 
 
 if __name__ == "__main__":

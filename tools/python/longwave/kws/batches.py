@@ -53,9 +53,12 @@ class Batch:
 
 
 class Material:
-    """The feature cache, memory-mapped so that parallel runs share it."""
+    """The feature cache, memory-mapped so that parallel runs share it.
 
-    def __init__(self, cache: Path) -> None:
+    `fold`: commands and auxiliary words of that fold's speakers are left out of `pick_clips`; see features.py --folds.
+    """
+
+    def __init__(self, cache: Path, fold: int | None = None) -> None:
         def load(name: str) -> Tensor | None:
             file = cache / f"{name}.npy"
             return torch.from_numpy(np.load(file, mmap_mode="c")) if file.exists() else None
@@ -64,12 +67,28 @@ class Material:
         self.auxiliary, self.auxiliary_label = load("auxiliary"), load("auxiliary_label")
         self.arabic, self.arabic_label = load("arabic"), load("arabic_label")
         self.negatives, self.noise = load("negatives"), load("noise").float()
-        self.silence = torch.where(self.commands_label == SILENCE)[0]
+        commands_fold, auxiliary_fold = load("commands_fold"), load("auxiliary_fold")
+        if fold is not None and (commands_fold is None or not (commands_fold == fold).any()):
+            raise ValueError(f"{cache}: no clips of fold {fold}; prepare it with longwave.kws.features --folds")
+        if fold is None and commands_fold is not None:
+            raise ValueError(f"{cache}: prepared for folds, so both splits are in it; give --fold, or another cache")
+        self.left_out = None if fold is None else torch.where(commands_fold == fold)[0]
+        self.commands_used = used(self.commands, commands_fold, fold)
+        self.auxiliary_used = used(self.auxiliary, auxiliary_fold, fold)
+        self.arabic_used = used(self.arabic, None, None)
+        self.silence = self.commands_used[self.commands_label[self.commands_used] == SILENCE]
 
     def statistics(self) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation per band of the unaltered training clips, of the middle second."""
-        plain = self.commands[:, 2, 10:110].float()
+        plain = self.commands[self.commands_used, 2, 10:110].float()
         return plain.mean((0, 1)), plain.std((0, 1))
+
+
+def used(bank: Tensor | None, fold_of_clip: Tensor | None, fold: int | None) -> Tensor | None:
+    """Indices of the clips of `bank` that training may use."""
+    if bank is None:
+        return None
+    return torch.arange(len(bank)) if fold is None or fold_of_clip is None else torch.where(fold_of_clip != fold)[0]
 
 
 def noise_rows(material: Material, count: int, frames: int) -> Tensor:
@@ -134,13 +153,14 @@ def pick_clips(material: Material, recipe: Recipe, count: int, rng: np.random.Ge
     weight = torch.ones(count)
     shift = torch.randint(0, 21, (count, 1))
     frames = torch.arange(CLIP)
-    sources = ((material.commands, material.commands_label), (material.auxiliary, material.auxiliary_label),
-               (material.arabic, material.arabic_label))
-    for number, (bank, classes) in enumerate(sources):
+    sources = ((material.commands, material.commands_label, material.commands_used),
+               (material.auxiliary, material.auxiliary_label, material.auxiliary_used),
+               (material.arabic, material.arabic_label, material.arabic_used))
+    for number, (bank, classes, usable) in enumerate(sources):
         at = torch.where(kind == number)[0]
         if not len(at):
             continue
-        pick = torch.randint(len(bank), (len(at), 1))
+        pick = usable[torch.randint(len(usable), (len(at), 1))]
         copy = torch.randint(bank.shape[1], (len(at), 1))
         clips[at] = bank[pick, copy, shift[at] + frames].float()
         if number == 0:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .labels import CLASSES, SILENCE
+from .labels import CLASSES
 
 ROW_SECONDS = 0.02
 
@@ -22,15 +22,17 @@ class Decision:
     min_count: int = 3
     release: float = 0.5
     refractory_ms: float = 1000
+    classes: tuple[str, ...] = tuple(CLASSES)  # those whose names begin with "_" never fire
 
     def threshold(self) -> np.ndarray:
-        """(12,); the ignored classes get infinity."""
-        levels = [self.thresholds.get(word, self.thresholds["default"]) for word in CLASSES]
-        return np.array(levels[:SILENCE] + [np.inf, np.inf])
+        """One per class; the ignored classes get infinity."""
+        return np.array([np.inf if word.startswith("_") else self.thresholds.get(word, self.thresholds["default"])
+                         for word in self.classes])
 
     def to_json(self) -> dict:
         """The "decision" entry of model.json."""
-        return {"output": "probabilities", "ignore": CLASSES[SILENCE:], "threshold": self.thresholds,
+        ignored = [word for word in self.classes if word.startswith("_")]
+        return {"output": "probabilities", "ignore": ignored, "threshold": self.thresholds,
                 "smoothing_ms": self.smoothing_ms, "min_count": self.min_count, "release": self.release,
                 "refractory_ms": self.refractory_ms}
 
@@ -43,7 +45,7 @@ class Event:
 
 
 def moving_average(probabilities: np.ndarray, rows: int) -> np.ndarray:
-    """(T, 12) -> (T, 12): mean of the last `rows` rows, rows before the start being zero."""
+    """(T, classes) -> (T, classes): mean of the last `rows` rows, rows before the start being zero."""
     total = np.cumsum(np.concatenate([np.zeros((rows, probabilities.shape[1])), probabilities.astype(np.float64)]), 0)
     total = np.concatenate([np.zeros((1, probabilities.shape[1])), total])
     return (total[rows + 1:] - total[1:-rows]) / rows
@@ -57,7 +59,7 @@ def run_lengths(top: np.ndarray, strong: np.ndarray) -> np.ndarray:
 
 
 def events(average: np.ndarray, decision: Decision) -> list[Event]:
-    """Events of one stream; `average` (T, 12) comes from `moving_average`."""
+    """Events of one stream; `average` (T, classes) comes from `moving_average`."""
     threshold = decision.threshold()
     top = average.argmax(1)
     strong = average[np.arange(len(top)), top] >= threshold[top]
@@ -82,5 +84,5 @@ def smoothing_rows(decision: Decision) -> int:
 
 
 def detect(probabilities: np.ndarray, decision: Decision) -> list[Event]:
-    """Events of (T, 12) probabilities per 20 ms row."""
+    """Events of (T, classes) probabilities per 20 ms row."""
     return events(moving_average(probabilities, smoothing_rows(decision)), decision)

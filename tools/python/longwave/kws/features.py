@@ -1,6 +1,6 @@
 """Feature preparation: every clip is altered, framed and stored once as log-mel power (float16) in `.npy` files.
 
-    python -m longwave.kws.features DATA CACHE [--part commands|auxiliary|arabic|background]
+    python -m longwave.kws.features DATA CACHE [--part commands|auxiliary|arabic|background] [--folds 4]
 
 Stored arrays (all without normalisation; log(p + 1e-5), p for samples in [-1, 1]):
   commands.npy  (clips, 8, 120, 40) + commands_label.npy   five speeds and three Opus round trips, 1.2 s each
@@ -10,6 +10,9 @@ Stored arrays (all without normalisation; log(p + 1e-5), p for samples in [-1, 1
   noise.npy     (frames, 40)   recorded, synthetic and babble noise
   val.npy       (clips, 100, 40) + val_label.npy           for a quick figure during training
 The clips last 1.2 s so that training can shift them by up to 0.2 s.
+
+With --folds the commands are those of both splits. commands_fold.npy and auxiliary_fold.npy then hold the fold of each
+clip's speaker, and -1 for speakers who say no command. `batches.Material` leaves one fold out.
 """
 from __future__ import annotations
 
@@ -22,6 +25,8 @@ import torch
 from ..layers.frontend import SAMPLE_RATE, LogMel
 from . import audio, datasets
 from .labels import SILENCE
+from .speakers import folds as speaker_folds
+from .speakers import speaker_of
 
 LONG = 19200  # samples, 1.2 s
 CLIP = 16000
@@ -41,16 +46,28 @@ def variants(samples: np.ndarray, speeds: list[float], opus: int, rng: np.random
     return encode(np.stack(copies))
 
 
-def prepare_commands(data: Path, cache: Path) -> None:
+def command_clips(data: Path, folds: int) -> list[tuple[Path, int]]:
+    return datasets.clips(data, "train") + (datasets.clips(data, "val") if folds else [])
+
+
+def fold_of_speakers(data: Path, number: int) -> dict[str, int]:
+    names = np.array([speaker_of(file.name) for file, _ in command_clips(data, number)])
+    return dict(zip(names.tolist(), speaker_folds(names, number).tolist()))
+
+
+def prepare_commands(data: Path, cache: Path, folds: int = 0) -> None:
     rng = np.random.default_rng(0)
-    found = datasets.clips(data, "train")
+    found = command_clips(data, folds)
     samples = [audio.read(file) for file, _ in found]
     labels = [label for _, label in found]
-    if SILENCE not in labels:
+    if SILENCE not in labels and not folds:
         cuts = datasets.silence_clips(data, "train", max(1, len(found) // 11))
         samples, labels = samples + cuts, labels + [SILENCE] * len(cuts)
     np.save(cache / "commands.npy", np.stack([variants(s, list(audio.SPEEDS), 3, rng) for s in samples]))
     np.save(cache / "commands_label.npy", np.array(labels))
+    if folds:
+        fold = fold_of_speakers(data, folds)
+        np.save(cache / "commands_fold.npy", np.array([fold[speaker_of(file.name)] for file, _ in found]))
 
 
 def prepare_val(data: Path, cache: Path) -> None:
@@ -64,20 +81,24 @@ def prepare_val(data: Path, cache: Path) -> None:
     np.save(cache / "val_label.npy", np.array(labels))
 
 
-def prepare_auxiliary(data: Path, cache: Path) -> None:
-    """Only speakers of the training split (the same people speak in both releases of Speech Commands)."""
+def prepare_auxiliary(data: Path, cache: Path, folds: int = 0) -> None:
+    """Only speakers of the prepared splits (the same people speak in both releases of Speech Commands)."""
     rng = np.random.default_rng(1)
-    rows, labels = [], []
+    rows, labels, fold = [], [], []
+    fold_of = fold_of_speakers(data, folds) if folds else {}
     for name, samples in audio.read_tar(data / "pretrain" / "gsc-aux.tar"):
         _, word, file = name.split("/")
-        if datasets.speaker_bucket(file) < 60:
+        if datasets.speaker_bucket(file) < (72 if folds else 60):
             rows.append(variants(samples, [0.94, 1.0, 1.06], 1, rng))
             labels.append(AUXILIARY_WORDS.index(word))
+            fold.append(fold_of.get(speaker_of(file), -1))
     np.save(cache / "auxiliary.npy", np.stack(rows))
     np.save(cache / "auxiliary_label.npy", np.array(labels))
+    if folds:
+        np.save(cache / "auxiliary_fold.npy", np.array(fold))
 
 
-def prepare_arabic(data: Path, cache: Path) -> None:
+def prepare_arabic(data: Path, cache: Path, folds: int = 0) -> None:
     rng = np.random.default_rng(2)
     rows, words = [], []
     for name, samples in audio.read_tar(data / "pretrain" / "asc40.tar"):
@@ -129,7 +150,7 @@ def babble(utterances: list[np.ndarray], seconds: float, voices: int, rng: np.ra
     return (0.05 * mix / mix.std()).astype(np.float32)
 
 
-def prepare_background(data: Path, cache: Path) -> None:
+def prepare_background(data: Path, cache: Path, folds: int = 0) -> None:
     rng = np.random.default_rng(3)
     speech = [audio.read(f) for f in datasets.negative_files(data, held_out=False)]
     if speech:
@@ -154,13 +175,16 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("cache", type=Path)
     parser.add_argument("--part", choices=list(PARTS), help="only this part (default: all that the data folder has)")
+    parser.add_argument("--folds", type=int, default=0, help="prepare both splits for so many folds by speaker")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.folds and not datasets.is_small_pack(options.data):
+        parser.error("--folds takes the small pack: gsc12/{train,val}, see datasets.py")
     options.cache.mkdir(parents=True, exist_ok=True)
     has_pretrain = (options.data / "pretrain").is_dir()
     for name, prepare in PARTS.items():
         if options.part in (None, name) and (has_pretrain or name not in ("auxiliary", "arabic")):
-            prepare(options.data, options.cache)
+            prepare(options.data, options.cache, options.folds)
             print(f"{name} done", flush=True)
 
 

@@ -1,20 +1,28 @@
 """Hours of running speech without command words: books that synthetic voices read.
 
-    python -m longwave.kws.reading BOOKS... -o FOLDER --hours 6
+    python -m longwave.kws.reading BOOKS... -o FOLDER --hours 6 [--seed 0] [--without "hey robot"]
 
-BOOKS: text files. Sentences with one of the ten words are left out, so every event is a false accept.
-Voices: espeak-ng (6 English accents x 24 variants) and flite (4 voices), one after the other, so that FOLDER has as
-many minutes of each program. Files of about a minute: FOLDER/<voice>-<number>.flac, 16 kHz mono; those that exist
-already stay. The same books give the same files. The voices take no part in training.
+BOOKS: text files. Sentences with one of the ten words as a word are left out, so every event is a false accept. Words
+that only sound like them stay in: "know", "write".
+Voices: espeak-ng (6 English accents x 24 variants) and flite (4 voices), one after the other, so that FOLDER has about
+as many minutes of each program. Files of about a minute: FOLDER/<voice>-<number>.flac, 16 kHz mono. The same books and
+seed give the same files. Another seed reads other pages, with the voices in another order. A stopped run goes on: files
+that exist stay. FOLDER/files.csv lists them: file, program, voice, words per minute, seconds, first words, digest of the
+text. FOLDER/reading.json holds the totals, among them the sentences left out.
 """
 from __future__ import annotations
 
 import argparse
+import csv
+import hashlib
 import io
+import json
 import re
+import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,18 +39,31 @@ WORDS_A_FILE = 170  # about a minute
 RMS = 0.06  # of a file: the level of the validation clips
 
 
-def sentences(book: str) -> Iterator[str]:
-    """Sentences of 4 to 60 words without any of the ten words."""
-    command = re.compile(r"\b(" + "|".join(COMMANDS) + r")\b", re.IGNORECASE)
-    for sentence in re.split(r"(?<=[.!?;:])\s+|\n\s*\n", book):
-        text = " ".join(re.sub(r"[^A-Za-z',.!?;: -]", " ", sentence).split())
-        if 4 <= len(text.split()) <= 60 and not command.search(text):
-            yield text
+@dataclass
+class Sentences:
+    """Sentences of 4 to 60 words of `book`, from the part `start` of it on and around; those with a word of `without` are left out."""
+    book: str
+    without: Sequence[str] = tuple(COMMANDS)
+    start: float = 0.0
+    left_out: int = 0
+
+    def __iter__(self) -> Iterator[str]:
+        banned = re.compile(r"\b(" + "|".join(re.escape(word) for word in self.without) + r")\b", re.IGNORECASE)
+        parts = re.split(r"(?<=[.!?;:])\s+|\n\s*\n", self.book)
+        first = int(self.start * len(parts))
+        for sentence in parts[first:] + parts[:first]:
+            text = " ".join(re.sub(r"[^A-Za-z',.!?;: -]", " ", sentence).split())
+            if not 4 <= len(text.split()) <= 60:
+                continue
+            if banned.search(text):
+                self.left_out += 1
+            else:
+                yield text
 
 
-def pages(books: list[Path]) -> Iterator[str]:
-    """Texts of about WORDS_A_FILE words, from the books in turn, without end while one of them has text."""
-    streams = [sentences(book.read_text(encoding="utf-8", errors="replace")) for book in books]
+def pages(books: Sequence[Sentences]) -> Iterator[str]:
+    """Texts of about WORDS_A_FILE words, from the books in turn, until none of them has text."""
+    streams = [iter(book) for book in books]
     while streams:
         for stream in list(streams):
             page, words = [], 0
@@ -57,15 +78,34 @@ def pages(books: list[Path]) -> Iterator[str]:
                 streams.remove(stream)
 
 
-def voice_of(number: int) -> tuple[str, list[str]]:
-    """Name and command line of the voice of file `number`; half of the files are flite's."""
-    if number % 2:
-        voice = FLITE[number // 2 % len(FLITE)]
-        return f"flite-{voice}", ["flite", "-voice", voice, "-o", "/dev/stdout"]
+def voices(seed: int) -> tuple[list[str], list[str]]:
+    """The voices of espeak-ng and of flite in the order in which they read; seed 0 keeps the order of the lists."""
+    espeak = [f"{accent}+{variant}" for variant in VARIANTS for accent in ACCENTS]
+    if seed == 0:
+        return espeak, FLITE
+    rng = np.random.default_rng(seed)
+    return [espeak[i] for i in rng.permutation(len(espeak))], [FLITE[i] for i in rng.permutation(len(FLITE))]
+
+
+@dataclass(frozen=True)
+class Voice:
+    program: str  # "espeak" or "flite"
+    name: str
+    speed: int  # words per minute, 0: the voice's own
+
+    def command(self) -> list[str]:
+        if self.program == "flite":
+            return ["flite", "-voice", self.name, "-o", "/dev/stdout"]
+        return ["espeak-ng", "-v", self.name, "-s", str(self.speed), "--stdout", "--stdin"]
+
+
+def voice_of(number: int, seed: int = 0) -> Voice:
+    """The voice of file `number`; half of the files are flite's."""
+    espeak, flite = voices(seed)
     at = number // 2
-    voice = f"{ACCENTS[at % len(ACCENTS)]}+{VARIANTS[at // len(ACCENTS) % len(VARIANTS)]}"
-    speed = 140 + 10 * (at % 6)  # words a minute
-    return f"espeak-{voice}", ["espeak-ng", "-v", voice, "-s", str(speed), "--stdout", "--stdin"]
+    if number % 2:
+        return Voice("flite", flite[at % len(flite)], 0)
+    return Voice("espeak", espeak[at % len(espeak)], 140 + 10 * (at % 6))
 
 
 def speak(text: str, command: list[str]) -> np.ndarray:
@@ -91,15 +131,48 @@ def decode(wave: bytes) -> tuple[np.ndarray, int]:
     return samples, rate
 
 
-def write(number: int, text: str, folder: Path) -> float:
-    """Writes one file and returns its seconds."""
-    name, command = voice_of(number)
-    path = folder / f"{name}-{number:04}.flac"
+@dataclass(frozen=True)
+class Reading:
+    file: str
+    voice: Voice
+    seconds: float
+    text: str
+
+    def row(self) -> list[str]:
+        digest = hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        return [self.file, self.voice.program, self.voice.name, str(self.voice.speed), f"{self.seconds:.2f}",
+                " ".join(self.text.split()[:6]), digest]
+
+
+def write(number: int, text: str, folder: Path, seed: int) -> Reading:
+    """Writes one file if it is not there yet."""
+    voice = voice_of(number, seed)
+    path = folder / f"{voice.program}-{voice.name}-{number:04}.flac"
     if not path.exists():
         part = path.with_suffix(".part")
-        soundfile.write(part, speak(text, command), SAMPLE_RATE, subtype="PCM_16", format="FLAC")
+        soundfile.write(part, speak(text, voice.command()), SAMPLE_RATE, subtype="PCM_16", format="FLAC")
         part.rename(path)
-    return soundfile.info(path).duration
+    return Reading(path.name, voice, soundfile.info(path).duration, text)
+
+
+def read_aloud(books: Sequence[Sentences], folder: Path, hours: float, seed: int, jobs: int) -> list[Reading]:
+    """Reads until `folder` has that many hours or the books end."""
+    done: list[Reading] = []
+    source = pages(books)
+    with ThreadPoolExecutor(jobs) as pool:
+        while sum(reading.seconds for reading in done) < 3600 * hours:
+            some = [(len(done) + i, text) for i, text in zip(range(8), source)]
+            if not some:
+                break
+            done += pool.map(lambda page: write(page[0], page[1], folder, seed), some)
+    return done
+
+
+def save_list(done: Sequence[Reading], folder: Path) -> None:
+    with open(folder / "files.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["file", "program", "voice", "words_per_minute", "seconds", "first_words", "text_sha256"])
+        table.writerows(reading.row() for reading in done)
 
 
 def main() -> None:
@@ -107,18 +180,24 @@ def main() -> None:
     parser.add_argument("books", type=Path, nargs="+")
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--hours", type=float, default=6)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--without", action="append", help="leave out sentences with this (default: the ten words)")
     options = parser.parse_args()
+    for program in ("espeak-ng", "flite"):
+        if not shutil.which(program):
+            raise SystemExit(f"{program} is not installed: apt-get install {program}")
     options.output.mkdir(parents=True, exist_ok=True)
-    seconds, number, source = 0.0, 0, pages(options.books)
-    with ThreadPoolExecutor(options.jobs) as pool:
-        while seconds < 3600 * options.hours:
-            some = [(number + i, text) for i, text in zip(range(8), source)]
-            if not some:
-                break
-            seconds += sum(pool.map(lambda page: write(page[0], page[1], options.output), some))
-            number += len(some)
-    print(f"{number} files, {seconds / 3600:.2f} hours")
+    start = float(np.random.default_rng(options.seed).random()) if options.seed else 0.0
+    books = [Sentences(book.read_text(encoding="utf-8", errors="replace"), options.without or COMMANDS, start)
+             for book in options.books]
+    done = read_aloud(books, options.output, options.hours, options.seed, options.jobs)
+    save_list(done, options.output)
+    totals = {"seed": options.seed, "books": [book.name for book in options.books], "without": options.without or COMMANDS,
+              "files": len(done), "sentences_left_out": sum(book.left_out for book in books),
+              "hours": {p: round(sum(r.seconds for r in done if r.voice.program == p) / 3600, 3) for p in ("espeak", "flite")}}
+    (options.output / "reading.json").write_text(json.dumps(totals, indent=1))
+    print(json.dumps(totals))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Keyword models for your own words: `longwave words --help`."""

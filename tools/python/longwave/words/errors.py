@@ -1,0 +1,5 @@
+"""What is wrong with the material, and what to do about it."""
+
+
+class WordsError(Exception):
+    """Printed without a traceback."""

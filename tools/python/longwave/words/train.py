@@ -1,0 +1,194 @@
+"""The work of `longwave words train`: clips, scenes, rows of the body, heads, threshold, card."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from .. import programs
+from ..kws.decision import Decision, events, moving_average, smoothing_rows
+from ..kws.engine import Engine
+from ..kws.heard import Negatives as Heard
+from . import body, card, fit, phrases, scenes, sounds, voices
+from .operating import Point, lowest_threshold
+from .sounds import RATE, Clip
+
+OTHER = "_other_"
+FOLDS = 4
+SYNTHETIC = 160  # clips per word
+PIECE = 1800  # seconds of audio that are in memory at a time
+MOST_TRAINING = 3 * 3600  # seconds of negatives that are learned from
+GRACE = 1.0  # seconds after the end of a word in which its event counts
+
+
+@dataclass(frozen=True)
+class Options:
+    words: list[str]
+    recordings: Path
+    negatives: Path
+    output: Path
+    work: Path
+    rate: float = 1.0
+    steps: int = 400
+    seed: int = 0
+    folder: Path | None = None
+
+
+def log_to(print_line: Callable[[str], None]) -> Callable[[str], None]:
+    begin = time.time()
+    return lambda text: print_line(f"{time.time() - begin:6.1f} s  {text}")
+
+
+def spoken(texts: list[str], kept_back: bool, seed: int) -> list[Clip]:
+    """Each text in a voice of its own; what comes out too short to be a word is left out."""
+    found = voices.draw(len(texts), kept_back, seed)
+
+    def one(pair: tuple[str, voices.Voice]) -> Clip | None:
+        try:
+            return sounds.trimmed(voices.say(*pair), pair[0], pair[1].label())
+        except sounds.WordsError as error:
+            if "too short" in str(error) or "silent" in str(error):
+                return None
+            raise
+
+    with ThreadPoolExecutor(2) as pool:
+        return [clip for clip in pool.map(one, zip(texts, found)) if clip]
+
+
+def pieces(files: list[Path], most: float) -> list[np.ndarray]:
+    """Samples of `files`, one after the other, in pieces of at most PIECE seconds."""
+    batch: list[np.ndarray] = []
+    length, total = 0, 0
+    for file in files:
+        samples = sounds.read(file)
+        batch.append(samples)
+        length += len(samples)
+        total += len(samples)
+        if length >= PIECE * RATE or total >= most * RATE:
+            yield np.concatenate(batch)
+            batch, length = [], 0
+        if total >= most * RATE:
+            return
+    if batch:
+        yield np.concatenate(batch)
+
+
+def fold_of(clips: list[Clip]) -> np.ndarray:
+    """Speakers are dealt out in turn, so that nobody is in two folds."""
+    groups = sorted({clip.group for clip in clips})
+    return np.array([groups.index(clip.group) % FOLDS for clip in clips])
+
+
+def make_scenes(options: Options, recorded: list[list[Clip]], backgrounds: list[np.ndarray]) -> list[scenes.Scene]:
+    """One of the synthetic voices, and one per fold of the recordings."""
+    rng = np.random.default_rng([options.seed, 1])
+    other = len(options.words)
+    made = [(clip, w) for w, word in enumerate(options.words)
+            for clip in spoken([word] * SYNTHETIC, False, options.seed * 100 + w)]
+    near = spoken(phrases.near_misses(options.words, SYNTHETIC + 60 * len(options.words), rng), False, options.seed * 100 + 99)
+    found = [scenes.compose([*made, *made, *[(clip, other) for clip in near * 2]], backgrounds, other, rng)]
+    repeat = max(4, 320 // max(len(clips) for clips in recorded))
+    for fold in range(FOLDS):
+        mine = [(clip, w) for w, clips in enumerate(recorded) for clip, f in zip(clips, fold_of(clips)) if f == fold]
+        some = [(near[i], other) for i in rng.integers(0, len(near), max(1, len(mine) * repeat // 3))]
+        found.append(scenes.compose(mine * repeat + some, backgrounds, other, rng))
+    return found
+
+
+def heard_in(head_scores: np.ndarray, spans: list[tuple[float, float, int]], decision: Decision) -> tuple[np.ndarray, np.ndarray, int]:
+    """Which spans (begin, end in seconds, word) had their event, its delay after the end, and the number of other events."""
+    right, delay, wrong = np.zeros(len(spans), bool), np.full(len(spans), np.nan), 0
+    for event in events(moving_average(head_scores, smoothing_rows(decision)), decision):
+        mine = [i for i, (begin, end, word) in enumerate(spans) if begin <= event.seconds <= end + GRACE and word == event.word]
+        if mine:
+            right[mine[0]] = True
+            delay[mine[0]] = event.seconds - spans[mine[0]][1]
+        else:
+            wrong += 1
+    return right, delay, wrong
+
+
+def line_up(clips: list[tuple[Clip, int]]) -> tuple[np.ndarray, list[tuple[float, float, int]]]:
+    """The clips as they are, each followed by 1.5 s of silence, and when each is spoken."""
+    parts, spans, at = [np.zeros(RATE, np.float32)], [], RATE
+    for clip, word in clips:
+        parts += [clip.samples, np.zeros(3 * RATE // 2, np.float32)]
+        spans.append(((at + clip.begin) / RATE, (at + clip.end) / RATE, word))
+        at += len(clip.samples) + 3 * RATE // 2
+    return np.concatenate(parts), spans
+
+
+def train(options: Options, print_line: Callable[[str], None]) -> card.Card:
+    log = log_to(print_line)
+    begin = time.time()
+    voices.need_programs()
+    recorded = sounds.recordings(options.recordings, options.words)
+    found = sounds.negatives(options.negatives)
+    log(f"{', '.join(f'{len(c)} recordings of {w!r}' for w, c in zip(options.words, recorded))}; negatives: "
+        f"{found.training_seconds / 3600:.2f} h for training, {found.held_out_seconds / 3600:.2f} h for the threshold")
+    options.work.mkdir(parents=True, exist_ok=True)
+    body.write_body(options.work / "body")
+    body.compile_model(options.work / "body", options.work / "body.lw")
+    engine = Engine(Path(programs.program()), options.work / "body.lw", options.work / "rows")
+
+    def rows_of(samples: np.ndarray) -> np.ndarray:
+        return engine.scores(samples, "hidden").astype(np.float16)
+
+    backgrounds, quiet_parts, held_out = [], [], []
+    for samples in pieces(found.training, MOST_TRAINING):
+        backgrounds += [samples[i:i + 20 * RATE] for i in range(0, len(samples) - 20 * RATE, 180 * RATE)]
+        quiet_parts.append(rows_of(samples))
+    for samples in pieces(found.held_out, float("inf")):
+        held_out.append(rows_of(samples))
+    log("rows of the negatives are there")
+    made = make_scenes(options, recorded, backgrounds)
+    parts = [fit.Part(rows_of(scene.samples), scene.ends) for scene in made]
+    parts.append(fit.Part(np.concatenate(quiet_parts), []))
+    log(f"{sum(len(scene.samples) for scene in made) / RATE / 60:.0f} minutes of phrases by synthetic voices and of the recordings")
+
+    base = Decision(smoothing_ms=300, min_count=3, classes=(*options.words, OTHER))
+    missed, delays, wrong, fold_points = [], [], 0, []
+    for fold in range(FOLDS):
+        clips = [(clip, w) for w, cs in enumerate(recorded) for clip, f in zip(cs, fold_of(cs)) if f == fold]
+        if not clips:
+            continue
+        some = [p for i, p in enumerate(parts) if i != fold + 1]
+        head = fit.fit(some, [0.35, *[0.25 / (FOLDS - 1)] * (FOLDS - 1), 0.4], len(options.words), options.steps,
+                       options.seed * 10 + fold + 1)
+        negatives = Heard({str(i): fit.scores(head, rows) for i, rows in enumerate(held_out)}, len(options.words))
+        point = lowest_threshold(negatives, base, options.rate)
+        fold_points.append(point)
+        samples, spans = line_up(clips)
+        right, delay, others = heard_in(fit.scores(head, rows_of(samples)), spans, point.decision)
+        missed += [(options.words[w], clip.group, not r) for (clip, w), r in zip(clips, right)]
+        delays += [float(d) for d in delay[~np.isnan(delay)]]
+        wrong += others
+        log(f"fold {fold + 1}: threshold {point.decision.thresholds['default']:g}, {int((~right).sum())} of {len(clips)} missed")
+    head = fit.fit(parts, [0.35, *[0.25 / FOLDS] * FOLDS, 0.4], len(options.words), options.steps, options.seed * 10)
+    folder = options.folder or options.work / "model"
+    point = finish(head, options, base, folder, found)
+    log(f"threshold {point.decision.thresholds['default']:g}: {point.events} events in {point.hours:.2f} h")
+    return card.Card(options.words, [len(c) for c in recorded], found, point, fold_points, missed, delays, wrong,
+                     body.block_microseconds(options.output), options.output.stat().st_size, time.time() - begin, options.rate)
+
+
+def finish(head: torch.nn.Module, options: Options, base: Decision, folder: Path, found: sounds.Negatives) -> Point:
+    """Writes the compiled model with the threshold that the compiled model itself shows on the held-out negatives."""
+    labels = list(base.classes)
+
+    def write(decision: Decision) -> None:
+        body.write_model(head, labels, decision.to_json(), "words", folder)
+        body.compile_model(folder, options.output)
+
+    write(replace(base, thresholds={"default": 0.9}))
+    engine = Engine(Path(programs.program()), options.output, options.work / "scores")
+    heard = Heard({str(i): engine.scores(samples) for i, samples in enumerate(pieces(found.held_out, float("inf")))},
+                  len(options.words))
+    point = lowest_threshold(heard, base, options.rate)
+    write(point.decision)
+    return point
