@@ -44,6 +44,7 @@ struct Traits {
     bool kernels_count_rows = true;
     bool forced_algorithms = true;   // --convolution applies
     bool skip_masks = true;          // kernels leave out work that nobody wants
+    bool integer_products = true;    // kernels multiply int8 weights by rows that they round to int16
     bool position_vectorized = true; // kernels for few channels use vectors over positions
     uint64_t workgroup_bytes = no_limit; // memory that the threads of one call share
 

@@ -15,6 +15,7 @@ Traits vulkan(const targets::Target &target) {
             .kernels_count_rows = false,
             .forced_algorithms = false,
             .skip_masks = false,
+            .integer_products = false,
             .position_vectorized = false,
             .workgroup_bytes = static_cast<uint64_t>(target.shared_bytes),
             .row_alignment = 64,

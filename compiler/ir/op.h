@@ -18,6 +18,9 @@ struct AttributeDef {
     bool required = true;
 };
 
+// Kernels may round each row of the node's first input to whole steps, so many of the largest magnitude of the row.
+inline constexpr AttributeDef activation_steps{"activation_steps", AttributeDef::Kind::integer, false};
+
 // State that an op hands from row to row. It is updated in place and zero before the first row.
 struct Carry {
     const char *name;

@@ -54,6 +54,7 @@ private:
 struct Rounded {
     ir::Numbers numbers;
     double error = 0, largest = 0; // as StoredWeights has them
+    int steps = 0;                 // of activations; 0: they are not rounded
 };
 
 Status cannot_hold(const std::string &layer, WeightFormat format, double weight) {
@@ -66,6 +67,7 @@ Expected<Rounded> rounded(const ir::Numbers &weights, size_t inputs, WeightForma
                           const std::string &layer) {
     const ir::Numbers made(std::make_shared<RoundedWeights>(weights, format, inputs));
     double difference = 0, size = 0, worst = 0, peak = 0;
+    uint64_t heaviest = 0;
     std::vector<double> exact(inputs), stored(inputs);
     for (size_t first = 0; first < weights.size(); first += inputs) {
         weights.read(first, exact);
@@ -79,9 +81,11 @@ Expected<Rounded> rounded(const ir::Numbers &weights, size_t inputs, WeightForma
             worst = std::max(worst, apart);
             peak = std::max(peak, std::fabs(exact[i]));
         }
+        if (format == WeightFormat::int8) heaviest = std::max(heaviest, schedules::int8_heaviness(exact));
     }
-    if (peak == 0) return Rounded{made, 0, 0};
-    return Rounded{made, std::sqrt(difference / size), worst / peak};
+    const int steps = format == WeightFormat::int8 ? schedules::activation_steps(heaviest) : 0;
+    if (peak == 0) return Rounded{made, 0, 0, steps};
+    return Rounded{made, std::sqrt(difference / size), worst / peak, steps};
 }
 
 // Rounds each matrix once for each format, however many nodes read it.
@@ -115,8 +119,11 @@ public:
         for (const ir::ValueId input : node.inputs) inputs.push_back(rewrite.map(input));
         attributes.erase(ir::stored_weights.name);
         if (format != WeightFormat::float32) {
-            LW_ASSIGN(inputs[1], matrix(rewrite, node, format));
+            LW_ASSIGN(const Made *const made, matrix(rewrite, node, format));
+            inputs[1] = made->value;
             attributes[ir::stored_weights.name] = std::string(schedules::name_of(format));
+            if (made->rounded.steps > 0 && is_product(node))
+                attributes[ir::activation_steps.name] = int64_t{made->rounded.steps};
         }
         return rewrite.to().node(node.op->name, std::move(inputs), std::move(attributes), node.layer);
     }
@@ -130,7 +137,12 @@ private:
         return ir::weight_format(node);
     }
 
-    Expected<ir::ValueId> matrix(ir::Rewriter &rewrite, const ir::Node &node, WeightFormat format) {
+    struct Made {
+        Rounded rounded;
+        ir::ValueId value = 0;
+    };
+
+    Expected<const Made *> matrix(ir::Rewriter &rewrite, const ir::Node &node, WeightFormat format) {
         const auto [entry, fresh] = made_.try_emplace({node.inputs[1], format});
         if (fresh) {
             const ir::Constant &weights = *graph_.constant(node.inputs[1]);
@@ -142,13 +154,9 @@ private:
         }
         const Rounded &of = entry->second.rounded;
         if (!node.op->rewrites.gathers_rows) stored_.push_back({node.layer, format, of.error, of.largest});
-        return entry->second.value;
+        return &entry->second;
     }
 
-    struct Made {
-        Rounded rounded;
-        ir::ValueId value = 0;
-    };
     const ir::Graph &graph_;
     const WeightFormat format_;
     std::vector<StoredWeights> &stored_;

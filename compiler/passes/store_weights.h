@@ -1,5 +1,6 @@
 // Rounds the weights of matrix multiplications to their storage format, and names the format on the
-// node.
+// node. With int8 it also states to how many steps kernels may round activations (`activation_steps`): as many as
+// keep every sum inside an int32, whatever the activations are.
 // Why here: folds change weights, so they come first. From here on every reference computes with
 // the numbers that kernels read, and error limits stay as tight as with float32.
 // Needs: nothing. A node that names a format keeps it; other nodes get `format`.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 namespace longwave::schedules {
@@ -36,6 +37,20 @@ float int8_scale(double largest) {
 int int8_steps(double value, float scale) {
     if (scale == 0) return 0;
     return static_cast<int>(std::clamp(std::nearbyint(value / double{scale}), -127.0, 127.0));
+}
+
+int activation_steps(uint64_t heaviest) {
+    const uint64_t most = std::numeric_limits<int32_t>::max() / std::max<uint64_t>(heaviest, 1);
+    return most < least_activation_steps ? 0 : static_cast<int>(std::min<uint64_t>(most, most_activation_steps));
+}
+
+uint64_t int8_heaviness(std::span<const double> row) {
+    double largest = 0;
+    for (const double weight : row) largest = std::max(largest, std::fabs(weight));
+    const float scale = int8_scale(largest);
+    uint64_t sum = 0;
+    for (const double weight : row) sum += static_cast<uint64_t>(std::abs(int8_steps(weight, scale)));
+    return sum;
 }
 
 uint32_t stored_bits(WeightFormat format, double value, float scale) {

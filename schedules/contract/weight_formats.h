@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace longwave::schedules {
@@ -33,6 +34,16 @@ double nearest_bf16(double value);
 float int8_scale(double largest);
 // The nearest of −127 … 127 times the scale, ties to even.
 int int8_steps(double value, float scale);
+
+// Where kernels multiply int8 weights as integers, they round each row of activations to int16: so many steps at most
+// of a unit of the row, its largest magnitude divided by this. All sums of an output fit an int32 then. `heaviest`: the
+// largest sum over an output of |int8_steps|. 0: there would be fewer than `least_activation_steps`, and rows stay
+// float32.
+int activation_steps(uint64_t heaviest);
+inline constexpr int most_activation_steps = 127 * 256, // two digits of −127 … 127
+    least_activation_steps = 2048;
+// Of one output.
+uint64_t int8_heaviness(std::span<const double> row);
 
 // The bits of one weight as they lie in a word, in the lowest bits. `value` is rounded as above; a value that
 // has been rounded keeps its bits.

@@ -51,6 +51,13 @@ ImageParam KernelBuilder::weight(const std::string &name, const Shape &shape, Ty
     return add(weights_, name, shape, type);
 }
 
+ImageParam KernelBuilder::weight_bytes(const std::string &name, const Shape &shape) {
+    Shape bytes = shape;
+    bytes[0].extent *= 4;
+    for (size_t i = 1; i < bytes.size(); i++) bytes[i].stride *= 4;
+    return add(weights_, name, bytes, Int(8));
+}
+
 namespace {
 Shape in_words(const Shape &shape) {
     Shape words{{2, 1}};

@@ -83,16 +83,21 @@ int64_t constant(const Expr &e, const std::string &name) {
     return *value;
 }
 
-// `words`: a float64 argument that the kernel sees as two words an element.
+// `words`: a float64 argument that the kernel sees as two words an element. Of an int32 argument the kernel may see
+// the four bytes of an element, side by side in dimension 0.
 nlohmann::json input(const ImageParam &buffer, bool words) {
     nlohmann::json dims = nlohmann::json::array();
     const Parameter &constraints = buffer.parameter();
-    for (int i = words ? 1 : 0; i < buffer.dimensions(); i++)
-        dims.push_back({constant(constraints.extent_constraint(i), buffer.name()),
-                        constant(constraints.stride_constraint(i), buffer.name()) / (words ? 2 : 1)});
+    const bool bytes = buffer.type() == Int(8);
+    for (int i = words ? 1 : 0; i < buffer.dimensions(); i++) {
+        const int64_t extent = constant(constraints.extent_constraint(i), buffer.name()),
+                      stride = constant(constraints.stride_constraint(i), buffer.name());
+        if (bytes) dims.push_back({i == 0 ? extent / 4 : extent, i == 0 ? stride : stride / 4});
+        else dims.push_back({extent, stride / (words ? 2 : 1)});
+    }
     return {{"name", buffer.name()},
             {"kind", "input"},
-            {"elem", words ? "f64" : elem_name(buffer.type())},
+            {"elem", words ? "f64" : bytes ? "i32" : elem_name(buffer.type())},
             {"dims", dims}};
 }
 

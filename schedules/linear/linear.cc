@@ -4,6 +4,7 @@
 // otherwise left as it is.
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
+#include "schedules/linear/integer_linear.h"
 #include "schedules/linear/linear_product.h"
 #include "schedules/linear/linear_tiles.h"
 #include "schedules/pointwise/elementary.h"
@@ -247,6 +248,7 @@ private:
 
 static void build_linear(KernelBuilder &k) {
     const Product p = declare_product(k);
+    if (p.integer) return build_integer_linear(k, p);
     const Shape y_shape = p.y_shape();
     if (p.out == 1) return build_single(k, p, y_shape);
 

@@ -13,11 +13,10 @@ WeightFormat stored_format(Params &params) {
 void declare_matrix(KernelBuilder &k, Product &p, int outputs) {
     const int of_panel = static_cast<int>(p.panels.width());
     const bool narrow = p.panels.format != WeightFormat::float32;
-    p.w = k.weight("w",
-                   {{p.panels.width(), 1},
-                    {p.panels.words(), of_panel},
-                    {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}},
-                   narrow ? Int(32) : Float(32));
+    const Shape shape = {{p.panels.width(), 1},
+                         {p.panels.words(), of_panel},
+                         {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}};
+    p.w = p.integer ? k.weight_bytes("w", shape) : k.weight("w", shape, narrow ? Int(32) : Float(32));
     if (p.panels.format == WeightFormat::int8)
         p.scale = k.weight("scale", dense({static_cast<int>(p.panels.halves * pad(extent(outputs)))}));
 }
@@ -44,7 +43,11 @@ Product declare_product(KernelBuilder &k) {
                          "'advice' is for one row of several outputs of a whole matrix");
         p.advice = k.input("advice", dense({static_cast<int>(pad(extent(advice))), 1}));
     }
+    p.integer = k.params.choice_or("activations", "float32", {"float32", "int16"}) == "int16";
+    k.params.require(!p.integer || (p.panels.format == WeightFormat::int8 && p.out > 1 && p.blocks == 1),
+                     "'activations' of int16 are for int8 weights of several outputs, without 'blocks'");
     declare_matrix(k, p, p.out);
+    if (p.integer) p.most_steps = k.weight("steps", dense({1}));
     if (p.has_bias) p.bias = k.weight("bias", dense({p.halves * p.width()}));
     return p;
 }

@@ -11,8 +11,9 @@ struct Product {
     int in, out, rows, in_row, halves;
     int blocks, first; // of the diagonal: block j reads the inputs from first + j·in on
     bool has_bias;
+    bool integer; // rows are quantised, and `w` is bytes
     Panels panels;
-    Halide::ImageParam x, w, scale, bias;
+    Halide::ImageParam x, w, scale, most_steps, bias;
     int wanted; // one row: the value of `advice` that says whether anybody wants it; -1: somebody does
     Halide::ImageParam advice;
 
@@ -41,11 +42,14 @@ struct Product {
     }
     // What sums begin with, and what becomes of them.
     Halide::Expr start(const Halide::Expr &o, const Halide::Expr &half) const {
-        return has_bias && !scaled() ? Halide::Expr(bias(o + half * width())) : Halide::Expr(0.0f);
+        return has_bias && !has_scales() ? Halide::Expr(bias(o + half * width())) : Halide::Expr(0.0f);
     }
     Halide::Expr finished(const Halide::Expr &sum, const Halide::Expr &o, const Halide::Expr &half) const {
-        if (!scaled()) return sum;
-        const Halide::Expr at = o + half * width(), value = sum * 0x1p-24f * scale(at);
+        return has_scales() ? scaled(sum * 0x1p-24f, o, half) : sum;
+    }
+    // The result of a sum that only lacks the scale of its output.
+    Halide::Expr scaled(const Halide::Expr &sum, const Halide::Expr &o, const Halide::Expr &half) const {
+        const Halide::Expr at = o + half * width(), value = sum * scale(at);
         return has_bias ? value + bias(at) : value;
     }
 
@@ -57,7 +61,7 @@ struct Product {
     Shape y_shape() const { return dense({width(), rows}); }
 
 private:
-    bool scaled() const { return panels.format == WeightFormat::int8; }
+    bool has_scales() const { return panels.format == WeightFormat::int8; }
 };
 
 // Param `weights`: how a matrix is stored; absent: as float32.

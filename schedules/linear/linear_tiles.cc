@@ -49,13 +49,6 @@ bool fits(const targets::Target &target, int rows, int vectors, int parts) {
     return all <= sums && all + std::min(rows, vectors) + 1 < target.vector_registers;
 }
 
-std::vector<LinearTiles::Group> groups_of(int count, int panels) {
-    std::vector<LinearTiles::Group> groups;
-    if (count / panels) groups.push_back({0, panels, count / panels});
-    if (count % panels) groups.push_back({count - count % panels, count % panels, 1});
-    return groups;
-}
-
 // Short sums are exact sums, and their weights stay in the second cache.
 // `in` granules of so many inputs.
 int chunks_of(int in, int granule) {
@@ -106,6 +99,13 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, WeightFo
 }
 
 } // namespace
+
+std::vector<LinearTiles::Group> groups_of(int count, int panels) {
+    std::vector<LinearTiles::Group> groups;
+    if (count / panels) groups.push_back({0, panels, count / panels});
+    if (count % panels) groups.push_back({count - count % panels, count % panels, 1});
+    return groups;
+}
 
 LinearTiles linear_tiles(const targets::Target &target, const Panels &all, int rows, int diagonal) {
     Panels panels = all;

@@ -24,6 +24,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t bias, rules::flag(node, "bias"));
     LW_TRY(rules::flag(node, "frequency").status());
     LW_TRY(weight_format(node).status());
+    LW_TRY(check_activation_steps(node));
     LW_TRY(rules::count(in, 2 + bias));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::timed(in[0]));
@@ -189,7 +190,7 @@ const OpDef op_conv2d{
                    {"groups", AttributeDef::Kind::integer},
                    {"bias", AttributeDef::Kind::integer},
                    {"frequency", AttributeDef::Kind::integer},
-                   stored_weights},
+                   stored_weights, activation_steps},
     .infer = infer,
     .stream = stream,
     .kernel = kernel,

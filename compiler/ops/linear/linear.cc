@@ -16,6 +16,7 @@ namespace {
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t bias, rules::flag(node, "bias"));
     LW_TRY(weight_format(node).status());
+    LW_TRY(check_activation_steps(node));
     LW_TRY(rules::count(in, 2 + bias + has_skip_mask(node)));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::operand(in[1], "weight", {0, in[0].width()}));
@@ -67,7 +68,8 @@ bool is_product(const Graph &graph, const Node &node) { return graph.constant(no
 
 const OpDef op_linear{
     .name = "linear",
-    .attributes = {{"bias", AttributeDef::Kind::integer}, stored_weights, skip_mask_attribute},
+    .attributes = {{"bias", AttributeDef::Kind::integer}, stored_weights, activation_steps,
+                   skip_mask_attribute},
     .infer = infer,
     .stream = row_by_row,
     .absorb_consumer = absorb_consumer,

@@ -16,6 +16,16 @@ Expected<schedules::WeightFormat> weight_format(const Node &node) {
     return *format;
 }
 
+Status check_activation_steps(const Node &node) {
+    if (!node.has(activation_steps.name)) return Status::ok();
+    LW_ASSIGN(const schedules::WeightFormat format, weight_format(node));
+    if (format != schedules::WeightFormat::int8)
+        return Status::input(fmt::format("attribute {} is for weights of int8", activation_steps.name));
+    return rules::integer(node, activation_steps.name, schedules::least_activation_steps,
+                          schedules::most_activation_steps)
+        .status();
+}
+
 // The lanes after the last input are zero. Enough of them are read that the sums divide into equal
 // parts.
 static uint32_t inputs_read(const Type &x) {
@@ -62,6 +72,7 @@ Status product(KernelCall &call) {
     const Type &x = call.type(0);
     const bool gated = call.consumer() != nullptr;
     const uint32_t out = call.type(1).dims[0], half = gated ? out / 2 : out, padded = schedules::pad(half);
+    const bool integer = call.node.has(activation_steps.name) && call.context.device.integer_products && half > 1;
     const bool bias = call.node.integer("bias") != 0, narrow = format != schedules::WeightFormat::float32;
     schedules::PackedPanels packed = packed_matrix(call.constant(1), call.type(1), x, gated, format);
     const schedules::Panels panels = packed.panels;
@@ -77,6 +88,7 @@ Status product(KernelCall &call) {
     call.param("bias", bias);
     call.param("glu", gated);
     if (narrow) call.param("weights", schedules::name_of(format));
+    if (integer) call.param("activations", "int16");
     const size_t last = call.node.inputs.size() - 1;
     const bool masked = has_skip_mask(call.node) && takes_skip_mask(call.context) && out > 1;
     if (masked) {
@@ -87,6 +99,7 @@ Status product(KernelCall &call) {
     if (masked) call.read_rows(last);
     call.weight("weight", words_of(std::move(packed), format));
     if (!scales.empty()) call.weight("scale", scales);
+    if (integer) call.weight("steps", {static_cast<float>(call.node.integer(activation_steps.name))});
     if (bias) call.weight("bias", shift);
     call.write();
     return Status::ok();

@@ -14,6 +14,9 @@ inline constexpr AttributeDef stored_weights{"weights", AttributeDef::Kind::text
 // Fault::input: the attribute names no format.
 Expected<schedules::WeightFormat> weight_format(const Node &node);
 
+// `activation_steps` (compiler/ir/op.h) is for int8 weights: with so many steps all sums fit an int32.
+Status check_activation_steps(const Node &node);
+
 Status product(KernelCall &call);
 
 // The matrix of `node` as product() stores it: of `x`, without a gate. `gated`: the second half of the

@@ -70,6 +70,18 @@ private:
         for (const GraphOutput &output : graph_.outputs) ++readers_[output.value];
     }
 
+    // Each row as integer kernels take it: in whole steps of its largest magnitude.
+    static Array in_steps(Array rows, int64_t steps) {
+        for (size_t t = 0; t < rows.rows; ++t) {
+            double peak = 0;
+            for (size_t i = 0; i < rows.width; ++i) peak = std::max(peak, std::fabs(rows.row(t)[i]));
+            const double step = peak / static_cast<double>(steps);
+            for (size_t i = 0; i < rows.width && step > 0; ++i)
+                rows.row(t)[i] = step * std::nearbyint(rows.row(t)[i] / step);
+        }
+        return rows;
+    }
+
     Operand operand(ValueId id) const {
         const Constant *constant = graph_.constant(id);
         return constant ? Operand(*constant) : Operand(values_[id]);
@@ -86,6 +98,11 @@ private:
                                 ticks, ticks_[id]));
             if (timed) ticks = ticks_[id];
             inputs.push_back(operand(id));
+        }
+        Array stepped; // lives as long as `inputs`
+        if (how_.rounded && node.has(activation_steps.name)) {
+            stepped = in_steps(values_[node.inputs[0]], node.integer(activation_steps.name));
+            inputs[0] = Operand(stepped);
         }
         const size_t length = rows_of(graph_.type(node.inputs[0]).clock, length_ ? length_ : ticks);
         ticks_[node.output] = ticks;

@@ -79,16 +79,20 @@ double error_of(const Product &p, const Contestant &contestant, bool gates) {
 }
 
 // Float32 first.
-Expected<std::vector<schedules::WeightFormat>> formats_of(const LinearOptions &options) {
-    std::vector<schedules::WeightFormat> formats = {schedules::WeightFormat::float32};
+Expected<std::vector<Variant>> variants_of(const LinearOptions &options) {
+    std::vector<Variant> variants = {Variant{}};
+    const auto add = [&](const Variant &variant) {
+        if (std::find(variants.begin(), variants.end(), variant) == variants.end()) variants.push_back(variant);
+    };
     for (const std::string &name : options.weights) {
         const auto format = schedules::find_weight_format(name);
         if (!format)
             return Status::usage(
                 fmt::format("--weights {}: expected {}", name, schedules::weight_format_names));
-        if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
+        add({*format});
+        if (options.float_activations && *format == schedules::WeightFormat::int8) add({*format, true});
     }
-    return formats;
+    return variants;
 }
 
 LinearResult compared(const Product &p, const Contestant &us, const Contestant &peer) {
@@ -108,16 +112,16 @@ LinearResult compared(const Product &p, const Contestant &us, const Contestant &
 Status race(const LinearOptions &options, const Product &p, const targets::Target &target,
             const std::function<void(const LinearResult &)> &tell) {
     std::vector<std::unique_ptr<Contestant>> all;
-    LW_ASSIGN(const auto formats, formats_of(options));
-    for (const schedules::WeightFormat format : formats) {
-        LW_ASSIGN(auto us, ours(p, format, target, options.kgen));
+    LW_ASSIGN(const auto variants, variants_of(options));
+    for (const Variant &variant : variants) {
+        LW_ASSIGN(auto us, ours(p, variant, target, options.kgen));
         all.push_back(std::move(us));
     }
     for (const std::string &library : options.against) {
         LW_ASSIGN(auto peer, blas(p, library));
         all.push_back(std::move(peer));
     }
-    for (size_t i = 0; p.rows == 1 && i < formats.size(); i++) all.push_back(reader(all[i]->weight_bytes()));
+    for (size_t i = 0; p.rows == 1 && i < variants.size(); i++) all.push_back(reader(all[i]->weight_bytes()));
     double once = 0;
     std::vector<int> calls;
     for (auto &contestant : all) {
@@ -129,14 +133,16 @@ Status race(const LinearOptions &options, const Product &p, const targets::Targe
     const int rounds = std::clamp(static_cast<int>(options.seconds * 1e6 / once), 5, 500);
     for (int round = 0; round < rounds; round++) // in turns: a slow spell of the machine meets everyone
         for (size_t i = 0; i < all.size(); i++) all[i]->times.push_back(time_of(*all[i], calls[i]));
-    const size_t peers = formats.size() + options.against.size();
+    const size_t peers = variants.size() + options.against.size();
     std::vector<double> errors;
-    for (size_t i = 0; i < peers; i++) errors.push_back(error_of(p, *all[i], i < formats.size() && p.gated));
+    for (size_t i = 0; i < peers; i++) errors.push_back(error_of(p, *all[i], i < variants.size() && p.gated));
     errors.resize(all.size());
-    for (size_t us = 0; us < formats.size(); us++)
+    for (size_t us = 0; us < variants.size(); us++)
         for (size_t i = 0; i < all.size(); i++) {
-            // Other formats are compared with float32, and each walk with the reader of as many bytes.
-            if (i < formats.size() ? i != 0 || us == 0 : i >= peers && i != peers + us) continue;
+            // Other formats are compared with float32, and each walk with the reader of as many bytes. Rows that are
+            // quantised are compared with rows that are not.
+            const bool same_weights = i == us + 1 && i < variants.size() && variants[i].float_activations;
+            if (i < variants.size() ? (i != 0 || us == 0) && !same_weights : i >= peers && i != peers + us) continue;
             LinearResult result = compared(p, *all[us], *all[i]);
             result.error = errors[us];
             result.peer_error = errors[i];

@@ -17,6 +17,7 @@ struct LinearOptions {
     std::string target;                              // empty: the highest level this machine runs
     std::string kgen;                                // longwave-kgen; empty: the one of this build
     double seconds = 1;                              // for each size and number of rows, divided in turns
+    bool float_activations = false;                  // int8 weights also without quantised rows
     bool gated = false; // ours with gates; the peers compute as many products and no gates
 };
 

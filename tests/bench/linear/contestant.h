@@ -52,8 +52,14 @@ public:
     std::vector<double> times; // of each round
 };
 
-// Named after the format of its weights.
-Expected<std::unique_ptr<Contestant>> ours(const Product &product, schedules::WeightFormat format,
+// A kernel of ours, named after the format of its weights.
+struct Variant {
+    schedules::WeightFormat format = schedules::WeightFormat::float32;
+    bool float_activations = false; // where rows could be quantised
+    std::string name() const;
+    friend bool operator==(const Variant &, const Variant &) = default;
+};
+Expected<std::unique_ptr<Contestant>> ours(const Product &product, const Variant &variant,
                                            const targets::Target &target, const std::string &kgen);
 // `library`: a name, or NAME=FILE.
 Expected<std::unique_ptr<Contestant>> blas(const Product &product, const std::string &library);

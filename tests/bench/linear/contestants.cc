@@ -1,6 +1,7 @@
 #include "schedules/contract/panels.h"
 #include "tests/bench/linear/contestant.h"
 #include "tests/kernels/kernel_call.h"
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -24,9 +25,9 @@ namespace {
 
 class Ours : public Contestant {
 public:
-    Ours(const Product &p, schedules::WeightFormat format, const test::Kernel &kernel)
-        : Contestant(schedules::name_of(format)), p_(p), kernel_(kernel),
-          packed_({static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), p.gated ? 2u : 1u, format}),
+    Ours(const Product &p, const Variant &variant, float steps, const test::Kernel &kernel)
+        : Contestant(variant.name()), p_(p), kernel_(kernel), steps_(1),
+          packed_({static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), p.gated ? 2u : 1u, variant.format}),
           row_(schedules::pad(packed_.panels.out)), y_(row_ * static_cast<size_t>(p.rows)),
           w_(packed_.words.size()), bias_(row_ * packed_.panels.halves) {
         const size_t in = packed_.panels.in, out = packed_.panels.out;
@@ -37,10 +38,12 @@ public:
             packed_.set(static_cast<uint32_t>(o % out), static_cast<uint32_t>(o / out), row, inputs);
         }
         std::memcpy(w_.data(), packed_.words.data(), weight_bytes());
+        steps_[0] = steps;
         auto bytes = [](const float *f) { return reinterpret_cast<uint8_t *>(const_cast<float *>(f)); };
         kernel_.prepare({{"x", bytes(p.x.data())},
                          {"w", bytes(w_.data())},
                          {"scale", bytes(packed_.scales.data())},
+                         {"steps", bytes(steps_.data())},
                          {"bias", bytes(bias_.data())},
                          {"y", bytes(y_.data())}});
     }
@@ -60,6 +63,7 @@ public:
 private:
     const Product &p_;
     test::Kernel kernel_;
+    Floats steps_;
     schedules::PackedPanels packed_;
     size_t row_;
     Floats y_, w_, bias_; // words of weights lie on a cache line
@@ -125,13 +129,32 @@ private:
 
 } // namespace
 
-Expected<std::unique_ptr<Contestant>> ours(const Product &p, schedules::WeightFormat format,
-                                           const targets::Target &target, const std::string &kgen) {
+std::string Variant::name() const {
+    return std::string(schedules::name_of(format)) + (float_activations ? ", float32 activations" : "");
+}
+
+// Of all outputs; 0: rows are not quantised.
+static int steps_of(const Product &p, const Variant &variant) {
+    if (variant.format != schedules::WeightFormat::int8 || variant.float_activations || p.out == 1) return 0;
+    const auto in = static_cast<size_t>(p.in);
+    uint64_t heaviest = 0;
+    for (size_t o = 0; o < p.outputs(); o++) {
+        const std::vector<double> row(p.w.data() + o * in, p.w.data() + (o + 1) * in);
+        heaviest = std::max(heaviest, schedules::int8_heaviness(row));
+    }
+    return schedules::activation_steps(heaviest);
+}
+
+Expected<std::unique_ptr<Contestant>> ours(const Product &p, const Variant &variant, const targets::Target &target,
+                                           const std::string &kgen) {
+    const int steps = steps_of(p, variant);
     const std::string spec = fmt::format(
-        R"({{"kernel":"linear","params":{{"in":{},"out":{},"rows":{},"bias":1,"glu":{},"weights":"{}"}}}})",
-        p.in, p.out, p.rows, p.gated ? 1 : 0, schedules::name_of(format));
+        R"({{"kernel":"linear","params":{{"in":{},"out":{},"rows":{},"bias":1,"glu":{},"weights":"{}"{}}}}})",
+        p.in, p.out, p.rows, p.gated ? 1 : 0, schedules::name_of(variant.format),
+        steps ? R"(,"activations":"int16")" : "");
     LW_ASSIGN(auto kernels, test::load_kernels({spec}, target, kgen.empty() ? test::find_kgen() : kgen));
-    return std::unique_ptr<Contestant>(std::make_unique<Ours>(p, format, kernels[0]));
+    return std::unique_ptr<Contestant>(
+        std::make_unique<Ours>(p, variant, static_cast<float>(steps), kernels[0]));
 }
 
 Expected<std::unique_ptr<Contestant>> blas(const Product &p, const std::string &library) {

@@ -95,8 +95,8 @@ void add_entry_flags(CommandLine &app, CompileFlags &flags) {
 void add_weight_flags(CommandLine &app, CompileFlags &flags) {
     app.add_option(
            "--weights", flags.weights,
-           "Storage of the weights of linear layers. int8 has one scale per output. Sums stay float32, and "
-           "the report states the errors")
+           "Storage of the weights of linear layers. int8 has one scale per output; CPUs then multiply integers. "
+           "The report states the errors")
         ->value("TYPE")
         ->suggests({"float32", "bf16", "int8"})
         ->capture_default_str();

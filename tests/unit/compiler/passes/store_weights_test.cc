@@ -81,6 +81,56 @@ TEST_CASE("store_weights: int8 has a scale for each output") {
     CHECK(layers.at(0).format == WeightFormat::int8);
 }
 
+// The largest number of steps of which all sums fit an int32, from the definition: |w| in steps of 127 to the largest.
+TEST_CASE("store_weights: int8 says how many steps activations may have, and of how many none overflows") {
+    constexpr uint32_t in = 3000;
+    const std::string wide = R"(graph "g"
+%0 = input "x" features : f32[3000] @1/1 causal
+%1 = const "w" : [2,3000]
+%2 = linear(%0, %1) {bias=0} : f32[2] @1/1 causal   ; layer wide
+output "y" %2
+)";
+    for (const double small : {0.0, 0.1, 0.5, 1.0}) {
+        std::vector<double> w(2 * in, small);
+        w[0] = w[in + 7] = -1;
+        std::vector<StoredWeights> layers;
+        const Graph made = stored(graph_of(wide, {{"w", w}}), WeightFormat::int8, layers);
+        const double heaviest = 127 + (in - 1) * std::nearbyint(small * 127);
+        CHECK(made.nodes[0].integer("activation_steps") == std::min(32512.0, std::floor(2147483647.0 / heaviest)));
+    }
+    for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16}) {
+        std::vector<StoredWeights> layers;
+        CHECK(!stored(graph_of(text, weights), format, layers).nodes[0].has("activation_steps"));
+    }
+}
+
+TEST_CASE("store_weights: a layer whose sums would leave activations too few steps keeps them in float32") {
+    const std::string wide = R"(graph "g"
+%0 = input "x" features : f32[8300] @1/1 causal
+%1 = const "w" : [2,8300]
+%2 = linear(%0, %1) {bias=0} : f32[2] @1/1 causal   ; layer wide
+output "y" %2
+)";
+    std::vector<StoredWeights> layers;
+    const Graph full = stored(graph_of(wide, {{"w", std::vector<double>(2 * 8300, 1.0)}}), WeightFormat::int8, layers);
+    CHECK(!full.nodes[0].has("activation_steps"));
+    CHECK(full.nodes[0].text("weights") == "int8");
+    const Graph usual = stored(graph_of(wide, {{"w", random_numbers(2 * 8300, 5)}}), WeightFormat::int8, layers);
+    CHECK(usual.nodes[0].integer("activation_steps") >= 2048);
+}
+
+TEST_CASE("linear: steps of activations are for int8 weights, and as many as kernels take") {
+    for (const char *wrong : {R"({activation_steps=3000, bias=1})", R"({activation_steps=3000, bias=1, weights="bf16"})",
+                              R"({activation_steps=100, bias=1, weights="int8"})",
+                              R"({activation_steps=40000, bias=1, weights="int8"})"}) {
+        std::string changed = text;
+        changed.replace(changed.find("{bias=1}"), 8, wrong);
+        const auto graph = parse(changed, weights);
+        REQUIRE(!graph);
+        CHECK(graph.status().message().find("activation_steps") != std::string::npos);
+    }
+}
+
 TEST_CASE("store_weights: float32 changes nothing, and what is rounded stays as it is") {
     std::vector<StoredWeights> layers;
     const Graph graph = graph_of(text, weights);

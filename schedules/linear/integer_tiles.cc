@@ -1,0 +1,59 @@
+#include "schedules/linear/integer_tiles.h"
+#include "schedules/halide/builder.h"
+#include <algorithm>
+#include <limits>
+
+namespace longwave::schedules {
+
+namespace {
+
+struct IntegerShape {
+    int rows, vectors, parts; // `vectors` of sums for each row and part
+};
+
+// Two sums of each output lie side by side.
+int vectors_of_panel(const targets::Target &target) { return 2 * static_cast<int>(lanes) / target.vector_lanes; }
+
+// Sums, what is held beside them and a product have registers.
+bool in_registers(const targets::Target &target, const IntegerShape &s) {
+    return s.rows * s.vectors * s.parts + std::min(s.rows, s.vectors) + 2 <= target.vector_registers;
+}
+
+// Instructions for one word of every output, about two of which start in a cycle: a vector of weights is widened, a
+// word of a row is broadcast, and each vector of products is multiplied and added.
+double of_word(const IntegerShape &s, int turn) {
+    constexpr double loop = 3;
+    return s.vectors + s.rows + 2.0 * s.rows * s.vectors + loop / (turn * s.parts);
+}
+
+// At the end: parts and neighbours are added, sums are scaled and stored.
+double of_end(const IntegerShape &s) { return s.rows * s.vectors * (2.0 * s.parts + 4) + 12; }
+
+} // namespace
+
+IntegerTiles integer_tiles(const targets::Target &target, const Panels &panels, int rows) {
+    const int words = static_cast<int>(panels.words()), count = static_cast<int>(panels.count()),
+              of_panel = vectors_of_panel(target) * static_cast<int>(panels.halves);
+    IntegerTiles best;
+    double least = std::numeric_limits<double>::infinity();
+    for (int of_tile = 1; of_tile <= std::min(count, 4); of_tile++)
+        for (int m = 1; m <= std::min(rows, 8); m++)
+            for (int parts = 1; parts <= 4 && words % parts == 0; parts *= 2) {
+                const int turn = divisor_at_most(words / parts, std::max(1, 8 / parts));
+                IntegerTiles tiles{m, ceil_div(rows, m), parts, turn, groups_of(count, of_tile)};
+                double cost = 0;
+                bool held = true;
+                for (const LinearTiles::Group &group : tiles.groups) {
+                    const IntegerShape shape{m, group.panels * of_panel, parts};
+                    held = held && (in_registers(target, shape) || shape.rows * parts * of_tile == 1);
+                    cost += group.count * tiles.tiles * (words * of_word(shape, turn) + of_end(shape));
+                }
+                cost *= 1 + 0.02 * static_cast<double>(tiles.groups.size() - 1); // twice the code
+                if (!held || cost >= least) continue;
+                least = cost;
+                best = tiles;
+            }
+    return best;
+}
+
+} // namespace longwave::schedules
