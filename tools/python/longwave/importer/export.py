@@ -57,6 +57,9 @@ def export_problem(e: BaseException) -> Problem:
     return Problem("", "torch.export", first_line(e) + source_of(e), "make the module exportable")
 
 
+SHAPED = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # read the shape of a value alone
+
+
 def module_of(n: Node) -> str:
     """Address of the module that a node belongs to: "blocks.0.layer"."""
     stack = list((n.meta.get("nn_module_stack") or {}).values())
@@ -177,7 +180,7 @@ class Exported:
         keys = {**s.inputs_to_parameters, **s.inputs_to_buffers, **s.inputs_to_lifted_tensor_constants}
         self.varying = varying = set(self.arguments)
         for n in self.nodes:
-            if n.op == "call_function" and any(a in varying for a in n.all_input_nodes):
+            if n.op == "call_function" and any(a in varying for a in n.all_input_nodes) and op_name(n) not in SHAPED:
                 varying.add(n)
         waiting = {n: len(n.users) for n in self.nodes}
         with float64_default():
@@ -188,10 +191,11 @@ class Exported:
                     t = program.state_dict.get(keys[n.name], program.constants.get(keys[n.name]))
                     self.constants[n] = t.detach().to(wide(t.dtype))
                 elif n.op == "call_function":
-                    self.constants[n] = call(n, self.constants)
+                    shaped = {a: torch.zeros(a.meta["val"].shape, dtype=wide(a.meta["val"].dtype)) for a in n.all_input_nodes if a in varying}
+                    self.constants[n] = call(n, {**self.constants, **shaped})
                 for a in n.all_input_nodes:  # large intermediate results go as soon as nothing reads them
                     waiting[a] -= 1
-                    if waiting[a] == 0 and a not in self.results:
+                    if waiting[a] == 0 and a not in self.results and a not in varying:
                         del self.constants[a]
 
     def run(self, arguments: Sequence[Tensor]) -> list[Tensor]:

@@ -63,6 +63,21 @@ def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None, 
     raise Refused("its rows are not one time step each", "return all rows of the sequence, or one result for all of it")
 
 
+def separate(graph: Recovered, placed: Placed) -> Placed:
+    """Features that come several times in a row as features of their own, which constants may treat differently."""
+    op, at = graph.ops[placed.value], placed.at
+    first = at[at >= 0]
+    row = first[first // op.width == first.min() // op.width] % op.width if first.numel() else first
+    if len(row) == len(row.unique()):
+        return placed
+    for axis in range(at.dim()):
+        p = at.movedim(axis, 0).reshape(at.shape[axis], -1)
+        if at.shape[axis] == op.rows and bool((p >= 0).all()) and torch.equal(p, torch.arange(op.rows)[:, None] * op.width + p[0] % op.width):
+            value = graph.take(graph.flat(placed.value), p[0] % op.width)
+            return natural(value, at.shape, axis)
+    return placed
+
+
 def per_feature(graph: Recovered, placed: Placed, constant: Tensor, missing: float) -> Tensor:
     """A constant that is spread over the elements, as one number per feature."""
     width = graph.ops[placed.value].width

@@ -66,7 +66,7 @@ def result(value: int, rows: int, made: Tensor, axis: int) -> Placed:
 
 
 def conv1d(importer, n) -> Placed:
-    graph, x = importer.graph, importer.placed(n.args[0])
+    graph, x = importer.graph, importer.settled(n.args[0])
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
     (stride,), padding, (dilation,) = both(option(n, 3, "stride", 1), 1), option(n, 4, "padding", 0), both(option(n, 5, "dilation", 1), 1)
     groups, op = option(n, 6, "groups", 1), importer.op(x)
@@ -88,9 +88,7 @@ def short(importer, n, value: int, order: Tensor, w: Tensor, bias, stride: int, 
         value = graph.take(value, order)
     else:
         w = dense(w, groups)
-        full = torch.zeros(len(w), width, w.shape[2], dtype=torch.float64)
-        full[:, order] = w
-        w, groups = full, 1
+        w, groups = torch.zeros(len(w), width, w.shape[2], dtype=torch.float64).index_add(1, order, w.to(torch.float64)), 1
     attributes = {"stride_t": stride, "stride_f": 1, "groups": groups, "bias": int(bias is not None), "frequency": 0}
     rows = graph.ops[value].rows // stride
     out = graph.emit("conv2d", [value], [("weight", w[..., None]), ("bias", bias)], attributes, len(w), rows)
@@ -115,7 +113,7 @@ def centred(importer, n, x: Placed, order: Tensor, w: Tensor, bias, ahead: int, 
 
 def conv2d(importer, n) -> Placed:
     """(1, channels, time, frequency), or with time last."""
-    graph, x = importer.graph, importer.placed(n.args[0])
+    graph, x = importer.graph, importer.settled(n.args[0])
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
     stride, padding = both(option(n, 3, "stride", 1), 2), option(n, 4, "padding", 0)
     dilation, groups, op = both(option(n, 5, "dilation", 1), 2), option(n, 6, "groups", 1), importer.op(x)

@@ -17,8 +17,7 @@ def linear(importer, n) -> Placed:
         order = features(importer.graph, x, x.at.dim() - 1)
     except Refused:
         return pixels(importer, n, x, weight, bias)
-    full = torch.zeros(len(weight), importer.op(x).width, dtype=torch.float64)
-    full[:, order] = weight
+    full = torch.zeros(len(weight), importer.op(x).width, dtype=torch.float64).index_add(1, order, weight.to(torch.float64))  # a feature may come twice
     shape = n.meta["val"].shape
     axis = None if importer.op(x).timeless else time_axis(shape, importer.op(x).rows)
     return natural(importer.graph.linear(x.value, full, bias), shape, axis)

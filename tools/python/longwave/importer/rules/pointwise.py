@@ -4,7 +4,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import Refused
-from ..places import NONE, ZERO, Placed, paired, per_feature
+from ..places import NONE, ZERO, Placed, paired, per_feature, separate
 from .linear import matrix
 from .unary import FLOAT64, MOST, TABLE, Argument
 
@@ -56,6 +56,7 @@ def affine(importer, x: Placed, scale, shift) -> Placed:
     kept_zero(x, not bool(shift.any()))
     if bool((x.at == NONE).all()):
         raise Refused("has no rows", "use a longer example --length")
+    x = separate(graph, x) if scale.numel() > 1 or shift.numel() > 1 else x
     a, b = per_feature(graph, x, scale, 1.0), per_feature(graph, x, shift, 0.0)
     return x.moved(x.at) if bool((a == 1).all() and (b == 0).all()) else Placed(graph.affine(x.value, a, b), x.at)
 
@@ -84,7 +85,7 @@ def arithmetic(importer, n) -> Placed:
     if torch.broadcast_shapes(placed.at.shape, c.shape) != placed.at.shape:
         return matrix(importer, n)  # one feature becomes several
     if kind == "mul" or kind == "div" and not swapped:
-        if kind == "mul" and importer.overlaps(placed):
+        if kind == "mul" and importer.op(placed).width == 1 and importer.overlaps(placed):
             return importer.windowed(n, placed, c)
         return affine(importer, placed, 1 / c if kind == "div" else c, 0.0)
     if kind == "div":

@@ -41,9 +41,7 @@ def recurrent(importer, n) -> list[Placed | None]:
 
 
 def gates(graph, value: int, order, w: torch.Tensor, bias) -> int:
-    full = torch.zeros(len(w), graph.ops[value].width, dtype=torch.float64)
-    full[:, order] = w
-    return graph.linear(value, full, bias)
+    return graph.linear(value, torch.zeros(len(w), graph.ops[value].width, dtype=torch.float64).index_add(1, order, w), bias)
 
 
 def lstm(graph, value: int, order, w, u, *biases) -> int:

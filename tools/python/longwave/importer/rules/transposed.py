@@ -11,7 +11,7 @@ from .convolution import both, leading, option, short
 
 def conv_transpose1d(importer, n) -> Placed:
     """Step t * stride + s of channel c is feature s * channels + c of row t: a convolution with kernel ceil(taps / stride)."""
-    graph, x = importer.graph, importer.placed(n.args[0])
+    graph, x = importer.graph, importer.settled(n.args[0])
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
     (stride,), (padding,) = both(option(n, 3, "stride", 1), 1), both(option(n, 4, "padding", 0), 1)
     (dilation,), groups, op = both(option(n, 7, "dilation", 1), 1), option(n, 6, "groups", 1), importer.op(x)
