@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -60,7 +60,7 @@ def spoken(texts: list[str], kept_back: bool, seed: int) -> list[Clip]:
         return [clip for clip in pool.map(one, zip(texts, found)) if clip]
 
 
-def pieces(files: list[Path], most: float) -> list[np.ndarray]:
+def pieces(files: list[Path], most: float) -> Iterator[np.ndarray]:
     """Samples of `files`, one after the other, in pieces of at most PIECE seconds."""
     batch: list[np.ndarray] = []
     length, total = 0, 0
