@@ -9,8 +9,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave.kws.decision import Decision, events, moving_average, smoothing_rows  # noqa: E402
-from longwave.kws.heard import busy_parts  # noqa: E402
-from longwave.kws.operating_point import bound  # noqa: E402
+from longwave.kws.heard import Negatives, busy_parts  # noqa: E402
+from longwave.kws.operating_point import bound, choose_threshold, lowest  # noqa: E402
 from longwave.kws.speakers import bootstrap, folds, speaker_of  # noqa: E402
 
 
@@ -61,6 +61,18 @@ def test_busy_parts_give_the_events_of_the_whole() -> None:
 
 def test_the_bound_is_that_of_the_procedure() -> None:
     assert abs(bound(0, 2.9957) - 1) < 1e-3 and abs(bound(1, 4.7439) - 1) < 1e-3  # none in 3.0 h, one in 4.7 h
+
+
+def test_the_threshold_is_the_lowest_from_which_on_the_bound_holds() -> None:
+    rows = np.zeros((3600 * 50 * 4, 3))  # 4 hours: no event is at most 0.75 per hour, one is more than 1
+    rows[:, 2] = 1
+    for start, height in ((1000, 0.72), (90000, 0.56)):
+        rows[start:start + 100] = [height, 0, 1 - height]
+    base = Decision(smoothing_ms=300, min_count=3, classes=("one", "two", "_other_"))
+    negatives = Negatives({"speech": rows}, words=2)
+    assert choose_threshold(negatives, base, 1.0) == 0.725
+    assert choose_threshold(negatives, base, 1.3) == 0.575  # one event: 4.74 / 4 = 1.19
+    assert lowest(lambda decision: decision.thresholds["default"] < 0.99, base) is None
 
 
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     train.add_argument("-o", "--output", type=Path, required=True, help="compiled model; its card is written beside it")
     train.add_argument("--model", type=Path, help="folder for the model package too")
     train.add_argument("--rate", type=float, default=1.0, help="most false accepts per hour (default 1)")
-    train.add_argument("--steps", type=int, default=400, help="training steps per head (default 400)")
+    train.add_argument("--steps", type=int, default=300, help="training steps per head (default 300)")
+    train.add_argument("--folds", type=int, default=4, choices=range(2, 11), metavar="N",
+                       help="heads that each leave a part of the speakers out, to count missed words (default 4)")
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--work", type=Path, help="folder for rows of audio, kept for a next run (default: a temporary one)")
     say = verbs.add_parser("say", help="test recordings in synthetic voices that training never uses")
@@ -58,7 +60,7 @@ def run_train(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="longwave-words-") as temporary:
         card = train.train(train.Options(words, options.recordings, options.negatives, options.output,
                                          options.work or Path(temporary), options.rate, options.steps, options.seed,
-                                         options.model), lambda line: print(line, file=sys.stderr, flush=True))
+                                         options.model, options.folds), lambda line: print(line, file=sys.stderr, flush=True))
     options.output.with_suffix(".card.md").write_text(card.text(), encoding="utf-8")
     print(json.dumps(card.figures(), indent=1))
 

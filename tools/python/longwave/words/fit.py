@@ -10,7 +10,7 @@ import torch
 from .head import Head, loss
 
 WINDOW = 256  # rows: 5.12 s
-BATCH = 24  # windows
+BATCH = 16  # windows
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Head(nn.Module):
         return self.linear(channel_norm(self.norm2, x.float()).permute(1, 2, 0))
 
 
-def loss(logits: Tensor, ends: list[list[tuple[int, int, int]]], smoothing: float = 0.05) -> Tensor:
+def loss(logits: Tensor, ends: list[list[tuple[int, int, int]]], smoothing: float = 0.01) -> Tensor:
     """`ends`: for each row of the batch (first row, last row, class) of its words.
 
     Sum of: cross entropy around the ends of words and elsewhere, each averaged over its own rows; a low highest score of a

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,6 @@ from .operating import Point, lowest_threshold
 from .sounds import RATE, Clip
 
 OTHER = "_other_"
-FOLDS = 4
 SYNTHETIC = 160  # clips per word
 PIECE = 1800  # seconds of audio that are in memory at a time
 MOST_TRAINING = 3 * 3600  # seconds of negatives that are learned from
@@ -34,9 +33,10 @@ class Options:
     output: Path
     work: Path
     rate: float = 1.0
-    steps: int = 400
+    steps: int = 300
     seed: int = 0
     folder: Path | None = None
+    folds: int = 4
 
 
 def log_to(print_line: Callable[[str], None]) -> Callable[[str], None]:
@@ -60,7 +60,7 @@ def spoken(texts: list[str], kept_back: bool, seed: int) -> list[Clip]:
         return [clip for clip in pool.map(one, zip(texts, found)) if clip]
 
 
-def pieces(files: list[Path], most: float) -> list[np.ndarray]:
+def pieces(files: list[Path], most: float) -> Iterator[np.ndarray]:
     """Samples of `files`, one after the other, in pieces of at most PIECE seconds."""
     batch: list[np.ndarray] = []
     length, total = 0, 0
@@ -78,10 +78,10 @@ def pieces(files: list[Path], most: float) -> list[np.ndarray]:
         yield np.concatenate(batch)
 
 
-def fold_of(clips: list[Clip]) -> np.ndarray:
+def fold_of(clips: list[Clip], folds: int) -> np.ndarray:
     """Speakers are dealt out in turn, so that nobody is in two folds."""
     groups = sorted({clip.group for clip in clips})
-    return np.array([groups.index(clip.group) % FOLDS for clip in clips])
+    return np.array([groups.index(clip.group) % folds for clip in clips])
 
 
 def make_scenes(options: Options, recorded: list[list[Clip]], backgrounds: list[np.ndarray]) -> list[scenes.Scene]:
@@ -93,8 +93,8 @@ def make_scenes(options: Options, recorded: list[list[Clip]], backgrounds: list[
     near = spoken(phrases.near_misses(options.words, SYNTHETIC + 60 * len(options.words), rng), False, options.seed * 100 + 99)
     found = [scenes.compose([*made, *made, *[(clip, other) for clip in near * 2]], backgrounds, other, rng)]
     repeat = max(4, 320 // max(len(clips) for clips in recorded))
-    for fold in range(FOLDS):
-        mine = [(clip, w) for w, clips in enumerate(recorded) for clip, f in zip(clips, fold_of(clips)) if f == fold]
+    for fold in range(options.folds):
+        mine = [(clip, w) for w, clips in enumerate(recorded) for clip, f in zip(clips, fold_of(clips, options.folds)) if f == fold]
         some = [(near[i], other) for i in rng.integers(0, len(near), max(1, len(mine) * repeat // 3))]
         found.append(scenes.compose(mine * repeat + some, backgrounds, other, rng))
     return found
@@ -153,12 +153,12 @@ def train(options: Options, print_line: Callable[[str], None]) -> card.Card:
 
     base = Decision(smoothing_ms=300, min_count=3, classes=(*options.words, OTHER))
     missed, delays, wrong, fold_points = [], [], 0, []
-    for fold in range(FOLDS):
-        clips = [(clip, w) for w, cs in enumerate(recorded) for clip, f in zip(cs, fold_of(cs)) if f == fold]
+    for fold in range(options.folds):
+        clips = [(clip, w) for w, cs in enumerate(recorded) for clip, f in zip(cs, fold_of(cs, options.folds)) if f == fold]
         if not clips:
             continue
         some = [p for i, p in enumerate(parts) if i != fold + 1]
-        head = fit.fit(some, [0.35, *[0.25 / (FOLDS - 1)] * (FOLDS - 1), 0.4], len(options.words), options.steps,
+        head = fit.fit(some, [0.35, *[0.25 / (options.folds - 1)] * (options.folds - 1), 0.4], len(options.words), options.steps,
                        options.seed * 10 + fold + 1)
         negatives = Heard({str(i): fit.scores(head, rows) for i, rows in enumerate(held_out)}, len(options.words))
         point = lowest_threshold(negatives, base, options.rate)
@@ -169,7 +169,7 @@ def train(options: Options, print_line: Callable[[str], None]) -> card.Card:
         delays += [float(d) for d in delay[~np.isnan(delay)]]
         wrong += others
         log(f"fold {fold + 1}: threshold {point.decision.thresholds['default']:g}, {int((~right).sum())} of {len(clips)} missed")
-    head = fit.fit(parts, [0.35, *[0.25 / FOLDS] * FOLDS, 0.4], len(options.words), options.steps, options.seed * 10)
+    head = fit.fit(parts, [0.35, *[0.25 / options.folds] * options.folds, 0.4], len(options.words), options.steps, options.seed * 10)
     folder = options.folder or options.work / "model"
     point = finish(head, options, base, folder, found)
     log(f"threshold {point.decision.thresholds['default']:g}: {point.events} events in {point.hours:.2f} h")
