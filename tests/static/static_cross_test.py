@@ -17,7 +17,7 @@ import tempfile
 
 from static_program import RECORDING, ROOT, Program, check_library, distance, make_example, make_models, needs, read_rows, run, skip, words_of, words_of_file
 
-CODE, MEMORY = 80_000, 260_000  # bytes: code with runtime, and memory, of the keyword model
+CODE, MEMORY = 80_000, 260_000  # bytes: code with runtime and its constants, and memory, of the keyword model
 
 
 @dataclasses.dataclass
@@ -80,7 +80,7 @@ def check_board(program, machine, build):
     print(output, end="")
     assert words_of(output) == expected, output
     sizes = {what.strip(): int(bytes_) for what, bytes_ in re.findall(r"^((?:flash|memory) .*?)\s(\d+)$", output, re.M)}
-    assert sizes["flash  all code"] <= CODE, sizes
+    assert sizes["flash  all but plan, weights, tables"] <= CODE, sizes
     assert sizes["memory all"] <= MEMORY, sizes
 
 

@@ -47,6 +47,14 @@ def check_words(program, build, loaded):
     assert heard == expected, (heard, expected)
 
 
+def check_languages(program):
+    """C++ reads the header. Several models fit into one program: their symbols differ."""
+    for name in ("kws", "chela"):
+        run("c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "runtime/include", "-x", "c++", program.folder / f"{name}.h")
+    libraries = [program.folder / f"{name}.a" for name in ("kws", "chela", "lightnet")]
+    run("ld", "-r", "--whole-archive", *libraries, program.runtime, "-o", program.folder / "several.o")
+
+
 def check_refusals(program, package):
     """One line, the exit code of a wrong call, and no file."""
     out = program.folder / "refused.a"
@@ -75,6 +83,7 @@ def main():
         for name, package, samples, flags in make_models(folder):
             loaded = check_model(program, build, name, package, samples, flags)
         check_words(program, build, loaded)
+        check_languages(program)
         check_refusals(program, folder / "chela")
 
 

@@ -3,7 +3,7 @@
 #include <kws12.h>
 
 extern const int16_t audio[], audio_end[];
-extern unsigned char text_begin[], text_end[], data_begin[], data_end[], bss_begin[], bss_end[], stack_top[];
+extern unsigned char text_begin[], text_end[], rodata_begin[], rodata_end[], data_begin[], data_end[], bss_begin[], bss_end[], stack_top[];
 
 void put_text(const char *text) {
     while (*text) *(volatile uint32_t *)0x09000000 = (unsigned char)*text++;
@@ -78,7 +78,10 @@ int main(void) {
     const uint64_t variables = (uint64_t)(data_end - data_begin) + (uint64_t)(bss_end - bss_begin);
     const uint64_t code = (uint64_t)(text_end - text_begin);
     line("flash  runtime and this program     ", code - LONGWAVE_KWS12_CODE_BYTES);
-    line("flash  all code                     ", code);
+    const uint64_t recording = (uint64_t)((unsigned char *)audio_end - (unsigned char *)audio);
+    const uint64_t texts = (uint64_t)(rodata_end - rodata_begin) - LONGWAVE_KWS12_CONSTANT_BYTES - recording;
+    line("flash  texts and the memory map     ", texts);
+    line("flash  all but plan, weights, tables ", code + texts);
     line("memory other variables              ", variables - memory);
     int result = listen_begin();
     if (!result) result = listen_to(audio, (size_t)(audio_end - audio));
