@@ -4,7 +4,7 @@
 #include <cstdint>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif (defined(__aarch64__) || defined(__arm__)) && defined(__linux__)
+#elif (defined(__aarch64__) || defined(__arm__)) && defined(__linux__) && !defined(LW_FREESTANDING)
 #include <sys/auxv.h>
 #endif
 
@@ -84,7 +84,9 @@ inline Host host() {
     if (__get_cpuid(0x80000001u, &a, &b, &c, &d)) has(c, 0, feature_lahf), has(c, 5, feature_lzcnt);
 #elif defined(__aarch64__)
     result.machine = machine_aarch64;
-#if defined(__linux__)
+#if defined(LW_FREESTANDING)
+    result.features = known_features; // nobody says; who builds the firmware knows its CPU
+#elif defined(__linux__)
     const unsigned long bits = getauxval(AT_HWCAP);
     if (bits >> 10 & 1) result.features |= feature_arm_fp16; // HWCAP_ASIMDHP
     if (bits >> 20 & 1) result.features |= feature_arm_dotprod;
@@ -92,7 +94,9 @@ inline Host host() {
 #endif
 #elif defined(__arm__)
     result.machine = machine_arm;
-#if defined(__linux__)
+#if defined(LW_FREESTANDING)
+    result.features = known_features; // as above
+#elif defined(__linux__)
     const unsigned long bits = getauxval(AT_HWCAP);
     if (bits >> 12 & 1) result.features |= feature_neon; // HWCAP_NEON
     if (bits >> 16 & 1) result.features |= feature_vfp4; // HWCAP_VFPv4

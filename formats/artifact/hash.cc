@@ -1,4 +1,5 @@
 #include "formats/artifact/hash.h"
+#include "formats/base/same_bytes.h"
 #include <cstring>
 
 namespace longwave::artifact {
@@ -88,7 +89,7 @@ void hash(const void *bytes, size_t size, uint8_t (&out)[hash_bytes]) {
     hasher.finish(out);
 }
 
-bool equal_hash(const uint8_t *a, const uint8_t *b) { return memcmp(a, b, hash_bytes) == 0; }
+bool equal_hash(const uint8_t *a, const uint8_t *b) { return same_bytes(a, b, hash_bytes); }
 
 void root_hash(const Header &header, const void *plan, uint8_t (&out)[hash_bytes]) {
     Header clean = header;

@@ -3,6 +3,14 @@
 
 namespace longwave::artifact {
 
+View View::of_program(const uint8_t *file) {
+    View view;
+    view.header_ = reinterpret_cast<const Header *>(file);
+    view.plan_ = fb::GetPlan(file + view.header_->plan_offset);
+    view.file_ = file;
+    return view;
+}
+
 Bytes View::segment(uint32_t index) const {
     const fb::Segment &segment = *plan_->segments()->Get(index);
     return {file_ + segment.offset(), segment.size()};
@@ -30,12 +38,19 @@ uint32_t View::entries(fb::EntryKind kind) const {
     return n;
 }
 
+// A loop: what compilers call for this is not in every program.
+static uint32_t bits_of(uint64_t set) {
+    uint32_t n = 0;
+    for (; set; set &= set - 1) ++n;
+    return n;
+}
+
 const fb::CodeVariant *View::variant(uint16_t machine, uint64_t features, const char *name) const {
     const fb::CodeVariant *best = nullptr;
     for (const fb::CodeVariant *variant : *plan_->variants()) {
         if (variant->machine() != machine || (variant->features() & ~features) != 0) continue;
         if (name && !equal(*variant->target(), name)) continue;
-        if (!best || __builtin_popcountll(variant->features()) > __builtin_popcountll(best->features()))
+        if (!best || bits_of(variant->features()) > bits_of(best->features()))
             best = variant;
     }
     return best;

@@ -1,5 +1,5 @@
-// Read access to a verified artifact. Only verify() fills a View in: whoever holds one may follow every
-// index, offset and size in it without checking.
+// Read access to a verified artifact. verify() fills a View in: whoever holds one may follow every index, offset
+// and size in it without checking.
 #pragma once
 #include "formats/artifact/header.h"
 #include "formats/artifact/schema.h"
@@ -16,6 +16,9 @@ struct Bytes {
 class View {
 public:
     View() = default; // empty: `if (view)` is false
+
+    // Bytes that the program contains (static_model.h): they were verified when they were made.
+    static View of_program(const uint8_t *file);
 
     explicit operator bool() const { return plan_ != nullptr; }
     const Header &header() const { return *header_; }

@@ -18,6 +18,7 @@ Code::Fault Code::load(artifact::Bytes image, const uint8_t *expected_hash,
     if (memory == MAP_FAILED) return Fault::memory;
     base_ = static_cast<uint8_t *>(memory);
     mapped_ = bytes;
+    release_ = [](const Code &code) { munmap(code.base_, code.mapped_); };
     memcpy(base_, image.data, image.size);
     uint8_t digest[artifact::hash_bytes];
     artifact::hash(base_, image.size, digest);
@@ -34,13 +35,6 @@ Code::Fault Code::load(artifact::Bytes image, const uint8_t *expected_hash,
         table[k] = reinterpret_cast<Function>(base_ + entries.Get(k));
     functions_ = table;
     return Fault::none;
-}
-
-void Code::unload() {
-    if (base_) munmap(base_, mapped_);
-    base_ = nullptr;
-    mapped_ = 0;
-    functions_ = nullptr;
 }
 
 } // namespace longwave::runtime

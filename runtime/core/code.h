@@ -20,7 +20,10 @@ public:
     Fault load(artifact::Bytes image, const uint8_t *expected_hash,
                const flatbuffers::Vector<uint32_t> &entries, Function *table);
     void use(const Function *table) { functions_ = table; } // which lives as long as this does
-    void unload();
+    void unload() {
+        if (release_) release_(*this);
+        *this = Code();
+    }
     const Function *functions() const { return functions_; }
 
     // What load takes for an image of so many bytes, beside the table.
@@ -30,6 +33,7 @@ private:
     const Function *functions_ = nullptr;
     uint8_t *base_ = nullptr;
     uint64_t mapped_ = 0;
+    void (*release_)(const Code &) = nullptr; // set by load: nothing but load needs an operating system
 };
 
 } // namespace longwave::runtime

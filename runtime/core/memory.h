@@ -17,7 +17,7 @@ inline constexpr uint64_t addressable = SIZE_MAX / 2;
 // For callers that ask how much: more than a size_t holds is more than any caller can give.
 inline size_t to_size(uint64_t bytes) { return bytes > addressable ? SIZE_MAX : static_cast<size_t>(bytes); }
 
-extern const lw_allocator standard_allocator;
+extern const lw_allocator standard_allocator; // malloc: not without an operating system
 
 // A block with its owner; moved by hand, for there are few.
 struct Block {

@@ -13,6 +13,7 @@ struct lw_model {
     longwave::runtime::Budget budget;
     longwave::runtime::Block file;    // the artifact; header and plan alone when the file is mapped
     const uint8_t *mapping = nullptr; // map_weights: the file
+    void (*unmap)(const uint8_t *mapping, uint64_t bytes) = nullptr;
     uint64_t artifact_bytes = 0;
     bool trusted = false; // a signature that the caller accepted
     longwave::artifact::View view;

@@ -4,8 +4,14 @@
 namespace longwave::runtime {
 namespace {
 
+#ifdef LW_FREESTANDING
+#define LW_PER_THREAD // there is one thread, and nobody sets up memory for others
+#else
+#define LW_PER_THREAD thread_local
+#endif
+
 // Small, and in the initial-exec model (see CMakeLists.txt): reached without a call that might allocate.
-thread_local char last_error[256] = "";
+LW_PER_THREAD char last_error[256] = "";
 
 class Writer {
 public:

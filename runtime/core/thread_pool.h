@@ -1,6 +1,9 @@
 // Threads that help one caller with an offline run, asleep between runs. POSIX threads and semaphores: nothing
 // beyond libc.
 #pragma once
+#ifdef LW_FREESTANDING
+#include "runtime/core/no_threads.h"
+#else
 #include <atomic>
 #include <cstdint>
 #include <pthread.h>
@@ -82,3 +85,4 @@ private:
 };
 
 } // namespace longwave::runtime
+#endif

@@ -223,7 +223,9 @@ lw_status open(const ModelSource &source, DeviceModel **out) {
     model->tables = tables;
     lay_out_model(source, parts, model);
     lw_status status = LW_OK;
-    if (model->derived.allocate(*source.allocator, plan.derived_bytes())) {
+    if (plan.derived_bytes() == 0) {
+        status = prepare(*model);
+    } else if (model->derived.allocate(*source.allocator, plan.derived_bytes())) {
         memset(model->derived.data, 0, model->derived.size);
         status = prepare(*model);
     } else {

@@ -7,8 +7,8 @@
 #include "runtime/core/status.h"
 #include "runtime/cpu/device_cpu.h"
 #include "runtime/model/file.h"
-#include "runtime/model/info.h"
 #include "runtime/model/linked_kernels.h"
+#include "runtime/model/tables.h"
 #include "runtime/model/trust.h"
 #include "runtime/run/runner.h"
 #include <cstring>
@@ -122,15 +122,6 @@ void identify(lw_model &model) {
     hasher.finish(model.identity);
 }
 
-Function *lay_out_tables(lw_model &model, Parts &parts) {
-    const uint32_t kernels = model.plan().kernels()->size();
-    Function *functions = parts.take<Function>(kernels);
-    if (functions) memset(functions, 0, kernels * sizeof(Function)); // those of a GPU alone stay so
-    model.streams.build(model.plan(), model.device->kind, parts);
-    build_infos(model, parts);
-    return functions;
-}
-
 // What is left must do for a stream or, where there is none, a run.
 lw_status check_use(const lw_model &model) {
     if (model.streams.size() == 0)
@@ -212,6 +203,7 @@ lw_status take_file(lw_model &model, File &file, const char *path, bool map, con
         return refused(model.budget, broken); // before memory is spent on it
     if (map) {
         model.mapping = *bytes = file.map();
+        model.unmap = File::unmap;
         if (!model.mapping) return fail(LW_IO, {path, ": cannot be mapped: errno ", uint64_t(file.error())});
         if (lw_status status = keep(model, "the plan", header.plan_offset + header.plan_bytes, &model.file))
             return status;
@@ -262,15 +254,4 @@ lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_opt
     if (lw_status status = keep(model, "the artifact", size, &model.file)) return end(opening, status, out);
     memcpy(model.file.data, bytes, size);
     return end(opening, set_up(model, model.file.data, size, opening.options), out);
-}
-
-void lw_model_close(lw_model *model) {
-    if (!model) return;
-    const lw_allocator allocator = model->allocator;
-    if (model->on_device) model->device->close(model->on_device);
-    model->code.unload();
-    model->tables.release(allocator);
-    model->file.release(allocator);
-    if (model->mapping) File::unmap(model->mapping, model->artifact_bytes);
-    allocator.release(allocator.context, model, sizeof *model);
 }

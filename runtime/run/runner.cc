@@ -1,5 +1,6 @@
 // Whole sequences: a runner has sessions over all run entries (which differ in capacity), one for each sequence
 // that it may work on at a time, and the threads that help.
+#include "formats/base/same_bytes.h"
 #include "runtime/core/thread_pool.h"
 #include "runtime/run/run_arguments.h"
 #include "runtime/run/runner.h"
@@ -153,7 +154,7 @@ struct Batch {
             const lw_status status =
                 pass(*batch.runner, batch.runner->seats[worker], run, in, batch.outputs(sequence), nullptr);
             if (status == LW_OK || batch.told.exchange(true)) continue;
-            strncpy(batch.reason, lw_last_error(), sizeof batch.reason - 1);
+            copy_text(lw_last_error(), batch.reason, sizeof batch.reason);
             batch.failed = status;
         }
     }
@@ -247,7 +248,7 @@ lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in,
         const lw_status status = check(*runner->model, batch.inputs(s), batch.outputs(s), &run);
         if (status == LW_OK) continue;
         char reason[256] = {};
-        strncpy(reason, lw_last_error(), sizeof reason - 1);
+        copy_text(lw_last_error(), reason, sizeof reason);
         return fail(status, {"sequence ", uint64_t(s), ": ", reason});
     }
     runner->thread_pool.run(Batch::work, &batch);

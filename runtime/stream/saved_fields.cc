@@ -6,6 +6,7 @@
 // model with other blocks does not need it.
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/text.h"
+#include "formats/base/same_bytes.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/saved_state.h"
@@ -179,7 +180,7 @@ StreamState state_of(const SavedState &head) {
 
 lw_status check_head(const lw_stream &stream, const SavedState &head, const uint8_t *bytes, size_t n) {
     const fb::StateIdentity &identity = *stream.model->plan().identity();
-    if (memcmp(head.magic, saved_magic, sizeof head.magic) != 0)
+    if (!same_bytes(head.magic, saved_magic, sizeof head.magic))
         return bad_state(
             "these bytes are not a saved state, or an artifact of a format before 2.4 saved them; "
             "only that artifact loads them");
@@ -193,10 +194,10 @@ lw_status check_head(const lw_stream &stream, const SavedState &head, const uint
         return fail(LW_BAD_STATE, {"saved state: state schema ", head.schema, ", and the model has ",
                                    uint64_t{identity.schema()},
                                    ": compile the model with the version of Longwave that it came from"});
-    if (memcmp(head.model, identity.model()->data(), sizeof head.model) != 0)
+    if (!same_bytes(head.model, identity.model()->data(), sizeof head.model))
         return bad_state("of another model: inputs, layers or outputs differ; load it into the model that "
                          "saved it");
-    if (memcmp(head.weights, identity.weights()->data(), sizeof head.weights) != 0)
+    if (!same_bytes(head.weights, identity.weights()->data(), sizeof head.weights))
         return bad_state("of other weights: compile the model from the same weights with the same --weights");
     return head.reserved == 0 ? LW_OK : bad_state("reserved fields are set");
 }
@@ -254,7 +255,7 @@ lw_status check_field(const lw_stream &stream, const fb::StateField &field, cons
         expected.bytes = saved.bytes;
         rows_fit = saved.bytes % row_bytes(field) == 0 && saved.bytes / row_bytes(field) == saved.dims[0];
     }
-    if (!rows_fit || memcmp(&expected, &saved, sizeof saved) != 0)
+    if (!rows_fit || !same_bytes(&expected, &saved, sizeof saved))
         return bad_field(field, "a field has another type or shape");
     if (!is_history(field)) return LW_OK;
     if (saved.dims[0] < field.needs())

@@ -1,6 +1,7 @@
 // The saved form of artifacts up to format 2.3: StreamState · the fields in order as they lie in memory, without
 // the gaps between them · the rows that wait. It loads only into an artifact with the same fields.
 #include "formats/artifact/geometry.h"
+#include "formats/base/same_bytes.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/saved_state.h"
@@ -62,7 +63,7 @@ lw_status load_layout(lw_stream &stream, const uint8_t *from, size_t n) {
     const bool unchecked = saved.checksum == 0;
     const uint64_t checksum = unchecked ? 0 : checksum_of(from, n, offsetof(StreamState, checksum));
     from += sizeof saved;
-    if (memcmp(saved.identity, stream.model->identity, sizeof saved.identity) != 0)
+    if (!same_bytes(saved.identity, stream.model->identity, sizeof saved.identity))
         return bad_state(
             "of another model, other weights or another layout; this artifact has a format before "
             "2.4 and loads only what the same artifact saved");

@@ -9,6 +9,7 @@ namespace {
 
 struct WatchedDevice : lw_device {
     Told told;
+    Prepared prepared;
     void *context;
 };
 
@@ -57,9 +58,14 @@ lw_status open(const ModelSource &source, DeviceModel **out) {
     auto *made = new (memory)
         WatchedModel{own(source), nullptr, static_cast<const WatchedDevice *>(source.device)};
     const lw_status status = source.cpu->open(made->source, &made->model);
-    if (status == LW_OK) *out = reinterpret_cast<DeviceModel *>(made);
-    else source.allocator->release(source.allocator->context, memory, sizeof(WatchedModel));
-    return status;
+    if (status != LW_OK) {
+        source.allocator->release(source.allocator->context, memory, sizeof(WatchedModel));
+        return status;
+    }
+    if (made->device->prepared)
+        made->device->prepared(made->device->context, source.cpu->derived(*made->model), source.view->plan().derived_bytes());
+    *out = reinterpret_cast<DeviceModel *>(made);
+    return LW_OK;
 }
 
 void close(DeviceModel *model) {
@@ -106,6 +112,7 @@ lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &ex
     const WatchedSession &watched = of(session);
     const WatchedDevice &device = *watched.model->device;
     const fb::Entry &planned = *watched.model->source.view->plan().entries()->Get(entry);
+    if (!device.told) return cpu_of(session).run(*watched.session, entry, block, extent, pool);
     const uint32_t steps = planned.steps()->size(), last = extent.last < steps ? extent.last : steps;
     StepRun whole{entry, all_steps, block, clock_ns(), 0};
     for (uint32_t i = extent.first; i < last; ++i) {
@@ -135,12 +142,13 @@ const Device calls = {fb::DeviceKind::cpu, needs, open,  close, derived, session
 
 } // namespace
 
-lw_device *watched_cpu_create(Told told, void *context) {
+lw_device *watched_cpu_create(Told told, void *context, Prepared prepared) {
     auto *made = new (std::nothrow) WatchedDevice;
     if (!made) return nullptr;
     made->version = lw_device::interface_version;
     made->calls = &calls;
     made->told = told;
+    made->prepared = prepared;
     made->context = context;
     return made;
 }

@@ -17,9 +17,13 @@ inline constexpr uint32_t all_steps = UINT32_MAX;
 // Called after each step, then once after the whole block. On the thread that runs the stream.
 using Told = void (*)(void *context, const StepRun &run);
 
-// A device for lw_open_options.device. `context` and the device must outlive the models that are opened with it. Null:
-// no memory. The times of steps include two readings of the clock and one change of the floating-point mode.
-lw_device *watched_cpu_create(Told told, void *context);
+// Called once, when a model is open: its derived tables, which live as long as the model.
+using Prepared = void (*)(void *context, const uint8_t *tables, uint64_t bytes);
+
+// A device for lw_open_options.device. `context` and the device must outlive the models that are opened with it. Either
+// function may be null. Null: no memory. The times of steps include two readings of the clock and one change of the
+// floating-point mode.
+lw_device *watched_cpu_create(Told told, void *context, Prepared prepared = nullptr);
 void watched_cpu_destroy(lw_device *device); // after its models were closed
 
 } // namespace longwave::runtime

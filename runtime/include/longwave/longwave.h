@@ -216,6 +216,35 @@ LW_API lw_status lw_model_open(const char *path, const lw_open_options *options,
  */
 LW_API lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_options *options,
                                       lw_model **out);
+
+/** A model that the program contains. `longwave compile --emit static` writes it as a library with
+ * a header that declares it. Code, plan, weights and tables are constants, used where they lie. */
+typedef struct lw_static_model lw_static_model;
+
+/** How much memory lw_model_open_static needs. The header of the model has the same number as a
+ * macro.
+ * @param size bytes; any CPU may ask for any model.
+ * @param alignment of the memory, a power of two.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT An argument is NULL.
+ * @retval LW_BAD_ARTIFACT model is not what the compiler wrote.
+ * @retval LW_BAD_VERSION The model is from another version of the compiler. */
+LW_API lw_status lw_model_static_size(const lw_static_model *model, size_t *size, size_t *alignment);
+/** Opens a model that the program contains. Copies nothing, prepares nothing and needs only the
+ * caller's memory. The compiler checked the model against every rule of the format, so this checks
+ * its stamp alone. Any thread.
+ * @param memory belongs to the model until lw_model_close. lw_stream_create, lw_runner_create and
+ *        lw_generator_create use the rest of it. Destroy what they made in reverse order.
+ * @param size at least lw_model_static_size.
+ * @param out the model; the caller closes it with lw_model_close.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT out, model or memory is NULL, or memory is not aligned.
+ * @retval LW_TOO_SMALL size is less than lw_model_static_size. The detail has both numbers.
+ * @retval LW_BAD_ARTIFACT model is not what the compiler wrote.
+ * @retval LW_BAD_VERSION The model is from another version of the compiler.
+ * @retval LW_NO_VARIANT The model was compiled for another CPU. */
+LW_API lw_status lw_model_open_static(const lw_static_model *model, void *memory, size_t size,
+                                      lw_model **out);
 /** Closes a model, after its last stream, runner, spotter and generator. Not for real-time threads.
  * @param model NULL: no effect. */
 LW_API void lw_model_close(lw_model *model);

@@ -8,6 +8,7 @@
 #include "tools/cli/check/unwritten_artifact.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/commands/compile_flags.h"
+#include "tools/cli/commands/compile_static.h"
 #include "tools/cli/files/kernel_source.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/model.h"
@@ -97,12 +98,14 @@ Status compile(const CompileFlags &flags) {
     LW_ASSIGN(compiler::Options options, options_of(flags));
     LW_ASSIGN(const Emulators emulators, start_emulators(flags.emulators, options.targets));
     LW_ASSIGN(package::Package package, package::read(flags.package));
-    const std::string path = flags.output.empty() ? package.name + ".lw" : flags.output;
+    const std::string path = flags.output.empty() ? package.name + (flags.emit_static() ? ".a" : ".lw") : flags.output;
+    StaticLibrary library(flags, options, path);
     const std::string kernels_path = flags.no_code ? kernel_source_path(path) : "";
     LW_TRY(check_output_of(flags, path));
     if (flags.no_code) LW_TRY(check_output_of(flags, kernels_path));
+    if (flags.emit_static()) LW_TRY(check_output_of(flags, library.header_path()));
     LW_ASSIGN(compiler::CompiledPieces compiled,
-              compile_package(std::move(package), std::move(options), flags.quiet));
+              compile_package(std::move(package), library.options(), flags.quiet));
     ordered_json report = ordered_json::parse(compiled.report, nullptr, false);
     if (report.is_discarded()) return Status::internal("the compile report is not valid JSON");
     const ordered_json build = report.value("build", ordered_json::object());
@@ -123,7 +126,8 @@ Status compile(const CompileFlags &flags) {
         LW_ASSIGN(key, sign(compiled.artifact, flags.sign, flags.version));
     }
     LW_ASSIGN(UnwrittenArtifact artifact,
-              UnwrittenArtifact::of(std::move(compiled.artifact), path, flags.no_code));
+              UnwrittenArtifact::of(std::move(compiled.artifact), path, flags.no_code || flags.emit_static()));
+    if (flags.emit_static()) LW_TRY(library.prepare(artifact.bytes()));
     ArtifactCheck checks;
     if (!flags.no_check) {
         const auto open = [&](const std::string &target) {
@@ -149,6 +153,12 @@ Status compile(const CompileFlags &flags) {
     if (!checks.hold()) {
         if (flags.json) std::fprintf(out, "%s\n", json_line(report).c_str());
         return Status::check("the stream does not equal the offline run; no file was written");
+    }
+    if (flags.emit_static()) {
+        LW_TRY(library.write(artifact.bytes(), report));
+        const std::string last = flags.json ? json_line(report) + "\n" : library.text();
+        std::fprintf(out, "%s", last.c_str());
+        return {};
     }
     std::string kernels;
     if (flags.no_code) { // checked with its code, and only then without

@@ -120,12 +120,25 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
 
 } // namespace
 
+// What has no meaning for a model that a program contains.
+static Status check_static_flags(const CompileFlags &flags) {
+    if (flags.output == "-")
+        return Status::usage("--emit static: name a file with -o, because a header is written beside it");
+    if (!flags.sign.empty())
+        return Status::usage("--emit static: leave --sign out, because the program that contains the model is what to sign");
+    if (flags.no_code) return Status::usage("--emit static: leave --no-code out, because the library is the code");
+    return {};
+}
+
 Expected<compiler::Options> options_of(const CompileFlags &flags) {
     if (flags.version > 0 && flags.sign.empty())
         return Status::usage(
             "--model-version: give --sign too, because a version counts only under a signature");
     if (flags.no_code && flags.output == "-")
         return Status::usage("--no-code: name a file with -o, because a second file is written beside it");
+    if (flags.emit != "lw" && !flags.emit_static())
+        return Status::usage("--emit " + flags.emit + ": expected lw or static");
+    if (flags.emit_static()) LW_TRY(check_static_flags(flags));
     compiler::Options options;
     for (const std::string &name : split(flags.targets, ',')) {
         const std::string target = name == "host" ? host_target() : name;
@@ -133,6 +146,8 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
         if (std::find(options.targets.begin(), options.targets.end(), target) == options.targets.end())
             options.targets.push_back(target);
     }
+    if (flags.emit_static() && (options.targets.size() != 1 || options.targets[0].starts_with("vulkan")))
+        return Status::usage("--emit static: expected one CPU target, such as --target arm64");
     if (flags.no_code && (options.targets.size() != 1 || options.targets[0].starts_with("vulkan")))
         return Status::usage("--no-code: expected one CPU target, such as --target host");
     LW_ASSIGN(options.place, placement_of(flags.place));
@@ -176,6 +191,12 @@ void add_compile_flags(CommandLine &app, CompileFlags &flags) {
     app.add_option("-o,--output", flags.output,
                    "Compiled model to write, or - for standard output (default: NAME.lw)")
         ->file(".lw");
+    app.add_option("--emit", flags.emit,
+                   "Form of the compiled model. `static` writes a library NAME.a and a header NAME.h for "
+                   "programs that contain the model and load nothing. Needs --target with one CPU target")
+        ->value("FORM")
+        ->suggests({"lw", "static"})
+        ->capture_default_str();
     add_target_flags(app, flags);
     add_entry_flags(app, flags);
     add_weight_flags(app, flags);

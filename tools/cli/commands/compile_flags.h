@@ -9,13 +9,14 @@ namespace longwave::cli {
 
 struct CompileFlags {
     std::string package, output, targets, place, convolution, tuning,
-        weights = "float32", gpu_storage = "f32", dump_after, cache, kgen, sign;
+        weights = "float32", gpu_storage = "f32", emit = "lw", dump_after, cache, kgen, sign;
     std::vector<std::string> emulators;
     std::vector<uint32_t> blocks, lengths;
     uint32_t window = 0, hop = 0;
     unsigned jobs = 0, walks = 20;
     uint64_t version = 0; // of the model, under the signature
     bool no_code = false;
+    bool emit_static() const { return emit == "static"; }
     bool stream = false, no_stream = false, no_whole = false, no_check = false, timings = false, json = false,
          quiet = false, layers = false;
 };

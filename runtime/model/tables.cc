@@ -1,0 +1,27 @@
+#include "runtime/model/tables.h"
+#include "runtime/model/info.h"
+#include <cstring>
+
+namespace longwave::runtime {
+
+Function *lay_out_tables(lw_model &model, Parts &parts) {
+    const uint32_t kernels = model.plan().kernels()->size();
+    Function *functions = parts.take<Function>(kernels);
+    if (functions) memset(functions, 0, kernels * sizeof(Function)); // those of a GPU alone stay so
+    model.streams.build(model.plan(), model.device->kind, parts);
+    build_infos(model, parts);
+    return functions;
+}
+
+} // namespace longwave::runtime
+
+void lw_model_close(lw_model *model) {
+    if (!model) return;
+    const lw_allocator allocator = model->allocator;
+    if (model->on_device) model->device->close(model->on_device);
+    model->code.unload();
+    model->tables.release(allocator);
+    model->file.release(allocator);
+    if (model->mapping) model->unmap(model->mapping, model->artifact_bytes);
+    allocator.release(allocator.context, model, sizeof *model);
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""longwave compile --emit static for another machine: programs that contain a model, under qemu's user emulation and, for arm64 without an operating
+system, under qemu-system-aarch64 -M virt.
+
+    static_cross_test.py BUILD arm64|armv7
+
+Rows are within 1e-5 of the peak of those that the compiled file gives on this machine, as the bar of two machines with other vector widths is
+everywhere (docs/numerics.md). A state that is saved here continues there.
+"""
+import dataclasses
+import glob
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+from static_program import RECORDING, ROOT, Program, check_library, distance, make_example, make_models, needs, read_rows, run, skip, words_of, words_of_file
+
+CODE, MEMORY = 80_000, 260_000  # bytes: code with runtime and its constants, and memory, of the keyword model
+
+
+@dataclasses.dataclass
+class Machine:
+    cc: list
+    emulator: str
+    triple: str
+    linker: str
+    exact: int  # whether the header's sizes are those of the machine: pointers are as long as here
+    helpers: str  # of the compiler's own library, for what the machine has no instruction for
+
+
+MACHINES = {
+    "arm64": Machine(["aarch64-linux-gnu-gcc"], "qemu-aarch64", "aarch64-linux-gnu", "aarch64-linux-gnu-ld", 1, "$^"),
+    "armv7": Machine(["clang", "--target=arm-linux-gnueabihf", "-mfpu=neon", "-fuse-ld=lld"], "qemu-arm", "arm-linux-gnueabihf", "ld.lld", 0, "__aeabi_"),
+}
+
+
+def make_runtime(build, target):
+    """liblongwave-freestanding.a for the target; made again only where a source changed."""
+    folder = build / f"tests/freestanding-{target}"
+    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/cmake/toolchains/{target}.cmake",
+        "-DLONGWAVE_RUNTIME_ONLY=ON", "-DLONGWAVE_FREESTANDING=ON", *(["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []))
+    run("cmake", "--build", folder, "--target", "longwave_freestanding")
+    return folder / "liblongwave-freestanding.a"
+
+
+def check_model(program, machine, build, name, package, samples, flags):
+    folder = program.folder
+    loaded, open_file = folder / f"{name}.lw", folder / "loaded"
+    run(program.longwave, "compile", package, "-o", loaded, "--target", "host", "--stream", "--no-whole", "--cache", program.cache, *flags)
+    run("cc", "-std=c11", "-O1", "-I", ROOT / "runtime/include", ROOT / "tests/static/rows.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", open_file)
+    run(open_file, samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
+    program.compile(package, name, *flags)
+    check_library(program, machine.linker, machine.helpers)
+    static = program.build("rows.c", f"{name}-static")
+    run(machine.emulator, static, samples, folder / "static.rows", folder / "static.state")
+    reference = read_rows(folder / "loaded.rows")
+    apart = distance(read_rows(folder / "static.rows"), reference)
+    assert apart <= 1e-5, f"{name}: {apart}"
+    run(machine.emulator, static, samples, folder / "second.rows", folder / "unused", folder / "loaded.state")
+    second = read_rows(folder / "second.rows")
+    n, values = len(second[0]), len(second[1])
+    moved = distance(second, (reference[0][-n:], reference[1][-values:]))
+    assert moved <= 1e-5, f"{name}: after a load {moved}"
+    print(run(machine.emulator, program.build("refusals.c", f"{name}-refusals", f"-DEXACT={machine.exact}")), end="")
+    print(f"{name}: {len(reference[0])} rows within {apart:.1e} of the peak, {moved:.1e} after a state of x86-64; {program.sizes}")
+
+
+def check_board(program, machine, build):
+    """The words of the file, with and without an operating system, in as much flash and memory as the bars allow."""
+    expected = words_of_file(program, build, program.folder / "kws.lw")
+    make_example(program, f"CC={machine.cc[0]}", "CFLAGS=-static", "listen")
+    heard = words_of(run(machine.emulator, program.folder / "listen", RECORDING))
+    assert heard == expected, (heard, expected)
+    if not shutil.which("qemu-system-aarch64"):
+        skip("needs qemu-system-aarch64 for the part without an operating system; all else passed")
+    make_example(program, f"CC={machine.cc[0]}", "board")
+    output = make_example(program, "run")
+    print(output, end="")
+    assert words_of(output) == expected, output
+    sizes = {what.strip(): int(bytes_) for what, bytes_ in re.findall(r"^((?:flash|memory) .*?)\s(\d+)$", output, re.M)}
+    assert sizes["flash  all but plan, weights, tables"] <= CODE, sizes
+    assert sizes["memory all"] <= MEMORY, sizes
+
+
+def main():
+    build, target = pathlib.Path(sys.argv[1]), sys.argv[2]
+    machine = MACHINES[target]
+    needs(machine.cc[0], machine.emulator, machine.linker, "clang", "nm", "readelf", "ninja", "make")
+    if not glob.glob(f"/usr/lib/gcc-cross/{machine.triple}/*/libstdc++.a"):
+        skip(f"needs libstdc++-12-dev-{'arm64' if target == 'arm64' else 'armhf'}-cross")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        program = Program(build / "longwave", build / "tests/kernels", make_runtime(build, target), folder / target, target, [*machine.cc, "-static"])
+        for name, package, samples, flags in make_models(folder):
+            check_model(program, machine, build, name, package, samples, flags)
+        if target == "arm64":
+            check_board(program, machine, build)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""Models that programs contain, and the programs: what the tests of this folder share."""
+import array
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import wave
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/conformance"))
+import families  # noqa: E402
+import sc10_package  # noqa: E402
+
+RECORDING = ROOT / "examples/kws/demo.wav"
+ALLOWED = {"memcpy", "memmove", "memset"}  # all that model and runtime may leave to the program
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def make_models(folder):
+    """Name, model folder, input file and flags of compile: one model of audio, one CHELA, one LightNet, one of ids."""
+    noise = families.Weights(5)
+    noise.normal("x", [400, 24], 1.0)
+    features = noise.tensors["x"][1]
+    for name, package in (("chela", families.chela(24, 1)), ("lightnet", families.lightnet(24, 1))):
+        sc10_package.write(folder / name, *package)
+        (folder / f"{name}.input").write_bytes(features.tobytes())
+        yield name, folder / name, folder / f"{name}.input", ["--blocks", "16"]
+    with wave.open(str(RECORDING)) as sound:
+        samples = array.array("h", sound.readframes(5 * 16000 + 100))
+    (folder / "kws.input").write_bytes(array.array("f", (value / 32768 for value in samples)).tobytes())
+    yield "kws", ROOT / "examples/kws/model", folder / "kws.input", []
+
+
+def read_rows(path):
+    """Output and number of each row, and all values."""
+    data, at, heads, values = path.read_bytes(), 0, [], array.array("f")
+    while at < len(data):
+        index, width, row = struct.unpack_from("<IIQ", data, at)
+        heads.append((index, width, row))
+        values.frombytes(data[at + 16:at + 16 + 4 * width])
+        at += 16 + 4 * width
+    return heads, values
+
+
+def distance(rows, reference):
+    """Largest difference of two lists of rows, by the peak of the second. The rows must be the same ones."""
+    assert rows[0] == reference[0] and rows[0], f"{len(rows[0])} rows, expected {len(reference[0])}"
+    peak = max(abs(value) for value in reference[1])
+    return max(abs(a - b) for a, b in zip(rows[1], reference[1])) / peak
+
+
+class Program:
+    """Compiles a model into a library, and C programs that contain it."""
+
+    def __init__(self, longwave, cache, runtime, folder, target, cc):
+        folder.mkdir()
+        self.longwave, self.cache, self.runtime, self.folder, self.target, self.cc = longwave, cache, runtime, folder, target, cc
+
+    def compile(self, package, name, *flags):
+        self.library = self.folder / f"{name}.a"
+        out = run(self.longwave, "compile", package, "--emit", "static", "--target", self.target, "--stream", "--no-whole", "--cache", self.cache,
+                  "-o", self.library, *flags)
+        self.header = self.folder / f"{name}.h"
+        text = self.header.read_text()
+        self.symbol = re.search(r"extern const lw_static_model (\w+);", text).group(1)
+        self.prefix = self.symbol.upper()
+        self.sizes = {key: int(value) for key, value in re.findall(rf"#define {self.prefix}_(\w+) (\d+)", text)}
+        return out
+
+    def build(self, source, program, *flags):
+        run(*self.cc, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-Wl,--gc-sections", "-I", ROOT / "runtime/include", "-include", self.header,
+            f"-DMODEL={self.symbol}", f"-DPREFIX={self.prefix}", *flags, ROOT / "tests/static" / source, self.library, self.runtime, "-o", self.folder / program)
+        return self.folder / program
+
+    def undefined(self, linker):
+        """What model and runtime, all of it, ask of the program."""
+        linked = self.folder / "all.o"
+        run(linker, "-r", "--whole-archive", self.library, self.runtime, "-o", linked)
+        return set(run("nm", "-u", linked).replace("U", " ").split())
+
+    def sections(self):
+        """Sections of the library that a program loads: name to flags."""
+        rows = re.findall(r"^ +\[ *\d+\] (\.\S+) +\S+ +[0-9a-f]+ [0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ +([A-Z]*) ", run("readelf", "-SW", self.library), re.M)
+        return {name: flags for name, size, flags in rows if "A" in flags and int(size, 16) > 0}
+
+
+def check_library(program, linker, helpers="$^"):
+    """`helpers`: pattern of the functions that the compiler's own library provides."""
+    undefined = {name for name in program.undefined(linker) if not re.match(helpers, name)}
+    assert undefined <= ALLOWED, f"{program.library} and {program.runtime} leave undefined: {undefined - ALLOWED}"
+    sections = program.sections()  # W: can be written; X: code
+    assert sections == {f".text.{program.symbol}": "AX", f".rodata.{program.symbol}": "A"}, sections
+
+
+def words_of_file(program, build, loaded):
+    """What examples/c/spot.c hears in the recording with the compiled file, on this machine: milliseconds, word and percent of each."""
+    spot = program.folder / "spot"
+    run("cc", "-std=c11", "-I", ROOT / "runtime/include", ROOT / "examples/c/spot.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", spot)
+    heard = re.findall(r"^(\S+)  ([\d.]+)  at ([\d.]+) s", run(spot, loaded, RECORDING), re.M)
+    assert len(heard) == 10, heard
+    return [(round(float(seconds) * 1000), word, round(float(score) * 100)) for word, score, seconds in heard]
+
+
+def words_of(output):
+    """What examples/static/listen.c prints."""
+    return [(int(ms), word, int(percent)) for ms, word, percent in re.findall(r"^(\d+) ms  (\S+)  (\d+) %", output, re.M)]
+
+
+def make_example(program, *arguments):
+    """Builds examples/static with the keyword model that the program compiled last."""
+    for suffix in (".a", ".h"):
+        (program.folder / f"kws12{suffix}").write_bytes((program.folder / f"kws{suffix}").read_bytes())
+    return run("make", "-s", "-C", ROOT / "examples/static", f"OUT={program.folder}", f"RUNTIME={program.runtime}", *arguments)
+
+
+def skip(reason):
+    print(f"SKIPPED: {reason}")
+    sys.exit(77)
+
+
+def needs(*programs):
+    for name in programs:
+        if not shutil.which(name):
+            skip(f"needs {name}")

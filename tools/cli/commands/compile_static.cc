@@ -1,0 +1,165 @@
+#include "tools/cli/commands/compile_static.h"
+#include "compiler/driver/link_code.h"
+#include "formats/artifact/features.h"
+#include "formats/artifact/hash.h"
+#include "formats/artifact/static_form.h"
+#include "formats/artifact/static_model.h"
+#include "runtime/watch/watched_cpu.h"
+#include "targets/target.h"
+#include "tools/cli/files/output_file.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/model/model.h"
+#include "tools/cli/output/text.h"
+#include "tools/kernels/kernel_call.h"
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <longwave/spotter.h>
+#include <memory>
+
+namespace longwave::cli {
+namespace {
+
+bool runs_on_this_machine(const std::string &target) {
+    const targets::Target *found = targets::find(target);
+    return found && kernels::host_runs(*found);
+}
+
+// The tables that the first target which runs here makes: the target itself, or this machine's own.
+Expected<std::vector<uint8_t>> derived_tables(const std::vector<uint8_t> &artifact, const std::string &variant) {
+    std::vector<uint8_t> tables;
+    const auto keep = [](void *to, const uint8_t *from, uint64_t bytes) {
+        if (from) static_cast<std::vector<uint8_t> *>(to)->assign(from, from + bytes);
+    };
+    const std::unique_ptr<lw_device, void (*)(lw_device *)> device(runtime::watched_cpu_create(nullptr, &tables, keep),
+                                                                  runtime::watched_cpu_destroy);
+    lw_open_options options = {};
+    options.struct_size = sizeof options;
+    options.allow_unsigned_code = 1;
+    options.memory_limit = UINT64_MAX; // this program compiled it
+    options.variant = variant.c_str();
+    options.device = device.get();
+    lw_model *model = nullptr;
+    LW_TRY(status_of(lw_model_open_memory(artifact.data(), artifact.size(), &options, &model), "the compiled model"));
+    lw_model_close(model);
+    return tables;
+}
+
+// StaticModel, artifact and offsets, as they lie in the program. The address of the code is the linker's.
+std::vector<uint8_t> constants_of(const targets::Target &target, const std::vector<uint8_t> &artifact,
+                                  const std::vector<uint32_t> &entries) {
+    artifact::StaticModel front{};
+    std::memcpy(front.magic, artifact::static_magic, sizeof front.magic);
+    front.layout = artifact::static_layout;
+    front.machine = target.elf_machine;
+    front.functions = static_cast<uint32_t>(entries.size());
+    front.features = target.features;
+    front.file = sizeof front;
+    front.file_bytes = artifact.size();
+    front.entries = (front.file + artifact.size() + 63) / 64 * 64;
+    std::vector<uint8_t> bytes(front.entries + entries.size() * sizeof entries[0]);
+    std::memcpy(bytes.data(), &front, sizeof front);
+    std::memcpy(bytes.data() + front.file, artifact.data(), artifact.size());
+    if (!entries.empty()) std::memcpy(bytes.data() + front.entries, entries.data(), entries.size() * sizeof entries[0]);
+    return bytes;
+}
+
+struct Free {
+    void operator()(void *memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<uint8_t, Free>;
+Memory aligned(size_t bytes) { return Memory(static_cast<uint8_t *>(std::aligned_alloc(64, (bytes + 63) / 64 * 64))); }
+
+// What the runtime asks for, from the runtime: the model is opened as the target's program would, but for its code, which
+// nothing calls. On 32-bit targets pointers are shorter, and so the sizes are larger than needed.
+Status measure(const std::vector<uint8_t> &constants, StaticSizes &sizes) {
+    const Memory copy = aligned(constants.size());
+    std::memcpy(copy.get(), constants.data(), constants.size());
+    artifact::StaticModel &front = *reinterpret_cast<artifact::StaticModel *>(copy.get());
+    front.machine = artifact::host().machine;
+    front.features = 0;
+    const lw_static_model *model = reinterpret_cast<const lw_static_model *>(copy.get());
+    size_t size = 0, alignment = 0;
+    LW_TRY(status_of(lw_model_static_size(model, &size, &alignment), "the static model"));
+    sizes.model = size;
+    const Memory memory = aligned(size);
+    lw_model *opened = nullptr;
+    LW_TRY(status_of(lw_model_open_static(model, memory.get(), size, &opened), "the static model"));
+    lw_model_info info = {};
+    info.struct_size = sizeof info;
+    LW_TRY(status_of(lw_model_get_info(opened, &info), "the static model"));
+    sizes.block = info.stream_block;
+    sizes.run = info.has_run ? info.run_memory_bytes : 0;
+    lw_input_info input = {};
+    input.struct_size = sizeof input;
+    LW_TRY(status_of(lw_model_input(opened, 0, &input), "the static model"));
+    for (uint32_t entry = 0; entry < info.n_stream_entries; ++entry) {
+        lw_stream_options options = {};
+        options.struct_size = sizeof options;
+        options.entry = entry;
+        options.format = input.kind == LW_TOKENS ? LW_I32 : LW_F32;
+        LW_TRY(status_of(lw_stream_size(opened, &options, &size, &alignment), "the static model"));
+        sizes.stream = std::max<uint64_t>(sizes.stream, size);
+    }
+    lw_spotter_options spotter = {};
+    spotter.struct_size = sizeof spotter;
+    spotter.format = LW_S16;
+    if (lw_spotter_size(opened, &spotter, &size, &alignment) == LW_OK) sizes.spotter = size;
+    lw_model_close(opened);
+    return {};
+}
+
+} // namespace
+
+StaticLibrary::StaticLibrary(const CompileFlags &flags, compiler::Options options, std::string path)
+    : path_(std::move(path)), options_(std::move(options)) {
+    if (!flags.emit_static()) return;
+    target_ = options_.targets[0];
+    if (!runs_on_this_machine(target_) && !host_target().empty()) options_.targets.insert(options_.targets.begin(), host_target());
+}
+
+std::string StaticLibrary::header_path() const {
+    const std::string suffix = ".a";
+    return (path_.ends_with(suffix) ? path_.substr(0, path_.size() - suffix.size()) : path_) + ".h";
+}
+
+Status StaticLibrary::prepare(std::vector<uint8_t> &artifact) const {
+    LW_ASSIGN(const std::vector<uint8_t> tables, derived_tables(artifact, options_.targets[0]));
+    LW_ASSIGN(artifact, artifact::with_derived_tables(artifact, tables));
+    return {};
+}
+
+Status StaticLibrary::write(const std::vector<uint8_t> &artifact, nlohmann::ordered_json &report) {
+    const targets::Target &target = *targets::find(target_);
+    const std::string name = report.value("name", "");
+    LW_ASSIGN(const compiler::LinkedCode code,
+              compiler::link_code(artifact::kernel_specs(artifact), target_, options_));
+    uint8_t digest[artifact::hash_bytes];
+    artifact::hash(code.image.data(), code.image.size(), digest);
+    artifact::Digest hash;
+    std::copy_n(digest, hash.size(), hash.begin());
+    LW_ASSIGN(const std::vector<uint8_t> bare, artifact::without_code(artifact, target_, hash));
+    const std::vector<uint8_t> constants = constants_of(target, bare, code.entries);
+    sizes_.code = code.image.size();
+    sizes_.constants = constants.size();
+    LW_TRY(measure(constants, sizes_));
+    LW_ASSIGN(const std::vector<uint8_t> library,
+              compiler::static_library(static_symbol(name), target_, code.image, constants));
+    const std::string header = static_header(name, target_, sizes_);
+    LW_TRY(write_output(header_path(), std::span(reinterpret_cast<const uint8_t *>(header.data()), header.size())));
+    LW_TRY(write_output(path_, library));
+    report["output"] = path_;
+    report["static"] = {{"target", target_},         {"header", header_path()},         {"symbol", static_symbol(name)},
+                        {"code_bytes", sizes_.code}, {"constant_bytes", sizes_.constants}, {"model_bytes", sizes_.model},
+                        {"stream_bytes", sizes_.stream}, {"spotter_bytes", sizes_.spotter}};
+    return {};
+}
+
+std::string StaticLibrary::text() const {
+    return "static    " + target_ + ": code " + bytes_text(sizes_.code) + " · constants " + bytes_text(sizes_.constants) +
+           " · memory of the model " + bytes_text(sizes_.model) +
+           (sizes_.stream > 0 ? " · of a stream " + bytes_text(sizes_.stream) : "") + "\nwrote     " + path_ + " and " +
+           header_path() + "\n";
+}
+
+} // namespace longwave::cli
