@@ -68,7 +68,7 @@ std::string precision(const ReportValue &report) {
     const ReportValue precision = report["precision"];
     if (!precision) return "";
     return format(
-        "precision float32 rounding changes an output by %.1e of its peak; limit of golden vectors %.1e\n",
+        "precision rounding changes an output by %.1e of its peak; limit of golden vectors %.1e\n",
         precision["rounding"].number(), precision["limit"].number());
 }
 
