@@ -35,7 +35,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     train.add_argument("-o", "--output", type=Path, required=True, help="compiled model; its card is written beside it")
     train.add_argument("--model", type=Path, help="folder for the model package too")
     train.add_argument("--rate", type=float, default=1.0, help="most false accepts per hour (default 1)")
-    train.add_argument("--steps", type=int, default=300, help="training steps per head (default 300)")
+    train.add_argument("--steps", type=int, default=700, help="training steps per head (default 700)")
     train.add_argument("--folds", type=int, default=4, choices=range(2, 11), metavar="N",
                        help="heads that each leave a part of the speakers out, to count missed words (default 4)")
     train.add_argument("--seed", type=int, default=0)

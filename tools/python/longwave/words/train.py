@@ -33,7 +33,7 @@ class Options:
     output: Path
     work: Path
     rate: float = 1.0
-    steps: int = 300
+    steps: int = 700
     seed: int = 0
     folder: Path | None = None
     folds: int = 4
