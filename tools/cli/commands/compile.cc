@@ -31,7 +31,7 @@ const StreamCheck &first_of(const std::vector<StreamCheck> &checks, uint32_t blo
 }
 
 // One line per block, with the worst result of the variants.
-std::string text(const ArtifactCheck &checks) {
+std::string text(const ArtifactCheck &checks, bool emit_static) {
     std::string out;
     for (const StreamCheck &check : checks.streams) {
         if (&check != &first_of(checks.streams, check.block)) continue;
@@ -50,9 +50,8 @@ std::string text(const ArtifactCheck &checks) {
     for (const auto &[target, worst] : checks.golden)
         out += format("golden    %s: within %.2g of the limit, in an emulator\n", target.c_str(), worst);
     for (const std::string &name : checks.elsewhere)
-        out += format("          %s: not checked on this machine; run `longwave verify` on one that has it, or "
-                      "give --emulator\n",
-                      name.c_str());
+        out += format("          %s: not checked on this machine; %sgive --emulator\n", name.c_str(),
+                      emit_static ? "" : "run `longwave verify` on one that has it, or ");
     return out;
 }
 
@@ -147,7 +146,7 @@ Status compile(const CompileFlags &flags) {
         report["output"] = path;
     } else {
         LW_ASSIGN(const std::string lines, report_text(report, "the compile report"));
-        std::fprintf(out, "%s%s", lines.c_str(), text(checks).c_str());
+        std::fprintf(out, "%s%s", lines.c_str(), text(checks, flags.emit_static()).c_str());
     }
     // A file that failed its check must not reach the disk.
     if (!checks.hold()) {
