@@ -16,6 +16,7 @@ struct Target {
     int vector_lanes = 4; // float32 lanes of one natural vector
     int vector_registers = 16;
     bool fused_multiply_add = false;
+    bool integer_pairs = false; // one instruction multiplies int16 and adds the products in pairs to int32
     int64_t first_cache = 32 << 10, second_cache = 1 << 20; // bytes that a core has to itself, at least
     uint64_t features = 0;    // CPU features its code needs (formats/artifact/features.h)
     // Of long convolutions, to x86-64-v3, whose costs the planner has: medians of the kernels in docs/benchmarks.md.

@@ -11,6 +11,7 @@ Target x86_64_v2() {
         .vector_lanes = 4,
         .vector_registers = 16,
         .fused_multiply_add = false,
+        .integer_pairs = true,
         .features = artifact::x86_64_v2,
         .relative_time = 1.9,
         .elf_machine = artifact::machine_x86_64,

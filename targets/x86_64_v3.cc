@@ -11,6 +11,7 @@ Target x86_64_v3() {
         .vector_lanes = 8,
         .vector_registers = 16,
         .fused_multiply_add = true,
+        .integer_pairs = true,
         .features = artifact::x86_64_v3,
         .elf_machine = artifact::machine_x86_64,
         .emulation = "elf_x86_64",

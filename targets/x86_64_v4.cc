@@ -11,6 +11,7 @@ Target x86_64_v4() {
         .vector_lanes = 16,
         .vector_registers = 32,
         .fused_multiply_add = true,
+        .integer_pairs = true,
         .features = artifact::x86_64_v4,
         .relative_time = 0.78,
         .elf_machine = artifact::machine_x86_64,

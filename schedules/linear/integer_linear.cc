@@ -10,16 +10,17 @@ using namespace Halide;
 namespace {
 
 // One definition of y: register tiles side by side, each of `group.panels` panels, for all rows. A word has four
-// inputs of an output. Its two pairs are multiplied and added by one instruction into sums of their own, which lie
-// side by side and are added at the end.
+// inputs of an output. Where one instruction multiplies and adds pairs, the two pairs of a word go into sums of their
+// own, which lie side by side and are added at the end. Elsewhere each input is multiplied by the outputs of a panel.
 class IntegerWalk {
 public:
     IntegerWalk(const KernelBuilder &k, const Product &product, const QuantizedRows &rows, const IntegerTiles &tiles,
                 const LinearTiles::Group &group, int number)
         : p_(product), rows_(rows), tiles_(tiles), group_(group), number_(number),
-          vec_(std::min(k.target.vector_lanes, panel_width)), id_(std::to_string(number)),
-          z_({{0, 2}, {0, static_cast<int>(product.panels.words()) / tiles.parts}}, "z" + id_),
-          halves_(0, 2, "halves" + id_), sum_("sum" + id_), folded_("folded" + id_) {}
+          vec_(std::min(k.target.vector_lanes, panel_width)), sides_(k.target.integer_pairs ? 2 : 1),
+          id_(std::to_string(number)),
+          z_({{0, 4 / sides_}, {0, static_cast<int>(product.panels.words()) / tiles.parts}}, "z" + id_),
+          halves_(0, sides_, "halves" + id_), sum_("sum" + id_), folded_("folded" + id_) {}
 
     void add_to(Func &y, const KernelBuilder::Epilogue &epilogue) {
         // THE ALGORITHM
@@ -27,7 +28,7 @@ public:
         const Expr w = p_.w(c * 4 + of_word, word, (group_.first + g * group_.panels + j) * p_.halves + h);
         sum_(pair, c, j, h, i, q, t, g, b) = 0;
         sum_(pair, c, j, h, i, q, t, g, b) +=
-            cast<int32_t>(rows_.steps(word * 4 + of_word, row(t, i))) * cast<int32_t>(w);
+            cast<int32_t>(rows_.steps(word * 4 + of_word, row(t, i))) * cast<int32_t>(cast<int16_t>(w));
         folded_(c, j, h, i, q, t, g, b) = 0;
         folded_(c, j, h, i, q, t, g, b) += sum_(halves_, c, j, h, i, q, t, g, b);
         RDom d({{0, panel_width},
@@ -67,21 +68,24 @@ private:
         else stage.split(d[0], d[0], lane, vec_).vectorize(lane).unroll(d[0]);
         stage.unroll(d[1]).unroll(d[2]);
 
-        const int outputs = std::max(1, vec_ / 2); // of a vector of sums
-        bound(sum_).compute_at(y, d[3]).bound_extent(pair, 2).reorder(pair, c).vectorize(pair).vectorize(c, outputs);
+        const int outputs = sides_ == 2 ? vec_ / 2 : panel_width; // of a vector of sums
+        bound(sum_).compute_at(y, d[3]).bound_extent(pair, sides_).reorder(pair, c).vectorize(pair).vectorize(c, outputs);
         sum_.unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
         sum_.update().split(z_.y, outer, inner, tiles_.turn).split(c, c, lanes_, outputs);
         // What a tile has less of, rows or vectors, is held in registers beside the sums.
-        if (tiles_.rows < group_.panels * p_.halves * panel_width / outputs)
+        if (sides_ == 1) sum_.update().reorder({lanes_, pair, i, c, j, h, z_.x, q, inner, outer});
+        else if (tiles_.rows < group_.panels * p_.halves * panel_width / outputs)
             sum_.update().reorder({z_.x, pair, lanes_, i, c, j, h, q, inner, outer});
         else sum_.update().reorder({z_.x, pair, lanes_, c, j, h, i, q, inner, outer});
-        sum_.update().atomic().vectorize(lanes_).vectorize(pair).vectorize(z_.x);
+        if (sides_ == 1) sum_.update().vectorize(lanes_).unroll(pair).unroll(z_.x);
+        else sum_.update().atomic().vectorize(lanes_).vectorize(pair).vectorize(z_.x);
         sum_.update().unroll(c).unroll(j).unroll(h).unroll(i).unroll(q).unroll(inner);
 
         // By a reduction: two strided loads would read across the store and wait for it.
         bound(folded_).compute_at(y, d[3]).vectorize(c, vec_).unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
         folded_.update().split(c, c, lanes_, vec_).reorder({halves_, lanes_, c, j, h, i, q});
-        folded_.update().atomic().vectorize(lanes_).vectorize(halves_);
+        if (sides_ == 1) folded_.update().vectorize(lanes_).unroll(halves_);
+        else folded_.update().atomic().vectorize(lanes_).vectorize(halves_);
         folded_.update().unroll(c).unroll(j).unroll(h).unroll(i).unroll(q);
     }
 
@@ -98,10 +102,10 @@ private:
     const QuantizedRows &rows_;
     const IntegerTiles &tiles_;
     const LinearTiles::Group group_;
-    const int number_, vec_;
+    const int number_, vec_, sides_;
     const std::string id_;
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of rows, g: tile
-    // of panels, b: whether anybody wants the row, pair: of a word.
+    // of panels, b: whether anybody wants the row, pair: of a word, or all of it.
     Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, g{"g"}, b{"b"}, pair{"pair"}, lanes_{"lanes"};
     RDom z_, halves_;
     Func sum_, folded_;

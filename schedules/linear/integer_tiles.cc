@@ -11,12 +11,16 @@ struct IntegerShape {
     int rows, vectors, parts; // `vectors` of sums for each row and part
 };
 
-// Two sums of each output lie side by side.
-int vectors_of_panel(const targets::Target &target) { return 2 * static_cast<int>(lanes) / target.vector_lanes; }
+// Where pairs are added, two sums of each output lie side by side.
+int vectors_of_panel(const targets::Target &target) {
+    return (target.integer_pairs ? 2 : 1) * static_cast<int>(lanes) / target.vector_lanes;
+}
 
-// Sums, what is held beside them and a product have registers.
+// Sums, what is held beside them and a product have registers. Where no pairs are added, so have the 64 bytes of four
+// inputs that are loaded together, and what they are widened to.
 bool in_registers(const targets::Target &target, const IntegerShape &s) {
-    return s.rows * s.vectors * s.parts + std::min(s.rows, s.vectors) + 2 <= target.vector_registers;
+    const int products = target.integer_pairs ? 2 : 20;
+    return s.rows * s.vectors * s.parts + std::min(s.rows, s.vectors) + products <= target.vector_registers;
 }
 
 // Instructions for one word of every output, about two of which start in a cycle: a vector of weights is widened, a
