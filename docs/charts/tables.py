@@ -76,7 +76,7 @@ def published_offline(sizes):
 
 def short(reason):
     text = reason.replace("|", "/").replace("<", "").replace(">", "").replace("`", "")
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= 50 else text[:47] + "..."
 
 
 def megabytes(row):

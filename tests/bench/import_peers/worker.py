@@ -54,6 +54,8 @@ def result(peer: str, name: str, folder: Path) -> dict[str, Any]:
     engine = engines.MAKERS[peer](module, model, folder)
     found = numpy.asarray(engine.call(x))
     rows = exact[0]
+    if not numpy.isfinite(found).all():
+        raise RuntimeError(f"{numpy.count_nonzero(~numpy.isfinite(found))} of {found.size} numbers are not finite")
     if found.size != rows.size:
         raise RuntimeError(f"{found.size} numbers, expected {rows.size}")
     if peer == "longwave" and rows.ndim == 2 and model.time() == 2 and rows.shape[1] == model.rows:
