@@ -52,9 +52,51 @@ def zoo_streams(zoo):
     return table(("configuration", "compile, s", "us per tick", "state, MB"), rows)
 
 
-def blocks(speed, zoo):
-    """{name: Markdown}: one block per chart of speed.json, and three of zoo.json."""
-    found = {"zoo-speed": zoo_speed(zoo), "zoo-sizes": zoo_sizes(zoo), "zoo-streams": zoo_streams(zoo)}
+def exponent(value):
+    return "-" if value is None else f"{value:.1e}"
+
+
+def published_sizes(sizes):
+    rows = [(f"`{r['name']}`", r["weights"], number(r["parameters"]), r["published"] or "-", number(r["stored_mb"]), f"{r['file_ratio']:.3f}",
+             f"{r['compile_ratio']:.2f}", exponent(r["difference"])) for r in sizes["rows"]]
+    return table(("configuration", "weights", "parameters", "printed", "stored, MB", "file", "compile", "difference"), rows)
+
+
+def published_tokens(sizes):
+    rows = [(f"`{r['name']}`", r["weights"], number(r["token_ms"]), number(r.get("pytorch_token_ms")), ratio(r["token_ratio"]) if "token_ratio" in r else "-",
+             number(r["resident_mb"]), number(r["own_mb"]), number(r.get("pytorch_resident_mb"))) for r in sizes["rows"] if "token_ms" in r]
+    return table(("configuration", "weights", "token, ms", "PyTorch, ms", "ratio", "memory, MB", "own, MB", "PyTorch"), rows)
+
+
+def published_offline(sizes):
+    rows = [(f"`{r['name']}`", number(r["offline_ms"]), number(r["pytorch_ms"]), ratio(r["ratio"]), number(r["resident_mb"]),
+             number(r["own_mb"])) for r in sizes["rows"] if "offline_ms" in r]
+    return table(("configuration", "offline, ms", "PyTorch, ms", "ratio", "memory, MB", "own, MB"), rows)
+
+
+def short(reason):
+    text = reason.replace("|", "/").replace("<", "").replace(">", "").replace("`", "")
+    return text if len(text) <= 50 else text[:47] + "..."
+
+
+def megabytes(row):
+    return f"{(row['model_bytes'] + row['runtime_bytes']) / 1e6:.1f}"
+
+
+def import_peers(found):
+    rows = []
+    for r in found["rows"]:
+        if "failed" in r:
+            rows.append((r["model"], r["peer"], "-", "-", "-", short(r["failed"])))
+            continue
+        rows.append((r["model"], r["peer"], f"{r['largest_error']:.1e}", number(r["second_ms"]), number(r["block_ms"]), megabytes(r)))
+    return table(("module", "importer", "error", "a second, ms", "a block, ms", "ships, MB"), rows)
+
+
+def blocks(speed, zoo, sizes, peers):
+    """{name: Markdown}: one block per chart of speed.json, and those of the other files."""
+    found = {"zoo-speed": zoo_speed(zoo), "zoo-sizes": zoo_sizes(zoo), "zoo-streams": zoo_streams(zoo), "import-peers": import_peers(peers),
+             "published-sizes": published_sizes(sizes), "published-tokens": published_tokens(sizes), "published-offline": published_offline(sizes)}
     for group in speed["groups"]:
         name = f"speed-{group['chart']}"
         found[name] = found.get(name, "") + speed_table(group)

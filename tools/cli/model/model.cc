@@ -57,6 +57,9 @@ void ModelFlags::add(CommandLine &app) {
     app.add_option("--memory", memory,
                    "Memory limit, such as 500M or 2G (default: the larger of 64 MiB and 64 times the file)")
         ->size();
+    app.add_flag("--map", map,
+                 "Read the weights from the mapped file instead of a copy in memory. The file must not change "
+                 "meanwhile");
     app.add_option(
            "--require-key", require_key,
            "Open the model only if this public key (64 hexadecimal digits) signed it. Repeat the flag for "
@@ -97,6 +100,7 @@ Expected<Model> Model::open(const ModelFlags &flags) {
     if (flags.device == "auto") return open_placed(flags);
     lw_open_options options = open_options(flags.variant);
     options.memory_limit = flags.memory;
+    options.map_weights = flags.map ? 1 : 0;
     LW_ASSIGN(const std::vector<PublicKey> keys, public_keys("--require-key", flags.require_key));
     if (flags.least_version > 0 && keys.empty())
         return Status::usage(

@@ -20,6 +20,7 @@ Status status_of(lw_status status, const std::string &what, const std::string &d
 struct ModelFlags {
     std::string path, variant; // variant empty: the best for this CPU
     uint64_t memory = 0;       // limit in bytes; 0: the library's default
+    bool map = false;          // weights stay in the mapped file
     // Public keys, or files of them (public_keys). Empty: unsigned files open, as the user chose the file.
     std::vector<std::string> require_key;
     uint64_t least_version = 0; // of a signed model

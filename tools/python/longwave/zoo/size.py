@@ -17,7 +17,7 @@ import numpy as np
 from ..model_json import layer
 from . import exact
 from .configurations import Row, fits
-from .engine import Compiled, Done, Engine, EngineError
+from .engine import Compiled, Engine, EngineError
 from .families import build, write
 from .model import Model
 from .table import Cost, beside_torch
@@ -48,40 +48,30 @@ def stored_bytes(model: Model, weights: str) -> int:
     return total
 
 
-def byte_tokenizer(vocabulary: int) -> str:
-    """A tokenizer.json that splits text into bytes; the other ids of the vocabulary occur in no text."""
-    own = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in own]
-    letters = [chr(byte) if byte in own else chr(256 + others.index(byte)) for byte in range(256)]
-    vocab = dict(zip(letters, range(256))) | {f"unused {n}": n for n in range(256, vocabulary)}
-    return json.dumps({"model": {"type": "BPE", "vocab": vocab, "merges": []},
-                       "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
-                       "decoder": {"type": "ByteLevel"}})
+class Speaker:
+    """A process that writes tokens, pinned to a CPU, and waits between its turns."""
 
-
-class TorchStep:
-    """The step of PyTorch in a process of its own, which waits between its turns."""
-
-    def __init__(self, row: Row, package: Path) -> None:
-        command = [sys.executable, "-m", "longwave.zoo.step", str(package), row.name, "--weights", row.weights]
-        pinned = ["taskset", "-c", str(PROCESSOR), *command]
+    def __init__(self, *command: str, path: Path | None = None) -> None:
+        variables = dict(os.environ) | ({"PYTHONPATH": str(path)} if path else {})
+        pinned = ["taskset", "-c", str(PROCESSOR), sys.executable, "-m", *command]
+        here = path or Path(__file__).resolve().parents[2]
         self.process = subprocess.Popen(
-            pinned, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2]
+            pinned, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=here, env=variables
         )
         self.about = self._line()
 
-    def __call__(self, tokens: int) -> tuple[list[float], int]:
-        """Seconds of each token, resident bytes."""
+    def __call__(self, tokens: int) -> tuple[float, dict[str, Any]]:
+        """Median milliseconds of the CPU for a token, after some that do not count, and the process's memory."""
         assert self.process.stdin
-        print(tokens, file=self.process.stdin, flush=True)
+        print(SKIPPED + tokens, file=self.process.stdin, flush=True)
         answer = self._line()
-        return answer["seconds"], answer["resident_bytes"]
+        return 1e3 * statistics.median(answer["seconds"][SKIPPED:]), answer
 
     def _line(self) -> dict[str, Any]:
         assert self.process.stdout
         text = self.process.stdout.readline()
         if not text:
-            raise EngineError(f"PyTorch's step ended: exit {self.process.wait()}")
+            raise EngineError(f"{' '.join(map(str, self.process.args[4:7]))}: exit {self.process.wait()}")
         return json.loads(text)
 
     def close(self) -> None:
@@ -90,38 +80,26 @@ class TorchStep:
         self.process.wait()
 
 
-def generated(engine: Engine, artifact: Path, tokens: int) -> tuple[float, Done]:
-    """CPU seconds of a token of `longwave generate`: those of a run, less those of a run with no more than the first
-    tokens, which opens the file as well. And the process of the longer run."""
-    runs = [
-        engine("generate", artifact, "-p", "It was", "-n", n, "--memory", "64G", "--json")
-        for n in (SKIPPED, SKIPPED + tokens)
-    ]
-    written = [sum(json.loads(line)["type"] == "token" for line in run.out.splitlines()) for run in runs]
-    if written != [SKIPPED, SKIPPED + tokens]:
-        raise EngineError(f"{artifact}: expected {SKIPPED} and {SKIPPED + tokens} tokens, found {written}")
-    return (runs[1].cpu_seconds - runs[0].cpu_seconds) / tokens, runs[1]
-
-
 def token_times(row: Row, engine: Engine, artifact: Path, package: Path, settings: Settings) -> dict[str, Any]:
     """Milliseconds of the CPU for a token, in turns, and what is in memory meanwhile."""
-    vocabulary = row.options["vocabulary"]
-    artifact.with_suffix(".tokenizer.json").write_text(byte_tokenizer(vocabulary), encoding="utf-8")
-    step = TorchStep(row, package) if settings.torch else None
-    ours, theirs, resident, done = [], [], 0, None
+    ours = Speaker("longwave.zoo.tokens", str(artifact.resolve()), path=engine.program.resolve().parent / "python")
+    theirs = None
+    if settings.torch:
+        theirs = Speaker("longwave.zoo.step", str(package.resolve()), row.name, "--weights", row.weights)
+    rounds, peer, mine, other = [], [], {}, {}
     for _ in range(settings.rounds):
-        took, done = generated(engine, artifact, settings.tokens)
-        ours.append(1e3 * took)
-        if step:
-            times, resident = step(SKIPPED + settings.tokens)
-            theirs.append(1e3 * statistics.median(times[SKIPPED:]))
-    assert done
-    found = {"token_ms": statistics.median(ours), "resident_mb": mb(done.peak_bytes), "own_mb": mb(done.own_bytes)}
-    if step:
-        step.close()
-        ratios = [a / b for a, b in zip(ours, theirs)]
-        found |= {"pytorch_token_ms": statistics.median(theirs), "pytorch_form": step.about["form"],
-                  "pytorch_resident_mb": mb(resident), "token_ratio": statistics.median(ratios)}
+        took, mine = ours(settings.tokens)
+        rounds.append(took)
+        if theirs:
+            took, other = theirs(settings.tokens)
+            peer.append(took)
+    ours.close()
+    found = {"token_ms": statistics.median(rounds), "resident_mb": mb(mine["resident_bytes"]), "own_mb": mb(mine["own_bytes"])}
+    if theirs:
+        theirs.close()
+        found |= {"pytorch_token_ms": statistics.median(peer), "pytorch_form": theirs.about["form"],
+                  "pytorch_resident_mb": mb(other["resident_bytes"]),
+                  "token_ratio": statistics.median(a / b for a, b in zip(rounds, peer))}
     return found
 
 
@@ -144,14 +122,23 @@ def mb(size: int) -> float:
     return round(size / 1e6, 1)
 
 
+_PEAK = """import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+print(os.wait4(pid, 0)[2].ru_maxrss)"""
+
+
 def program_bytes(engine: Engine, folder: Path) -> int:
-    """Peak memory of the compiler for a model of a few kilobytes: the program itself."""
+    """Peak memory of the compiler for a model of a few kilobytes: the program itself.  A small process starts it,
+    because the kernel counts the memory of the process that it was forked from, and it is too short to be watched.
+    The second time, kernels come from the cache: their compilers would count as well."""
     tensors = Tensors()
     tensors.linear("y", 16, 16)
     inputs, layers = [{"name": "x", "kind": "features", "width": 16}], [layer("linear", "y", out_features=16)]
     model = Model(inputs, layers, [{"name": "y", "from": "y"}], tensors, streams=True)
     write(model, "small", folder / "small", tensors.random(seed=0))
-    return engine.compile(folder / "small", folder / "small.lw", 16, model.streams).peak_bytes
+    compiling = [engine.program, "compile", folder / "small", "-o", folder / "small.lw", "--target", "host", "--quiet"]
+    command = [sys.executable, "-S", "-E", "-c", _PEAK, *map(str, compiling)]
+    return 1024 * [int(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(2)][1]
 
 
 def memory_of_compile(compiled: Compiled, stored: int, program: int) -> dict[str, Any]:
