@@ -2,7 +2,7 @@
 import functools
 
 import hybrids
-from runner import Case, Refused
+from runner import Case, INTEGER_LIMIT, LIMIT, Refused
 
 import families  # from the folder above: the path is set by runner
 import sc10_package
@@ -119,7 +119,8 @@ CHELA_BLOCKS = [
 
 
 def hybrid(name, pattern, flags=(), **options):
-    return Case(f"hybrid_{name}", lambda: hybrids.package(pattern, **options), blocks=[1, 8, 50], length=200, flags=flags)
+    return Case(f"hybrid_{name}", lambda: hybrids.package(pattern, **options), blocks=[1, 8, 50], length=200, flags=flags,
+                limit=INTEGER_LIMIT if "int8" in flags else LIMIT)
 
 
 HYBRIDS = [
