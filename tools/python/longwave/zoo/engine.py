@@ -25,7 +25,7 @@ MEMORY = "64G"  # limit of what an artifact may take; the machine's own is what 
 @dataclass(frozen=True)
 class Done:
     """A finished process: what it printed, seconds by the clock and of the CPU, and the most memory that it had
-    at once (bytes): all of it, and `own_bytes`, the part that is no mapped file."""
+    at once (bytes): all of it, and `own_bytes`, the part that is not a mapped file."""
 
     out: str
     seconds: float
