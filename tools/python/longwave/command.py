@@ -4,9 +4,7 @@ import pathlib
 import subprocess
 import sys
 
-from longwave.programs import program
-
-DEMO = pathlib.Path(__file__).parent / "demo_data"
+from longwave.programs import DEMO, program
 
 
 def demo() -> int:

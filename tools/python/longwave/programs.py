@@ -5,6 +5,8 @@ import shutil
 import subprocess
 from typing import Sequence
 
+DEMO = pathlib.Path(__file__).parent / "demo_data"  # of the wheel: the keyword model and a recording
+
 
 def program() -> str:
     """Path of the `longwave` program: LONGWAVE_PROGRAM, the one in this package, or the one on PATH."""

@@ -167,7 +167,7 @@ def measure(row: Row, weights: str, engine: Engine, folder: Path, settings: Sett
     line = {"name": row.name, "weights": weights, "parameters": parameters, "published": row.paper,
             "stored_mb": mb(stored)} | memory_of_compile(compiled, stored, program_bytes(engine, folder))
     print(f"compiled: {line}", file=sys.stderr, flush=True)
-    of_double, of_whole = exact.check(row, model, engine, artifact, folder)
+    of_double, of_whole = exact.check(row, model, engine, artifact, folder, weights)
     line |= {"difference": of_double, "stream_difference": of_whole}
     print(f"from float64: {of_double:.1e}, stream from offline: {of_whole}", file=sys.stderr, flush=True)
     pinned = Engine(engine.program, PROCESSOR)
