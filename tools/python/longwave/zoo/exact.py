@@ -16,6 +16,10 @@ INTEGER_LIMIT = 5e-4  # with int8 weights: each layer rounds its rows to steps o
 LARGE = 400_000_000  # parameters: from so many on PyTorch gets them module by module
 
 
+def limit_of(weights: str) -> float:
+    return INTEGER_LIMIT if weights == "int8" else LIMIT
+
+
 def inputs_of(model: Model, length: int, seed: int) -> dict[str, np.ndarray]:
     """Random values, but positions: those are positions."""
     inputs = made_up(model, length, seed)
@@ -74,11 +78,12 @@ def difference(found: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray]
 
 
 def check(
-    row: Row, model: Model, engine: Engine, artifact: Path, folder: Path, weights: str = "float32"
+    row: Row, model: Model, engine: Engine, artifact: Path, folder: Path, weights: str | None = None
 ) -> tuple[float, float | None]:
     """How far the whole run is from float64, and the stream (where there is one) from the whole run; above
-    the limit either is an error.  Of the stream the first output counts, which has a row for every tick."""
-    limit = INTEGER_LIMIT if weights == "int8" else LIMIT
+    the limit either is an error.  Of the stream the first output counts, which has a row for every tick.
+    `weights`: those of the row if None."""
+    limit = limit_of(weights or row.weights)
     inputs, names = inputs_of(model, row.length, seed=5), [output["name"] for output in model.outputs]
     whole = engine_outputs(engine, artifact, names, inputs, folder)
     exact = difference(whole, double_outputs(row, model, folder / "model" / "weights.safetensors", inputs))
