@@ -84,6 +84,8 @@ Place spectrum_of(KernelCall &call, const Shape &shape, const Partitions &partit
 Place twiddles(KernelCall &call, uint32_t length);
 
 void shape_params(KernelCall &call, const Shape &shape);
+// The call of a kernel that transforms `length` rows at a time, all of a sequence or one block after the other.
+Status plan_transform(KernelCall &call, const char *kernel);
 
 // The memory and tables of a call of long_conv_partitioned, per tile of channels.
 struct PartitionedPlaces {

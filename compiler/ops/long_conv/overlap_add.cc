@@ -43,20 +43,7 @@ Estimate estimate(const PlanContext &context) {
 // Rows behind the end are written up to the end of the last block.
 Reach reach(const PlanContext &, const Decisions &decisions) { return {.multiple = decisions.at("length")}; }
 
-Status plan(KernelCall &call) {
-    const Shape shape(call.context);
-    const uint32_t length = call.decisions().at("length");
-    call.kernel("long_conv_overlap_add");
-    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
-    shape_params(call, shape);
-    call.param("length", int64_t{length});
-    call.param("rows", int64_t{call.rows()});
-    call.read_all(0);
-    call.weight(spectrum_of(call, shape, {.length = length}));
-    call.weight(twiddles(call, length));
-    call.write();
-    return Status::ok();
-}
+Status plan(KernelCall &call) { return plan_transform(call, "long_conv_overlap_add"); }
 
 } // namespace
 

@@ -26,20 +26,7 @@ Estimate estimate(const PlanContext &context) {
 
 Reach reach(const PlanContext &, const Decisions &) { return {}; }
 
-Status plan(KernelCall &call) {
-    const Shape shape(call.context);
-    const uint32_t length = call.decisions().at("length");
-    call.kernel("long_conv_right_angle");
-    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
-    shape_params(call, shape);
-    call.param("length", int64_t{length});
-    call.param("rows", int64_t{call.rows()});
-    call.read_all(0);
-    call.weight(spectrum_of(call, shape, {.length = length}));
-    call.weight(twiddles(call, length));
-    call.write();
-    return Status::ok();
-}
+Status plan(KernelCall &call) { return plan_transform(call, "long_conv_right_angle"); }
 
 } // namespace
 

@@ -132,4 +132,19 @@ void shape_params(KernelCall &call, const Shape &shape) {
     call.param("copies", int64_t{shape.copies});
 }
 
+Status plan_transform(KernelCall &call, const char *kernel) {
+    const Shape shape(call.context);
+    const uint32_t length = call.decisions().at("length");
+    call.kernel(kernel);
+    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
+    shape_params(call, shape);
+    call.param("length", int64_t{length});
+    call.param("rows", int64_t{call.rows()});
+    call.read_all(0);
+    call.weight(spectrum_of(call, shape, {.length = length}));
+    call.weight(twiddles(call, length));
+    call.write();
+    return Status::ok();
+}
+
 } // namespace longwave::compiler::convolution
