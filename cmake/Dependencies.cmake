@@ -8,6 +8,7 @@
 #   PkgConfig::SODIUM     tools/cli, tests
 #   PkgConfig::PCRE2      runtime/tokenizer
 #   PkgConfig::SNDFILE, PkgConfig::SOXR   formats/audio
+#   PkgConfig::ALSA       tools/cli: the microphone of `listen`; optional
 #   Python3_EXECUTABLE    schedules: the versions of kernels, at build time
 #   PkgConfig::FFTW       tests/bench only: FFTW is GPL and no shipped program links it
 find_package(PkgConfig REQUIRED)
@@ -19,6 +20,7 @@ pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40) # 10.40: White_Space as a property
 pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile>=1.1) # 1.1 reads Ogg Opus well
 pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
+pkg_check_modules(ALSA IMPORTED_TARGET alsa)
 find_path(SPIRV_HEADERS spirv/unified1/spirv.hpp REQUIRED)
 pkg_check_modules(SPIRV_TOOLS REQUIRED IMPORTED_TARGET SPIRV-Tools)
 pkg_check_modules(FFTW IMPORTED_TARGET fftw3f)

@@ -1,10 +1,10 @@
 // longwave-kgen: the kernel compiler.
-//     longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o|OUT.spv         compiles one
+//     longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o|OUT.ll|OUT.spv  compiles one
 //     longwave-kgen --query IN.json -o OUT.json        describes many kernels (schedules/halide/query.h)
 //     longwave-kgen --versions                         prints the versions (schedules/halide/versions.h)
-// Compiling writes the object file or SPIR-V module, and its signature next to it (OUT.json). One process
-// compiles one kernel: names, and therefore bytes, of Halide's output depend on what the same process
-// compiled before.
+// Compiling writes the object file, LLVM assembly or SPIR-V module, and its signature next to it
+// (OUT.json). One process compiles one kernel: names, and therefore bytes, of Halide's output
+// depend on what the same process compiled before.
 #include "schedules/halide/fault.h"
 #include "schedules/halide/kernel.h"
 #include "schedules/halide/query.h"
@@ -22,7 +22,7 @@ struct Options {
 
 int usage(const std::string &problem) {
     std::cerr << "longwave-kgen: " << problem
-              << "\nusage: longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o|OUT.spv "
+              << "\nusage: longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o|OUT.ll|OUT.spv "
                  "[--statement OUT.stmt] [--structures FILE.json]\n"
                  "       longwave-kgen --query IN.json -o OUT.json [--structures FILE.json]\n"
                  "       longwave-kgen --versions\n";
@@ -52,7 +52,7 @@ std::string parse(int argc, char **argv, Options &options) {
     }
     if (options.spec.empty() || options.target.empty() || options.out.empty())
         return "--spec, --target and -o are needed";
-    const std::string suffix = targets::find_gpu(options.target) ? ".spv" : ".o";
+    const std::string suffix = targets::kernel_suffix(options.target);
     if (options.out.size() <= suffix.size() || !options.out.ends_with(suffix))
         return "the output must be named *" + suffix;
     return {};

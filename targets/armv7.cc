@@ -15,6 +15,7 @@ Target armv7() {
         .relative_time = 1.9, // not measured: that of x86-64-v2, which has vectors as wide
         .elf_machine = artifact::machine_arm,
         .emulation = "armelf_linux_eabi",
+        .shim = "arm",
     };
 }
 

@@ -2,15 +2,17 @@
 
 namespace longwave::targets {
 
-Target arm64(), armv7();
+Target arm64(), armv7(), wasm32();
 
 const std::vector<Target> &all() {
     static const std::vector<Target> targets = {
         x86_64_v2(),
         x86_64_v3(),
         x86_64_v4(),
+        cortex_m55(),
         armv7(),
         arm64(),
+        wasm32(),
     };
     return targets;
 }
@@ -35,8 +37,14 @@ const Target *find_gpu(std::string_view name) { return find_in(gpus(), name); }
 std::vector<Target> for_machine(uint16_t elf_machine) {
     std::vector<Target> found;
     for (const Target &target : all())
-        if (target.elf_machine == elf_machine) found.push_back(target);
+        if (target.elf_machine == elf_machine && target.loads_code) found.push_back(target);
     return found;
+}
+
+const char *kernel_suffix(std::string_view name) {
+    if (find_gpu(name)) return ".spv";
+    const Target *target = find(name);
+    return target && !target->clang.empty() ? ".ll" : ".o";
 }
 
 } // namespace longwave::targets

@@ -8,6 +8,7 @@
 namespace longwave::targets {
 
 enum class Kind { cpu, gpu };
+enum class ObjectFormat { elf, wasm };
 
 struct Target {
     std::string name; // "x86-64-v3": what users write and artifacts say
@@ -19,12 +20,21 @@ struct Target {
     bool integer_pairs = false; // one instruction multiplies int16 and adds the products in pairs to int32
     int64_t first_cache = 32 << 10, second_cache = 1 << 20; // bytes that a core has to itself, at least
     uint64_t features = 0;    // CPU features its code needs (formats/artifact/features.h)
-    // Of long convolutions, to x86-64-v3, whose costs the planner has: medians of the kernels in docs/benchmarks.md.
+    // Of long convolutions, to x86-64-v3, whose costs the planner has: medians of the kernels in
+    // docs/benchmarks.md.
     double relative_time = 1;
-    uint16_t elf_machine = 0; // e_machine of its objects
-    std::string emulation;    // ld.lld -m
+    uint16_t elf_machine = 0; // artifact::Machine: e_machine of its objects, or a number of our own
+    ObjectFormat objects = ObjectFormat::elf;
+    std::string emulation;    // of the linker, -m
+    std::string shim;         // its build of the scratch allocator (compiler/CMakeLists.txt)
+    bool thumb = false;       // the address of a function has its lowest bit set
+    bool loads_code = true;   // false: only a program that contains the code can run it (--emit static)
+    bool separate_weights = false; // of such programs: a file beside them, because they come over a network
+    // Empty: Halide makes the objects. Otherwise Halide writes LLVM assembly for `halide`, and
+    // clang compiles it with these flags: for machines that Halide has no name for.
+    std::vector<std::string> clang{};
 
-    // Of a gpu, instead of the five above. A kernel may need less; a device must offer this much.
+    // Of a gpu, instead of the eleven above. A kernel may need less; a device must offer this much.
     int shared_bytes = 0; // memory that a workgroup shares (maxComputeSharedMemorySize)
     int threads = 0;      // of a workgroup (maxComputeWorkGroupInvocations, and the size along x and y)
     int group_count = 0;  // workgroups along each dimension of a dispatch (maxComputeWorkGroupCount)
@@ -32,13 +42,16 @@ struct Target {
     int buffers = 0;      // storage buffers that one kernel is bound to (maxPerStageDescriptorStorageBuffers)
 };
 
-// What every kernel is compiled with: nothing of Halide's runtime, no checks inside (the runtime checks every
-// argument against the signature at open).
+// What every kernel is compiled with: nothing of Halide's runtime, no checks inside (the runtime
+// checks every argument against the signature at open).
 inline const std::string kernel_options = "-no_runtime-no_asserts-no_bounds_query-user_context";
 
 // Of a gpu: host code is made only to read from it what a dispatch is.
 inline const std::string vulkan_options = "x86-64-linux-sse41-vulkan" + kernel_options;
 
+Target arm64();
+Target armv7();
+Target cortex_m55();
 Target x86_64_v2();
 Target x86_64_v3();
 Target x86_64_v4();
@@ -49,6 +62,9 @@ const std::vector<Target> &all();          // processors
 const Target *find(std::string_view name); // of a CPU; null: no such target
 const std::vector<Target> &gpus();
 const Target *find_gpu(std::string_view name);
-std::vector<Target> for_machine(uint16_t elf_machine);
+std::vector<Target> for_machine(uint16_t elf_machine); // those that load code
+
+// How a file of longwave-kgen ends for a target of either kind: ".o", ".ll" or ".spv".
+const char *kernel_suffix(std::string_view name);
 
 } // namespace longwave::targets

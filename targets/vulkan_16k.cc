@@ -1,4 +1,5 @@
-// Vulkan 1.1 with the 16 KiB of shared memory that every device has: single-board computers, phones.
+// Vulkan 1.1 with the 16 KiB of shared memory that every device has: single-board computers,
+// phones.
 #include "targets/target.h"
 
 namespace longwave::targets {

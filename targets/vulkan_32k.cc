@@ -10,7 +10,7 @@ Target vulkan_32k() {
         .halide = vulkan_options,
         .vector_lanes = 1,
         .shared_bytes = 32 << 10,
-        .threads = 256,
+        .threads = 512,
         .group_count = 65535,
         .group_depth = 64,
         .buffers = 16,

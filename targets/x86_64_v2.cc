@@ -16,6 +16,7 @@ Target x86_64_v2() {
         .relative_time = 1.9,
         .elf_machine = artifact::machine_x86_64,
         .emulation = "elf_x86_64",
+        .shim = "x86_64",
     };
 }
 

@@ -15,6 +15,7 @@ Target x86_64_v3() {
         .features = artifact::x86_64_v3,
         .elf_machine = artifact::machine_x86_64,
         .emulation = "elf_x86_64",
+        .shim = "x86_64",
     };
 }
 

@@ -16,6 +16,7 @@ Target x86_64_v4() {
         .relative_time = 0.78,
         .elf_machine = artifact::machine_x86_64,
         .emulation = "elf_x86_64",
+        .shim = "x86_64",
     };
 }
 

@@ -136,6 +136,7 @@ private:
         t->row_bytes = s.row_bytes;
         t->mul = s.mul;
         t->den = s.den;
+        t->lead = s.lead;
         for (const auto &arg : s.args) {
             auto b = std::make_unique<fb::BindingT>();
             if (auto *p = std::get_if<Place>(&arg)) b->place = std::make_unique<fb::Place>(place(entry, *p));

@@ -15,7 +15,8 @@
 
 namespace longwave::compiler {
 
-// All kernels of the artifact for one target: one image, an entry for each kernel in the order of `specs`.
+// All kernels of the artifact for one target: one image, an entry for each kernel in the order of
+// `specs`.
 struct TargetCode {
     targets::Target target;
     std::vector<uint8_t> image;

@@ -39,7 +39,8 @@ double work_of(const ir::Graph &graph) {
     return work;
 }
 
-// Input ticks: enough for some rows of the slowest output, and fewer of a model whose rows cost much.
+// Input ticks: enough for some rows of the slowest output, and fewer of a model whose rows cost
+// much.
 uint32_t wanted_ticks(const ir::Graph &graph) {
     uint32_t slowest = 1;
     for (const auto &value : graph.values)
@@ -63,8 +64,8 @@ bool prime(uint32_t n) {
     return true;
 }
 
-// Rows that repeat with this period differ at the distance of any two partitions, blocks or slots of a ring:
-// those are products of small factors.
+// Rows that repeat with this period differ at the distance of any two partitions, blocks or slots
+// of a ring: those are products of small factors.
 uint32_t period_of(uint32_t rows) {
     while (rows > 2 && !prime(rows)) rows--;
     return rows;
@@ -241,7 +242,8 @@ Status GoldenVectors::add_long(const ir::Graph &graph, const EntryPlan &plan, co
     if (plan.window) {
         LW_ASSIGN(windows, slide(graph, plan, repeated(inputs, period, ticks), true));
     } else {
-        // Of a causal model, the rows of a run are the first ones of a stream that goes on: one reference does.
+        // Of a causal model, the rows of a run are the first ones of a stream that goes on: one
+        // reference does.
         const double all = all_lags();
         const bool shared = prefixes_hold(graph) && all <= 2.0 * ticks && all <= most_work / work_of(graph);
         const uint32_t rows = std::max(ticks, shared ? static_cast<uint32_t>(all) : 0);
@@ -258,7 +260,8 @@ Status GoldenVectors::add_long(const ir::Graph &graph, const EntryPlan &plan, co
         const ir::Clock clock = graph.type(graph.outputs[i].value).clock;
         const size_t all = clock.timeless() ? 1 : size_t{ticks} * clock.num / clock.den;
         const size_t kept = std::min(all, std::clamp<size_t>(kept_values / rows.width, 16, most_steps));
-        // The last rows read all rows before them. Where a layer looks ahead, the first ones read all rows behind.
+        // The last rows read all rows before them. Where a layer looks ahead, the first ones read
+        // all rows behind.
         if (reach_.ahead && kept < all) store(golden, i, rows, {0, std::min(kept, all - kept), 0, all});
         store(golden, i, rows, {all - kept, kept, all - kept, all});
     }

@@ -1,7 +1,8 @@
-// Golden vectors: inputs and what the float64 references make of them, kept in the artifact so that `verify` can
-// run them on any machine. Each entry has a short one with all its rows. An entry whose layers reach further has
-// a long one as well: the input of the short one, repeated beyond the longest reach of a layer, and the last rows
-// of the outputs (of layers that look ahead: also the first rows). Each of these rows depends on every lag.
+// Golden vectors: inputs and what the float64 references make of them, kept in the artifact so that
+// `verify` can run them on any machine. Each entry has a short one with all its rows. An entry
+// whose layers reach further has a long one as well: the input of the short one, repeated beyond
+// the longest reach of a layer, and the last rows of the outputs (of layers that look ahead: also
+// the first rows). Each of these rows depends on every lag.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "compiler/ir/op.h"
@@ -16,7 +17,8 @@
 
 namespace longwave::compiler {
 
-// How far from float64 an artifact may be, relative to the peak of an output (formats/artifact/precision.h).
+// How far from float64 an artifact may be, relative to the peak of an output
+// (formats/artifact/precision.h).
 struct Precision {
     double rounding = 0;  // of every value to float32
     double halves = 0;    // of what a GPU stores as float16; 0: it stores none
@@ -27,8 +29,8 @@ struct Precision {
 
 class GoldenVectors {
 public:
-    // `reach`: of the model's layers. `block`: input ticks of the longest stream call. `workers`: threads, on whose
-    // number nothing depends.
+    // `reach`: of the model's layers. `block`: input ticks of the longest stream call. `workers`:
+    // threads, on whose number nothing depends.
     GoldenVectors(const LookBack &reach, uint32_t block, unsigned workers)
         : reach_(reach), block_(block), workers_(workers) {}
 
@@ -36,19 +38,21 @@ public:
     // Errors (Fault::input): a model that float32 cannot compute.
     Status add(const ir::Graph &graph, const EntryPlan &plan, uint16_t entry);
 
-    // The vectors of another entry with the same inputs and outputs, which has been added, for this one as well.
+    // The vectors of another entry with the same inputs and outputs, which has been added, for this
+    // one as well.
     void again(uint16_t of, uint16_t entry);
 
-    // The same for an entry that stores these values of the graph, the one added last, as float16; its vectors have a
-    // limit of their own. Errors (Fault::input): a model that float16 cannot hold.
+    // The same for an entry that stores these values of the graph, the one added last, as float16;
+    // its vectors have a limit of their own. Errors (Fault::input): a model that float16 cannot
+    // hold.
     Status again_in_fp16(uint16_t of, uint16_t entry, const ir::Graph &graph,
                            const std::set<ir::ValueId> &halves, uint32_t between);
 
     // Input ticks of the longest vector of the entry; it exercises the lags below.
     uint32_t ticks(uint16_t entry) const;
 
-    // How far each output of `exact`, which has the inputs and outputs of the graph added last, is from that
-    // graph's on the same input, relative to its peak; in float64.
+    // How far each output of `exact`, which has the inputs and outputs of the graph added last, is
+    // from that graph's on the same input, relative to its peak; in float64.
     Expected<std::vector<double>> changes_from(const ir::Graph &exact) const;
 
     const Precision &precision() const { return precision_; } // of all of them
@@ -57,7 +61,8 @@ public:
 
 private:
     using Inputs = std::map<std::string, ir::Array>;
-    // What became of the inputs of a graph. The stream of a causal model is the same graph as its offline run.
+    // What became of the inputs of a graph. The stream of a causal model is the same graph as its
+    // offline run.
     struct Reference {
         std::string graph; // as text
         uint32_t ticks = 0;
@@ -71,7 +76,8 @@ private:
     Status add_long(const ir::Graph &graph, const EntryPlan &plan, const fb::GoldenT &brief, const Inputs &inputs);
     double all_lags() const;
     uint32_t long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const;
-    // `count` rows of an array from `row` on: they are rows `first` and those behind it of `total` rows.
+    // `count` rows of an array from `row` on: they are rows `first` and those behind it of `total`
+    // rows.
     struct Part {
         size_t row, count, first, total;
     };

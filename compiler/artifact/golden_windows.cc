@@ -7,8 +7,9 @@ namespace longwave::compiler {
 
 namespace {
 
-// The windows from whose first rows the golden rows of an output come. A float64 reference of a whole window
-// may take a minute (kernels of 16,000 taps), so long windows get one, short ones up to four.
+// The windows from whose first rows the golden rows of an output come. A float64 reference of a
+// whole window may take a minute (kernels of 16,000 taps), so long windows get one, short ones up
+// to four.
 struct Firings {
     uint32_t first = 0, end = 1;
     bool holds(uint32_t firing) const { return first <= firing && firing < end; }

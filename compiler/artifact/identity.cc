@@ -32,8 +32,8 @@ json given_branches(const json &branches) {
     return list;
 }
 
-// The attributes that differ from their default. JSON objects sort their keys, so equal attributes give equal
-// text.
+// The attributes that differ from their default. JSON objects sort their keys, so equal attributes
+// give equal text.
 json given_attributes(const package::LayerType &type, const json &attributes) {
     json given = json::object();
     for (const AttributeType &attribute : type.attributes) {

@@ -1,5 +1,5 @@
-// Which model a stream state belongs to. The compiler computes this from the package alone, so targets,
-// lengths, tuning and later compiler passes do not change it.
+// Which model a stream state belongs to. The compiler computes this from the package alone, so
+// targets, lengths, tuning and later compiler passes do not change it.
 #pragma once
 #include "formats/package/package.h"
 #include <array>
@@ -7,9 +7,9 @@
 
 namespace longwave::compiler {
 
-// The version of what a state contains: which values have a history, and what a carry means. Raise it with
-// every change to an op, layer or pass that changes the contents of a field or its name. Saved states of
-// another version do not load.
+// The version of what a state contains: which values have a history, and what a carry means. Raise
+// it with every change to an op, layer or pass that changes the contents of a field or its name.
+// Saved states of another version do not load.
 inline constexpr uint16_t state_schema = 1;
 
 struct StateIdentity {
@@ -18,13 +18,15 @@ struct StateIdentity {
     std::array<uint8_t, 32> weights{}; // numbers of the tensors that the layers read, and their rounding
 };
 
-// BLAKE2b-256 hashes of the package. `rounding`: the value of --weights; rounded weights give other values,
-// so they are other weights. Attributes at their default are left out, so that a new attribute with a default
-// changes no identity. Weights count by layer and parameter, not by the key of their tensor.
+// BLAKE2b-256 hashes of the package. `rounding`: the value of --weights; rounded weights give other
+// values, so they are other weights. Attributes at their default are left out, so that a new
+// attribute with a default changes no identity. Weights count by layer and parameter, not by the
+// key of their tensor.
 StateIdentity identity_of(const package::Package &package, const std::string &rounding);
 
-// The same model with rounded tables: an embedding that shares its table with a linear layer reads the numbers
-// that the layer stores. Compilers before 0.2 rounded the linear layer alone, so their states are of other weights.
+// The same model with rounded tables: an embedding that shares its table with a linear layer reads
+// the numbers that the layer stores. Compilers before 0.2 rounded the linear layer alone, so their
+// states are of other weights.
 StateIdentity with_rounded_tables(const StateIdentity &identity);
 
 } // namespace longwave::compiler

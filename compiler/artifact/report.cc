@@ -45,9 +45,9 @@ Traffic work_of(const ReportInputs &in, const std::vector<Step> &steps, bool rep
     return work;
 }
 
-// What the blocks of a stream will cost, predicted by what the planner chose by, and for other steps by the
-// bytes they touch: only the shape of it is meant, how far the dearest block is above the others.
-// `own_target`: of an entry with one; empty: all targets of the CPU.
+// What the blocks of a stream will cost, predicted by what the planner chose by, and for other
+// steps by the bytes they touch: only the shape of it is meant, how far the dearest block is above
+// the others. `own_target`: of an entry with one; empty: all targets of the CPU.
 ordered_json predicted(const ReportInputs &in, const EntryPlan &plan, const std::string &own_target) {
     constexpr double bytes_a_ns = 20;
     std::vector<double> blocks(plan.period, 0.0);
@@ -71,7 +71,8 @@ ordered_json predicted(const ReportInputs &in, const EntryPlan &plan, const std:
     return found;
 }
 
-// The lags that golden vectors exercise, and those that the entry computes: a run has none beyond its capacity.
+// The lags that golden vectors exercise, and those that the entry computes: a run has none beyond
+// its capacity.
 ordered_json lags_of(const ReportInputs &in, const EntryPlan &plan) {
     const auto ticks = in.golden.ticks(static_cast<uint16_t>(&plan - in.entries.data()));
     const uint32_t rows = plan.kind == EntryPlan::Kind::run ? plan.block : plan.window;
@@ -163,7 +164,8 @@ void add_edges(const ReportInputs &in, const std::string &layer, ordered_json &e
     entry["from"] = std::move(from);
 }
 
-// Layers in the order of the graph, each with its ops after all passes and its kernels in every entry.
+// Layers in the order of the graph, each with its ops after all passes and its kernels in every
+// entry.
 ordered_json layers(const ReportInputs &in) {
     std::vector<std::string> order;
     std::map<std::string, std::vector<std::string>> ops;
@@ -199,7 +201,8 @@ ordered_json layers(const ReportInputs &in) {
     return list;
 }
 
-// What weights in fewer bytes cost in accuracy: of each product, and of the outputs on the golden input.
+// What weights in fewer bytes cost in accuracy: of each product, and of the outputs on the golden
+// input.
 ordered_json weights_report(const ReportInputs &in) {
     ordered_json layers = ordered_json::array(), outputs = ordered_json::array();
     for (const StoredWeights &w : in.stored)
@@ -262,7 +265,8 @@ ordered_json make_report(const ReportInputs &in) {
     return report;
 }
 
-// Where each layer of the device's offline run is computed and why, and the transfers that this takes.
+// Where each layer of the device's offline run is computed and why, and the transfers that this
+// takes.
 static ordered_json placement_report(const EntryPlan &entry, const Placed &placed) {
     ordered_json layers = ordered_json::array();
     std::set<std::string> seen;

@@ -39,7 +39,8 @@ struct DeviceReportInputs {
     const std::string &no_run, &no_stream; // why it has no such entries
     size_t kernels = 0, bytes = 0;         // of its code
 };
-// Entries and code of the device. Where layers were placed: the device of each layer and the transfers.
+// Entries and code of the device. Where layers were placed: the device of each layer and the
+// transfers.
 nlohmann::ordered_json device_report(const DeviceReportInputs &inputs);
 
 nlohmann::ordered_json make_certificates(const ir::Graph &graph);

@@ -23,7 +23,8 @@ bool accepts(const schedules::KernelArg &arg, const Scalar &s, uint32_t tiles) {
     return whole && low + std::min<int64_t>(slot, 0) >= 0 && high + std::max<int64_t>(slot, 0) <= arg.high;
 }
 
-// Rows of one element may start anywhere; all other buffers start on a cache line, and the code assumes it.
+// Rows of one element may start anywhere; all other buffers start on a cache line, and the code
+// assumes it.
 uint16_t alignment_of(const schedules::KernelArg &arg) {
     return arg.elem == Elem::f32 && !arg.dims.empty() && arg.dims[0].extent > 1 ? 64 : 0;
 }
@@ -105,7 +106,7 @@ Expected<Code> compile_code(const Specs &all, const std::vector<EntryPlan> &entr
             if (!same_arguments(kernel.signature, kernels[i].signature))
                 return Status::internal(fmt::format("kernel {} has another argument list on {} than on {}",
                                                     specs[i], targets[t].name, targets[0].name));
-            linked.kernel_bytes.push_back(code_bytes(kernel.object));
+            linked.kernel_bytes.push_back(code_bytes(kernel.object, targets[t]));
             linked.scratch.push_back((kernel.signature.scratch_bytes + 63) / 64 * 64);
             to_link.push_back({&kernel.object,
                                kernel_symbol(specs[i]) + "_argv", // Halide's `int f(void **args)`

@@ -1,5 +1,5 @@
-// All kernels in machine code, for all CPU targets: from the cache or compiled, then linked to one image
-// per target.
+// All kernels in machine code, for all CPU targets: from the cache or compiled, then linked to one
+// image per target.
 #pragma once
 #include "compiler/artifact/emit.h"
 #include "compiler/codegen/kernel_cache.h"
@@ -15,8 +15,8 @@ struct Code {
     std::string no_cache; // why there was no kernel cache; empty: there was
 };
 
-// Errors: Fault::device when a tool is missing or fails, Fault::internal when a kernel's signature differs
-// between targets or a plan asks more of it.
+// Errors: Fault::device when a tool is missing or fails, Fault::internal when a kernel's signature
+// differs between targets or a plan asks more of it.
 Expected<Code> compile_code(const Specs &specs, const std::vector<EntryPlan> &entries,
                             const std::vector<targets::Target> &targets, KernelCacheOptions options);
 

@@ -1,5 +1,5 @@
-// Links kernel objects into one relocation-free image for one target, with the scratch allocator they call
-// (scratch_shim.c).
+// Links kernel objects into one relocation-free image for one target, with the scratch allocator
+// they call (scratch_shim.c).
 #pragma once
 #include "formats/base/expected.h"
 #include "targets/target.h"
@@ -18,15 +18,18 @@ struct LinkedKernel {
 
 struct CodeImage {
     std::vector<uint8_t> bytes;    // laid out by virtual address; page-aligned base, 64-byte multiple
-    std::vector<uint32_t> entries; // offset of each kernel, in the order given
+    // The offset of each kernel, in the order given. Thumb code: without the bit that marks it.
+    std::vector<uint32_t> entries;
 };
 
-// Bytes of code and constants that an object brings into an image. 0: it is not an ELF object.
-uint64_t code_bytes(const std::vector<uint8_t> &object);
+// Bytes of code and constants that an object brings into an image. 0: it is not an object of the
+// target.
+uint64_t code_bytes(const std::vector<uint8_t> &object, const targets::Target &target);
 
-// Each object has a section of its own for each function, as kgen writes them. Errors: Fault::device when
-// ld.lld is missing or fails (with its message), Fault::internal when the result has relocations, undefined
-// symbols or writable data, or lacks a kernel or its need.
+// Each object has a section of its own for each function, as kgen writes them. Errors:
+// Fault::device when the linker is missing (with what to install) or fails (with its message),
+// Fault::internal when the result has relocations, undefined symbols or writable data, or lacks a
+// kernel or its need.
 Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const targets::Target &target);
 
 } // namespace longwave::compiler

@@ -22,8 +22,8 @@ struct Dispatch {
 // The member "gpu" of a signature:
 //     {"entry":"k","grid":[4,1,1],"local":[64,1,1],"shared_bytes":1024,"bindings":[0,-1,2],"scalars":1,
 //      "features":["shaderFloat64"]}
-// `bindings` has a number for each argument, −1 for scalars, which share the one of `scalars`, and for what the
-// module does not read. Fault::internal says what is wrong.
+// `bindings` has a number for each argument, −1 for scalars, which share the one of `scalars`, and
+// for what the module does not read. Fault::internal says what is wrong.
 Expected<Dispatch> parse_dispatch(const std::string &text, const schedules::Signature &signature);
 
 } // namespace longwave::compiler

@@ -10,5 +10,7 @@
     file longwave_shim_x86_64, SHIM_x86_64
     file longwave_shim_aarch64, SHIM_aarch64
     file longwave_shim_arm, SHIM_arm
+    file longwave_shim_wasm32, SHIM_wasm32
+    file longwave_shim_thumb, SHIM_thumb
     file longwave_image_script, IMAGE_SCRIPT
     .section .note.GNU-stack, "", %progbits

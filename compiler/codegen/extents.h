@@ -6,8 +6,8 @@
 
 namespace longwave::compiler {
 
-// Fault::usage, with the way out, for an entry whose capacity or block asks a kernel for more rows than any
-// can address.
+// Fault::usage, with the way out, for an entry whose capacity or block asks a kernel for more rows
+// than any can address.
 Status check_extents(const std::vector<EntryPlan> &entries);
 
 } // namespace longwave::compiler

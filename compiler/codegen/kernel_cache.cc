@@ -1,5 +1,6 @@
 #include "compiler/codegen/kernel_cache.h"
 #include "compiler/artifact/version.h"
+#include "compiler/codegen/clang.h"
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "compiler/codegen/kernel_entry.h"
 #include "compiler/codegen/kernel_signature.h"
@@ -35,7 +36,8 @@ constexpr const char *structures_file = "structures.json";
 // One kernel after the other, from any thread.
 class KernelCompiler {
 public:
-    static Expected<KernelCompiler> create(const KernelCacheOptions &options) {
+    static Expected<KernelCompiler> create(const KernelCacheOptions &options,
+                                           const std::vector<KernelRequest> &requests) {
         const auto none = [](const std::string &why) {
             return Status::device(fmt::format(
                 "there is no kernel compiler (longwave-kgen, which is built next to longwave): {}", why));
@@ -44,7 +46,8 @@ public:
             return none(file.status().message());
         if (faccessat(AT_FDCWD, options.kgen.c_str(), X_OK, AT_EACCESS) != 0)
             return none(fmt::format("{}: cannot be run: {}", options.kgen, std::strerror(errno)));
-        // A name without a folder is looked up in PATH at each start: all starts must find one program.
+        // A name without a folder is looked up in PATH at each start: all starts must find one
+        // program.
         std::error_code error;
         const fs::path kgen = fs::absolute(options.kgen, error);
         if (error) return Status::device(fmt::format("{}: {}", options.kgen, error.message()));
@@ -61,6 +64,10 @@ public:
         }
         KernelCompiler compiler(kgen.string(), *std::move(kernels), std::move(versions), std::move(scratch),
                                 !options.structures.empty());
+        if (std::any_of(requests.begin(), requests.end(), [](const auto &one) { return by_clang(one.target); })) {
+            LW_ASSIGN(auto clang, Clang::find());
+            compiler.clang_.emplace(std::move(clang));
+        }
         if (auto folder = KernelCacheFolder::open(options.folder))
             compiler.cache_.emplace(*std::move(folder));
         else if (options.no_cache) options.no_cache(folder.status().message());
@@ -68,9 +75,7 @@ public:
     }
 
     Expected<CompiledKernel> get(const KernelRequest &request, size_t number) const {
-        const KernelKey key{
-            request.spec, request.target,
-            fmt::format("{}, kernel {}", versions_, kernels_.of(request.spec, request.target))};
+        const KernelKey key{request.spec, request.target, versions_of(request)};
         if (auto kernel = cached(key)) return *std::move(kernel);
         LW_ASSIGN(KernelText text, compile(request, number));
         LW_ASSIGN(auto signature, parse_signature(text.signature));
@@ -79,10 +84,21 @@ public:
     }
 
 private:
+    static bool by_clang(const std::string &target) {
+        const targets::Target *found = targets::find(target);
+        return found && !found->clang.empty();
+    }
+
     KernelCompiler(std::string kgen, KernelVersions kernels, std::string versions, TemporaryFolder scratch,
                    bool structures)
         : kgen_(std::move(kgen)), kernels_(std::move(kernels)), versions_(std::move(versions)),
           scratch_(std::move(scratch)), structures_(structures) {}
+
+    std::string versions_of(const KernelRequest &request) const {
+        const std::string versions =
+            fmt::format("{}, kernel {}", versions_, kernels_.of(request.spec, request.target));
+        return by_clang(request.target) ? fmt::format("{}, {}", versions, clang_->version()) : versions;
+    }
 
     std::optional<CompiledKernel> cached(const KernelKey &key) const {
         const auto bytes = cache_ ? cache_->read(file_name(key)) : std::nullopt;
@@ -95,8 +111,7 @@ private:
     }
 
     Expected<KernelText> compile(const KernelRequest &request, size_t number) const {
-        const char *kind = targets::find_gpu(request.target) ? "spv" : "o";
-        const fs::path object = scratch_.path() / fmt::format("{}.{}", number, kind);
+        fs::path object = scratch_.path() / fmt::format("{}{}", number, targets::kernel_suffix(request.target));
         const fs::path signature = scratch_.path() / fmt::format("{}.json", number);
         std::vector<std::string> arguments = {kgen_,
                                               "--spec",
@@ -115,6 +130,11 @@ private:
             return scratch_.explained(
                 Status::internal(fmt::format("{} ({} on {})", run.output, request.spec, request.target)));
         }
+        if (by_clang(request.target)) {
+            const fs::path made = fs::path(object).replace_extension(".o");
+            LW_TRY(clang_->compile(*targets::find(request.target), object.string(), made.string()));
+            object = made;
+        }
         auto object_bytes = read_bytes(object), text = read_bytes(signature);
         if (!object_bytes) return scratch_.explained(object_bytes.status());
         if (!text) return scratch_.explained(text.status());
@@ -127,6 +147,7 @@ private:
     TemporaryFolder scratch_;
     bool structures_; // others than the shipped, in the folder
     std::optional<KernelCacheFolder> cache_;
+    std::optional<Clang> clang_; // where a request needs it
 };
 
 // Hands the requests out to threads until all are done or one has failed.
@@ -202,7 +223,7 @@ std::string kernel_symbol(const std::string &spec) { return "k_" + hex_hash(spec
 
 Expected<std::vector<CompiledKernel>> compile_kernels(const std::vector<KernelRequest> &requests,
                                                       const KernelCacheOptions &options) {
-    LW_ASSIGN(const KernelCompiler compiler, KernelCompiler::create(options));
+    LW_ASSIGN(const KernelCompiler compiler, KernelCompiler::create(options, requests));
     return Work(requests, compiler).run(ir::workers_for(options.jobs), options.progress);
 }
 

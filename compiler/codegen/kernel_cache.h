@@ -1,5 +1,6 @@
-// Kernel objects by specification and target: from the user's cache, or compiled by longwave-kgen, one
-// process a kernel.
+// Kernel objects by specification and target: from the user's cache, or compiled by longwave-kgen,
+// one process a kernel. For some targets longwave-kgen writes assembly, and clang compiles it
+// (clang.h).
 #pragma once
 #include "formats/base/expected.h"
 #include "schedules/contract/kernel.h"
@@ -16,7 +17,8 @@ struct KernelRequest {
 };
 
 struct CompiledKernel {
-    // ELF relocatable, whose one entry has the symbol kernel_symbol(spec); of a GPU: a SPIR-V module
+    // ELF relocatable, whose one entry has the symbol kernel_symbol(spec); of a GPU: a SPIR-V
+    // module
     std::vector<uint8_t> object;
     schedules::Signature signature;
     bool cached = false;
@@ -30,8 +32,8 @@ struct KernelCacheOptions {
     // Structures of transforms instead of the shipped ones, {"x86-64-v4": contents of
     // schedules/long_conv/tables/x86-64-v4.json, …}; empty: the shipped ones
     std::string structures;
-    // Both may be empty, and are called from this thread. no_cache: once, when there is no folder that can be
-    // believed; every kernel is compiled.
+    // Both may be empty, and are called from this thread. no_cache: once, when there is no folder
+    // that can be believed; every kernel is compiled.
     std::function<void(size_t done, size_t total, const std::string &what)> progress;
     std::function<void(const std::string &why)> no_cache;
 };
@@ -39,9 +41,10 @@ struct KernelCacheOptions {
 // C identifier, equal for equal specifications.
 std::string kernel_symbol(const std::string &spec);
 
-// In the order of the requests. Errors: Fault::device when the program is missing or cannot run, or the
-// temporary folder is full; Fault::internal with its message when it refuses a kernel. The cache never fails
-// a compile: entries that are missing, damaged or not to be believed are made again.
+// In the order of the requests. Errors: Fault::device when the program is missing or cannot run, or
+// the temporary folder is full; Fault::internal with its message when it refuses a kernel. The
+// cache never fails a compile: entries that are missing, damaged or not to be believed are made
+// again.
 Expected<std::vector<CompiledKernel>> compile_kernels(const std::vector<KernelRequest> &requests,
                                                       const KernelCacheOptions &options);
 

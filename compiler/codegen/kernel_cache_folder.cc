@@ -22,8 +22,8 @@ struct Descriptor {
     }
 };
 
-// An absolute path in the environment, or nothing: a relative one would be another folder wherever the
-// program is started.
+// An absolute path in the environment, or nothing: a relative one would be another folder wherever
+// the program is started.
 std::optional<fs::path> folder_in(const char *variable) {
     const char *value = std::getenv(variable);
     if (!value || value[0] != '/') return std::nullopt;
@@ -115,8 +115,8 @@ std::optional<std::vector<uint8_t>> KernelCacheFolder::read(const std::string &n
 }
 
 void KernelCacheFolder::write(const std::string &name, std::span<const uint8_t> bytes) const {
-    // No temporary name that an interrupted program would leave: a reader takes half an entry for none. Empty
-    // folders in the way go as well.
+    // No temporary name that an interrupted program would leave: a reader takes half an entry for
+    // none. Empty folders in the way go as well.
     if (unlinkat(folder_, name.c_str(), 0) != 0 && errno == EISDIR)
         unlinkat(folder_, name.c_str(), AT_REMOVEDIR);
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;

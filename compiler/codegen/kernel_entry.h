@@ -1,5 +1,6 @@
-// One file of the kernel cache: a compiled kernel together with what it was compiled from. A file says itself
-// what it is, so that one that was renamed, exchanged or left by another version is noticed.
+// One file of the kernel cache: a compiled kernel together with what it was compiled from. A file
+// says itself what it is, so that one that was renamed, exchanged or left by another version is
+// noticed.
 #pragma once
 #include <cstdint>
 #include <optional>

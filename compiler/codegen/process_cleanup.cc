@@ -18,14 +18,15 @@ struct List {
 };
 
 List &list() {
-    // Never destroyed: a thread may look at it to the very end. Never allocated: so may a lack of memory.
+    // Never destroyed: a thread may look at it to the very end. Never allocated: so may a lack of
+    // memory.
     alignas(List) static char memory[sizeof(List)];
     static List *const list = new (memory) List;
     return *list;
 }
 
-// A program that was just killed, or a thread of ours, may still put a file into it; other programs may have
-// every file of the system open for a moment.
+// A program that was just killed, or a thread of ours, may still put a file into it; other programs
+// may have every file of the system open for a moment.
 void remove_at_last(const fs::path &folder, int tries) {
     std::error_code error;
     while (tries-- > 0) {
@@ -76,7 +77,8 @@ void remove_folder(const fs::path &path) {
 
 void abandon_all() {
     List &all = list();
-    // And never unlocked: a compile that finds its programs killed waits here instead of reporting it.
+    // And never unlocked: a compile that finds its programs killed waits here instead of reporting
+    // it.
     all.mutex.lock();
     for (const pid_t pid : all.programs) kill(pid, SIGKILL);
     for (const fs::path &folder : all.folders) remove_at_last(folder, 200);

@@ -7,8 +7,8 @@
 
 namespace longwave::compiler::unfinished {
 
-// `start` starts a program, sets `pid` and returns 0, or returns why not. None starts once everything is
-// abandoned: this does not return then.
+// `start` starts a program, sets `pid` and returns 0, or returns why not. None starts once
+// everything is abandoned: this does not return then.
 int start_program(const std::function<int()> &start, const pid_t &pid);
 void end_program(pid_t pid); // it has ended and is about to be waited for
 

@@ -1,7 +1,8 @@
-// The memory of kernels: halide_malloc and halide_free inside every code image, a stack of blocks over
-// scratch that the caller passes as user context. Halide frees a buffer right after its last use, so a block
-// may be freed before one above it: it then waits, marked, until it is on top. memset and memcpy are here
-// because LLVM turns loops into calls of them. No writable data, no other symbol.
+// The memory of kernels: halide_malloc and halide_free inside every code image, a stack of blocks
+// over scratch that the caller passes as user context. Halide frees a buffer right after its last
+// use, so a block may be freed before one above it: it then waits, marked, until it is on top.
+// memset and memcpy are here because LLVM turns loops into calls of them. No writable data, no
+// other symbol.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,8 +12,8 @@ typedef struct {
     uint64_t used; // 0 between calls
 } Scratch;
 
-// A block: header, memory, footer. Each part is a multiple of 64 bytes; header and footer hold the size of
-// the whole block.
+// A block: header, memory, footer. Each part is a multiple of 64 bytes; header and footer hold the
+// size of the whole block.
 enum { part = 64 };
 typedef struct {
     uint64_t bytes, freed;

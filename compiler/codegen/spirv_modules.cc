@@ -87,7 +87,8 @@ public:
     }
 
     std::vector<uint8_t> finish() {
-        // Offsets are never 0, so that none takes the place of a default: the manifest's size stays the same.
+        // Offsets are never 0, so that none takes the place of a default: the manifest's size stays
+        // the same.
         const uint64_t behind = 8 + (pack().size() + 3) / 4 * 4;
         for (auto &module : manifest_.modules) module->offset += static_cast<uint32_t>(behind);
         std::vector<uint8_t> manifest = pack(), segment(8);

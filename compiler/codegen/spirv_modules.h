@@ -1,14 +1,15 @@
-// The kernels of a device as SPIR-V modules, from the cache or compiled: one segment of the artifact.
+// The kernels of a device as SPIR-V modules, from the cache or compiled: one segment of the
+// artifact.
 #pragma once
 #include "compiler/codegen/code.h"
 #include "compiler/codegen/kernel_cache.h"
 
 namespace longwave::compiler {
 
-// Adds to `code` the segment, and the signatures of the kernels without machine code. A kernel that streams
-// call computes many streams at once (compiler/spirv/rewrite_batch.h). The device has every kernel
-// (capabilities.h). Does nothing for a device without modules. Errors: Fault::device and Fault::internal as
-// compile_code; Fault::input: more buffers than the target binds.
+// Adds to `code` the segment, and the signatures of the kernels without machine code. A kernel that
+// streams call computes many streams at once (compiler/spirv/rewrite_batch.h). The device has every
+// kernel (capabilities.h). Does nothing for a device without modules. Errors: Fault::device and
+// Fault::internal as compile_code; Fault::input: more buffers than the target binds.
 Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries,
                        const devices::Traits &device, const KernelCacheOptions &options, Code &code);
 

@@ -1,4 +1,5 @@
-// Object files and archives for programs that contain a model, written without the tools of the target's machine.
+// Object files and archives for programs that contain a model, written without the tools of the
+// target's machine.
 #pragma once
 #include "formats/base/expected.h"
 #include "targets/target.h"
@@ -8,9 +9,8 @@
 
 namespace longwave::compiler {
 
-// An ELF object with two sections: the code image, and a constant artifact::StaticModel with what follows it. The one
-// relocation is StaticModel::image, relative to itself: it holds wherever the program lies. The global symbol is the
-// model's.
+// An object with the code image, and a constant artifact::StaticModel with what follows it. The
+// linker fills in StaticModel::image. The global symbol is the model's.
 Expected<std::vector<uint8_t>> static_object(const std::string &symbol, const targets::Target &target,
                                              const std::vector<uint8_t> &image, const std::vector<uint8_t> &model);
 

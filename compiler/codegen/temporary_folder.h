@@ -1,5 +1,5 @@
-// A fresh folder in $TMPDIR (else /tmp) that is removed with everything in it. One that a killed program left is
-// removed a day later by the next.
+// A fresh folder in $TMPDIR (else /tmp) that is removed with everything in it. One that a killed
+// program left is removed a day later by the next.
 #pragma once
 #include "formats/base/expected.h"
 #include <filesystem>

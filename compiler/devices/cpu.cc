@@ -2,7 +2,8 @@
 
 namespace longwave::devices {
 
-// The defaults of Traits are those of a CPU: tiles that fit the cache, kernels that keep their own counts.
+// The defaults of Traits are those of a CPU: tiles that fit the cache, kernels that keep their own
+// counts.
 const Traits &host() {
     static const Traits cpu{.host = true};
     return cpu;

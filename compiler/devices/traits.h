@@ -1,8 +1,9 @@
-// Facts about a device that the compiler plans for. Planner, ops and passes ask these facts. They never
-// ask which device it is.
+// Facts about a device that the compiler plans for. Planner, ops and passes ask these facts. They
+// never ask which device it is.
 //
-// A new device is one file that fills a Traits (cpu.cc and vulkan.cc are the two examples), one line in
-// devices.cc, kernels for it (schedules/) and a library with its runtime (runtime/core/device.h).
+// A new device is one file that fills a Traits (cpu.cc and vulkan.cc are the two examples), one
+// line in devices.cc, kernels for it (schedules/) and a library with its runtime
+// (runtime/core/device.h).
 #pragma once
 #include "targets/target.h"
 #include <cstdint>

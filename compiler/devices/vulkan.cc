@@ -3,8 +3,8 @@
 
 namespace longwave::devices {
 
-// A call is one dispatch over all rows. Vulkan binds buffers at multiples of 64 bytes, also after their
-// elements become half as long.
+// A call is one dispatch over all rows. Vulkan binds buffers at multiples of 64 bytes, also after
+// their elements become half as long.
 Traits vulkan(const targets::Target &target) {
     return {.name = target.name,
             .target = &target,

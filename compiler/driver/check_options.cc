@@ -74,6 +74,8 @@ Expected<Request> check_options(const Options &options) {
     LW_TRY(check_storage(options, request.targets.device));
     LW_ASSIGN(request.tuning, parse_tuning(options.tuning, options.tuning_name, request.targets.cpus));
     LW_ASSIGN(request.weights, find_weights(options.weights));
+    if (request.weights == schedules::WeightFormat::int4 && request.targets.device)
+        return Status::usage("--weights int4 is for CPUs: leave the GPU target out, or choose int8");
     return request;
 }
 

@@ -24,7 +24,8 @@ DeviceEntries wanted_entries(const devices::Traits *device, const ModelGraphs &m
             .streams = device && device->stream && (model.streams || options.window)};
 }
 
-// Offline runs of the device hand values from kernel to kernel as float16, where the options ask for it.
+// Offline runs of the device hand values from kernel to kernel as float16, where the options ask
+// for it.
 void store_fp16(std::vector<EntryPlan> &entries, const Capabilities &known, const Options &options) {
     for (EntryPlan &entry : entries) {
         if (options.gpu_storage != "f16" || !entry.device->fp16_storage || entry.kind != EntryPlan::Kind::run)

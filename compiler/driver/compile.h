@@ -21,18 +21,19 @@ struct CompiledPieces {
     std::string report;
 };
 
-// Takes the package: its weights are let go as soon as nothing needs them.
-// Errors: Fault::input for what the package holds, Fault::usage for options that cannot be met (unknown
-// target, a stream of a model that looks ahead), Fault::device for a toolchain that fails. All unsupported
-// layers are listed at once, one line each. Thread-safe.
+// Takes the package: its weights are let go as soon as nothing needs them. Errors: Fault::input for
+// what the package holds, Fault::usage for options that cannot be met (unknown target, a stream of
+// a model that looks ahead), Fault::device for a toolchain that fails. All unsupported layers are
+// listed at once, one line each. Thread-safe.
 Expected<CompiledPieces> compile_pieces(package::Package package, const Options &options);
 Expected<Compiled> compile(package::Package package, const Options &options);
 
 // The names that Options::convolution may have.
 std::vector<std::string> algorithm_names();
 
-// For a program that is about to end by a signal: kills what compile() has started and removes its temporary
-// folders. A compile() in progress never returns after it. The compiler installs no handlers of its own.
+// For a program that is about to end by a signal: kills what compile() has started and removes its
+// temporary folders. A compile() in progress never returns after it. The compiler installs no
+// handlers of its own.
 void abandon_compiles();
 
 } // namespace longwave::compiler

@@ -70,7 +70,8 @@ Status place_by_times(DevicePlan &plan, const Graphs &graphs, const Tuning &tuni
                       const std::string &model) {
     LW_ASSIGN(const MeasuredLayers measured,
               parse_layer_times(options.place.times, options.place.times_name, model));
-    // A run with the refused layers on the host: its values and transfers are those that are weighed.
+    // A run with the refused layers on the host: its values and transfers are those that are
+    // weighed.
     DeviceEntries offline = plan.entries;
     offline.streams = false;
     LW_ASSIGN(const Draft draft, draft_entries(graphs, offline, tuning, options));

@@ -1,4 +1,5 @@
-// Plans the entries of an artifact: `prepare`, offline runs and streams, for the host and for one device.
+// Plans the entries of an artifact: `prepare`, offline runs and streams, for the host and for one
+// device.
 #pragma once
 #include "compiler/driver/compile.h"
 #include "compiler/plan/entry_planner.h"
@@ -8,7 +9,8 @@
 
 namespace longwave::compiler {
 
-// All plans of an artifact. Offline runs and streams ask `prepare` for tables, so it is complete last.
+// All plans of an artifact. Offline runs and streams ask `prepare` for tables, so it is complete
+// last.
 struct Plans {
     Storage storage;
     StateRecord record;
@@ -31,7 +33,8 @@ struct DeviceEntries {
     std::set<std::string> cpu_layers; // layers of offline runs that the host computes instead
 };
 
-// Lays all entries out in memory. Errors: as EntryPlanner, and of options that do not fit the model.
+// Lays all entries out in memory. Errors: as EntryPlanner, and of options that do not fit the
+// model.
 Expected<Plans> plan_entries(const Graphs &graphs, const DeviceEntries &device, const Tuning &tuning,
                              const Options &options);
 

@@ -6,7 +6,8 @@ namespace longwave::compiler {
 
 namespace {
 
-// The vector of entry `of`, the one added last, for `entry`, which computes the same on another device.
+// The vector of entry `of`, the one added last, for `entry`, which computes the same on another
+// device.
 Status add_again(GoldenVectors &golden, const Plans &plans, size_t of, size_t entry) {
     std::set<ir::ValueId> halves;
     uint32_t between = 0;

@@ -20,9 +20,10 @@ namespace {
 
 constexpr uint32_t least_capacity = 1024;
 
-// Capacity of an offline run: the option, else the length of the package, else one second of audio, else the
-// longest sequence that an op of the model was made for, else so many ticks that every lag of every layer and
-// two blocks behind it fit: whole multiples of 1024. `lowered`: the graph before kernels are materialised.
+// Capacity of an offline run: the option, else the length of the package, else one second of audio,
+// else the longest sequence that an op of the model was made for, else so many ticks that every lag
+// of every layer and two blocks behind it fit: whole multiples of 1024. `lowered`: the graph before
+// kernels are materialised.
 uint32_t run_capacity(const ir::Graph &lowered, uint32_t package_length, const Options &options) {
     if (options.window) return options.window; // the same plan: the stream has the bits of its runs
     if (options.length) return options.length;

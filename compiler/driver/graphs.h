@@ -18,8 +18,8 @@ struct ModelGraphs {
     std::vector<StoredWeights> stored; // what rounding weights costs, per layer
 };
 
-// Takes the weights out of the package as soon as constants hold them. Errors: as lower and the passes;
-// Fault::usage for a window or a stream that the model cannot have.
+// Takes the weights out of the package as soon as constants hold them. Errors: as lower and the
+// passes; Fault::usage for a window or a stream that the model cannot have.
 Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, schedules::WeightFormat weights,
                                   const Options &options);
 

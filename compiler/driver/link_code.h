@@ -1,4 +1,5 @@
-// The code of some kernels for one target, apart from a compiled model: for programs that contain it.
+// The code of some kernels for one target, apart from a compiled model: for programs that contain
+// it.
 #pragma once
 #include "compiler/plan/options.h"
 #include "formats/base/expected.h"
@@ -13,12 +14,14 @@ struct LinkedCode {
     std::vector<uint32_t> entries; // offset of each kernel's function, in the order of the specifications
 };
 
-// `specs`: of kernels that `options` compiled. They come from the cache, or are compiled again. Errors: as compile.
+// `specs`: of kernels that `options` compiled. They come from the cache, or are compiled again.
+// Errors: as compile.
 Expected<LinkedCode> link_code(const std::vector<std::string> &specs, const std::string &target, const Options &options);
 
-// A library with one object, which contains a model (formats/artifact/static_model.h): the code as a section of its own,
-// and the constants `model` with the address of the code filled in when the program is linked. `symbol`: what the
-// program calls the model. Nothing but a linker for the target is needed to use it.
+// A library with one object, which contains a model (formats/artifact/static_model.h): the code as
+// a section of its own, and the constants `model` with the address of the code filled in when the
+// program is linked. `symbol`: what the program calls the model. Nothing but a linker for the
+// target is needed to use it.
 Expected<std::vector<uint8_t>> static_library(const std::string &symbol, const std::string &target,
                                               const std::vector<uint8_t> &image, const std::vector<uint8_t> &model);
 

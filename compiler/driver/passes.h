@@ -1,4 +1,5 @@
-// Runs the steps of a compile: each pass is verified, and dumped or timed when the options ask for it.
+// Runs the steps of a compile: each pass is verified, and dumped or timed when the options ask for
+// it.
 #pragma once
 #include "compiler/driver/compile.h"
 #include "compiler/ir/text.h"

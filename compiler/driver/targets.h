@@ -13,7 +13,8 @@ struct Targets {
     const devices::Traits *device = nullptr; // besides them; null: none was asked for
 };
 
-// Errors: Fault::usage for names that are none, two devices, or a machine that none of the targets is for.
+// Errors: Fault::usage for names that are none, two devices, or a machine that none of the targets
+// is for.
 Expected<Targets> find_targets(const std::vector<std::string> &names,
                                const std::vector<devices::Traits> &devices);
 

@@ -37,6 +37,7 @@ public:
     Builder &to() { return to_; }
     ValueId map(ValueId old) const { return mapped_[old]; } // only values already visited
     Expected<ValueId> keep(const Node &node);               // copy as it is
+    void redirect(ValueId old, ValueId now) { mapped_[old] = now; } // for the nodes visited next
     // Visits the nodes in order. Rewrite: Expected<ValueId>(Rewriter &, const Node &).
     template <class Rewrite> Expected<Graph> run(Rewrite &&rewrite) {
         for (const Node &node : from_.nodes) {

@@ -1,7 +1,7 @@
 // How an op names the kernel that computes it. The kernel rule of an op reads facts about its place
-// in a plan. It names a kernel of docs/kernels.md with its params and arguments. One rule serves offline
-// runs and blocks of streams: the planner implements this interface and decides where rows lie and
-// how calls are tiled.
+// in a plan. It names a kernel of docs/kernels.md with its params and arguments. One rule serves
+// offline runs and blocks of streams: the planner implements this interface and decides where rows
+// lie and how calls are tiled.
 //
 //     Status kernel(KernelCall &call) {
 //         call.kernel("linear");
@@ -66,9 +66,9 @@ public:
     // ---- arguments, in the order of the kernel within inputs, weights, scalars and outputs ----
     // The rows that this call's output rows depend on, without history.
     virtual void read_rows(size_t input) = 0;
-    // Rows with their history, `reads` new rows per output row. Sets the param `ring` and appends
-    // the scalar `position`.
-    virtual void read_ring(size_t input, uint32_t reads = 1) = 0;
+    // Rows with their history, `reads` new rows per output row, of which the newest lies `ahead`
+    // rows behind the output row's own. Sets the param `ring` and appends the scalar `position`.
+    virtual void read_ring(size_t input, uint32_t reads = 1, uint32_t ahead = 0) = 0;
     // All rows in every tile.
     virtual void read_all(size_t input) = 0;
     virtual void weight(const std::string &name, Packed packed) = 0;

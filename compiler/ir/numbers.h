@@ -1,6 +1,6 @@
-// The numbers of a constant: read-only and shared by all copies. They are float32 or bfloat16 of the
-// package, which stay where the package has them, float64 from a pass, or made from other numbers as
-// they are read. So folding rounds once, when the artifact is written.
+// The numbers of a constant: read-only and shared by all copies. They are float32 or bfloat16 of
+// the package, which stay where the package has them, float64 from a pass, or made from other
+// numbers as they are read. So folding rounds once, when the artifact is written.
 #pragma once
 #include "formats/base/float_array.h"
 #include "formats/base/indexed.h"
@@ -10,7 +10,8 @@
 
 namespace longwave::ir {
 
-// Numbers that are computed whenever they are read, so that they take no memory. Any thread may read.
+// Numbers that are computed whenever they are read, so that they take no memory. Any thread may
+// read.
 class NumberSource {
 public:
     virtual ~NumberSource() = default;

@@ -67,6 +67,7 @@ Expected<Type> result_type(const Node &node, std::span<const Type> inputs) {
     LW_TRY(check_attributes(*node.op, node.attributes));
     LW_ASSIGN(Type type, node.op->infer(node, inputs));
     LW_TRY(count_elements({type.dims.begin(), type.dims.end()}, "the result").status());
+    for (const Type &input : inputs) type.delay = std::max(type.delay, input.delay);
     return type;
 }
 

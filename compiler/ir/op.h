@@ -18,7 +18,8 @@ struct AttributeDef {
     bool required = true;
 };
 
-// Kernels may round each row of the node's first input to whole steps, so many of the largest magnitude of the row.
+// Kernels may round each row of the node's first input to whole steps, so many of the largest
+// magnitude of the row.
 inline constexpr AttributeDef activation_steps{"activation_steps", AttributeDef::Kind::integer, false};
 
 // State that an op hands from row to row. It is updated in place and zero before the first row.
@@ -33,6 +34,9 @@ struct StreamRule {
     std::string looks_ahead; // why the op cannot stream: what it reads after t, in words for the user of the
                              // layer. Empty: the op can stream
     uint32_t history = 0;    // older rows of the first input, counted in its clock
+    uint32_t ahead = 0;      // rows of the first input after its own that a row waits for, with zeros behind the
+                             // end of the sequence. An op that looks ahead by no more has a
+                             // streamed form
     std::vector<Carry> carries;
 };
 
@@ -87,10 +91,13 @@ struct OpDef {
     // Errors (Fault::input) name what was expected and found. The builder adds the layer.
     Expected<Type> (*infer)(const Node &node, std::span<const Type> inputs);
     StreamRule (*stream)(const Node &node, std::span<const Type> inputs);
-    // An op that looks ahead: rows of its first input that it reads before or behind its own, whichever are more.
-    // Null: all rows of the sequence.
+    // An op that looks ahead: rows of its first input that it reads before or behind its own,
+    // whichever are more. Null: all rows of the sequence.
     uint32_t (*reach)(const Node &node, std::span<const Type> inputs) = nullptr;
     EndRule end = EndRule::exact;
+    // Rows of zeros before the first row change none of its results: its stream may begin late.
+    bool begins_late = false;
+    bool streams_only = false; // make_streaming adds it; packages cannot name it
     Pointwise pointwise = Pointwise::no;
     bool nonzero_at_zero = false; // pointwise: f(0) is not 0
     // What the op's kernel computes together with a neighbour. Null: nothing. The node that makes

@@ -34,8 +34,12 @@ struct Rewrites {
     // weights may have a storage format.
     bool (*is_product)(const Graph &graph, const Node &node) = nullptr;
 
-    // True if the result is rows of input 1. If that is also the matrix of a multiplication, the model
-    // stores it once, as the multiplication reads it.
+    // True if the weights of that multiplication may also be stored in groups (int4): several
+    // outputs, and a row whose inputs lie in order.
+    bool (*takes_groups)(const Graph &graph, const Node &node) = nullptr;
+
+    // True if the result is rows of input 1. If that is also the matrix of a multiplication, the
+    // model stores it once, as the multiplication reads it.
     bool gathers_rows = false;
 
     const FilterForm *filter = nullptr;       // a causal filter of each channel (filter.h)

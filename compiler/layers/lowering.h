@@ -50,7 +50,8 @@ public:
     std::vector<double> numbers(const Layer &layer, const std::string &parameter,
                                 const std::vector<uint32_t> &shape,
                                 const std::vector<std::vector<uint32_t>> &stored = {});
-    // The tensor `key` as a constant of its own shape; nothing when a problem was reported at `path`.
+    // The tensor `key` as a constant of its own shape; nothing when a problem was reported at
+    // `path`.
     std::optional<ir::ValueId> tensor(const std::string &key, const std::string &path);
     const package::Tensor *find(const Layer &layer,
                                 const std::string &parameter) const; // null when the package has none

@@ -4,9 +4,8 @@
 
 namespace longwave::compiler::layers {
 
-// Defines the address of every node. A node without op is the next of `layers`. Reports every unknown op,
-// missing tensor and input that does not fit.
-// A node behind a failed one is not judged.
+// Defines the address of every node. A node without op is the next of `layers`. Reports every
+// unknown op, missing tensor and input that does not fit. A node behind a failed one is not judged.
 void lower_nodes(Lowering &lowering, const std::vector<package::Node> &nodes,
                  const std::vector<Layer> &layers);
 

@@ -1,6 +1,7 @@
 #include "compiler/passes/make_streaming.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
+#include "compiler/ops/selection/wait.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -21,29 +22,109 @@ bool timed(const ir::Graph &graph, ir::ValueId v) {
     return graph.values[v].kind != ir::Value::Kind::constant && !graph.type(v).clock.timeless();
 }
 
-// Every layer that looks ahead is listed at once.
+constexpr uint32_t longest_delay = 1u << 20; // of an output, in input ticks
+
+constexpr const char *way_out = "compile without --stream for offline runs, or with --window N --hop M to slide "
+                                "over a stream";
+
+void list(std::string &message, const std::string &line) {
+    if (message.find(line) == message.npos) message += line; // of several ops of one layer
+}
+
+// Every layer that looks ahead, and has no form that waits, is listed at once.
 Status refuse_looking_ahead(const ir::Graph &graph) {
     std::string message;
     for (const auto &node : graph.nodes) {
         auto types = input_types(graph, node);
         auto rule = node.op->stream(node, types);
-        if (rule.looks_ahead.empty()) continue;
-        const std::string line = fmt::format("layer {} looks ahead: {}\n", node.layer, rule.looks_ahead);
-        if (message.find(line) == message.npos) message += line; // of several ops of one layer
+        if (rule.looks_ahead.empty() || rule.ahead > 0) continue;
+        list(message, fmt::format("layer {} looks ahead: {}\n", node.layer, rule.looks_ahead));
     }
-    if (message.empty()) return Status::ok();
-    return Status::usage(message + "compile without --stream for offline runs, or with --window N --hop M "
-                                   "to slide over a stream");
+    return message.empty() ? Status::ok() : Status::usage(message + way_out);
 }
+
+// What comes late begins with rows that do not count. A state must not take them in.
+Status refuse_late_states(const ir::Graph &graph) {
+    std::string message;
+    for (const auto &node : graph.nodes) {
+        const auto types = input_types(graph, node);
+        const auto rule = node.op->stream(node, types);
+        const bool remembers = rule.history > 0 || !rule.carries.empty();
+        const uint32_t delay = graph.type(node.output).delay;
+        if (delay > longest_delay)
+            list(message, fmt::format("layer {} waits for {} input ticks in a stream: expected at most {}\n",
+                                      node.layer, delay, longest_delay));
+        if (!remembers || node.op->begins_late || types.empty() || types[0].delay == 0) continue;
+        list(message, fmt::format("layer {} reads rows that come {} input ticks late, because a layer before it "
+                                  "looks ahead: op {} cannot begin late in a stream\n",
+                                  node.layer, types[0].delay, node.op->name));
+    }
+    return message.empty() ? Status::ok() : Status::usage(message + way_out);
+}
+
+// Gives all inputs of a node one delay: rows of the earlier ones wait.
+class Waits {
+public:
+    Waits(ir::Rewriter &to, const ir::Graph &from, const ir::Node &node) : to_(to), from_(from), node_(node) {}
+
+    Status add() {
+        uint32_t delay = 0;
+        for (const ir::ValueId v : node_.inputs) delay = std::max(delay, late(v).delay);
+        const uint32_t ahead = node_.op->stream(node_, input_types(from_, node_)).ahead;
+        if (delay == 0 && ahead == 0) return Status::ok();
+        while (!fits(delay, ahead) && delay <= longest_delay) ++delay;
+        if (delay > longest_delay) return Status::ok(); // refuse_late_states says so
+        for (const ir::ValueId v : node_.inputs) {
+            const ir::Type type = late(v);
+            if (!timed(from_, v) || type.delay == delay) continue;
+            const int64_t rows = int64_t{delay - type.delay} * type.clock.num / type.clock.den;
+            kept_.emplace_back(v, to_.map(v));
+            LW_ASSIGN(const ir::ValueId waits, ir::make_wait(to_.to(), to_.map(v), rows, node_.layer));
+            to_.redirect(v, waits);
+        }
+        return Status::ok();
+    }
+    // Other readers need not wait.
+    void undo() {
+        for (const auto &[old, now] : kept_) to_.redirect(old, now);
+    }
+
+private:
+    const ir::Type &late(ir::ValueId v) const { return to_.to().graph().type(to_.map(v)); }
+
+    // Whole rows of every input, and of the result, which comes `ahead` rows of the first input
+    // later.
+    bool fits(uint32_t delay, uint32_t ahead) const {
+        const auto whole = [](uint64_t ticks, ir::Clock clock) {
+            return clock.timeless() || ticks * clock.num % clock.den == 0;
+        };
+        for (const ir::ValueId v : node_.inputs)
+            if (timed(from_, v) && !whole(delay, from_.type(v).clock)) return false;
+        const ir::Clock first = from_.type(node_.inputs[0]).clock;
+        const uint64_t later = first.timeless() ? 0 : uint64_t{ahead} * first.den / first.num;
+        return whole(delay + later, from_.type(node_.output).clock);
+    }
+
+    ir::Rewriter &to_;
+    const ir::Graph &from_;
+    const ir::Node &node_;
+    std::vector<std::pair<ir::ValueId, ir::ValueId>> kept_;
+};
 
 } // namespace
 
 Expected<ir::Graph> make_streaming(const ir::Graph &graph) {
     LW_TRY(refuse_looking_ahead(graph));
     ir::Rewriter rewriter(graph);
-    return rewriter.run([](ir::Rewriter &to, const ir::Node &node) -> Expected<ir::ValueId> {
-        return node.op->streamed ? node.op->streamed(to, node) : to.keep(node);
-    });
+    LW_ASSIGN(ir::Graph made, rewriter.run([&](ir::Rewriter &to, const ir::Node &node) -> Expected<ir::ValueId> {
+        Waits waits(to, graph, node);
+        LW_TRY(waits.add());
+        auto value = node.op->streamed ? node.op->streamed(to, node) : to.keep(node);
+        waits.undo();
+        return value;
+    }));
+    LW_TRY(refuse_late_states(made));
+    return made;
 }
 
 uint32_t natural_block(const ir::Graph &graph) {

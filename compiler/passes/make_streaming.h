@@ -1,9 +1,9 @@
 // Turns the offline graph into the graph of its stream, and tells the output rate of every value.
 // Why here: convolutions are known and kernels are not chosen yet. From here on the same code plans
 // streams and offline runs. Needs: primitives only. Keeps: every causal op, except ops that name a
-// streamed form (OpDef::streamed).
-// Fails: Fault::usage for each layer that looks ahead, with what it reads; Fault::usage for a block
-// that cuts a hop, with the blocks that fit.
+// streamed form (OpDef::streamed). Ops that look ahead by a few rows come late; earlier branches
+// wait. Fails: Fault::usage for each layer that looks ahead and cannot wait, and for each state
+// that cannot begin late; Fault::usage for a block that cuts a hop, with the blocks that fit.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"

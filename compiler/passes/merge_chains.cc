@@ -20,7 +20,8 @@ struct Chain {
     std::string layer; // of the longer one
 };
 
-// The filter that computes `value` and the filter before it as one filter; empty if they stay apart.
+// The filter that computes `value` and the filter before it as one filter; empty if they stay
+// apart.
 std::optional<Chain> chain_of(const ir::Graph &graph, ir::ValueId value) {
     const ir::Node *second = graph.producer(value);
     if (!is_filter(graph, second)) return {};

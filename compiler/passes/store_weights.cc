@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 
 namespace longwave::compiler {
 
@@ -13,13 +14,14 @@ namespace {
 
 using schedules::WeightFormat;
 
-// Weights as their format holds them, rounded as they are read. int8 in float64: steps times a scale have
-// more digits than a float32.
+// Weights as their format holds them, rounded as they are read. int8 in float64: steps times a
+// scale have more digits than a float32.
 class RoundedWeights : public ir::NumberSource {
 public:
     RoundedWeights(ir::Numbers weights, WeightFormat format, size_t inputs)
         : weights_(std::move(weights)), format_(format), inputs_(inputs) {
-        if (format == WeightFormat::int8) find_scales();
+        if (format == WeightFormat::int8) find_scales(inputs);
+        if (format == WeightFormat::int4) find_scales(schedules::int4_group);
     }
     size_t size() const override { return weights_.size(); }
     void read(size_t first, std::span<double> to) const override {
@@ -28,27 +30,35 @@ public:
             for (double &weight : to) weight = schedules::nearest_bf16(weight);
             return;
         }
+        const bool int4 = format_ == WeightFormat::int4;
         for (size_t i = 0; i < to.size(); i++) {
-            const float scale = scales_[(first + i) / inputs_];
-            to[i] = double{scale} * schedules::int8_steps(to[i], scale);
+            const size_t output = (first + i) / inputs_, input = (first + i) % inputs_;
+            const float scale = scales_[output * of_output_ + input / together_];
+            to[i] = double{scale} * (int4 ? schedules::int4_steps(to[i], scale) : schedules::int8_steps(to[i], scale));
         }
     }
 
 private:
-    void find_scales() {
+    // Of so many inputs each; the last group of an output may have fewer.
+    void find_scales(size_t together) {
+        together_ = together;
+        of_output_ = (inputs_ + together - 1) / together;
         std::vector<double> row(inputs_);
         for (size_t first = 0; first < size(); first += inputs_) {
             weights_.read(first, row);
-            double largest = 0;
-            for (const double weight : row) largest = std::max(largest, std::fabs(weight));
-            scales_.push_back(schedules::int8_scale(largest));
+            for (size_t input = 0; input < inputs_; input += together) {
+                double largest = 0;
+                for (size_t i = input; i < std::min(input + together, inputs_); i++) largest = std::max(largest, std::fabs(row[i]));
+                scales_.push_back(format_ == WeightFormat::int4 ? schedules::int4_scale(largest) : schedules::int8_scale(largest));
+            }
         }
     }
 
     ir::Numbers weights_;
     WeightFormat format_;
     size_t inputs_;             // of an output
-    std::vector<float> scales_; // int8: of each output
+    size_t together_ = 1, of_output_ = 1; // inputs of a scale, and scales of an output
+    std::vector<float> scales_;           // int8, int4
 };
 
 struct Rounded {
@@ -83,7 +93,9 @@ Expected<Rounded> rounded(const ir::Numbers &weights, size_t inputs, WeightForma
         }
         if (format == WeightFormat::int8) heaviest = std::max(heaviest, schedules::int8_heaviness(exact));
     }
-    const int steps = format == WeightFormat::int8 ? schedules::activation_steps(heaviest) : 0;
+    const int steps = format == WeightFormat::int8   ? schedules::activation_steps(heaviest)
+                      : format == WeightFormat::int4 ? schedules::most_activation_steps
+                                                     : 0;
     if (peak == 0) return Rounded{made, 0, 0, steps};
     return Rounded{made, std::sqrt(difference / size), worst / peak, steps};
 }
@@ -94,8 +106,12 @@ public:
     Rounder(const ir::Graph &graph, WeightFormat format, std::vector<StoredWeights> &stored)
         : graph_(graph), format_(format), stored_(stored) {}
 
-    // The formats of products, before any node is rewritten: a table comes before the product that it is tied to.
+    // The formats of products, before any node is rewritten: a table comes before the product that
+    // it is tied to.
     Status survey() {
+        for (const ir::Node &node : graph_.nodes) {
+            if (node.op->rewrites.gathers_rows && node.inputs.size() > 1) tables_.insert(node.inputs[1]);
+        }
         for (const ir::Node &node : graph_.nodes) {
             if (!is_product(node)) continue;
             LW_ASSIGN(const WeightFormat format, format_of(node));
@@ -133,8 +149,13 @@ private:
         return node.op->rewrites.is_product && node.op->rewrites.is_product(graph_, node);
     }
     Expected<WeightFormat> format_of(const ir::Node &node) const {
-        if (!node.has(ir::stored_weights.name)) return format_;
-        return ir::weight_format(node);
+        WeightFormat format = format_;
+        if (node.has(ir::stored_weights.name)) {
+            LW_ASSIGN(format, ir::weight_format(node));
+        }
+        const bool groups = node.op->rewrites.takes_groups && node.op->rewrites.takes_groups(graph_, node) &&
+                            !tables_.contains(node.inputs[1]);
+        return format == WeightFormat::int4 && !groups ? WeightFormat::int8 : format;
     }
 
     struct Made {
@@ -161,6 +182,7 @@ private:
     const WeightFormat format_;
     std::vector<StoredWeights> &stored_;
     std::map<ir::ValueId, WeightFormat> formats_; // of the matrices of products
+    std::set<ir::ValueId> tables_;                // matrices of which an embedding reads rows
     std::map<std::pair<ir::ValueId, WeightFormat>, Made> made_;
 };
 

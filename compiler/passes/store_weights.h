@@ -1,13 +1,13 @@
 // Rounds the weights of matrix multiplications to their storage format, and names the format on the
-// node. With int8 it also states to how many steps kernels may round activations (`activation_steps`): as many as
-// keep every sum inside an int32, whatever the activations are.
+// node. With int8 and int4 it also states to how many steps kernels may round activations
+// (`activation_steps`): as many as keep every sum inside an int32, whatever the activations are.
 // Why here: folds change weights, so they come first. From here on every reference computes with
-// the numbers that kernels read, and error limits stay as tight as with float32.
-// Needs: nothing. A node that names a format keeps it; other nodes get `format`.
-// An embedding takes the format of the multiplication that it shares its table with.
-// Keeps: biases, other embeddings, norms, and convolutions over several rows or frequencies: these
-// stay float32.
-// Fails: Fault::input for a weight that the format cannot hold.
+// the numbers that kernels read, and error limits stay as tight as with float32. Needs: nothing. A
+// node that names a format keeps it; other nodes get `format`. Where int4 cannot be, because a
+// matrix is also a table or an op reads no groups, they get int8. An embedding takes the format of
+// the multiplication that it shares its table with. Keeps: biases, other embeddings, norms, and
+// convolutions over several rows or frequencies: these stay float32. Fails: Fault::input for a
+// weight that the format cannot hold.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"

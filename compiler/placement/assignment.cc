@@ -10,8 +10,9 @@ namespace {
 // Where the newest bytes of a value lie.
 enum Lies : uint8_t { nowhere = 0, on_cpu = 1, on_device = 2, on_both = 3 };
 
-// The state between two calls: the device of the call before, the place of each value, and the device of each
-// layer that has begun. Parts that no later call reads are 0, so that equal futures are one state.
+// The state between two calls: the device of the call before, the place of each value, and the
+// device of each layer that has begun. Parts that no later call reads are 0, so that equal futures
+// are one state.
 struct DpState {
     bool cpu = true;
     std::vector<uint8_t> values, layers; // layers: 0 open, 1 the device, 2 the CPU

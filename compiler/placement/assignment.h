@@ -1,5 +1,5 @@
-// Chooses the device of each layer of a mixed run by measured times. Transfers are counted as add_transfers
-// (plan/transfers.h) makes them.
+// Chooses the device of each layer of a mixed run by measured times. Transfers are counted as
+// add_transfers (plan/transfers.h) makes them.
 #pragma once
 #include "compiler/plan/entry_plan.h"
 #include <limits>
@@ -36,13 +36,13 @@ struct TransferGraph {
 struct Assignment {
     std::vector<bool> cpu_layers; // by layer
     double time = 0;              // us per run, by these figures
-    // No assignment takes less time. The search is exhaustive up to `most_states` states between two calls,
-    // and a beam search beyond.
+    // No assignment takes less time. The search is exhaustive up to `most_states` states between
+    // two calls, and a beam search beyond.
     bool exact = true;
 };
 
-// The graph of a planned run without its transfers. `layers`: their names, in the order of the numbers. The
-// caller sets the times.
+// The graph of a planned run without its transfers. `layers`: their names, in the order of the
+// numbers. The caller sets the times.
 TransferGraph transfer_graph_of(const EntryPlan &plan, std::vector<std::string> &layers);
 
 // Dynamic programming over the calls in their order.

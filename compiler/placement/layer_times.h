@@ -1,7 +1,8 @@
-// A file of `longwave bench MODEL --device vulkan --layers --json`: the time of each layer of an offline run on
-// the CPU and on a device, and the times of transfers between them. JSON: "layer_times" 1 (the version),
-// "model", "device", "processor", "ticks", "submission_us", "byte_us", "move_us", "layers" [{"layer", "cpu_us",
-// "gpu_us"}]. A gpu_us of null: the layer does not run on the device.
+// A file of `longwave bench MODEL --device vulkan --layers --json`: the time of each layer of an
+// offline run on the CPU and on a device, and the times of transfers between them. JSON:
+// "layer_times" 1 (the version), "model", "device", "processor", "ticks", "submission_us",
+// "byte_us", "move_us", "layers" [{"layer", "cpu_us", "gpu_us"}]. A gpu_us of null: the layer does
+// not run on the device.
 #pragma once
 #include "compiler/placement/assignment.h"
 #include "formats/base/expected.h"
@@ -19,7 +20,8 @@ struct MeasuredLayers {
     std::string made; // one line: device, processor, ticks
 };
 
-// `name` stands before every message. Fault::input: not such a file, another version, another model.
+// `name` stands before every message. Fault::input: not such a file, another version, another
+// model.
 Expected<MeasuredLayers> parse_layer_times(std::string_view text, const std::string &name,
                                            const std::string &model);
 

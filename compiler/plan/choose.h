@@ -12,9 +12,10 @@ struct Choice {
     std::string runner_up; // "direct, +38 %"; empty when nothing else applies
 };
 
-// `force` names an algorithm or is empty. It has no effect where the device has no kernel of that algorithm
-// for this kind of entry, and on ops without an algorithm of that name. Errors: Fault::usage when the forced
-// algorithm does not apply, with the reason; Fault::input when no algorithm applies.
+// `force` names an algorithm or is empty. It has no effect where the device has no kernel of that
+// algorithm for this kind of entry, and on ops without an algorithm of that name. Errors:
+// Fault::usage when the forced algorithm does not apply, with the reason; Fault::input when no
+// algorithm applies.
 Expected<Choice> choose(const ir::PlanContext &context, const std::string &force);
 
 // Fault::usage unless some op has an algorithm of this name.

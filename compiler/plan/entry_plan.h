@@ -1,5 +1,5 @@
-// The plan of one entry of the artifact: buffers, and steps that call kernels on them. It is the last form
-// before bytes.
+// The plan of one entry of the artifact: buffers, and steps that call kernels on them. It is the
+// last form before bytes.
 #pragma once
 #include "compiler/devices/traits.h"
 #include "compiler/ir/step.h"
@@ -51,11 +51,13 @@ struct EntryPlan {
     uint64_t arena_bytes = 0, cache_bytes = 0;
     uint32_t period = 1;
 
-    // "prepare", "run", "run on vulkan-32k", "run 128" where it is one of several, "stream 160", "stream 160 on …"
+    // "prepare", "run", "run on vulkan-32k", "run 128" where it is one of several, "stream 160",
+    // "stream 160 on …"
     std::string name() const;
 };
 
-// The device that computes a step. In a mixed run the host computes some steps of another device's entry.
+// The device that computes a step. In a mixed run the host computes some steps of another device's
+// entry.
 inline const devices::Traits &device_of(const EntryPlan &entry, const Step &step) {
     return step.cpu ? devices::host() : *entry.device;
 }

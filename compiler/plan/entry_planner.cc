@@ -47,7 +47,7 @@ bool EntryPlanner::leaves_out(const Status &failed) const {
     return options_.draft && failed.fault() == Fault::input;
 }
 
-// ---- facts -----------------------------------------------------------------------------------------------
+// ---- facts ----
 
 Pace EntryPlanner::pace(ir::ValueId value) const {
     const auto pace = pace_of(graph_.type(value).clock, options_.block);
@@ -90,10 +90,24 @@ ir::Reach EntryPlanner::reach_of(const Region &region) const {
     return {.history = history_of(reader(region))};
 }
 
-uint32_t EntryPlanner::history_of(const ir::Node &node) const {
+ir::StreamRule EntryPlanner::rule_of(const ir::Node &node) const {
     std::vector<ir::Type> types;
     for (auto v : node.inputs) types.push_back(graph_.type(v));
-    return node.op->stream(node, types).history;
+    return node.op->stream(node, types);
+}
+
+uint32_t EntryPlanner::history_of(const ir::Node &node) const { return rule_of(node).history; }
+
+// A stream computes rows before the first of the sequence and after its last, because later layers
+// wait for them. An op that reads older rows must find zeros there, as in an offline run.
+bool EntryPlanner::has_silence_around(ir::ValueId value) const {
+    return std::any_of(regions_.begin(), regions_.end(), [&](const Region &region) {
+        const ir::Node &node = reader(region);
+        if (!plans(region) || node.inputs[0] != value) return false;
+        const ir::StreamRule rule = rule_of(node);
+        const bool remembers = rule.history > 0 || !rule.carries.empty();
+        return remembers && (rule.ahead > 0 || graph_.type(value).delay > 0);
+    });
 }
 
 uint32_t EntryPlanner::stride_of(const Region &region) const {
@@ -103,7 +117,7 @@ uint32_t EntryPlanner::stride_of(const Region &region) const {
     return static_cast<uint32_t>(uint64_t(in.num) * out.den / (uint64_t(in.den) * out.num));
 }
 
-// ---- the plan --------------------------------------------------------------------------------------------
+// ---- the plan ----
 
 BufferId EntryPlanner::buffer(std::string name, Space space, uint64_t bytes, int value) {
     plan_.buffers.push_back({.name = std::move(name), .space = space, .bytes = bytes, .value = value});
@@ -143,8 +157,8 @@ Step EntryPlanner::clear(BufferId id, uint64_t offset, uint64_t bytes, const std
     return step;
 }
 
-// A whole run: the rows before the first are silence, and so are those behind the last that a reader's last
-// tile reaches.
+// A whole run: the rows before the first are silence, and so are those behind the last that a
+// reader's last tile reaches.
 void EntryPlanner::clear_around(ir::ValueId value, uint32_t written, const std::string &name) {
     const Stored &s = stored_[value];
     const uint64_t row_bytes = s.row_bytes;
@@ -164,6 +178,28 @@ void EntryPlanner::clear_tail(ir::ValueId value, const std::string &name) {
     step.mul = clock.num;
     step.den = clock.den;
     plan_.steps.push_back(std::move(step));
+}
+
+Status EntryPlanner::silence_around(const Region &region) {
+    const ir::Node &node = graph_.nodes[region.anchor];
+    if (options_.device != &devices::host())
+        return in_layer(node, Status::input("its stream waits for later rows, which only a stream on the CPU does"));
+    const Stored &s = stored_[region.output];
+    const ir::Type &type = graph_.type(region.output);
+    const Pace p = pace(region.output);
+    Step step{.kind = Step::Kind::zero_tail, .name = node.layer + " clear around the sequence"};
+    Place place{.buffer = s.buffer};
+    if (s.ring > s.rows) place.slots = s.ring / s.rows, place.slot_bytes = uint64_t{s.rows} * s.row_bytes;
+    step.args.emplace_back(place);
+    step.rows = s.rows;
+    step.row_bytes = s.row_bytes;
+    step.mul = type.clock.num;
+    step.den = type.clock.den;
+    step.lead = static_cast<uint32_t>(uint64_t{type.delay} * type.clock.num / type.clock.den);
+    step.period = p.period;
+    step.phase = p.phase;
+    plan_.steps.push_back(std::move(step));
+    return Status::ok();
 }
 
 // What the region computes, as an op's kernel rule says it.
@@ -207,6 +243,7 @@ Status EntryPlanner::plan_region(const Region &region) {
     LW_TRY(plan_call(call, region));
     if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
     call.finish();
+    if (streaming() && has_silence_around(region.output)) LW_TRY(silence_around(region));
     for (size_t i = before; i < plan_.steps.size(); i++) plan_.steps[i].cpu = on_host(node);
     return Status::ok();
 }

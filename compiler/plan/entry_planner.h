@@ -1,7 +1,8 @@
-// Plans one entry: gives every stored value a buffer, every region a kernel call, every state its place.
-// Why here: regions must be known first. Offline runs and streams differ only in the rows per firing, in their
-// rings, and in the values that survive between firings. Needs: the offline graph, or the graph from
-// make_streaming with checked blocks. Fails: ops without a kernel for these shapes, by layer.
+// Plans one entry: gives every stored value a buffer, every region a kernel call, every state its
+// place. Why here: regions must be known first. Offline runs and streams differ only in the rows
+// per firing, in their rings, and in the values that survive between firings. Needs: the offline
+// graph, or the graph from make_streaming with checked blocks. Fails: ops without a kernel for
+// these shapes, by layer.
 #pragma once
 #include "compiler/plan/fuse_regions.h"
 #include "compiler/passes/make_streaming.h"
@@ -30,14 +31,14 @@ struct Demand {
     uint32_t rows = 1;     // new rows at once, written or read
     uint32_t multiple = 1; // a ring is a whole number of these
     uint32_t granule = 1;  // a run: views find their rows in pieces of this size
-    // A stream, between two blocks. `needs`: rows before the next block that the ops read, whatever the
-    // algorithm. `keeps`: rows that the chosen algorithms read; at least `needs`.
+    // A stream, between two blocks. `needs`: rows before the next block that the ops read, whatever
+    // the algorithm. `keeps`: rows that the chosen algorithms read; at least `needs`.
     uint32_t needs = 0, keeps = 0;
     std::string layer, name; // a stream: the first op that needs older rows; empty: no op does
 };
 
-// Where a value lies: rows in a buffer. In an offline run `history` zero rows stand before the first one. In
-// a stream the buffer is a ring of `ring` rows.
+// Where a value lies: rows in a buffer. In an offline run `history` zero rows stand before the
+// first one. In a stream the buffer is a ring of `ring` rows.
 struct Stored {
     BufferId buffer = 0;
     uint32_t row_bytes = 0;
@@ -65,7 +66,8 @@ public:
         // Layers of an offline run that the host computes instead of `device`.
         std::set<std::string> cpu_layers;
         bool fp16_storage = false; // some buffers will hold float16 (fp16_storage.h)
-        // Leaves out the layers that no kernel computes and lists them in refused(), instead of failing.
+        // Leaves out the layers that no kernel computes and lists them in refused(), instead of
+        // failing.
         bool draft = false;
     };
     EntryPlanner(const ir::Graph &graph, Options options, Storage &storage, StateRecord &record);
@@ -79,7 +81,8 @@ public:
     Expected<EntryPlan> plan(const std::vector<Ring> &rings);
 
     const std::vector<AlgorithmReport> &algorithms() const { return reports_; }
-    // Layers that no kernel of the device computes, each with the reason. A draft finds all of them.
+    // Layers that no kernel of the device computes, each with the reason. A draft finds all of
+    // them.
     const std::map<std::string, std::string> &refused() const { return refused_; }
 
 private:
@@ -108,7 +111,8 @@ private:
     const devices::Traits &device_of(const ir::Node &node) const {
         return on_host(node) ? devices::host() : *options_.device;
     }
-    // The bytes before the first row of a value are a multiple of this. Inputs never become float16.
+    // The bytes before the first row of a value are a multiple of this. Inputs never become
+    // float16.
     uint32_t alignment_of(ir::ValueId value) const {
         const bool input = graph_.values[value].kind == ir::Value::Kind::input;
         return options_.fp16_storage && !input ? options_.device->fp16_row_alignment
@@ -118,6 +122,9 @@ private:
     bool plans(const Region &region) const;             // whether any reader uses its result here
     const ir::Node &reader(const Region &region) const; // the anchor, or the producer that it absorbs
     ir::Reach reach_of(const Region &region) const;
+    ir::StreamRule rule_of(const ir::Node &node) const;
+    bool has_silence_around(ir::ValueId value) const;
+    Status silence_around(const Region &region); // streams: rows outside the sequence become zero
     uint32_t history_of(const ir::Node &node) const; // older rows of its first input that the op declares
     uint32_t stride_of(const Region &region) const; // rows of the first input for one output row
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);

@@ -43,8 +43,8 @@ bool continues(const ir::Graph &graph, const ir::Node &node, ir::ValueId value) 
     return graph.type(node.output).dims == graph.type(value).dims;
 }
 
-// A transform writes tiles of 16 channels: operands with rows would need the same tiling, and where the last
-// tile has padding lanes nothing may move zero.
+// A transform writes tiles of 16 channels: operands with rows would need the same tiling, and where
+// the last tile has padding lanes nothing may move zero.
 bool fits_channel_tiles(const ir::Graph &graph, const ir::Node &node) {
     const ir::OpDef &op = *node.op;
     bool padding = graph.type(node.output).dims.back() % schedules::lanes != 0;
@@ -84,7 +84,8 @@ std::vector<Region> fuse_regions(const ir::Graph &graph, const std::set<std::str
         }
         regions.push_back(std::move(region));
     }
-    // An operand of an epilogue may be made after the anchor: a region runs where its last node stands.
+    // An operand of an epilogue may be made after the anchor: a region runs where its last node
+    // stands.
     auto position = [](const Region &r) {
         return r.epilogue.empty() ? r.anchor : std::max(r.anchor, r.epilogue.back());
     };

@@ -1,4 +1,5 @@
-// How far the layers of a model reach through time: what a check of the compiled model must exercise.
+// How far the layers of a model reach through time: what a check of the compiled model must
+// exercise.
 #pragma once
 #include "compiler/ir/graph.h"
 #include <cstdint>
@@ -6,8 +7,8 @@
 
 namespace longwave::compiler {
 
-// All layers count on their own: dense input gives each of them dense rows, so a sequence that is longer than
-// the longest reach exercises every lag of every layer.
+// All layers count on their own: dense input gives each of them dense rows, so a sequence that is
+// longer than the longest reach exercises every lag of every layer.
 struct LookBack {
     uint32_t ticks = 0;     // the longest reach of a layer, in input ticks
     std::string layer;      // that has it

@@ -22,20 +22,20 @@ enum class StreamMode {
 // called so.
 inline constexpr char window_field[] = "window";
 
-// The layers of offline runs that the CPU computes in the entries of a device (--place). Streams run on one
-// device.
+// The layers of offline runs that the CPU computes in the entries of a device (--place). Streams
+// run on one device.
 struct Placement {
     std::set<std::string> cpu_layers; // by name
     bool automatic = false;           // also every layer that the device cannot compute
-    // Text and name of a file of `longwave bench --layers` (placement/layer_times.h). The compiler then places
-    // layers so that a run takes least time; `automatic` counts as set. Empty: no file.
+    // Text and name of a file of `longwave bench --layers` (placement/layer_times.h). The compiler
+    // then places layers so that a run takes least time; `automatic` counts as set. Empty: no file.
     std::string times, times_name;
 };
 
 struct Options {
-    // CPU targets ("x86-64-v3"), none: all of targets/ for this host's architecture. And at most one device
-    // ("vulkan-32k"). Its offline runs, or its streams, are left out when a layer does not run on it; the report
-    // lists these layers. Fault::input when both are left out.
+    // CPU targets ("x86-64-v3"), none: all of targets/ for this host's architecture. And at most
+    // one device ("vulkan-32k"). Its offline runs, or its streams, are left out when a layer does
+    // not run on it; the report lists these layers. Fault::input when both are left out.
     std::vector<std::string> targets;
     const std::vector<devices::Traits> *devices = &devices::all(); // those that `targets` may name
     Placement place;
@@ -57,7 +57,7 @@ struct Options {
     std::string cache; // kernel cache folder; empty: the user's cache folder
     unsigned jobs = 0; // processes and threads at a time; 0: number of CPUs
     std::string weights =
-        "float32"; // of products: float32, bf16 or int8 (schedules/contract/weight_formats.h)
+        "float32"; // of products: float32, bf16, int8 or int4 (schedules/contract/weight_formats.h)
     // What kernels of a GPU hand to each other in whole runs: f32, or f16 where they can
     // (passes/store_halves.h)
     std::string gpu_storage = "f32";

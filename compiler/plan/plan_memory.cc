@@ -42,8 +42,8 @@ void print_step(std::string &text, const char *what, size_t i, const Step &s) {
 
 } // namespace
 
-// Largest first, each at the lowest offset that no buffer alive at the same time uses: within a few percent
-// of the optimum on chains, and simple to trust.
+// Largest first, each at the lowest offset that no buffer alive at the same time uses: within a few
+// percent of the optimum on chains, and simple to trust.
 void plan_memory(EntryPlan &plan) {
     plan.arena_bytes = plan.cache_bytes = 0;
     std::vector<Buffer *> arena;

@@ -1,7 +1,7 @@
-// Gives every buffer of an entry its offset: state buffers one after the other, arena buffers wherever their
-// lifetimes leave room. Why here: last before bytes; only now are all buffers and all steps known. Needs:
-// lifetimes (measure_lifetimes). Keeps: two buffers alive in the same step never overlap (artifact rule V10).
-// Fails: never.
+// Gives every buffer of an entry its offset: state buffers one after the other, arena buffers
+// wherever their lifetimes leave room. Why here: last before bytes; only now are all buffers and
+// all steps known. Needs: lifetimes (measure_lifetimes). Keeps: two buffers alive in the same step
+// never overlap (artifact rule V10). Fails: never.
 #pragma once
 #include "compiler/plan/entry_plan.h"
 

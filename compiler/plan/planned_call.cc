@@ -43,7 +43,7 @@ void PlannedCall::param(const std::string &name, ir::Attribute value) {
     spec_["params"][name] = to_json(value);
 }
 
-// ---- tiling ----------------------------------------------------------------------------------------------
+// ---- tiling ----
 
 void PlannedCall::one_call() {
     rows_ = all_rows_;
@@ -62,7 +62,7 @@ void PlannedCall::channel_tiles(uint32_t tiles, uint64_t tile_bytes) {
     channel_bytes_ = tile_bytes;
 }
 
-// ---- where rows lie --------------------------------------------------------------------------------------
+// ---- where rows lie ----
 
 Place PlannedCall::rows_place(ir::ValueId value) const {
     const Stored &s = planner_.stored(value);
@@ -82,7 +82,7 @@ void PlannedCall::read_all(size_t input) {
     inputs_.push_back(place);
 }
 
-void PlannedCall::read_ring(size_t input, uint32_t reads) {
+void PlannedCall::read_ring(size_t input, uint32_t reads, uint32_t ahead) {
     const ir::ValueId value =
         region_.producer && input == 0 ? region_.producer->inputs[0] : node.inputs[input];
     const Stored &s = planner_.stored(value);
@@ -94,7 +94,7 @@ void PlannedCall::read_ring(size_t input, uint32_t reads) {
         position.modulus = s.ring / fresh;
         position.mul = static_cast<int32_t>(fresh);
     } else {
-        position.value = static_cast<int32_t>(s.history);
+        position.value = static_cast<int32_t>(s.history + ahead);
     }
     scalars_.push_back(position);
 }
@@ -104,7 +104,8 @@ void PlannedCall::write() {
     outputs_.push_back(rows_place(region_.output));
 }
 
-// Rows of a run that are known when it starts: those of the sequence, or the valid ones of one of its inputs.
+// Rows of a run that are known when it starts: those of the sequence, or the valid ones of one of
+// its inputs.
 void PlannedCall::rows_scalar(Scalar::Kind kind, size_t input, uint32_t of) {
     const auto clock = type(input).clock;
     scalar({.kind = kind,
@@ -137,7 +138,7 @@ void PlannedCall::epilogue(const std::string &op, Place rows) {
     operands_.push_back(rows);
 }
 
-// ---- memory ----------------------------------------------------------------------------------------------
+// ---- memory ----
 
 Place PlannedCall::stored(const std::string &name, Packed packed) {
     return {.buffer = planner_.storage_.weights(node.layer + "." + name, std::move(packed))};
@@ -198,7 +199,7 @@ void PlannedCall::carry_count(const std::string &name) {
     inputs_.push_back(count);
 }
 
-// ---- what is fused behind, and the steps -----------------------------------------------------------------
+// ---- what is fused behind, and the steps ----
 
 Status PlannedCall::fuse(const ir::Node &op, ir::ValueId value) {
     nlohmann::json entry{{"op", op.op->name}};

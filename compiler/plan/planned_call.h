@@ -27,7 +27,7 @@ public:
     void channel_tiles(uint32_t tiles, uint64_t tile_bytes) override;
 
     void read_rows(size_t input) override { inputs_.push_back(rows_place(node.inputs[input])); }
-    void read_ring(size_t input, uint32_t reads) override;
+    void read_ring(size_t input, uint32_t reads, uint32_t ahead) override;
     void read_all(size_t input) override;
     void weight(const std::string &name, Packed packed) override {
         weights_.push_back(stored(name, std::move(packed)));

@@ -1,8 +1,9 @@
 // The state of a stream: the fields that all stream entries of an artifact read and update.
 //
-// The ops declare the state: older rows of a value (history) and recurrent values (carry). Algorithms and
-// targets add nothing to it. They may only ask for more rows of a history (`keeps`) and for a larger ring.
-// What an algorithm derives from the past (spectra, running sums) is a cache of one entry.
+// The ops declare the state: older rows of a value (history) and recurrent values (carry).
+// Algorithms and targets add nothing to it. They may only ask for more rows of a history (`keeps`)
+// and for a larger ring. What an algorithm derives from the past (spectra, running sums) is a cache
+// of one entry.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "compiler/ir/step.h"
@@ -34,12 +35,12 @@ class StateRecord {
 public:
     // Declares the history of a value, or finds it again by layer and name.
     BufferId history(StateField field);
-    // Declares recurrent state, or finds it again: every entry asks for it. `op` distinguishes two ops of a
-    // layer that use the same name.
+    // Declares recurrent state, or finds it again: every entry asks for it. `op` distinguishes two
+    // ops of a layer that use the same name.
     BufferId carry(const std::string &layer, const std::string &name, const std::string &op, Elem elem,
                    const std::vector<uint32_t> &dims);
-    // Sorts the fields by layer and name and sets their offsets, when all entries are planned. So the order
-    // does not depend on planning.
+    // Sorts the fields by layer and name and sets their offsets, when all entries are planned. So
+    // the order does not depend on planning.
     void arrange();
 
     // In the order of declaration; after `arrange` in that of the state.

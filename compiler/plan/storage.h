@@ -1,5 +1,5 @@
-// The memory that all entries share: weights in the layouts of the kernels (equal bytes are stored once), and
-// buffers that the `prepare` entry fills when the model is opened.
+// The memory that all entries share: weights in the layouts of the kernels (equal bytes are stored
+// once), and buffers that the `prepare` entry fills when the model is opened.
 #pragma once
 #include "compiler/plan/entry_plan.h"
 #include "formats/artifact/write.h"
@@ -15,8 +15,8 @@ public:
 
     // Packed little-endian bytes; 64-aligned in the segment. Equal bytes give the same buffer.
     BufferId weights(const std::string &name, Packed packed);
-    // A buffer that prepare steps fill, found again by `key`. *fresh says whether the caller must add those
-    // steps.
+    // A buffer that prepare steps fill, found again by `key`. *fresh says whether the caller must
+    // add those steps.
     BufferId derived(const std::string &key, uint64_t bytes, bool *fresh);
 
     EntryPlan &prepare() { return prepare_; }

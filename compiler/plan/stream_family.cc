@@ -10,8 +10,9 @@ namespace longwave::compiler {
 
 namespace {
 
-// How the state names the history of a value: by the first op that needs it, so that a change of what computes
-// the value changes no name. Inputs that no op looks back on only hold pending samples.
+// How the state names the history of a value: by the first op that needs it, so that a change of
+// what computes the value changes no name. Inputs that no op looks back on only hold pending
+// samples.
 std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::ValueId value,
                                                const Demand &demand, std::set<std::string> &taken) {
     const ir::Node *node = graph.producer(value);
@@ -57,8 +58,8 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryP
         if (graph.constant(v) || !planners[0].stores(v)) continue;
         const Wanted wanted = wanted_of(graph, planners, v);
         if (!wanted.ring) continue;
-        // Pushed samples may run ahead by a block while the runtime rebuilds caches from the rows before the
-        // last complete block.
+        // Pushed samples may run ahead by a block while the runtime rebuilds caches from the rows
+        // before the last complete block.
         const uint32_t ahead = planners.size() > 1 && wanted.history > 0 ? 2 * wanted.rows : wanted.rows;
         const ir::Type &type = graph.type(v);
         const auto [layer, name] = field_name(graph, v, wanted.saved, taken);

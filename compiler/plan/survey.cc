@@ -1,5 +1,5 @@
-// The first half of planning an entry: the algorithm of each node, what is fused, and what each value
-// must hold for its readers.
+// The first half of planning an entry: the algorithm of each node, what is fused, and what each
+// value must hold for its readers.
 #include "compiler/ir/op.h"
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/rounding.h"
@@ -44,8 +44,8 @@ Status EntryPlanner::choose_algorithms() {
     return failed;
 }
 
-// A value is stored when it is an input of the entry or leaves a region. Its buffer must hold, for every
-// reader, the rows that reader looks back on.
+// A value is stored when it is an input of the entry or leaves a region. Its buffer must hold, for
+// every reader, the rows that reader looks back on.
 void EntryPlanner::demand(const Region &region) {
     const ir::Node &anchor = graph_.nodes[region.anchor];
     const ir::Reach reach = reach_of(region);
@@ -68,12 +68,12 @@ void EntryPlanner::demand(const Region &region) {
         }
         return;
     }
-    // The last tile of a run may reach beyond the end, in everything that it reads row by row and in what it
-    // writes.
+    // The last tile of a run may reach beyond the end, in everything that it reads row by row and
+    // in what it writes.
     const uint32_t whole =
         std::max(round_up(rows, rows_of_call(rows, tiles())), round_up(rows, reach.multiple));
     const bool pooled = graph_.type(anchor.output).clock.timeless();
-    d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride);
+    d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride + rule_of(reader(region)).ahead);
     if (region.producer) {
         const ir::Node &view = reader(region);
         d.granule =

@@ -1,5 +1,5 @@
-// Transfers between the CPU and the device of a mixed run: each buffer that one of them needs and the other
-// wrote, before the device segment that needs it.
+// Transfers between the CPU and the device of a mixed run: each buffer that one of them needs and
+// the other wrote, before the device segment that needs it.
 #pragma once
 #include "compiler/plan/entry_plan.h"
 #include <set>
@@ -21,9 +21,10 @@ struct Touched {
     void add(const Step &step);
 };
 
-// Adds the transfers to a mixed run. Changes nothing when the CPU computes no step. Inputs and outputs lie in
-// the CPU's arena. A transfer copies a complete buffer, once per write, and only where it is read. A step whose
-// outputs are not known (Step::writes) counts as writing every buffer that it uses.
+// Adds the transfers to a mixed run. Changes nothing when the CPU computes no step. Inputs and
+// outputs lie in the CPU's arena. A transfer copies a complete buffer, once per write, and only
+// where it is read. A step whose outputs are not known (Step::writes) counts as writing every
+// buffer that it uses.
 void add_transfers(EntryPlan &plan);
 
 } // namespace longwave::compiler

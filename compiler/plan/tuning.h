@@ -23,8 +23,8 @@ struct Tuning {
 inline constexpr int tuning_version = 1;
 
 // An empty text is the shipped tables. `name` stands before every message. Fault::input for a text
-// that is not a tuning file of this version, Fault::usage when it has structures, but none for one of
-// the targets: kernels of one artifact would be tuned and untuned.
+// that is not a tuning file of this version, Fault::usage when it has structures, but none for one
+// of the targets: kernels of one artifact would be tuned and untuned.
 Expected<Tuning> parse_tuning(std::string_view text, const std::string &name,
                               const std::vector<targets::Target> &targets);
 

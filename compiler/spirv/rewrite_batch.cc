@@ -22,7 +22,8 @@ uint32_t find_workgroup(const Module &module) {
 
 uint32_t element_bytes(const Buffer &buffer) {
     expect(buffer.array != 0, "a buffer that is not a struct of one array");
-    expect(buffer.stride == 4 || buffer.stride == 8, "a buffer whose elements have neither 4 nor 8 bytes");
+    expect(buffer.stride == 4 || buffer.stride == 8 || buffer.stride == 16,
+           "a buffer whose elements have neither 4 nor 8 nor 16 bytes");
     return buffer.stride;
 }
 
@@ -71,6 +72,7 @@ private:
         declare_table();
         zero_ = constant(0);
         one_ = constant(1);
+        two_ = constant(2);
         deep_ = constant(depth_);
         row_ = constant(row_words_);
         for (const auto &[variable, buffer] : module_.buffers) places_[variable] = constant(buffer.binding);
@@ -137,9 +139,10 @@ private:
             put(out_, spv::OpIAdd, {uint_, at, row, place});
             put(out_, spv::OpAccessChain, {word_pointer_, address, table_, zero_, at});
             put(out_, spv::OpLoad, {uint_, offset, address});
-            if (element_bytes(module_.buffers.at(variable)) == 8) {
+            if (const uint32_t bytes = element_bytes(module_.buffers.at(variable)); bytes > word_bytes) {
                 const uint32_t words = offset;
-                put(out_, spv::OpShiftRightLogical, {uint_, offset = id(), words, one_});
+                put(out_, spv::OpShiftRightLogical,
+                    {uint_, offset = id(), words, bytes == 8 ? one_ : two_});
             }
             offsets_[variable] = offset;
         }
@@ -189,7 +192,7 @@ private:
     uint32_t workgroup_;   // ids from here on
     uint32_t table_binding_ = 0, row_words_ = 0;
     uint32_t uint_ = 0, triple_ = 0, word_pointer_ = 0, table_ = 0;
-    uint32_t zero_ = 0, one_ = 0, deep_ = 0, row_ = 0;
+    uint32_t zero_ = 0, one_ = 0, two_ = 0, deep_ = 0, row_ = 0;
     std::map<uint32_t, uint32_t> places_;  // by variable: its binding as a constant
     std::map<uint32_t, uint32_t> offsets_; // by variable: what is added to its indices
     Words out_;

@@ -108,8 +108,8 @@ private:
             const bool decorate = op == spv::OpDecorate;
             if (decorate && o.size() == 3 && o[1] == spv::DecorationArrayStride && arrays_.contains(o[0]))
                 return put(annotations, op, {o[0], o[1], 2});
-            // Some drivers take the form before SPIR-V 1.3 (BufferBlock) for a uniform buffer, and then
-            // ask for another device feature.
+            // Some drivers take the form before SPIR-V 1.3 (BufferBlock) for a uniform buffer, and
+            // then ask for another device feature.
             if (decorate && o.size() == 2 && o[1] == spv::DecorationBufferBlock && blocks_.contains(o[0]))
                 return put(annotations, op, {o[0], spv::DecorationBlock});
             put(annotations, op, o);

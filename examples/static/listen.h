@@ -10,6 +10,8 @@ int listen_to(const int16_t *samples, size_t n);
 /* Flash and memory of the model, a line each. */
 void listen_sizes(void);
 
-/* The board's: where text goes. */
+/* Where text goes: of main.c and board.c, with put_text of a machine. */
 void put_text(const char *text);
 void put_number(uint64_t number);
+/* A machine's, without an operating system: the end of the program. qemu ends with this exit code. */
+void board_end(int code);

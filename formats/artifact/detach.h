@@ -30,8 +30,8 @@ struct Detached {
     DetachedCode code;
 };
 
-// `artifact`: as the compiler writes it. Fault::usage when it has not exactly one code variant, or code for a
-// GPU.
+// `artifact`: as the compiler writes it. Fault::usage when it has not exactly one code variant, or
+// code for a GPU.
 Expected<Detached> detach_code(std::span<const uint8_t> artifact);
 
 } // namespace longwave::artifact

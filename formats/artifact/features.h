@@ -1,5 +1,5 @@
-// CPU features a code variant may need, as bits of CodeVariant.features. The numbers are part of the format:
-// append, never renumber.
+// CPU features a code variant may need, as bits of CodeVariant.features. The numbers are part of
+// the format: append, never renumber.
 #pragma once
 #include <cstdint>
 #if defined(__x86_64__)
@@ -10,7 +10,8 @@
 
 namespace longwave::artifact {
 
-enum Machine : uint16_t { machine_arm = 40, machine_x86_64 = 62, machine_aarch64 = 183 }; // ELF e_machine
+// ELF e_machine. WebAssembly has none; its number is one that ELF leaves to everyone.
+enum Machine : uint16_t { machine_arm = 40, machine_x86_64 = 62, machine_aarch64 = 183, machine_wasm32 = 0xff20 };
 
 enum Feature : uint64_t {
     // x86-64; the baseline (SSE2) has no bit
@@ -41,6 +42,7 @@ enum Feature : uint64_t {
     // arm (32 bits)
     feature_neon = 1ull << 35,
     feature_vfp4 = 1ull << 36, // fused multiply-add
+    feature_helium = 1ull << 37, // M profile: Thumb code, with vectors of float32 (MVE)
 };
 
 inline constexpr uint64_t x86_64_v2 = feature_sse3 | feature_ssse3 | feature_sse41 | feature_sse42 |
@@ -50,15 +52,15 @@ inline constexpr uint64_t x86_64_v3 = x86_64_v2 | feature_avx | feature_avx2 | f
 inline constexpr uint64_t x86_64_v4 =
     x86_64_v3 | feature_avx512f | feature_avx512bw | feature_avx512cd | feature_avx512dq | feature_avx512vl;
 inline constexpr uint64_t known_features =
-    x86_64_v4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve | feature_neon | feature_vfp4;
+    x86_64_v4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve | feature_neon | feature_vfp4 | feature_helium;
 
 struct Host {
     uint16_t machine = 0; // 0: none of the machines above
     uint64_t features = 0;
 };
 
-// What this CPU has *and* its operating system saves across context switches: a bit is set only when
-// code may use it.
+// What this CPU has *and* its operating system saves across context switches: a bit is set only
+// when code may use it.
 inline Host host() {
     Host result;
 #if defined(__x86_64__)
@@ -94,13 +96,19 @@ inline Host host() {
 #endif
 #elif defined(__arm__)
     result.machine = machine_arm;
-#if defined(LW_FREESTANDING)
-    result.features = known_features; // as above
+#if defined(LW_FREESTANDING) && __ARM_ARCH_PROFILE == 'M' // no code of the other profile runs there
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
+    result.features = feature_helium;
+#endif
+#elif defined(LW_FREESTANDING)
+    result.features = known_features & ~uint64_t{feature_helium}; // as above
 #elif defined(__linux__)
     const unsigned long bits = getauxval(AT_HWCAP);
     if (bits >> 12 & 1) result.features |= feature_neon; // HWCAP_NEON
     if (bits >> 16 & 1) result.features |= feature_vfp4; // HWCAP_VFPv4
 #endif
+#elif defined(__wasm__)
+    result.machine = machine_wasm32;
 #endif
     return result;
 }

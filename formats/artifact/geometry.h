@@ -1,5 +1,5 @@
-// Where a place lies and how far an argument reaches: shared by the rules that check it and the runtime that
-// uses it.
+// Where a place lies and how far an argument reaches: shared by the rules that check it and the
+// runtime that uses it.
 #pragma once
 #include "formats/artifact/schema.h"
 #include "formats/base/checked.h"
@@ -19,8 +19,8 @@ inline uint32_t stored_rows(const fb::GoldenTensor &tensor) {
     return tensor.stored() ? tensor.stored() : tensor.rows();
 }
 
-// Bytes from the first to behind the last element of a buffer argument. False on overflow, an empty extent or
-// a negative stride.
+// Bytes from the first to behind the last element of a buffer argument. False on overflow, an empty
+// extent or a negative stride.
 [[nodiscard]] inline bool span_bytes(const fb::KernelArg &arg, uint64_t *out) {
     uint64_t last = 0; // element index of the farthest element
     for (uint32_t i = 0; i < count(arg.dims()); ++i) {
@@ -35,8 +35,8 @@ inline uint32_t stored_rows(const fb::GoldenTensor &tensor) {
     return checked::add(last, 1, &elements) && checked::mul(elements, bytes_of(elem_of(arg.elem())), out);
 }
 
-// First byte behind everything a place touches over all slots and tiles, when each visit touches `span`
-// bytes.
+// First byte behind everything a place touches over all slots and tiles, when each visit touches
+// `span` bytes.
 [[nodiscard]] inline bool place_end(const fb::Place &place, uint32_t tiles, uint64_t span, uint64_t *out) {
     uint64_t slots, shift, end;
     if (place.slots() == 0 || tiles == 0) return false;
@@ -49,8 +49,8 @@ inline bool moves(const fb::Step &step) {
     return step.kind() == fb::StepKind::to_device || step.kind() == fb::StepKind::to_cpu;
 }
 
-// Whether some steps of a GPU's entry are the CPU's: then it has two arenas, and its ports lie in the
-// processor's. One look at every step.
+// Whether some steps of a GPU's entry are the CPU's: then it has two arenas, and its ports lie in
+// the CPU's. One look at every step.
 inline bool mixed(const fb::Entry &entry) {
     if (entry.device() != fb::DeviceKind::gpu || entry.kind() != fb::EntryKind::run) return false;
     for (uint32_t i = 0; i < count(entry.steps()); ++i)

@@ -1,6 +1,6 @@
-// BLAKE2b-256 (RFC 7693, no key): the only hash of the format.
-// Why our own sixty lines: libsodium's carry abort() and assert() with them, and the runtime promises to
-// contain neither. Tests compare with libsodium.
+// BLAKE2b-256 (RFC 7693, no key): the only hash of the format. Why our own sixty lines: libsodium's
+// carry abort() and assert() with them, and the runtime promises to contain neither. Tests compare
+// with libsodium.
 #pragma once
 #include "formats/artifact/header.h"
 #include <cstddef>

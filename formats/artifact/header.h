@@ -1,5 +1,5 @@
-// The fixed front of an artifact: 256 bytes, little-endian. Everything behind it is found and trusted through
-// it.
+// The fixed front of an artifact: 256 bytes, little-endian. Everything behind it is found and
+// trusted through it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +13,15 @@ inline constexpr size_t segment_alignment =
     64;                                  // of the plan and of every segment, from the start of the file
 inline constexpr size_t hash_bytes = 32; // BLAKE2b-256
 
-// A byte above 127 and both line endings: a transfer that treats the file as text breaks the magic, not the
-// weights.
+// A byte above 127 and both line endings: a transfer that treats the file as text breaks the magic,
+// not the weights.
 inline constexpr uint8_t magic[8] = {0x89, 'L', 'W', 'A', '\r', '\n', 0x1a, '\n'};
 inline constexpr uint16_t format_major = 2; // a reader opens its own major
-// and any minor up to its own. 1: offline runs on a GPU. 2: streams on a GPU, logit margins. 3: mixed entries,
-// float16. 4: a state whose identity does not depend on targets, scalars with the rows of an input. 5: a version
-// of the model in the header, variants whose code the program contains, golden tensors stored in part.
-inline constexpr uint16_t format_minor = 5;
+// and any minor up to its own. 1: offline runs on a GPU. 2: streams on a GPU, logit margins. 3:
+// mixed entries, float16. 4: a state whose identity does not depend on targets, scalars with the
+// rows of an input. 5: a version of the model in the header, variants whose code the program
+// contains, golden tensors stored in part. 6: streams that wait for later rows.
+inline constexpr uint16_t format_minor = 6;
 
 enum Flag : uint32_t {
     flag_signed = 1u << 0, // key and signature are filled in

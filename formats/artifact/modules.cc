@@ -8,7 +8,8 @@
 namespace longwave::artifact {
 namespace {
 
-// What Vulkan asks of every device, or no device gives more of: beyond these a number is no program's.
+// What Vulkan asks of every device, or no device gives more of: beyond these a number is no
+// program's.
 constexpr uint32_t most_groups = 65535, most_threads = 1024, most_shared = 1u << 20, most_bindings = 64;
 constexpr uint32_t least_module = 4 * spirv_header; // bytes
 constexpr uint32_t newest_spirv = 0x00010600;
@@ -39,7 +40,8 @@ Broken shape_rule(const fb::Modules &all, const fb::Module &module, uint32_t m) 
     return {};
 }
 
-// Each buffer has a descriptor of its own, all scalars one, the table of streams one, and there are no others.
+// Each buffer has a descriptor of its own, all scalars one, the table of streams one, and there are
+// no others.
 Broken bindings_rule(const fb::Kernel &kernel, const fb::Module &module, uint32_t m) {
     const auto &bindings = *module.bindings();
     if (bindings.size() != kernel.args()->size())
@@ -124,8 +126,8 @@ bool one_a_stream(const fb::Entry &entry, fb::Space space) {
            space != fb::Space::derived;
 }
 
-// Descriptors begin at multiples of 64; a dispatch is all of a call; fills are made of words. What each stream has of
-// its own is found through the table, by the word.
+// Descriptors begin at multiples of 64; a dispatch is all of a call; fills are made of words. What
+// each stream has of its own is found through the table, by the word.
 Broken step_rule(const ModulesView &view, const fb::Entry &entry, const fb::Step &step, uint32_t e,
                  uint32_t i) {
     if (step.cpu()) return {};

@@ -1,5 +1,6 @@
-// Read access to what a GPU runs: the `modules` segments of a verified artifact, each checked by rule V21
-// (docs/artifact-format.md) when it is opened. Apart from verify.h, for only who uses a GPU, or says what is in a file, reads it.
+// Read access to what a GPU runs: the `modules` segments of a verified artifact, each checked by
+// rule V21 (docs/artifact-format.md) when it is opened. Apart from verify.h, for only who uses a
+// GPU, or says what is in a file, reads it.
 #pragma once
 #include "formats/artifact/verify.h"
 #include "formats/artifact/view.h"
@@ -32,8 +33,9 @@ private:
     Bytes segment_;
 };
 
-// Checks a segment of that kind against its plan, which has been verified; `out` is set only when nothing is broken,
-// and refers to both. The bytes are 8-aligned and must not change: who maps a file gives a copy.
+// Checks a segment of that kind against its plan, which has been verified; `out` is set only when
+// nothing is broken, and refers to both. The bytes are 8-aligned and must not change: who maps a
+// file gives a copy.
 [[nodiscard]] Broken open_modules(const fb::Plan &plan, const Bytes &segment, ModulesView *out);
 
 } // namespace longwave::artifact

@@ -1,5 +1,5 @@
-// The rules themselves, one function each; private to verify.cc. Every rule may rely on those before it, in
-// verify.cc's order.
+// The rules themselves, one function each; private to verify.cc. Every rule may rely on those
+// before it, in verify.cc's order.
 #pragma once
 #include "formats/artifact/verify.h"
 
@@ -33,19 +33,20 @@ inline constexpr uint64_t looks = 1ull << 26;
 inline constexpr uint32_t delay = 1u << 20;
 // What zero steps clear in a block, in times everything the entry has.
 inline constexpr uint32_t clears = 4;
-// What steps move in a block, in times the memory of their entry, and once more for so many ticks of the
-// block; for each step, whatever the memory; and what a call counts at least, for it takes time without any.
+// What steps move in a block, in times the memory of their entry, and once more for so many ticks
+// of the block; for each step, whatever the memory; and what a call counts at least, for it takes
+// time without any.
 inline constexpr uint32_t walks = 32, ticks_a_walk = 8;
 inline constexpr uint64_t step_moves = 4096, call = 1024;
 // Prepare: in times weights and derived space.
 inline constexpr uint32_t prepare_walks = 16;
-// Units of V10 for each byte of the plan. Real plans need a thirtieth of one: a call takes hundreds of bytes
-// to say what it touches, and touches a few pieces.
+// Units of V10 for each byte of the plan. Real plans need a thirtieth of one: a call takes hundreds
+// of bytes to say what it touches, and touches a few pieces.
 inline constexpr uint64_t work = 4;
 } // namespace cap
 
-// Before the entry of a kernel in its image: the bytes of scratch it was compiled to need, a little-endian
-// 64-bit number.
+// Before the entry of a kernel in its image: the bytes of scratch it was compiled to need, a
+// little-endian 64-bit number.
 inline constexpr uint32_t need_bytes = 8;
 
 inline Broken broken(uint8_t rule, const char *text, uint64_t a = 0, uint64_t b = 0) {

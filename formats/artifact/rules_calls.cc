@@ -1,5 +1,6 @@
-// V12: every call matches its kernel and stays inside its memory. Kernels check nothing themselves, so
-// nothing may pass here that could touch a byte outside the space it names, in any firing and any tile.
+// V12: every call matches its kernel and stays inside its memory. Kernels check nothing themselves,
+// so nothing may pass here that could touch a byte outside the space it names, in any firing and
+// any tile.
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/places.h"
 #include "formats/artifact/rules.h"
@@ -7,15 +8,15 @@
 namespace longwave::artifact {
 namespace {
 
-// A sum that needs more than 64 bits stays at their end, which no kernel accepts. Each product here fits: its
-// factors have 32 bits, of which one is signed.
+// A sum that needs more than 64 bits stays at their end, which no kernel accepts. Each product here
+// fits: its factors have 32 bits, of which one is signed.
 int64_t sum(int64_t a, int64_t b) {
     int64_t result;
     return __builtin_add_overflow(a, b, &result) ? (b < 0 ? INT64_MIN : INT64_MAX) : result;
 }
 
-// Lowest and highest value of a scalar over all firings and tiles, and whether all of them are multiples of
-// `multiple`.
+// Lowest and highest value of a scalar over all firings and tiles, and whether all of them are
+// multiples of `multiple`.
 struct Values {
     int64_t low, high;
     bool multiples;
@@ -86,8 +87,11 @@ Broken zero_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
                         step.args()->Get(0)->place()->space() != fb::Space::arena))
         return broken(12, "a move outside the arenas of a mixed entry: step", index);
     if (step.kind() == fb::StepKind::zero_tail) {
-        if (scene.entry.kind() != fb::EntryKind::run)
-            return broken(12, "zero_tail outside a run entry: step", index);
+        const bool stream = scene.entry.kind() == fb::EntryKind::stream;
+        if (scene.entry.kind() != fb::EntryKind::run && !(stream && scene.entry.device() == fb::DeviceKind::cpu))
+            return broken(12, "zero_tail outside a run entry and a stream entry of the CPU: step", index);
+        if (step.lead() > (stream ? cap::delay : 0))
+            return broken(12, "rows before those of zero_tail: step, rows", index, step.lead());
         if (step.den() < 1 || !checked::mul(step.rows(), step.row_bytes(), &span))
             return broken(12, "rows of zero_tail: step, rows", index, step.rows());
     }

@@ -68,11 +68,11 @@ Broken v4_flags(const Subject &s) {
 
 Broken v5_flatbuffer(Subject &s) {
     const uint64_t size = s.header->plan_bytes;
-    // The library's own checks of the size are assertions, so ours come first. No real plan is smaller than
-    // this.
+    // The library's own checks of the size are assertions, so ours come first. No real plan is
+    // smaller than this.
     if (size < 64 || size > cap::plan) return broken(5, "size of the plan: bytes, least", size, 64);
-    // A table takes sixteen bytes with its offset and two fields, and real ones take fifty; more tables than
-    // that can only come from sharing, which no writer does.
+    // A table takes sixteen bytes with its offset and two fields, and real ones take fifty; more
+    // tables than that can only come from sharing, which no writer does.
     flatbuffers::Verifier::Options options;
     options.max_depth = 16;
     options.max_tables = static_cast<flatbuffers::uoffset_t>(size / 16 + 64);
@@ -82,8 +82,8 @@ Broken v5_flatbuffer(Subject &s) {
     if (!fb::VerifyPlanBuffer(verifier))
         return broken(5, "the plan is not a well-formed flatbuffer: bytes", size);
     const fb::Plan *plan = fb::GetPlan(bytes);
-    // The verifier aligns a vector's length but not its elements; the only elements wider than a length are
-    // these.
+    // The verifier aligns a vector's length but not its elements; the only elements wider than a
+    // length are these.
     for (uint32_t v = 0; v < plan->variants()->size(); ++v) {
         const auto &scratch = *plan->variants()->Get(v)->scratch();
         if (scratch.size() > 0 && reinterpret_cast<uintptr_t>(scratch.Data()) % alignof(uint64_t) != 0)

@@ -155,7 +155,8 @@ Broken v13_indices(const Subject &s) {
 
 // ---- V11 ----
 
-// A kernel takes the scratch it was compiled to take and asks nobody: what the plan gives has to be enough.
+// A kernel takes the scratch it was compiled to take and asks nobody: what the plan gives has to be
+// enough.
 static Broken scratch_rule(const Subject &s, const fb::CodeVariant &variant, uint32_t v) {
     if (!s.request.file || detached(variant)) return {}; // verify_front: the writer's own
     const uint8_t *image = s.request.file + s.plan->segments()->Get(variant.segment())->offset();

@@ -1,14 +1,15 @@
 // V10: what is read from the arena was written in the same block, and nothing live was run into.
 //
-// The steps are looked at once, in order, as if all of them fired. The arena's bytes are cut at every edge of
-// every span that is touched; each piece remembers which write was last. A read must find every piece
-// written, by something that fires whenever the reader does: then the last write here is the last write in
-// every block the reader fires in, for fewer writes come between in those. And no two of its pieces may come
-// from writes that overlap without one containing the other: that is how a tensor looks that another one has
-// run into.
+// The steps are looked at once, in order, as if all of them fired. The arena's bytes are cut at
+// every edge of every span that is touched; each piece remembers which write was last. A read must
+// find every piece written, by something that fires whenever the reader does: then the last write
+// here is the last write in every block the reader fires in, for fewer writes come between in
+// those. And no two of its pieces may come from writes that overlap without one containing the
+// other: that is how a tensor looks that another one has run into.
 //
-// A mixed entry has two arenas, one for its ports and the CPU's steps, one for the device's. What moves from one to
-// the other is written there as far as it was written here: the rest stays what nobody may read.
+// A mixed entry has two arenas, one for its ports and the CPU's steps, one for the device's. What
+// moves from one to the other is written there as far as it was written here: the rest stays what
+// nobody may read.
 #include "formats/artifact/rules.h"
 #include "formats/artifact/sort.h"
 #include "formats/artifact/spans.h"
@@ -32,9 +33,9 @@ struct Write {
 
 enum class Touch { reads, writes, arrives }; // arrives: from the other arena
 
-// Calls visit(span, rhythm, touch, on_device) for everything an entry does to its arena, in order, and says before
-// each step which one it is. Within a step reads come first, as a kernel's inputs are complete before its
-// outputs begin.
+// Calls visit(span, rhythm, touch, on_device) for everything an entry does to its arena, in order,
+// and says before each step which one it is. Within a step reads come first, as a kernel's inputs
+// are complete before its outputs begin.
 template <class Step, class Visit>
 void walk(const fb::Plan &plan, const fb::Entry &entry, bool mixed, Step begin, Visit visit) {
     for (uint32_t i = 0; i < count(entry.inputs()); ++i) {

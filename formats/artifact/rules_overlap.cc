@@ -1,5 +1,6 @@
-// V14: what one step does to itself. Its arguments keep apart, and so do its tiles, so that tiles may run in
-// any order on any thread; two overlaps are meant, and they are exact. And what steps clear, in bytes.
+// V14: what one step does to itself. Its arguments keep apart, and so do its tiles, so that tiles
+// may run in any order on any thread; two overlaps are meant, and they are exact. And what steps
+// clear, in bytes.
 #include "formats/artifact/rules.h"
 #include "formats/artifact/spans.h"
 
@@ -15,9 +16,9 @@ struct Argument {
     Span span;      // of all slots and tiles
 };
 
-// No two elements of all tiles lie on the same bytes: each stride, that of the tiles with them, clears what
-// the smaller ones reach. So are the layouts that compilers make; a layout that is apart in a cleverer way is
-// refused.
+// No two elements of all tiles lie on the same bytes: each stride, that of the tiles with them,
+// clears what the smaller ones reach. So are the layouts that compilers make; a layout that is
+// apart in a cleverer way is refused.
 bool apart(const fb::KernelArg &arg, uint64_t tile_bytes, uint32_t tiles) {
     struct {
         uint64_t stride, extent;
@@ -50,8 +51,8 @@ bool same_dims(const fb::KernelArg &a, const fb::KernelArg &b) {
     return true;
 }
 
-// Whether two places of one space whose spans overlap share a byte in any firing. Rings of one shape turn
-// together: their distance is one of two.
+// Whether two places of one space whose spans overlap share a byte in any firing. Rings of one
+// shape turn together: their distance is one of two.
 bool meet(const Argument &a, const Argument &b) {
     const fb::Place &p = *a.place, &q = *b.place;
     const uint64_t slots = p.slots();
@@ -67,8 +68,8 @@ bool meet(const Argument &a, const Argument &b) {
     return ahead > 0 && !apart_by(0, (slots - ahead) * p.slot_bytes());
 }
 
-// A kernel that was built for it writes over its input in the arena, element by element: the very same place,
-// and no tile reaches into another.
+// A kernel that was built for it writes over its input in the arena, element by element: the very
+// same place, and no tile reaches into another.
 bool in_place(const Argument &out, const Argument &in, uint32_t tiles) {
     const fb::Place &p = *out.place, &q = *in.place;
     const bool same = p.space() == fb::Space::arena && p.offset() == q.offset() &&
@@ -78,9 +79,10 @@ bool in_place(const Argument &out, const Argument &in, uint32_t tiles) {
     return tiles == 1 || p.tile_bytes() >= out.bytes || same_dims(*out.arg, *in.arg);
 }
 
-// The newest entry of a ring that the kernel reads as a whole: the output has the input's dimensions but one,
-// and that one runs over the slots. The kernel takes that entry from what it has just computed, never from
-// the ring; whether it does is its own affair, for it reads no byte that is not its input's.
+// The newest entry of a ring that the kernel reads as a whole: the output has the input's
+// dimensions but one, and that one runs over the slots. The kernel takes that entry from what it
+// has just computed, never from the ring; whether it does is its own affair, for it reads no byte
+// that is not its input's.
 bool newest_of(const Argument &out, const Argument &in, uint32_t tiles) {
     const fb::Place &p = *out.place, &q = *in.place;
     const uint32_t rank = count(out.arg->dims());
@@ -139,8 +141,8 @@ Broken call_rule(const fb::Kernel &kernel, const fb::Step &step, uint32_t index,
 
 using Steps = flatbuffers::Vector<flatbuffers::Offset<fb::Step>>;
 
-// What steps clear in a block has to stay in proportion to what there is; they may as well clear what its
-// calls fill.
+// What steps clear in a block has to stay in proportion to what there is; they may as well clear
+// what its calls fill.
 Broken steps_rule(const fb::Plan &plan, const fb::Entry &entry, const Steps *steps) {
     const bool stream = entry.kind() == fb::EntryKind::stream;
     uint64_t cleared = 0, written = 0;

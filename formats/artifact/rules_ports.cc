@@ -92,8 +92,9 @@ static Broken input_rule(const Scene &scene, const fb::InputPort &port, uint32_t
     return {};
 }
 
-// As many rows in a firing as its blocks have ticks of this clock. Where streams take turns, each firing is
-// that of the ticks that end with it, so that all of them have brought the same rows by any tick they share.
+// As many rows in a firing as its blocks have ticks of this clock. Where streams take turns, each
+// firing is that of the ticks that end with it, so that all of them have brought the same rows by
+// any tick they share.
 static Broken rows_of_stream(const Scene &scene, const fb::OutputPort &port, bool alone, uint32_t index) {
     const uint64_t ticks = uint64_t{port.period()} * scene.entry.block();
     uint64_t product = 0;

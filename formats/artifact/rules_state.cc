@@ -29,7 +29,8 @@ static Broken saved_field(const fb::Plan &plan, uint32_t i) {
     return {};
 }
 
-// The fields tile the state in order, each from a multiple of 64: what is saved is what is declared.
+// The fields tile the state in order, each from a multiple of 64: what is saved is what is
+// declared.
 static Broken fields(const fb::Plan &plan, uint32_t streams) {
     uint64_t end = 0;
     for (uint32_t i = 0; i < count(plan.state()); ++i) {

@@ -1,6 +1,6 @@
-// V14, second half: what the steps of a block move, in bytes. What a kernel computes is its own affair, but
-// how often it is called over how much memory is the plan's, and a plan of few bytes must not make a block,
-// or opening, take seconds.
+// V14, second half: what the steps of a block move, in bytes. What a kernel computes is its own
+// affair, but how often it is called over how much memory is the plan's, and a plan of few bytes
+// must not make a block, or opening, take seconds.
 #include "formats/artifact/rules.h"
 #include "formats/artifact/spans.h"
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace longwave::artifact {
 namespace {
 
-// What one call reads and writes of an argument: its elements, or the bytes they lie in where a stride of 0
-// has many of them in one place.
+// What one call reads and writes of an argument: its elements, or the bytes they lie in where a
+// stride of 0 has many of them in one place.
 uint64_t argument_bytes(const fb::KernelArg &arg) {
     uint64_t elements = 1, span = 0; // V7: at most 2^38 elements
     for (uint32_t d = 0; d < count(arg.dims()); ++d) elements *= arg.dims()->Get(d)->extent();
@@ -25,8 +25,8 @@ uint64_t call_bytes(const fb::Kernel &kernel) {
 
 using Steps = flatbuffers::Vector<flatbuffers::Offset<fb::Step>>;
 
-// Everything the steps of a list may touch. Prepare works for what it leaves behind: its arena does not
-// count.
+// Everything the steps of a list may touch. Prepare works for what it leaves behind: its arena does
+// not count.
 uint64_t memory_of(const fb::Plan &plan, const fb::Entry &entry) {
     uint64_t bytes = plan.weights_bytes() + plan.derived_bytes(); // V7: each at most 2^40
     if (entry.kind() == fb::EntryKind::prepare) return bytes;
@@ -34,7 +34,8 @@ uint64_t memory_of(const fb::Plan &plan, const fb::Entry &entry) {
     return bytes + entry.cache_bytes() + entry.arena_bytes();
 }
 
-// All steps as if they fired in one block; those of a rebuild once, for each block that it runs again.
+// All steps as if they fired in one block; those of a rebuild once, for each block that it runs
+// again.
 Broken traffic_of(const fb::Plan &plan, const fb::Entry &entry, const Steps *steps) {
     uint64_t moved = 0;
     for (uint32_t i = 0; i < count(steps); ++i) {

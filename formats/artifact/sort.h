@@ -1,5 +1,5 @@
-// Sorting without the C++ library: std::sort of integers is a function inside libc++, which a C program does
-// not link.
+// Sorting without the C++ library: std::sort of integers is a function inside libc++, which a C
+// program does not link.
 #pragma once
 #include <cstdint>
 
@@ -17,8 +17,8 @@ inline void sift_down(uint64_t *values, uint32_t root, uint32_t n) {
     values[root] = value;
 }
 
-// Ascending, in place, in at most about 2 n log2 n comparisons whatever the order was: the values come from
-// files that may be hostile. n is below 2^31.
+// Ascending, in place, in at most about 2 n log2 n comparisons whatever the order was: the values
+// come from files that may be hostile. n is below 2^31.
 inline void sort(uint64_t *values, uint32_t n) {
     for (uint32_t root = n / 2; root-- > 0;) sift_down(values, root, n);
     for (uint32_t end = n; end-- > 1;) {

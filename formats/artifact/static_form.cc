@@ -50,7 +50,8 @@ template <class Where> void move_places(fb::PlanT &plan, fb::Space space, const 
     });
 }
 
-// Bytes from the first to behind the last element of an argument; the artifact has passed its rules.
+// Bytes from the first to behind the last element of an argument; the artifact has passed its
+// rules.
 uint64_t span_of(const fb::KernelArgT &arg) {
     uint64_t last = 0;
     for (const fb::Dim &dim : arg.dims) last += uint64_t{dim.extent() - 1} * static_cast<uint64_t>(dim.stride());
@@ -183,6 +184,17 @@ Expected<std::vector<uint8_t>> without_code(std::span<const uint8_t> artifact, c
     plan.certificates.clear();
     for (auto &kernel : plan.kernels) kernel->spec.clear();
     return write(std::move(plan), std::move(segments));
+}
+
+std::vector<uint8_t> take_weights(std::vector<uint8_t> &artifact) {
+    for (const fb::Segment *segment : *plan_of(artifact).segments()) {
+        if (segment->kind() != fb::SegmentKind::weights) continue;
+        const auto from = artifact.begin() + static_cast<ptrdiff_t>(segment->offset());
+        std::vector<uint8_t> weights(from, from + static_cast<ptrdiff_t>(segment->size()));
+        artifact.erase(from, artifact.end());
+        return weights;
+    }
+    return {};
 }
 
 std::vector<std::string> kernel_specs(std::span<const uint8_t> artifact) {

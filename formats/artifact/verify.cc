@@ -35,8 +35,9 @@ public:
         if (Broken b = v4_flags(subject)) return b;
         if (Broken b = v5_flatbuffer(subject)) return b;
         using Rule = Broken (*)(const Subject &);
-        // In the order of their numbers but for V16, which bounds the text that others walk over, V9, V13 and
-        // V15, which V8 to V12 lean on, and V10, which leans on V14, as that does on V12.
+        // In the order of their numbers but for V16, which bounds the text that others walk over,
+        // V9, V13 and V15, which V8 to V12 lean on, and V10, which leans on V14, as that does on
+        // V12.
         static constexpr Rule rules[] = {v6_caps,     v16_names,         v7_sizes,    v8_segments,
                                          v13_indices, v9_ranges,         v11_kernels, v15_state,
                                          v12_calls,   v14_single_writes, v14_traffic, v10_lifetimes,

@@ -3,11 +3,12 @@
 
 namespace longwave::artifact {
 
-View View::of_program(const uint8_t *file) {
+View View::of_program(const uint8_t *file, const uint8_t *weights) {
     View view;
     view.header_ = reinterpret_cast<const Header *>(file);
     view.plan_ = fb::GetPlan(file + view.header_->plan_offset);
     view.file_ = file;
+    view.weights_ = weights;
     return view;
 }
 
@@ -23,7 +24,10 @@ static Bytes of_kind(const View &view, fb::SegmentKind kind) {
     return {};
 }
 
-Bytes View::weights() const { return of_kind(*this, fb::SegmentKind::weights); }
+Bytes View::weights() const {
+    const Bytes in_file = of_kind(*this, fb::SegmentKind::weights);
+    return weights_ ? Bytes{weights_, in_file.size} : in_file;
+}
 Bytes View::golden() const { return of_kind(*this, fb::SegmentKind::golden); }
 
 const fb::Entry *View::entry(fb::EntryKind kind, uint32_t index) const {

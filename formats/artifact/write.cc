@@ -13,8 +13,8 @@ namespace {
 
 using Builder = flatbuffers::FlatBufferBuilder;
 
-// A scalar that equals its default takes no bytes, so sizes and offsets must not be 0 in one pass and
-// something else in the next: they never are 0.
+// A scalar that equals its default takes no bytes, so sizes and offsets must not be 0 in one pass
+// and something else in the next: they never are 0.
 void build(Builder &builder, const fb::PlanT &plan) {
     builder.Clear();
     builder.Finish(fb::Plan::Pack(builder, &plan), fb::PlanIdentifier());
@@ -76,8 +76,16 @@ bool has_parts(const fb::PlanT &plan) {
     return false;
 }
 
+bool has_waiting_streams(const fb::PlanT &plan) {
+    for (const auto &entry : plan.entries)
+        for (const auto &step : entry->steps)
+            if (entry->kind == fb::EntryKind::stream && step->kind == fb::StepKind::zero_tail) return true;
+    return false;
+}
+
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    if (has_waiting_streams(plan)) return 6;
     for (const auto &variant : plan.variants)
         if (!variant->image.empty()) return 5;
     if (has_parts(plan)) return 5;

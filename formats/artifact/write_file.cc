@@ -61,8 +61,8 @@ std::string folder_of(const std::string &path) {
     return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// In a folder that everybody may write to, a link of somebody else may lead to a file of ours. The system
-// refuses to follow it there, and so must whoever reads it himself.
+// In a folder that everybody may write to, a link of somebody else may lead to a file of ours. The
+// system refuses to follow it there, and so must whoever reads it himself.
 bool trusted(const std::string &link, const struct stat &info) {
     struct stat folder;
     if (stat(folder_of(link).c_str(), &folder) != 0) return false;
@@ -147,9 +147,9 @@ Status put(std::string &staged, const std::string &file) {
     return sync_folder(file);
 }
 
-// Where a file is written in the place of `path`. A rename would put a file in the place of /dev/stdout or a
-// named pipe: `in_place` says that it is one, which is written to, not replaced. Nor does it replace a link: what
-// the link stands for is meant.
+// Where a file is written in the place of `path`. A rename would put a file in the place of
+// /dev/stdout or a named pipe: `in_place` says that it is one, which is written to, not replaced.
+// Nor does it replace a link: what the link stands for is meant.
 Expected<std::string> file_for(const std::string &path, bool *in_place) {
     struct stat info;
     const bool there = stat(path.c_str(), &info) == 0;

@@ -35,8 +35,8 @@ Expected<SourcePtr> open_source(const std::string &path, const Options &options)
                                  ": this WAV codec cannot be read from a pipe; PCM and float can");
         return open_sndfile(std::move(bytes), path, options.channel);
     }
-    // MPEG audio by its tag or its first frame (layers 1 to 3): whether libsndfile knows it depends on how it
-    // was built, and its decoder writes to stderr.
+    // MPEG audio by its tag or its first frame (layers 1 to 3): whether libsndfile knows it depends
+    // on how it was built, and its decoder writes to stderr.
     if (!bytes.pipe() &&
         ((first.size() >= 3 && std::memcmp(first.data(), "ID3", 3) == 0) ||
          (first.size() > 1 && first[0] == 0xff && (first[1] & 0xe0) == 0xe0 && (first[1] & 6) != 0)))
@@ -66,8 +66,11 @@ Reader::~Reader() = default;
 
 Expected<Reader> Reader::open(const std::string &path, const Options &options) {
     LW_ASSIGN(SourcePtr source, open_source(path, options));
+    return from(std::move(source), path == "-" ? "standard input" : path, options);
+}
+
+Expected<Reader> Reader::from(SourcePtr source, const std::string &name, const Options &options) {
     if (options.sample_rate && source->sample_rate != options.sample_rate) {
-        const std::string name = path == "-" ? "standard input" : path;
         if (!options.resample)
             return Status::input(name + ": is sampled at " + std::to_string(source->sample_rate) +
                                  " Hz and the model wants " + std::to_string(options.sample_rate) +

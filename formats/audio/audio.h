@@ -36,6 +36,11 @@ public:
     // `path` "-" is the standard input. Every failure is Fault::input and names the path.
     static Expected<Reader> open(const std::string &path, const Options &options);
 
+    // Samples from somewhere else (source.h), converted to the rate of `options`. `name` is for
+    // messages.
+    static Expected<Reader> from(std::unique_ptr<Source> source, const std::string &name,
+                                 const Options &options);
+
     // Waits for at least one sample, then returns what is there, at most n. 0: the end.
     Expected<size_t> read(float *samples, size_t n);
     uint32_t sample_rate() const; // of the samples read() gives

@@ -12,21 +12,6 @@ template <class T> T load(const uint8_t *p) {
     return value;
 }
 
-float decode(Encoding encoding, const uint8_t *p) {
-    switch (encoding) {
-    case Encoding::u8: return (static_cast<float>(*p) - 128.0f) / 128.0f;
-    case Encoding::s16: return static_cast<float>(load<int16_t>(p)) / 32768.0f;
-    case Encoding::s24:
-        return static_cast<float>(
-                   static_cast<int32_t>(uint32_t{p[0]} << 8 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 24)) /
-               2147483648.0f;
-    case Encoding::s32: return static_cast<float>(load<int32_t>(p)) / 2147483648.0f;
-    case Encoding::f32: return load<float>(p);
-    case Encoding::f64: return static_cast<float>(load<double>(p));
-    }
-    return 0;
-}
-
 class PcmSource final : public Source {
 public:
     PcmSource(Bytes bytes, const Pcm &pcm, uint32_t channel)
@@ -63,6 +48,21 @@ private:
 };
 
 } // namespace
+
+float decode(Encoding encoding, const uint8_t *p) {
+    switch (encoding) {
+    case Encoding::u8: return (static_cast<float>(*p) - 128.0f) / 128.0f;
+    case Encoding::s16: return static_cast<float>(load<int16_t>(p)) / 32768.0f;
+    case Encoding::s24:
+        return static_cast<float>(
+                   static_cast<int32_t>(uint32_t{p[0]} << 8 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 24)) /
+               2147483648.0f;
+    case Encoding::s32: return static_cast<float>(load<int32_t>(p)) / 2147483648.0f;
+    case Encoding::f32: return load<float>(p);
+    case Encoding::f64: return static_cast<float>(load<double>(p));
+    }
+    return 0;
+}
 
 size_t bytes_of(Encoding encoding) {
     switch (encoding) {

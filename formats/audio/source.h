@@ -1,4 +1,5 @@
-// What a Reader reads from: one class a kind of input. Private to formats/audio.
+// What a Reader reads from: one class a kind of input. For formats/audio, and for inputs that are
+// no files.
 #pragma once
 #include "formats/audio/audio.h"
 #include "formats/audio/bytes.h"
@@ -17,6 +18,7 @@ using SourcePtr = std::unique_ptr<Source>;
 
 enum class Encoding { u8, s16, s24, s32, f32, f64 };
 size_t bytes_of(Encoding encoding);
+float decode(Encoding encoding, const uint8_t *bytes); // one sample
 
 struct Pcm {
     Encoding encoding = Encoding::s16;
@@ -27,8 +29,8 @@ struct Pcm {
 // Interleaved samples as they lie in the input.
 SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, uint32_t channel);
 
-// Reads a WAV header up to the first sample. Holds no value when the codec is none of ours; `bytes` is then
-// in no useful place.
+// Reads a WAV header up to the first sample. Holds no value when the codec is none of ours; `bytes`
+// is then in no useful place.
 Expected<std::optional<Pcm>> read_wav_header(Bytes &bytes);
 
 // Everything libsndfile decodes. A pipe is read to its end first.

@@ -7,8 +7,8 @@ namespace longwave::audio {
 namespace {
 
 constexpr uint16_t format_pcm = 1, format_float = 3, format_extensible = 0xfffe;
-// Sizes that programs leave when they cannot go back to fill them in: 0, or something close to the largest
-// value of 31 or 32 bits.
+// Sizes that programs leave when they cannot go back to fill them in: 0, or something close to the
+// largest value of 31 or 32 bits.
 bool unknown_size(uint32_t size) {
     return size == 0 || size >= 0xffff0000u || (size >= 0x7fff0000u && size <= 0x7fffffffu);
 }

@@ -24,15 +24,15 @@ inline Character character_at(const uint8_t *p, uint64_t left) {
     return {bytes, code};
 }
 
-// What makes a terminal or a page show something else than the text: C0 and C1, line and paragraph separators,
-// and the marks that turn the direction of what follows.
+// What makes a terminal or a page show something else than the text: C0 and C1, line and paragraph
+// separators, and the marks that turn the direction of what follows.
 inline bool is_control(uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e) ||
            (code >= 0x2066 && code <= 0x2069);
 }
 
-// The other bidirectional controls of Unicode: invisible, but they only say which way a text runs. Compiled models
-// may have them, model folders may not.
+// The other bidirectional controls of Unicode: invisible, but they only say which way a text runs.
+// Compiled models may have them, model folders may not.
 inline bool is_direction_mark(uint32_t code) { return code == 0x61c || code == 0x200e || code == 0x200f; }
 
 } // namespace longwave

@@ -1,5 +1,5 @@
-// Checked arithmetic on sizes read from outside: the only way `formats/` and the runtime multiply, add or
-// align such numbers.
+// Checked arithmetic on sizes read from outside: the only way `formats/` and the runtime multiply,
+// add or align such numbers.
 #pragma once
 #include <cstddef>
 #include <cstdint>

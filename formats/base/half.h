@@ -1,4 +1,5 @@
-// float16 (IEEE 754 binary16) for whoever computes what storing it does: 11 bits of precision, unit roundoff 2^-11.
+// float16 (IEEE 754 binary16) for whoever computes what storing it does: 11 bits of precision, unit
+// roundoff 2^-11.
 #pragma once
 #include <cmath>
 #include <limits>

@@ -1,4 +1,5 @@
-// Comparing bytes where the C library may be missing: programs without an operating system have memcpy, memmove and memset.
+// Comparing bytes where the C library may be missing: programs without an operating system have
+// memcpy, memmove and memset.
 #pragma once
 #include <cstddef>
 #include <cstdint>

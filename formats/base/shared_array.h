@@ -1,5 +1,5 @@
-// Values that never change, held once: copies of a SharedArray refer to the same memory, which lives as long
-// as one of them.
+// Values that never change, held once: copies of a SharedArray refer to the same memory, which
+// lives as long as one of them.
 #pragma once
 #include <algorithm>
 #include <initializer_list>

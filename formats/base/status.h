@@ -1,5 +1,5 @@
-// Status: what went wrong, who is at fault, and where. The product's libraries report failures only through
-// it: they never print, throw across an interface, abort or exit.
+// Status: what went wrong, who is at fault, and where. The product's libraries report failures only
+// through it: they never print, throw across an interface, abort or exit.
 #pragma once
 #include <string>
 #include <utility>

@@ -15,7 +15,8 @@ std::vector<std::string> type_names(bool norms_only) {
     return names;
 }
 
-// What to use in place of a layer that other frameworks have and model folders do not; null for other words.
+// What to use in place of a layer that other frameworks have and model folders do not; null for
+// other words.
 const char *instead_of(std::string_view name) {
     static constexpr struct {
         std::string_view names; // between spaces

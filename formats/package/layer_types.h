@@ -1,5 +1,5 @@
-// The one table of layer types: their attributes with kinds, defaults and ranges, and the names of their
-// parameters. docs/model-format.md shows the same table. A test compares both. What a layer
+// The one table of layer types: their attributes with kinds, defaults and ranges, and the names of
+// their parameters. docs/model-format.md shows the same table. A test compares both. What a layer
 // computes is compiler/layers.
 #pragma once
 #include <nlohmann/json.hpp>
@@ -44,8 +44,8 @@ const LayerType *find_layer_type(std::string_view name); // null when unknown
 // Elements of the attribute `branches`, in the same form: "conv1d" and "identity".
 const std::vector<LayerType> &branch_kinds();
 
-// The parameters that `type` reads with these checked attributes; of indexed ones as many as there may be
-// ("kernel_list.0" … "kernel_list.63").
+// The parameters that `type` reads with these checked attributes; of indexed ones as many as there
+// may be ("kernel_list.0" … "kernel_list.63").
 std::vector<std::string> read_parameters(const LayerType &type, const nlohmann::json &attributes);
 
 } // namespace longwave::package

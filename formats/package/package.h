@@ -1,4 +1,5 @@
-// Reads a model package (docs/model-format.md): model.json as plain structs, weights by key. Knows nothing of graphs.
+// Reads a model package (docs/model-format.md): model.json as plain structs, weights by key. Knows
+// nothing of graphs.
 #pragma once
 #include "formats/base/expected.h"
 #include "formats/base/float_array.h"
@@ -99,11 +100,11 @@ struct Package {
 
 // Fault::input lists every problem, one line each. Weights are required to be finite.
 Expected<Package> read(const std::string &folder);
-// The same from memory (oracle fixtures, tests): `weights` as in weights.safetensors. Both check that every
-// weight is finite.
+// The same from memory (oracle fixtures, tests): `weights` as in weights.safetensors. Both check
+// that every weight is finite.
 Expected<Package> parse(const std::string &model_json, std::map<std::string, Tensor> weights);
-// Reads one safetensors file; every offset, shape and duplicate is checked. Element types: F32; F16, BF16,
-// F64, I64 and BOOL become float32 as safetensors.h says; any other is refused by name.
+// Reads one safetensors file; every offset, shape and duplicate is checked. Element types: F32;
+// F16, BF16, F64, I64 and BOOL become float32 as safetensors.h says; any other is refused by name.
 Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path);
 
 } // namespace longwave::package

@@ -1,5 +1,5 @@
-// Collects everything that is wrong with a package, so that one reading tells all of it: one line each,
-// "where: expected …, found …; way out".
+// Collects everything that is wrong with a package, so that one reading tells all of it: one line
+// each, "where: expected …, found …; way out".
 #pragma once
 #include "formats/base/status.h"
 #include <cstdint>
@@ -18,14 +18,14 @@ public:
     void line(const std::string &text);
     void append(const Status &failure); // its lines; nothing when it is ok
     bool any() const { return count_ != 0; }
-    // Nothing more will be listed: loops that may go round a million times only count from here on, for text
-    // takes longer to make than to read.
+    // Nothing more will be listed: loops that may go round a million times only count from here on,
+    // for text takes longer to make than to read.
     bool full() const { return count_ >= max_lines; }
     void one_more() { ++count_; }
     size_t count() const { return count_; }
     Status status() const; // ok, or Fault::input with all lines
-    // did_you_mean as long as there is patience: comparing every word from outside with every other would
-    // take longer than reading them.
+    // did_you_mean as long as there is patience: comparing every word from outside with every other
+    // would take longer than reading them.
     std::string hint(std::string_view word, const std::vector<std::string> &candidates);
     bool patient() const { return patience_ > 0; } // worth making a list of candidates for
 
@@ -37,8 +37,8 @@ private:
     int64_t patience_ = 5'000'000; // pairs of letters still to be compared for hints: about ten milliseconds
 };
 
-// "did you mean …?" with the candidate that `word` is probably a misspelling of; an empty text when none is
-// near. Long words are not looked for, long lists not to their end.
+// "did you mean …?" with the candidate that `word` is probably a misspelling of; an empty text when
+// none is near. Long words are not looked for, long lists not to their end.
 std::string did_you_mean(std::string_view word, const std::vector<std::string> &candidates);
 // A JSON value for messages: kind and text, cut when long.
 std::string describe(const nlohmann::json &value);
@@ -46,8 +46,8 @@ std::string describe(const nlohmann::json &value);
 std::string compact(const nlohmann::json &value);
 // Text from outside for messages: quoted, escaped, cut when long.
 std::string in_quotes(std::string_view text);
-// JSON paths: "layers[3]" and "kernel_dim" make "layers[3].kernel_dim"; keys that are no plain words are
-// quoted.
+// JSON paths: "layers[3]" and "kernel_dim" make "layers[3].kernel_dim"; keys that are no plain
+// words are quoted.
 std::string member(std::string_view path, std::string_view key);
 std::string element(std::string_view path, size_t index);
 // "[16, 1]"; "[] (a scalar)" for rank 0.

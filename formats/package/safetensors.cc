@@ -190,7 +190,8 @@ std::vector<Entry> read_entries(const json &document, const std::string &source,
     return entries;
 }
 
-// The elements in the memory where they will stay: float32 as they are, others through a small buffer.
+// The elements in the memory where they will stay: float32 as they are, others through a small
+// buffer.
 Expected<std::vector<float>> read_elements(const Entry &entry, uint64_t data, const Read &read,
                                            Problems &problems) {
     std::vector<float> values(entry.elements);

@@ -1,5 +1,5 @@
-// How much memory a model and whatever is made from it may take: lw_open_options.memory_limit. Asked before
-// memory is taken: a check afterwards would be too late.
+// How much memory a model and whatever is made from it may take: lw_open_options.memory_limit.
+// Asked before memory is taken: a check afterwards would be too late.
 #pragma once
 #include "longwave/longwave.h"
 #include <cstdint>

@@ -5,18 +5,19 @@
 
 namespace longwave::runtime {
 
-// Every kernel has this form; what the arguments are is said in program.h and schedules/contract/kernel.h.
+// Every kernel has this form; what the arguments are is said in program.h and
+// schedules/contract/kernel.h.
 using Function = int (*)(void **args);
 
-// Filled in from an image of the artifact, or from functions that the program contains: nothing behind this
-// class knows the difference.
+// Filled in from an image of the artifact, or from functions that the program contains: nothing
+// behind this class knows the difference.
 class Code {
 public:
     enum class Fault { none, memory, hash, protect };
 
-    // Copies the image into anonymous memory, hashes it there and only then makes it executable: the file
-    // cannot change under it. `table` has room for `entries->size()` functions and lives as long as this
-    // does.
+    // Copies the image into anonymous memory, hashes it there and only then makes it executable:
+    // the file cannot change under it. `table` has room for `entries->size()` functions and lives
+    // as long as this does.
     Fault load(artifact::Bytes image, const uint8_t *expected_hash,
                const flatbuffers::Vector<uint32_t> &entries, Function *table);
     void use(const Function *table) { functions_ = table; } // which lives as long as this does

@@ -1,12 +1,14 @@
-// The device interface: what the runtime asks of whatever computes a model. All access to the memory of a state, a cache
-// or an arena goes through these functions, and no pointer into that memory comes out of them.
+// The device interface: what the runtime asks of whatever computes a model. All access to the
+// memory of a state, a cache or an arena goes through these functions, and no pointer into that
+// memory comes out of them.
 //
-// A device keeps models (weights, derived tables, one immutable program per entry, shared by all) and sessions (the
-// memory of one stream or runner, and what its calls write). Data moves between blocks by offsets and scalars that
-// follow from block numbers, so a device may record a block once and replay it.
+// A device keeps models (weights, derived tables, one immutable program per entry, shared by all)
+// and sessions (the memory of one stream or runner, and what its calls write). Data moves between
+// blocks by offsets and scalars that follow from block numbers, so a device may record a block once
+// and replay it.
 //
-// A library that adds a device implements this table, keeps lw_device::interface_version equal and reports its failures
-// with lw_device_error. The core neither loads nor knows the library.
+// A library that adds a device implements this table, keeps lw_device::interface_version equal and
+// reports its failures with lw_device_error. The core neither loads nor knows the library.
 #pragma once
 #include "formats/artifact/view.h"
 #include "longwave/longwave.h"
@@ -32,7 +34,8 @@ struct ModelSource {
     const Device *cpu = nullptr;       // prepares derived tables and runs the CPU's part of mixed entries
 };
 
-// Bytes that `open` takes from the allocator and on the device: until the model is closed, and during `open` only.
+// Bytes that `open` takes from the allocator and on the device: until the model is closed, and
+// during `open` only.
 struct ModelNeeds {
     uint64_t kept = 0, passing = 0;
 };
@@ -53,9 +56,11 @@ struct Samples {
     float limit; // values beyond ± this become 0 and are counted
 };
 
+inline constexpr uint64_t endless = ~uint64_t{0};
+
 // What one call of `run` covers.
 struct Extent {
-    uint64_t rows = 0;                 // of a run, in input ticks
+    uint64_t rows = 0;                 // of a run or of a finished stream, in input ticks; `endless`: of an open stream
     const uint64_t *lengths = nullptr; // of a run, for each input: valid rows for pooling, in input ticks
     uint32_t logit_margin = 0;         // of a stream (fb::ScalarKind::margin); 0: compute every logit
     uint32_t first = 0, last = UINT32_MAX; // steps [first, last): the CPU's part of a mixed entry
@@ -76,8 +81,8 @@ inline const char *name_of(const fb::Step *step) {
 
 // A failing function keeps a detail for lw_last_error.
 //
-// Threads: models are used by several threads at once. A session belongs to one thread at a time. Sessions of one model
-// may be used by different threads at the same time.
+// Threads: models are used by several threads at once. A session belongs to one thread at a time.
+// Sessions of one model may be used by different threads at the same time.
 struct Device {
     fb::DeviceKind kind; // of the entries that it runs
 
@@ -103,23 +108,24 @@ struct Device {
     // `rows` times area.bytes bytes: `stride` apart on the device, `to_stride` apart at `to`.
     void (*read)(const Session &session, const Area &area, uint64_t rows, uint64_t stride, uint8_t *to,
                  uint64_t to_stride);
-    // Converts samples to rows `stride` bytes apart, from area.offset on. Returns how many values became 0.
+    // Converts samples to rows `stride` bytes apart, from area.offset on. Returns how many values
+    // became 0.
     uint64_t (*put)(Session &session, const Area &area, uint64_t stride, const Samples &samples);
 
     // ---- work
-    // Runs every step of the entry that fires in `block` (0 for runs). `thread_pool`: threads that may help, as many as
-    // the session has workers; null: none. A device other than the CPU enqueues the block of a stream and returns
-    // LW_OK; `wait` runs it.
+    // Runs every step of the entry that fires in `block` (0 for runs). `thread_pool`: threads that
+    // may help, as many as the session has workers; null: none. A device other than the CPU
+    // enqueues the block of a stream and returns LW_OK; `wait` runs it.
     lw_status (*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
                      ThreadPool *thread_pool);
     // Runs one firing of one of the entry's rebuild steps.
     lw_status (*rebuild)(Session &session, uint32_t entry, uint32_t step, uint64_t firing);
-    // Streams only. Runs the enqueued blocks: this session's and those that share a submission with it. Returns this
-    // session's first failure since the last wait.
+    // Streams only. Runs the enqueued blocks: this session's and those that share a submission with
+    // it. Returns this session's first failure since the last wait.
     lw_status (*wait)(Session &session);
 
-    // Bytes that a session takes in addition to session_bytes: on the device, and what lies beside it on the host. For
-    // a stream as if it were the only one. Null: none.
+    // Bytes that a session takes in addition to session_bytes: on the device, and what lies beside
+    // it on the host. For a stream as if it were the only one. Null: none.
     uint64_t (*own_bytes)(const DeviceModel &model, fb::EntryKind kind) = nullptr;
 };
 

@@ -52,10 +52,11 @@ public:
 
     // What push runs at this tick.
     const StreamEntry &at(const StreamEntry &own, uint64_t tick) const;
-    // Whether push may come to run `entry` between this tick and the next multiple of the own block.
+    // Whether push may come to run `entry` between this tick and the next multiple of the own
+    // block.
     bool ahead(const StreamEntry &own, uint64_t tick, const StreamEntry &entry) const;
-    // What prefill runs at a multiple of the own block, with `ticks` at hand (at least a block of the own):
-    // the largest entry that fits and leaves the own one a block to end with.
+    // What prefill runs at a multiple of the own block, with `ticks` at hand (at least a block of
+    // the own): the largest entry that fits and leaves the own one a block to end with.
     const StreamEntry &largest(const StreamEntry &own, uint64_t tick, uint64_t ticks) const;
     // The most rows a block that push runs may bring.
     uint64_t rows_per_block(const StreamEntry &own) const;

@@ -1,5 +1,5 @@
-// The caller's allocator, or malloc. Every block the runtime keeps comes from here: a handful at open and one
-// for each stream or runner.
+// The caller's allocator, or malloc. Every block the runtime keeps comes from here: a handful at
+// open and one for each stream or runner.
 #pragma once
 #include "longwave/longwave.h"
 #include <cstddef>
@@ -11,8 +11,8 @@ inline constexpr size_t line = 64; // alignment of every block and of every part
 
 inline uint64_t to_line(uint64_t bytes) { return (bytes + line - 1) & ~uint64_t{line - 1}; }
 
-// What this machine can address in one block, and the most that a memory limit may allow. Whatever a budget
-// has allowed fits a size_t.
+// What this machine can address in one block, and the most that a memory limit may allow. Whatever
+// a budget has allowed fits a size_t.
 inline constexpr uint64_t addressable = SIZE_MAX / 2;
 // For callers that ask how much: more than a size_t holds is more than any caller can give.
 inline size_t to_size(uint64_t bytes) { return bytes > addressable ? SIZE_MAX : static_cast<size_t>(bytes); }
@@ -28,8 +28,8 @@ struct Block {
     void release(const lw_allocator &allocator);
 };
 
-// Hands out the parts of a block in order, each on its own cache line. Without a block (data null) it only
-// measures, so one function does both.
+// Hands out the parts of a block in order, each on its own cache line. Without a block (data null)
+// it only measures, so one function does both.
 class Parts {
 public:
     explicit Parts(uint8_t *data) : data_(data) {}

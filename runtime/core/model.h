@@ -1,4 +1,5 @@
-// An opened artifact: verified bytes, executable code, and the model on its device. Immutable after lw_model_open.
+// An opened artifact: verified bytes, executable code, and the model on its device. Immutable after
+// lw_model_open.
 #pragma once
 #include "formats/artifact/view.h"
 #include "longwave/longwave.h"

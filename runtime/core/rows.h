@@ -1,17 +1,19 @@
 // Which rows of an output exist: the arithmetic of clocks and delays, apart from any memory.
 //
-// Firing f of an output happens in block b = f·period + phase and brings rows n = f·rows … f·rows + rows − 1
-// of its clock. When it fires, (b + 1)·block ticks are in; row r is exact once (r + 1)·den/num + delay ticks
-// are. So the first `lead` rows that come out are start-up and are never shown:
+// Firing f of an output happens in block b = f·period + phase and brings rows n = f·rows … f·rows +
+// rows − 1 of its clock. When it fires, (b + 1)·block ticks are in; row r is exact once (r +
+// 1)·den/num + delay ticks are. So the first `lead` rows that come out are start-up and are never
+// shown:
 //     lead = ⌈((period − 1 − phase)·block + delay)·num/den⌉
 // and row n of the clock is row r = n − lead of the output. A finished sequence of t ticks has
-// floor(t·num/den) rows, as a whole run has: later ones would stand for input that never came. To bring out
-// the last of them a finished stream runs on with zeros, which is what a whole sequence has behind its end.
+// floor(t·num/den) rows, as a whole run has: later ones would stand for input that never came. To
+// bring out the last of them a finished stream runs on with zeros, which is what a whole sequence
+// has behind its end.
 //
-// Where an artifact has several stream entries, an output fires in the last block of its period (phase =
-// period − 1) and no later than its clock allows: when a row's ticks are in, it comes out, whichever entry
-// ran. So period·block is the same number of ticks for all entries that are shorter, `lead` is the same for
-// all, and rows are numbered alike.
+// Where an artifact has several stream entries, an output fires in the last block of its period
+// (phase = period − 1) and no later than its clock allows: when a row's ticks are in, it comes out,
+// whichever entry ran. So period·block is the same number of ticks for all entries that are
+// shorter, `lead` is the same for all, and rows are numbered alike.
 #pragma once
 #include "formats/artifact/schema.h"
 #include "formats/base/checked.h"
@@ -28,8 +30,8 @@ struct Rows {
                         port.clock_den())),
           num(port.clock_num()), den(port.clock_den()), delay(port.delay()) {}
 
-    // ⌊(ticks·num + add)/den⌋, exact although the product may need more than 64 bits: num, den and add are
-    // below 2^32.
+    // ⌊(ticks·num + add)/den⌋, exact although the product may need more than 64 bits: num, den and
+    // add are below 2^32.
     static uint64_t scaled(uint64_t ticks, uint64_t num, uint64_t den, uint64_t add) {
         return ticks / den * num + (ticks % den * num + add) / den;
     }

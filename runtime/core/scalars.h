@@ -1,6 +1,7 @@
 // The value of a step's scalars in one firing, the same on every device.
 #pragma once
 #include "runtime/core/device.h"
+#include "runtime/core/rows.h"
 
 namespace longwave::runtime {
 
@@ -33,5 +34,23 @@ inline uint64_t first_cleared_row(const fb::Step &step, uint64_t ticks) {
     const uint64_t from = ticks * step.mul() / step.den();
     return from < step.rows() ? from : step.rows();
 }
+
+// zero_tail: which rows of a firing belong to a sequence of `ticks` ticks.
+struct SequenceRows {
+    uint64_t begin, end;
+    SequenceRows(const fb::Step &step, uint64_t firing, uint64_t ticks) {
+        const uint64_t first = firing * step.rows(), lead = step.lead();
+        begin = within(step, lead, first);
+        const uint64_t after =
+            ticks == endless ? endless : lead + Rows::scaled(ticks, step.mul(), step.den(), 0);
+        end = within(step, after, first);
+    }
+
+private:
+    static uint64_t within(const fb::Step &step, uint64_t row, uint64_t first) {
+        const uint64_t at = row > first ? row - first : 0;
+        return at < step.rows() ? at : step.rows();
+    }
+};
 
 } // namespace longwave::runtime

@@ -7,8 +7,8 @@ namespace longwave::runtime {
 
 namespace {
 
-// A long convolution walks over megabytes of spectra in every block: on pages of 4 kB it waits for address
-// translation. Asking costs nothing where it is refused.
+// A long convolution walks over megabytes of spectra in every block: on pages of 4 kB it waits for
+// address translation. Asking costs nothing where it is refused.
 constexpr size_t huge_page = size_t{2} << 20;
 
 void *allocate(void *, size_t size, size_t alignment) {

@@ -10,7 +10,8 @@ namespace {
 #define LW_PER_THREAD thread_local
 #endif
 
-// Small, and in the initial-exec model (see CMakeLists.txt): reached without a call that might allocate.
+// Small, and in the initial-exec model (see CMakeLists.txt): reached without a call that might
+// allocate.
 LW_PER_THREAD char last_error[256] = "";
 
 class Writer {

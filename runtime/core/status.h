@@ -6,8 +6,8 @@
 
 namespace longwave::runtime {
 
-// A piece of a message: text or a number. The number of a text is left as it is: messages are a good part of
-// the library, and each would be longer by an instruction for every word.
+// A piece of a message: text or a number. The number of a text is left as it is: messages are a
+// good part of the library, and each would be longer by an instruction for every word.
 struct MessagePart {
     const char *text = nullptr;
     uint64_t number;

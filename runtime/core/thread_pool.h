@@ -1,5 +1,5 @@
-// Threads that help one caller with an offline run, asleep between runs. POSIX threads and semaphores: nothing
-// beyond libc.
+// Threads that help one caller with an offline run, asleep between runs. POSIX threads and
+// semaphores: nothing beyond libc.
 #pragma once
 #ifdef LW_FREESTANDING
 #include "runtime/core/no_threads.h"
@@ -62,14 +62,14 @@ public:
 
     ThreadPool() = default;
     ThreadPool(const ThreadPool &) = delete;
-    // Starts workers − 1 threads; `helpers` is memory for as many. False: the system gives no more (none is
-    // left running).
+    // Starts workers − 1 threads; `helpers` is memory for as many. False: the system gives no more
+    // (none is left running).
     bool start(uint32_t workers, Helper *helpers);
     void stop();
     uint32_t workers() const { return n_helpers_ + 1; }
 
-    // work(context, w) on the calling thread (w = 0) and on every helper (w = 1 …); returns when all have
-    // returned.
+    // work(context, w) on the calling thread (w = 0) and on every helper (w = 1 …); returns when
+    // all have returned.
     void run(Work work, void *context);
 
 private:

@@ -7,8 +7,8 @@
 
 namespace longwave::runtime {
 
-// While it lives, denormals are flushed to zero: a decaying state must not make a block ten times slower.
-// Restores the caller's mode.
+// While it lives, denormals are flushed to zero: a decaying state must not make a block ten times
+// slower. Restores the caller's mode.
 class FlushDenormals {
 public:
 #if defined(__x86_64__)

@@ -41,7 +41,7 @@ namespace {
 
 using artifact::count;
 
-// ---- layouts: each function is called once with measuring parts and once with real ones -------------------
+// ---- layouts: each function is called once with measuring parts and once with real ones ----
 
 void lay_out_model(const ModelSource &source, Parts &parts, DeviceModel *model) {
     const fb::Plan &plan = source.view->plan();
@@ -124,8 +124,8 @@ Spaces spaces_of(const Session &session, uint32_t entry) {
     const DeviceModel &model = *session.model;
     Spaces spaces;
     auto at = [&](fb::Space space) -> uint8_t *& { return spaces.at[static_cast<size_t>(space)]; };
-    // Kernels take their inputs through the same descriptor as their outputs; V12 keeps every output out of
-    // the weights.
+    // Kernels take their inputs through the same descriptor as their outputs; V12 keeps every
+    // output out of the weights.
     at(fb::Space::weights) = const_cast<uint8_t *>(model.source.view->weights().data);
     at(fb::Space::derived) = model.derived.data;
     at(fb::Space::state) = session.state;
@@ -162,7 +162,7 @@ uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t
     return parts.used();
 }
 
-// ---- models -----------------------------------------------------------------------------------------------
+// ---- models ----
 
 uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
     return lay_out_session(source, kind, workers, nullptr, nullptr, nullptr);
@@ -236,7 +236,7 @@ lw_status open(const ModelSource &source, DeviceModel **out) {
     return status;
 }
 
-// ---- memory of a session ----------------------------------------------------------------------------------
+// ---- memory of a session ----
 
 uint8_t *at(const Session &session, const Area &area) {
     switch (area.space) {
@@ -266,7 +266,7 @@ uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples 
     return convert(samples, at(session, area), stride);
 }
 
-// ---- work -------------------------------------------------------------------------------------------------
+// ---- work ----
 
 // Workers take the tiles of a step as they become free. No bit of a result depends on the worker.
 struct Tiles {

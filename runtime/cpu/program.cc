@@ -28,7 +28,8 @@ Moving moving(const fb::Place &place, uint32_t buffer) {
             buffer,         place.space()};
 }
 
-// What steps need of each kind of part: descriptors, pointers and values in a frame, the rest in the program.
+// What steps need of each kind of part: descriptors, pointers and values in a frame, the rest in
+// the program.
 struct Counts {
     uint64_t steps = 0, buffers = 0, pointers = 0, values = 0, moving = 0, numbers = 0;
 
@@ -58,9 +59,11 @@ private:
     }
 };
 
-void clear_tail(const fb::Step &step, uint8_t *at, const Extent &extent) {
-    const uint64_t from = first_cleared_row(step, extent.rows);
-    memset(at + from * step.row_bytes(), 0, (step.rows() - from) * uint64_t{step.row_bytes()});
+void clear_outside(const fb::Step &step, uint8_t *at, uint64_t firing, const Extent &extent) {
+    const SequenceRows kept(step, firing, extent.rows);
+    const uint64_t end = kept.end < kept.begin ? kept.begin : kept.end, row = step.row_bytes();
+    memset(at, 0, kept.begin * row);
+    memset(at + end * row, 0, (step.rows() - end) * row);
 }
 
 } // namespace
@@ -117,7 +120,7 @@ bool Program::run(const Call &call, Frame &frame, uint64_t firing, uint32_t tile
         return true;
     }
     if (call.kind == fb::StepKind::zero_tail) {
-        clear_tail(*call.plan, moving->at(frame.spaces_, firing, tile), extent);
+        clear_outside(*call.plan, moving->at(frame.spaces_, firing, tile), firing, extent);
         return true;
     }
     for (uint32_t m = 0; m < call.n_moving; ++m)

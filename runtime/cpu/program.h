@@ -1,6 +1,6 @@
-// An entry made ready for the CPU: its steps with their bindings as offsets (Program, immutable, one
-// for the model) and what calls write while they run it (Frame, one for each worker of each stream or
-// runner).
+// An entry made ready for the CPU: its steps with their bindings as offsets (Program, immutable,
+// one for the model) and what calls write while they run it (Frame, one for each worker of each
+// stream or runner).
 #pragma once
 #include "formats/artifact/schema.h"
 #include "runtime/core/code.h"
@@ -12,8 +12,8 @@
 
 namespace longwave::runtime {
 
-// Mirrors of the structures Halide's code reads (halide_type_t, halide_dimension_t, halide_buffer_t); the
-// layout is fixed by the machine code.
+// Mirrors of the structures Halide's code reads (halide_type_t, halide_dimension_t,
+// halide_buffer_t); the layout is fixed by the machine code.
 struct Type {
     uint8_t code, bits; // code: 0 int, 1 uint, 2 float
     uint16_t lanes;
@@ -38,8 +38,8 @@ static_assert(sizeof(void *) != 8 || (sizeof(Buffer) == 56 && offsetof(Buffer, h
 static_assert(sizeof(void *) != 4 || (sizeof(Buffer) == 40 && offsetof(Buffer, host) == 12 &&
                                       offsetof(Buffer, type) == 24 && offsetof(Buffer, dim) == 32));
 
-// What a kernel's halide_malloc takes from: a bump allocator inside the image works on it. `args[0]` points
-// to a pointer to it.
+// What a kernel's halide_malloc takes from: a bump allocator inside the image works on it.
+// `args[0]` points to a pointer to it.
 struct Scratch {
     char *base; // 64-aligned
     uint64_t size;
@@ -98,8 +98,8 @@ using Steps = flatbuffers::Vector<flatbuffers::Offset<fb::Step>>;
 
 class Program {
 public:
-    // Takes its memory from `parts`; call it once with measuring parts and once with real ones. `steps` may
-    // be null.
+    // Takes its memory from `parts`; call it once with measuring parts and once with real ones.
+    // `steps` may be null.
     void build(const Steps *steps, const Kernel *kernels, Parts &parts);
 
     uint32_t size() const { return n_calls_; }
@@ -114,11 +114,12 @@ private:
     uint32_t n_calls_ = 0;
 };
 
-// Descriptors, argument arrays and scalars, built once: a call then only moves host pointers and numbers.
+// Descriptors, argument arrays and scalars, built once: a call then only moves host pointers and
+// numbers.
 class Frame {
 public:
-    // `scratch` belongs to the worker; kernels get its address: it must not move. Measuring and real parts as
-    // above.
+    // `scratch` belongs to the worker; kernels get its address: it must not move. Measuring and
+    // real parts as above.
     void build(const Steps *steps, const Kernel *kernels, const Spaces &spaces, Scratch *scratch,
                Parts &parts);
 

@@ -1,5 +1,5 @@
-// The decision rule of a keyword spotter: rows of scores in, at most one event a row out. Pure arithmetic on
-// memory the owner provides.
+// The decision rule of a keyword spotter: rows of scores in, at most one event a row out. Pure
+// arithmetic on memory the owner provides.
 #pragma once
 #include "runtime/core/memory.h"
 #include <cstdint>
@@ -31,8 +31,8 @@ struct DecisionState {
 
 class Decision {
 public:
-    // Takes its memory from `parts` (which may only measure). Fill in thresholds() before the first row:
-    // above 1 a word never fires.
+    // Takes its memory from `parts` (which may only measure). Fill in thresholds() before the first
+    // row: above 1 a word never fires.
     void build(const DecisionSettings &settings, Parts &parts);
     void reset();
     // One score a label. True when a word fires.
@@ -56,8 +56,8 @@ private:
 
     DecisionSettings settings_;
     float *threshold_ = nullptr; // [labels]
-    // The arrays, one behind the other.
-    // [labels] row since which the label's own score has been above its release level, + 1; 0: it is below
+    // The arrays, one behind the other. [labels] row since which the label's own score has been
+    // above its release level, + 1; 0: it is below
     uint64_t *risen_ = nullptr;
     float *ring_ = nullptr;      // [window][labels], zero before the first row: half a window does not fire
     float *average_ = nullptr;   // [labels]

@@ -128,7 +128,8 @@ lw_status read(const lw_model *model, const lw_spotter_options *options, Setup *
     return lw_stream_size(model, &setup->stream, &setup->stream_bytes, &alignment);
 }
 
-// Starts anew with a stream whose scores are no longer finite, but for the count of what came before.
+// Starts anew with a stream whose scores are no longer finite, but for the count of what came
+// before.
 void recover(lw_spotter &spotter) {
     lw_stream_stats stats{};
     stats.struct_size = sizeof stats;
@@ -238,8 +239,8 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
     do {
         if (lw_status status = decide(*spotter, &last)) return status;
         if (spotter->state.count == waiting_events) return LW_OK;
-        // Never across the end of a block: whether the stream must be reset is known before the next one
-        // begins.
+        // Never across the end of a block: whether the stream must be reset is known before the
+        // next one begins.
         const uint64_t to_block = ticks_to_block(*spotter->stream);
         const size_t left = n - *taken, piece = left < to_block ? left : static_cast<size_t>(to_block);
         size_t now = 0;

@@ -1,5 +1,5 @@
-// A spotter: a stream, the decision rule on one of its outputs, and events that wait. The stream's memory follows in the
-// same block.
+// A spotter: a stream, the decision rule on one of its outputs, and events that wait. The stream's
+// memory follows in the same block.
 #pragma once
 #include "longwave/spotter.h"
 #include "runtime/kws/decision.h"
@@ -8,7 +8,8 @@ namespace longwave::runtime {
 
 inline constexpr uint32_t waiting_events = 16;
 
-// What a spotter remembers besides its stream and its decision rule. It has no gaps, for it is saved as it is.
+// What a spotter remembers besides its stream and its decision rule. It has no gaps, for it is
+// saved as it is.
 struct SpotterState {
     struct Event {
         Detection detection;

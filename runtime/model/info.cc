@@ -29,8 +29,8 @@ uint32_t delay_of(const fb::Entry &entry) {
     return delay;
 }
 
-// Bytes that one firing of a step reads and writes, all tiles together; what is read and written in place
-// counts twice.
+// Bytes that one firing of a step reads and writes, all tiles together; what is read and written in
+// place counts twice.
 double moved_by(const fb::Plan &plan, const fb::Step &step) {
     uint64_t bytes = 0;
     if (step.kind() != fb::StepKind::call) {

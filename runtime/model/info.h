@@ -4,7 +4,8 @@
 
 namespace longwave::runtime {
 
-// Lays out the lists of entries and state fields in `parts`, which may only measure, and fills them in.
+// Lays out the lists of entries and state fields in `parts`, which may only measure, and fills them
+// in.
 void build_infos(lw_model &model, Parts &parts);
 
 } // namespace longwave::runtime

@@ -27,7 +27,7 @@ lw_status keep(lw_model &model, const char *what, uint64_t bytes, Block *block) 
     return block->allocate(model.allocator, bytes) ? LW_OK : no_memory(what, bytes);
 }
 
-// ---- checking ---------------------------------------------------------------------------------------------
+// ---- checking ----
 
 lw_status refused(const Budget &budget, const artifact::Broken &broken) {
     if (broken.no_memory) {
@@ -93,7 +93,7 @@ lw_status check(lw_model &model, const uint8_t *file, uint64_t size, const lw_op
     return LW_OK;
 }
 
-// ---- making ready -----------------------------------------------------------------------------------------
+// ---- making ready ----
 
 lw_status load_code(lw_model &model, const lw_open_options &options, Function *table) {
     if (!model.variant) return LW_OK;
@@ -153,7 +153,7 @@ lw_status set_up(lw_model &model, const uint8_t *file, uint64_t size, const lw_o
     return check_use(model);
 }
 
-// ---- the bytes --------------------------------------------------------------------------------------------
+// ---- the bytes ----
 
 struct Opening {
     lw_open_options options;

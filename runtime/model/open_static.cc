@@ -1,4 +1,5 @@
-// Opens a model that the program contains: its bytes are read where they lie, and all memory is the caller's.
+// Opens a model that the program contains: its bytes are read where they lie, and all memory is the
+// caller's.
 #include "formats/artifact/features.h"
 #include "formats/artifact/static_model.h"
 #include "formats/base/same_bytes.h"
@@ -13,7 +14,8 @@ using namespace longwave::runtime;
 
 namespace {
 
-// The caller's memory, handed out from front to back. What is released is free again once all behind it is.
+// The caller's memory, handed out from front to back. What is released is free again once all
+// behind it is.
 struct GivenMemory {
     uint8_t *next, *end;
 
@@ -58,9 +60,27 @@ lw_status check_machine(const artifact::StaticModel &model, const char *target) 
     return fail(LW_NO_VARIANT, {"the model was compiled for ", target, ", which this CPU is not"});
 }
 
+// Where the weights lie; null: in the model itself.
+lw_status check_weights(const artifact::StaticModel &model, const void *weights, size_t bytes) {
+    if (model.weights == 0 && !weights) return LW_OK;
+    if (model.weights == 0) return fail(LW_INVALID_ARGUMENT, "the model contains its weights; open it with lw_model_open_static");
+    if (!weights || reinterpret_cast<uintptr_t>(weights) % line != 0)
+        return fail(LW_INVALID_ARGUMENT, {"the weights are a file beside the model; give lw_model_open_static_weights its bytes, "
+                                          "aligned to ", uint64_t{line}});
+    const auto &front = *static_cast<const artifact::WeightsFront *>(weights);
+    if (bytes < sizeof front || !same_bytes(front.magic, artifact::weights_magic, sizeof front.magic))
+        return fail(LW_BAD_ARTIFACT, "this is not a file of weights that `longwave compile --emit static` wrote");
+    if (front.stamp != model.weights)
+        return fail(LW_BAD_ARTIFACT, "the weights are those of another model: take both files from one compilation");
+    if (bytes - sizeof front != front.bytes)
+        return fail(LW_BAD_ARTIFACT, {"the file of weights has ", uint64_t{bytes}, " bytes, not ", front.bytes + sizeof front});
+    return LW_OK;
+}
+
 // Everything but memory.
-void fill_in(const artifact::StaticModel &given, lw_model &model) {
-    model.view = artifact::View::of_program(given.at(given.file));
+void fill_in(const artifact::StaticModel &given, const void *weights, lw_model &model) {
+    const uint8_t *values = weights ? static_cast<const uint8_t *>(weights) + sizeof(artifact::WeightsFront) : nullptr;
+    model.view = artifact::View::of_program(given.at(given.file), values);
     model.artifact_bytes = given.file_bytes;
     model.budget.limit = addressable; // the memory is the limit
     model.variant = model.plan().variants()->Get(0);
@@ -82,9 +102,8 @@ lw_status set_up(const artifact::StaticModel &given, lw_model &model) {
     if (!model.tables.allocate(model.allocator, measure.used())) return no_memory("tables", measure.used());
     Parts parts(model.tables.data);
     Function *functions = lay_out_tables(model, parts);
-    const uint32_t *entries = reinterpret_cast<const uint32_t *>(given.at(given.entries));
     for (uint32_t k = 0; k < given.functions; ++k)
-        functions[k] = reinterpret_cast<Function>(const_cast<uint8_t *>(given.code() + entries[k]));
+        functions[k] = reinterpret_cast<Function>(const_cast<void *>(given.function(k)));
     model.code.use(functions);
     return model.device->open(model.source(), &model.on_device);
 }
@@ -95,19 +114,25 @@ lw_status lw_model_static_size(const lw_static_model *given, size_t *size, size_
     if (!size || !alignment) return fail(LW_INVALID_ARGUMENT, "size or alignment is NULL");
     if (lw_status status = check_stamp(given)) return status;
     lw_model measured{};
-    fill_in(of(given), measured);
+    fill_in(of(given), nullptr, measured);
     *size = to_size(needed(measured));
     *alignment = line;
     return LW_OK;
 }
 
 lw_status lw_model_open_static(const lw_static_model *given, void *memory, size_t size, lw_model **out) {
+    return lw_model_open_static_weights(given, nullptr, 0, memory, size, out);
+}
+
+lw_status lw_model_open_static_weights(const lw_static_model *given, const void *weights, size_t weights_bytes, void *memory, size_t size,
+                                       lw_model **out) {
     if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
     if (lw_status status = check_stamp(given)) return status;
     lw_model measured{};
-    fill_in(of(given), measured);
+    fill_in(of(given), nullptr, measured);
     if (lw_status status = check_machine(of(given), measured.variant->target()->c_str())) return status;
+    if (lw_status status = check_weights(of(given), weights, weights_bytes)) return status;
     if (!memory || reinterpret_cast<uintptr_t>(memory) % line != 0)
         return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t{line}});
     const uint64_t bytes = needed(measured);
@@ -119,7 +144,7 @@ lw_status lw_model_open_static(const lw_static_model *given, void *memory, size_
     lw_model *model = new (GivenMemory::allocate(given_memory, to_line(sizeof(lw_model)), line)) lw_model{};
     model->allocator = allocator;
     model->budget.used = bytes;
-    fill_in(of(given), *model);
+    fill_in(of(given), weights, *model);
     const lw_status status = set_up(of(given), *model);
     if (status == LW_OK) *out = model;
     else lw_model_close(model);

@@ -114,8 +114,8 @@ lw_status run_stream(Check &check, const fb::Golden &golden, uint8_t *const *out
 uint64_t bytes_of(const fb::GoldenTensor &tensor, uint64_t rows) { return rows * tensor.width() * 4; }
 bool repeats(const fb::GoldenTensor &input) { return artifact::stored_rows(input) < input.rows(); }
 
-// Streams keep the stored rows and repeat an input as they push it. Runs have all rows in memory: those of a
-// port once, of an input where the file does not have them all.
+// Streams keep the stored rows and repeat an input as they push it. Runs have all rows in memory:
+// those of a port once, of an input where the file does not have them all.
 void lay_out(const lw_model &model, const fb::Golden &golden, bool stream, Parts &parts, Buffers &buffers) {
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);

@@ -1,5 +1,5 @@
-// Whole sequences: a runner has sessions over all run entries (which differ in capacity), one for each sequence
-// that it may work on at a time, and the threads that help.
+// Whole sequences: a runner has sessions over all run entries (which differ in capacity), one for
+// each sequence that it may work on at a time, and the threads that help.
 #include "formats/base/same_bytes.h"
 #include "runtime/core/thread_pool.h"
 #include "runtime/run/run_arguments.h"

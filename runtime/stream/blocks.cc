@@ -21,8 +21,8 @@ struct Firing {
     }
 };
 
-// Reads n rows of a firing, from its row r on, into the queue. `row` is the number of the first. Returns how many values
-// of the last row are not finite.
+// Reads n rows of a firing, from its row r on, into the queue. `row` is the number of the first.
+// Returns how many values of the last row are not finite.
 uint64_t queue_rows(lw_stream &stream, const Firing &firing, uint64_t r, uint64_t row, uint32_t n) {
     Queue &queue = stream.queue;
     const uint32_t width = firing.port.width();
@@ -77,7 +77,8 @@ static uint32_t logit_margin_for(const lw_stream &stream, const StreamEntry &ent
 }
 
 lw_status begin_block(lw_stream &stream, const StreamEntry &entry) {
-    const Extent extent{0, nullptr, logit_margin_for(stream, entry)};
+    const uint64_t ticks = stream.state->life == Life::finished ? stream.state->ticks : endless;
+    const Extent extent{ticks, nullptr, logit_margin_for(stream, entry)};
     return failed_if(stream, stream.device().run(*stream.session, entry.index, stream.state->done / entry.block,
                                                  extent, nullptr));
 }

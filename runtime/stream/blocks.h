@@ -4,8 +4,8 @@
 
 namespace longwave::runtime {
 
-// What the rows of a block do to rows of the same output that wait: join them, replace them, or replace them with the
-// newest row alone.
+// What the rows of a block do to rows of the same output that wait: join them, replace them, or
+// replace them with the newest row alone.
 enum class Keep { all, instead, newest };
 
 // Input ticks until the next block is full. 0: a loaded state has a full block pending.

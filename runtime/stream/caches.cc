@@ -1,12 +1,13 @@
-// Caches: what an entry derives from the past for its own block, such as spectra. The runtime makes them from
-// the state.
+// Caches: what an entry derives from the past for its own block, such as spectra. The runtime makes
+// them from the state.
 //
-// A cache is good for one tick, a multiple of its entry's block: the one up to which that entry has run, or
-// would have. Running a block moves it on. When another entry has run in between it is stale, and the entry
-// may not run before `rebuild`: in prefill for every entry taken up, in load and copy for those that push
-// will come to. While push catches up through smaller blocks, the caches ahead are kept current: behind each
-// block of theirs that is complete, the steps that enter new input into the cache (replay_to 0) run for that
-// one block, so that push itself never rebuilds.
+// A cache is good for one tick, a multiple of its entry's block: the one up to which that entry has
+// run, or would have. Running a block moves it on. When another entry has run in between it is
+// stale, and the entry may not run before `rebuild`: in prefill for every entry taken up, in load
+// and copy for those that push will come to. While push catches up through smaller blocks, the
+// caches ahead are kept current: behind each block of theirs that is complete, the steps that enter
+// new input into the cache (replay_to 0) run for that one block, so that push itself never
+// rebuilds.
 #include "runtime/stream/caches.h"
 
 namespace longwave::runtime {

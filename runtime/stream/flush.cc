@@ -1,7 +1,7 @@
-// A device runs blocks of many streams together, so push leaves a whole block and a flush runs them all. The device has
-// one list of such streams for all threads. Each stream in it carries the number of the thread that pushed it last, and
-// a flush takes the streams of its own thread. So threads share nothing but the list, under a lock held for a few
-// instructions.
+// A device runs blocks of many streams together, so push leaves a whole block and a flush runs them
+// all. The device has one list of such streams for all threads. Each stream in it carries the
+// number of the thread that pushed it last, and a flush takes the streams of its own thread. So
+// threads share nothing but the list, under a lock held for a few instructions.
 #include "runtime/stream/flush.h"
 #include "runtime/stream/blocks.h"
 

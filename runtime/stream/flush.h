@@ -15,7 +15,8 @@ inline lw_status run_next(lw_stream &stream, const StreamEntry &entry) {
 void add_to_flush(lw_stream &stream);
 // Before the stream goes away.
 void remove_from_flush(lw_stream &stream);
-// Runs the next block of `entry`; on a device with the blocks of the calling thread's other streams.
+// Runs the next block of `entry`; on a device with the blocks of the calling thread's other
+// streams.
 lw_status run_next(lw_stream &stream, const StreamEntry &entry);
 #endif
 

@@ -1,10 +1,13 @@
-// The memory of a stream: one block with the object, the rows that wait, and its session on the device.
+// The memory of a stream: one block with the object, the rows that wait, and its session on the
+// device.
 //
 //   | lw_stream | StreamState | cache ticks | runs, rows | session: state, caches, arena, descriptors, scratch |
 //
-// A saved state is StreamState, the fields of the state and the rows that wait. None of them holds an address.
+// A saved state is StreamState, the fields of the state and the rows that wait. None of them holds
+// an address.
 //
-// Order of the files here, each using those before it: queue, memory.h, caches, blocks, flush, state, stream.cc.
+// Order of the files here, each using those before it: queue, memory.h, caches, blocks, flush,
+// state, stream.cc.
 #pragma once
 #include "longwave/longwave.h"
 #include "runtime/core/entries.h"
@@ -49,8 +52,8 @@ struct lw_stream {
     uint32_t logit_margin; // of the next blocks; a generator sets it while it runs some
     longwave::runtime::Queue queue;
     longwave::runtime::Session *session;
-    // On a device (flush.cc): the list of unflushed streams, the thread that flushes this one (0: not in the list), and
-    // the entry whose block a flush has enqueued.
+    // On a device (flush.cc): the list of unflushed streams, the thread that flushes this one (0:
+    // not in the list), and the entry whose block a flush has enqueued.
     lw_stream *next, **link; // *link is this stream
     uint64_t flushed_by;
     const longwave::runtime::StreamEntry *begun;
@@ -81,8 +84,8 @@ inline lw_status failed_if(lw_stream &stream, lw_status status) {
     return status;
 }
 
-// Waits for enqueued work of the session and reports failures since the last wait. A failure fails the stream.
-// Saving is such work too, of a constant stream.
+// Waits for enqueued work of the session and reports failures since the last wait. A failure fails
+// the stream. Saving is such work too, of a constant stream.
 inline lw_status wait(const lw_stream &stream) {
     return failed_if(const_cast<lw_stream &>(stream), stream.device().wait(*stream.session));
 }

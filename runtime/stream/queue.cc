@@ -36,7 +36,8 @@ void Queue::drop(uint32_t n) {
     --runs_;
 }
 
-// Appends the others anew, in the places that become free: never behind the run or the row that is read.
+// Appends the others anew, in the places that become free: never behind the run or the row that is
+// read.
 void Queue::forget(uint32_t output) {
     const uint32_t n = runs_;
     rows_ = runs_ = 0;

@@ -1,7 +1,9 @@
-// Rows that wait to be pulled: a ring of rows, and beside it a ring of runs that says whose they are.
+// Rows that wait to be pulled: a ring of rows, and beside it a ring of runs that says whose they
+// are.
 //
-// A run (QueuedRows) is rows of one output that follow each other. Rows that continue the newest run lengthen it, so a
-// row costs its values and nothing else; and the same rows make the same runs, however they came.
+// A run (QueuedRows) is rows of one output that follow each other. Rows that continue the newest
+// run lengthen it, so a row costs its values and nothing else; and the same rows make the same
+// runs, however they came.
 #pragma once
 #include "runtime/core/memory.h"
 #include <cstdint>
@@ -25,7 +27,8 @@ public:
     uint32_t runs() const { return runs_; }
     const QueuedRows &run(uint32_t i) const { return ring_[wrap(first_run_ + i)]; } // oldest first
 
-    // Rows by position, the oldest is 0; `stride` bytes lie between rows that lie one behind the other.
+    // Rows by position, the oldest is 0; `stride` bytes lie between rows that lie one behind the
+    // other.
     uint8_t *row(uint32_t position) const { return values_ + wrap(first_ + position) * stride(); }
     uint64_t stride() const { return uint64_t{widest_} * 4; }
     // How many of n rows from that position on lie one behind the other.
@@ -34,8 +37,8 @@ public:
         return n < to_end ? n : to_end;
     }
 
-    // Makes place behind the newest row, for no more rows than there is room: the caller writes them. The
-    // position of the first.
+    // Makes place behind the newest row, for no more rows than there is room: the caller writes
+    // them. The position of the first.
     uint32_t append(const QueuedRows &run);
     void drop(uint32_t n); // n rows of the oldest run
     void forget(uint32_t output);

@@ -1,9 +1,9 @@
 // The saved form of artifacts of format 2.4 and later: fields by name (saved_state.h).
 //
-// A saved state may come from an artifact with other targets, algorithms or blocks. So a saved history may have
-// more or fewer rows than this artifact keeps; it must have those that the ops need. Rows that are missing
-// beyond these are zeros: taps of zero meet them. A field that this artifact does not have is skipped: the same
-// model with other blocks does not need it.
+// A saved state may come from an artifact with other targets, algorithms or blocks. So a saved
+// history may have more or fewer rows than this artifact keeps; it must have those that the ops
+// need. Rows that are missing beyond these are zeros: taps of zero meet them. A field that this
+// artifact does not have is skipped: the same model with other blocks does not need it.
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/text.h"
 #include "formats/base/same_bytes.h"
@@ -17,7 +17,7 @@ namespace {
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// ---- fields and rings -------------------------------------------------------------------------------------
+// ---- fields and rings ----
 
 bool is_history(const fb::StateField &field) { return field.kind() == fb::StateKind::history; }
 bool is_saved(const fb::StateField &field) { return !is_history(field) || field.keeps() > 0; }
@@ -64,7 +64,8 @@ struct Ring {
 
 Ring ring_of(const fb::StateField &field) { return {field.offset(), field.dims()->Get(0), row_bytes(field)}; }
 
-// Calls visit(area, bytes before it) for the newest `n` rows of a history, oldest first, after `done` ticks.
+// Calls visit(area, bytes before it) for the newest `n` rows of a history, oldest first, after
+// `done` ticks.
 template <class Visit> void newest_rows(const fb::StateField &field, uint64_t done, uint64_t n, Visit visit) {
     const Ring ring = ring_of(field);
     const uint64_t num = field.clock_num(), den = field.clock_den();
@@ -81,7 +82,7 @@ uint64_t pending_bytes(const lw_stream &stream, const StreamState &state) {
     return padded(state.pending * stream.model->streams.ring().row_bytes);
 }
 
-// ---- saving -----------------------------------------------------------------------------------------------
+// ---- saving ----
 
 uint64_t fields_size(const lw_stream &stream) {
     uint64_t bytes = sizeof(SavedState) + pending_bytes(stream, *stream.state) + queue_bytes(stream);
@@ -160,7 +161,7 @@ lw_status save_fields(const lw_stream &stream, uint8_t *bytes) {
     return stream.device().wait(*stream.session); // a failure fails the save, not the stream
 }
 
-// ---- checking ---------------------------------------------------------------------------------------------
+// ---- checking ----
 
 StreamState state_of(const SavedState &head) {
     StreamState state{};
@@ -265,8 +266,8 @@ lw_status check_field(const lw_stream &stream, const fb::StateField &field, cons
     return LW_OK;
 }
 
-// Walks through the saved fields and those of the plan, which are sorted alike, and calls visit(field, found)
-// for each pair. *from: behind the header; afterwards behind the fields.
+// Walks through the saved fields and those of the plan, which are sorted alike, and calls
+// visit(field, found) for each pair. *from: behind the header; afterwards behind the fields.
 template <class Visit> lw_status each_pair(const lw_stream &stream, uint32_t n, const uint8_t **from,
                                            const uint8_t *end, Visit visit) {
     const auto &fields = *stream.model->plan().state();
@@ -285,7 +286,7 @@ template <class Visit> lw_status each_pair(const lw_stream &stream, uint32_t n, 
     return LW_OK;
 }
 
-// ---- loading ----------------------------------------------------------------------------------------------
+// ---- loading ----
 
 lw_status load_fields(lw_stream &stream, const uint8_t *bytes, size_t n) {
     SavedState head;

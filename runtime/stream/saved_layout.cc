@@ -1,5 +1,6 @@
-// The saved form of artifacts up to format 2.3: StreamState · the fields in order as they lie in memory, without
-// the gaps between them · the rows that wait. It loads only into an artifact with the same fields.
+// The saved form of artifacts up to format 2.3: StreamState · the fields in order as they lie in
+// memory, without the gaps between them · the rows that wait. It loads only into an artifact with
+// the same fields.
 #include "formats/artifact/geometry.h"
 #include "formats/base/same_bytes.h"
 #include "runtime/core/samples.h"

@@ -26,8 +26,8 @@ struct Request {
     const StreamEntry *own = nullptr;
 };
 
-// Lays out the memory of a stream and returns its size. With null it only measures. *session_at: where the session
-// begins.
+// Lays out the memory of a stream and returns its size. With null it only measures. *session_at:
+// where the session begins.
 uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory, lw_stream *stream,
                  uint8_t **session_at) {
     Parts parts(memory);
@@ -68,7 +68,7 @@ lw_status read(const lw_model *model, const lw_stream_options *given, Request *r
     return LW_OK;
 }
 
-// ---- input ------------------------------------------------------------------------------------------------
+// ---- input ----
 
 lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) {
     if (n > 0 && !samples) return fail(LW_INVALID_ARGUMENT, "samples is NULL");
@@ -104,14 +104,15 @@ struct Feed {
     }
 };
 
-// Takes ticks until none is left, or until a block would bring more rows than the queue has room for.
+// Takes ticks until none is left, or until a block would bring more rows than the queue has room
+// for.
 lw_status take(lw_stream &stream, Feed &feed) {
     StreamState &state = *stream.state;
     for (;;) {
         const StreamEntry &entry = next_entry(stream);
         const bool room = room_for_block(stream, entry);
-        // Without room, the block still fills up to its last tick, so that the taken ticks do not depend on the sizes
-        // of the pushes.
+        // Without room, the block still fills up to its last tick, so that the taken ticks do not
+        // depend on the sizes of the pushes.
         const uint64_t fill = entry.block - (room ? 0 : 1);
         if (state.pending < fill) feed.put(stream, fill - state.pending);
         if (state.pending < entry.block || !room) return LW_OK;
@@ -145,7 +146,8 @@ lw_status read_ahead(lw_stream &stream, Feed &feed) {
     return LW_OK;
 }
 
-// Runs blocks until a row waits: those of a loaded or unflushed stream, and the zeros of a finished one.
+// Runs blocks until a row waits: those of a loaded or unflushed stream, and the zeros of a finished
+// one.
 lw_status wait_for_row(lw_stream &stream) {
     StreamState &state = *stream.state;
     if (state.life == Life::failed) return not_open(stream);
@@ -164,7 +166,7 @@ lw_status wait_for_row(lw_stream &stream) {
 
 } // namespace
 
-// ---- interface --------------------------------------------------------------------------------------------
+// ---- interface ----
 
 lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size,
                          size_t *alignment) {
@@ -297,7 +299,8 @@ lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
 lw_status lw_stream_finish(lw_stream *stream) {
     if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     if (stream->state->life != Life::open) return not_open(*stream);
-    // pull runs the blocks that are left one at a time, so the queue needs no more room than for push.
+    // pull runs the blocks that are left one at a time, so the queue needs no more room than for
+    // push.
     stream->state->life = Life::finished;
     return LW_OK;
 }

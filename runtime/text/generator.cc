@@ -123,7 +123,7 @@ void copy_lists(const lw_generator_options &o, lw_generator &generator) {
     }
 }
 
-// ---- what it remembers ------------------------------------------------------------------------------------
+// ---- what it remembers ----
 
 // The newest ids written are the first n of a stop sequence.
 bool begins(const lw_generator &g, const int32_t *stop, uint64_t n) {
@@ -150,7 +150,7 @@ void look_for_stops(const lw_generator &g, lw_token &token) {
     token.held = static_cast<uint32_t>(held);
 }
 
-// ---- the stream ------------------------------------------------------------------------------------------
+// ---- the stream ----
 
 // While it stands, blocks of the stream are run for what the generator can choose.
 struct Wanting {
@@ -161,7 +161,8 @@ struct Wanting {
     lw_stream &stream;
 };
 
-// The newest logits; ticks that a loaded state left pending are run first. Null: nothing was read so far.
+// The newest logits; ticks that a loaded state left pending are run first. Null: nothing was read
+// so far.
 lw_status newest_logits(lw_stream &stream, uint32_t output, const float **logits) {
     StreamState &state = *stream.state;
     if (state.life != Life::open) return not_open(stream);

@@ -60,7 +60,8 @@ void exponentials(double *x, uint32_t n) {
     }
 }
 
-// x = m·2^k with m in [√½, √2); ln m = 2·artanh((m − 1) / (m + 1)), whose first term left out is below 2^-58.
+// x = m·2^k with m in [√½, √2); ln m = 2·artanh((m − 1) / (m + 1)), whose first term left out is
+// below 2^-58.
 double logarithm(double x) {
     uint64_t bits = bits_of(x);
     const uint64_t half = bits_of(0x1.6a09e667f3bcdp-1); // √½
@@ -72,9 +73,9 @@ double logarithm(double x) {
     return static_cast<double>(k) * ln2_high + (f * sum + static_cast<double>(k) * ln2_low);
 }
 
-// Kernels compare logits, this the log-probabilities that they become: rounding may move those by some of their last
-// bits, 2^-10 and a millionth are far more. Top-k changes nothing: whatever min-p leaves is likelier than all it
-// rules out. Top-p does: it counts everything.
+// Kernels compare logits, this the log-probabilities that they become: rounding may move those by
+// some of their last bits, 2^-10 and a millionth are far more. Top-k changes nothing: whatever
+// min-p leaves is likelier than all it rules out. Top-p does: it counts everything.
 uint32_t logit_margin_of(const SamplerSettings &s) {
     if (s.penalty != 1 || s.biases > 0 || s.log_probabilities) return 0;
     if (s.temperature == 0) return 1;
@@ -130,8 +131,8 @@ void Sampler::sink(uint32_t at, uint32_t n) {
     order_[at] = id;
 }
 
-// Steps 4 and 5: how many ids stay; they lie at the end of order_, the likeliest last. Only so many are
-// sorted: with top_p that is few of a large vocabulary.
+// Steps 4 and 5: how many ids stay; they lie at the end of order_, the likeliest last. Only so many
+// are sorted: with top_p that is few of a large vocabulary.
 uint32_t Sampler::rank() {
     const uint32_t n = settings_.vocabulary;
     for (uint32_t i = 0; i < n; ++i) order_[i] = i;

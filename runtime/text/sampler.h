@@ -1,5 +1,6 @@
-// The choice of an id from a row of logits (generator.h says in which steps). Pure arithmetic on memory the
-// owner provides: no function of the C library, so that the bits do not depend on which one there is.
+// The choice of an id from a row of logits (generator.h says in which steps). Pure arithmetic on
+// memory the owner provides: no function of the C library, so that the bits do not depend on which
+// one there is.
 #pragma once
 #include "longwave/generator.h"
 #include "runtime/core/memory.h"
@@ -19,20 +20,22 @@ struct SamplerSettings {
 
 // The Philox4x32-10 generator at counter {position, 0} under key `seed`: two of its four words.
 uint64_t random_bits(uint64_t seed, uint64_t position);
-// x[i] becomes e^x[i], for x <= 0, with room for n rounded up to a multiple of `lanes`; and the natural logarithm
-// of x >= 1. Within 2 units in the last place; below −708 e^x is 0.
+// x[i] becomes e^x[i], for x <= 0, with room for n rounded up to a multiple of `lanes`; and the
+// natural logarithm of x >= 1. Within 2 units in the last place; below −708 e^x is 0.
 inline constexpr uint32_t lanes = 4;
 void exponentials(double *x, uint32_t n);
 double logarithm(double x);
 
-// What of a row of log-probabilities these settings can choose, as fb::ScalarKind::margin says it: 0: any value.
+// What of a row of log-probabilities these settings can choose, as fb::ScalarKind::margin says it:
+// 0: any value.
 uint32_t logit_margin_of(const SamplerSettings &settings);
 // A row that was made for margin `made` has all that `needed` asks for.
 inline bool suffices(uint64_t made, uint32_t needed) { return made == 0 || (needed > 0 && made >= needed); }
 
 class Sampler {
 public:
-    // Takes its memory from `parts` (which may only measure). Fill in biases() before the first row.
+    // Takes its memory from `parts` (which may only measure). Fill in biases() before the first
+    // row.
     void build(const SamplerSettings &settings, Parts &parts);
 
     // Starts a row, all finite.

@@ -1,5 +1,5 @@
-// A JSON document that can be destroyed when there is no memory. nlohmann::json takes memory to destroy a
-// container with elements, and the lack of it would end the program.
+// A JSON document that can be destroyed when there is no memory. nlohmann::json takes memory to
+// destroy a container with elements, and the lack of it would end the program.
 #pragma once
 #include "formats/base/expected.h"
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
-// The CPU as a device that tells when each step ran, for programs that show or measure it. It goes through the device
-// interface alone: the library that ships contains nothing of it, and a model that is opened without it pays nothing.
+// The CPU as a device that tells when each step ran, for programs that show or measure it. It goes
+// through the device interface alone: the library that ships contains nothing of it, and a model
+// that is opened without it pays nothing.
 #pragma once
 #include "longwave/longwave.h"
 #include <cstdint>
@@ -20,9 +21,9 @@ using Told = void (*)(void *context, const StepRun &run);
 // Called once, when a model is open: its derived tables, which live as long as the model.
 using Prepared = void (*)(void *context, const uint8_t *tables, uint64_t bytes);
 
-// A device for lw_open_options.device. `context` and the device must outlive the models that are opened with it. Either
-// function may be null. Null: no memory. The times of steps include two readings of the clock and one change of the
-// floating-point mode.
+// A device for lw_open_options.device. `context` and the device must outlive the models that are
+// opened with it. Either function may be null. Null: no memory. The times of steps include two
+// readings of the clock and one change of the floating-point mode.
 lw_device *watched_cpu_create(Told told, void *context, Prepared prepared = nullptr);
 void watched_cpu_destroy(lw_device *device); // after its models were closed
 

@@ -1,5 +1,6 @@
-// cumulative_softmax: how much the newest row weighs among all so far, w_t = e^{k_t} / S_t with S_t = S_0 +
-// Σ_{τ ≤ t} e^{k_τ}, for each channel. The state is z = log S in float64: log t would stand still in float32.
+// cumulative_softmax: how much the newest row weighs among all so far, w_t = e^{k_t} / S_t with S_t
+// = S_0 + Σ_{τ ≤ t} e^{k_τ}, for each channel. The state is z = log S in float64: log t would stand
+// still in float32.
 #include "schedules/attention/row_count.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/thread_program.h"
@@ -38,8 +39,8 @@ struct CumulativeSoftmax {
     Expr stays(const Expr &row) const { return mask(0, row) == 0.0f; }
 };
 
-// Every exponent is at most 0; what is below -80 is nothing. Of a difference key − z float32 keeps a part in 2^24 of
-// itself: the rest goes in as a factor.
+// Every exponent is at most 0; what is below -80 is nothing. Of a difference key − z float32 keeps
+// a part in 2^24 of itself: the rest goes in as a factor.
 struct Weight {
     Expr weight, more; // of the row; log(1 + e^−|difference|), what the larger of z and key grows by
     Weight(const Expr &difference, const Expr &rest_of_it) {
@@ -52,8 +53,8 @@ struct Weight {
     }
 };
 
-// Zeros are what a state begins with: for S_0 = 1 they are its logarithm, for S_0 = 0 the number of rows so far says
-// that there is none.
+// Zeros are what a state begins with: for S_0 = 1 they are its logarithm, for S_0 = 0 the number of
+// rows so far says that there is none.
 constexpr float nothing = -1e30f;
 
 void cumulative_softmax_on_cpu(KernelBuilder &k) {

@@ -1,10 +1,12 @@
-// decaying_attention: o_t = q_t·C_t with C_t = (1 − w_t) C_{t−1} + k_t v_tᵀ, a matrix C of dk × dv for each
-// head whose rows decay each by a weight w of its own in [0, 1] (LightNet, Eq. 7). k is w itself, or w turned
-// by the position into `turns` parts, each with the decay of its row of w. One row a call
-// (decaying_attention_step) or several (decaying_attention_chunk), on the same state in any order.
+// decaying_attention: o_t = q_t·C_t with C_t = (1 − w_t) C_{t−1} + k_t v_tᵀ, a matrix C of dk × dv
+// for each head whose rows decay each by a weight w of its own in [0, 1] (LightNet, Eq. 7). k is w
+// itself, or w turned by the position into `turns` parts, each with the decay of its row of w. One
+// row a call (decaying_attention_step) or several (decaying_attention_chunk), on the same state in
+// any order.
 //
-// C is a mean over everything so far and its weights fall as 1/t: in one float it would stand still. It is
-// kept as two floats, high + low, and moves by differences: k v − w C, never (1 − w) C + k v.
+// C is a mean over everything so far and its weights fall as 1/t: in one float it would stand
+// still. It is kept as two floats, high + low, and moves by differences: k v − w C, never (1 − w) C
+// + k v.
 #include "schedules/attention/matrix_state.h"
 #include "schedules/halide/registry.h"
 
@@ -21,9 +23,8 @@ void build_decaying_step(KernelBuilder &k) {
     MatrixState a(k, 1, "w", turns);
     const ImageParam key = turns > 1 ? a.keys("k", a.state_rows) : a.key;
 
-    // THE ALGORITHM
-    // One pass over C updates it and sums o, which has no row dimension: every row of C adds to the same
-    // element.
+    // THE ALGORITHM One pass over C updates it and sums o, which has no row dimension: every row of
+    // C adds to the same element.
     const Var c = a.c, s = a.s, h = a.h;
     RDom r(0, a.dk, 0, turns, "r");
     const Expr row = r.y * a.dk + r.x, w = a.key(r.x, 0, a.head()), v = a.v(c, 0, s, h),
@@ -31,8 +32,8 @@ void build_decaying_step(KernelBuilder &k) {
     const Expr p = turns > 1 ? key(row, 0, a.head()) * v - w * now : w * (v - now);
     const MatrixState::Sum sum = a.plus(row, p);
     a.y(c, 0, s, h) = a.only_o(0.0f);
-    // The sum again, in plain sight: Halide must see what this element reads of its siblings, and does not
-    // look inside strict_float.
+    // The sum again, in plain sight: Halide must see what this element reads of its siblings, and
+    // does not look inside strict_float.
     a.y(c, row, s, h) = Tuple(
         sum.high, sum.low, a.y(c, row, s, h)[2] + a.q(row, 0, a.head()) * (now + (p + a.y(c, row, s, h)[1])));
 
@@ -46,8 +47,9 @@ void build_decaying_step(KernelBuilder &k) {
     a.outputs({static_cast<uint32_t>(a.state_rows), 0});
 }
 
-// What the rows of a chunk weigh in each other and in C, all of it products of decays and so at most the
-// weights themselves, whatever the keys: nothing is divided, and no exponential but those of the weights.
+// What the rows of a chunk weigh in each other and in C, all of it products of decays and so at
+// most the weights themselves, whatever the keys: nothing is divided, and no exponential but those
+// of the weights.
 class DecayWeights {
 public:
     DecayWeights(MatrixState &state, const ImageParam &key_, int turns)
@@ -121,9 +123,8 @@ void build_decaying_chunk(KernelBuilder &k) {
     const int rows = a.rows, vectors = a.tile / a.vec, sums = k.target.vector_registers == 32 ? 16 : 8;
     const RegisterTile time = register_tile(vectors, rows, sums), state = register_tile(vectors, a.dk, sums);
 
-    // THE ALGORITHM
-    // o = score·v + query·C row by row of time, then C += shareᵀ·v − lost·C; in-chunk sums are plain float32,
-    // of at most 64 terms.
+    // THE ALGORITHM o = score·v + query·C row by row of time, then C += shareᵀ·v − lost·C; in-chunk
+    // sums are plain float32, of at most 64 terms.
     DecayWeights weights(a, key, turns);
     Func inside("inside"), increment("increment");
     RDom rj(0, rows, "rj"), first(0, time.down, 0, rows / time.down, "first"), rs(0, rows, "rs");

@@ -1,6 +1,6 @@
-// exponential_scan: sums of decaying exponentials, y_t = Σ_r c_r Σ_{τ ≤ t} λ_r^{t−τ} x_τ for each channel:
-// over the rows of a sequence, or along one axis of an image whose rows come line by line. Its state, the
-// inner sums, is float64: λ near 1 would add up the rounding of 1/(1 − λ) rows.
+// exponential_scan: sums of decaying exponentials, y_t = Σ_r c_r Σ_{τ ≤ t} λ_r^{t−τ} x_τ for each
+// channel: over the rows of a sequence, or along one axis of an image whose rows come line by line.
+// Its state, the inner sums, is float64: λ near 1 would add up the rounding of 1/(1 − λ) rows.
 #include "schedules/attention/row_count.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
@@ -71,7 +71,8 @@ void exponential_scan_on_cpu(KernelBuilder &k) {
             y, {{"y", {{extent(width), 1}, {extent(modes), 0}, {extent(rows), width}}},
                 {"sums", {{extent(width), 1}, {extent(modes), width}, {extent(rows), 0}}, ArgKind::inout}});
     } else {
-        // A sum for each mode and each of the lines that lie side by side; a call meets each of them once.
+        // A sum for each mode and each of the lines that lie side by side; a call meets each of
+        // them once.
         Func sums("sums");
         RDom t(0, modes, 0, rows, "t"), u(0, modes, "u");
         const auto beside = [&](const Expr &row) { return clamp(line(row) % stride, 0, stride - 1); };
@@ -97,8 +98,8 @@ void exponential_scan_on_cpu(KernelBuilder &k) {
     }
 }
 
-// A thread for each channel and each of the lines that lie side by side. It goes through the rows once for every few
-// modes, whose sums it keeps in registers.
+// A thread for each channel and each of the lines that lie side by side. It goes through the rows
+// once for every few modes, whose sums it keeps in registers.
 class ExponentialScanOnGpu {
 public:
     explicit ExponentialScanOnGpu(KernelBuilder &k)

@@ -1,8 +1,10 @@
-// linear_attention and decaying_attention on a gpu: rows one after the other, any number of them, in one dispatch.
+// linear_attention and decaying_attention on a gpu: rows one after the other, any number of them,
+// in one dispatch.
 //
-// A workgroup has the lanes of a tile of values, whose keys, queries and weights are the same for all of them, and for
-// each lane several threads. A thread keeps its part of the lane's column of the matrix in registers for the whole
-// call, in two floats an element. Some rows of time at once lie in shared memory, and so do the parts' sums of o.
+// A workgroup has the lanes of a tile of values, whose keys, queries and weights are the same for
+// all of them, and for each lane several threads. A thread keeps its part of the lane's column of
+// the matrix in registers for the whole call, in two floats an element. Some rows of time at once
+// lie in shared memory, and so do the parts' sums of o.
 #include "schedules/attention/matrix_state.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/thread_program.h"
@@ -15,8 +17,8 @@ namespace {
 
 constexpr int most_rows = 1 << 20;
 
-// What a kernel adds to an element of the matrix: from what it holds, the lane's value, and the values of the element's
-// row of each key.
+// What a kernel adds to an element of the matrix: from what it holds, the lane's value, and the
+// values of the element's row of each key.
 using Increment = std::function<Expr(const Expr &now, const Expr &v, const std::vector<Expr> &keys)>;
 
 // The arguments of both forms.
@@ -32,9 +34,9 @@ void declare_outputs(KernelBuilder &k, const MatrixState &a, const Func &y) {
                   {"o", o_in_time, ArgKind::output, o_shape}});
 }
 
-// Matrices too large for registers, and lanes of a tile with different heads: a thread for each column, whose matrix
-// stays where it lies. All three elements are one definition, as two would be two dispatches: o is S stepped through,
-// row of S by row of S.
+// Matrices too large for registers, and lanes of a tile with different heads: a thread for each
+// column, whose matrix stays where it lies. All three elements are one definition, as two would be
+// two dispatches: o is S stepped through, row of S by row of S.
 void scan_in_memory(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> &keys,
                     const Increment &increment) {
     // THE ALGORITHM
@@ -76,7 +78,7 @@ public:
 
     RegisterScan(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> &keys,
                  Increment increment)
-        : a_(a), parts_(parts_of(a, k.target.threads)), threads_(a.tile * parts_.count),
+        : a_(a), parts_(parts_of(a, loop_threads(k.target))), threads_(a.tile * parts_.count),
           increment_(std::move(increment)) {
         int floats = a.tile + threads_;
         operands_.push_back({a.q, a.state_rows});
@@ -234,7 +236,7 @@ private:
 void scan(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> &keys,
           const Increment &increment) {
     k.exact_sums = true;
-    if (!RegisterScan::fits(a, k.target.threads)) return scan_in_memory(k, a, keys, increment);
+    if (!RegisterScan::fits(a, loop_threads(k.target))) return scan_in_memory(k, a, keys, increment);
     const auto program = std::make_shared<RegisterScan>(k, a, keys, increment);
     k.program = [program](ThreadProgram &p) { program->run(p); };
 }

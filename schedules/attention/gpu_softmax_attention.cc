@@ -1,7 +1,7 @@
-// softmax_attention on a gpu: a workgroup for each query and head. Its threads take keys side by side for scores, then
-// features by slices of the keys for their average. Scores and weights of all keys in sight lie in shared memory where
-// that holds them; else scores are computed three times, for the largest, the sum and, a chunk of keys at a time, the
-// average.
+// softmax_attention on a gpu: a workgroup for each query and head. Its threads take keys side by
+// side for scores, then features by slices of the keys for their average. Scores and weights of all
+// keys in sight lie in shared memory where that holds them; else scores are computed three times,
+// for the largest, the sum and, a chunk of keys at a time, the average.
 #include "schedules/attention/softmax_attention.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"

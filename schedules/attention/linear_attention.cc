@@ -1,9 +1,9 @@
-// linear_attention: causal linear attention, o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ v_τᵀ, a matrix S of dk ×
-// dv for each head. S stays where it lies and is updated there: one row a call (linear_attention_step) or
-// several (linear_attention_chunk), on the same state in any order.
+// linear_attention: causal linear attention, o_t = q_t·S_t with S_t = Σ_{τ ≤ t} k_τ v_τᵀ, a matrix
+// S of dk × dv for each head. S stays where it lies and is updated there: one row a call
+// (linear_attention_step) or several (linear_attention_chunk), on the same state in any order.
 //
-// S grows with every row, so it is kept as two floats, high + low: high is what products use, low what
-// rounding took from it.
+// S grows with every row, so it is kept as two floats, high + low: high is what products use, low
+// what rounding took from it.
 #include "schedules/attention/matrix_state.h"
 #include "schedules/halide/registry.h"
 
@@ -16,15 +16,14 @@ namespace {
 void build_step(KernelBuilder &k) {
     MatrixState a(k, 1);
 
-    // THE ALGORITHM
-    // One pass over S updates it and sums o, which has no row dimension: every row of S adds to the same
-    // element.
+    // THE ALGORITHM One pass over S updates it and sums o, which has no row dimension: every row of
+    // S adds to the same element.
     const Var c = a.c, s = a.s, h = a.h;
     RDom r(0, a.dk, "r");
     const Expr p = a.key(r, 0, a.head()) * a.v(c, 0, s, h);
     const MatrixState::Sum sum = a.plus(r, p);
-    // The sum again, in plain sight: Halide must see what this element reads of its siblings, and does not
-    // look inside strict_float.
+    // The sum again, in plain sight: Halide must see what this element reads of its siblings, and
+    // does not look inside strict_float.
     const Expr now = a.y(c, r, s, h)[0] + (p + a.y(c, r, s, h)[1]);
     a.y(c, 0, s, h) = a.only_o(0.0f);
     a.y(c, r, s, h) = Tuple(sum.high, sum.low, a.y(c, r, s, h)[2] + a.q(r, 0, a.head()) * now);
@@ -49,9 +48,8 @@ void build_chunk(KernelBuilder &k) {
     const int columns = (rows + lanes - 1) / lanes * lanes;
     const RegisterTile time = register_tile(vectors, rows, sums), state = register_tile(vectors, a.dk, sums);
 
-    // THE ALGORITHM
-    // o = mask(q·kᵀ)·v + q·S row by row of time, then S += kᵀ·v; in-chunk sums are plain float32, of at most
-    // 64 terms.
+    // THE ALGORITHM o = mask(q·kᵀ)·v + q·S row by row of time, then S += kᵀ·v; in-chunk sums are
+    // plain float32, of at most 64 terms.
     Func turned("turned"), score("score"), masked("masked"), inside("inside"), increment("increment");
     RDom ri(0, a.dk, "ri"), rj(0, rows, "rj"), rt(0, time.down, 0, rows / time.down, "rt"), rs(0, rows, "rs");
     RDom r(0, time.down, 0, a.dk, 0, rows / time.down, "r"), ru(0, state.down, 0, a.dk / state.down, "ru");

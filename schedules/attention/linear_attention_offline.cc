@@ -1,5 +1,5 @@
-// linear_attention_offline: o_t = q_t·S with S = Σ_{τ < length} k_τ v_τᵀ, a matrix of dk × dv for each head: a
-// product of keys and values over all rows, then a product of queries with it.
+// linear_attention_offline: o_t = q_t·S with S = Σ_{τ < length} k_τ v_τᵀ, a matrix of dk × dv for
+// each head: a product of keys and values over all rows, then a product of queries with it.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -9,9 +9,9 @@ using namespace Halide;
 
 namespace {
 
-// Values are P(heads·dv) lanes, cut into tiles. Where 16 divides dv, or 8 does and there is no padding, a tile
-// belongs to one head and keys and queries are scalars to its lanes; where not, each lane looks up its head,
-// which takes a CPU ten times as long.
+// Values are P(heads·dv) lanes, cut into tiles. Where 16 divides dv, or 8 does and there is no
+// padding, a tile belongs to one head and keys and queries are scalars to its lanes; where not,
+// each lane looks up its head, which takes a CPU ten times as long.
 struct WholeAttention {
     int heads, dk, dv, rows;
     bool one_head;
@@ -56,9 +56,9 @@ void linear_attention_whole_on_cpu(KernelBuilder &k) {
     const Var &c = a.c, &i = a.i, &s = a.s, &h = a.h, &t = a.t, &b = a.b;
     Func &part = a.part, &sum = a.sum, &o = a.o, &y = a.y;
 
-    // THE ALGORITHM
-    // Sums over `chain` rows at a time, then over these: float32 keeps its accuracy over a long sequence. Rows
-    // from `length` on hold anything: the last row that counts stands for them, times zero.
+    // THE ALGORITHM Sums over `chain` rows at a time, then over these: float32 keeps its accuracy
+    // over a long sequence. Rows from `length` on hold anything: the last row that counts stands
+    // for them, times zero.
     const int chain = a.chain();
     const Expr head = a.head();
     RDom in(0, chain, "in"), over(0, (length + chain - 1) / chain, "over"), along(0, dk, "along");
@@ -105,14 +105,14 @@ void linear_attention_whole_on_cpu(KernelBuilder &k) {
     k.output(y, a.shape);
 }
 
-// A workgroup for a few lanes of values: its threads add up the matrix of these in shared memory, lanes by rows of the
-// matrix, and then take rows of queries.
+// A workgroup for a few lanes of values: its threads add up the matrix of these in shared memory,
+// lanes by rows of the matrix, and then take rows of queries.
 void linear_attention_offline_on_gpu(KernelBuilder &k) {
     WholeAttention a(k);
     int wide = std::min(a.tile, 64);
     while (wide > 1 && int64_t{4} * wide * a.dk > k.target.shared_bytes / 2) wide /= 2;
     k.params.require(4 * wide * a.dk <= k.target.shared_bytes, "'dk' is too large for " + k.target.name);
-    const int down = k.target.threads / power_of_two_above(wide);
+    const int down = loop_threads(k.target) / power_of_two_above(wide);
 
     // THE ALGORITHM
     const Var &c = a.c, &i = a.i, &s = a.s, &h = a.h, &t = a.t, &b = a.b;

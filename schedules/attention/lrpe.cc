@@ -46,8 +46,8 @@ void lrpe_on_cpu(KernelBuilder &k) {
     const int heads = n.heads, dk = n.dk, rows = n.rows, axes = n.axes, width = n.width(),
               padded = n.padded();
 
-    // THE ALGORITHM
-    // The position is the row's number, or along the axes of an image that follows the conditions, at 0.
+    // THE ALGORITHM The position is the row's number, or along the axes of an image that follows
+    // the conditions, at 0.
     Var i("i"), p("p"), h("h"), r("r"), a("a"), c("c");
     Func position("position"), turned("turned"), y("y");
     const Expr number = row_number(n.count->now(), r, rows);

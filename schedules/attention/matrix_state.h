@@ -1,21 +1,22 @@
-// A matrix for each head that stays where it lies and is updated there, in two floats an element: what the
-// kernels of linear_attention and decaying_attention share.
+// A matrix for each head that stays where it lies and is updated there, in two floats an element:
+// what the kernels of linear_attention and decaying_attention share.
 #pragma once
 #include "schedules/halide/builder.h"
 
 namespace longwave::schedules {
 
-// Values are P(heads·dv) lanes, cut into tiles. Where 8 divides dv and 16 all values, a tile belongs to one
-// head and its keys are scalars to its lanes; where not, each lane looks up its head, which gathers. The
-// state S is [tile lanes, rows of S, tiles], so that a pass over a tile reads memory as a stream.
+// Values are P(heads·dv) lanes, cut into tiles. Where 8 divides dv and 16 all values, a tile
+// belongs to one head and its keys are scalars to its lanes; where not, each lane looks up its
+// head, which gathers. The state S is [tile lanes, rows of S, tiles], so that a pass over a tile
+// reads memory as a stream.
 class MatrixState {
 public:
-    // Asks for `heads`, `dk` and `dv`; S has turns·dk rows a head. Declares q (as many rows), `keys` (dk of
-    // them) and v.
+    // Asks for `heads`, `dk` and `dv`; S has turns·dk rows a head. Declares q (as many rows),
+    // `keys` (dk of them) and v.
     MatrixState(KernelBuilder &builder, int rows, const char *keys = "k", int turns = 1);
 
-    // The Func of S and o; its elements are S high, S low, o at (lane, row of S or of time, tile of the
-    // group, group).
+    // The Func of S and o; its elements are S high, S low, o at (lane, row of S or of time, tile of
+    // the group, group).
     Halide::Func y{"y"};
     Halide::Var c{"c"}, i{"i"}, s{"s"}, h{"h"}, t{"t"}, j{"j"}, co{"co"}, ci{"ci"};
     const int rows, heads, dk, dv, state_rows;
@@ -60,15 +61,15 @@ private:
     }
 };
 
-// As many sums as fill the registers, `across` vectors of lanes by `down` rows: both divide, and the fewer
-// loads the better.
+// As many sums as fill the registers, `across` vectors of lanes by `down` rows: both divide, and
+// the fewer loads the better.
 struct RegisterTile {
     int across = 1, down = 1;
 };
 RegisterTile register_tile(int vectors, int rows, int sums);
 
-// An update of y in blocks of `block` lanes, its loops from the inside: lanes, then `loops`, of which the
-// first lies in registers, then blocks, tiles and groups.
+// An update of y in blocks of `block` lanes, its loops from the inside: lanes, then `loops`, of
+// which the first lies in registers, then blocks, tiles and groups.
 void schedule_update(MatrixState &state, int which, int block, const std::vector<Halide::RVar> &loops);
 // A Func of such an update's block of lanes by `down` rows, a sum over `over`, in registers.
 void schedule_block(const MatrixState &state, Halide::Func f, const Halide::RVar &at, int block,

@@ -1,4 +1,5 @@
-// rotary: pairs of features of each head turned by their row's position; the features behind them pass.
+// rotary: pairs of features of each head turned by their row's position; the features behind them
+// pass.
 #include "schedules/attention/gpu_positions.h"
 #include "schedules/attention/phases.h"
 #include "schedules/attention/row_count.h"

@@ -1,13 +1,15 @@
-// How many rows a stream has had, for kernels whose result depends on it: a float64, exact up to 2^53 rows.
+// How many rows a stream has had, for kernels whose result depends on it: a float64, exact up to
+// 2^53 rows.
 #pragma once
 #include "schedules/halide/builder.h"
 #include "schedules/halide/float64_words.h"
 
 namespace longwave::schedules {
 
-// The argument `count` [1]. With the param `counts` 1 (the default) it is in-out: the rows before this call's, and the
-// call moves it on. With 0 it is an input that another kernel, `count_rows`, has moved on before this one: on a gpu a
-// call is one dispatch, and no dispatch can write what all of its workgroups read.
+// The argument `count` [1]. With the param `counts` 1 (the default) it is in-out: the rows before
+// this call's, and the call moves it on. With 0 it is an input that another kernel, `count_rows`,
+// has moved on before this one: on a gpu a call is one dispatch, and no dispatch can write what all
+// of its workgroups read.
 class RowCount {
 public:
     // Declares the input, where it is one, behind those before it.

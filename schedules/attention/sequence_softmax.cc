@@ -39,8 +39,8 @@ static void build_sequence_softmax(KernelBuilder &k) {
     k.output(y, shape);
 }
 
-// A workgroup for 16 channels; 16 threads each take every sixteenth row, twice: for the largest key, then for the sum,
-// whose parts carry what they lose.
+// A workgroup for 16 channels; 16 threads each take every sixteenth row, twice: for the largest
+// key, then for the sum, whose parts carry what they lose.
 static void build_sequence_softmax_on_gpu(KernelBuilder &k) {
     constexpr int slices = 16;
     const int channels = k.params.integer("channels", 1, 1 << 20),

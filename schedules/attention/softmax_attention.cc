@@ -1,6 +1,6 @@
-// softmax_attention: o_t = Σ_τ softmax_τ(q_t·k_τ)·v_τ for each head, over a window of keys or over all of them.
-// Here one query at a time, with lanes over its features: for few rows. softmax_attention_queries.cc has tiles
-// of queries.
+// softmax_attention: o_t = Σ_τ softmax_τ(q_t·k_τ)·v_τ for each head, over a window of keys or over
+// all of them. Here one query at a time, with lanes over its features: for few rows.
+// softmax_attention_queries.cc has tiles of queries.
 #include "schedules/attention/softmax_attention.h"
 #include "schedules/halide/registry.h"
 
@@ -119,8 +119,8 @@ void AttentionOverFeatures::scores(const Func &content, const Func &turned) {
     part.update().reorder(l_, n_, i).vectorize(l_).unroll(n_);
 }
 
-// Weights before they are divided by their sum: scores, the largest of them taken out. Largest ones and sums
-// are taken of keys n mod 8 first, so that they have lanes as well.
+// Weights before they are divided by their sum: scores, the largest of them taken out. Largest ones
+// and sums are taken of keys n mod 8 first, so that they have lanes as well.
 void AttentionOverFeatures::weigh() {
     Func content = query("query", content_), turned = relative_ ? query("turned", position_bias_) : Func();
     for (Func f : {content, turned})

@@ -1,4 +1,5 @@
-// What both forms of softmax_attention share: params, arguments, where a key lies and whether a query sees it.
+// What both forms of softmax_attention share: params, arguments, where a key lies and whether a
+// query sees it.
 #pragma once
 #include "schedules/halide/builder.h"
 
@@ -27,8 +28,8 @@ protected:
     bool in_ring() const { return window_ && !whole_; }
     // Queries of a tile with a bias, scaled.
     Halide::Func query(const std::string &name, const Halide::ImageParam &bias) const;
-    // `z`(d, b, h, tile): the averages of a tile of queries. Head after head, so that the keys and values of one
-    // stay near while tiles go by.
+    // `z`(d, b, h, tile): the averages of a tile of queries. Head after head, so that the keys and
+    // values of one stay near while tiles go by.
     void write(Halide::Func z);
 
     KernelBuilder &k_;

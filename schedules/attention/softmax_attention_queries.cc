@@ -1,8 +1,9 @@
 // softmax_attention of many rows: lanes are queries, two vectors of them in a tile.
 //
-// Keys are taken in chunks, each with a largest score and a sum of its own, so that scores and weights never
-// leave the first cache; the chunks are joined at the end (as in Dao et al. 2022, FlashAttention, whose running
-// maximum becomes one after the fact). Of a whole sequence the chunks above the diagonal are left out.
+// Keys are taken in chunks, each with a largest score and a sum of its own, so that scores and
+// weights never leave the first cache; the chunks are joined at the end (as in Dao et al. 2022,
+// FlashAttention, whose running maximum becomes one after the fact). Of a whole sequence the chunks
+// above the diagonal are left out.
 #include "schedules/attention/softmax_attention.h"
 
 #include "schedules/pointwise/elementary.h"
@@ -54,8 +55,8 @@ Func AttentionOverQueries::scores(const Func &content, const Func &turned) {
     return score_;
 }
 
-// Of a chunk: its largest score, the weights of its keys below that one, and their sum. Largest ones and sums
-// are taken of keys n mod 8 first: none of them waits for the one before.
+// Of a chunk: its largest score, the weights of its keys below that one, and their sum. Largest
+// ones and sums are taken of keys n mod 8 first: none of them waits for the one before.
 void AttentionOverQueries::weigh(const Func &score) {
     RDom all(0, chunk_ / 8, "all"), eight(0, 8, "eight");
     peaks_(b_, n_, g_, h_, tile_) = nothing;

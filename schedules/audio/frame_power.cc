@@ -1,5 +1,5 @@
-// frame_power: power spectrum of overlapping windowed frames, with SIMD inside the frame so that one frame at
-// a time is fast.
+// frame_power: power spectrum of overlapping windowed frames, with SIMD inside the frame so that
+// one frame at a time is fast.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -23,8 +23,9 @@ Point read(Func f, Var r) {
     };
 }
 
-// A self-sorting transform along n, one Func (lane, n, r) a pass: pass with `length` points left, stride s,
-// reads q + s·(p + m·k) and writes q + s·(R·p + k) for k < R, m = length/R, times exp(2πi·p·k/length).
+// A self-sorting transform along n, one Func (lane, n, r) a pass: pass with `length` points left,
+// stride s, reads q + s·(p + m·k) and writes q + s·(R·p + k) for k < R, m = length/R, times
+// exp(2πi·p·k/length).
 std::vector<Func> transform(Point in, const std::vector<int> &radices, ImageParam table, int offset,
                             const std::string &name, Var r) {
     Var lane("lane"), n("n");
@@ -109,10 +110,10 @@ static void build_frame_power(KernelBuilder &k) {
     const ImageParam &samples = p.samples, &weights = p.weights, &table = p.table;
     const Expr &position = p.position;
 
-    // THE ALGORITHM
-    // n_fft real samples are n_fft/2 complex ones (even, odd), as a matrix n = columns·n1 + n2, k = k1 +
-    // rows·k2: transforms along n1, a twist, transforms along n2, both with the other index in the lanes.
-    // Then Z is split into the spectra of the even and odd samples.
+    // THE ALGORITHM n_fft real samples are n_fft/2 complex ones (even, odd), as a matrix n =
+    // columns·n1 + n2, k = k1 + rows·k2: transforms along n1, a twist, transforms along n2, both
+    // with the other index in the lanes. Then Z is split into the spectra of the even and odd
+    // samples.
     Var i("i"), r("r");
     Func frame("frame"), spectrum("spectrum"), y("power");
     RDom w(0, chunk, 0, window / chunk, "w");
@@ -171,8 +172,8 @@ static void build_frame_power_on_gpu(KernelBuilder &k) {
     std::vector<int> radices;
     for (int rest = p.points; rest > 1; rest /= radices.back()) radices.push_back(rest % 4 == 0 ? 4 : 2);
 
-    // THE ALGORITHM
-    // The table has the first half of the roots of n_fft, which are those of the points and those between them.
+    // THE ALGORITHM The table has the first half of the roots of n_fft, which are those of the
+    // points and those between them.
     Var i("i"), r("r");
     const auto root = [&](const Expr &index) {
         const Expr at = 2 * index, inside = select(at > p.points, max(at - p.points, 0), min(at, p.points));
@@ -186,7 +187,7 @@ static void build_frame_power_on_gpu(KernelBuilder &k) {
         return p.window == p.n_fft ? sample * p.weights(n)
                                    : select(n < p.window, sample * p.weights(at), 0.0f);
     };
-    SharedTransform transform("points", radices, 1, k.target.threads, root);
+    SharedTransform transform("points", radices, 1, loop_threads(k.target), root);
     transform.define([&](const Expr &row, const Expr &n) {
         return Complex{windowed(row, 2 * n), windowed(row, 2 * n + 1)};
     });
@@ -199,7 +200,7 @@ static void build_frame_power_on_gpu(KernelBuilder &k) {
     // THE SCHEDULE
     Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
     y.split(r, block, row, 1)
-        .split(i, of_lane, lane, std::min(k.target.threads, power_of_two_above(p.points)),
+        .split(i, of_lane, lane, std::min(loop_threads(k.target), power_of_two_above(p.points)),
                TailStrategy::GuardWithIf)
         .reorder(of_lane, row, lane, block)
         .gpu_blocks(block)

@@ -7,8 +7,8 @@ namespace {
 
 using Reads = std::vector<DyadicRead>;
 
-// Boxes and ramps of s rows. Without ramps `box` holds A_s; with them A_{s/2}, from which A_s is one addition
-// and G_s needs no other ring. u itself is the stage of one row: no ring but its own.
+// Boxes and ramps of s rows. Without ramps `box` holds A_s; with them A_{s/2}, from which A_s is
+// one addition and G_s needs no other ring. u itself is the stage of one row: no ring but its own.
 struct Stage {
     int s = 1, box = 0, ramp = -1, hat = -1;
     int entry = 0; // rows by which the streams lag behind the input
@@ -135,9 +135,9 @@ void Planner::weigh(int scale, int weight, const Reads &reads) {
     }
 }
 
-// The last `rows` taps, fewer than a stretch: weight·(1 − f) + next·f with f from 0 to 1 over a stretch, or
-// `weight` alone (next < 0). They are boxes and ramps of 2^b rows, small ones first, in streams that begin
-// where these taps do.
+// The last `rows` taps, fewer than a stretch: weight·(1 − f) + next·f with f from 0 to 1 over a
+// stretch, or `weight` alone (next < 0). They are boxes and ramps of 2^b rows, small ones first, in
+// streams that begin where these taps do.
 void Planner::add_rest(int i, int weight, int next, int rows) {
     const float s = static_cast<float>(stretch(i));
     const int begin = shape_.taps - rows;
@@ -182,8 +182,8 @@ void Planner::add_scale(int i, const Stage &stage) {
     add_rest(i, length(i) / stage.s, -1, length(i) % stage.s);
 }
 
-// Ring lengths are one odd number times powers of two, the number that wastes least; and whole vectors, so
-// that blocks of 16 rows lie on cache lines.
+// Ring lengths are one odd number times powers of two, the number that wastes least; and whole
+// vectors, so that blocks of 16 rows lie on cache lines.
 void Planner::place() {
     const auto fitting = [](int odd, int lag) {
         int64_t length = int64_t{16} * odd;

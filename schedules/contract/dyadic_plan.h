@@ -1,9 +1,9 @@
-// What long_conv_dyadic remembers and computes, from its params alone (no Halide): the compiler lays the
-// state out by it and counts its cost.
+// What long_conv_dyadic remembers and computes, from its params alone (no Halide): the compiler
+// lays the state out by it and counts its cost.
 //
-// A scale of a multi-scale kernel is d weights stretched by s = 2^n: constants (nearest), or straight lines
-// between them. Sums of the signal over s rows are sums of two sums over s/2 rows, so each scale gets by with
-// d products a row, whatever s is:
+// A scale of a multi-scale kernel is d weights stretched by s = 2^n: constants (nearest), or
+// straight lines between them. Sums of the signal over s rows are sums of two sums over s/2 rows,
+// so each scale gets by with d products a row, whatever s is:
 //     A_1 = u        A_2s[t] = A_s[t] + A_s[t−s]                  box of s rows
 //     R_1 = u/2      R_2s[t] = (R_s[t] + R_s[t−s] + A_s[t−s])/2   ramp: (m + 1/2)/s of row t−m
 //     D_s = A_s − R_s                                             ramp the other way
@@ -12,8 +12,8 @@
 //                                                                 too much
 // A scale with offset o is, with e = o − h:
 //     y[t] += Σ_{j<d} w_j·H_s[t−e−js] + w_0·G_s[t−e] − w_{d−1}·G_s[t−e−ds]
-// and the taps of a kernel that ends within a scale are a hat less, and the rest in boxes and ramps of 2^b
-// rows. Nothing is fed back, so nothing drifts.
+// and the taps of a kernel that ends within a scale are a hat less, and the rest in boxes and ramps
+// of 2^b rows. Nothing is fed back, so nothing drifts.
 #pragma once
 #include <cstdint>
 #include <numeric>
@@ -21,8 +21,8 @@
 
 namespace longwave::schedules {
 
-// Most rows of a call. Rings have this much room beyond what is looked back to, so that a call may write its
-// rows before it reads.
+// Most rows of a call. Rings have this much room beyond what is looked back to, so that a call may
+// write its rows before it reads.
 inline constexpr int dyadic_rows = 64;
 
 inline constexpr int dyadic_most_taps = 1 << 22, dyadic_most_init_scale = 16;
@@ -35,8 +35,8 @@ struct DyadicShape {
     int taps = 1, direct = 1; // as expand_scales has them
 };
 
-// `length` slots from `offset` on, in which row t of a stream lies at t mod length; then dyadic_rows slots
-// that repeat the first ones, so that any rows of a call lie in one piece.
+// `length` slots from `offset` on, in which row t of a stream lies at t mod length; then
+// dyadic_rows slots that repeat the first ones, so that any rows of a call lie in one piece.
 struct DyadicRing {
     int offset = 0, length = 0;
     int lag = 0; // rows it is looked back
@@ -47,8 +47,8 @@ struct DyadicRead {
     int ring, lag;
     float factor;
 };
-// The newest rows of a ring: the sum from left to right, each addition rounded once, so that every call makes
-// the same bits.
+// The newest rows of a ring: the sum from left to right, each addition rounded once, so that every
+// call makes the same bits.
 struct DyadicWrite {
     int ring;
     std::vector<DyadicRead> sum; // none: the rows of u
@@ -72,7 +72,8 @@ struct DyadicPlan {
     // Rows after which calls over blocks of so many rows find the rings as they were.
     int64_t period_of(int block) const { return std::lcm(int64_t{period}, int64_t{block}); }
 
-    // Of a row of one channel: products with weights of one copy, and additions that fill the rings.
+    // Of a row of one channel: products with weights of one copy, and additions that fill the
+    // rings.
     int64_t products() const;
     int64_t additions() const;
 };
@@ -83,7 +84,8 @@ int dyadic_call_rows(int block);
 // `rows` of a call only decides which steps can be one; rings and terms do not depend on it.
 DyadicPlan dyadic_plan(const DyadicShape &shape, int rows = dyadic_rows);
 
-// So few channels have a plane of slots each, and lanes run over time; more lie in tiles of 16 lanes.
+// So few channels have a plane of slots each, and lanes run over time; more lie in tiles of 16
+// lanes.
 inline constexpr int dyadic_plane_channels = 4;
 // Lanes of a slot: 1 or 16.
 inline constexpr int dyadic_lanes(int channels) { return channels <= dyadic_plane_channels ? 1 : 16; }

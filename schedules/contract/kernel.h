@@ -1,10 +1,11 @@
-// The contract between the compiler, which asks for kernels, the schedules, which write them, and the
-// runtime, which calls them.
+// The contract between the compiler, which asks for kernels, the schedules, which write them, and
+// the runtime, which calls them.
 //
-// A kernel is one Halide pipeline with static shapes for one target. It is named by its *specification*:
-// canonical JSON text,
+// A kernel is one Halide pipeline with static shapes for one target. It is named by its
+// *specification*: canonical JSON text,
 //     {"kernel":"linear","params":{"in":96,"out":192,"rows":1},"epilogue":[{"op":"gelu"}]}
-// Equal specifications are equal kernels: that is how identical layers share code and how the cache finds it.
+// Equal specifications are equal kernels: that is how identical layers share code and how the cache
+// finds it.
 //
 // Conventions every kernel keeps:
 // - Activations are float32 rows: [row = time][channel], channels innermost. A row of C channels has stride
@@ -52,8 +53,8 @@ struct KernelArg {
     Elem elem = Elem::f32;
     std::vector<Dim> dims;  // empty for scalars
     uint16_t alignment = 0; // bytes the code assumes of the first element's address; 0: that of the element
-    // Scalars: the kernel accepts multiples of `multiple` from 0 to `high`, and nothing else. Stated by the
-    // schedule, from what its indices allow.
+    // Scalars: the kernel accepts multiples of `multiple` from 0 to `high`, and nothing else.
+    // Stated by the schedule, from what its indices allow.
     int32_t high = 0;
     int32_t multiple = 1;
     // Memory may hold the elements as float16. The schedule of a GPU kernel declares it
@@ -61,8 +62,8 @@ struct KernelArg {
     bool fp16 = false;
 };
 
-// What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so it cannot
-// disagree with the code.
+// What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so
+// it cannot disagree with the code.
 struct Signature {
     std::vector<KernelArg> args; // without the user context
     uint64_t scratch_bytes = 0;  // upper bound of what halide_malloc hands out at once
@@ -77,8 +78,9 @@ inline constexpr uint32_t pad(uint32_t channels) {
 // The largest margin (fb::ScalarKind::margin) that kernels know: about 16,384 nats.
 inline constexpr int most_margin = 1 << 30;
 
-// Whether lanes of softmax_attention are queries, in tiles of 8 and more, rather than the features of one; then
-// its table of lags has so many zeros before and behind them, at least a tile of queries.
+// Whether lanes of softmax_attention are queries, in tiles of 8 and more, rather than the features
+// of one; then its table of lags has so many zeros before and behind them, at least a tile of
+// queries.
 inline constexpr bool attention_over_queries(uint32_t rows) { return rows >= 8; }
 inline constexpr int attention_margin = 32;
 

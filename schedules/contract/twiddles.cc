@@ -25,7 +25,8 @@ int floats_of(const std::vector<int> &radices) {
     return floats;
 }
 
-// exp(2πi·p·k/n) for k = 1 … R−1, for every p < n/R, for every pass; n shrinks by the radix of each pass.
+// exp(2πi·p·k/n) for k = 1 … R−1, for every p < n/R, for every pass; n shrinks by the radix of each
+// pass.
 void append_passes(std::vector<float> &table, const std::vector<int> &radices) {
     int length = 1;
     for (int r : radices) length *= r;

@@ -8,12 +8,19 @@
 namespace longwave::schedules {
 
 const char *name_of(WeightFormat format) {
-    return format == WeightFormat::float32 ? "float32" : format == WeightFormat::bf16 ? "bf16" : "int8";
+    switch (format) {
+    case WeightFormat::float32: return "float32";
+    case WeightFormat::bf16: return "bf16";
+    case WeightFormat::int8: return "int8";
+    case WeightFormat::int4: return "int4";
+    }
+    return "";
 }
 
 std::optional<WeightFormat> find_weight_format(std::string_view name) {
     for (const WeightFormat format : weight_formats)
         if (name == name_of(format)) return format;
+    if (name == name_of(WeightFormat::int4)) return WeightFormat::int4;
     return std::nullopt;
 }
 
@@ -29,15 +36,24 @@ double nearest_bf16(double value) {
     return std::fabs(rounded) < smallest ? std::copysign(0.0, value) : rounded;
 }
 
-float int8_scale(double largest) {
-    const auto scale = static_cast<float>(largest / 127);
+namespace {
+
+float scale_of(double largest, int steps) {
+    const auto scale = static_cast<float>(largest / steps);
     return scale < std::numeric_limits<float>::min() ? 0.f : scale;
 }
 
-int int8_steps(double value, float scale) {
+int steps_of(double value, float scale, double most) {
     if (scale == 0) return 0;
-    return static_cast<int>(std::clamp(std::nearbyint(value / double{scale}), -127.0, 127.0));
+    return static_cast<int>(std::clamp(std::nearbyint(value / double{scale}), -most, most));
 }
+
+} // namespace
+
+float int8_scale(double largest) { return scale_of(largest, 127); }
+int int8_steps(double value, float scale) { return steps_of(value, scale, 127); }
+float int4_scale(double largest) { return scale_of(largest, 7); }
+int int4_steps(double value, float scale) { return steps_of(value, scale, 7); }
 
 int activation_steps(uint64_t heaviest) {
     const uint64_t most = std::numeric_limits<int32_t>::max() / std::max<uint64_t>(heaviest, 1);
@@ -58,6 +74,7 @@ uint32_t stored_bits(WeightFormat format, double value, float scale) {
     case WeightFormat::float32: return std::bit_cast<uint32_t>(static_cast<float>(value));
     case WeightFormat::bf16: return std::bit_cast<uint32_t>(static_cast<float>(nearest_bf16(value))) >> 16;
     case WeightFormat::int8: return static_cast<uint32_t>(int8_steps(value, scale)) & 0xff;
+    case WeightFormat::int4: return static_cast<uint32_t>(int4_steps(value, scale) + 8);
     }
     return 0;
 }

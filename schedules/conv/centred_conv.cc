@@ -1,5 +1,5 @@
-// centred_conv: a short filter of each channel that reaches as far ahead as back, over a whole sequence with
-// zeros around it.
+// centred_conv: a short filter of each channel that reaches as far ahead as back, over a whole
+// sequence with zeros around it.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -36,8 +36,8 @@ CentredConv define_centred_conv(KernelBuilder &k) {
     return d;
 }
 
-// A block of rows with its surroundings lies in a buffer of its own, so that the sums, of as many rows as
-// the registers hold, read it without looking at the edges.
+// A block of rows with its surroundings lies in a buffer of its own, so that the sums, of as many
+// rows as the registers hold, read it without looking at the edges.
 void centred_conv_on_cpu(KernelBuilder &k) {
     CentredConv d = define_centred_conv(k);
     const int vec = dividing_vector(d.width, k.target.vector_lanes), down = std::min(d.rows, 8),

@@ -1,5 +1,5 @@
-// conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise, depthwise and in groups;
-// a 1-D convolution has one frequency.
+// conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise,
+// depthwise and in groups; a 1-D convolution has one frequency.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 

@@ -1,5 +1,5 @@
-// What a schedule file writes into: it asks for params, declares arguments with their static shapes, applies
-// the epilogue and names the outputs.
+// What a schedule file writes into: it asks for params, declares arguments with their static
+// shapes, applies the epilogue and names the outputs.
 #pragma once
 #include "schedules/contract/kernel.h"
 #include "schedules/halide/params.h"
@@ -8,12 +8,19 @@
 #include <functional>
 #include <optional>
 
+namespace longwave::gpu {
+class Program; // schedules/spirv/program.h
+}
+
 namespace longwave::schedules {
 
 using Shape = std::vector<Dim>;
 class ThreadProgram;
 
 inline uint32_t extent(int n) { return static_cast<uint32_t>(n); } // of a Dim
+// Threads of a workgroup whose points lie in shared memory. More would idle at the barriers of
+// short passes.
+inline int loop_threads(const targets::Target &target) { return std::min(target.threads, 256); }
 // Extents without gaps, innermost first.
 Shape dense(const std::vector<int> &extents);
 
@@ -27,56 +34,65 @@ public:
     nlohmann::json structures;
     // Of a gpu: sums carry what they lose, so no driver may rearrange them (gpu/spirv.h).
     bool exact_sums = false;
-    // Of a gpu: what a thread does instead of what the schedule says (thread_program.h). It runs after the schedule's
-    // function has returned. Empty: the schedule as it is.
+    // Of a gpu: what a thread does instead of what the schedule says (thread_program.h). It runs
+    // after the schedule's function has returned. Empty: the schedule as it is.
     std::function<void(ThreadProgram &)> program;
+    // Of a gpu: the kernel, where it is written out (schedules/spirv). The schedule then only
+    // declares the arguments, and the buffers of the kernel are these, in order. Empty: the kernel
+    // is Halide's.
+    std::function<gpu::Program()> written;
 
     Halide::ImageParam input(const std::string &name, const Shape &shape,
                              Halide::Type type = Halide::Float(32));
     Halide::ImageParam weight(const std::string &name, const Shape &shape,
                               Halide::Type type = Halide::Float(32));
-    // An int32 argument as bytes: four times the extents of dimension 0, four times the strides of the others.
-    // Shapes count in int32.
+    // An int32 argument as bytes: four times the extents of dimension 0, four times the strides of
+    // the others. Shapes count in int32.
     Halide::ImageParam weight_bytes(const std::string &name, const Shape &shape);
-    // The same for a float64 argument of a gpu, few of which compute in float64: an element is two uint32, of which
-    // dimension 0 says which: 0 the low word, 1 the high one (float64_words.h).
+    // The same in halves of 16 bits.
+    Halide::ImageParam weight_halves(const std::string &name, const Shape &shape);
+    // The same for a float64 argument of a gpu, few of which compute in float64: an element is two
+    // uint32, of which dimension 0 says which: 0 the low word, 1 the high one (float64_words.h).
     Halide::ImageParam input_words(const std::string &name, const Shape &shape);
     Halide::ImageParam weight_words(const std::string &name, const Shape &shape);
 
-    // An int32 that the kernel accepts from 0 to `high` in steps of `multiple`. The expression is clamped to
-    // that, so that an index made of it stays inside. On a gpu all scalars lie in one int32 buffer, in order: Halide
-    // computes with parameters outside of the kernel, and passes on what it found by no name.
+    // An int32 that the kernel accepts from 0 to `high` in steps of `multiple`. The expression is
+    // clamped to that, so that an index made of it stays inside. On a gpu all scalars lie in one
+    // int32 buffer, in order: Halide computes with parameters outside of the kernel, and passes on
+    // what it found by no name.
     Halide::Expr scalar(const std::string &name, int high, int multiple = 1);
 
-    // Declares the operands of the epilogue chain and returns the function that applies it to the value at
-    // some coordinates of the output. The last dimension of `shape` is the rows. In each padded group of
-    // dimension 0 the lanes from `valid` on become zero when the chain could make them something else.
+    // Declares the operands of the epilogue chain and returns the function that applies it to the
+    // value at some coordinates of the output. The last dimension of `shape` is the rows. In each
+    // padded group of dimension 0 the lanes from `valid` on become zero when the chain could make
+    // them something else.
     using Epilogue = std::function<Halide::Expr(Halide::Expr value, const std::vector<Halide::Expr> &at)>;
     Epilogue epilogue(const Shape &shape, int valid);
     Halide::Expr epilogue(const Halide::Expr &value, const std::vector<Halide::Expr> &at, const Shape &shape,
                           int valid) {
         return epilogue(shape, valid)(value, at);
     }
-    // The same for a tile of channels: which lanes are valid is not known, so a chain that would need to know
-    // is refused.
+    // The same for a tile of channels: which lanes are valid is not known, so a chain that would
+    // need to know is refused.
     Epilogue tile_epilogue(const Shape &shape, int channels);
     void no_epilogue() const;
     bool has_epilogue() const { return spec_.contains("epilogue") && !spec_.at("epilogue").empty(); }
 
-    // The arguments that a Func writes, one for each element of its tuple. In-out: state that the updates of
-    // the Func read and write in place. The pure definition of such an element is undef, which stores
-    // nothing, so the first update finds what the caller left. An input on the same memory would be unsound:
-    // Halide tells LLVM that arguments do not overlap. An update that reads an element writes it in the same
-    // definition only where Halide sees the read: outside of calls (exp, strict_float, …). A read that is
-    // hidden in a call may come after the store.
+    // The arguments that a Func writes, one for each element of its tuple. In-out: state that the
+    // updates of the Func read and write in place. The pure definition of such an element is undef,
+    // which stores nothing, so the first update finds what the caller left. An input on the same
+    // memory would be unsound: Halide tells LLVM that arguments do not overlap. An update that
+    // reads an element writes it in the same definition only where Halide sees the read: outside of
+    // calls (exp, strict_float, …). A read that is hidden in a call may come after the store.
     struct Output {
         std::string name;
         Shape shape; // a dimension the element does not depend on has stride 0; never vectorise that one
         ArgKind kind = ArgKind::output;
-        // What the signature says of the same memory, where a Func has more dimensions than the argument.
+        // What the signature says of the same memory, where a Func has more dimensions than the
+        // argument.
         Shape argument = {};
-        // A float64 argument of which the Func's element, uint32, is a word. For programs, which name the word first, as
-        // of input_words. Shapes count in float64.
+        // A float64 argument of which the Func's element, uint32, is a word. For programs, which
+        // name the word first, as of input_words. Shapes count in float64.
         bool words = false;
     };
     void output(const Halide::Func &f, const Shape &shape) { outputs(f, {{f.name(), shape}}); }
@@ -85,8 +101,8 @@ public:
     }
     void outputs(Halide::Func f, const std::vector<Output> &list);
 
-    // Two intermediates of one size that lie in one memory (shared_memory.h): `later` is written piece by piece,
-    // each when what `earlier` held there has been read for the last time.
+    // Two intermediates of one size that lie in one memory (shared_memory.h): `later` is written
+    // piece by piece, each when what `earlier` held there has been read for the last time.
     struct SharedMemory {
         std::string earlier, later; // by Halide's names
     };
@@ -140,8 +156,8 @@ int divisor_at_most(int n, int limit);
 // Where row `index` of a ring lies when index is in [-ring, ring).
 Halide::Expr wrapped(const Halide::Expr &index, int ring);
 
-// Storage rule of every intermediate: small ones in the stack frame, the others in the caller's scratch.
-// `bytes` is what the whole Func holds.
+// Storage rule of every intermediate: small ones in the stack frame, the others in the caller's
+// scratch. `bytes` is what the whole Func holds.
 void store(Halide::Func f, int64_t bytes);
 
 } // namespace longwave::schedules

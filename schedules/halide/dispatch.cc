@@ -1,5 +1,6 @@
 #include "schedules/halide/dispatch.h"
 #include "schedules/halide/module_blob.h"
+#include "schedules/spirv/assemble.h"
 #include <algorithm>
 #include <array>
 #include <set>
@@ -34,7 +35,8 @@ private:
         if (op->name == "halide_vulkan_run") add(op->args);
         Internal::IRVisitor::visit(op);
     }
-    // state, entry, grid, workgroup, shared bytes, sizes of the arguments, arguments, which of them are buffers
+    // state, entry, grid, workgroup, shared bytes, sizes of the arguments, arguments, which of them
+    // are buffers
     void add(const std::vector<Expr> &args) {
         require(args.size() == 12, "a dispatch of another form than Halide 21 makes");
         Dispatch dispatch;
@@ -141,6 +143,31 @@ GpuKernel gpu_kernel(const std::string &kernel, const KernelBuilder &builder, co
                               {"features", wide ? nlohmann::json{"shaderFloat64"} : nlohmann::json::array()}};
     if (builder.exact_sums) spirv.words = without_contraction(spirv.words);
     return {std::move(spirv.words), std::move(members)};
+}
+
+GpuKernel written_kernel(const std::string &kernel, const KernelBuilder &builder) {
+    const gpu::Program program = builder.written();
+    const std::vector<std::string> arguments = builder.argument_names();
+    if (program.buffers().size() != arguments.size())
+        throw SpecError(kernel + ": internal: its buffers are not its arguments");
+    Dispatch dispatch{.entry = program.entry()};
+    nlohmann::json bindings = nlohmann::json::array();
+    for (size_t i = 0; i < arguments.size(); i++) bindings.push_back(i);
+    for (size_t i = 0; i < 3; i++) {
+        dispatch.grid[i] = static_cast<int>(program.grid()[i]);
+        dispatch.local[i] = static_cast<int>(program.local()[i]);
+    }
+    const uint64_t shared_bytes = uint64_t{program.shared_floats()} * sizeof(float);
+    check_limits(kernel, builder.target, dispatch,
+                 {.shared_bytes = shared_bytes, .storage_buffers = static_cast<uint32_t>(arguments.size())});
+    return {gpu::assemble(program),
+            {{"entry", dispatch.entry},
+             {"grid", dispatch.grid},
+             {"local", dispatch.local},
+             {"shared_bytes", shared_bytes},
+             {"bindings", bindings},
+             {"scalars", -1},
+             {"features", nlohmann::json::array()}}};
 }
 
 } // namespace longwave::schedules

@@ -14,7 +14,8 @@ std::optional<int> odd_divisor(const Expr &e) {
     return static_cast<int>(*value);
 }
 
-// The quotient in float32 is off by 2^-22 of itself: by less than 2^10, then, for what was left, by less than 1.
+// The quotient in float32 is off by 2^-22 of itself: by less than 2^10, then, for what was left, by
+// less than 1.
 Expr divided(const Expr &n, int divisor) {
     const float inverse = 1.0f / static_cast<float>(divisor);
     const std::string name = Internal::unique_name("quotient"), nearer = Internal::unique_name("quotient");

@@ -1,7 +1,9 @@
-// Float64 in memory for GPUs that compute in float32 and int32 alone. States and counts of rows are float64 on every
-// device, so that a stream moves from one to another; a GPU takes them apart into two words each.
+// Float64 in memory for GPUs that compute in float32 and int32 alone. States and counts of rows are
+// float64 on every device, so that a stream moves from one to another; a GPU takes them apart into
+// two words each.
 //
-// Expressions only: whoever uses one twice names it (ThreadProgram::let) or leaves that to the lowering.
+// Expressions only: whoever uses one twice names it (ThreadProgram::let) or leaves that to the
+// lowering.
 #pragma once
 #include <Halide.h>
 #include <functional>
@@ -27,8 +29,8 @@ TwoFloats two_product(const Name &name, const Halide::Expr &a, const Halide::Exp
 
 // The float64 to within 2^-48 of itself. What is below 2^-74 is zero; NaN and infinity stay.
 TwoFloats read_float64(const Name &name, const WordPair &words);
-// Rounds to 46 bits behind the first one, so that write_float64 and read_float64 give exactly this pair back: a state
-// that goes through it after every row is the same however calls are cut.
+// Rounds to 46 bits behind the first one, so that write_float64 and read_float64 give exactly this
+// pair back: a state that goes through it after every row is the same however calls are cut.
 TwoFloats rounded(const Name &name, const TwoFloats &value);
 // Of a rounded value.
 WordPair write_float64(const Name &name, const TwoFloats &value);

@@ -1,10 +1,12 @@
 #include "schedules/halide/kernel.h"
 #include "schedules/halide/dispatch.h"
 #include "schedules/halide/divisions.h"
+#include "schedules/halide/llvm_assembly.h"
 #include "schedules/halide/lowered.h"
 #include "schedules/halide/merge_allocations.h"
 #include "schedules/halide/thread_program.h"
 #include <fstream>
+#include <sstream>
 
 namespace longwave::schedules {
 
@@ -25,10 +27,18 @@ const Schedule &schedule_for(const std::string &name, const targets::Target &tar
     throw SpecError("unknown kernel '" + name + "'");
 }
 
-void write(const std::string &path, const char *bytes, size_t size) {
+void write_file(const std::string &path, const char *bytes, size_t size) {
     std::ofstream file(path, std::ios::binary);
     file.write(bytes, static_cast<std::streamsize>(size));
     if (!file.flush()) throw SpecError("cannot write " + path);
+}
+
+void remove_machine(const std::string &path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    if (!(text << file.rdbuf())) throw SpecError("cannot read " + path);
+    const std::string assembly = without_machine(text.str());
+    write_file(path, assembly.data(), assembly.size());
 }
 
 std::string compile_object(const BuiltKernel &kernel, const CompileOutput &output) {
@@ -39,13 +49,16 @@ std::string compile_object(const BuiltKernel &kernel, const CompileOutput &outpu
     const Halide::Module module =
         with_integer_floor(with_unaligned_arguments(with_shared_memory(builder, lowered)));
     const uint64_t scratch = scratch_bytes(kernel.name, module);
-    std::map<Halide::OutputFileType, std::string> files = {{Halide::OutputFileType::object, output.file}};
+    const bool assembly = !kernel.target->clang.empty();
+    std::map<Halide::OutputFileType, std::string> files = {
+        {assembly ? Halide::OutputFileType::llvm_assembly : Halide::OutputFileType::object, output.file}};
     if (!output.statement.empty()) files[Halide::OutputFileType::stmt] = output.statement;
     module.compile(files);
+    if (assembly) remove_machine(output.file);
     return kernel.signature(scratch);
 }
 
-std::string compile_module(const BuiltKernel &kernel, const CompileOutput &output) {
+GpuKernel lowered_kernel(const BuiltKernel &kernel, const CompileOutput &output) {
     Halide::Pipeline pipeline = kernel.builder->pipeline();
     ReplaceThreads threads(*kernel.builder);
     if (kernel.builder->program) pipeline.add_custom_lowering_pass(&threads, {});
@@ -55,8 +68,13 @@ std::string compile_module(const BuiltKernel &kernel, const CompileOutput &outpu
                                                              Halide::Target(gpu_target(*kernel.builder)),
                                                              Halide::LinkageType::ExternalPlusArgv);
     if (!output.statement.empty()) module.compile({{Halide::OutputFileType::stmt, output.statement}});
-    const GpuKernel gpu = gpu_kernel(kernel.name, *kernel.builder, module);
-    write(output.file, reinterpret_cast<const char *>(gpu.module.data()), gpu.module.size() * 4);
+    return gpu_kernel(kernel.name, *kernel.builder, module);
+}
+
+std::string compile_module(const BuiltKernel &kernel, const CompileOutput &output) {
+    const GpuKernel gpu = kernel.builder->written ? written_kernel(kernel.name, *kernel.builder)
+                                                  : lowered_kernel(kernel, output);
+    write_file(output.file, reinterpret_cast<const char *>(gpu.module.data()), gpu.module.size() * 4);
     nlohmann::json signature = nlohmann::json::parse(kernel.signature(0));
     signature["gpu"] = gpu.dispatch;
     return signature.dump();

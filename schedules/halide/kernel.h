@@ -27,7 +27,7 @@ BuiltKernel build_kernel(const nlohmann::json &spec, const std::string &target,
 
 struct CompileOutput {
     std::string symbol;    // of the function; a GPU kernel takes it into its entry point's name
-    std::string file;      // the object file (CPU) or SPIR-V module (GPU) to write
+    std::string file;      // the object file or LLVM assembly (CPU) or SPIR-V module (GPU) to write
     std::string statement; // a file for Halide's lowered statement; empty: none
 };
 

@@ -83,25 +83,26 @@ int64_t constant(const Expr &e, const std::string &name) {
     return *value;
 }
 
-// `words`: a float64 argument that the kernel sees as two words an element. Of an int32 argument the kernel may see
-// the four bytes of an element, side by side in dimension 0.
+// `words`: a float64 argument that the kernel sees as two words an element. Of an int32 argument
+// the kernel may see the four bytes or two halves of an element, side by side in dimension 0.
 nlohmann::json input(const ImageParam &buffer, bool words) {
     nlohmann::json dims = nlohmann::json::array();
     const Parameter &constraints = buffer.parameter();
-    const bool bytes = buffer.type() == Int(8);
+    const int parts = buffer.type() == Int(8) ? 4 : buffer.type() == UInt(16) ? 2 : 1;
     for (int i = words ? 1 : 0; i < buffer.dimensions(); i++) {
         const int64_t extent = constant(constraints.extent_constraint(i), buffer.name()),
                       stride = constant(constraints.stride_constraint(i), buffer.name());
-        if (bytes) dims.push_back({i == 0 ? extent / 4 : extent, i == 0 ? stride : stride / 4});
+        if (parts > 1) dims.push_back({i == 0 ? extent / parts : extent, i == 0 ? stride : stride / parts});
         else dims.push_back({extent, stride / (words ? 2 : 1)});
     }
     return {{"name", buffer.name()},
             {"kind", "input"},
-            {"elem", words ? "f64" : bytes ? "i32" : elem_name(buffer.type())},
+            {"elem", words ? "f64" : parts > 1 ? "i32" : elem_name(buffer.type())},
             {"dims", dims}};
 }
 
-// Only the first element of a tuple has extents of its own in Halide: the others are as they were declared.
+// Only the first element of a tuple has extents of its own in Halide: the others are as they were
+// declared.
 nlohmann::json output(const KernelBuilder::OutputBuffer &output) {
     nlohmann::json dims = nlohmann::json::array();
     const Parameter &constraints = output.buffer.parameter();

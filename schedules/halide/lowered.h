@@ -4,21 +4,23 @@
 
 namespace longwave::schedules {
 
-// The same code without assumptions on where arguments lie. Halide takes what a Func reads of its own output
-// for memory it allocated itself, aligned to whole vectors; of inputs and of what it writes it assumes
-// nothing.
+// The same code without assumptions on where arguments lie. Halide takes what a Func reads of its
+// own output for memory it allocated itself, aligned to whole vectors; of inputs and of what it
+// writes it assumes nothing.
 Halide::Module with_unaligned_arguments(const Halide::Module &module);
 
-// The same code without calls of floorf, where the target rounds by no instruction (ARMv7): the integer part,
-// one less where that is larger. exp contains a floor that Halide would only make while it generates code.
+// The same code without calls of floorf, where the target rounds by no instruction (ARMv7): the
+// integer part, one less where that is larger. exp contains a floor that Halide would only make
+// while it generates code.
 Halide::Module with_integer_floor(const Halide::Module &module);
 
-// Upper bound of the scratch that the kernel holds at once through halide_malloc, headers and alignment
-// included. Throws when an allocation has no constant size, or when the stack frame would be large.
+// Upper bound of the scratch that the kernel holds at once through halide_malloc, headers and
+// alignment included. Throws when an allocation has no constant size, or when the stack frame would
+// be large.
 uint64_t scratch_bytes(const std::string &kernel, const Halide::Module &module);
 
-// {"args":[{"name":"x","kind":"input","elem":"f32","dims":[[96,1],[4,96]]}, …],"scratch_bytes":0}: the
-// extents and strides the code was compiled for.
+// {"args":[{"name":"x","kind":"input","elem":"f32","dims":[[96,1],[4,96]]}, …],"scratch_bytes":0}:
+// the extents and strides the code was compiled for.
 nlohmann::json signature_json(const KernelBuilder &builder, uint64_t scratch);
 
 } // namespace longwave::schedules

@@ -4,8 +4,8 @@
 
 namespace longwave::schedules {
 
-// The same code, with each pair of `builder.shared_memory()` in one allocation. Halide has no word for it: to it they
-// are two Funcs.
+// The same code, with each pair of `builder.shared_memory()` in one allocation. Halide has no word
+// for it: to it they are two Funcs.
 Halide::Module with_shared_memory(const KernelBuilder &builder, const Halide::Module &module);
 
 } // namespace longwave::schedules

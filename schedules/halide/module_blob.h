@@ -1,6 +1,6 @@
-// What Halide hands out for a Vulkan kernel: a blob of modules with a header each. This reads one kernel out of
-// it, every length checked, and what only the SPIR-V itself says: bindings by name, the size of a workgroup. No
-// Halide.
+// What Halide hands out for a Vulkan kernel: a blob of modules with a header each. This reads one
+// kernel out of it, every length checked, and what only the SPIR-V itself says: bindings by name,
+// the size of a workgroup. No Halide.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -18,8 +18,8 @@ struct SpirvKernel {
     uint32_t uniform_buffers = 0, storage_buffers = 0;
 };
 
-// The blob of Module::get_device_code_buffer() (Halide 21, src/CodeGen_Vulkan_Dev.cpp), of exactly one kernel with
-// static sizes. Throws SpecError for any other.
+// The blob of Module::get_device_code_buffer() (Halide 21, src/CodeGen_Vulkan_Dev.cpp), of exactly
+// one kernel with static sizes. Throws SpecError for any other.
 SpirvKernel read_blob(const uint8_t *bytes, size_t size);
 
 struct SpirvFacts {
@@ -29,8 +29,8 @@ struct SpirvFacts {
 };
 SpirvFacts read_facts(const std::vector<uint32_t> &words);
 
-// The same with NoContraction on every sum, difference and product of floats: without it a driver may cancel what a
-// compensated sum adds up, and some do.
+// The same with NoContraction on every sum, difference and product of floats: without it a driver
+// may cancel what a compensated sum adds up, and some do.
 std::vector<uint32_t> without_contraction(const std::vector<uint32_t> &words);
 
 } // namespace longwave::schedules

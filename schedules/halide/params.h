@@ -1,5 +1,5 @@
-// The params of a kernel specification, each asked for once with its range; whatever was not asked for is an
-// error.
+// The params of a kernel specification, each asked for once with its range; whatever was not asked
+// for is an error.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <set>

@@ -9,7 +9,8 @@ namespace {
 
 using Table = std::map<std::string, Schedule>;
 
-// Created by the first file that registers: C++ leaves the order of initialisation among files open.
+// Created by the first file that registers: C++ leaves the order of initialisation among files
+// open.
 Table &table(targets::Kind kind) {
     static Table cpu, gpu;
     return kind == targets::Kind::gpu ? gpu : cpu;

@@ -7,7 +7,8 @@ using Internal::Stmt;
 
 namespace {
 
-// Reads of arguments as loads, with an index for their dimensions. To Halide an ImageParam is a Func that reads a buffer.
+// Reads of arguments as loads, with an index for their dimensions. To Halide an ImageParam is a
+// Func that reads a buffer.
 class FlattenReads : public Internal::IRMutator {
 public:
     explicit FlattenReads(const std::vector<ImageParam> &buffers) : buffers_(buffers) {}

@@ -1,6 +1,7 @@
-// Kernels of a GPU whose threads are written out: what a thread keeps in registers outlives barriers and loops, which no
-// schedule of Halide can say. A schedule names arguments, workgroups and threads as usual; the program replaces what its
-// innermost threads do. Values are Halide's expressions.
+// Kernels of a GPU whose threads are written out: what a thread keeps in registers outlives
+// barriers and loops, which no schedule of Halide can say. A schedule names arguments, workgroups
+// and threads as usual; the program replaces what its innermost threads do. Values are Halide's
+// expressions.
 #pragma once
 #include "schedules/halide/builder.h"
 #include "schedules/halide/float64_words.h"
@@ -9,7 +10,8 @@ namespace longwave::schedules {
 
 class ThreadProgram {
 public:
-    // Numbers of the thread in its workgroup and of the workgroup; 0 where the schedule has no such loop.
+    // Numbers of the thread in its workgroup and of the workgroup; 0 where the schedule has no such
+    // loop.
     Halide::Expr thread_x, thread_y, block_x, block_y, block_z;
 
     // The value, computed once, here. It may read inputs (ImageParams) and values of the program.

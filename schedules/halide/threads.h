@@ -1,5 +1,5 @@
-// How kernels are laid over the threads of a gpu. A workgroup is a tile of the result; its threads share a few KiB of
-// memory. What a thread alone needs it keeps in registers.
+// How kernels are laid over the threads of a gpu. A workgroup is a tile of the result; its threads
+// share a few KiB of memory. What a thread alone needs it keeps in registers.
 #pragma once
 #include "schedules/halide/builder.h"
 #include <functional>
@@ -20,19 +20,20 @@ struct SpreadOptions {
     int elements_y = 1; // of the second: neighbours
 };
 
-// One thread, or a few, for each element. One to three dimensions, innermost first, with their extents: threads along
-// the first, so that neighbours read and write neighbours, and along the second; the third is the grid's.
+// One thread, or a few, for each element. One to three dimensions, innermost first, with their
+// extents: threads along the first, so that neighbours read and write neighbours, and along the
+// second; the third is the grid's.
 Spread spread(Halide::Stage stage, const std::vector<Halide::VarOrRVar> &dims,
               const std::vector<int> &extents, const SpreadOptions &options = {});
 
-// Rows have their channels innermost and memory is read in sectors of 32 bytes: so many channels of a workgroup use a
-// sector whole.
+// Rows have their channels innermost and memory is read in sectors of 32 bytes: so many channels of
+// a workgroup use a sector whole.
 inline constexpr int sector_channels = 8;
 
 int power_of_two_above(int n); // the smallest that is at least n
 
-// A sum, or another fold, over `extent` lanes by the `threads` of a workgroup: each over its own, apart by
-// `threads`, then in two steps through shared memory. `threads` is a power of two.
+// A sum, or another fold, over `extent` lanes by the `threads` of a workgroup: each over its own,
+// apart by `threads`, then in two steps through shared memory. `threads` is a power of two.
 class Fold {
 public:
     using Lane = std::function<Halide::Expr(const Halide::Expr &lane, const std::vector<Halide::Expr> &at)>;
@@ -53,8 +54,8 @@ public:
         f.compute_at(own_, own_.rvars()[0]).store_in(Halide::MemoryType::Register);
     }
     Halide::Expr operator()(const std::vector<Halide::Expr> &at) const { return all_(at); }
-    // Computed by each workgroup of `f`. Threads along x take the lanes, those along y the last of `at`, of which a
-    // workgroup has `rows`; `extents` are those of the others.
+    // Computed by each workgroup of `f`. Threads along x take the lanes, those along y the last of
+    // `at`, of which a workgroup has `rows`; `extents` are those of the others.
     void compute_at(const Halide::Func &f, const Halide::Var &block, const std::vector<int> &extents,
                     int rows);
 

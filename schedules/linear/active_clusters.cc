@@ -1,5 +1,5 @@
-// active_clusters: 1 for each class whose logit is at most a margin below that of the likeliest word, else 0; all 1
-// without a margin.
+// active_clusters: 1 for each class whose logit is at most a margin below that of the likeliest
+// word, else 0; all 1 without a margin.
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 
@@ -25,7 +25,8 @@ static void build_active_clusters(KernelBuilder &k) {
     peaks(l) = max(peaks(l), select(valid, x(i * vec + l, 0), -3.0e38f));
     peak() = -3.0e38f;
     peak() = max(peak(), peaks(f));
-    // An infinity is none that a row may have: its row is computed, and found to be not finite. So is NaN.
+    // An infinity is none that a row may have: its row is computed, and found to be not finite. So
+    // is NaN.
     const Expr below = peak() - of_class(c, r), far = below > cast<float>(max(margin, 1) - 1) * 0x1p-16f;
     y(c, r) = select(c >= classes, 0.0f, margin > 0 && far && below < 3.0e38f, 0.0f, 1.0f);
 

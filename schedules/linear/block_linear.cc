@@ -1,5 +1,5 @@
-// block_linear: a block-diagonal matrix times each row: block j makes its outputs of its own inputs. For narrow
-// blocks; those of whole panels are products (linear.cc).
+// block_linear: a block-diagonal matrix times each row: block j makes its outputs of its own
+// inputs. For narrow blocks; those of whole panels are products (linear.cc).
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include <numeric>
@@ -50,8 +50,8 @@ void block_linear_on_cpu(KernelBuilder &k) {
     Var n("n");
     y(n, r) = k.epilogue(sum(n % tile, n / tile, r), {n, r}, d.shape, d.out);
 
-    // THE SCHEDULE A register tile of outputs by d.rows; the weights of a tile stay in the first cache
-    // while d.rows go by.
+    // THE SCHEDULE A register tile of outputs by d.rows; the weights of a tile stay in the first
+    // cache while d.rows go by.
     const int across = std::min(d.rows, k.target.vector_registers == 32 ? 6 : 3);
     y.split(n, oo, oi, tile).split(r, ro, ri, across, TailStrategy::ShiftInwards).reorder(oi, ri, ro, oo);
     y.vectorize(oi, vec).unroll(oi).unroll(ri);

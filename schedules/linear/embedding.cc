@@ -1,6 +1,7 @@
-// embedding: rows of a table. The caller has checked that every id is inside the vocabulary; of a table that
-// holds the ids from `first` on, the others have rows of zeros. With `panels` the table lies as the matrix of a
-// product (contract/panels.h), which shares it: row `id` is the weights of output `id`.
+// embedding: rows of a table. The caller has checked that every id is inside the vocabulary; of a
+// table that holds the ids from `first` on, the others have rows of zeros. With `panels` the table
+// lies as the matrix of a product (contract/panels.h), which shares it: row `id` is the weights of
+// output `id`.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/linear/linear_product.h"

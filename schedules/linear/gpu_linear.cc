@@ -1,5 +1,5 @@
-// linear on a gpu: tiles of outputs and rows; a panel by all threads of a workgroup for few rows; one output by the
-// threads of a row. All read the packed weights as they lie (panels.h).
+// linear on a gpu: tiles of outputs and rows; a panel by all threads of a workgroup for few rows;
+// one output by the threads of a row. All read the packed weights as they lie (panels.h).
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/linear/linear_product.h"
@@ -45,12 +45,14 @@ void one_output(KernelBuilder &k, const Product &p) {
     k.output(y, shape);
 }
 
-// Few rows: nothing is used often enough to be worth staging. A workgroup takes a panel, 16 lanes by 16 slices of the
-// inputs; neighbouring slices have neighbouring words, so that each turn reads 1 KiB in one piece, every weight once.
+// Few rows: nothing is used often enough to be worth staging. A workgroup takes a panel, 16 lanes
+// by 16 slices of the inputs; neighbouring slices have neighbouring words, so that each turn reads
+// 1 KiB in one piece, every weight once.
 void few_rows(KernelBuilder &k, const Product &p) {
     constexpr int slices = 16;
     const int inputs = p.inputs(), needed = (inputs + slices - 1) / slices;
-    // So many turns at once, whose loads are under way together; one more turn reads the last input again.
+    // So many turns at once, whose loads are under way together; one more turn reads the last input
+    // again.
     const int most = std::max(1, 32 / (p.halves + p.rows)), odd = divisor_at_most(needed, most),
               together = needed > most && odd < 4 ? std::min(4, most) : odd,
               turns = (needed + together - 1) / together * together;
@@ -67,8 +69,8 @@ void few_rows(KernelBuilder &k, const Product &p) {
     own(h, r, c, s, panel) = 0.0f;
     own(h, r, c, s, panel) += whole ? term : select(i < inputs, term, 0.0f);
     begun(h, r, c, s, panel) = own(h, r, c, s, panel);
-    // By output: with the lane as a dimension Halide would give each thread room for all lanes, and compilers
-    // put an array into memory that the code indexes.
+    // By output: with the lane as a dimension Halide would give each thread room for all lanes, and
+    // compilers put an array into memory that the code indexes.
     sum(h, r, o) = p.start(o, h);
     sum(h, r, o) += begun(h, r, o % panel_lanes, all, o / panel_lanes);
     const auto result = [&](int half) { return p.finished(sum(half, r, o), o, half); };
@@ -92,9 +94,10 @@ void few_rows(KernelBuilder &k, const Product &p) {
     k.output(y, shape);
 }
 
-// Tiles of outputs by rows. A chunk of the inputs is staged in shared memory, a thread adds 4 by 4 products of it in
-// registers, and sums stay in shared memory from chunk to chunk (Halide has no registers that outlive a barrier).
-// Each staged float is used by a whole edge of the tile: with 32 by 64 a product costs 0.19 bytes of global reads.
+// Tiles of outputs by rows. A chunk of the inputs is staged in shared memory, a thread adds 4 by 4
+// products of it in registers, and sums stay in shared memory from chunk to chunk (Halide has no
+// registers that outlive a barrier). Each staged float is used by a whole edge of the tile: with 32
+// by 64 a product costs 0.19 bytes of global reads.
 class StagedTiles {
 public:
     StagedTiles(KernelBuilder &k, const Product &p)
@@ -149,8 +152,8 @@ private:
         over_threads(sum_.update(), {n});
         part_.compute_at(sum_, thread_o_).store_in(MemoryType::Register).unroll(h_).unroll(o_).unroll(r_);
         part_.update().reorder(h_, o_, r_, i).unroll(h_).unroll(o_).unroll(r_);
-        // Threads read along the inputs, as rows lie, and leave them along the rows, as they are used; a row of the
-        // tile more than there are keeps their stores in different banks.
+        // Threads read along the inputs, as rows lie, and leave them along the rows, as they are
+        // used; a row of the tile more than there are keeps their stores in different banks.
         Var outer("outer"), inner("inner"), x("x"), line("line");
         inputs_.compute_at(sum_, n)
             .store_in(MemoryType::GPUShared)

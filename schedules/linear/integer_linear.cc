@@ -9,9 +9,10 @@ using namespace Halide;
 
 namespace {
 
-// One definition of y: register tiles side by side, each of `group.panels` panels, for all rows. A word has four
-// inputs of an output. Where one instruction multiplies and adds pairs, the two pairs of a word go into sums of their
-// own, which lie side by side and are added at the end. Elsewhere each input is multiplied by the outputs of a panel.
+// One definition of y: register tiles side by side, each of `group.panels` panels, for all rows. A
+// word has four inputs of an output. Where one instruction multiplies and adds pairs, the two pairs
+// of a word go into sums of their own, which lie side by side and are added at the end. Elsewhere
+// each input is multiplied by the outputs of a panel.
 class IntegerWalk {
 public:
     IntegerWalk(const KernelBuilder &k, const Product &product, const QuantizedRows &rows, const IntegerTiles &tiles,
@@ -104,8 +105,9 @@ private:
     const LinearTiles::Group group_;
     const int number_, vec_, sides_;
     const std::string id_;
-    // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of rows, g: tile
-    // of panels, b: whether anybody wants the row, pair: of a word, or all of it.
+    // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t:
+    // tile of rows, g: tile of panels, b: whether anybody wants the row, pair: of a word, or all of
+    // it.
     Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, g{"g"}, b{"b"}, pair{"pair"}, lanes_{"lanes"};
     RDom z_, halves_;
     Func sum_, folded_;

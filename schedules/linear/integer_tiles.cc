@@ -16,15 +16,16 @@ int vectors_of_panel(const targets::Target &target) {
     return (target.integer_pairs ? 2 : 1) * static_cast<int>(lanes) / target.vector_lanes;
 }
 
-// Sums, what is held beside them and a product have registers. Where no pairs are added, so have the 64 bytes of four
-// inputs that are loaded together, and what they are widened to.
+// Sums, what is held beside them and a product have registers. Where no pairs are added, so have
+// the 64 bytes of four inputs that are loaded together, and what they are widened to.
 bool in_registers(const targets::Target &target, const IntegerShape &s) {
     const int products = target.integer_pairs ? 2 : 20;
     return s.rows * s.vectors * s.parts + std::min(s.rows, s.vectors) + products <= target.vector_registers;
 }
 
-// Instructions for one word of every output, about two of which start in a cycle: a vector of weights is widened, a
-// word of a row is broadcast, and each vector of products is multiplied and added.
+// Instructions for one word of every output, about two of which start in a cycle: a vector of
+// weights is widened, a word of a row is broadcast, and each vector of products is multiplied and
+// added.
 double of_word(const IntegerShape &s, int turn) {
     constexpr double loop = 3;
     return s.vectors + s.rows + 2.0 * s.rows * s.vectors + loop / (turn * s.parts);

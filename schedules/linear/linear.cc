@@ -1,9 +1,10 @@
-// linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates; with blocks
-// a block-diagonal matrix, whose blocks lie one behind another. Weights that are stored in fewer bytes than a
-// float32 are widened in registers, or once for many rows. With advice the row is computed where it is wanted, and
-// otherwise left as it is.
+// linear: y = x·w + bias for one or many rows; with glu the values times the sigmoid of the gates;
+// with blocks a block-diagonal matrix, whose blocks lie one behind another. Weights that are stored
+// in fewer bytes than a float32 are widened in registers, or once for many rows. With advice the
+// row is computed where it is wanted, and otherwise left as it is.
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
+#include "schedules/linear/grouped_linear.h"
 #include "schedules/linear/integer_linear.h"
 #include "schedules/linear/linear_product.h"
 #include "schedules/linear/linear_tiles.h"
@@ -94,7 +95,8 @@ private:
     Expr slice(const Expr &tile) const {
         return tiles_.slices == 1 ? Expr(0) : tile % tiles_.slices * slice_;
     }
-    // The last tile of a block and the last block overlap those before them: their rows are computed again.
+    // The last tile of a block and the last block overlap those before them: their rows are
+    // computed again.
     Expr row(const Expr &block, const Expr &tile, const Expr &of_tile) const {
         const Expr first = tiles_.blocks == 1 ? Expr(0) : min(block * tiles_.block, p_.rows - tiles_.block);
         const Expr inside = tiles_.tiles == 1 ? Expr(0) : min(tile * tiles_.rows, tiles_.block - tiles_.rows);
@@ -119,8 +121,8 @@ private:
         sum_(c, j, h, q, i, t, chunk, g, b) += w * p_.input(first + of_chunk + none, row(b, t, i), block(g));
     }
 
-    // The weights that come next, chunk after chunk of a tile's panels, spread over the tiles of rows: each
-    // asks for a share of some panels.
+    // The weights that come next, chunk after chunk of a tile's panels, spread over the tiles of
+    // rows: each asks for a share of some panels.
     void define_fetch() {
         const int segments = group_.panels * p_.halves, of_tile = ceil_div(segments, tiles_.tiles),
                   shares = std::max(1, tiles_.tiles / segments), steps = length_ / unrolled_;
@@ -157,8 +159,9 @@ private:
     }
 
     // ---- THE SCHEDULE ----
-    // for a block of rows { for a tile of panels { for a chunk of inputs { for a tile of rows { sums in
-    // registers } } the epilogue } }; with one chunk the epilogue takes the sums from the registers.
+    // for a block of rows { for a tile of panels { for a chunk of inputs { for a tile of rows {
+    // sums in registers } } the epilogue } }; with one chunk the epilogue takes the sums from the
+    // registers.
     void schedule(Stage stage, Func y, const RDom &d) {
         stage.allow_race_conditions().reorder(d[0], d[1], d[2], d[3], d[4], d[5]);
         RVar lane("lane"), outer("outer"), inner("inner");
@@ -236,8 +239,8 @@ private:
     const std::string id_;
     const int number_, slice_, tiles_count_, of_block_, vec_, length_, unrolled_;
     const bool fetches_;
-    // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t: tile of a
-    // block of rows, g: tile of panels, b: block of rows, m: input of a chunk.
+    // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t:
+    // tile of a block of rows, g: tile of panels, b: block of rows, m: input of a chunk.
     Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, chunk{"chunk"}, g{"g"}, b{"b"}, m{"m"}, step{"step"},
         lanes_{"lanes"};
     RDom n_, added_;
@@ -248,6 +251,7 @@ private:
 
 static void build_linear(KernelBuilder &k) {
     const Product p = declare_product(k);
+    if (p.integer && p.panels.format == WeightFormat::int4) return build_grouped_linear(k, p);
     if (p.integer) return build_integer_linear(k, p);
     const Shape y_shape = p.y_shape();
     if (p.out == 1) return build_single(k, p, y_shape);

@@ -4,9 +4,10 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-WeightFormat stored_format(Params &params) {
+WeightFormat stored_format(Params &params, bool int4) {
     std::vector<std::string> names;
     for (const WeightFormat format : weight_formats) names.push_back(name_of(format));
+    if (int4) names.push_back(name_of(WeightFormat::int4));
     return *find_weight_format(params.choice_or("weights", name_of(WeightFormat::float32), names));
 }
 
@@ -16,9 +17,15 @@ void declare_matrix(KernelBuilder &k, Product &p, int outputs) {
     const Shape shape = {{p.panels.width(), 1},
                          {p.panels.words(), of_panel},
                          {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}};
-    p.w = p.integer ? k.weight_bytes("w", shape) : k.weight("w", shape, narrow ? Int(32) : Float(32));
+    const bool grouped = p.panels.format == WeightFormat::int4;
+    p.w = grouped     ? k.weight_halves("w", shape)
+          : p.integer ? k.weight_bytes("w", shape)
+                      : k.weight("w", shape, narrow ? Int(32) : Float(32));
     if (p.panels.format == WeightFormat::int8)
         p.scale = k.weight("scale", dense({static_cast<int>(p.panels.halves * pad(extent(outputs)))}));
+    if (grouped)
+        p.scale = k.weight("scale", dense({static_cast<int>(lanes), static_cast<int>(p.panels.groups()),
+                                           static_cast<int>(p.panels.count() * p.panels.halves)}));
 }
 
 Product declare_product(KernelBuilder &k) {
@@ -34,7 +41,7 @@ Product declare_product(KernelBuilder &k) {
     const int inputs = p.first + p.blocks * p.in;
     p.in_row = k.params.integer_or("in_row", inputs, inputs, 1 << 24);
     p.panels = {static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), static_cast<uint32_t>(p.halves),
-                stored_format(k.params)};
+                stored_format(k.params, true)};
     p.x = k.input("x", {{static_cast<uint32_t>(inputs), 1}, {static_cast<uint32_t>(p.rows), p.in_row}});
     const int advice = k.params.integer_or("advice", 0, 1, 1 << 10);
     p.wanted = advice ? k.params.integer("wanted", 0, advice - 1) : -1;
@@ -44,8 +51,10 @@ Product declare_product(KernelBuilder &k) {
         p.advice = k.input("advice", dense({static_cast<int>(pad(extent(advice))), 1}));
     }
     p.integer = k.params.choice_or("activations", "float32", {"float32", "int16"}) == "int16";
-    k.params.require(!p.integer || (p.panels.format == WeightFormat::int8 && p.out > 1 && p.blocks == 1),
+    const bool int4 = p.panels.format == WeightFormat::int4, int8 = p.panels.format == WeightFormat::int8;
+    k.params.require(!p.integer || ((int8 || int4) && p.out > 1 && p.blocks == 1),
                      "'activations' of int16 are for int8 weights of several outputs, without 'blocks'");
+    k.params.require(p.integer || !int4, "weights of int4 are for 'activations' of int16");
     declare_matrix(k, p, p.out);
     if (p.integer) p.most_steps = k.weight("steps", dense({1}));
     if (p.has_bias) p.bias = k.weight("bias", dense({p.halves * p.width()}));

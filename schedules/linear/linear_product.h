@@ -1,5 +1,5 @@
-// linear: what is multiplied, and by weights that lie how; what the schedules for CPUs and for graphics
-// processors share.
+// linear: what is multiplied, and by weights that lie how; what the schedules for CPUs and for
+// graphics processors share.
 #pragma once
 #include "schedules/contract/panels.h"
 #include "schedules/halide/builder.h"
@@ -11,7 +11,7 @@ struct Product {
     int in, out, rows, in_row, halves;
     int blocks, first; // of the diagonal: block j reads the inputs from first + j·in on
     bool has_bias;
-    bool integer; // rows are quantised, and `w` is bytes
+    bool integer; // rows are quantised, and `w` is bytes, of int4 halves of words
     Panels panels;
     Halide::ImageParam x, w, scale, most_steps, bias;
     int wanted; // one row: the value of `advice` that says whether anybody wants it; -1: somebody does
@@ -27,8 +27,8 @@ struct Product {
         return x(blocks == 1 ? inside + first : first + block * in + inside, row);
     }
 
-    // The weight at a place of a word. int8 is left in the upper bits, 2^24 times what it stands for: a mask
-    // takes no longer than the shift that would bring it down with its sign.
+    // The weight at a place of a word. int8 is left in the upper bits, 2^24 times what it stands
+    // for: a mask takes no longer than the shift that would bring it down with its sign.
     Halide::Expr weight(const Halide::Expr &o, const Halide::Expr &word, const Halide::Expr &place,
                         const Halide::Expr &panel) const {
         if (panels.format == WeightFormat::float32) return w(o, word, panel);
@@ -64,8 +64,8 @@ private:
     bool has_scales() const { return panels.format == WeightFormat::int8; }
 };
 
-// Param `weights`: how a matrix is stored; absent: as float32.
-WeightFormat stored_format(Params &params);
+// Param `weights`: how a matrix is stored; absent: as float32. `int4`: the kernel reads that too.
+WeightFormat stored_format(Params &params, bool int4 = false);
 
 // Declares the matrix of `p.panels` and its scales.
 void declare_matrix(KernelBuilder &k, Product &p, int outputs);

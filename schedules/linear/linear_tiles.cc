@@ -6,8 +6,8 @@ namespace longwave::schedules {
 
 namespace {
 
-// Bytes of weights that stay in the caches while rows pass by, or come from memory; and of the rows that pass
-// by a group of panels.
+// Bytes of weights that stay in the caches while rows pass by, or come from memory; and of the rows
+// that pass by a group of panels.
 int64_t stay_in_first(const targets::Target &target) { return target.first_cache * 3 / 4; }
 int64_t stay_in_second(const targets::Target &target) { return target.second_cache * 75 / 128; }
 int64_t beyond_caches(const targets::Target &target) { return target.second_cache * 3 / 2; }
@@ -25,7 +25,8 @@ double widening(WeightFormat format) {
     return format == WeightFormat::float32 ? 0 : format == WeightFormat::bf16 ? 1 : 2.75;
 }
 
-// From so many rows on it is cheaper to widen weights once for all of them than in every register tile.
+// From so many rows on it is cheaper to widen weights once for all of them than in every register
+// tile.
 bool pays_to_widen(WeightFormat format, int rows) {
     return format == WeightFormat::bf16 ? rows >= 100 : format == WeightFormat::int8 && rows >= 40;
 }
@@ -65,8 +66,8 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, WeightFo
     const int of_panel = vectors_of_panel * static_cast<int>(panels.halves),
               count = static_cast<int>(panels.count()),
               in = static_cast<int>(panels.words() * panels.of_word());
-    // Few rows wait for the memory: it delivers float32 fastest in one piece, words that take longer to use
-    // in several.
+    // Few rows wait for the memory: it delivers float32 fastest in one piece, words that take
+    // longer to use in several.
     const int most_panels = bytes <= beyond_caches(target) || rows > 4 ? count
                             : format == WeightFormat::float32          ? 1
                                                                        : 4;
@@ -123,8 +124,9 @@ LinearTiles linear_tiles(const targets::Target &target, const Panels &all, int r
             static_cast<int>(panels.words() * panels.of_word()) / (tiles.parts * tiles.granule);
         tiles.chunks = chunks_of(granules, tiles.granule);
     }
-    // Weights that stay in the second cache pass by a few rows in the first; larger ones are fetched once for
-    // as many rows as the second cache can hold beside them, and so are those that must be widened.
+    // Weights that stay in the second cache pass by a few rows in the first; larger ones are
+    // fetched once for as many rows as the second cache can hold beside them, and so are those that
+    // must be widened.
     const int64_t most = bytes <= stay_in_second(target) && !widen
                              ? 12
                              : std::clamp<int64_t>(block_bytes(target) / row_bytes, 24, 192);
@@ -135,8 +137,8 @@ LinearTiles linear_tiles(const targets::Target &target, const Panels &all, int r
     }
     tiles.blocks = ceil_div(rows, tiles.block);
     tiles.tiles = ceil_div(tiles.block, tiles.rows);
-    // A walk of one row over float32 weights asks for its lines fast enough by itself; where there are more
-    // instructions to a line, it does not.
+    // A walk of one row over float32 weights asks for its lines fast enough by itself; where there
+    // are more instructions to a line, it does not.
     tiles.fetch =
         (rows > 1 || narrow) && bytes > (rows <= 4 ? beyond_caches(target) : stay_in_second(target));
     return tiles;

@@ -29,7 +29,8 @@ struct LinearTiles {
 // Tiles of so many panels, and one of those that are left over.
 std::vector<LinearTiles::Group> groups_of(int count, int panels);
 
-// `diagonal`: blocks of a block-diagonal matrix, each with as many panels; the groups are those of one.
+// `diagonal`: blocks of a block-diagonal matrix, each with as many panels; the groups are those of
+// one.
 LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, int rows, int diagonal = 1);
 
 } // namespace longwave::schedules

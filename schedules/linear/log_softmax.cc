@@ -1,5 +1,5 @@
-// log_softmax over a row, or over a head of words and classes and a tail for each class. With advice a tail that is
-// not wanted is not read: its words are as unlikely as can be, `never`.
+// log_softmax over a row, or over a head of words and classes and a tail for each class. With
+// advice a tail that is not wanted is not read: its words are as unlikely as can be, `never`.
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -15,9 +15,9 @@ namespace {
 constexpr int most_tails = 7, most_words = 1 << 24;
 constexpr float never = -1e30f; // as lw_logit_bias has it: finite, and below every logarithm
 
-// Rows of `count` words and, for each row, the logarithm of the sum of their exponentials with the largest
-// taken out first. Lanes run side by side and are folded at the end; only those below `count` take part. Sums
-// are float64: a vocabulary has hundreds of thousands of them.
+// Rows of `count` words and, for each row, the logarithm of the sum of their exponentials with the
+// largest taken out first. Lanes run side by side and are folded at the end; only those below
+// `count` take part. Sums are float64: a vocabulary has hundreds of thousands of them.
 struct WordRow {
     int count, width;
     ImageParam x;
@@ -136,7 +136,7 @@ struct FoldedRow {
     // `classes`: how many join the row, and their values at a row.
     FoldedRow(KernelBuilder &k, const std::string &name, const ImageParam &words, int count_, const Var &one,
               const Var &r, int classes, const std::function<Expr(int n, const Expr &row)> &of_class)
-        : count(count_), threads(std::min(k.target.threads, power_of_two_above(count_))), x(words),
+        : count(count_), threads(std::min(loop_threads(k.target), power_of_two_above(count_))), x(words),
           peak(Fold::largest(
               name + "_peak", {one, r}, count, threads,
               [&](const Expr &lane, const std::vector<Expr> &at) { return Expr(x(lane, at[1])); })),
@@ -202,7 +202,7 @@ static void build_log_softmax_on_gpu(KernelBuilder &k) {
     // THE SCHEDULE
     Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
     y.split(r, block, row, 1)
-        .split(c, of_lane, lane, std::min(k.target.threads, power_of_two_above(all)),
+        .split(c, of_lane, lane, std::min(loop_threads(k.target), power_of_two_above(all)),
                TailStrategy::GuardWithIf)
         .reorder(of_lane, lane, row, block)
         .gpu_blocks(block)

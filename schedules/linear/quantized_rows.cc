@@ -19,9 +19,9 @@ int largest_power_at_most(int n) {
 
 QuantizedRows::QuantizedRows(const Product &product, const Expr &most_steps)
     : p_(product), vec_(largest_power_at_most(std::min(product.in, static_cast<int>(lanes)))) {
-    // THE ALGORITHM
-    // Magnitudes in the order of their bits: a NaN or an infinity is larger than all numbers, so it gets into the
-    // unit and from there into all outputs of the row, as it would through float32 sums. The last vector overlaps.
+    // THE ALGORITHM Magnitudes in the order of their bits: a NaN or an infinity is larger than all
+    // numbers, so it gets into the unit and from there into all outputs of the row, as it would
+    // through float32 sums. The last vector overlaps.
     RDom a(0, (p_.in + vec_ - 1) / vec_, "a"), f(0, vec_, "f");
     const Expr first = p_.in % vec_ ? min(a * vec_, p_.in - vec_) : a * vec_;
     const Expr bits = reinterpret<int32_t>(p_.x(p_.first + first + l, r)) & 0x7fffffff;
@@ -32,7 +32,8 @@ QuantizedRows::QuantizedRows(const Product &product, const Expr &most_steps)
     const Expr peak = reinterpret<float>(peak_(r));
     unit_(r) = peak / most_steps;
     inverse_(r) = most_steps / peak;
-    // 1.5 · 2^23 plus a number of less than 2^22 is rounded to a whole number, which is then its lower bits. No libm.
+    // 1.5 · 2^23 plus a number of less than 2^22 is rounded to a whole number, which is then its
+    // lower bits. No libm.
     const Expr whole = strict_float(p_.input(i, r, 0) * inverse_(r)) + 12582912.0f;
     steps_(i, r) = cast<int16_t>(reinterpret<int32_t>(whole));
 }

@@ -1,4 +1,5 @@
-// Activations as integers: each row in whole steps, so many of its largest magnitude, the same for all outputs.
+// Activations as integers: each row in whole steps, so many of its largest magnitude, the same for
+// all outputs.
 #pragma once
 #include "schedules/linear/linear_product.h"
 

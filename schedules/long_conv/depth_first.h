@@ -1,14 +1,14 @@
-// The depth-first form of a convolution of whole sequences: the transform crosses the caches beyond the first
-// once each way, not once a level. The sequence is a matrix; its columns' transforms are the outer levels of
-// the whole one and its rows' transforms are the others:
+// The depth-first form of a convolution of whole sequences: the transform crosses the caches beyond
+// the first once each way, not once a level. The sequence is a matrix; its columns' transforms are
+// the outer levels of the whole one and its rows' transforms are the others:
 //     u -- columns, a few beside each other in a small buffer --> a -- a row in a small buffer, there, times
 //     the spectrum, and back --> b -- columns back, a few beside each other in a small buffer --> y
-// a and b are one memory: a row of b is written when that of a has been read. Several copies share the way there,
-// whose end is then kept as well (where a was), and b is by itself. The spectrum of a kernel is the way there
-// alone, in float64.
+// a and b are one memory: a row of b is written when that of a has been read. Several copies share
+// the way there, whose end is then kept as well (where a was), and b is by itself. The spectrum of
+// a kernel is the way there alone, in float64.
 //
-// With lanes over phases (polyphase.h) two more levels stand on both sides of the product, group by group, and a
-// transform without columns is one row, from u to y; without phases there are columns.
+// With lanes over phases (polyphase.h) two more levels stand on both sides of the product, group by
+// group, and a transform without columns is one row, from u to y; without phases there are columns.
 #pragma once
 #include "schedules/long_conv/transform.h"
 #include "schedules/transforms/polyphase.h"
@@ -27,7 +27,8 @@ struct DepthFirst {
     Halide::Var copy;    // the next loop, where there are several copies
     bool copies = false; // there are several
     Halide::Type type = Halide::Float(32);
-    // With lanes over phases the spectrum is read at 64·group + value, and `lanes` goes over channels.
+    // With lanes over phases the spectrum is read at 64·group + value, and `lanes` goes over
+    // channels.
     const Polyphase *phases = nullptr;
 
     // The levels that are columns; 0: none for this structure and length.
@@ -36,8 +37,8 @@ struct DepthFirst {
     void define(KernelBuilder &k) const;
     // The way there alone: y gets the spectrum of the input, which depends on `copy`.
     void define_spectrum() const;
-    // The same for phases: a Func (value, part, g, piece, lanes, copy), group g of a piece of the groups. y is to
-    // read it, and has the loops g, piece and copy.
+    // The same for phases: a Func (value, part, g, piece, lanes, copy), group g of a piece of the
+    // groups. y is to read it, and has the loops g, piece and copy.
     Halide::Func spectrum_of_phases() const;
 };
 

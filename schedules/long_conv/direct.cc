@@ -1,4 +1,5 @@
-// long_conv_direct: causal convolution over a ring by its definition; the cheapest form of short kernels.
+// long_conv_direct: causal convolution over a ring by its definition; the cheapest form of short
+// kernels.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -8,8 +9,8 @@ using namespace Halide;
 
 namespace {
 
-// Sums are taken of chunks of at most 256 taps, so that rounding does not grow with the kernel: a chunk is
-// `steps` times `parts` taps. The `rest` fills no chunk and is added tap by tap.
+// Sums are taken of chunks of at most 256 taps, so that rounding does not grow with the kernel: a
+// chunk is `steps` times `parts` taps. The `rest` fills no chunk and is added tap by tap.
 struct Chunks {
     int count, parts, steps, length, rest;
 
@@ -123,7 +124,8 @@ void Direct::few_rows() {
     sum_.update().reorder(c, p, m, r, i).vectorize(c, vec_).unroll(c).unroll(p);
 }
 
-// Many sums have a thread each. Few are cut into slices of the taps, 16 threads for a sum, 16 channels side by side.
+// Many sums have a thread each. Few are cut into slices of the taps, 16 threads for a sum, 16
+// channels side by side.
 void Direct::over_threads() {
     // THE ALGORITHM
     const int slices = taps_ >= 32 && int64_t{width_} * copies_ * rows_ <= 1 << 16 ? 16 : 1, most = 256,

@@ -1,5 +1,5 @@
-// long_conv_dyadic: causal convolution of a stream with a multi-scale kernel, by its scales instead of its
-// taps (dyadic.h): flat cost, no delay, any block. For few channels and short blocks.
+// long_conv_dyadic: causal convolution of a stream with a multi-scale kernel, by its scales instead
+// of its taps (dyadic.h): flat cost, no delay, any block. For few channels and short blocks.
 #include "schedules/contract/dyadic_plan.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
@@ -42,8 +42,8 @@ private:
     KernelBuilder::Epilogue epilogue_;
     Func rings_{"rings"}, slots_{"slots"}, acc_{"acc"};
     Var c{"c"}, n{"n"}, b{"b"}, i{"i"}, m{"m"}, r{"r"}, p{"p"}, ro{"ro"}, ri{"ri"}, co{"co"}, ci{"ci"};
-    // Lanes of a vector are channels, or rows where a slot is one lane. Sums of `tile_` rows are under way
-    // together, each in `parts_`, so that one addition need not wait for the one before.
+    // Lanes of a vector are channels, or rows where a slot is one lane. Sums of `tile_` rows are
+    // under way together, each in `parts_`, so that one addition need not wait for the one before.
     int vec_ = 1, tile_ = 1, parts_ = 1;
 };
 
@@ -81,8 +81,8 @@ Dyadic::Dyadic(KernelBuilder &k)
     while (parts_ < 4 && 2 * parts_ * tile_ * lanes_ <= sums * vec_) parts_ *= 2;
 }
 
-// All rings of a step at once; rows in vectors of what divides them, as nothing but this call's rows may be
-// written.
+// All rings of a step at once; rows in vectors of what divides them, as nothing but this call's
+// rows may be written.
 void Dyadic::write(const std::vector<DyadicWrite> &step) {
     RDom t(0, rows_, fresh_name("t"));
     std::vector<Expr> slots, values;
@@ -108,8 +108,8 @@ void Dyadic::write(const std::vector<DyadicWrite> &step) {
     for (const DyadicWrite &one : step) repeat(one.ring);
 }
 
-// The first slots of a ring and those behind its end are the same rows: what this call wrote into some goes
-// to the others.
+// The first slots of a ring and those behind its end are the same rows: what this call wrote into
+// some goes to the others.
 void Dyadic::repeat(int which) {
     const int offset = ring(which).offset, length = ring(which).length;
     const Expr at = newest(which);

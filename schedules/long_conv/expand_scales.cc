@@ -1,5 +1,6 @@
-// expand_scales: the taps of a multi-scale kernel from its parameters: each scale is a short kernel stretched
-// by a power of two, laid end to end; and what is added to the first taps, D and merged short kernels.
+// expand_scales: the taps of a multi-scale kernel from its parameters: each scale is a short kernel
+// stretched by a power of two, laid end to end; and what is added to the first taps, D and merged
+// short kernels.
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
@@ -19,9 +20,8 @@ static void build_expand_scales(KernelBuilder &k) {
     ImageParam w = k.weight("w", dense({width, dim, copies, scales}));
     ImageParam d = k.weight("d", dense({width, copies, direct}));
 
-    // THE ALGORITHM
-    // Scale i stretches by s = 2^(max(0, i−1) + init_scale) and starts where scale i−1 ends. Half-pixel
-    // interpolation, clamped at both ends.
+    // THE ALGORITHM Scale i stretches by s = 2^(max(0, i−1) + init_scale) and starts where scale
+    // i−1 ends. Half-pixel interpolation, clamped at both ends.
     Var c("c"), m("m"), t("t");
     Func y("k");
     const int vec = dividing_vector(width, k.target.vector_lanes);

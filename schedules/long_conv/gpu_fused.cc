@@ -1,21 +1,24 @@
-// Long convolution of whole sequences, causal or two-sided (the spectrum decides), by a right-angle transform, the product
-// with the stored spectrum, the way back and the epilogue.
+// Long convolution of whole sequences, causal or two-sided (the spectrum decides), by a right-angle
+// transform, the product with the stored spectrum, the way back and the epilogue.
 //
-// long_conv_fused: all of it in one dispatch, in shared memory. What it moves: u once and y once, 8 bytes a sample and copy,
-// the spectrum, 8 bytes a point, and the operands of the epilogue.
+// long_conv_fused: all of it in one dispatch, in shared memory. What it moves: u once and y once, 8
+// bytes a sample and copy, the spectrum, 8 bytes a point, and the operands of the epilogue.
 //
-// Longer transforms in three dispatches (the four steps of Bailey 1990, whose transposition is that columns are read where
-// they lie; the order of the spectrum is the one-dispatch form's and the CPU's). As a matrix whose rows lie one after
-// another, of `points` rows and length/points columns: long_conv_columns takes the first levels, those of every column,
-// long_conv_rows the others, whose blocks are the rows, the product and its levels back, long_conv_columns_back the columns
-// back and the epilogue. Between them points go through memory: 32 bytes a sample more with one copy.
-// Circular convolutions of as many rows as points, too: with a kernel made in the run (`adaptive`) its columns are those of a
-// second long_conv_columns, and long_conv_rows has both transforms in shared memory; `circular` adds what comes round.
+// Longer transforms in three dispatches (the four steps of Bailey 1990, whose transposition is that
+// columns are read where they lie; the order of the spectrum is the one-dispatch form's and the
+// CPU's). As a matrix whose rows lie one after another, of `points` rows and length/points columns:
+// long_conv_columns takes the first levels, those of every column, long_conv_rows the others, whose
+// blocks are the rows, the product and its levels back, long_conv_columns_back the columns back and
+// the epilogue. Between them points go through memory: 32 bytes a sample more with one copy.
+// Circular convolutions of as many rows as points, too: with a kernel made in the run (`adaptive`)
+// its columns are those of a second long_conv_columns, and long_conv_rows has both transforms in
+// shared memory; `circular` adds what comes round.
 //
-// Rows of u and y have their channels innermost and memory is read in sectors of 32 bytes: a workgroup takes as many
-// channels, up to 8, as fit into shared memory beside each other. With 8 every sector is used whole by one workgroup. With
-// fewer its neighbours along the grid use the rest, which the second cache hands to them if they run at the same time: at
-// length 2,048 in 16 KiB a sector is asked for 8 times. Of a single channel neighbouring columns go together instead.
+// Rows of u and y have their channels innermost and memory is read in sectors of 32 bytes: a
+// workgroup takes as many channels, up to 8, as fit into shared memory beside each other. With 8
+// every sector is used whole by one workgroup. With fewer its neighbours along the grid use the
+// rest, which the second cache hands to them if they run at the same time: at length 2,048 in 16
+// KiB a sector is asked for 8 times. Of a single channel neighbouring columns go together instead.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/gpu_butterflies.h"
@@ -79,8 +82,8 @@ public:
         twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
         if (writes_rows()) epilogue_ = k_.epilogue(y_shape, channels_);
 
-        // THE ALGORITHM
-        // A pass for each level. The last level forward, the product and the first level back are one.
+        // THE ALGORITHM A pass for each level. The last level forward, the product and the first
+        // level back are one.
         std::vector<std::pair<int, Step>> passes;
         const bool product = spectrum_.defined();
         for (int level = first_; part_ != Part::back && level < last_; level++)
@@ -124,13 +127,14 @@ private:
     }
     Expr channel_of_all() const { return tiles_ == 1 ? channel() : channel() + g_ * tile_; }
 
-    // Over `points` in shared memory; the first one reads `from`, and the last one writes the output.
+    // Over `points` in shared memory; the first one reads `from`, and the last one writes the
+    // output.
     void pass(Func &points, const ImageParam &from, int level, Step step, bool reads, bool writes) {
         const int radix = transform_.radices()[static_cast<size_t>(level)],
                   before = transform_.blocks(level) / transform_.blocks(first_),
                   apart = size_ / before / radix;
         const bool ends = writes && writes_rows();
-        const Butterflies b(size_, before, radix, k_.target.threads / wide_,
+        const Butterflies b(size_, before, radix, loop_threads(k_.target) / wide_,
                             ends ? std::min(apart, rows_) : 0);
         const Expr block = part_ == Part::rows ? which() * before + b.block : b.block;
         std::vector<Complex> x;
@@ -153,7 +157,8 @@ private:
             .gpu_threads(of_block, b.d.y);
     }
 
-    // `least`: the first position that the point of a butterfly can have. What lies behind the rows is zero.
+    // `least`: the first position that the point of a butterfly can have. What lies behind the rows
+    // is zero.
     Complex sample(const ImageParam &from, const Expr &at, int least) const {
         if (!reads_rows()) return complex_at(from, at, part_ == Part::rows ? Expr(0) : Expr(m_));
         if (least * step_of_position() >= rows_) return {};

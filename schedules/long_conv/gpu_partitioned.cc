@@ -1,6 +1,7 @@
-// long_conv_partitioned on a gpu: one block of a long convolution in one dispatch. Its transform and the sum of products
-// with the spectra of all partitions lie in shared memory, 16 bytes a point. The three results are one definition, as two
-// would be two dispatches: row, tail and spectrum of the same position, the latter twice where there are two copies.
+// long_conv_partitioned on a gpu: one block of a long convolution in one dispatch. Its transform
+// and the sum of products with the spectra of all partitions lie in shared memory, 16 bytes a
+// point. The three results are one definition, as two would be two dispatches: row, tail and
+// spectrum of the same position, the latter twice where there are two copies.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/gpu_butterflies.h"
@@ -84,7 +85,7 @@ private:
 
     Butterflies butterflies(int level) const {
         return Butterflies(block_, transform_.blocks(level), transform_.radices()[static_cast<size_t>(level)],
-                           k_.target.threads / wide_);
+                           loop_threads(k_.target) / wide_);
     }
 
     void forward(int level) {
@@ -113,7 +114,7 @@ private:
         }
         z_(v_, part_, p_, m_, g_) = mux(part_, {sum_(v_, p_, m_, g_)[0], sum_(v_, p_, m_, g_)[1]});
         Var line("line"), of_line("of_line");
-        z_.split(p_, of_line, line, std::min(power_of_two_above(block_), k_.target.threads / wide_),
+        z_.split(p_, of_line, line, std::min(power_of_two_above(block_), loop_threads(k_.target) / wide_),
                  TailStrategy::GuardWithIf)
             .reorder(part_, of_line, v_, line)
             .unroll(part_)

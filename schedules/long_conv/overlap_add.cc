@@ -1,6 +1,6 @@
-// long_conv_overlap_add: a long convolution of a whole sequence, block by block. A block is at least as long as
-// the taps. The right-angle form needs no zero padding: y = Re z + Im of the previous block's z. So the work per
-// row depends on the taps, not on the length of the sequence.
+// long_conv_overlap_add: a long convolution of a whole sequence, block by block. A block is at
+// least as long as the taps. The right-angle form needs no zero padding: y = Re z + Im of the
+// previous block's z. So the work per row depends on the taps, not on the length of the sequence.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/transform.h"
@@ -32,8 +32,8 @@ static void build_long_conv_overlap_add(KernelBuilder &k) {
     const TransformPasses passes(transform);
     const int vec = structure.vec, levels = passes.levels();
 
-    // THE ALGORITHM
-    // z of block q, in passes over the buffer `a`. Several copies share the way there; each has its own buffer `b`.
+    // THE ALGORITHM z of block q, in passes over the buffer `a`. Several copies share the way
+    // there; each has its own buffer `b`.
     Var v("v"), part("part"), p("p"), m("m"), q("q"), vo("vo"), vi("vi");
     Func a = transform_buffer("a", {v, part, p, q}), b = transform_buffer("b", {v, part, p, m, q}),
          z = transform_buffer("z", {v, part, p, m, q}), y("y");

@@ -1,6 +1,6 @@
-// long_conv_partitioned: one block of a long causal convolution: transform of the block, multiply-accumulate
-// with the spectra of all partitions of the kernel over a ring of past spectra, transform back. The
-// right-angle form needs no zero padding: y = Re z + Im of the previous z.
+// long_conv_partitioned: one block of a long causal convolution: transform of the block,
+// multiply-accumulate with the spectra of all partitions of the kernel over a ring of past spectra,
+// transform back. The right-angle form needs no zero padding: y = Re z + Im of the previous z.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/spectra_product.h"
@@ -73,8 +73,8 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     keep_buffer(z, tile, block, y, m);
     if (levels > first) keep_buffer(b, vec, block, y, vo);
     k.output(newest, {{extent(tile), 1}, {2, tile}, {extent(block), 2 * tile * partitions}});
-    // Not in place: then all points of a group are kept until the last old tail is read, which costs AVX2 (16
-    // registers) 10 to 30 %.
+    // Not in place: then all points of a group are kept until the last old tail is read, which
+    // costs AVX2 (16 registers) 10 to 30 %.
     k.outputs(y, {{"y", y_shape}, {"tail_out", tail_shape}});
 }
 

@@ -1,7 +1,8 @@
-// long_conv_forward, long_conv_product, long_conv_inverse: parts of one large partition's work for a tile of
-// channels, short enough to take turns over the blocks of a stream. In one piece it is long_conv_partitioned.
-// Products may also be computed for several blocks ahead, a slice of positions at a time: long_conv_product_ahead,
-// then long_conv_product_rest in each of these blocks.
+// long_conv_forward, long_conv_product, long_conv_inverse: parts of one large partition's work for
+// a tile of channels, short enough to take turns over the blocks of a stream. In one piece it is
+// long_conv_partitioned. Products may also be computed for several blocks ahead, a slice of
+// positions at a time: long_conv_product_ahead, then long_conv_product_rest in each of these
+// blocks.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/spectra_product.h"
@@ -117,7 +118,8 @@ static void build_long_conv_product(KernelBuilder &k) {
     k.output(z, s.rows());
 }
 
-// And of the next blocks', without the terms of spectra that are not there yet: next[g − 1] of the g-th.
+// And of the next blocks', without the terms of spectra that are not there yet: next[g − 1] of the
+// g-th.
 static void build_long_conv_product_ahead(KernelBuilder &k) {
     const Slice s(k);
     const int blocks = k.params.integer("blocks", 2, 8);

@@ -1,6 +1,6 @@
-// long_conv_polyphase: long_conv_right_angle with the lanes over the phases of one channel's sequence, channel
-// after channel. So few channels fill the lanes, and a long transform stays in a near cache, where sixteen
-// side by side would not.
+// long_conv_polyphase: long_conv_right_angle with the lanes over the phases of one channel's
+// sequence, channel after channel. So few channels fill the lanes, and a long transform stays in a
+// near cache, where sixteen side by side would not.
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/depth_first.h"
 

@@ -1,5 +1,6 @@
-// long_conv_lanes: one block of a long causal convolution of few channels, as long_conv_partitioned, with
-// lanes over positions and bins instead of channels. All channels in one call.
+// long_conv_lanes: one block of a long causal convolution of few channels, as
+// long_conv_partitioned, with lanes over positions and bins instead of channels. All channels in
+// one call.
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/lane_transform.h"
 
@@ -26,8 +27,8 @@ struct LaneShapes {
     }
 };
 
-// The rows y: as they come where they have one element; else turned from channel after channel to row after
-// row, the lanes between them zero.
+// The rows y: as they come where they have one element; else turned from channel after channel to
+// row after row, the lanes between them zero.
 Func rows_of(KernelBuilder &k, const LaneShapes &s, const std::function<Expr(Expr, Expr, Expr)> &value,
              int vec) {
     const Shape shape = {{extent(s.width), 1}, {extent(s.block), s.width}};

@@ -1,6 +1,6 @@
-// long_conv_lanes_forward, long_conv_lanes_product, long_conv_lanes_inverse: parts of one large partition's
-// work for one channel, short enough to take turns over the blocks of a stream. Between them the values wait
-// as two rows, real and imaginary parts.
+// long_conv_lanes_forward, long_conv_lanes_product, long_conv_lanes_inverse: parts of one large
+// partition's work for one channel, short enough to take turns over the blocks of a stream. Between
+// them the values wait as two rows, real and imaginary parts.
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/lane_transform.h"
 

@@ -1,6 +1,6 @@
-// long_conv_right_angle: long convolution of whole sequences, causal or two-sided (the spectrum decides), by
-// one complex transform of the sequence's length for each channel, with channels in the lanes. Only u, the
-// spectrum and y leave the cache.
+// long_conv_right_angle: long convolution of whole sequences, causal or two-sided (the spectrum
+// decides), by one complex transform of the sequence's length for each channel, with channels in
+// the lanes. Only u, the spectrum and y leave the cache.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/depth_first.h"
@@ -26,11 +26,11 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
     ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}));
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
 
-    // THE ALGORITHM
-    // Re of the inverse transform of U·K; see twiddles.h. Passes over the one buffer `a`; the last level
-    // forward, the product and the first level back are one pass. Several copies share the forward transform:
-    // then the product starts the way back of each copy, in its own buffer `b`. THE SCHEDULE is that of the
-    // passes (long_conv_transform.h): `vec` lanes at a time go through everything.
+    // THE ALGORITHM Re of the inverse transform of U·K; see twiddles.h. Passes over the one buffer
+    // `a`; the last level forward, the product and the first level back are one pass. Several
+    // copies share the forward transform: then the product starts the way back of each copy, in its
+    // own buffer `b`. THE SCHEDULE is that of the passes (long_conv_transform.h): `vec` lanes at a
+    // time go through everything.
     const TransformStructure structure = transform_structure(k, length, tile);
     const RightAngle transform(
         length, Float(32), [&](Expr i) { return Expr(table(i)); },

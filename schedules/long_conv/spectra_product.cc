@@ -49,7 +49,8 @@ Func product_of_spectra_ahead(const SpectraProduct &s, int blocks) {
     const auto schedule = [&](Stage stage) { stage.vectorize(v, s.vec).unroll(p); };
     sum(v, p, m) = Tuple(std::vector<Expr>(2 * static_cast<size_t>(blocks), 0.0f));
     schedule(sum);
-    // First the partitions whose products all blocks want, then the others, each wanted by one block less.
+    // First the partitions whose products all blocks want, then the others, each wanted by one
+    // block less.
     for (int wanted = blocks, begin = 0; wanted > 0; wanted--) {
         const int end = s.partitions - wanted + 1;
         RDom q(begin, end - begin, "q");

@@ -10,13 +10,13 @@ struct SpectraProduct {
     int tile, positions, partitions, vec;
 };
 
-// z(lane, part, position, copy) = Σ_q X_{t−q}·K_q: for each position the partitions lie in a row, so that
-// memory is read as a stream. All lanes of the tile at once, so that every cache line is read once.
-// `newest`: X_t, where it is not in the ring yet.
+// z(lane, part, position, copy) = Σ_q X_{t−q}·K_q: for each position the partitions lie in a row,
+// so that memory is read as a stream. All lanes of the tile at once, so that every cache line is
+// read once. `newest`: X_t, where it is not in the ring yet.
 Halide::Func product_of_spectra(const SpectraProduct &p, const Halide::Func &newest = {});
 
-// The same for this block and, as far as the spectra are there, for the next ones: element g of the tuple is
-// Σ_{q≥g} X_{t+g−q}·K_q, g < blocks. What they need together is read once.
+// The same for this block and, as far as the spectra are there, for the next ones: element g of the
+// tuple is Σ_{q≥g} X_{t+g−q}·K_q, g < blocks. What they need together is read once.
 Halide::Func product_of_spectra_ahead(const SpectraProduct &p, int blocks);
 
 } // namespace longwave::schedules

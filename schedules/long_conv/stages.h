@@ -10,8 +10,8 @@ struct Pass {
     int level, count = 1; // levels [level, level + count)
 };
 
-// The groups of points of one pass: where the points lie in the whole transform, in a buffer of all of it, whose rows are
-// `pitch_` apart, and in the small buffer.
+// The groups of points of one pass: where the points lie in the whole transform, in a buffer of all
+// of it, whose rows are `pitch_` apart, and in the small buffer.
 struct Group {
     std::vector<Halide::Expr> at, kept, local;
     Halide::Expr block;
@@ -19,16 +19,17 @@ struct Group {
     std::vector<Halide::RVar> loops;
 };
 
-// Passes one after the other over a small buffer, for one piece of the matrix after the other. The last one
-// writes elsewhere and has the loop over the pieces.
+// Passes one after the other over a small buffer, for one piece of the matrix after the other. The
+// last one writes elsewhere and has the loop over the pieces.
 struct Phase {
     bool columns;
     std::vector<Pass> passes;
     Halide::Func to; // what `out` defines; undefined: the small buffer is the end of it
     std::function<Complex(const Group &group, size_t point)> in;
     std::function<void(Group &group, std::vector<Complex> &x)> out;
-    // Of phases. Kept for a piece: the row before the groups, and `product`, all groups of it between the way there
-    // and the way back, so that one group's waiting is hidden by others. Kept for a group of the first pass: the rest.
+    // Of phases. Kept for a piece: the row before the groups, and `product`, all groups of it
+    // between the way there and the way back, so that one group's waiting is hidden by others. Kept
+    // for a group of the first pass: the rest.
     std::vector<Halide::Func> rows = {}, in_groups = {};
     Halide::Func product = {};
 };

@@ -12,8 +12,9 @@ const char *const structures_json =
 #include "long_conv_structures.inc"
     ;
 
-// Ranges of x in which the same number of points x, x + step, x + 2·step, … lies inside `rows`: one, or two
-// when rows ends within a step. None lies inside beyond rows that are fewer than a step.
+// Ranges of x in which the same number of points x, x + step, x + 2·step, … lies inside `rows`:
+// one, or two when rows ends within a step. None lies inside beyond rows that are fewer than a
+// step.
 struct PointRange {
     int x_min, x_extent, points;
 };
@@ -108,9 +109,9 @@ void TransformPasses::pass(Step kind, const Reader &in, const Reader *spectrum, 
     }
 }
 
-// A definition cannot store a point for some x only, and two definitions
-// would compute everything before them twice. So a point that lies inside for some x goes first and, where it
-// lies outside, to the place of its neighbour, which is stored after it.
+// A definition cannot store a point for some x only, and two definitions would compute everything
+// before them twice. So a point that lies inside for some x goes first and, where it lies outside,
+// to the place of its neighbour, which is stored after it.
 void drop_outside(int rows, int step, const Expr &first, std::vector<Expr> &at, std::vector<Complex> &x) {
     const int whole = rows / step, rest = rows - whole * step;
     at.resize(whole + (rest > 0));

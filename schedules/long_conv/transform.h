@@ -1,13 +1,15 @@
-// What the transform kernels share: the passes of a right-angle transform as update definitions that gather
-// the points of one group of butterflies, transform them in registers and scatter the results.
+// What the transform kernels share: the passes of a right-angle transform as update definitions
+// that gather the points of one group of butterflies, transform them in registers and scatter the
+// results.
 #pragma once
 #include "schedules/halide/builder.h"
 #include "schedules/transforms/butterfly.h"
 
 namespace longwave::schedules {
 
-// How a transform runs on a target: data in long_conv/<target>.json, by length. Either passes go one after
-// the other over one buffer that holds the whole transform, or it is taken apart (long_conv_depth_first.h).
+// How a transform runs on a target: data in long_conv/<target>.json, by length. Either passes go
+// one after the other over one buffer that holds the whole transform, or it is taken apart
+// (long_conv_depth_first.h).
 struct TransformStructure {
     int vec = 16;  // lanes that go through a whole transform together
     int outer = 4; // most points of the outermost pass, whose twiddles are constants of the code; the others
@@ -23,8 +25,8 @@ TransformStructure phases_structure(const KernelBuilder &k, int rows);
 
 // The value at a position.
 using Reader = std::function<Complex(const Halide::Expr &position)>;
-// Defines an output at the positions of a group (the values may hold expressions of `at`) and schedules that
-// definition; `loops` run over the groups.
+// Defines an output at the positions of a group (the values may hold expressions of `at`) and
+// schedules that definition; `loops` run over the groups.
 using Writer = std::function<void(const std::vector<Halide::Expr> &at, const std::vector<Complex> &x,
                                   const std::vector<Halide::RVar> &loops)>;
 
@@ -37,10 +39,12 @@ public:
     int length(int level = 0) const {
         return transform_.blocks(levels()) / transform_.blocks(level);
     } // of a block of that level
-    // As many levels from the first on, at most `most`, as make no more than `limit` points; at least one.
+    // As many levels from the first on, at most `most`, as make no more than `limit` points; at
+    // least one.
     int leading_levels(int limit, int most) const;
 
-    // One pass over levels [level, level + count). Input positions from `rows` on are zero and not read.
+    // One pass over levels [level, level + count). Input positions from `rows` on are zero and not
+    // read.
     void forward(const Reader &in, const Writer &out, int level, int count, int rows) const;
     // Back again. Output positions from `rows` on are not written.
     void inverse(const Reader &in, const Writer &out, int level, int count, int rows) const;
@@ -55,23 +59,25 @@ private:
     const RightAngle &transform_;
 };
 
-// Buffers of complex values between passes: (lane, part, position, rest…), the two parts of a value beside
-// each other.
+// Buffers of complex values between passes: (lane, part, position, rest…), the two parts of a value
+// beside each other.
 Halide::Func transform_buffer(const std::string &name, const std::vector<Halide::Var> &vars,
                               Halide::Type type = Halide::Float(32));
 Reader read_buffer(Halide::Func f, const std::vector<Halide::Expr> &rest = {});
 Writer write_buffer(Halide::Func f, int vec);
-// The last definition of an output that passes define: its lanes are split as those of everything before it,
-// `vo` being the loop over the pieces.
+// The last definition of an output that passes define: its lanes are split as those of everything
+// before it, `vo` being the loop over the pieces.
 void schedule_output(Halide::Func f, int vec, const std::vector<Halide::RVar> &loops,
                      const std::vector<Halide::Var> &outside, Halide::Var vo);
-// Storage of a buffer: `positions` rows of `vec` lanes, kept for one iteration of `loop` of `consumer`.
+// Storage of a buffer: `positions` rows of `vec` lanes, kept for one iteration of `loop` of
+// `consumer`.
 void keep_buffer(Halide::Func f, int vec, int positions, Halide::Func consumer, Halide::Var loop);
 // f(lane, part, at[i], rest…) = x[i] for all points at once, not scheduled.
 void define_points(Halide::Func f, const std::vector<Halide::Expr> &at, const std::vector<Complex> &x);
 // Kept for one iteration of any loop.
 void keep_buffer(Halide::Func f, int vec, int positions, const Halide::LoopLevel &loop);
-// Drops the points of a group outside `rows`: they lie `step` apart, the first one, `first`, inside.
+// Drops the points of a group outside `rows`: they lie `step` apart, the first one, `first`,
+// inside.
 void drop_outside(int rows, int step, const Halide::Expr &first, std::vector<Halide::Expr> &at,
                   std::vector<Complex> &x);
 

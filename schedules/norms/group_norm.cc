@@ -1,5 +1,5 @@
-// group_norm: statistics of groups of channels over all rows of a sequence. Sums are float64: those of the channels of a
-// group first, then those of the groups.
+// group_norm: statistics of groups of channels over all rows of a sequence. Sums are float64: those
+// of the channels of a group first, then those of the groups.
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {

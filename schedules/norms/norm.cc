@@ -1,5 +1,5 @@
-// norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the valid
-// lanes of each row, or of each of its groups.
+// norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the
+// valid lanes of each row, or of each of its groups.
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -50,8 +50,8 @@ Norm declare_norm(KernelBuilder &k) {
     return n;
 }
 
-// Over each of several equal parts of a row. A part need not be whole vectors: its sums run over the
-// widest vector that divides it.
+// Over each of several equal parts of a row. A part need not be whole vectors: its sums run over
+// the widest vector that divides it.
 void grouped_norm_on_cpu(KernelBuilder &k, const Norm &n) {
     const int size = n.channels / n.groups;
 
@@ -99,8 +99,8 @@ void norm_on_cpu(KernelBuilder &k) {
     const Norm n = declare_norm(k);
     if (n.groups > 1) return grouped_norm_on_cpu(k, n);
 
-    // THE ALGORITHM
-    // Sums run in parallel chains. Padding lanes are zero in x: they only matter once the mean is subtracted.
+    // THE ALGORITHM Sums run in parallel chains. Padding lanes are zero in x: they only matter once
+    // the mean is subtracted.
     const int vec = dividing_vector(n.padded(), k.target.vector_lanes);
     const float part = 1.0f / static_cast<float>(n.count());
     Var c("c"), r("r"), l("l");
@@ -132,7 +132,8 @@ void norm_on_cpu(KernelBuilder &k) {
     k.output(y, n.shape);
 }
 
-// A workgroup for each tile of rows: the sums of each row, or of each of its groups, through shared memory.
+// A workgroup for each tile of rows: the sums of each row, or of each of its groups, through shared
+// memory.
 void norm_on_gpu(KernelBuilder &k) {
     const Norm n = declare_norm(k);
     const bool grouped = n.groups > 1;

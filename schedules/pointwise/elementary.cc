@@ -51,7 +51,8 @@ Expr hyperbolic_tangent(const Expr &x) {
 Expr silu(const Expr &x) { return x / (1.0f + bounded_exp(-x)); }
 Expr logarithm(const Expr &x) { return log(max(x, 1.17549435e-38f)); }
 
-// The nearest quarter turn in whole numbers, then the polynomials of Cephes' sinf and cosf on ±1/8 turn.
+// The nearest quarter turn in whole numbers, then the polynomials of Cephes' sinf and cosf on ±1/8
+// turn.
 Turn turn_of(const Expr &phase) {
     const Expr quarter = (cast<uint32_t>(phase) + constant(UInt(32), 1 << 29)) >> 30;
     const Expr rest = cast<int32_t>(cast<uint32_t>(phase) - (quarter << 30));

@@ -1,5 +1,5 @@
-// Functions of one float32 value, written from exp and arithmetic so that kernels need no libm. Measured
-// errors stand in elementary.cc.
+// Functions of one float32 value, written from exp and arithmetic so that kernels need no libm.
+// Measured errors stand in elementary.cc.
 #pragma once
 #include <Halide.h>
 

@@ -8,8 +8,8 @@
 
 namespace longwave::schedules {
 
-// What the operands of an op look like beside the output: one row (all dimensions but the last), or the
-// output's own shape.
+// What the operands of an op look like beside the output: one row (all dimensions but the last), or
+// the output's own shape.
 enum class Operands { none, row, whole };
 
 struct PointwiseOp {

@@ -1,5 +1,5 @@
-// Means, sums and maxima over time: of a whole sequence (mean_run), of everything so far (mean_stream), of the last rows
-// (mean_window).
+// Means, sums and maxima over time: of a whole sequence (mean_run), of everything so far
+// (mean_stream), of the last rows (mean_window).
 #include "schedules/attention/row_count.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/thread_program.h"
@@ -18,8 +18,8 @@ static void build_mean_run(KernelBuilder &k) {
     ImageParam x = k.input("x", dense({width, rows}));
     Expr length = k.scalar("length", rows);
 
-    // THE ALGORITHM
-    // Sums in float64: a mean of thousands of rows keeps float32 accuracy, and a run equals a stream.
+    // THE ALGORITHM Sums in float64: a mean of thousands of rows keeps float32 accuracy, and a run
+    // equals a stream.
     Var c("c"), r("r");
     Func sum("sum"), y("y");
     Expr value;
@@ -50,7 +50,8 @@ static void build_mean_run(KernelBuilder &k) {
     k.output(y, y_shape);
 }
 
-// A workgroup for 16 channels: 16 threads each take every sixteenth row, in sums that carry what they lose.
+// A workgroup for 16 channels: 16 threads each take every sixteenth row, in sums that carry what
+// they lose.
 static void build_mean_run_on_gpu(KernelBuilder &k) {
     constexpr int slices = 16;
     const int channels = k.params.integer("channels", 1, 1 << 20),
@@ -128,8 +129,8 @@ struct MeanStream {
     }
 };
 
-// Both elements of y go along the rows together: y is written row by row, sums (which does not depend on r) is what is
-// there after each row.
+// Both elements of y go along the rows together: y is written row by row, sums (which does not
+// depend on r) is what is there after each row.
 void mean_stream_on_cpu(KernelBuilder &k) {
     const MeanStream m(k);
     RowCount count(k, m.rows);
@@ -142,7 +143,8 @@ void mean_stream_on_cpu(KernelBuilder &k) {
     const Expr row = count.now() + cast<double>(t + 1 - m.rows),
                so_far = m.next(y(c, t)[1], cast<double>(m.x(c, t)), row);
     y(c, t) = Tuple(cast<float>(m.mean ? so_far / row : so_far), so_far);
-    // The epilogue by itself, on what is stored: its functions would hide the read of the sums from Halide.
+    // The epilogue by itself, on what is stored: its functions would hide the read of the sums from
+    // Halide.
     if (k.has_epilogue())
         y(c, r) = Tuple(k.epilogue(y(c, r)[0], {c, r}, m.shape, m.channels), undef<double>());
 
@@ -215,7 +217,8 @@ struct MeanWindow {
         x = k.input("x", dense({width, ring}));
         position = k.scalar("position", ring - rows);
     }
-    // Rows from before the beginning are zero in the ring; only the divisor has to know how many there were.
+    // Rows from before the beginning are zero in the ring; only the divisor has to know how many
+    // there were.
     Expr divisor(const RowCount &count, bool gpu = false) const {
         if (!gpu) return cast<float>(min(cast<double>(frames), count.now() + cast<double>(r + 1 - rows)));
         const WordPair number = moved_back(count.words(), rows - 1 - r);
@@ -246,7 +249,8 @@ void mean_window_on_cpu(KernelBuilder &k) {
     count.output();
 }
 
-// A workgroup for 16 channels of a row, 16 threads for each channel: each takes every sixteenth row of the window.
+// A workgroup for 16 channels of a row, 16 threads for each channel: each takes every sixteenth row
+// of the window.
 void mean_window_on_gpu(KernelBuilder &k) {
     constexpr int slices = 16;
     const MeanWindow m(k);

@@ -1,5 +1,5 @@
-// lstm, gru: one row of a gated recurrence. All gates lie side by side in memory of the call, because the product with
-// the state must be complete before the state changes.
+// lstm, gru: one row of a gated recurrence. All gates lie side by side in memory of the call,
+// because the product with the state must be complete before the state changes.
 #include "schedules/halide/registry.h"
 #include "schedules/pointwise/elementary.h"
 

@@ -1,6 +1,7 @@
-// state_space: y[c,h,t] = Re Σ_n c[c,h,n] s_n[t] + D[c,h] x[t] with s_n[t] = λ_n s_n[t−1] + x[t], complex and one for
-// each channel h. The state lies in memory as float32 or float64. Products are float64: λ to 24 bits would shift the
-// phase of a pole that remembers thousands of rows, and a sum of two float32 products may not keep its order.
+// state_space: y[c,h,t] = Re Σ_n c[c,h,n] s_n[t] + D[c,h] x[t] with s_n[t] = λ_n s_n[t−1] + x[t],
+// complex and one for each channel h. The state lies in memory as float32 or float64. Products are
+// float64: λ to 24 bits would shift the phase of a pole that remembers thousands of rows, and a sum
+// of two float32 products may not keep its order.
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
@@ -40,8 +41,8 @@ struct StateSpace {
     }
 };
 
-// The sum and the state are elements of one Func, whose loops go over copies, poles and rows together. The first copy
-// moves the state on, the others read it.
+// The sum and the state are elements of one Func, whose loops go over copies, poles and rows
+// together. The first copy moves the state on, the others read it.
 struct Step {
     Tuple next;
     Step(const StateSpace &p, const Func &y, const Var &c, const Expr &copy, const Expr &pole, const Expr &row,

@@ -84,8 +84,8 @@ std::vector<Expr> imaginary_parts(const std::vector<Complex> &x, Type type) {
 
 RightAngle::RightAngle(int length, Type type, std::function<Expr(Expr)> table, bool fused)
     : radices_(right_angle_radices(static_cast<uint32_t>(length))), type_(type), table_(std::move(table)) {
-    // The number 2, since no twiddle is larger. LLVM, which reorders sums, would undo the butterflies if it
-    // knew.
+    // The number 2, since no twiddle is larger. LLVM, which reorders sums, would undo the
+    // butterflies if it knew.
     if (fused) two_ = max(table_(0), constant(type, 2));
 }
 

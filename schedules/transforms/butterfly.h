@@ -1,6 +1,6 @@
-// Complex values as pairs of expressions, and the butterflies that transforms are made of. An undefined part
-// means zero, so that transforms of real or zero-extended input simplify by themselves; a part nobody asks
-// for costs nothing.
+// Complex values as pairs of expressions, and the butterflies that transforms are made of. An
+// undefined part means zero, so that transforms of real or zero-extended input simplify by
+// themselves; a part nobody asks for costs nothing.
 #pragma once
 #include <Halide.h>
 #include <functional>
@@ -29,9 +29,9 @@ std::vector<Halide::Expr> imaginary_parts(const std::vector<Complex> &x,
 // The levels of a right-angle transform (twiddles.h) on values held in expressions.
 class RightAngle {
 public:
-    // `table` reads value i of the twiddle table; `type` is the type of the transform. `fused`: butterflies
-    // of two and four complex points forward as multiply-adds, a quarter fewer operations where the machine
-    // has them.
+    // `table` reads value i of the twiddle table; `type` is the type of the transform. `fused`:
+    // butterflies of two and four complex points forward as multiply-adds, a quarter fewer
+    // operations where the machine has them.
     RightAngle(int length, Halide::Type type, std::function<Halide::Expr(Halide::Expr)> table,
                bool fused = false);
 
@@ -45,8 +45,8 @@ public:
     const std::vector<int> &radices() const { return radices_; }
     int blocks(int level) const; // blocks before that level
 
-    // The levels from `level` on that x.size() equally spaced points of block `block` take part in: in place,
-    // block order out.
+    // The levels from `level` on that x.size() equally spaced points of block `block` take part in:
+    // in place, block order out.
     void forward(std::vector<Complex> &x, int level, const Halide::Expr &block) const {
         forward_part(x, 0, x.size(), level, block);
     }

@@ -1,6 +1,6 @@
-// circular_conv: convolution around a whole sequence with a static kernel, and one made in the run, by
-// the right-angle transform: its real part is the causal convolution and its imaginary part the tail,
-// which comes round to the beginning.
+// circular_conv: convolution around a whole sequence with a static kernel, and one made in the run,
+// by the right-angle transform: its real part is the causal convolution and its imaginary part the
+// tail, which comes round to the beginning.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/transform.h"
@@ -25,8 +25,8 @@ static void build_circular_conv(KernelBuilder &k) {
     ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}));
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
 
-    // THE ALGORITHM h goes forward to the end in `kernel`, u to the last level in `a`; that level, the
-    // product with both kernels and the first level back are one pass.
+    // THE ALGORITHM h goes forward to the end in `kernel`, u to the last level in `a`; that level,
+    // the product with both kernels and the first level back are one pass.
     const TransformStructure structure = transform_structure(k, length, tile);
     const RightAngle transform(
         length, Float(32), [&](Expr i) { return Expr(table(i)); },
@@ -64,8 +64,8 @@ static void build_circular_conv(KernelBuilder &k) {
             passes.inverse(read_buffer(a), to_a, level, 1, length);
         passes.inverse(read_buffer(a), to_a, 0, first, length);
     }
-    // What lies `rows` further on comes round: in the real part as far as the transform reaches, then
-    // in the imaginary one.
+    // What lies `rows` further on comes round: in the real part as far as the transform reaches,
+    // then in the imaginary one.
     const Reader result = read_buffer(a);
     Expr value = result(t).re;
     if (rows == length) {

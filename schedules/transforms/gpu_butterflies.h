@@ -1,18 +1,20 @@
-// Transforms in the shared memory of a workgroup, in place, a pass for each level: a thread has all points of its
-// butterflies in registers between reading and writing them, and a barrier stands between passes. Points are a Func
-// (lane, part, position, …), 8 bytes each. Parts are a dimension, not a Tuple: of a Tuple that an update reads and writes
-// Halide may store one element before the other has been read.
+// Transforms in the shared memory of a workgroup, in place, a pass for each level: a thread has all
+// points of its butterflies in registers between reading and writing them, and a barrier stands
+// between passes. Points are a Func (lane, part, position, …), 8 bytes each. Parts are a dimension,
+// not a Tuple: of a Tuple that an update reads and writes Halide may store one element before the
+// other has been read.
 #pragma once
 #include "schedules/halide/threads.h"
 #include "schedules/long_conv/transform.h"
 
 namespace longwave::schedules {
 
-// How a level's butterflies lie over the threads of a lane: side by side, each taking every so many-th.
+// How a level's butterflies lie over the threads of a lane: side by side, each taking every so
+// many-th.
 class Butterflies {
 public:
-    // The level cuts each of `blocks` blocks of `points` points in all into `radix`. `groups`: only the first of them, where
-    // there is one block.
+    // The level cuts each of `blocks` blocks of `points` points in all into `radix`. `groups`: only
+    // the first of them, where there is one block.
     Butterflies(int points, int blocks, int radix, int threads, int groups = 0);
     // Defines and schedules a pass over `f`: the points of each butterfly become x.
     void store(Halide::Func f, const std::vector<Complex> &x) const;
@@ -22,8 +24,8 @@ public:
     std::vector<Halide::Expr> at; // its positions
 };
 
-// So many of `extent` lanes go through a workgroup together, evenly: as many as use a sector of memory whole, or as find
-// room. At least one.
+// So many of `extent` lanes go through a workgroup together, evenly: as many as use a sector of
+// memory whole, or as find room. At least one.
 int lanes_together(const KernelBuilder &k, int extent, int64_t bytes_of_lane);
 
 // Refuses a transform that has no radices, or of which not one lane fits, by the name of its param.

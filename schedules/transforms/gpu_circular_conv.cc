@@ -1,5 +1,5 @@
-// circular_conv on a gpu: all of it in one dispatch, as long_conv_fused. With a kernel made in the run both transforms
-// lie in shared memory, 16 bytes a point, else 8.
+// circular_conv on a gpu: all of it in one dispatch, as long_conv_fused. With a kernel made in the
+// run both transforms lie in shared memory, 16 bytes a point, else 8.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/gpu_butterflies.h"
@@ -41,8 +41,8 @@ public:
         for (int level = 0; level < last; level++) pass(points_, u_, level, Step::forward);
         pass(points_, u_, last, Step::middle);
         for (int level = last - 1; level >= 0; level--) pass(points_, u_, level, Step::inverse);
-        // What lies `rows` further on comes round: in the real part as far as the transform reaches, then in the
-        // imaginary one.
+        // What lies `rows` further on comes round: in the real part as far as the transform
+        // reaches, then in the imaginary one.
         Var t("t");
         const auto point = [&](const Expr &at, int part) { return Expr(points_(c_, part, at)); };
         const Expr behind = t + rows_;
@@ -56,7 +56,7 @@ public:
         // THE SCHEDULE
         Var block("block"), channel("channel"), line("line"), of_line("of_line");
         y.split(c_, block, channel, wide_)
-            .split(t, of_line, line, std::min(power_of_two_above(rows_), k_.target.threads / wide_),
+            .split(t, of_line, line, std::min(power_of_two_above(rows_), loop_threads(k_.target) / wide_),
                    TailStrategy::GuardWithIf)
             .reorder(of_line, channel, line, block)
             .gpu_blocks(block)
@@ -72,7 +72,7 @@ private:
     void pass(Func &f, const ImageParam &from, int level, Step step) {
         const int radix = transform_.radices()[static_cast<size_t>(level)],
                   apart = length_ / transform_.blocks(level + 1);
-        const Butterflies b(length_, transform_.blocks(level), radix, k_.target.threads / wide_);
+        const Butterflies b(length_, transform_.blocks(level), radix, loop_threads(k_.target) / wide_);
         std::vector<Complex> x;
         for (size_t i = 0; i < b.at.size(); i++)
             x.push_back(level == 0 && step != Step::inverse
@@ -83,7 +83,8 @@ private:
         if (step != Step::forward) transform_.inverse(x, level, b.block);
         b.store(f, x);
     }
-    // `least`: the first position that the point of a butterfly can have. What lies behind the rows is zero.
+    // `least`: the first position that the point of a butterfly can have. What lies behind the rows
+    // is zero.
     Expr sample(const ImageParam &from, const Expr &position, int least) const {
         if (least >= rows_) return {};
         return select(position < rows_, from(c_, min(position, rows_ - 1)), 0.0f);

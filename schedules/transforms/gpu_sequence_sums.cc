@@ -26,7 +26,7 @@ SequenceSums::SequenceSums(KernelBuilder &k, int length, int width, const ImageP
     }
     while (wide_ * bytes > k.target.shared_bytes) wide_ /= 2;
     const auto of_points = [this](const Expr &index) { return root(length_ % 2 ? index : 2 * index); };
-    transform_.emplace("points", shape_.radices, wide_, k.target.threads, of_points);
+    transform_.emplace("points", shape_.radices, wide_, loop_threads(k.target), of_points);
 }
 
 // Where there are passes the table ends with the middle of an even length.
@@ -47,7 +47,8 @@ SequenceSums::Bins SequenceSums::forward(const Samples &x) {
         transform_->define([&](const Expr &lane, const Expr &t) { return Complex{x(lane, t), Expr(0.0f)}; });
         return [this](const Expr &lane, const Expr &k) { return conjugate_of(transform_->bin(lane, k)); };
     }
-    // X(k) = conj(E + w^k·O) with E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i, Z with exp(+).
+    // X(k) = conj(E + w^k·O) with E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i, Z with
+    // exp(+).
     transform_->define([&](const Expr &lane, const Expr &m) {
         return Complex{x(lane, 2 * m), x(lane, 2 * m + 1)};
     });
@@ -75,7 +76,8 @@ SequenceSums::Samples SequenceSums::inverse(const Bins &h) {
         });
         return [this](const Expr &lane, const Expr &t) { return transform_->bin(lane, t).re; };
     }
-    // Z(k) = (H(k) + conj H(M − k)) + i·w^k·(H(k) − conj H(M − k)) holds even samples and i times odd ones.
+    // Z(k) = (H(k) + conj H(M − k)) + i·w^k·(H(k) − conj H(M − k)) holds even samples and i times
+    // odd ones.
     transform_->define([&](const Expr &lane, const Expr &k) {
         const Complex a = bin(lane, k), b = conjugate_of(bin(lane, points - k));
         return (a + b) + times_i((a - b) * root(k));
@@ -123,7 +125,7 @@ void SequenceSums::schedule(Func y, const Var &lane, const Var &row, const std::
                             int rows) {
     Var block("block"), channel("channel"), line("line"), of_line("of_line");
     y.split(lane, block, channel, wide_)
-        .split(row, of_line, line, std::min(power_of_two_above(rows), k_.target.threads / wide_),
+        .split(row, of_line, line, std::min(power_of_two_above(rows), loop_threads(k_.target) / wide_),
                TailStrategy::GuardWithIf);
     std::vector<VarOrRVar> order(inner.begin(), inner.end());
     if (transform_) {

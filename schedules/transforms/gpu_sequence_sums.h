@@ -1,6 +1,7 @@
-// Fourier transforms of whole real sequences on a gpu, a workgroup for a few channels, as RealTransform
-// (real_transform.h) has them: by passes in shared memory, 8 bytes for each two samples (an odd length: for each), where
-// that holds them; else, and for lengths with a prime above 5, a thread adds up all samples for each result.
+// Fourier transforms of whole real sequences on a gpu, a workgroup for a few channels, as
+// RealTransform (real_transform.h) has them: by passes in shared memory, 8 bytes for each two
+// samples (an odd length: for each), where that holds them; else, and for lengths with a prime
+// above 5, a thread adds up all samples for each result.
 #pragma once
 #include "schedules/contract/twiddles.h"
 #include "schedules/transforms/gpu_shared_transform.h"
@@ -18,8 +19,8 @@ public:
 
     // Σ_t x(t)·exp(−2πi·tk/length) for 0 ≤ k ≤ length/2.
     Bins forward(const Samples &x);
-    // The real sequence whose bins from 0 to length/2 are h(k), times length. The imaginary parts of bin 0 and of bin
-    // length/2 count as zero.
+    // The real sequence whose bins from 0 to length/2 are h(k), times length. The imaginary parts
+    // of bin 0 and of bin length/2 count as zero.
     Samples inverse(const Bins &h);
     // Of what is made of the results: `inner` within `row`, of which there are `rows`.
     void schedule(Halide::Func y, const Halide::Var &lane, const Halide::Var &row,

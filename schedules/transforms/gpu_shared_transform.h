@@ -1,12 +1,14 @@
-// Discrete Fourier transforms that a workgroup takes in its shared memory, in place: 8 bytes a point.
+// Discrete Fourier transforms that a workgroup takes in its shared memory, in place: 8 bytes a
+// point.
 #pragma once
 #include "schedules/halide/builder.h"
 #include "schedules/transforms/butterfly.h"
 
 namespace longwave::schedules {
 
-// X(k) = Σ_n x(n)·exp(2πi·nk/points) of each of `wide` lanes, a pass for each radix (butterflies.h). Natural order in;
-// bin k lies at place(k), in the order of its digits from the other end.
+// X(k) = Σ_n x(n)·exp(2πi·nk/points) of each of `wide` lanes, a pass for each radix
+// (butterflies.h). Natural order in; bin k lies at place(k), in the order of its digits from the
+// other end.
 class SharedTransform {
 public:
     using Root =

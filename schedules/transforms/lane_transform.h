@@ -1,8 +1,8 @@
-// The right-angle transform (twiddles.h) of few channels: lanes over positions. Blocks lie innermost,
-// position n of block q at n·blocks + q. So every level has the same geometry: butterfly c reads c, c + N/R,
-// c + 2·N/R, … and writes R·c, R·c + 1, …, whose vectors are interleaved in registers; back the same way. In
-// front are the samples in their order, behind is the spectrum in block order, the order of the form that has
-// lanes over channels.
+// The right-angle transform (twiddles.h) of few channels: lanes over positions. Blocks lie
+// innermost, position n of block q at n·blocks + q. So every level has the same geometry: butterfly
+// c reads c, c + N/R, c + 2·N/R, … and writes R·c, R·c + 1, …, whose vectors are interleaved in
+// registers; back the same way. In front are the samples in their order, behind is the spectrum in
+// block order, the order of the form that has lanes over channels.
 #pragma once
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/builder.h"
@@ -20,7 +20,8 @@ public:
 
     int levels() const { return static_cast<int>(levels_.size()); }
 
-    // f(position, rest…) = (real, imaginary part) behind that level; loops outside of it run over `rest`.
+    // f(position, rest…) = (real, imaginary part) behind that level; loops outside of it run over
+    // `rest`.
     Halide::Func forward(const std::string &name, const Read &in, int level,
                          const std::vector<Halide::Var> &rest) const;
     // Undoes it, but for the factor 1/R.
@@ -46,8 +47,9 @@ private:
 // Reads a Func of pairs.
 LaneTransform::Read read_pairs(Halide::Func f, const std::vector<Halide::Expr> &rest);
 
-// Sums over partitions q = 0 … partitions − 1 of x(e, q)·k(e, q), for each of `bins` bins e, with lanes over
-// bins: f(e, rest…) = (real, imaginary part). `first` is the sum's first term when it is none of these.
+// Sums over partitions q = 0 … partitions − 1 of x(e, q)·k(e, q), for each of `bins` bins e, with
+// lanes over bins: f(e, rest…) = (real, imaginary part). `first` is the sum's first term when it is
+// none of these.
 struct LaneProduct {
     using Read = std::function<Complex(const Halide::Expr &bin, const Halide::Expr &partition)>;
     Read x, k;

@@ -31,8 +31,8 @@ Polyphase::Polyphase(RightAngle rows, Type type, std::function<Expr(const Expr &
     : rows_(std::move(rows)), last_(static_cast<int>(rows_.radices().size()) - 1),
       groups_(rows_.blocks(last_)), type_(type), table_(std::move(table)) {}
 
-// Stores that interleave have to be those of one part alone to be seen as such; others share more of their
-// arithmetic when both parts are one definition.
+// Stores that interleave have to be those of one part alone to be seen as such; others share more
+// of their arithmetic when both parts are one definition.
 Polyphase::Step Polyphase::step(const char *name, const Group &group, bool parts,
                                 const std::function<Registers(const Expr &lane)> &body) const {
     Func f(name);

@@ -1,11 +1,12 @@
-// The sixteen phases of a sequence in the lanes: u_v[p] = u[16·p + v]. A level of a right-angle transform
-// (twiddles.h) has the same twiddles for all values of a block, so the outer levels of a transform of 16·M
-// points are those of M rows whose lanes are the phases, as if they were channels. What is left of block q is
-// a polynomial of sixteen coefficients, one a lane, mod (z^16 − c_q): two levels of four across the lanes.
+// The sixteen phases of a sequence in the lanes: u_v[p] = u[16·p + v]. A level of a right-angle
+// transform (twiddles.h) has the same twiddles for all values of a block, so the outer levels of a
+// transform of 16·M points are those of M rows whose lanes are the phases, as if they were
+// channels. What is left of block q is a polynomial of sixteen coefficients, one a lane, mod (z^16
+// − c_q): two levels of four across the lanes.
 //
-// Four blocks, a group, go through these together: 64 values with three digits of four each, those of the
-// phase v = 4·k + w and the block r. Butterflies run over the digit that counts registers; a store that
-// interleaves four registers puts the next one there:
+// Four blocks, a group, go through these together: 64 values with three digits of four each, those
+// of the phase v = 4·k + w and the block r. Butterflies run over the digit that counts registers; a
+// store that interleaves four registers puts the next one there:
 //     r | k w  →  k | w r  →  w | r k'  =  j' | r k'      (register | lane, of a value 16·register + lane)
 // The spectrum lies as the last form has it: group after group, 16·j' + 4·r + k'.
 #pragma once
@@ -23,7 +24,8 @@ public:
     // polyphase_twiddles(16·M).
     Polyphase(RightAngle rows, Halide::Type type, std::function<Halide::Expr(const Halide::Expr &)> table);
 
-    // Where a step computes: its Func has the arguments (value, g, rest…), or (value, part, g, rest…).
+    // Where a step computes: its Func has the arguments (value, g, rest…), or (value, part, g,
+    // rest…).
     struct Group {
         Halide::Var g;
         Halide::Expr index; // of the group in the whole transform
@@ -35,7 +37,8 @@ public:
         // What it has for a group of its own arguments, or at other ones, g first.
         Values values(std::vector<Halide::Expr> at = {}) const;
     };
-    // There: the blocks as the last level of the rows leaves them (row r of a lane v), then the two levels.
+    // There: the blocks as the last level of the rows leaves them (row r of a lane v), then the two
+    // levels.
     using Blocks = std::function<std::vector<Complex>(const Halide::Expr &phase)>;
     Step interleaved(const Group &group, const Blocks &blocks) const; // 4·v + r
     Step halfway(const Group &group, const Values &interleaved) const;
@@ -44,8 +47,8 @@ public:
     Step product(const Group &group, const Values &halfway, const Values &kernel) const;
     Step product_of(const Group &group, const Values &spectrum, const Values &kernel) const;
     Step phases_of(const Group &group, const Values &turned) const;
-    // Undoes what a store that interleaves does. By itself, in registers: as a part of the next step Halide would
-    // compute that with four times the lanes, and drop three of them.
+    // Undoes what a store that interleaves does. By itself, in registers: as a part of the next
+    // step Halide would compute that with four times the lanes, and drop three of them.
     Step turned(const Group &group, const Values &interleaved) const;
 
 private:

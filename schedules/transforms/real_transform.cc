@@ -30,8 +30,8 @@ void RealTransform::whole(Func f, int extent) const {
     store(f, int64_t{8} * lanes_ * extent);
 }
 
-// The pass with `size` points left at stride s reads q + s·(p + m·k) and writes q + s·(R·p + k) for k <
-// R, m = size/R, times exp(2πi·p·k/size).
+// The pass with `size` points left at stride s reads q + s·(p + m·k) and writes q + s·(R·p + k) for
+// k < R, m = size/R, times exp(2πi·p·k/size).
 RealTransform::Bins RealTransform::pass_through(Bins in, const char *name) const {
     int size = shape_.points, stride = 1, offset = 0;
     for (const int radix : shape_.radices) {
@@ -79,7 +79,8 @@ RealTransform::Bins RealTransform::forward(const Samples &x) const {
         const Bins z = pass_through([x](const Expr &t) { return Complex{x(t), Expr()}; }, "forward");
         return [z](const Expr &k) { return conjugate(z(k)); };
     }
-    // X(k) = conj(E + w^k·O) with E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i, Z with exp(+).
+    // X(k) = conj(E + w^k·O) with E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i, Z with
+    // exp(+).
     const Bins z = pass_through([x](const Expr &m) { return Complex{x(2 * m), x(2 * m + 1)}; }, "forward");
     return [z, points, self = *this](const Expr &k) {
         const Complex a = z(k % points), b = conjugate(z((points - k) % points)), sum = a + b, apart = a - b;
@@ -125,8 +126,8 @@ RealTransform::Samples RealTransform::inverse(const Bins &h) const {
             "inverse");
         return [z](const Expr &t) { return z(t).re; };
     }
-    // Z(k) = (H(k) + conj H(M − k)) + i·w^k·(H(k) − conj H(M − k)) holds even samples and i times odd
-    // ones.
+    // Z(k) = (H(k) + conj H(M − k)) + i·w^k·(H(k) − conj H(M − k)) holds even samples and i times
+    // odd ones.
     Var k("k");
     Func packed("packed");
     const Complex a = bin(k), b = conjugate(bin(points - k)), z = (a + b) + times_i((a - b) * root(k));

@@ -1,5 +1,5 @@
-// sequence_transform, sequence_inverse: the transform of a whole sequence of each channel, Fourier or
-// cosine, and the way back from a spectrum or from the product of two.
+// sequence_transform, sequence_inverse: the transform of a whole sequence of each channel, Fourier
+// or cosine, and the way back from a spectrum or from the product of two.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/transforms/gpu_sequence_sums.h"

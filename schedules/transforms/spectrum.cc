@@ -1,5 +1,6 @@
-// spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the block order
-// that the convolutions read. With `lanes` bins lie beside each other, channel by channel, for few channels.
+// spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the
+// block order that the convolutions read. With `lanes` bins lie beside each other, channel by
+// channel, for few channels.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"

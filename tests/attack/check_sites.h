@@ -1,4 +1,5 @@
-// What the marked copies of the verifier ask (mark_checks.py): whether one of its checks is left out.
+// What the marked copies of the verifier ask (mark_checks.py): whether one of its checks is left
+// out.
 #pragma once
 
 namespace longwave::attack {

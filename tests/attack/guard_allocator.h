@@ -1,4 +1,5 @@
-// An allocator whose blocks end (or begin) where nobody may touch anything, which counts what is held.
+// An allocator whose blocks end (or begin) where nobody may touch anything, which counts what is
+// held.
 #pragma once
 #include "longwave/longwave.h"
 #include <cstdint>

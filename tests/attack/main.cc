@@ -1,7 +1,8 @@
-// attack_artifacts FILE... [--seconds N] [--from N] [--seed N] [--found FOLDER] [--progress FILE] [--no-gpu]
+// attack_artifacts FILE... [--seconds N] [--from N] [--seed N] [--found FOLDER] [--progress FILE]
+// [--no-gpu]
 //
-// Tries mutants of real artifacts (mutants.h, victim.h), in worker processes that a crash or a hang ends. Each finding is
-// kept as a file with the change in its name. Exit 1 when there is one.
+// Tries mutants of real artifacts (mutants.h, victim.h), in worker processes that a crash or a hang
+// ends. Each finding is kept as a file with the change in its name. Exit 1 when there is one.
 //   --seconds N       so long in all, the files in turns (default 60)
 //   --seed N          where in the list of mutants it begins (default: the clock; it is printed)
 //   --progress FILE   goes on where the last run with this file ended, instead

@@ -1,5 +1,6 @@
-// The mutants of one artifact, by number: each number of its header, its plan and its GPU manifests, each list, text and
-// field, words of its segments, and its length. The same number is the same mutant in every run.
+// The mutants of one artifact, by number: each number of its header, its plan and its GPU
+// manifests, each list, text and field, words of its segments, and its length. The same number is
+// the same mutant in every run.
 #pragma once
 #include "tests/attack/places.h"
 #include <cstdint>

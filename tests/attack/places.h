@@ -1,5 +1,5 @@
-// Every place of a flatbuffer that can be changed, found through its schema: a field that is added to plan.fbs or
-// modules.fbs is attacked without a line here.
+// Every place of a flatbuffer that can be changed, found through its schema: a field that is added
+// to plan.fbs or modules.fbs is attacked without a line here.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -29,8 +29,8 @@ struct Places {
     std::vector<std::string> names; // "entries[2].steps[4].tiles"
 };
 
-// `schema`: what `flatc --schema -b` makes. The flatbuffer has been verified. Of a list of numbers or texts with more
-// than 64 elements, 64 are looked at.
+// `schema`: what `flatc --schema -b` makes. The flatbuffer has been verified. Of a list of numbers
+// or texts with more than 64 elements, 64 are looked at.
 Places places_of(const uint8_t *flatbuffer, const uint8_t *schema);
 
 } // namespace longwave::attack

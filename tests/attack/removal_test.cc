@@ -1,7 +1,8 @@
-// Leaves out one check of the verifier at a time, and one rule, in copies of its sources (mark_checks.py), and holds the
-// corpus against what is left. Every check must be missed: some sample must then be accepted, be refused by another
-// rule or with another text, or end the process. LONGWAVE_REMOVAL_TABLE=FILE writes the table: check, how its removal
-// shows, in which sample.
+// Leaves out one check of the verifier at a time, and one rule, in copies of its sources
+// (mark_checks.py), and holds the corpus against what is left. Every check must be missed: some
+// sample must then be accepted, be refused by another rule or with another text, or end the
+// process. LONGWAVE_REMOVAL_TABLE=FILE writes the table: check, how its removal shows, in which
+// sample.
 #include "tests/attack/check_sites.h"
 #include "tests/unit/formats/artifact/corpus.h"
 #include <csignal>
@@ -14,6 +15,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+namespace removal_test {
 
 using namespace longwave;
 
@@ -46,7 +49,8 @@ bool is_excused(const Site &site) {
 
 enum class Shown { no, by_text, by_rule };
 
-// How a sample shows that the check is missing. In a process of its own: what is left may do anything.
+// How a sample shows that the check is missing. In a process of its own: what is left may do
+// anything.
 Shown shown_by(const test::Sample &sample, const char *text, int removed) {
     fflush(nullptr);
     const pid_t child = fork();
@@ -146,3 +150,5 @@ TEST_CASE(
             " missed by the rule, ", table.shown(Shown::by_text), " by the text, ", let_off, " excused; ",
             table.tried, " removals tried");
 }
+
+} // namespace removal_test

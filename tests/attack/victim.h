@@ -18,9 +18,9 @@ public:
     // `artifact`: the original, whose code may run. `device`: null without a GPU.
     Victim(const std::vector<uint8_t> &artifact, lw_device *device);
 
-    // Ends the process with a reason where a promise does not hold. `places_changed`: where kernels read and write, or
-    // what the values mean there; then models that look up token ids are opened, not run. `gpu_runs`: their code is
-    // untouched.
+    // Ends the process with a reason where a promise does not hold. `places_changed`: where kernels
+    // read and write, or what the values mean there; then models that look up token ids are opened,
+    // not run. `gpu_runs`: their code is untouched.
     void attack(const std::vector<uint8_t> &bytes, bool places_changed, bool gpu_runs, uint64_t number,
                 Counts &counts);
 

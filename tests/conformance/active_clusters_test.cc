@@ -1,10 +1,13 @@
-// Adaptive softmax in a stream that writes: tails that hold no word which the generator's options can choose are not
-// computed. The same ids, and the same bits of everything that was computed; longwave/generator.h, likely_only.
+// Adaptive softmax in a stream that writes: tails that hold no word which the generator's options
+// can choose are not computed. The same ids, and the same bits of everything that was computed;
+// longwave/generator.h, likely_only.
 #include "longwave/generator.h"
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"
 #include <cstring>
 #include <doctest/doctest.h>
+
+namespace active_clusters_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -14,8 +17,8 @@ namespace {
 constexpr uint32_t words = 1000, first_tail = 100, second_tail = 400, width = 32;
 constexpr float left_out = -1e30f;
 
-// Ids through a causal convolution over the last 8 of them. `lift`: how much likelier than a word of the head a class
-// is; far up tails win often, far down they hardly do.
+// Ids through a causal convolution over the last 8 of them. `lift`: how much likelier than a word
+// of the head a class is; far up tails win often, far down they hardly do.
 Expected<compiler::Compiled> compiled_with(float lift, const std::string &weights) {
     const std::string json = R"({"format": "longwave-model", "version": 1, "name": "words",
         "inputs": [{"name": "ids", "kind": "tokens", "vocabulary": 1000}],
@@ -94,7 +97,8 @@ struct Found {
     uint32_t tails_left_out = 0, tails_chosen = 0;
 };
 
-// The same ids with and without, and in every row the bits of the whole one, or a whole tail left out.
+// The same ids with and without, and in every row the bits of the whole one, or a whole tail left
+// out.
 Found compare(const cli::Model &model, const lw_generator_options &options) {
     const Writer all(model, options, false), likely(model, options, true);
     Found found;
@@ -196,3 +200,5 @@ TEST_CASE(
     REQUIRE(lw_generator_load(again.generator, state.data(), n) == LW_OK);
     CHECK(again.next() >= 0);
 }
+
+} // namespace active_clusters_test

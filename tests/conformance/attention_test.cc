@@ -1,10 +1,13 @@
-// linear_attention from package to streams: a state of 8 heads of 64 x 64, advanced row by row, in chunks of
-// 16, in blocks of 64 rows and as a whole run, against a float64 recurrence written from the definition. The
-// limit of 1e-5 is that of the family; two floats keep the matrix within 1e-6 (the kernels' own test), the
-// rest is the float32 of queries, keys, values and sums of 64 products.
+// linear_attention from package to streams: a state of 8 heads of 64 x 64, advanced row by row, in
+// chunks of 16, in blocks of 64 rows and as a whole run, against a float64 recurrence written from
+// the definition. The limit of 1e-5 is that of the family; two floats keep the matrix within 1e-6
+// (the kernels' own test), the rest is the float32 of queries, keys, values and sums of 64
+// products.
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"
 #include <doctest/doctest.h>
+
+namespace attention_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -109,3 +112,5 @@ TEST_CASE("linear attention: the state is one copy of the matrix in two floats, 
     for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++)
         CHECK(model.entry(entry).cache_bytes == 0);
 }
+
+} // namespace attention_test

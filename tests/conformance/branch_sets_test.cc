@@ -1,7 +1,7 @@
-// Re-parameterisation through the compiled engine: random sets of parallel branches, all in one artifact as
-// they stand and in one whose passes have merged each into one convolution. Both are float32; what the passes
-// certify in float64 (tests/unit/compiler/passes/branch_sets_test.cc) must be left of it behind kernels, plans and
-// edges.
+// Re-parameterisation through the compiled engine: random sets of parallel branches, all in one
+// artifact as they stand and in one whose passes have merged each into one convolution. Both are
+// float32; what the passes certify in float64 (tests/unit/compiler/passes/branch_sets_test.cc) must
+// be left of it behind kernels, plans and edges.
 #include "compiler/ops/support/filter.h"
 #include "compiler/ir/op.h"
 #include "compiler/passes/fold_norms.h"
@@ -12,6 +12,8 @@
 #include "tests/support/numbers.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
+
+namespace branch_sets_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -108,3 +110,5 @@ TEST_CASE(
                      << centred << ", with two-sided kernels " << two_sided);
     for (const size_t kind : {copies, centred, two_sided}) CHECK(kind >= count / 10);
 }
+
+} // namespace branch_sets_test

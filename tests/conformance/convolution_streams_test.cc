@@ -1,5 +1,5 @@
-// Streams of a long convolution, from package to rows, against sums in float64: few channels and several tiles
-// of them, one entry and several, straight through and with saved and copied states.
+// Streams of a long convolution, from package to rows, against sums in float64: few channels and
+// several tiles of them, one entry and several, straight through and with saved and copied states.
 #include "compiler/driver/compile.h"
 #include "tests/kernels/kernel_call.h"
 #include "tests/support/convolution_package.h"
@@ -7,6 +7,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <random>
+
+namespace convolution_streams_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -77,7 +79,8 @@ void pull_rows(lw_stream *stream, uint32_t channels, std::vector<float> &y) {
     }
 }
 
-// From row `at` to the end, in pieces of up to `most`; `between` may put another stream in its place.
+// From row `at` to the end, in pieces of up to `most`; `between` may put another stream in its
+// place.
 template <class Between> void go_on(const Subject &s, std::unique_ptr<Stream> &stream, size_t at, size_t most,
                                     std::vector<float> &y, Between between) {
     std::mt19937 random(static_cast<uint32_t>(most));
@@ -190,3 +193,5 @@ TEST_CASE("the pieces of large partitions are spread: no block is predicted far 
         CHECK(found);
     }
 }
+
+} // namespace convolution_streams_test

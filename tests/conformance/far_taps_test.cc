@@ -1,6 +1,6 @@
-// One wrong tap, at any lag, in a file whose golden vectors are right: the check of `compile` and `verify` report it, in
-// offline runs and in streams. The mutant is the same model with one other number. Its weights replace those of the
-// sound file, and the hashes are renewed.
+// One wrong tap, at any lag, in a file whose golden vectors are right: the check of `compile` and
+// `verify` report it, in offline runs and in streams. The mutant is the same model with one other
+// number. Its weights replace those of the sound file, and the hashes are renewed.
 #include "formats/artifact/hash.h"
 #include "formats/artifact/header.h"
 #include "formats/artifact/plan_generated.h"
@@ -14,6 +14,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
+
+namespace far_taps_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -199,3 +201,5 @@ TEST_CASE("far taps: of a CHELA block") {
     }
     every_mutant_is_reported(subject, far_places("c.long.k0", width, taps));
 }
+
+} // namespace far_taps_test

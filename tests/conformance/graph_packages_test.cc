@@ -1,10 +1,13 @@
 // Packages of version 2 from model.json to runs and streams, against float64 loops written from the
-// definitions of the ops. The limit of 2e-6 of the peak is float32 rounding: sums of up to 40 products.
+// definitions of the ops. The limit of 2e-6 of the peak is float32 rounding: sums of up to 40
+// products.
 #include "compiler/artifact/identity.h"
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"
 #include <cmath>
 #include <doctest/doctest.h>
+
+namespace graph_packages_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -154,3 +157,5 @@ TEST_CASE("graph packages: other weights are another model, other tensor keys ar
     CHECK(identity("s", 1).model == identity("other", 1).model);
     CHECK(identity("s", 1).weights == identity("other", 1).weights);
 }
+
+} // namespace graph_packages_test

@@ -1,10 +1,12 @@
-// LightNet from package to streams: a block with cosine positions, row by row, in chunks of 16, in blocks of
-// 64 rows and as a whole run, against a float64 recurrence written from the definition; what its state is;
-// and what is refused.
+// LightNet from package to streams: a block with cosine positions, row by row, in chunks of 16, in
+// blocks of 64 rows and as a whole run, against a float64 recurrence written from the definition;
+// what its state is; and what is refused.
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"
 #include <cmath>
 #include <doctest/doctest.h>
+
+namespace lightnet_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -13,8 +15,8 @@ namespace {
 
 constexpr size_t features = 4, heads = 2, dk = 8, dv = 16, keys = heads * dk, values = heads * dv;
 constexpr size_t rows = 100'000, whole_rows = 2048, compared = 2048; // compared: the last of the long streams
-// The matrix is within 1e-7 (the kernels' own test); the rest is the float32 of keys of up to 16, which are
-// exponents, of queries and values, and of sums of 16 products.
+// The matrix is within 1e-7 (the kernels' own test); the rest is the float32 of keys of up to 16,
+// which are exponents, of queries and values, and of sums of 16 products.
 constexpr double limit = 2e-6;
 
 struct Numbers {
@@ -127,3 +129,5 @@ TEST_CASE("lightnet: a stream of what is not causal is refused: which layer, why
         message);
     CHECK_MESSAGE(message.find("compile without --stream for offline runs") != std::string::npos, message);
 }
+
+} // namespace lightnet_test

@@ -1,5 +1,5 @@
-// Files without code: the program contains the kernels of the compiler, and computes the same bits. A table of anything
-// else is refused.
+// Files without code: the program contains the kernels of the compiler, and computes the same bits.
+// A table of anything else is refused.
 #include "compiler/driver/compile.h"
 #include "formats/artifact/detach.h"
 #include "formats/package/package.h"
@@ -14,11 +14,14 @@
 #include <filesystem>
 #include <fstream>
 
+namespace linked_kernels_test {
+
 using namespace longwave;
 
 namespace {
 
-// A long convolution over rows of four features between two linear layers, and a mean over four rows.
+// A long convolution over rows of four features between two linear layers, and a mean over four
+// rows.
 std::vector<uint8_t> compiled(const std::string &activation) {
     const std::string json = R"({"format": "longwave-model", "version": 1, "name": "linked-kernels",
         "inputs": [{"name": "x", "kind": "features", "width": 4}],
@@ -181,7 +184,8 @@ TEST_CASE(
     table.struct_size = 0;
     CHECK(opens(bare, &table) == LW_INVALID_ARGUMENT);
 
-    // An attacker copies the hash of the code into a plan with other kernels, or gives a kernel less scratch.
+    // An attacker copies the hash of the code into a plan with other kernels, or gives a kernel
+    // less scratch.
     const auto attacked = [&](const std::vector<uint8_t> &bytes, auto edit) {
         return opens(test::rewrite(bytes, edit), linked.table);
     };
@@ -196,3 +200,5 @@ TEST_CASE(
     CHECK(opens(test::rewrite(bare, [](fb::PlanT &plan) { plan.variants[0]->scratch[0] = 0; }), &table) ==
           LW_NO_CODE);
 }
+
+} // namespace linked_kernels_test

@@ -1,5 +1,5 @@
-// The shipped keyword model in a real-time thread: after create nothing allocates, locks or calls the system,
-// whatever the samples are.
+// The shipped keyword model in a real-time thread: after create nothing allocates, locks or calls
+// the system, whatever the samples are.
 #include "formats/audio/audio.h"
 #include "longwave/spotter.h"
 #include "tests/conformance/keyword_model.h"
@@ -12,12 +12,14 @@
 #include <doctest/doctest.h>
 #include <limits>
 
+namespace realtime_test {
+
 using namespace longwave::test;
 
 namespace {
 
-// The demonstration recording, its words left as they are, with every kind of bad sample strewn between and a
-// tail that decays through the subnormals.
+// The demonstration recording, its words left as they are, with every kind of bad sample strewn
+// between and a tail that decays through the subnormals.
 std::vector<float> recording() {
     longwave::audio::Options options;
     options.sample_rate = rate;
@@ -51,8 +53,8 @@ struct Work {
         return true;
     }
 
-    // Everything a real-time thread may call, over the recording in pushes of all sizes up to a thousand
-    // samples.
+    // Everything a real-time thread may call, over the recording in pushes of all sizes up to a
+    // thousand samples.
     bool operator()() {
         lw_event event{};
         event.struct_size = sizeof event;
@@ -143,3 +145,5 @@ TEST_CASE("keyword model: samples that are no numbers count as silence, and are 
     REQUIRE(lw_stream_get_stats(stream, &stats) == LW_OK);
     CHECK(stats.non_finite == (x.size() - 500 + 699) / 700);
 }
+
+} // namespace realtime_test

@@ -1,10 +1,13 @@
-// Recurrences from package to runs and streams, against float64 loops written from the definitions of the ops.
+// Recurrences from package to runs and streams, against float64 loops written from the definitions
+// of the ops.
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"
 #include <cmath>
 #include <complex>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+
+namespace recurrences_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -63,8 +66,9 @@ std::string state_space(int state) {
 
 } // namespace
 
-// Rounding of a float32 state adds up over the memory of a pole: the square root of 2,000 rows times 2^-24 of the
-// state, which the sum over 32 poles makes smaller against its peak. A float64 state leaves the rounding of the sum.
+// Rounding of a float32 state adds up over the memory of a pole: the square root of 2,000 rows
+// times 2^-24 of the state, which the sum over 32 poles makes smaller against its peak. A float64
+// state leaves the rounding of the sum.
 TEST_CASE("state_space: a million rows against float64") {
     const S4d s4d;
     const auto x = random_numbers(S4d::heads * 1'000'000, 3);
@@ -125,8 +129,11 @@ TEST_CASE("lstm and gru: 20,000 rows against float64, as a run and as streams") 
         Tensors weights{{"w", tensor({gates * units, units}, w)}};
         if (gates == 3) weights["b"] = tensor({units}, b);
         const cli::Model model = model_of(gates * units, length, node, weights);
-        // Float32 gates: 24 products and three functions within a few units each, fed back by at most the forget gate.
+        // Float32 gates: 24 products and three functions within a few units each, fed back by at
+        // most the forget gate.
         CHECK(distance(outputs_of_run(model, sequence_of(x, gates * units))[0], expected) < 5e-6);
         for (uint32_t entry : {0u, 1u}) CHECK(distance(streamed(model, x.data(), length, entry), expected) < 5e-6);
     }
 }
+
+} // namespace recurrences_test

@@ -1,5 +1,5 @@
-// Whose states a model takes, from the package on: what it computes counts, though weights and layout of the
-// state are equal; how it was compiled does not.
+// Whose states a model takes, from the package on: what it computes counts, though weights and
+// layout of the state are equal; how it was compiled does not.
 #include "compiler/driver/compile.h"
 #include "formats/artifact/header.h"
 #include "formats/artifact/schema.h"
@@ -10,12 +10,14 @@
 #include <cstring>
 #include <doctest/doctest.h>
 
+namespace state_identity_test {
+
 using namespace longwave;
 
 namespace {
 
-// A linear layer, `activation`, another linear layer, and a mean over its last four rows, which the stream
-// remembers. Whole sequences of up to `length` rows.
+// A linear layer, `activation`, another linear layer, and a mean over its last four rows, which the
+// stream remembers. Whole sequences of up to `length` rows.
 std::vector<uint8_t> compiled(const std::string &activation, uint32_t length) {
     const std::string json = R"({"format": "longwave-model", "version": 1, "name": "short",
         "inputs": [{"name": "x", "kind": "features", "width": 4}],
@@ -89,7 +91,8 @@ TEST_CASE("state identity: the same model takes it, compiled again or for other 
 
 namespace {
 
-// An embedding and a linear layer that share a table, or have one each; a mean over four rows between them.
+// An embedding and a linear layer that share a table, or have one each; a mean over four rows
+// between them.
 std::vector<uint8_t> with_tables(bool shared, const std::string &weights) {
     const std::string json = R"({"format": "longwave-model", "version": 1, "name": "tables",
         "inputs": [{"name": "ids", "kind": "tokens", "vocabulary": 8}],
@@ -123,7 +126,8 @@ std::vector<uint8_t> weights_identity(const std::vector<uint8_t> &artifact) {
 
 } // namespace
 
-// The identity counts tensors by layer, so both models have the same one, but for the rounding of the table.
+// The identity counts tensors by layer, so both models have the same one, but for the rounding of
+// the table.
 TEST_CASE("state identity: a shared table is other weights where it is rounded for the embedding as well") {
     CHECK(weights_identity(with_tables(true, "float32")) == weights_identity(with_tables(false, "float32")));
     for (const std::string rounded : {"bf16", "int8"}) {
@@ -131,3 +135,5 @@ TEST_CASE("state identity: a shared table is other weights where it is rounded f
         CHECK(weights_identity(with_tables(true, rounded)) != weights_identity(with_tables(false, rounded)));
     }
 }
+
+} // namespace state_identity_test

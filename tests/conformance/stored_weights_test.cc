@@ -1,11 +1,14 @@
-// Weights of products in fewer bytes, from package to artifact: its size, what the report says of the error,
-// runs and streams against float64 sums of the rounded weights, and whose states it takes.
+// Weights of products in fewer bytes, from package to artifact: its size, what the report says of
+// the error, runs and streams against float64 sums of the rounded weights, and whose states it
+// takes.
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+
+namespace stored_weights_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -60,15 +63,19 @@ nlohmann::json report_of(const std::string &weights) {
     return nlohmann::json::parse(compiled_in(weights).report);
 }
 
-// Rounded from the definitions of the formats, by rows of `inputs`.
+// Rounded from the definitions of the formats, by rows of `inputs`, and of int4 by groups of 32 of
+// them.
 std::vector<double> rounded(const std::vector<float> &w, size_t inputs, const std::string &format) {
     std::vector<double> values(w.begin(), w.end());
-    for (size_t begin = 0; begin < w.size() && format != "float32"; begin += inputs) {
+    const size_t group = format == "int4" ? 32 : inputs;
+    for (size_t begin = 0, n; begin < w.size() && format != "float32"; begin += n) {
+        n = std::min(group, inputs - begin % inputs);
         float largest = 0;
-        for (size_t i = begin; i < begin + inputs; i++) largest = std::max(largest, std::fabs(w[i]));
-        for (size_t i = begin; i < begin + inputs; i++) {
-            const double step =
-                format == "int8" ? double{largest / 127.f} : std::ldexp(1.0, std::ilogb(w[i]) - 7);
+        for (size_t i = begin; i < begin + n; i++) largest = std::max(largest, std::fabs(w[i]));
+        for (size_t i = begin; i < begin + n; i++) {
+            const double step = format == "int8"   ? double{largest / 127.f}
+                                : format == "int4" ? double{largest / 7.f}
+                                                   : std::ldexp(1.0, std::ilogb(w[i]) - 7);
             values[i] = step * std::nearbyint(double{w[i]} / step);
         }
     }
@@ -103,17 +110,18 @@ double weight_error(const std::vector<float> &w, size_t inputs, const std::strin
 } // namespace
 
 TEST_CASE("stored weights: runs and streams on every level equal float64 sums of the rounded weights") {
-    for (const char *format : {"float32", "bf16", "int8"})
+    for (const char *format : {"float32", "bf16", "int8", "int4"})
         for (const char *level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
             INFO(format << " on " << level);
             const auto model = cli::Model::open(compiled_in(format).artifact, level);
             if (!model && model.status().fault() == Fault::device) continue; // another CPU
             REQUIRE_MESSAGE(model, model.status().message());
             const std::vector<double> reference = expected(format);
-            // Sums of 96 and 208 products in float32, and tanh: a few units of 6e-8 each. int8: activations in steps of
-            // 1/32512 of their peak. That moves an output by 1.5e-5 of its rms in each of two layers, and the largest
-            // of 2,000 outputs by four times as much (docs/numerics.md).
-            const double limit = format == std::string("int8") ? 9e-5 : 1e-6;
+            // Sums of 96 and 208 products in float32, and tanh: a few units of 6e-8 each. int8,
+            // int4: activations in steps of 1/32512 of their peak. That moves an output by 1.5e-5
+            // of its rms in each of two layers, and the largest of 2,000 outputs by four times as
+            // much (docs/numerics.md).
+            const double limit = format == std::string("int8") || format == std::string("int4") ? 9e-5 : 1e-6;
             CHECK(distance(outputs_of_run(*model, sequence_of(input(), in))[0], reference) <= limit);
             CHECK(distance(streamed(*model, input().data(), rows), reference) <= limit);
             double worst = 0;
@@ -142,7 +150,7 @@ TEST_CASE("stored weights: the report's rounding counts the steps of activations
     CHECK(steps < 9e-5);
 }
 
-TEST_CASE("stored weights: the artifact has half and a quarter of the bytes, and a scale for each output") {
+TEST_CASE("stored weights: the artifact has a half, a quarter and an eighth of the bytes, and the scales") {
     // Panels of 16 outputs; 40 outputs take three of them. Nothing here is a whole number of pages.
     const size_t floats = in * middle + middle * 48;
     const auto bytes = [](const char *format) { return report_of(format)["weights_bytes"].get<size_t>(); };
@@ -150,6 +158,8 @@ TEST_CASE("stored weights: the artifact has half and a quarter of the bytes, and
     CHECK(bytes("bf16") == 2 * floats);
     // The steps of activations, the same for both layers, have a cache line.
     CHECK(bytes("int8") == floats + 4 * (middle + 48) + 64);
+    // 208 inputs are seven groups, the last of which is half empty.
+    CHECK(bytes("int4") == (in * middle + 7 * 32 * 48) / 2 + 4 * (in / 32 * middle + 7 * 48) + 64);
     for (const char *format : {"bf16", "int8"}) {
         // Code differs by some kB.
         const auto saved = static_cast<double>(compiled_in("float32").artifact.size()) -
@@ -160,7 +170,7 @@ TEST_CASE("stored weights: the artifact has half and a quarter of the bytes, and
 
 TEST_CASE("stored weights: the report has the error of each product and of the output") {
     CHECK(!report_of("float32").contains("stored_weights"));
-    for (const char *format : {"bf16", "int8"}) {
+    for (const char *format : {"bf16", "int8", "int4"}) {
         INFO(format);
         const nlohmann::json stored = report_of(format)["stored_weights"];
         REQUIRE(stored["layers"].size() == 2);
@@ -171,7 +181,7 @@ TEST_CASE("stored weights: the report has the error of each product and of the o
             CHECK(layer["format"] == format);
             CHECK(layer["error"].get<double>() == doctest::Approx(errors[i]).epsilon(1e-6));
             CHECK(layer["largest"] > 0);
-            CHECK(layer["largest"] < 0.005); // half a step, of 1/127 or of 2^-7
+            CHECK(layer["largest"] < (format == std::string("int4") ? 0.5 / 7 + 1e-6 : 0.005)); // half a step
         }
         REQUIRE(stored["outputs"].size() == 1);
         CHECK(stored["outputs"][0]["name"] == "y");
@@ -187,7 +197,7 @@ TEST_CASE("stored weights: a format that does not exist is a usage error of one 
     const auto wrong = compiled_with("fp4");
     REQUIRE(!wrong);
     CHECK(wrong.status().fault() == Fault::usage);
-    CHECK(wrong.status().message() == "unknown weights \"fp4\": expected float32, bf16 or int8");
+    CHECK(wrong.status().message() == "unknown weights \"fp4\": expected float32, bf16, int8 or int4");
 }
 
 TEST_CASE("stored weights: a state belongs to the weights it was made with") {
@@ -205,3 +215,5 @@ TEST_CASE("stored weights: a state belongs to the weights it was made with") {
     CHECK(lw_stream_load(streams[1].get(), saved.data(), written) == LW_BAD_STATE);
     CHECK(lw_stream_load(streams[2].get(), saved.data(), written) == LW_BAD_STATE);
 }
+
+} // namespace stored_weights_test

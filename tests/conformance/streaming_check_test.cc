@@ -1,8 +1,8 @@
-// The promise on the shipped keyword model: a stream gives the rows of the whole, and the same bits however
-// it is cut, restarted, saved, copied or aged. Streams run the artifact as users compile it. Its
-// whole-sequence entry holds one second by default, less than the model remembers, so the whole runs in a
-// second artifact of the same package compiled with a longer --length: every row compared has its full past
-// behind it in both.
+// The promise on the shipped keyword model: a stream gives the rows of the whole, and the same bits
+// however it is cut, restarted, saved, copied or aged. Streams run the artifact as users compile
+// it. Its whole-sequence entry holds one second by default, less than the model remembers, so the
+// whole runs in a second artifact of the same package compiled with a longer --length: every row
+// compared has its full past behind it in both.
 #include "longwave/longwave.h"
 #include "tests/conformance/keyword_model.h"
 #include "tests/support/session.h"
@@ -14,14 +14,16 @@
 #include <functional>
 #include <random>
 
+namespace streaming_check_test {
+
 using namespace longwave::test;
 
 namespace {
 
 constexpr double limit = 1e-5;
-// What a row can depend on: 6 long convolutions of 64 taps, a mean of 15 rows and a kernel of 3 on rows of
-// 320 samples, a kernel of 4 on frames that are 160 samples apart, and a frame of 400: (6 * 63 + 14 + 2) *
-// 320 + 3 * 160 + 400 = 126960 samples, 397 rows of the output.
+// What a row can depend on: 6 long convolutions of 64 taps, a mean of 15 rows and a kernel of 3 on
+// rows of 320 samples, a kernel of 4 on frames that are 160 samples apart, and a frame of 400: (6 *
+// 63 + 14 + 2) * 320 + 3 * 160 + 400 = 126960 samples, 397 rows of the output.
 constexpr size_t receptive_rows = 397;
 constexpr size_t samples = 12 * rate, rows = samples / block;
 
@@ -70,7 +72,8 @@ bool same_bits(const Rows &a, const Rows &reference, size_t first) {
     return true;
 }
 
-// Largest difference from the whole in the rows from `first` on, relative to the peak of its output.
+// Largest difference from the whole in the rows from `first` on, relative to the peak of its
+// output.
 double distance(const Rows &a, const Rows &whole, size_t first) {
     double worst = 0;
     for (const auto &[index, values] : whole) {
@@ -150,8 +153,8 @@ TEST_CASE("keyword model: however a stream is cut, restarted, saved, copied or a
         push(first, x.data(), samples, at_random(2), &found);
         table.add("after other audio and reset", found);
 
-        // The middle is within a block, and rows wait in the queue: both are part of the state. The stream
-        // that takes it over has heard other audio.
+        // The middle is within a block, and rows wait in the queue: both are part of the state. The
+        // stream that takes it over has heard other audio.
         constexpr size_t middle = samples / 2 + 123, waiting = 5 * block;
         const auto half = [&](Rows &out) {
             REQUIRE(lw_stream_reset(first) == LW_OK);
@@ -175,8 +178,8 @@ TEST_CASE("keyword model: however a stream is cut, restarted, saved, copied or a
         other_half(copied);
         table.add("copied in the middle into another stream", copied);
 
-        // What the model has forgotten must be gone to the last bit. The first rows after other audio still
-        // remember it and are left out.
+        // What the model has forgotten must be gone to the last bit. The first rows after other
+        // audio still remember it and are left out.
         const auto start = std::chrono::steady_clock::now();
         Stream old(model.get());
         Talk minutes(3);
@@ -191,3 +194,5 @@ TEST_CASE("keyword model: however a stream is cut, restarted, saved, copied or a
         std::printf("%-9s  those 10 minutes took %.2f s\n", variant, seconds);
     }
 }
+
+} // namespace streaming_check_test

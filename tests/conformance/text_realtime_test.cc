@@ -1,5 +1,6 @@
-// The trained language models of examples/text, written with in a real-time thread: no token allocates, locks
-// or calls the system, and one behind 5,000 others is the same block of the same calls over as many bytes.
+// The trained language models of examples/text, written with in a real-time thread: no token
+// allocates, locks or calls the system, and one behind 5,000 others is the same block of the same
+// calls over as many bytes.
 #include "longwave/generator.h"
 #include "tests/conformance/keyword_model.h"
 #include "tests/support/faults.h"
@@ -7,6 +8,8 @@
 #include "tests/support/system_calls.h"
 #include <cmath>
 #include <doctest/doctest.h>
+
+namespace text_realtime_test {
 
 using namespace longwave::test;
 
@@ -115,3 +118,5 @@ TEST_CASE("text models: a token is one block whatever is behind it, and the stat
         }
     }
 }
+
+} // namespace text_realtime_test

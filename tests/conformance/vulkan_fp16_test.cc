@@ -1,9 +1,11 @@
-// Whole runs on a Vulkan device that store float16 between their kernels: within a limit of their own from float64, and
-// what float16 does not hold is told.
+// Whole runs on a Vulkan device that store float16 between their kernels: within a limit of their
+// own from float64, and what float16 does not hold is told.
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_models.h"
 #include <nlohmann/json.hpp>
+
+namespace vulkan_fp16_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -143,3 +145,5 @@ TEST_CASE("vulkan halves: a model that float16 cannot hold, and options that mea
     REQUIRE_FALSE(no_gpu);
     CHECK(no_gpu.status().message().find("--target host,vulkan-32k") != std::string::npos);
 }
+
+} // namespace vulkan_fp16_test

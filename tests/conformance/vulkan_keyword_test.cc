@@ -3,6 +3,8 @@
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_streams.h"
 
+namespace vulkan_keyword_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -49,3 +51,5 @@ TEST_CASE("vulkan streams: many of the keyword model have the bits of one, in as
     CHECK(all.recordings == 0); // their first block's commands
     MESSAGE(n, " streams: ", all.dispatches, " dispatches in ", all.submissions, " submissions a block");
 }
+
+} // namespace vulkan_keyword_test

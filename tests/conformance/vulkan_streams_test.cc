@@ -1,9 +1,12 @@
-// Streams of compiled models on a Vulkan device: equal to the CPU's, over one saved state, many in one dispatch.
+// Streams of compiled models on a Vulkan device: equal to the CPU's, over one saved state, many in
+// one dispatch.
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_streams.h"
 #include "tools/cli/check/streaming_check.h"
 #include <longwave/generator.h>
+
+namespace vulkan_streams_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -20,7 +23,8 @@ Expected<compiler::Compiled> compile(const LayerPackage &package, std::vector<ui
     return package.compile(options);
 }
 
-// Layers that remember rows (convolutions over 5 and 3 of them, SGConv over 24) between those that do not.
+// Layers that remember rows (convolutions over 5 and 3 of them, SGConv over 24) between those that
+// do not.
 LayerPackage convolutions() {
     LayerPackage package(features_input(width));
     package.conv1d("first", width, 24, 5);
@@ -179,18 +183,20 @@ TEST_CASE(
     package.conv1d("near", 24, 16, 5);
     package.linear("out", 16, 7);
     compiler::Options options = vulkan_options_here();
-    options.window = 48, options.hop = 12;
+    SUBCASE("points in shared memory") { options.window = 48, options.hop = 12; }
+    SUBCASE("points in registers") { options.window = 192, options.hop = 48; }
+    const uint32_t rows = 3 * options.window;
     const Both models(package.compile(options));
     double worst = 0;
     CHECK(lw_model_verify(models.gpu.handle.get(), &worst) == LW_OK);
     CHECK(worst > 0);
     const auto proof = cli::check_stream(models.gpu);
     REQUIRE(proof);
-    CHECK(proof->window == 48);
+    CHECK(proof->window == options.window);
     CHECK(proof->holds());
-    const std::vector<float> x = random_numbers(144 * width, 3);
-    const std::vector<float> there = streamed(models.gpu, x.data(), 144),
-                             here = streamed(models.cpu, x.data(), 144);
+    const std::vector<float> x = random_numbers(rows * width, 3);
+    const std::vector<float> there = streamed(models.gpu, x.data(), rows),
+                             here = streamed(models.cpu, x.data(), rows);
     CHECK(distance(there, here) <= 1e-5);
     const uint64_t one = many_have_the_bits_of_one(models.gpu, {.streams = 1}).dispatches;
     CHECK(many_have_the_bits_of_one(models.gpu, {.streams = 9}).dispatches == one);
@@ -230,3 +236,5 @@ TEST_CASE("vulkan streams: a generator over a GPU's stream writes what it writes
     }
     CHECK(written[0] == written[1]);
 }
+
+} // namespace vulkan_streams_test

@@ -1,5 +1,6 @@
-// Streams over a sliding window, of models that look ahead and of one that does not: against float64 sums of
-// the definition, against lw_run of each window, and through everything that may happen to a stream.
+// Streams over a sliding window, of models that look ahead and of one that does not: against
+// float64 sums of the definition, against lw_run of each window, and through everything that may
+// happen to a stream.
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"
 #include "tools/cli/check/streaming_check.h"
@@ -7,6 +8,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 #include <random>
+
+namespace windowed_stream_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -157,7 +160,8 @@ std::vector<double> convolution(const std::vector<float> &x, bool two_sided) {
 
 TEST_CASE("windows: where the middle has its whole past and future, a stream is the convolution of the whole "
           "signal") {
-    // 20 ticks to each side of a hop, more than 12 taps reach; 203 ticks are no whole number of hops.
+    // 20 ticks to each side of a hop, more than 12 taps reach; 203 ticks are no whole number of
+    // hops.
     constexpr size_t ticks = 203;
     const Signal signal = features(ticks);
     for (const bool two_sided : {true, false}) {
@@ -311,3 +315,5 @@ TEST_CASE("windows: what cannot be is refused, and looking ahead with the way ou
           "layer conv looks ahead: it is bidirectional (the second kernel reads samples after t)\ncompile "
           "without --stream for offline runs, or with --window N --hop M to slide over a stream");
 }
+
+} // namespace windowed_stream_test

@@ -1,4 +1,5 @@
-// What preloaded.cc tells the kernel, and so a tracer, when main() begins: a prctl that nobody knows.
+// What preloaded.cc tells the kernel, and so a tracer, when main() begins: a prctl that nobody
+// knows.
 #pragma once
 
 namespace longwave::test {

@@ -1,5 +1,5 @@
-// The k-th allocation and the k-th thread fail in the life of everything that the libraries make, for every k:
-// a status, nothing leaked, what was there before goes on as if nothing had happened.
+// The k-th allocation and the k-th thread fail in the life of everything that the libraries make,
+// for every k: a status, nothing leaked, what was there before goes on as if nothing had happened.
 #include "longwave/spotter.h"
 #include "longwave/text.h"
 #include "tests/support/failing_allocator.h"
@@ -17,6 +17,8 @@
 #include <stdexcept>
 #include <unistd.h>
 
+namespace library_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -30,7 +32,8 @@ lw_open_options trusting(const lw_allocator *allocator = nullptr) {
     return options;
 }
 
-// A life from its first call to its last, in memory from the allocator (null: malloc). The first failure.
+// A life from its first call to its last, in memory from the allocator (null: malloc). The first
+// failure.
 using LifeOf = std::function<lw_status(const lw_allocator *)>;
 
 // Every k, once and for good, through the caller's hooks.
@@ -50,7 +53,8 @@ void fail_each_hook(const LifeOf &life, long least) {
         }
 }
 
-// Every k of malloc and its like. `life` takes no memory itself. `spared`: allocations that it can do without.
+// Every k of malloc and its like. `life` takes no memory itself. `spared`: allocations that it can
+// do without.
 void fail_each_malloc(const std::function<lw_status()> &life, long least, long spared = 0) {
     long calls = 0;
     {
@@ -154,8 +158,9 @@ lw_status run(const char *path, const lw_allocator *allocator) {
     return status;
 }
 
-// Byte-level BPE: a token for each byte, and four merges. JSON as Hugging Face writes it. Its expression keeps the
-// merge of a space and a "t" from " told": a text that is not cut has other ids.
+// Byte-level BPE: a token for each byte, and four merges. JSON as Hugging Face writes it. Its
+// expression keeps the merge of a space and a "t" from " told": a text that is not cut has other
+// ids.
 std::string tokenizer_json() {
     std::string vocabulary;
     const auto add = [&](const std::string &token, int id) {
@@ -376,3 +381,5 @@ TEST_CASE("faults: a wrong argument is reported without memory") {
     }
     CHECK(status == LW_INVALID_ARGUMENT);
 }
+
+} // namespace library_test

@@ -1,5 +1,5 @@
-// A library for LD_PRELOAD: one allocation of a program fails. From main() on it counts, and the program's
-// own children run without it.
+// A library for LD_PRELOAD: one allocation of a program fails. From main() on it counts, and the
+// program's own children run without it.
 //   LONGWAVE_FAULT_ALLOCATION=K[+]  the K-th from 0 gives no memory; with + those behind it as well
 //   LONGWAVE_FAULT_COUNT=FILE       at the end FILE holds the number of allocations
 // The same main() tells a tracer (failing_calls.cc) where the program begins.

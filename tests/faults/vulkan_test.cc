@@ -1,8 +1,10 @@
-// Vulkan devices: every allocation of ours fails, and every call to the driver within an operation of a stream.
-// What a failed operation may not touch goes on as if nothing had happened.
+// Vulkan devices: every allocation of ours fails, and every call to the driver within an operation
+// of a stream. What a failed operation may not touch goes on as if nothing had happened.
 #include "tests/support/failing_allocator.h"
 #include "tests/unit/runtime/vulkan/device.h"
 #include <functional>
+
+namespace vulkan_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -75,7 +77,8 @@ Rows rest(lw_stream *stream, const Rows &before, size_t from) {
     return rows;
 }
 
-// The operation with each of its calls failing. after(k, status) looks at what is left, without faults.
+// The operation with each of its calls failing. after(k, status) looks at what is left, without
+// faults.
 using Operation = std::function<lw_status(const Pair &)>;
 void fail_each_call(const Pair &pair, const Operation &operation,
                     const std::function<void(lw_status, const Rows &)> &after) {
@@ -204,3 +207,5 @@ TEST_CASE("vulkan faults: a stream whose block failed takes nothing before it is
             CHECK(rest(pair.first, {}, 0) == good);
         });
 }
+
+} // namespace vulkan_test

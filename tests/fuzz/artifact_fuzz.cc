@@ -1,9 +1,9 @@
-// Artifacts: verify -> View -> lw_model_open_memory -> stream and run.
-// What must hold: any bytes are verified or break a numbered rule; what is verified reaches no byte outside
-// its spaces; opening takes no more memory than the caller's limit; an opened model streams, runs and ends
-// with the statuses its interface names. Every input is tried as it is and with its hashes renewed
-// (plan_mutator.h): hashes keep accidents out, not people. Machine code is run only where known_code.h allows
-// it; mutated code never is.
+// Artifacts: verify -> View -> lw_model_open_memory -> stream and run. What must hold: any bytes
+// are verified or break a numbered rule; what is verified reaches no byte outside its spaces;
+// opening takes no more memory than the caller's limit; an opened model streams, runs and ends with
+// the statuses its interface names. Every input is tried as it is and with its hashes renewed
+// (plan_mutator.h): hashes keep accidents out, not people. Machine code is run only where
+// known_code.h allows it; mutated code never is.
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/modules.h"
 #include "formats/artifact/modules_generated.h"
@@ -127,7 +127,8 @@ void open(const std::vector<uint8_t> &bytes) {
     must(counter.held == 0, "everything taken is given back");
 }
 
-// What a GPU runs: sound or a refusal by its rule, and sound modules lie in their segment to the last word.
+// What a GPU runs: sound or a refusal by its rule, and sound modules lie in their segment to the
+// last word.
 void modules(const artifact::View &view) {
     for (uint32_t i = 0; i < view.plan().segments()->size(); ++i) {
         if (view.plan().segments()->Get(i)->kind() != fb::SegmentKind::modules) continue;

@@ -1,7 +1,7 @@
-// Audio files and pipes (formats/audio). The first byte says how the rest is opened: bit 0 as a pipe, bit 1
-// with a channel chosen, bits 2-3 as what, bit 4 resampled. What must hold: any bytes give samples at the
-// rate asked for or Fault::input (an internal failure only of the resampler); reading ends; no sample is
-// invented behind the end.
+// Audio files and pipes (formats/audio). The first byte says how the rest is opened: bit 0 as a
+// pipe, bit 1 with a channel chosen, bits 2-3 as what, bit 4 resampled. What must hold: any bytes
+// give samples at the rate asked for or Fault::input (an internal failure only of the resampler);
+// reading ends; no sample is invented behind the end.
 #include "formats/audio/audio.h"
 #include "tests/fuzz/must.h"
 #include <cmath>
@@ -23,7 +23,8 @@ namespace {
 
 constexpr size_t most = 60'000; // bytes: a pipe holds as many without a reader
 
-// A descriptor that reads the bytes from the start: a file in memory or a pipe whose writer is done.
+// A descriptor that reads the bytes from the start: a file in memory or a pipe whose writer is
+// done.
 int opened(const uint8_t *data, size_t size, bool pipe_wanted) {
     int ends[2] = {-1, -1};
     if (pipe_wanted) must(pipe(ends) == 0, "a pipe");
@@ -59,8 +60,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     must(reader->sample_rate() > 0, "samples have a rate");
     must(!options.resample || reader->sample_rate() == 16000, "the rate asked for is the rate given");
     float samples[1024];
-    // Resampling and decoding make more samples than there are bytes, but a fuzzer's patience is finite: only
-    // that it goes on or ends is looked at.
+    // Resampling and decoding make more samples than there are bytes, but a fuzzer's patience is
+    // finite: only that it goes on or ends is looked at.
     for (int pieces = 0; pieces < 256; ++pieces) {
         const auto got = reader->read(samples, std::size(samples));
         if (!got || *got == 0) break;

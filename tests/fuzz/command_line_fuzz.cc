@@ -1,5 +1,6 @@
-// Arguments of the command line, with a zero byte between two. They are parsed, and no command runs. What must hold: any
-// arguments are taken, or end the program with success (help, version) or with the code for wrong usage.
+// Arguments of the command line, with a zero byte between two. They are parsed, and no command
+// runs. What must hold: any arguments are taken, or end the program with success (help, version) or
+// with the code for wrong usage.
 #include "longwave/longwave.h"
 #include "tests/fuzz/must.h"
 #include "tools/cli/commands/command.h"

@@ -1,6 +1,7 @@
-// Saved states of generators. The first byte says whether the state is given the right identity (bit 0), the rest
-// is the state. What must hold: any bytes are loaded or give LW_BAD_STATE; a refused state changes nothing; an
-// accepted one is saved again as it came, and text goes on from it or is refused with a status.
+// Saved states of generators. The first byte says whether the state is given the right identity
+// (bit 0), the rest is the state. What must hold: any bytes are loaded or give LW_BAD_STATE; a
+// refused state changes nothing; an accepted one is saved again as it came, and text goes on from
+// it or is refused with a status.
 #include "longwave/generator.h"
 #include "tests/fuzz/must.h"
 #include "tests/support/tiny_text.h"

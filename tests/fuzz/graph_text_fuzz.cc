@@ -1,6 +1,6 @@
-// The text form of graphs (compiler/ir/text.h).
-// What must hold: any text gives a graph or Fault::input; a graph that was read prints as a text that reads
-// back as the same graph; whatever is read, the verifier has an answer.
+// The text form of graphs (compiler/ir/text.h). What must hold: any text gives a graph or
+// Fault::input; a graph that was read prints as a text that reads back as the same graph; whatever
+// is read, the verifier has an answer.
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "tests/fuzz/must.h"

@@ -1,5 +1,5 @@
-// Mutants of sound plans, hashes renewed, that the verifier lets through: they run between guard pages, and
-// touch nothing they may not.
+// Mutants of sound plans, hashes renewed, that the verifier lets through: they run between guard
+// pages, and touch nothing they may not.
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/verify.h"
 #include "tests/fuzz/guarded.h"
@@ -15,6 +15,8 @@
 #include <fstream>
 #include <iterator>
 
+namespace guard_test {
+
 using namespace longwave;
 
 namespace {
@@ -23,8 +25,8 @@ struct Counts {
     uint64_t tried = 0, sound = 0, ran = 0, calls = 0;
 };
 
-// A stream whose kernel believes its scalar: it averages so many rows of a ring, 4, 8, 12 or 16, one after
-// another.
+// A stream whose kernel believes its scalar: it averages so many rows of a ring, 4, 8, 12 or 16,
+// one after another.
 test::Draft scalar_model() {
     using test::at, test::arg;
     test::Draft draft = test::empty_draft("scalar");
@@ -109,7 +111,8 @@ TEST_CASE("guard: a scalar that a kernel believes is never beyond what the kerne
                 changed.plan.entries[0]->steps[0]->args[1] = test::slot(modulus, mul, value);
                 run(changed.bytes(), known, 0, counts);
             }
-    // 0, 4 and 8, alone (a factor of 0, or one slot), and in steps of 4 up or down as far as 0 … 16 goes
+    // 0, 4 and 8, alone (a factor of 0, or one slot), and in steps of 4 up or down as far as 0 … 16
+    // goes
     CHECK(counts.sound == 3 * 6 + 3 * 7 + (3 + 2 + 1) + 2);
 }
 
@@ -123,8 +126,8 @@ TEST_CASE("guard: mutants of the tiny models that pass the rules touch nothing o
     for (const auto &[name, draft] : models) try_mutants(draft.bytes(), fuzz::test_kernels(), 3000, name);
 }
 
-// Compiled code: LONGWAVE_GUARD_ARTIFACT names an artifact without token inputs, LONGWAVE_GUARD_MUTANTS how
-// many to try.
+// Compiled code: LONGWAVE_GUARD_ARTIFACT names an artifact without token inputs,
+// LONGWAVE_GUARD_MUTANTS how many to try.
 static std::vector<uint8_t> compiled_artifact() {
     const char *path = getenv("LONGWAVE_GUARD_ARTIFACT");
     if (!path) return {};
@@ -193,3 +196,5 @@ TEST_CASE("guard: no scalar leads a compiled kernel outside its argument, whatev
     CHECK(counts.tried >= 6);
     CHECK(counts.sound < counts.tried / 2);
 }
+
+} // namespace guard_test

@@ -204,7 +204,8 @@ private:
         ++result_.calls;
     }
 
-    // What is copied to a GPU is read; what comes from it, and what it would have computed, is written.
+    // What is copied to a GPU is read; what comes from it, and what it would have computed, is
+    // written.
     [[gnu::noinline]] void elsewhere(const fb::Step &step) {
         if (step.kind() == fb::StepKind::call) return; // its places are seen by reach.h
         uint8_t *at = address(*step.args()->Get(0)->place(), 0, 0);

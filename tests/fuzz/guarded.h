@@ -1,6 +1,6 @@
-// Runs what a verified artifact says, with memory around every space that nobody may touch: not the runtime's
-// way, but the plainest there is, so that what is tried is the verifier alone. Spaces that a step may not
-// write are read only while it runs.
+// Runs what a verified artifact says, with memory around every space that nobody may touch: not the
+// runtime's way, but the plainest there is, so that what is tried is the verifier alone. Spaces
+// that a step may not write are read only while it runs.
 #pragma once
 #include "formats/artifact/view.h"
 #include <cstdint>
@@ -14,8 +14,9 @@ struct Guarded {
     uint64_t calls = 0;
 };
 
-// Prepare, then every run entry at a few lengths, every stream entry at a few blocks, early and late, and its
-// rebuild. Spaces end where their guard begins, or, with `at_front`, begin where one ends.
+// Prepare, then every run entry at a few lengths, every stream entry at a few blocks, early and
+// late, and its rebuild. Spaces end where their guard begins, or, with `at_front`, begin where one
+// ends.
 Guarded run_guarded(const artifact::View &view, bool at_front);
 
 } // namespace longwave::fuzz

@@ -1,5 +1,6 @@
-// Entries of the kernel cache, and the signatures in them. The first byte says whether the entry is given the hash of its
-// bytes. What must hold: any bytes are no entry, or one that is packed again as it came; any signature is read or refused.
+// Entries of the kernel cache, and the signatures in them. The first byte says whether the entry is
+// given the hash of its bytes. What must hold: any bytes are no entry, or one that is packed again
+// as it came; any signature is read or refused.
 #include "compiler/codegen/kernel_entry.h"
 #include "compiler/codegen/kernel_signature.h"
 #include "formats/artifact/hash.h"

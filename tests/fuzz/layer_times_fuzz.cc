@@ -1,5 +1,5 @@
-// Placement files: measured times of layers (compiler/placement/layer_times.h). What must hold: any text gives times that
-// can be added up, or one line that says what is wrong.
+// Placement files: measured times of layers (compiler/placement/layer_times.h). What must hold: any
+// text gives times that can be added up, or one line that says what is wrong.
 #include "compiler/placement/layer_times.h"
 #include "tests/fuzz/must.h"
 #include <cmath>

@@ -1,5 +1,5 @@
-// make_seeds FOLDER: what fuzzing starts from, made of the tree's own tests and examples: FOLDER/<target>/*
-// and FOLDER/<target>.dict. Run from the root of the tree.
+// make_seeds FOLDER: what fuzzing starts from, made of the tree's own tests and examples:
+// FOLDER/<target>/* and FOLDER/<target>.dict. Run from the root of the tree.
 #include "compiler/codegen/kernel_entry.h"
 #include "compiler/ir/op.h"
 #include "compiler/ir/text.h"
@@ -39,9 +39,10 @@ std::string text_of(const fs::path &path) {
     return text.str();
 }
 
-// ---- artifacts and states --------------------------------------------------------------------------------
+// ---- artifacts and states ----
 
-// The audio model with a golden vector of its stream and of its run; the numbers in it need not be right.
+// The audio model with a golden vector of its stream and of its run; the numbers in it need not be
+// right.
 test::Draft golden_model() {
     test::Draft draft = test::audio_model();
     draft.segments.push_back({fb::SegmentKind::golden, std::vector<uint8_t>(192)});
@@ -85,7 +86,8 @@ void artifacts() {
     for (const auto &[name, draft] : drafts) put(std::string("artifact/") + name, draft.bytes());
 }
 
-// States of the models of stream_state after a few ticks, with rows waiting and without, open and finished.
+// States of the models of stream_state after a few ticks, with rows waiting and without, open and
+// finished.
 void states() {
     const struct {
         const char *name;
@@ -126,7 +128,7 @@ void states() {
     }
 }
 
-// ---- packages and graphs ---------------------------------------------------------------------------------
+// ---- packages and graphs ----
 
 void packages() {
     for (const fs::path folder : {"examples/packages/tiny", "examples/packages/pair"}) {
@@ -142,8 +144,8 @@ void packages() {
     }
     put("package/kws", text_of("examples/kws/model/model.json"));
 
-    // One layer of each type, each attribute at its least value; the weights are missing, so all of the
-    // lowering is gone through and complains.
+    // One layer of each type, each attribute at its least value; the weights are missing, so all of
+    // the lowering is gone through and complains.
     for (const auto &type : package::layer_types()) {
         json layer = {{"type", type.name}, {"name", "a"}};
         for (const auto &attribute : type.attributes) {
@@ -183,7 +185,8 @@ std::string tensors(const std::vector<std::pair<std::string, std::vector<uint64_
     return header.dump() + '\0' + std::string(at, '\x3c');
 }
 
-// Version 2: a graph that lowers, and one node of each op with as few inputs and the least attributes.
+// Version 2: a graph that lowers, and one node of each op with as few inputs and the least
+// attributes.
 void graph_packages() {
     json model = {{"format", "longwave-model"}, {"version", 2}, {"name", "seed"}, {"length", 64}};
     model["inputs"] = json::array({{{"name", "x"}, {"kind", "features"}, {"width", 4}}});
@@ -207,7 +210,8 @@ void graph_packages() {
     put("package/graph", model.dump() + '\0' + tensors({{"b", {4}}, {"d", {1, 4}}, {"taps", {1, 4, 9}}, {"w", {4, 4}}}));
 }
 
-// The graphs that the compiler's tests are written in: raw strings that begin with a value or a graph's name.
+// The graphs that the compiler's tests are written in: raw strings that begin with a value or a
+// graph's name.
 void graphs() {
     for (const auto &entry : fs::recursive_directory_iterator("tests/unit/compiler")) {
         if (entry.path().extension() != ".cc") continue;
@@ -224,7 +228,7 @@ void graphs() {
     }
 }
 
-// ---- what the tools read ---------------------------------------------------------------------------------
+// ---- what the tools read ----
 
 void tools_files() {
     for (const auto &[pick, draft] : {std::pair{'\0', test::gpu_model()},
@@ -280,7 +284,7 @@ void tools_files() {
     put("pipeline_cache/none", std::string(200, '\1'));
 }
 
-// ---- audio -----------------------------------------------------------------------------------------------
+// ---- audio ----
 
 void sounds() {
     const std::pair<const char *, int> formats[] = {
@@ -312,7 +316,7 @@ void sounds() {
         }
 }
 
-// ---- dictionaries ----------------------------------------------------------------------------------------
+// ---- dictionaries ----
 
 void dictionaries() {
     std::set<std::string> words = {"longwave-model",

@@ -1,6 +1,6 @@
-// Segments of what a GPU runs: the manifest and SPIR-V. The first byte picks the plan that they are held against. What
-// must hold: any bytes break rule V21 or give modules that lie in them, whose kernels exist; any words are a module
-// that is put together again as it came, or not SPIR-V.
+// Segments of what a GPU runs: the manifest and SPIR-V. The first byte picks the plan that they are
+// held against. What must hold: any bytes break rule V21 or give modules that lie in them, whose
+// kernels exist; any words are a module that is put together again as it came, or not SPIR-V.
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/modules.h"
 #include "formats/spirv/module.h"

@@ -1,7 +1,8 @@
-// Model packages: model.json, a zero byte, weights.safetensors. Where the second part begins with '{' its
-// eight bytes of header length are put before it, so that a header can grow without becoming unreadable at
-// once. What must hold: any bytes give a package or a Fault::input that lists a bounded number of clean
-// lines; a package that was read lowers to a graph that verifies, or is refused in the same manner.
+// Model packages: model.json, a zero byte, weights.safetensors. Where the second part begins with
+// '{' its eight bytes of header length are put before it, so that a header can grow without
+// becoming unreadable at once. What must hold: any bytes give a package or a Fault::input that
+// lists a bounded number of clean lines; a package that was read lowers to a graph that verifies,
+// or is refused in the same manner.
 #include "compiler/ir/verify.h"
 #include "compiler/layers/lower.h"
 #include "formats/package/safetensors.h"

@@ -1,6 +1,6 @@
-// Entries of the folder in which a GPU keeps compiled pipelines. The first byte says whether the entry is given the hash
-// of its bytes (bit 0) and the head of a sound one (bit 1). What must hold: any file is no entry, or gives the bytes
-// behind its head; nothing stays allocated.
+// Entries of the folder in which a GPU keeps compiled pipelines. The first byte says whether the
+// entry is given the hash of its bytes (bit 0) and the head of a sound one (bit 1). What must hold:
+// any file is no entry, or gives the bytes behind its head; nothing stays allocated.
 #include "formats/artifact/hash.h"
 #include "runtime/vulkan/cache/cache.h"
 #include "tests/fuzz/must.h"

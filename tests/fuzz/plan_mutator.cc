@@ -44,8 +44,8 @@ struct Parts {
 
     template <class T> void number(T &value) { numbers.push_back({&value, sizeof value}); }
     template <class... T> void add(T &...values) { (number(values), ...); }
-    // flatbuffers structs keep their fields to themselves; four bytes at a time they are numbers like any
-    // other.
+    // flatbuffers structs keep their fields to themselves; four bytes at a time they are numbers
+    // like any other.
     template <class T> void words(T &place) {
         for (size_t at = 0; at < sizeof place; at += 4)
             numbers.push_back({reinterpret_cast<uint8_t *>(&place) + at, 4});
@@ -149,8 +149,8 @@ void collect(fb::ModulesT &manifest, Parts &parts) {
     }
 }
 
-// The manifest at the head of a segment of modules, changed in a few places where it can be read. What lies behind
-// stays where it is as long as the new manifest is no longer.
+// The manifest at the head of a segment of modules, changed in a few places where it can be read.
+// What lies behind stays where it is as long as the new manifest is no longer.
 void mutate_modules(std::vector<uint8_t> &segment, Random &random) {
     uint64_t size = 0;
     if (segment.size() < 8) return;

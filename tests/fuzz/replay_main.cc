@@ -1,5 +1,5 @@
-// main for compilers without libFuzzer: runs the target once on each file given, folders meaning the files in
-// them. Options of libFuzzer are passed over, so one command line serves both.
+// main for compilers without libFuzzer: runs the target once on each file given, folders meaning
+// the files in them. Options of libFuzzer are passed over, so one command line serves both.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

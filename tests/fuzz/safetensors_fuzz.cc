@@ -1,5 +1,5 @@
-// weights.safetensors alone. What must hold: any bytes give tensors whose values are as many as their shapes say, or a
-// Fault::input of clean lines.
+// weights.safetensors alone. What must hold: any bytes give tensors whose values are as many as
+// their shapes say, or a Fault::input of clean lines.
 #include "formats/package/safetensors.h"
 #include "tests/fuzz/must.h"
 #include <algorithm>

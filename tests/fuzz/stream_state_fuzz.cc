@@ -1,9 +1,10 @@
-// Saved states of streams. The first byte picks the model (bit 0: token ids; bit 2: several streams over one
-// state, one of them with a cache; bit 3: a state that is saved by the names of its fields) and whether the state
-// is given the right identity, and size and checksum (bit 1). The next byte says how much is pushed afterwards.
-// The rest is the state. What must hold: any bytes are loaded or give LW_BAD_STATE; a refused state changes
-// nothing; an accepted one is saved again as it came (by names: the second time as the first time); a stream
-// goes on from it and, once finished, ends.
+// Saved states of streams. The first byte picks the model (bit 0: token ids; bit 2: several streams
+// over one state, one of them with a cache; bit 3: a state that is saved by the names of its
+// fields) and whether the state is given the right identity, and size and checksum (bit 1). The
+// next byte says how much is pushed afterwards. The rest is the state. What must hold: any bytes
+// are loaded or give LW_BAD_STATE; a refused state changes nothing; an accepted one is saved again
+// as it came (by names: the second time as the first time); a stream goes on from it and, once
+// finished, ends.
 #include "longwave/longwave.h"
 #include "tests/fuzz/must.h"
 #include "tests/support/named_state.h"

@@ -1,4 +1,5 @@
-// Seeds of what belongs to text: states of generators, and tokenizers with texts that are hard to cut.
+// Seeds of what belongs to text: states of generators, and tokenizers with texts that are hard to
+// cut.
 #pragma once
 #include <map>
 #include <string>

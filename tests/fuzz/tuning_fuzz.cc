@@ -1,5 +1,5 @@
-// Tuning files (compiler/plan/tuning.h). What must hold: any text gives tables or one line that says what is wrong; the
-// cost of each algorithm by tables that were read can be asked.
+// Tuning files (compiler/plan/tuning.h). What must hold: any text gives tables or one line that
+// says what is wrong; the cost of each algorithm by tables that were read can be asked.
 #include "compiler/plan/tuning.h"
 #include "tests/fuzz/must.h"
 

@@ -1,8 +1,10 @@
-// Linear attention against its definition in float64: outputs and state, steps and chunks of any length on
-// the same memory.
+// Linear attention against its definition in float64: outputs and state, steps and chunks of any
+// length on the same memory.
 #include "tests/kernels/check.h"
 #include <algorithm>
 #include <random>
+
+namespace attention_test {
 
 using namespace longwave::test;
 
@@ -118,8 +120,9 @@ private:
     std::vector<float> high_, low_;
 };
 
-// In the state each product k·v is rounded once and sums within a chunk log2(64) times, all else is kept in
-// two floats: 7e-7 at most, whatever the length. o adds the rounding of sums of dk products of either sign.
+// In the state each product k·v is rounded once and sums within a chunk log2(64) times, all else is
+// kept in two floats: 7e-7 at most, whatever the length. o adds the rounding of sums of dk products
+// of either sign.
 constexpr double tolerance = 1e-6;
 
 void check(const std::vector<Shape> &shapes, int length) {
@@ -170,3 +173,5 @@ TEST_CASE("linear_attention: heads narrower than a vector, and widths of 1") {
 TEST_CASE("linear_attention: after 100,000 rows state and outputs are as exact as after a thousand") {
     check({{1, 16, 16, {1, 16}}, {1, 3, 1, {1, 64}}}, 100000);
 }
+
+} // namespace attention_test

@@ -1,5 +1,5 @@
-// How kernel tests are written: a specification, inputs, and a reference in float64 for each element of an
-// output.
+// How kernel tests are written: a specification, inputs, and a reference in float64 for each
+// element of an output.
 #pragma once
 #include "tests/kernels/kernel_call.h"
 #include <cmath>
@@ -25,8 +25,8 @@ inline std::string spec(const std::string &kernel, const std::string &params,
            (epilogue.empty() ? "" : ",\"epilogue\":[" + epilogue + "]") + "}";
 }
 
-// Relative L2 error a float32 sum of `terms` products may have; each further function of an epilogue adds a
-// few units.
+// Relative L2 error a float32 sum of `terms` products may have; each further function of an
+// epilogue adds a few units.
 inline double limit(double terms, double functions = 0) {
     return 1.1920929e-7 * (1.5 + 0.25 * std::log2(terms + 1) + 2 * functions);
 }
@@ -59,7 +59,8 @@ const targets::Target *gpu_under_test();
 // Every case on the gpu; those whose kernel has no schedule for one are left out.
 void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu);
 
-// Every case on every x86 level that this machine runs, each level through one image; or on the gpu.
+// Every case on every x86 level that this machine runs, each level through one image; or on the
+// gpu.
 inline void run_everywhere(const std::vector<Case> &cases) {
     if (const targets::Target *gpu = gpu_under_test()) return run_on_gpu(cases, *gpu);
     std::vector<std::string> specs;
@@ -76,14 +77,15 @@ inline void run_everywhere(const std::vector<Case> &cases) {
     }
 }
 
-// Kernels that depend on how many rows there were: on a gpu another one moves that count on before them.
+// Kernels that depend on how many rows there were: on a gpu another one moves that count on before
+// them.
 inline std::string counts_param() { return gpu_under_test() ? R"(,"counts":0)" : ""; }
 inline void rows_before(Kernel &k, double before, int rows) {
     k["count"].set({0}, gpu_under_test() ? before + rows : before);
 }
 
-// Sets lanes [valid, end) of every group of `group` lanes of dimension 0 to zero, as the compiler pads
-// weights and kernels pad rows.
+// Sets lanes [valid, end) of every group of `group` lanes of dimension 0 to zero, as the compiler
+// pads weights and kernels pad rows.
 inline void zero_padding(Tensor &tensor, int valid, int group) {
     tensor.for_each([&](const std::vector<int> &at) {
         if (at[0] % group >= valid) tensor.set(at, 0);

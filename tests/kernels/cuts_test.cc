@@ -4,6 +4,8 @@
 #include <cstring>
 #include <random>
 
+namespace cuts_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -114,3 +116,5 @@ TEST_CASE("scans of a gpu: bits do not depend on how rows are cut into calls") {
         for (const auto &[name, bytes] : whole.states) CHECK(bytes != Bytes(bytes.size()));
     }
 }
+
+} // namespace cuts_test

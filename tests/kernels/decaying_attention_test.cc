@@ -1,8 +1,10 @@
-// The kernels of LightNet's attention against float64 recurrences written from the definition: weights of
-// rows, then the matrix that decays by them, steps and chunks on the same memory.
+// The kernels of LightNet's attention against float64 recurrences written from the definition:
+// weights of rows, then the matrix that decays by them, steps and chunks on the same memory.
 #include "tests/kernels/check.h"
 #include <algorithm>
 #include <random>
+
+namespace decaying_attention_test {
 
 using namespace longwave::test;
 
@@ -153,8 +155,9 @@ void check(const std::vector<Shape> &shapes, int length, std::initializer_list<K
                 const double error = attention.error(length > 10000 ? length - 1000 : 0);
                 INFO(target.name, " ", specs[0],
                      keys == Keys::wide ? " wide keys: " : " constant keys: ", error);
-                // Sums of dk products in float32, the largest of some 10,000 of them: 4e-6 is what a reference
-                // implementation of the same form was measured at; C itself is within 1e-7.
+                // Sums of dk products in float32, the largest of some 10,000 of them: 4e-6 is what
+                // a reference implementation of the same form was measured at; C itself is within
+                // 1e-7.
                 CHECK(error <= 4e-6);
             }
         }
@@ -225,3 +228,5 @@ TEST_CASE(
                      }});
     run_everywhere(cases);
 }
+
+} // namespace decaying_attention_test

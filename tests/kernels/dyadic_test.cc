@@ -1,10 +1,12 @@
-// Dyadic convolutions: the plan in float64, and the kernel as a stream, against the convolution with the
-// taps.
+// Dyadic convolutions: the plan in float64, and the kernel as a stream, against the convolution
+// with the taps.
 #include "schedules/contract/dyadic_plan.h"
 #include "tests/kernels/check.h"
 #include <algorithm>
 #include <cstring>
 #include <random>
+
+namespace dyadic_test {
 
 using namespace longwave::test;
 using longwave::schedules::dyadic_plan;
@@ -110,7 +112,8 @@ std::string dyadic_spec(const Stream &s, const std::string &epilogue = "") {
                 epilogue);
 }
 
-// Numbers that never repeat, from −1 to 1; one channel in four lies around 1 instead, so that its boxes grow.
+// Numbers that never repeat, from −1 to 1; one channel in four lies around 1 instead, so that its
+// boxes grow.
 double sample(int channel, int64_t t) {
     const double noise = std::sin(0.7 * static_cast<double>(t) * (1 + 0.37 * channel) + channel) *
                          std::cos(0.011 * static_cast<double>(t * t % 9973));
@@ -133,11 +136,12 @@ void stream(Kernel &k, const Stream &s, const std::function<void(int64_t t, cons
     }
 }
 
-// Rings and products round about log2(taps) and log2(weights) times; first and last weights of a scale are
-// differences of sums that nearly cancel, which doubles it.
+// Rings and products round about log2(taps) and log2(weights) times; first and last weights of a
+// scale are differences of sums that nearly cancel, which doubles it.
 constexpr double tolerance = 5e-7;
 
-// Random weights of every channel and copy, laid down product by product. Returns the taps they stand for.
+// Random weights of every channel and copy, laid down product by product. Returns the taps they
+// stand for.
 std::map<std::pair<int, int>, std::vector<double>> set_weights(Kernel &k, const Stream &s) {
     std::map<std::pair<int, int>, std::vector<double>> taps;
     std::mt19937 random(7);
@@ -301,3 +305,5 @@ TEST_CASE("long_conv_dyadic: the same bits wherever in its rings a stream begins
     }
     run_everywhere(cases);
 }
+
+} // namespace dyadic_test

@@ -1,8 +1,10 @@
-// long_conv_columns, long_conv_rows, long_conv_columns_back: three dispatches of a gpu, one after the other, against
-// convolution by its definition in float64.
+// long_conv_columns, long_conv_rows, long_conv_columns_back: three dispatches of a gpu, one after
+// the other, against convolution by its definition in float64.
 #include "tests/kernels/long_conv_check.h"
 #include "tests/kernels/vulkan.h"
 #include <cstring>
+
+namespace four_step_test {
 
 using namespace longwave::test;
 namespace targets = longwave::targets;
@@ -134,3 +136,5 @@ TEST_CASE("four_step: 2^16 rows" * doctest::skip()) {
     four_step({65536, 65535, 1, 1, true}, 256);
     four_step({65536, 60000, 2, 2, true}, 256);
 }
+
+} // namespace four_step_test

@@ -1,4 +1,5 @@
-// Kernels that store float16: exactly the float32 kernel's results, rounded to the nearest, on a Vulkan device.
+// Kernels that store float16: exactly the float32 kernel's results, rounded to the nearest, on a
+// Vulkan device.
 #include "compiler/codegen/process.h"
 #include "compiler/spirv/rewrite_fp16.h"
 #include "formats/base/half.h"
@@ -11,6 +12,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+
+namespace fp16_storage_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -31,6 +34,7 @@ const HalfCase cases[] = {
     {R"({"kernel":"linear","params":{"in":96,"out":48,"rows":1}})", {1, 2}},
     {R"({"kernel":"norm","params":{"channels":40,"eps":1e-5,"kind":"layer","rows":19}})", {0, 3}},
     {R"({"kernel":"long_conv_fused","params":{"channels":17,"length":256,"rows":200}})", {0, 3}},
+    {R"({"kernel":"long_conv_registers","params":{"channels":17,"length":256,"rows":200}})", {0, 3}},
     {R"({"kernel":"long_conv_columns","params":{"channels":16,"length":4096,"points":64,"rows":4096}})",
      {0, 2}},
     {R"({"kernel":"softmax","params":{"channels":12,"rows":9}})", {1}},
@@ -222,3 +226,5 @@ TEST_CASE("fp16 storage: a kernel reports the arguments that it declares, and no
     const char *counter = R"({"kernel":"count_rows","params":{"rows":4}})";
     CHECK(fp16(counter, "vulkan-16k") == Json::array());
 }
+
+} // namespace fp16_storage_test

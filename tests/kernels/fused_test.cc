@@ -2,6 +2,8 @@
 #include "tests/kernels/long_conv_check.h"
 #include "tests/kernels/random.h"
 
+namespace fused_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -64,3 +66,5 @@ TEST_CASE("random: long_conv_fused") {
         return fused({length, r.between(1, length), r.size(40), r.size(3), r.flip()});
     });
 }
+
+} // namespace fused_test

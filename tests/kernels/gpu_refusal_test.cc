@@ -6,6 +6,8 @@
 #include "tests/kernels/check.h"
 #include <cstring>
 
+namespace gpu_refusal_test {
+
 using namespace longwave::test;
 namespace schedules = longwave::schedules;
 namespace spirv = longwave::spirv;
@@ -108,3 +110,5 @@ TEST_CASE("gpu: a blob that ends anywhere, and one with any word of its header c
             }
         }
 }
+
+} // namespace gpu_refusal_test

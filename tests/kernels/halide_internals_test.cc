@@ -13,6 +13,8 @@
 #include <set>
 #include <unistd.h>
 
+namespace halide_internals_test {
+
 using namespace longwave::schedules;
 namespace targets = longwave::targets;
 using Halide::Expr;
@@ -164,3 +166,5 @@ TEST_CASE("Halide internals: a Vulkan pipeline is one dispatch in a module of it
     CHECK(signature.at("gpu").at("local").at(0) > 1);
     CHECK(std::filesystem::file_size(folder.file("probe.spv")) > 100);
 }
+
+} // namespace halide_internals_test

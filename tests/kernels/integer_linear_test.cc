@@ -1,6 +1,6 @@
-// Matrix multiplication with integers: int8 weights by rows that the kernel rounds to int16. Against float64 sums of
-// the same steps, against the error limit of docs/numerics.md, and at the edges: the largest sums that an int32 holds,
-// rows of zeros, and numbers that are not finite.
+// Matrix multiplication with integers: int8 weights by rows that the kernel rounds to int16.
+// Against float64 sums of the same steps, against the error limit of docs/numerics.md, and at the
+// edges: the largest sums that an int32 holds, rows of zeros, and numbers that are not finite.
 #include "schedules/contract/panels.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
@@ -8,6 +8,8 @@
 #include <limits>
 #include <numeric>
 #include <random>
+
+namespace integer_linear_test {
 
 using namespace longwave::test;
 using namespace longwave::schedules;
@@ -75,8 +77,8 @@ double dot(const Steps &steps, int output, const std::function<double(int)> &x) 
     return sum * double{steps.scales[static_cast<size_t>(output)]};
 }
 
-// Rows that are whole steps of their peak, a power of two: rounding changes nothing, and all that is left of an error
-// is what scaling and the epilogue round.
+// Rows that are whole steps of their peak, a power of two: rounding changes nothing, and all that
+// is left of an error is what scaling and the epilogue round.
 void fill_with_steps(Kernel &k, const Shape &s, int of_activations) {
     std::mt19937 random(static_cast<uint32_t>(s.in + s.rows));
     for (int r = 0; r < s.rows; r++) {
@@ -266,3 +268,5 @@ TEST_CASE("random: integer linear") {
         return exact({r.size(500), r.size(300) + 1, r.size(60), r.flip(), r.flip()});
     });
 }
+
+} // namespace integer_linear_test

@@ -2,6 +2,8 @@
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
 
+namespace linear_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -197,3 +199,5 @@ TEST_CASE("random: linear with gaps between the rows") {
         return linear({in, r.size(200), r.rows(40), r.flip(), false, padded(in) + 16 * r.between(1, 3)});
     });
 }
+
+} // namespace linear_test

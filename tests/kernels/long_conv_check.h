@@ -1,5 +1,6 @@
-// Long convolutions of GPUs against their definition in float64: one dispatch, or several in a row. Spectra
-// are made in float64 by the definition of the right-angle transform (tests/support/right_angle.h).
+// Long convolutions of GPUs against their definition in float64: one dispatch, or several in a row.
+// Spectra are made in float64 by the definition of the right-angle transform
+// (tests/support/right_angle.h).
 #pragma once
 #include "tests/kernels/check.h"
 #include "tests/support/right_angle.h"
@@ -72,7 +73,8 @@ inline void set_spectrum(Tensor &spectrum, const LongConv &s, const Filters &fil
         }
 }
 
-// Relative L2 error of y, the output of `last`; a long one is looked at in some rows. Padding must be zero.
+// Relative L2 error of y, the output of `last`; a long one is looked at in some rows. Padding must
+// be zero.
 inline double error_of(Tensor &u, Kernel &last, const LongConv &s, const Filters &filters,
                        const Finish &finish = {}) {
     double difference = 0, size = 0;

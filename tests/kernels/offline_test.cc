@@ -1,8 +1,10 @@
-// Kernels that look at a whole sequence: centred convolutions, linear attention of all rows; and norms of parts
-// of a row.
+// Kernels that look at a whole sequence: centred convolutions, linear attention of all rows; and
+// norms of parts of a row.
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
 #include <algorithm>
+
+namespace offline_test {
 
 using namespace longwave::test;
 
@@ -132,3 +134,5 @@ TEST_CASE("random: linear_attention_offline") {
         return linear_attention_offline(r.size(6), r.size(48), r.size(64), rows, r.between(1, rows));
     });
 }
+
+} // namespace offline_test

@@ -2,6 +2,8 @@
 #include "tests/kernels/check.h"
 #include "tests/support/right_angle.h"
 
+namespace overlap_add_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -71,3 +73,5 @@ TEST_CASE("long_conv_overlap_add: several copies, an epilogue, one channel") {
                     overlap_add({256, 1024, 256, 1, 16}),
                     overlap_add({160, 333, 150, 40}, R"({"op":"relu"})")});
 }
+
+} // namespace overlap_add_test

@@ -3,6 +3,8 @@
 #include "tests/kernels/check.h"
 #include <cstring>
 
+namespace polyphase_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -136,3 +138,5 @@ TEST_CASE("long_conv_polyphase: two-sided kernels, and what follows the convolut
          {1024, 1001, 1024, 1, 3, false, true},
          {512, 512, 512, 16, 2, false, true}});
 }
+
+} // namespace polyphase_test

@@ -1,7 +1,9 @@
-// Long convolutions of few channels, with lanes over positions, against their definition; and the pieces that
-// large partitions are computed in, with lanes over positions and over channels.
+// Long convolutions of few channels, with lanes over positions, against their definition; and the
+// pieces that large partitions are computed in, with lanes over positions and over channels.
 #include "schedules/contract/twiddles.h"
 #include "tests/kernels/check.h"
+
+namespace position_vectorized_test {
 
 using namespace longwave::test;
 
@@ -169,7 +171,8 @@ void check_pieces(const Pieces &p, std::vector<Kernel> &k) {
     last["tail"].for_each([&](const std::vector<int> &at) { last["tail"].set(at, 0); });
     const int tile = lanes ? 1 : p.tile;
     const auto u_at = [&](int c, int n) { return std::vector<int>{lanes ? 0 : c, n}; };
-    // A spectrum of the ring as the forward piece gives it: [position, part] or [lane, part, position].
+    // A spectrum of the ring as the forward piece gives it: [position, part] or [lane, part,
+    // position].
     longwave::schedules::KernelArg shape;
     for (int extent : lanes ? std::vector{p.length, 2} : std::vector{tile, 2, p.length})
         shape.dims.push_back(
@@ -271,3 +274,5 @@ TEST_CASE("large partitions of a tile of channels, in pieces, equal the convolut
         {.length = 1024, .partitions = 2, .taps = 2048, .tile = 16, .cut = 3, .slices = 8},
     });
 }
+
+} // namespace position_vectorized_test

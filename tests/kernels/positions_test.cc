@@ -1,5 +1,8 @@
-// Kernels that know where a row stands: lrpe, rotary, exponential_scan; and sequence_softmax, which sees all rows.
+// Kernels that know where a row stands: lrpe, rotary, exponential_scan; and sequence_softmax, which
+// sees all rows.
 #include "tests/kernels/check.h"
+
+namespace positions_test {
 
 using namespace longwave::test;
 
@@ -26,7 +29,8 @@ Case turned(int heads, int dk, const std::string &axes, const std::vector<double
                 set_rates(k, theta);
                 const bool flat = k["y"].arg().dims.size() == 2;
                 for (const double first : firsts) {
-                    // Phases are reduced in long double, which itself is off by 1e-7 after 10^12 rows.
+                    // Phases are reduced in long double, which itself is off by 1e-7 after 10^12
+                    // rows.
                     const auto expected = [&](int lane, int t) {
                         const int h = lane / (2 * dk), part = lane / dk % 2, i = lane % dk;
                         if (h >= heads) return 0.0;
@@ -178,3 +182,5 @@ TEST_CASE("sequence_softmax: proportions over the rows before the end, nothing b
              }});
     run_everywhere(cases);
 }
+
+} // namespace positions_test

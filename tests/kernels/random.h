@@ -50,7 +50,8 @@ public:
         const double exponent = between(0, 1000) / 1000.0;
         return static_cast<int>(std::pow(high, exponent));
     }
-    // Rows of a sum: at least 8. Errors are relative to the peak, and the peak of one value may be near zero.
+    // Rows of a sum: at least 8. Errors are relative to the peak, and the peak of one value may be
+    // near zero.
     int rows(int high) { return std::max(8, size(high)); }
     bool flip() { return between(0, 1) == 1; }
     template <class T> T one_of(std::initializer_list<T> list) {

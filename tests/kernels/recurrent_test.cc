@@ -2,6 +2,8 @@
 #include "tests/kernels/check.h"
 #include <complex>
 
+namespace recurrent_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -196,3 +198,5 @@ TEST_CASE("pool: windows that begin before the first row, overlap, leave gaps, r
 TEST_CASE("group_norm: statistics over rows, frequencies and channels of a group") {
     run_everywhere({group_norm(6, 1, 2, 40, 40), group_norm(17, 1, 17, 40, 31), group_norm(12, 5, 3, 9, 9), group_norm(1, 1, 1, 50, 50)});
 }
+
+} // namespace recurrent_test

@@ -1,7 +1,9 @@
-// What a kernel refuses: specifications it cannot be made from, one clear line each, and numbers outside its
-// range.
+// What a kernel refuses: specifications it cannot be made from, one clear line each, and numbers
+// outside its range.
 #include "tests/kernels/check.h"
 #include <algorithm>
+
+namespace refusal_test {
 
 using namespace longwave::test;
 
@@ -95,3 +97,5 @@ TEST_CASE("scalars: a number outside the stated range addresses as the nearest o
               }
           }}});
 }
+
+} // namespace refusal_test

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+namespace rows_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -374,3 +376,5 @@ TEST_CASE("random: log_softmax") {
         return log_softmax(r.size(120), tails, r.size(6));
     });
 }
+
+} // namespace rows_test

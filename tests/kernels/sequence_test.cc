@@ -1,10 +1,12 @@
-// Kernels of whole sequences: transforms there and back, circular convolution, centred convolutions in
-// groups, correlation, block-diagonal products; each against its definition in float64.
+// Kernels of whole sequences: transforms there and back, circular convolution, centred convolutions
+// in groups, correlation, block-diagonal products; each against its definition in float64.
 #include "schedules/contract/twiddles.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
 #include <complex>
 #include <numbers>
+
+namespace sequence_test {
 
 using namespace longwave::test;
 namespace schedules = longwave::schedules;
@@ -263,3 +265,5 @@ TEST_CASE("random: block_linear and grouped_conv") {
                        r.between(1, rows));
     });
 }
+
+} // namespace sequence_test

@@ -1,7 +1,9 @@
-// softmax_attention against its definition in float64: windows that wrap, keys that are not there, whole
-// sequences, positions by their lags.
+// softmax_attention against its definition in float64: windows that wrap, keys that are not there,
+// whole sequences, positions by their lags.
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
+
+namespace softmax_attention_test {
 
 using namespace longwave::test;
 
@@ -166,3 +168,5 @@ TEST_CASE("random: softmax_attention over a whole sequence") {
             {{}, {r.between(2, 9)}});
     });
 }
+
+} // namespace softmax_attention_test

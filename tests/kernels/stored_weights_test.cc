@@ -1,5 +1,5 @@
-// Weights in fewer bytes: what rounding does to a number, where it lies, and kernels against float64 sums of
-// the rounded weights.
+// Weights in fewer bytes: what rounding does to a number, where it lies, and kernels against
+// float64 sums of the rounded weights.
 #include "schedules/contract/panels.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
@@ -8,6 +8,8 @@
 #include <numeric>
 #include <random>
 
+namespace stored_weights_test {
+
 using namespace longwave::test;
 using namespace longwave::schedules;
 
@@ -15,7 +17,8 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-// From the definitions, by other means than the library: a significand of 8 bits, and whole steps of a scale.
+// From the definitions, by other means than the library: a significand of 8 bits, and whole steps
+// of a scale.
 double rounded_to_bf16(float weight) {
     if (weight == 0) return 0;
     const int unit = std::ilogb(weight) - 7;
@@ -83,8 +86,8 @@ void put(Kernel &kernel, const Stored &p, const Matrix &matrix) {
     std::memcpy(kernel["scale"].data(), packed.scales.data(), packed.scales.size() * sizeof(float));
 }
 
-// Few sums: one may cancel. Long sums of few rows, or of inputs that do not divide into chunks, go from end
-// to end in one.
+// Few sums: one may cancel. Long sums of few rows, or of inputs that do not divide into chunks, go
+// from end to end in one.
 double slack(const Stored &p) {
     if (p.out * p.rows < 8 || p.out == 1) return 4;
     return p.in > 512 ? 2 : 1;
@@ -228,7 +231,8 @@ TEST_CASE("int8: an output of zeros, and one too small for a normal scale, are z
 
 TEST_CASE("formats of weights: their names, and no others") {
     for (const WeightFormat format : weight_formats) CHECK(find_weight_format(name_of(format)) == format);
-    for (const char *name : {"", "fp16", "BF16", "int4"}) CHECK(!find_weight_format(name));
+    CHECK(find_weight_format("int4") == WeightFormat::int4);
+    for (const char *name : {"", "fp16", "BF16", "int2"}) CHECK(!find_weight_format(name));
 }
 
 TEST_CASE("panels: in every format each weight has bits of its own") {
@@ -256,3 +260,5 @@ TEST_CASE("random: linear with stored weights") {
             {r.size(500), r.size(300), r.size(60), r.one_of({narrow[0], narrow[1]}), r.flip(), r.flip()});
     });
 }
+
+} // namespace stored_weights_test

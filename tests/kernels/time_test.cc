@@ -5,6 +5,8 @@
 #include <complex>
 #include <numeric>
 
+namespace time_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -365,3 +367,5 @@ TEST_CASE("random: long_conv_direct") {
         return long_conv_direct(r.size(100), r.size(3), taps, rows, ring, {0, r.between(0, ring - rows)});
     });
 }
+
+} // namespace time_test

@@ -1,7 +1,10 @@
-// Long convolutions by transforms, with spectra made by the spectrum kernel, against their definition.
+// Long convolutions by transforms, with spectra made by the spectrum kernel, against their
+// definition.
 #include "schedules/contract/twiddles.h"
 #include "tests/kernels/check.h"
 #include <cstring>
+
+namespace transform_test {
 
 using namespace longwave::test;
 
@@ -240,3 +243,5 @@ TEST_CASE("expand_scales: stretched kernels laid end to end") {
          [=](Kernel &k) { compare(k, "k", reference(k, true, 1), limit(2)); }},
     });
 }
+
+} // namespace transform_test

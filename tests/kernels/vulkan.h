@@ -1,6 +1,7 @@
 // Kernels of GPUs, called with plain buffers as those of CPUs are (check.h): compiled by
-// longwave-kgen, checked by spirv-val where there is one, dispatched by plain Vulkan, under the validation layers with
-// synchronisation validation where they are installed. libvulkan is loaded when it is asked for.
+// longwave-kgen, checked by spirv-val where there is one, dispatched by plain Vulkan, under the
+// validation layers with synchronisation validation where they are installed. libvulkan is loaded
+// when it is asked for.
 #pragma once
 #include "targets/target.h"
 #include "tests/kernels/kernel_call.h"

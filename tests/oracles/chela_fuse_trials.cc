@@ -1,5 +1,5 @@
-// chela.short_reparam as models to run: the branches, with and without a long convolution, and the fused kernels
-// as their responses to impulses.
+// chela.short_reparam as models to run: the branches, with and without a long convolution, and the
+// fused kernels as their responses to impulses.
 #include "tests/oracles/chela_parts.h"
 #include "tests/oracles/sgconv_model.h"
 #include <algorithm>

@@ -12,8 +12,8 @@ nlohmann::json short_branches(const nlohmann::json &config);
 nlohmann::json features(const std::string &name, size_t width);
 // Every sequence of a batch: in.x (B, L, width), or in.ids (B, L). Sets the trial's length.
 Status add_sequences(const Fixture &fixture, Trial &trial);
-// ref.<what>, if there is one, against the output of that name, one part a sequence. `whole` false: only where
-// it streams.
+// ref.<what>, if there is one, against the output of that name, one part a sequence. `whole` false:
+// only where it streams.
 Status compare(const Fixture &fixture, const std::string &what, double limit, Trial &trial,
                bool whole = true);
 

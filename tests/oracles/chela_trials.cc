@@ -33,7 +33,8 @@ json chela_layer(const json &config, const std::string &name) {
     return layer;
 }
 
-// S, row by row: with queries that are one-hot vectors whatever the input, the last row of A is a row of it.
+// S, row by row: with queries that are one-hot vectors whatever the input, the last row of A is a
+// row of it.
 Status add_state_trials(const Fixture &fixture, const json &layer, std::vector<Trial> &trials) {
     const package::Tensor *s = fixture.find("ref.S");
     if (!s) return Status::ok();

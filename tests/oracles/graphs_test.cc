@@ -1,5 +1,6 @@
-// Fixtures whose kinds are in the table, as graphs in float64: what layers become, and what the exact rewrites
-// make of it, equal the references. No kernels, so limits are those of references stored in float32.
+// Fixtures whose kinds are in the table, as graphs in float64: what layers become, and what the
+// exact rewrites make of it, equal the references. No kernels, so limits are those of references
+// stored in float32.
 #include "compiler/ir/verify.h"
 #include "compiler/ops/support/reference.h"
 #include "compiler/passes/fold_constants.h"
@@ -16,6 +17,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fstream>
+
+namespace graphs_test {
 
 using namespace longwave;
 using namespace longwave::oracles;
@@ -50,8 +53,8 @@ ir::Array rows_of(const cli::Sequence &sequence) {
     return x;
 }
 
-// Relative to the peak. Of two lists the shorter counts, from one end: a running mean has its last row in a
-// whole sequence.
+// Relative to the peak. Of two lists the shorter counts, from one end: a running mean has its last
+// row in a whole sequence.
 double error_of(const std::vector<double> &found, const std::vector<float> &reference,
                 const Comparison &comparison) {
     const size_t n = std::min(found.size(), reference.size());
@@ -112,3 +115,5 @@ TEST_CASE(
     }
     CHECK(taken > 0);
 }
+
+} // namespace graphs_test

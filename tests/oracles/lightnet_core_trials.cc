@@ -30,8 +30,8 @@ public:
         return trial;
     }
 
-    // C after the last row, read by queries of one key channel each: in that row, and in one behind it whose
-    // key weighs nothing, for rows of C that the position mixes.
+    // C after the last row, read by queries of one key channel each: in that row, and in one behind
+    // it whose key weighs nothing, for rows of C that the position mixes.
     Expected<Trial> matrix(const package::Tensor &last) const {
         Trial trial = model("C_last");
         Comparison &comparison = lightnet::expect(

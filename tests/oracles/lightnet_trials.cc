@@ -8,8 +8,8 @@ using nlohmann::json;
 namespace longwave::oracles {
 namespace {
 
-// The whole block, with the mask as one more feature where there is one. Padding stands on the left, so that
-// what counts are the last rows.
+// The whole block, with the mask as one more feature where there is one. Padding stands on the
+// left, so that what counts are the last rows.
 Expected<Trial> attention_trial(const Fixture &fixture, const json &layer) {
     LW_ASSIGN(const package::Tensor *x, fixture.tensor("in.x", 3));
     const package::Tensor *mask = fixture.find("in.mask");
@@ -52,8 +52,8 @@ Expected<Trial> attention_trial(const Fixture &fixture, const json &layer) {
     return trial;
 }
 
-// The matrix behind a sequence that is not causal, read by queries of one key channel each: they come in as
-// further features, while keys and values are the block's own.
+// The matrix behind a sequence that is not causal, read by queries of one key channel each: they
+// come in as further features, while keys and values are the block's own.
 Expected<Trial> state_trial(const Fixture &fixture, json layer) {
     LW_ASSIGN(const package::Tensor *x, fixture.tensor("in.x", 3));
     LW_ASSIGN(const package::Tensor *state, fixture.tensor("ref.state", 4));

@@ -13,7 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// The three axes of an activation tensor: (batch, position, feature), or with the last two exchanged.
+// The three axes of an activation tensor: (batch, position, feature), or with the last two
+// exchanged.
 struct Activation {
     const package::Tensor &tensor;
     bool transposed;
@@ -86,8 +87,8 @@ public:
     }
 
 private:
-    // w.* become the package's weights, ref.* the references; in.* stay, out.* (float32 results of the
-    // generating code) are not used.
+    // w.* become the package's weights, ref.* the references; in.* stay, out.* (float32 results of
+    // the generating code) are not used.
     void split_tensors() {
         for (auto &[key, tensor] : tensors_) {
             if (key.starts_with("w.")) case_.weights[key.substr(2)] = std::move(tensor);
@@ -166,8 +167,8 @@ private:
         case_.causal = !config_.at("layer").value("bidirectional", false) && !model.first;
         LW_TRY(read_lengths(model.lengths, in.batch()));
 
-        // Pairs: the first half of the batch are first documents, the second half the second documents of the
-        // same pairs.
+        // Pairs: the first half of the batch are first documents, the second half the second
+        // documents of the same pairs.
         const size_t runs = in.batch() / model.documents;
         for (size_t r = 0; r < runs; ++r) {
             Run run;
@@ -202,8 +203,8 @@ private:
         return std::move(case_);
     }
 
-    // Of every sequence: all positions, unless pooling stops earlier, as the fixture says or just by having
-    // lengths.
+    // Of every sequence: all positions, unless pooling stops earlier, as the fixture says or just
+    // by having lengths.
     Status read_lengths(std::optional<bool> used, size_t batch) {
         lengths_.assign(batch, case_.positions);
         const auto stored = tensors_.find("in.lengths");

@@ -1,7 +1,7 @@
-// Turns a numerical oracle (NAME.json and NAME.safetensors of shared/oracles) into a model package with its
-// inputs and expected outputs. Everything follows from the configuration and the tensors, nothing from the
-// name of the case. Operators: sgconv.gconv, sgconv.model, stream.sgconv, stream.sgconv_conv; others are
-// refused with a message.
+// Turns a numerical oracle (NAME.json and NAME.safetensors of shared/oracles) into a model package
+// with its inputs and expected outputs. Everything follows from the configuration and the tensors,
+// nothing from the name of the case. Operators: sgconv.gconv, sgconv.model, stream.sgconv,
+// stream.sgconv_conv; others are refused with a message.
 #pragma once
 #include "formats/package/package.h"
 #include <optional>
@@ -43,16 +43,16 @@ struct Case {
     double limit = 0; // for a float32 engine, relative to the peak (docs/testing.md)
 };
 
-// Fault::input: a file that cannot be read, a tensor that is missing, an operator or option that has no
-// layer.
+// Fault::input: a file that cannot be read, a tensor that is missing, an operator or option that
+// has no layer.
 Expected<Case> make_case(const std::string &description_json, std::map<std::string, package::Tensor> tensors);
 Expected<Case> read_case(const std::string &json_path);
 
 // Paths of the JSON files in `folder` whose names start with one of the prefixes, sorted.
 std::vector<std::string> list_cases(const std::string &folder, const std::vector<std::string> &prefixes);
 
-// The oracles' folder: $LONGWAVE_SHARED/oracles, else ../shared/oracles beside `repository`; nothing where
-// there is none.
+// The oracles' folder: $LONGWAVE_SHARED/oracles, else ../shared/oracles beside `repository`;
+// nothing where there is none.
 std::optional<std::string> oracle_folder(const std::string &repository = ".");
 
 } // namespace longwave::oracles

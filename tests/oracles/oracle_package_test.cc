@@ -2,6 +2,8 @@
 #include "tests/oracles/oracle_package.h"
 #include <doctest/doctest.h>
 
+namespace oracle_package_test {
+
 using namespace longwave;
 using oracles::make_case;
 using package::Tensor;
@@ -63,3 +65,5 @@ TEST_CASE("oracles: a fixture without any reference is refused, and so is a refe
     all["ref.h"] = tensor({1, 5, 3});
     CHECK(!make_case(model, all));
 }
+
+} // namespace oracle_package_test

@@ -1,5 +1,5 @@
-// Orchid's operator, and the blocks of M2-BERT around it: the whole sequence, every one of a batch by
-// itself.
+// Orchid's operator, and the blocks of M2-BERT around it: the whole sequence, every one of a batch
+// by itself.
 #include "formats/package/problems.h"
 #include "tests/oracles/kinds.h"
 #include "tests/oracles/sgconv_model.h"

@@ -17,7 +17,8 @@ template <class T> T option(const json &config, const char *key, T fallback) {
     return config.contains(key) && !config[key].is_null() ? config[key].get<T>() : fallback;
 }
 
-// Options of the published code that change the result and have no counterpart here: refused unless off.
+// Options of the published code that change the result and have no counterpart here: refused unless
+// off.
 Status refuse(const json &config, std::initializer_list<const char *> keys) {
     for (const char *key : keys)
         if (config.contains(key) && !config[key].is_null() && config[key] != false)
@@ -57,8 +58,8 @@ bool starts_with(const Weights &weights, const std::string &prefix) {
     return it != weights.end() && it->first.starts_with(prefix);
 }
 
-// One chain from an input to the end of the backbone; layer names end in `suffix`. Returns the name of the
-// last layer.
+// One chain from an input to the end of the backbone; layer names end in `suffix`. Returns the name
+// of the last layer.
 Expected<std::string> backbone(json &layers, const json &config, const Weights &weights, bool tokens,
                                size_t positions, const std::string &input, const std::string &suffix) {
     const auto &shape = weights.at("encoder.0.weight").shape;
@@ -142,8 +143,8 @@ Expected<json> sgconv_layer(const json &config, size_t positions) {
         layer["postact"] = activation(config["postact"]);
     const bool resizes = mode.find("trunc") != mode.npos || mode.find("expand") != mode.npos;
     if (resizes && l_max != positions) layer["resolution"] = positions;
-    // The published forward cuts the kernel at the sequence, not at l_max, which only sets the number of
-    // scales.
+    // The published forward cuts the kernel at the sequence, not at l_max, which only sets the
+    // number of scales.
     if (!resizes && positions > l_max) {
         if (!layer.contains("num_scales"))
             layer["num_scales"] = scales(l_max, kernel_dim, option(config, "init_scale", 0));
@@ -203,8 +204,8 @@ Expected<SgconvModel> sgconv_model(const std::string &name, const json &config, 
         const uint64_t classes = config.contains("classes") ? config["classes"].get<uint64_t>()
                                                             : decoder.at("classes").get<uint64_t>();
         const bool bias = weights.count(prefix + ".bias") != 0;
-        // A head of every position: named as such, or a decoder without a length of its output. A longer
-        // output than one position is a part of it.
+        // A head of every position: named as such, or a decoder without a length of its output. A
+        // longer output than one position is a part of it.
         const bool streams = config.contains("heads");
         const auto kept = option<int64_t>(decoder, "l_output", 0);
         const std::string mode = option<std::string>(decoder, "mode", "pool");

@@ -1,4 +1,5 @@
-// Model descriptions for SGConv oracles: one layer, or the s4 backbone with encoder, blocks and head.
+// Model descriptions for SGConv oracles: one layer, or the s4 backbone with encoder, blocks and
+// head.
 #pragma once
 #include "formats/package/package.h"
 #include <optional>
@@ -7,7 +8,8 @@ namespace longwave::oracles {
 
 using Weights = std::map<std::string, package::Tensor>;
 
-// What "y" holds: one row a sequence, or a row a position, of which the fixture may keep some at one end.
+// What "y" holds: one row a sequence, or a row a position, of which the fixture may keep some at
+// one end.
 enum class Head { pooled, first_positions, last_positions };
 
 struct SgconvModel {
@@ -30,8 +32,8 @@ struct SgconvModel {
 // sequences.
 Expected<nlohmann::json> sgconv_layer(const nlohmann::json &config, size_t positions);
 
-// `weights` under the official state dict names; `tokens`: the input is "ids". Outputs: "y" logits, "h" of
-// the backbone, "pool" logits of the running mean where the fixture has them.
+// `weights` under the official state dict names; `tokens`: the input is "ids". Outputs: "y" logits,
+// "h" of the backbone, "pool" logits of the running mean where the fixture has them.
 Expected<SgconvModel> sgconv_model(const std::string &name, const nlohmann::json &config,
                                    const Weights &weights, bool tokens, size_t positions);
 

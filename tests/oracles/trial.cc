@@ -11,8 +11,8 @@ namespace {
 
 using Rows = std::vector<std::vector<float>>; // by output
 
-// Largest difference. An output may have more rows than its reference, as a stream's where the whole gives
-// one: then rows at one end count.
+// Largest difference. An output may have more rows than its reference, as a stream's where the
+// whole gives one: then rows at one end count.
 double distance(const std::vector<float> &found, const std::vector<float> &reference, bool leading) {
     const size_t from = leading ? 0 : found.size() - reference.size();
     double error = 0;
@@ -30,7 +30,8 @@ int index_of(const std::vector<lw_output_info> &outputs, const std::string &name
     return -1;
 }
 
-// One measurement for each comparison of this entry, as Measured::entry names it; results[sequence][output].
+// One measurement for each comparison of this entry, as Measured::entry names it;
+// results[sequence][output].
 Status compare(const Trial &trial, const std::vector<Rows> &results,
                const std::vector<lw_output_info> &outputs, const std::string &entry,
                std::vector<Measured> &measured) {
@@ -72,9 +73,9 @@ Expected<compiler::Compiled> compile(const Trial &trial, const Settings &setting
     return compiler::compile(package, options);
 }
 
-// `not_there`: what a device cannot run is compiled once more for the CPU alone, so that nothing else passes
-// for that.
-// `more`: what float16 may add to the error of whole runs: twice what it may with the golden input, for peaks differ.
+// `not_there`: what a device cannot run is compiled once more for the CPU alone, so that nothing
+// else passes for that. `more`: what float16 may add to the error of whole runs: twice what it may
+// with the golden input, for peaks differ.
 Expected<cli::Model> build(const Trial &trial, const Settings &settings, bool streams, std::string *not_there,
                            double *more) {
     const auto made = compile(trial, settings, streams, settings.device != nullptr);
@@ -103,8 +104,8 @@ Status run_whole(const Trial &trial, const cli::Model &model, double more, std::
     return {};
 }
 
-// One state in the hands of one stream, or of several of different entries that take turns: what one has saved
-// the next one loads, wherever the input was cut.
+// One state in the hands of one stream, or of several of different entries that take turns: what
+// one has saved the next one loads, wherever the input was cut.
 class Relay {
 public:
     static Expected<Relay> create(const cli::Model &model, const std::vector<uint32_t> &entries) {

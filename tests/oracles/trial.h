@@ -43,9 +43,9 @@ struct Measured {
     std::string what() const { return entry.empty() ? reference : "stream@" + entry + " " + reference; }
 };
 
-// Compiles, runs whole and as a stream: by each block alone, and by all of them in turns on one state;
-// compares. `not_there` says why the trial does not run on the device, when it does on the CPU; then nothing
-// was measured, and nothing failed.
+// Compiles, runs whole and as a stream: by each block alone, and by all of them in turns on one
+// state; compares. `not_there` says why the trial does not run on the device, when it does on the
+// CPU; then nothing was measured, and nothing failed.
 Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings, std::string *not_there);
 
 } // namespace longwave::oracles

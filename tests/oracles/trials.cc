@@ -53,9 +53,9 @@ Trial trial_of(const Case &c) {
     return trial;
 }
 
-// The kernel itself: the bare convolution without D, hit by an impulse. The response to one at the first tick
-// is the forward kernel; to one at the last tick, read backwards from the tick before it, the backward
-// kernel.
+// The kernel itself: the bare convolution without D, hit by an impulse. The response to one at the
+// first tick is the forward kernel; to one at the last tick, read backwards from the tick before
+// it, the backward kernel.
 Expected<Trial> kernel_trial(const Case &c, json config, const std::string &what) {
     const package::Tensor &k = c.references.at(what);
     if (k.shape.size() != 3) return Status::input("ref." + what + " is not (rows, channels, taps)");

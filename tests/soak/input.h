@@ -1,4 +1,5 @@
-// What a soak test feeds: any tick of any chunk from its number, the same on every run and without files that grow.
+// What a soak test feeds: any tick of any chunk from its number, the same on every run and without
+// files that grow.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,7 +16,8 @@ inline uint64_t mixed(uint64_t x) { // splitmix64
 
 class Input {
 public:
-    // Pieces of four seconds, cut at random from a recording and from noise, at loudnesses from a whisper to full.
+    // Pieces of four seconds, cut at random from a recording and from noise, at loudnesses from a
+    // whisper to full.
     static Input audio(std::vector<float> recording, uint32_t rate);
     static Input tokens(uint32_t vocabulary);
 

@@ -13,7 +13,8 @@ class Listener {
 public:
     enum class Kind { rows, events };
 
-    // `kept`: how many values of the newest rows to keep. Throws std::runtime_error, as all members do.
+    // `kept`: how many values of the newest rows to keep. Throws std::runtime_error, as all members
+    // do.
     Listener(const lw_model *model, Kind kind, bool tokens, size_t kept = 0);
     ~Listener();
     Listener(const Listener &) = delete;

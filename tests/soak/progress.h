@@ -10,12 +10,14 @@ namespace longwave::soak {
 // Chunks that were served and found equal, and the largest figures. All members: any thread.
 class Progress {
 public:
-    // Reads the file, if it is there: lines "key value". Throws std::runtime_error for a file of another `work`.
+    // Reads the file, if it is there: lines "key value". Throws std::runtime_error for a file of
+    // another `work`.
     Progress(std::string path, std::string work, uint64_t chunks);
 
     bool next(uint64_t *chunk); // one to do; false: none is left
     void done(uint64_t chunk, uint64_t given, double endless_error);
-    // Seconds since the last call, and memory now. The largest before `settled` chunks is the base of later growth.
+    // Seconds since the last call, and memory now. The largest before `settled` chunks is the base
+    // of later growth.
     void measure(double seconds, uint64_t rss_kib, uint64_t settled);
     void allocated(uint64_t calls);
 

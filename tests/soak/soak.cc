@@ -1,5 +1,5 @@
-// longwave-soak: streams that serve for weeks. Chunks of input (an hour of audio, a million tokens) go through
-// several streams on several threads, in pushes of random sizes. What must hold:
+// longwave-soak: streams that serve for weeks. Chunks of input (an hour of audio, a million tokens)
+// go through several streams on several threads, in pushes of random sizes. What must hold:
 //
 // 1. A served stream starts each chunk with a reset. The hash of all its rows or events equals the hash of a fresh
 //    stream that gets the same chunk in pushes of one second. Rows and positions restart, so this is exact.

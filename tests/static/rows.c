@@ -1,6 +1,7 @@
 /* All rows of a stream, and its state in the middle: of a model that the program contains, or of a compiled file.
  *
  *   rows INPUT ROWS STATE [LOAD]          compiled with -DMODEL=SYMBOL -DPREFIX(x)=..., and the model's header
+ *   rows INPUT ROWS STATE LOAD|- WEIGHTS  the same with -DWEIGHTS: the weights are a file beside the program
  *   rows INPUT ROWS STATE LOAD|- FILE.lw  compiled without
  *
  * INPUT has float32 rows, or int32 ids. ROWS gets output, width, row (64 bits) and values of each row. STATE gets the
@@ -43,9 +44,17 @@ static void pull(lw_stream *stream) {
 #define JOIN(a, b) JOIN_(a, b)
 static _Alignas(64) unsigned char model_memory[JOIN(PREFIX, _MODEL_BYTES)], stream_memory[JOIN(PREFIX, _STREAM_BYTES)];
 static lw_model *open_model(int argc, char **argv) {
-    (void)argc, (void)argv;
     lw_model *model;
+#ifdef WEIGHTS
+    static _Alignas(64) unsigned char weights[JOIN(PREFIX, _WEIGHTS_BYTES)];
+    FILE *file = argc < 6 ? NULL : fopen(argv[5], "rb");
+    if (!file || fread(weights, 1, sizeof weights, file) != sizeof weights) perror("weights"), exit(1);
+    fclose(file);
+    if (lw_model_open_static_weights(&MODEL, weights, sizeof weights, model_memory, sizeof model_memory, &model)) failed("open");
+#else
+    (void)argc, (void)argv;
     if (lw_model_open_static(&MODEL, model_memory, sizeof model_memory, &model)) failed("open");
+#endif
     return model;
 }
 static lw_stream *make_stream(const lw_model *model, const lw_stream_options *options) {

@@ -23,16 +23,19 @@ CODE, MEMORY = 80_000, 260_000  # bytes: code with runtime and its constants, an
 @dataclasses.dataclass
 class Machine:
     cc: list
-    emulator: str
-    triple: str
+    emulator: list  # a command whose arguments are a program and its own
+    triple: str  # of the compiler and the headers
     linker: str
     exact: int  # whether the header's sizes are those of the machine: pointers are as long as here
     helpers: str  # of the compiler's own library, for what the machine has no instruction for
 
+    def run(self, *command):
+        return run(*self.emulator, *command)
+
 
 MACHINES = {
-    "arm64": Machine(["aarch64-linux-gnu-gcc"], "qemu-aarch64", "aarch64-linux-gnu", "aarch64-linux-gnu-ld", 1, "$^"),
-    "armv7": Machine(["clang", "--target=arm-linux-gnueabihf", "-mfpu=neon", "-fuse-ld=lld"], "qemu-arm", "arm-linux-gnueabihf", "ld.lld", 0, "__aeabi_"),
+    "arm64": Machine(["aarch64-linux-gnu-gcc"], ["qemu-aarch64"], "aarch64-linux-gnu", "aarch64-linux-gnu-ld", 1, "$^"),
+    "armv7": Machine(["clang", "--target=arm-linux-gnueabihf", "-mfpu=neon", "-fuse-ld=lld"], ["qemu-arm"], "arm-linux-gnueabihf", "ld.lld", 0, "__aeabi_"),
 }
 
 
@@ -45,6 +48,11 @@ def make_runtime(build, target):
     return folder / "liblongwave-freestanding.a"
 
 
+def needs_headers(triple):
+    if not glob.glob(f"/usr/lib/gcc-cross/{triple}/*/libstdc++.a"):
+        skip(f"needs libstdc++-12-dev-{'arm64' if triple.startswith('aarch64') else 'armhf'}-cross")
+
+
 def check_model(program, machine, build, name, package, samples, flags):
     folder = program.folder
     loaded, open_file = folder / f"{name}.lw", folder / "loaded"
@@ -54,16 +62,16 @@ def check_model(program, machine, build, name, package, samples, flags):
     program.compile(package, name, *flags)
     check_library(program, machine.linker, machine.helpers)
     static = program.build("rows.c", f"{name}-static")
-    run(machine.emulator, static, samples, folder / "static.rows", folder / "static.state")
+    machine.run(static, samples, folder / "static.rows", folder / "static.state")
     reference = read_rows(folder / "loaded.rows")
     apart = distance(read_rows(folder / "static.rows"), reference)
     assert apart <= 1e-5, f"{name}: {apart}"
-    run(machine.emulator, static, samples, folder / "second.rows", folder / "unused", folder / "loaded.state")
+    machine.run(static, samples, folder / "second.rows", folder / "unused", folder / "loaded.state")
     second = read_rows(folder / "second.rows")
     n, values = len(second[0]), len(second[1])
     moved = distance(second, (reference[0][-n:], reference[1][-values:]))
     assert moved <= 1e-5, f"{name}: after a load {moved}"
-    print(run(machine.emulator, program.build("refusals.c", f"{name}-refusals", f"-DEXACT={machine.exact}")), end="")
+    print(machine.run(program.build("refusals.c", f"{name}-refusals", f"-DEXACT={machine.exact}")), end="")
     print(f"{name}: {len(reference[0])} rows within {apart:.1e} of the peak, {moved:.1e} after a state of x86-64; {program.sizes}")
 
 
@@ -71,12 +79,16 @@ def check_board(program, machine, build):
     """The words of the file, with and without an operating system, in as much flash and memory as the bars allow."""
     expected = words_of_file(program, build, program.folder / "kws.lw")
     make_example(program, f"CC={machine.cc[0]}", "CFLAGS=-static", "listen")
-    heard = words_of(run(machine.emulator, program.folder / "listen", RECORDING))
+    heard = words_of(machine.run(program.folder / "listen", RECORDING))
     assert heard == expected, (heard, expected)
     if not shutil.which("qemu-system-aarch64"):
         skip("needs qemu-system-aarch64 for the part without an operating system; all else passed")
     make_example(program, f"CC={machine.cc[0]}", "board")
-    output = make_example(program, "run")
+    check_sizes(make_example(program, "run"), expected)
+
+
+def check_sizes(output, expected):
+    """Words and sizes that examples/static/board.c printed."""
     print(output, end="")
     assert words_of(output) == expected, output
     sizes = {what.strip(): int(bytes_) for what, bytes_ in re.findall(r"^((?:flash|memory) .*?)\s(\d+)$", output, re.M)}
@@ -87,9 +99,8 @@ def check_board(program, machine, build):
 def main():
     build, target = pathlib.Path(sys.argv[1]), sys.argv[2]
     machine = MACHINES[target]
-    needs(machine.cc[0], machine.emulator, machine.linker, "clang", "nm", "readelf", "ninja", "make")
-    if not glob.glob(f"/usr/lib/gcc-cross/{machine.triple}/*/libstdc++.a"):
-        skip(f"needs libstdc++-12-dev-{'arm64' if target == 'arm64' else 'armhf'}-cross")
+    needs(machine.cc[0], machine.emulator[0], machine.linker, "clang", "nm", "readelf", "ninja", "make")
+    needs_headers(machine.triple)
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         program = Program(build / "longwave", build / "tests/kernels", make_runtime(build, target), folder / target, target, [*machine.cc, "-static"])

@@ -74,9 +74,9 @@ class Program:
         self.sizes = {key: int(value) for key, value in re.findall(rf"#define {self.prefix}_(\w+) (\d+)", text)}
         return out
 
-    def build(self, source, program, *flags):
+    def build(self, source, program, *flags, folder=ROOT / "tests/static"):
         run(*self.cc, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-Wl,--gc-sections", "-I", ROOT / "runtime/include", "-include", self.header,
-            f"-DMODEL={self.symbol}", f"-DPREFIX={self.prefix}", *flags, ROOT / "tests/static" / source, self.library, self.runtime, "-o", self.folder / program)
+            f"-DMODEL={self.symbol}", f"-DPREFIX={self.prefix}", *flags, folder / source, self.library, self.runtime, "-o", self.folder / program)
         return self.folder / program
 
     def undefined(self, linker):

@@ -6,6 +6,7 @@ computes that opens the compiled file.
 
 The same code runs over the same tables: rows and states must be equal bit for bit. States pass in both directions.
 """
+import os
 import pathlib
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import tempfile
 
 from static_program import RECORDING, ROOT, Program, check_library, make_example, make_models, read_rows, run, words_of, words_of_file
 
-USAGE = 2
+USAGE, DEVICE = 2, 4
 
 
 def check_model(program, build, name, package, samples, flags):
@@ -59,10 +60,11 @@ def check_refusals(program, package):
     """One line, the exit code of a wrong call, and no file."""
     out = program.folder / "refused.a"
 
-    def refused(text, *flags):
-        done = subprocess.run([program.longwave, "compile", package, "--cache", program.cache, *flags], capture_output=True, text=True)
+    def refused(text, *flags, code=USAGE, environment=None):
+        done = subprocess.run([program.longwave, "compile", package, "--cache", program.cache, *flags], capture_output=True, text=True,
+                              env=os.environ | (environment or {}))
         lines = done.stderr.strip().splitlines()
-        assert done.returncode == USAGE and len(lines) == 1 and text in lines[0], (flags, done.returncode, done.stderr)
+        assert done.returncode == code and len(lines) == 1 and text in lines[0], (flags, done.returncode, done.stderr)
         assert not list(program.folder.glob("refused*")), f"{flags}: a file was written"
 
     refused('unknown target "arm65": expected', "-o", out, "--emit", "static", "--target", "arm65")
@@ -73,6 +75,10 @@ def check_refusals(program, package):
     refused("name a file with -o", "-o", "-", "--emit", "static", "--target", program.target)
     refused("leave --sign out", "-o", out, "--emit", "static", "--target", program.target, "--sign", "key")
     refused("leave --no-code out", "-o", out, "--emit", "static", "--target", program.target, "--no-code")
+    refused("cortex-m55: its programs contain their models: add --emit static", "-o", out, "--target", "host,cortex-m55")
+    firmware = ["-o", out, "--emit", "static", "--target", "cortex-m55", "--stream"]
+    refused("install the package clang-19, or set LONGWAVE_CLANG", *firmware, code=DEVICE, environment={"PATH": str(program.folder)})
+    refused("LONGWAVE_CLANG=/bin/false: is not a clang of version 19", *firmware, code=DEVICE, environment={"LONGWAVE_CLANG": "/bin/false"})
 
 
 def main():

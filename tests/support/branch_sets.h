@@ -1,14 +1,14 @@
-// Random sets of parallel branches on one input, as graph text: short convolutions of odd sizes with rows
-// between their taps, causal or centred, long ones of one side or both and of several copies, D, identities,
-// norms behind a branch or behind the sum.
+// Random sets of parallel branches on one input, as graph text: short convolutions of odd sizes
+// with rows between their taps, causal or centred, long ones of one side or both and of several
+// copies, D, identities, norms behind a branch or behind the sum.
 #pragma once
 #include "tests/unit/compiler/ir/graphs.h"
 #include <fmt/format.h>
 
 namespace longwave::test {
 
-// What a set is drawn from. Each short size with each dilation, and each number of taps, is a kernel of its
-// own where sets are compiled.
+// What a set is drawn from. Each short size with each dilation, and each number of taps, is a
+// kernel of its own where sets are compiled.
 struct BranchChoices {
     std::vector<unsigned> heads = {1, 2, 3, 4}, copies = {1, 1, 1, 1, 2, 3}, sizes = {1, 3, 5, 7},
                           dilations = {1, 2, 3}, taps = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};

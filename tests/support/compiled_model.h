@@ -1,4 +1,5 @@
-// From a model package to rows in one line each, for tests whose subject is what a compiled model computes.
+// From a model package to rows in one line each, for tests whose subject is what a compiled model
+// computes.
 #pragma once
 #include "compiler/driver/compile.h"
 #include "formats/package/package.h"
@@ -25,12 +26,14 @@ cli::Sequence sequence_of(std::vector<float> x, size_t width);
 Outputs outputs_of_run(const cli::Model &model, const cli::Sequence &in);
 
 cli::OnRow into(Outputs &rows);
-// The first output of one stream entry, its rows from `first` on; `ticks` of x pushed at once, and finished.
+// The first output of one stream entry, its rows from `first` on; `ticks` of x pushed at once, and
+// finished.
 std::vector<float> streamed(const cli::Model &model, const float *x, size_t ticks, uint32_t entry = 0,
                             size_t first = 0);
 
 bool same_bits(const std::vector<float> &a, const std::vector<float> &b); // and not empty
-// Bytes that all carried fields of the state take. Fails the test where a field is a copy of another.
+// Bytes that all carried fields of the state take. Fails the test where a field is a copy of
+// another.
 uint64_t carried_bytes(const cli::Model &model);
 
 } // namespace longwave::test

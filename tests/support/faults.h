@@ -1,6 +1,7 @@
-// Failing system and library calls on demand, and counting them. Linking longwave_test_faults replaces the
-// functions below in the whole program, the shared runtime included; until told otherwise they do what they
-// always do. Not for builds with sanitizers, which replace some of them too.
+// Failing system and library calls on demand, and counting them. Linking longwave_test_faults
+// replaces the functions below in the whole program, the shared runtime included; until told
+// otherwise they do what they always do. Not for builds with sanitizers, which replace some of them
+// too.
 #pragma once
 
 namespace longwave::test::faults {

@@ -1,4 +1,5 @@
-// Packages of one input and random weights, written layer by layer, for tests whose subject is what becomes of them.
+// Packages of one input and random weights, written layer by layer, for tests whose subject is what
+// becomes of them.
 #pragma once
 #include "tests/support/compiled_model.h"
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// make_tiny_artifacts FOLDER: writes audio.lw, tokens.lw, spotter.lw (tiny_model.h) and text.lw (tiny_text.h) there, for tests of
-// whole programs.
+// make_tiny_artifacts FOLDER: writes audio.lw, tokens.lw, spotter.lw (tiny_model.h) and text.lw
+// (tiny_text.h) there, for tests of whole programs.
 #include "tests/support/tiny_text.h"
 #include <cstdio>
 

@@ -1,4 +1,5 @@
-// Test models whose artifacts have a state identity, so that they save their state by the names of fields.
+// Test models whose artifacts have a state identity, so that they save their state by the names of
+// fields.
 #pragma once
 #include "formats/artifact/hash.h"
 #include "runtime/stream/saved_state.h"
@@ -8,8 +9,8 @@
 
 namespace longwave::test {
 
-// The draft with an identity, its fields named in ascending order ("0", "1", ...). Histories keep all rows of
-// their ring but one block of `block` rows, and need the newest `needs` of these.
+// The draft with an identity, its fields named in ascending order ("0", "1", ...). Histories keep
+// all rows of their ring but one block of `block` rows, and need the newest `needs` of these.
 inline Draft named_state(Draft draft, uint32_t block, uint32_t needs) {
     uint32_t number = 0;
     for (auto &field : draft.plan.state) {

@@ -1,4 +1,5 @@
-// Numbers for tests: reproducible ones to put in, and how far what came out is from a float64 reference.
+// Numbers for tests: reproducible ones to put in, and how far what came out is from a float64
+// reference.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,7 +10,8 @@
 
 namespace longwave::test {
 
-// Uniform in ±scale. The generator's bits are fixed by the standard, those of its distributions are not.
+// Uniform in ±scale. The generator's bits are fixed by the standard, those of its distributions are
+// not.
 inline std::vector<float> random_numbers(size_t n, uint32_t seed, double scale = 1) {
     std::mt19937 random(seed);
     std::vector<float> values(n);
@@ -18,7 +20,8 @@ inline std::vector<float> random_numbers(size_t n, uint32_t seed, double scale =
     return values;
 }
 
-// The largest difference, relative to the peak of what is expected; infinite where something is no number.
+// The largest difference, relative to the peak of what is expected; infinite where something is no
+// number.
 template <class Found, class Expected> double distance(const Found &found, const Expected &expected) {
     REQUIRE(found.size() == expected.size());
     double peak = 0, error = 0;

@@ -1,5 +1,5 @@
-// The right-angle transform by its definition in float64 (schedules/contract/twiddles.h), level by level: what spectra of tests and
-// benches are made by.
+// The right-angle transform by its definition in float64 (schedules/contract/twiddles.h), level by
+// level: what spectra of tests and benches are made by.
 #pragma once
 #include "schedules/contract/twiddles.h"
 #include <complex>

@@ -33,7 +33,8 @@ private:
 // The values of each output, row after row.
 using Rows = std::map<uint32_t, std::vector<float>>;
 
-// Everything that waits. The last status of pull is LW_AGAIN or LW_END; anything else fails the test.
+// Everything that waits. The last status of pull is LW_AGAIN or LW_END; anything else fails the
+// test.
 void pull_all(lw_stream *stream, Rows *rows);
 // Pushes all of it, pulling whenever the queue is full.
 void push_all(lw_stream *stream, const std::vector<float> &x, Rows *rows);

@@ -1,5 +1,5 @@
-// Small artifacts made by hand from the kernels in kernels.c: what the format and runtime tests open, break
-// and run.
+// Small artifacts made by hand from the kernels in kernels.c: what the format and runtime tests
+// open, break and run.
 #pragma once
 #include "formats/artifact/write.h"
 #include <cstdint>
@@ -31,34 +31,35 @@ struct Draft {
     std::vector<uint8_t> bytes() const; // unchecked: tests write broken ones too
 };
 
-// Audio at 1 kHz, blocks of 4 ticks. Weights hold 9 taps, 64 bytes aligned; prepare squares them into the
-// derived space. Outputs of stream and run:
+// Audio at 1 kHz, blocks of 4 ticks. Weights hold 9 taps, 64 bytes aligned; prepare squares them
+// into the derived space. Outputs of stream and run:
 //   y     one row of 1 a tick: FIR of the squared taps
 //   sums  one row of 3 for 8 ticks (period 2, phase 1): running sum of y, plus 0, 1, 2
 // Run (capacity 64) has y and, at clock 0/1, the mean of y over its length.
 Draft audio_model();
 inline constexpr uint32_t audio_block = 4, audio_capacity = 64, audio_taps = 9;
 
-// The audio model with a family of streams over one state: blocks 4 (the default), 2 and 8. That of 8 hears
-// through a cache: its copies of the last two blocks, in slots of their own, are rebuilt from the input's
-// ring when it takes a stream over. The run has `sums` as well: tiles of 8 ticks, one after another through
-// one sum.
+// The audio model with a family of streams over one state: blocks 4 (the default), 2 and 8. That of
+// 8 hears through a cache: its copies of the last two blocks, in slots of their own, are rebuilt
+// from the input's ring when it takes a stream over. The run has `sums` as well: tiles of 8 ticks,
+// one after another through one sum.
 Draft family_model();
 
-// Tokens, vocabulary 5, block 2; output: the id's embedding of width 3. A run of capacity 8 gives the same.
+// Tokens, vocabulary 5, block 2; output: the id's embedding of width 3. A run of capacity 8 gives
+// the same.
 Draft token_model();
 
-// Audio at 1 kHz, blocks of 10 ticks, labels "_silence_", "yes" and "no": the first three samples of a block
-// are the probabilities of the row it brings. Decision: threshold 0.8 (no: 0.6), smoothing 30 ms, min_count
-// 2, release 0.5, refractory 100 ms, _silence_ ignored.
+// Audio at 1 kHz, blocks of 10 ticks, labels "_silence_", "yes" and "no": the first three samples
+// of a block are the probabilities of the row it brings. Decision: threshold 0.8 (no: 0.6),
+// smoothing 30 ms, min_count 2, release 0.5, refractory 100 ms, _silence_ ignored.
 Draft spotter_model();
 
-// A stream of 2 ticks a block whose only output copies them and whose kernel fails when the first is above
-// 1000.
+// A stream of 2 ticks a block whose only output copies them and whose kernel fails when the first
+// is above 1000.
 Draft failing_model();
 
-// A stream of `block` ticks whose output is the number its scalar takes in each firing: for periods, phases,
-// rings of places and delays.
+// A stream of `block` ticks whose output is the number its scalar takes in each firing: for
+// periods, phases, rings of places and delays.
 struct Timing {
     uint32_t block = 1, period = 1, phase = 0, delay = 0, modulus = 1000;
     int32_t mul = 1, value = 0;
@@ -78,8 +79,8 @@ void add_kernel(Draft &draft, TestKernel which, std::string spec, std::vector<fb
 void add_field(Draft &draft, std::string layer, std::string name, fb::StateKind kind,
                std::vector<uint32_t> dims, fb::Elem elem = fb::Elem::f32);
 
-// A golden vector of run or stream: `rows` of one input and one output, both one float wide, one behind the
-// other from the beginning of the golden segment.
+// A golden vector of run or stream: `rows` of one input and one output, both one float wide, one
+// behind the other from the beginning of the golden segment.
 void add_golden(Draft &draft, uint16_t entry, uint32_t rows, float error_limit);
 
 using Bindings = std::vector<std::unique_ptr<fb::BindingT>>;

@@ -4,8 +4,9 @@
 
 namespace longwave::test {
 
-// Tokens; the logits behind an id are a row of the table, `vocabulary` × `vocabulary`, times the gain: a
-// bigram. One stream entry for each block, which divide the largest; outputs: "logits", one row an id.
+// Tokens; the logits behind an id are a row of the table, `vocabulary` × `vocabulary`, times the
+// gain: a bigram. One stream entry for each block, which divide the largest; outputs: "logits", one
+// row an id.
 struct Bigram {
     uint32_t vocabulary = 0;
     std::vector<float> table;
@@ -14,8 +15,8 @@ struct Bigram {
 };
 Draft bigram_model(const Bigram &bigram);
 
-// Over bytes: behind each letter the next of the alphabet is likeliest, by a logit of 3 over the others, and "a"
-// behind "z" and behind everything else. Blocks 1, 8 and 64.
+// Over bytes: behind each letter the next of the alphabet is likeliest, by a logit of 3 over the
+// others, and "a" behind "z" and behind everything else. Blocks 1, 8 and 64.
 Bigram alphabet();
 
 } // namespace longwave::test

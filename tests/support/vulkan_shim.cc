@@ -57,7 +57,8 @@ PFN_vkGetInstanceProcAddr real_lookup() {
                    : nullptr;
 }
 
-// Whether this call, which could fail, does. `lookup`: of an entry point, which is not the call itself.
+// Whether this call, which could fail, does. `lookup`: of an entry point, which is not the call
+// itself.
 bool fails(const char *name, bool lookup = false) {
     const bool hit = ++count == nth || (!lookup && name_failing == name);
     if (hit) name_failed = name;
@@ -66,7 +67,8 @@ bool fails(const char *name, bool lookup = false) {
 
 bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
 
-// +1 for what makes an object, −1 for what gives one back. Sets and command buffers go with their pools.
+// +1 for what makes an object, −1 for what gives one back. Sets and command buffers go with their
+// pools.
 int64_t change(const char *name) {
     if (begins(name, "vkCreate") || strcmp(name, "vkAllocateMemory") == 0) return 1;
     return begins(name, "vkDestroy") || strcmp(name, "vkFreeMemory") == 0 ? -1 : 0;

@@ -1,5 +1,5 @@
-// Vulkan with faults: stands between the runtime and the driver, counts what is made and given back, and fails calls
-// on demand. One at a time in a program.
+// Vulkan with faults: stands between the runtime and the driver, counts what is made and given
+// back, and fails calls on demand. One at a time in a program.
 #pragma once
 #include <cstdint>
 #include <longwave/vulkan.h>
@@ -13,8 +13,8 @@ public:
     // Of libvulkan; false: there is none.
     static bool present();
 
-    // What to do to the calls from now on. The n-th (from 1) that can fail does so with `result`; 0: none. A call
-    // that looks an entry point up fails by finding nothing.
+    // What to do to the calls from now on. The n-th (from 1) that can fail does so with `result`;
+    // 0: none. A call that looks an entry point up fails by finding nothing.
     static void fail(uint64_t nth, VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY);
     static void fail_named(const std::string &name, VkResult result); // each call of that name
     static void reset();                                              // neither, and counts from 0

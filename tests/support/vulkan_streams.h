@@ -16,8 +16,8 @@ struct Flush {
 };
 Flush flush();
 
-// So many streams of an entry, some up to four blocks ahead, take noise of their own block by block and are flushed
-// together after each: every one gives the bits of a stream alone.
+// So many streams of an entry, some up to four blocks ahead, take noise of their own block by block
+// and are flushed together after each: every one gives the bits of a stream alone.
 struct Crowd {
     uint32_t streams = 1, entry = 0;
     size_t blocks = 4;

@@ -35,8 +35,8 @@ int ended(int code) {
     return code ? code : exit_code(Fault::device);
 }
 
-// A lack of memory in a thread, or in a destructor (that of a JSON value takes memory), ends the program here.
-// It then leaves no files and no programs behind either.
+// A lack of memory in a thread, or in a destructor (that of a JSON value takes memory), ends the
+// program here. It then leaves no files and no programs behind either.
 void end_without_memory() {
     const bool memory = [] {
         try {

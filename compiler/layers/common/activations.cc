@@ -1,5 +1,5 @@
-// Functions of one value, softmax and log_softmax: the op of the same name, with the attributes of the layer.
-// They keep the form of a row.
+// Functions of one value, softmax and log_softmax: the op of the same name, with the attributes of
+// the layer. They keep the form of a row.
 #include "compiler/layers/layers.h"
 
 namespace longwave::compiler::layers {

@@ -1,5 +1,6 @@
-// state_space: a diagonal state space, as the op of that name, which adds D x. With `s4d` the tensors are those of the
-// official S4D layer, whose poles and amplitudes are computed here in float64.
+// state_space: a diagonal state space, as the op of that name, which adds D x. With `s4d` the
+// tensors are those of the official S4D layer, whose poles and amplitudes are computed here in
+// float64.
 #include "compiler/layers/layers.h"
 #include <algorithm>
 #include <cmath>
@@ -22,8 +23,8 @@ Space stored_space(Lowering &lowering, const Layer &layer, uint32_t copies, uint
             lowering.numbers(layer, "c", {copies, heads, states, 2}, {{copies, heads, states, 2}, {heads, states, 2}})};
 }
 
-// Zero-order hold: p = Δ A and c = 2 C (e^p − 1) / A with A = −e^log_A_real + i A_imag. Twice, as each pole stands for a
-// pair of conjugates.
+// Zero-order hold: p = Δ A and c = 2 C (e^p − 1) / A with A = −e^log_A_real + i A_imag. Twice, as
+// each pole stands for a pair of conjugates.
 Space s4d_space(Lowering &lowering, const Layer &layer, uint32_t copies, uint32_t heads, uint32_t states) {
     const std::vector<double> steps = lowering.numbers(layer, "kernel.log_dt", {heads}),
                               reals = lowering.numbers(layer, "kernel.log_A_real", {heads, states}),

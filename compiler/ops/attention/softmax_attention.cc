@@ -104,13 +104,15 @@ uint32_t window_of(const PlanContext &context) {
     return context.streaming ? window : std::min(window ? window : context.rows, context.rows);
 }
 
-// True if the window covers the full sequence: the keys start at its first row, without zeros before it.
+// True if the window covers the full sequence: the keys start at its first row, without zeros
+// before it.
 bool whole(const PlanContext &context) {
     return !context.streaming && context.node.integer("causal") && window_of(context) == context.rows &&
            schedules::attention_over_queries(context.rows);
 }
 
-// ns per output element and key on Sapphire Rapids: one product with the key and one with the value.
+// ns per output element and key on Sapphire Rapids: one product with the key and one with the
+// value.
 Estimate estimate(const PlanContext &context) { return {.cost = 0.1 * window_of(context)}; }
 Reach reach(const PlanContext &context, const Decisions &) {
     return {.history = context.node.integer("causal") && !whole(context) ? window_of(context) - 1 : 0};

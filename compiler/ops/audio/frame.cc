@@ -44,6 +44,7 @@ const OpDef op_frame{
     .attributes = {{"window", AttributeDef::Kind::integer}, {"hop", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
+    .begins_late = true,
     .reference = reference,
 };
 

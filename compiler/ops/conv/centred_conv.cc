@@ -27,8 +27,30 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
 }
 
 StreamRule stream(const Node &, std::span<const Type> in) {
-    return looks_ahead(
-        fmt::format("it is centred ({} taps read {} samples after t)", in[1].dims[1], in[1].dims[1] / 2));
+    const uint32_t taps = in[1].dims[1];
+    StreamRule rule =
+        looks_ahead(fmt::format("it is centred ({} taps read {} samples after t)", taps, taps / 2));
+    rule.ahead = taps / 2;
+    return rule;
+}
+
+// A convolution whose newest tap is half its length ahead. A single tap is a causal one.
+Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
+    Builder &to = rewrite.to();
+    std::vector<ValueId> inputs;
+    for (const ValueId id : node.inputs) inputs.push_back(rewrite.map(id));
+    const Constant *weight = to.graph().constant(inputs[1]);
+    if (!weight) return Status::input("its weights must be constants");
+    const std::vector<uint32_t> dims = to.graph().type(inputs[1]).dims;
+    const Constant taps = *weight;
+    inputs[1] = to.constant(taps.key + ".ahead", {dims[0], 1, dims[1], 1}, taps.data);
+    const Attributes attributes{{"stride_t", int64_t{1}},
+                                {"stride_f", int64_t{1}},
+                                {"groups", int64_t{dims[0]}},
+                                {"bias", node.integer("bias")},
+                                {"frequency", int64_t{0}},
+                                {"ahead", int64_t{dims[1] / 2}}};
+    return to.node(op_late_conv2d.name, std::move(inputs), attributes, node.layer);
 }
 
 uint32_t reach(const Node &, std::span<const Type> in) { return in[1].dims[1] / 2; }
@@ -119,6 +141,7 @@ const OpDef op_centred_conv{
     .reach = reach,
     .end = EndRule::clear,
     .kernel = kernel,
+    .streamed = streamed,
     .rewrites = {.fold_result = fold_result_into_weights, .filter = &filter_form},
     .reference = reference,
 };

@@ -1,5 +1,6 @@
-// conv2d: a convolution over time and frequency in the cross-correlation order of torch. It is
-// causal in time and centred in frequency, with zeros outside.
+// conv2d: a convolution over time and frequency in the cross-correlation order of torch, with zeros
+// outside. It is centred in frequency. In time its newest tap reads the row itself, or one `ahead`.
+// late_conv2d: the same in a stream. It hands each row on when the row ahead is there.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/linear/matrix_multiply.h"
@@ -13,6 +14,12 @@ namespace {
 struct Image {
     uint32_t frequencies, channels;
 };
+
+constexpr uint32_t most_ahead = 1 << 16;
+
+uint32_t ahead_of(const Node &node) {
+    return node.has("ahead") ? static_cast<uint32_t>(node.integer("ahead")) : 0;
+}
 
 // A row without channels counts as frequencies × 1 channel, or as 1 frequency × channels (conv1d).
 Image image(const Node &node, const Type &x) {
@@ -35,6 +42,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t groups, rules::integer(node, "groups", 1, channels));
     if (channels % groups)
         return Status::input(fmt::format("{} channels do not divide into {} groups", channels, groups));
+    if (node.has("ahead")) LW_TRY(rules::integer(node, "ahead", 0, most_ahead).status());
     LW_TRY(rules::operand(in[1], "weight", {0, channels / groups, 0, 0}));
     const uint32_t out = in[1].dims[0], kf = in[1].dims[3];
     if (out % groups)
@@ -48,17 +56,51 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     Type type = in[0];
     type.dims = bands == 1 ? std::vector{out} : std::vector{bands, out};
     LW_ASSIGN(type.clock, rules::slower(in[0].clock, stride_t));
+    type.causal = type.causal && ahead_of(node) == 0;
     return type;
 }
 
+// Rows before the first new one that the taps read, if the newest tap is so many rows ahead.
+uint32_t history_of(const Node &node, std::span<const Type> in, uint32_t ahead) {
+    const int64_t rows = int64_t{in[1].dims[2]} - node.integer("stride_t") - ahead;
+    return rows > 0 ? static_cast<uint32_t>(rows) : 0;
+}
+
 StreamRule stream(const Node &node, std::span<const Type> in) {
-    const int64_t rows = int64_t{in[1].dims[2]} - node.integer("stride_t");
-    return history(rows > 0 ? static_cast<uint32_t>(rows) : 0);
+    const uint32_t ahead = ahead_of(node);
+    StreamRule rule = history(history_of(node, in, ahead));
+    rule.ahead = ahead;
+    if (ahead) rule.looks_ahead = fmt::format("its newest tap reads {} rows after its own", ahead);
+    return rule;
+}
+
+uint32_t reach(const Node &node, std::span<const Type> in) {
+    return std::max(history_of(node, in, ahead_of(node)), ahead_of(node));
+}
+
+// Rows come when the row ahead is there, so every tap reads a row of the past.
+Expected<Type> infer_late(const Node &node, std::span<const Type> in) {
+    LW_ASSIGN(Type type, infer(node, in));
+    const Clock clock = in[0].clock;
+    type.delay = in[0].delay + static_cast<uint32_t>(uint64_t{ahead_of(node)} * clock.den / clock.num);
+    return type;
+}
+
+StreamRule stream_late(const Node &node, std::span<const Type> in) {
+    return {.history = history_of(node, in, 0), .ahead = ahead_of(node)};
+}
+
+Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
+    if (!ahead_of(node)) return rewrite.keep(node);
+    std::vector<ValueId> inputs;
+    for (const ValueId id : node.inputs) inputs.push_back(rewrite.map(id));
+    return rewrite.to().node(op_late_conv2d.name, std::move(inputs), node.attributes, node.layer);
 }
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
                Array &out) {
     const auto [frequencies, channels] = image(node, context.types[0]);
+    const auto rows = static_cast<int64_t>(in[0]->rows);
     const auto &w = context.types[1].dims; // [out, in/groups, kt, kf]
     const int64_t stride_t = node.integer("stride_t"), stride_f = node.integer("stride_f"),
                   pad = (w[3] - 1) / 2;
@@ -70,11 +112,11 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             for (size_t c = 0; c < w[1]; ++c)
                 for (size_t a = 0; a < w[2]; ++a)
                     for (size_t b = 0; b < w[3]; ++b) {
-                        const int64_t t =
-                            static_cast<int64_t>(m + 1) * stride_t - w[2] + static_cast<int64_t>(a);
+                        const int64_t t = static_cast<int64_t>(m + 1) * stride_t - w[2] +
+                                          static_cast<int64_t>(a) + ahead_of(node);
                         const int64_t f =
                             static_cast<int64_t>(i / w[0]) * stride_f - pad + static_cast<int64_t>(b);
-                        if (t < 0 || f < 0 || f >= frequencies) continue;
+                        if (t < 0 || t >= rows || f < 0 || f >= frequencies) continue;
                         const double weight = in[1]->data[((o * w[1] + c) * w[2] + a) * w[3] + b];
                         sum +=
                             weight *
@@ -101,7 +143,7 @@ std::vector<float> packed(const Numbers &w, const std::vector<uint32_t> &dims, u
 bool is_product(const Graph &graph, const Node &node) {
     const std::vector<uint32_t> &w = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
     return image(node, graph.type(node.inputs[0])).frequencies == 1 && w[2] == 1 && w[3] == 1 &&
-           node.integer("stride_t") == 1 && node.integer("groups") == 1;
+           node.integer("stride_t") == 1 && node.integer("groups") == 1 && ahead_of(node) == 0;
 }
 
 Status kernel(KernelCall &call) {
@@ -130,7 +172,7 @@ Status kernel(KernelCall &call) {
     call.param("in_row", x.row());
     call.param("rows", call.rows());
     call.param("bias", bias);
-    call.read_ring(0, stride_t);
+    call.read_ring(0, stride_t, call.context.streaming ? 0 : ahead_of(call.node));
     call.weight("weight", packed(call.constant(1), w, stride));
     if (bias) call.weight("bias", packed(call.constant(2), {out_c, 1, 1, 1}, stride));
     call.write();
@@ -144,7 +186,8 @@ bool is_filter(const Graph &graph, const Node &node) {
     const auto &dims = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
     const uint32_t heads = graph.type(node.inputs[0]).dims[0];
     return (dims[0] == heads || heads == 1) && dims[1] == 1 && dims[3] == 1 &&
-           node.integer("groups") == heads && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
+           node.integer("groups") == heads && node.integer("stride_t") == 1 && node.integer("stride_f") == 1 &&
+           ahead_of(node) == 0;
 }
 
 std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
@@ -190,11 +233,32 @@ const OpDef op_conv2d{
                    {"groups", AttributeDef::Kind::integer},
                    {"bias", AttributeDef::Kind::integer},
                    {"frequency", AttributeDef::Kind::integer},
+                   {"ahead", AttributeDef::Kind::integer, false},
                    stored_weights, activation_steps},
     .infer = infer,
     .stream = stream,
+    .reach = reach,
+    .end = EndRule::clear, // only taps ahead read rows after the end
+    .begins_late = true,
     .kernel = kernel,
+    .streamed = streamed,
     .rewrites = {.fold_result = fold_result_into_weights, .is_product = is_product, .filter = &filter_form},
+    .reference = reference,
+};
+
+const OpDef op_late_conv2d{
+    .name = "late_conv2d",
+    .attributes = {{"stride_t", AttributeDef::Kind::integer},
+                   {"stride_f", AttributeDef::Kind::integer},
+                   {"groups", AttributeDef::Kind::integer},
+                   {"bias", AttributeDef::Kind::integer},
+                   {"frequency", AttributeDef::Kind::integer},
+                   {"ahead", AttributeDef::Kind::integer}},
+    .infer = infer_late,
+    .stream = stream_late,
+    .begins_late = true,
+    .streams_only = true,
+    .kernel = kernel,
     .reference = reference,
 };
 

@@ -1,6 +1,6 @@
-// image_patches: the square patches of an image whose pixels come line by line. Row n of the result is
-// patch n, counted line by line; it has the pixels of the patch, again line by line. A matrix after
-// it makes a convolution whose stride is its size.
+// image_patches: the square patches of an image whose pixels come line by line. Row n of the result
+// is patch n, counted line by line; it has the pixels of the patch, again line by line. A matrix
+// after it makes a convolution whose stride is its size.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 

@@ -1,6 +1,6 @@
 // embedding: row `id` of a table. A table that holds a part of the vocabulary has row id − first,
-// and other ids have rows of zeros. The runtime checks the range of ids where they enter. A table that is
-// also the matrix of a product (tied weights) is read as the product stores it.
+// and other ids have rows of zeros. The runtime checks the range of ids where they enter. A table
+// that is also the matrix of a product (tied weights) is read as the product stores it.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/rules.h"

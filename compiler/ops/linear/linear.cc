@@ -64,6 +64,11 @@ bool absorb_consumer(const Node &, const Node &consumer) { return consumer.op ==
 
 bool is_product(const Graph &graph, const Node &node) { return graph.constant(node.inputs[1]) != nullptr; }
 
+// A gate halves the outputs.
+bool takes_groups(const Graph &graph, const Node &node) {
+    return graph.type(node.inputs[0]).dims.size() == 1 && graph.type(node.inputs[1]).dims[0] > 2;
+}
+
 } // namespace
 
 const OpDef op_linear{
@@ -76,7 +81,8 @@ const OpDef op_linear{
     .kernel = product,
     .rewrites = {.fold_result = fold_result_into_weights,
                  .fold_input = fold_input_into_weights,
-                 .is_product = is_product},
+                 .is_product = is_product,
+                 .takes_groups = takes_groups},
     .reference = reference,
 };
 

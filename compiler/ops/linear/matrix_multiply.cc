@@ -19,8 +19,8 @@ Expected<schedules::WeightFormat> weight_format(const Node &node) {
 Status check_activation_steps(const Node &node) {
     if (!node.has(activation_steps.name)) return Status::ok();
     LW_ASSIGN(const schedules::WeightFormat format, weight_format(node));
-    if (format != schedules::WeightFormat::int8)
-        return Status::input(fmt::format("attribute {} is for weights of int8", activation_steps.name));
+    if (format != schedules::WeightFormat::int8 && format != schedules::WeightFormat::int4)
+        return Status::input(fmt::format("attribute {} is for weights of int8 or int4", activation_steps.name));
     return rules::integer(node, activation_steps.name, schedules::least_activation_steps,
                           schedules::most_activation_steps)
         .status();

@@ -14,20 +14,21 @@ inline constexpr AttributeDef stored_weights{"weights", AttributeDef::Kind::text
 // Fault::input: the attribute names no format.
 Expected<schedules::WeightFormat> weight_format(const Node &node);
 
-// `activation_steps` (compiler/ir/op.h) is for int8 weights: with so many steps all sums fit an int32.
+// `activation_steps` (compiler/ir/op.h) is for int8 and int4 weights: with so many steps all sums
+// fit an int32.
 Status check_activation_steps(const Node &node);
 
 Status product(KernelCall &call);
 
-// The matrix of `node` as product() stores it: of `x`, without a gate. `gated`: the second half of the
-// outputs are gates.
+// The matrix of `node` as product() stores it: of `x`, without a gate. `gated`: the second half of
+// the outputs are gates.
 schedules::PackedPanels packed_matrix(const Numbers &weights, const Type &type, const Type &x, bool gated,
                                       schedules::WeightFormat format);
 
 Packed words_of(schedules::PackedPanels packed, schedules::WeightFormat format);
 
-// The first node that multiplies by this matrix with its outputs in order, so that the rows of the matrix
-// lie in one place each; null: there is none.
+// The first node that multiplies by this matrix with its outputs in order, so that the rows of the
+// matrix lie in one place each; null: there is none.
 const Node *multiplier(const Graph &graph, ValueId matrix);
 
 } // namespace longwave::ir

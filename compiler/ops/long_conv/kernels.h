@@ -79,13 +79,17 @@ struct Partitions {
 };
 // Spectra of the partitions of the kernel, computed in float64 when the model is opened: [copies,
 // length, count, 2, T] per tile of channels, or [copies, count, 2, length] per channel if kernels
-// vectorize over positions.
-Place spectrum_of(KernelCall &call, const Shape &shape, const Partitions &partitions);
+// vectorize over positions. `keep`: it stays as long as the model. Else only while the model is
+// opened.
+Place spectrum_of(KernelCall &call, const Shape &shape, const Partitions &partitions, bool keep = true);
 Place twiddles(KernelCall &call, uint32_t length);
 
 void shape_params(KernelCall &call, const Shape &shape);
-// The call of a kernel that transforms `length` rows at a time, all of a sequence or one block after the other.
+// The call of a kernel that transforms `length` rows at a time, all of a sequence or one block
+// after the other.
 Status plan_transform(KernelCall &call, const char *kernel);
+// The same for a kernel whose lanes are the phases of one channel (polyphase.cc).
+Status plan_phases(KernelCall &call, const char *kernel);
 
 // The memory and tables of a call of long_conv_partitioned, per tile of channels.
 struct PartitionedPlaces {

@@ -194,6 +194,7 @@ const OpDef op_long_conv{
     .stream = stream,
     .reach = reach,
     .end = EndRule::clear, // only the two-sided kernel reads rows after the end
+    .begins_late = true,
     .absorb_producer = absorb_producer,
     .channel_tiles = true,
     .algorithms = algorithms,

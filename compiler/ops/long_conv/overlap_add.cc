@@ -1,5 +1,5 @@
-// overlap_add: offline runs that are longer than the taps, in blocks. The transform of a block is as
-// long as the block: y_q = Re z_q + Im z_(q − 1).
+// overlap_add: offline runs that are longer than the taps, in blocks. The transform of a block is
+// as long as the block: y_q = Re z_q + Im z_(q − 1).
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/twiddles.h"
 

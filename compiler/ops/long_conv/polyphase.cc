@@ -63,11 +63,15 @@ Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vec
     return place;
 }
 
-Status plan(KernelCall &call) {
+Status plan(KernelCall &call) { return plan_phases(call, "long_conv_polyphase"); }
+
+} // namespace
+
+Status plan_phases(KernelCall &call, const char *kernel) {
     const Shape shape(call.context);
     const uint32_t length = call.decisions().at("length");
     const std::vector<double> table = schedules::polyphase_twiddles(length);
-    call.kernel("long_conv_polyphase");
+    call.kernel(kernel);
     call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
     call.param("channels", int64_t{shape.channels});
     call.param("copies", int64_t{shape.lane_copies()});
@@ -80,8 +84,6 @@ Status plan(KernelCall &call) {
     call.write();
     return Status::ok();
 }
-
-} // namespace
 
 extern const ir::Algorithm polyphase;
 const ir::Algorithm polyphase{.name = "polyphase",

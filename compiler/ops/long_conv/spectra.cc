@@ -47,17 +47,18 @@ Place twiddles(KernelCall &call, uint32_t length) {
                        Packed::f32({static_cast<uint32_t>(exact.size())}, {exact.begin(), exact.end()}));
 }
 
-Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p) {
+Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p, bool keep) {
     const bool lanes = lanes_over_positions(call.context);
     const std::vector<uint32_t> tile = lanes
                                            ? std::vector<uint32_t>{s.channels, s.copies, p.count, 2, p.length}
                                            : std::vector<uint32_t>{s.copies, p.length, p.count, 2, s.tile};
     std::vector<uint32_t> dims = tile;
     dims.insert(dims.begin(), s.tiles());
-    bool fresh = false;
-    Place spectrum = call.derived(fmt::format("{}.k spectrum {} x {} from {}{}", call.node.layer, p.count,
-                                              p.length, p.first, lanes ? " by bins" : ""),
-                                  Elem::f32, dims, &fresh);
+    bool fresh = true;
+    const std::string key = fmt::format("{}.k spectrum {} x {} from {}{}", call.node.layer, p.count, p.length,
+                                        p.first, lanes ? " by bins" : "");
+    Place spectrum = keep ? call.derived(key, Elem::f32, dims, &fresh)
+                          : call.memory(key, Elem::f32, dims, KernelCall::Life::open);
     spectrum.tile_bytes = bytes_of(Elem::f32, tile);
     if (!fresh) return spectrum;
     Place taps = taps_of(call, s, false);

@@ -53,9 +53,9 @@ Job whole(const TileWork &w, uint32_t tile) {
 // both halves of the inverse. Measured, with data in L2 when a piece begins.
 constexpr double first_half = 0.19, second_half = 0.25, back = 0.33, last_half = 0.23;
 
-// A part of the product of spectra into `z` [copies, length, 2, T]: `ahead` slices of positions from
-// `first` on. In each round another slice is computed ahead. Input that comes later is added to the
-// other slices, so places move from slice to slice, round by round.
+// A part of the product of spectra into `z` [copies, length, 2, T]: `ahead` slices of positions
+// from `first` on. In each round another slice is computed ahead. Input that comes later is added
+// to the other slices, so places move from slice to slice, round by round.
 struct Slices {
     const TileWork &w;
     const uint32_t tile;

@@ -1,6 +1,6 @@
-// group_norm: each group of channels minus its mean, over its standard deviation, over all rows of the sequence and all
-// frequencies: (x − mean) / sqrt(var + eps) · weight + bias. With a group per channel it is an instance norm. A norm over
-// the features of one row is layer_norm.
+// group_norm: each group of channels minus its mean, over its standard deviation, over all rows of
+// the sequence and all frequencies: (x − mean) / sqrt(var + eps) · weight + bias. With a group per
+// channel it is an instance norm. A norm over the features of one row is layer_norm.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"

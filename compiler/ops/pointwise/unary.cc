@@ -1,5 +1,5 @@
-// Functions of one value: activations and the logarithm. To add one: a function, a line at the end, a line in
-// op_table.inc, a line in schedules/pointwise/epilogue.cc.
+// Functions of one value: activations and the logarithm. To add one: a function, a line at the end,
+// a line in op_table.inc, a line in schedules/pointwise/epilogue.cc.
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
 #include <cmath>

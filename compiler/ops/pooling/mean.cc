@@ -1,5 +1,5 @@
-// mean: pools a sequence into one row: its mean, sum or largest values, its first or its last row. Only the first
-// `length` rows count (lw_tensor.length). A stream returns the value so far.
+// mean: pools a sequence into one row: its mean, sum or largest values, its first or its last row.
+// Only the first `length` rows count (lw_tensor.length). A stream returns the value so far.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
@@ -25,7 +25,8 @@ StreamRule stream(const Node &node, std::span<const Type>) {
     return looks_ahead("it answers with the first position of the sequence, which a stream has no use for");
 }
 
-// A stream answers with the value so far: the newest row is the last one, and a mean or a maximum runs.
+// A stream answers with the value so far: the newest row is the last one, and a mean or a maximum
+// runs.
 Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     const std::string &mode = node.text("mode");
     if (mode == "last") return rewrite.map(node.inputs[0]);

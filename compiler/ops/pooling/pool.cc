@@ -1,6 +1,7 @@
-// pool: the largest or the mean value of a window over time and frequency, per channel. Row m of the result reads
-// `time` rows of x, of which the newest is row stride_t·m + stride_t − 1 − lag. What lies before the first row or
-// outside the frequencies has no value: a maximum leaves it out. A mean counts it as zero or leaves it out.
+// pool: the largest or the mean value of a window over time and frequency, per channel. Row m of
+// the result reads `time` rows of x, of which the newest is row stride_t·m + stride_t − 1 − lag.
+// What lies before the first row or outside the frequencies has no value: a maximum leaves it out.
+// A mean counts it as zero or leaves it out.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
@@ -53,7 +54,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return type;
 }
 
-// The rows that a window looks back on, and how many rows there were, where a window may begin before the first.
+// The rows that a window looks back on, and how many rows there were, where a window may begin
+// before the first.
 StreamRule stream(const Node &node, std::span<const Type>) {
     const auto rows = static_cast<uint32_t>(Window(node).history());
     StreamRule rule = history(rows);

@@ -1,6 +1,5 @@
-// running_mean: the streaming form of `mean`: at each row the mean, the sum or the largest values of all rows so
-// far.
-// make_streaming adds it; packages cannot name it.
+// running_mean: the streaming form of `mean`: at each row the mean, the sum or the largest values
+// of all rows so far. make_streaming adds it; packages cannot name it.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"

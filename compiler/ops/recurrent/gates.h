@@ -8,7 +8,8 @@ namespace longwave::ir::gates {
 
 inline constexpr uint32_t widest = 1 << 14; // units: the weights of a layer fit one constant
 
-// x {gates · H}, the part of the gates that does not depend on earlier rows; weight [gates · H, H]. The result is {H}.
+// x {gates · H}, the part of the gates that does not depend on earlier rows; weight [gates · H, H].
+// The result is {H}.
 Expected<Type> infer(std::span<const Type> in, uint32_t gates);
 
 // y[i] = Σ_k w[row0 + i][k] · h[k] for i < H
@@ -16,8 +17,8 @@ void add_product(const Operand &w, size_t row0, const std::vector<double> &h, st
 
 // One row a call: the kernel with its input, the weights as [H][gates][padded H], and H.
 void plan_row(KernelCall &call, const char *kernel, uint32_t gates);
-// Where a row's gates lie while the kernel runs. The rows of a call share the memory in turn, so the kernel updates it,
-// and a step before the call clears it.
+// Where a row's gates lie while the kernel runs. The rows of a call share the memory in turn, so
+// the kernel updates it, and a step before the call clears it.
 Place memory(KernelCall &call, uint32_t gates);
 
 } // namespace longwave::ir::gates

@@ -1,7 +1,8 @@
-// gru: the recurrence of a gated recurrent unit. With the three parts of x and of u = weight·h[t−1] side by side:
+// gru: the recurrence of a gated recurrent unit. With the three parts of x and of u = weight·h[t−1]
+// side by side:
 //     r = σ(x_r + u_r),  z = σ(x_z + u_z),  n = tanh(x_n + r (u_n + bias)),  h[t] = (1 − z) n + z h[t−1]
-// The result is h, which begins with zeros. x is a linear op of the layer's input, with all biases but the one that r
-// multiplies.
+// The result is h, which begins with zeros. x is a linear op of the layer's input, with all biases
+// but the one that r multiplies.
 #include "compiler/ops/recurrent/gates.h"
 #include <cmath>
 

@@ -1,6 +1,8 @@
-// lstm: the recurrence of a long short-term memory. With the four parts of x and of weight·h[t−1] side by side:
+// lstm: the recurrence of a long short-term memory. With the four parts of x and of weight·h[t−1]
+// side by side:
 //     i, f, g, o = x + weight·h[t−1],   c[t] = σ(f) c[t−1] + σ(i) tanh(g),   h[t] = σ(o) tanh(c[t])
-// The result is h; both states begin with zeros. x is a linear op of the layer's input, with all biases.
+// The result is h; both states begin with zeros. x is a linear op of the layer's input, with all
+// biases.
 #include "compiler/ops/recurrent/gates.h"
 #include <cmath>
 

@@ -1,7 +1,9 @@
-// state_space: sums of decaying oscillations (S4D, S5), one row at a time. Per channel h, with N poles:
+// state_space: sums of decaying oscillations (S4D, S5), one row at a time. Per channel h, with N
+// poles:
 //     s_n[t] = e^{p_n} s_n[t−1] + x[t],   y[c,h,t] = Re Σ_n c[c,h,n] s_n[t] + D[c,h] Re x[t]
-// p = Δ·A is the logarithm of the pole of one step, so that the recurrence is the exact exponential. One
-// input {H} is real; two inputs are the real and the imaginary part of x, as S5 needs them.
+// p = Δ·A is the logarithm of the pole of one step, so that the recurrence is the exact
+// exponential. One input {H} is real; two inputs are the real and the imaginary part of x, as S5
+// needs them.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
@@ -146,6 +148,7 @@ const OpDef op_state_space{
                    {"state", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
+    .begins_late = true,
     .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,

@@ -43,6 +43,7 @@ const OpDef op_shift{
     .attributes = {{"rows", AttributeDef::Kind::integer}},
     .infer = infer,
     .stream = stream,
+    .begins_late = true,
     .no_epilogue = true,
     .kernel = kernel,
     .reference = reference,

@@ -1,7 +1,8 @@
 // take: elements of a row in another order, once, several times or not at all:
 //     y[i] = x[index[i]], 0 where the index is −1
-// Elements of x are counted without padding, the slowest dim first. So take also repeats the one value of a row over
-// many features, and changes the dims of a row: with `bands` F > 1 the result is {F, n / F}.
+// Elements of x are counted without padding, the slowest dim first. So take also repeats the one
+// value of a row over many features, and changes the dims of a row: with `bands` F > 1 the result
+// is {F, n / F}.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include <cmath>

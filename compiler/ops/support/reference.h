@@ -18,7 +18,8 @@ namespace longwave::ir {
 // vocabulary; the length is beyond the inputs.
 struct Evaluation {
     unsigned workers = 1;                      // threads; results do not depend on their number
-    // Rounds every value to float32, as any float32 engine does, and activations to their steps (activation_steps).
+    // Rounds every value to float32, as any float32 engine does, and activations to their steps
+    // (activation_steps).
     bool rounded = false;
     const std::set<ValueId> *halves = nullptr; // rounds these values to float16; null: none
 };

@@ -9,7 +9,8 @@ namespace longwave::ir {
 namespace {
 
 constexpr uint32_t complex_bytes = 2 * sizeof(float);
-// The bytes of a buffer that a kernel can reach on every device (Vulkan 1.1, maxStorageBufferRange).
+// The bytes of a buffer that a kernel can reach on every device (Vulkan 1.1,
+// maxStorageBufferRange).
 constexpr uint64_t most_bytes = uint64_t{128} << 20;
 
 } // namespace

@@ -245,6 +245,22 @@ LW_API lw_status lw_model_static_size(const lw_static_model *model, size_t *size
  * @retval LW_NO_VARIANT The model was compiled for another CPU. */
 LW_API lw_status lw_model_open_static(const lw_static_model *model, void *memory, size_t size,
                                       lw_model **out);
+/** The same for a model whose weights are a file beside it, as those of target `wasm32` are.
+ * @param weights the bytes of the file, aligned to 64. Used in place, until lw_model_close.
+ * @param weights_bytes size of the file.
+ * @param memory as above.
+ * @param size as above.
+ * @param out as above.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT as above, or weights is NULL or not aligned, or the model contains
+ *         its weights.
+ * @retval LW_BAD_ARTIFACT as above, or the file is cut short, or belongs to another model.
+ * @retval LW_TOO_SMALL as above.
+ * @retval LW_BAD_VERSION as above.
+ * @retval LW_NO_VARIANT as above. */
+LW_API lw_status lw_model_open_static_weights(const lw_static_model *model, const void *weights,
+                                              size_t weights_bytes, void *memory, size_t size,
+                                              lw_model **out);
 /** Closes a model, after its last stream, runner, spotter and generator. Not for real-time threads.
  * @param model NULL: no effect. */
 LW_API void lw_model_close(lw_model *model);

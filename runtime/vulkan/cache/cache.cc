@@ -139,7 +139,8 @@ void Cache::write(Kind kind, const uint8_t *artifact, const void *data, uint64_t
     trim();
 }
 
-// Each pass drops the oldest entry while the rest is too large; temporary files that nobody finished go as well.
+// Each pass drops the oldest entry while the rest is too large; temporary files that nobody
+// finished go as well.
 void Cache::trim() const {
     for (;;) {
         const int again = openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,6 +1,6 @@
-// Small files that a device leaves for its next time: compiled pipelines, and that its answers were proved. One a
-// kind, device, driver and artifact; anything else is not an entry. Nothing here is a failure: without an
-// entry the work is done once more.
+// Small files that a device leaves for its next time: compiled pipelines, and that its answers were
+// proved. One a kind, device, driver and artifact; anything else is not an entry. Nothing here is a
+// failure: without an entry the work is done once more.
 #pragma once
 #include "formats/artifact/header.h"
 #include "runtime/core/memory.h"
@@ -14,16 +14,18 @@ public:
     // Entries are no larger, and a folder's newest ones of so many bytes in all stay.
     static constexpr uint64_t most_entry_bytes = 32u << 20, most_bytes = 256u << 20;
 
-    // Makes the folder (not those it lies in), for its owner alone. Null, or why it is not used: it belongs to
-    // another user, or others may write there.
+    // Makes the folder (not those it lies in), for its owner alone. Null, or why it is not used: it
+    // belongs to another user, or others may write there.
     const char *open(const char *folder, const VkPhysicalDeviceProperties &device);
     void close();
     explicit operator bool() const { return folder_ >= 0; }
 
-    // `artifact`: its root hash. The entry's bytes lie in `block` from *data on; false: there is none.
+    // `artifact`: its root hash. The entry's bytes lie in `block` from *data on; false: there is
+    // none.
     bool read(Kind kind, const uint8_t *artifact, const lw_allocator &allocator, Block *block,
               const uint8_t **data, uint64_t *bytes) const;
-    // As a whole or not at all, whoever reads meanwhile. What is oldest goes where the folder grows too large.
+    // As a whole or not at all, whoever reads meanwhile. What is oldest goes where the folder grows
+    // too large.
     void write(Kind kind, const uint8_t *artifact, const void *data, uint64_t bytes) const;
 
 private:

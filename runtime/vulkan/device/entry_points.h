@@ -1,5 +1,5 @@
-// Vulkan without linking to it: a table of its entry points, filled in from libvulkan or from what the caller
-// gives, which may be a table of its own (faults are injected there).
+// Vulkan without linking to it: a table of its entry points, filled in from libvulkan or from what
+// the caller gives, which may be a table of its own (faults are injected there).
 #pragma once
 #include "longwave/vulkan.h"
 #define VK_NO_PROTOTYPES

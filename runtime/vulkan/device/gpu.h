@@ -31,9 +31,9 @@ public:
     lw_status list(VkPhysicalDevice *devices, uint32_t capacity, uint32_t *n) const;
     lw_vulkan_info describe(VkPhysicalDevice device) const;
 
-    // Hands the command buffer over and waits for it, at most as long as the options say. A queue takes one
-    // hand-over at a time; waiting goes on side by side. The fence is used for nothing else. *handed_over: it
-    // was, whatever came of the waiting.
+    // Hands the command buffer over and waits for it, at most as long as the options say. A queue
+    // takes one hand-over at a time; waiting goes on side by side. The fence is used for nothing
+    // else. *handed_over: it was, whatever came of the waiting.
     lw_status submit(VkCommandBuffer commands, VkFence fence, bool *handed_over) const;
     lw_status wait(VkFence fence) const;
 
@@ -51,10 +51,11 @@ public:
     Cache cache;
     const char *no_cache = ""; // why the folder that was asked for is not used
     mutable Stats stats;
-    // Work timed out twice and may still run. Its memory may be in use, so nothing of the device is freed any more.
-    // Every later call returns LW_TIMEOUT.
+    // Work timed out twice and may still run. Its memory may be in use, so nothing of the device is
+    // freed any more. Every later call returns LW_TIMEOUT.
     mutable std::atomic<bool> leaked{false};
-    // The device gave wrong or different results (self_check.cc), or it is gone. Nothing more is submitted.
+    // The device gave wrong or different results (self_check.cc), or it is gone. Nothing more is
+    // submitted.
     mutable std::atomic<bool> quarantined{false}, device_lost{false};
     mutable std::atomic<int> proving{0}; // self checks in progress: nothing falls back
     lw_status usable() const;

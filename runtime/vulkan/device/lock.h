@@ -1,4 +1,5 @@
-// A lock for threads that may wait for the device while they hold it. Nothing for real-time threads uses it.
+// A lock for threads that may wait for the device while they hold it. Nothing for real-time threads
+// uses it.
 #pragma once
 #include <pthread.h>
 

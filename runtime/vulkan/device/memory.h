@@ -12,7 +12,8 @@ struct DeviceBuffer {
     uint8_t *data = nullptr;
     uint64_t bytes = 0;
 
-    // Nothing for 0 bytes. What a failure leaves, destroy gives back. `what`: for messages, as in "weights".
+    // Nothing for 0 bytes. What a failure leaves, destroy gives back. `what`: for messages, as in
+    // "weights".
     lw_status create(const Gpu &gpu, uint64_t size, Where where, const char *what);
     void destroy(const Gpu &gpu);
 };

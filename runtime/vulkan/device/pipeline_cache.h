@@ -7,8 +7,8 @@ namespace longwave::runtime::vulkan {
 // Nothing that goes wrong here fails an opening: the pipelines are compiled once more.
 class PipelineCache {
 public:
-    // Empty, or with what was kept of this device, driver and artifact (its root hash). The driver sees no other
-    // bytes: it need not check them (Vulkan 1.3, 10.7.1).
+    // Empty, or with what was kept of this device, driver and artifact (its root hash). The driver
+    // sees no other bytes: it need not check them (Vulkan 1.3, 10.7.1).
     PipelineCache(const Gpu &gpu, const uint8_t *artifact);
     ~PipelineCache();
     PipelineCache(const PipelineCache &) = delete;

@@ -31,7 +31,8 @@ public:
                      const uint8_t *artifact); // its root hash: under which the driver's cache is kept
     void destroy(const Gpu &gpu);
     const Pipeline &operator[](uint32_t kernel) const { return table_[kernel]; }
-    // Copies inputs and outputs of streams (transfer.comp). Made for plans with stream entries on a GPU only.
+    // Copies inputs and outputs of streams (transfer.comp). Made for plans with stream entries on a
+    // GPU only.
     const Pipeline &transfer() const { return transfer_; }
 
 private:

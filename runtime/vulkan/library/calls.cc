@@ -1,5 +1,6 @@
-// Hands each call of the core to runs (run/session.h) or to streams (stream/stream_session.h). Calls for a stream hold
-// its scheduler, so that several threads may drive the streams of one device.
+// Hands each call of the core to runs (run/session.h) or to streams (stream/stream_session.h).
+// Calls for a stream hold its scheduler, so that several threads may drive the streams of one
+// device.
 #include "runtime/vulkan/library/calls.h"
 #include "runtime/vulkan/library/open_model.h"
 #include "runtime/vulkan/run/session.h"

@@ -65,7 +65,8 @@ lw_status copy_segment(const Model &model, uint32_t index, Block *copy) {
     return fail(LW_BAD_ARTIFACT, "rule V19: the modules changed while they were read");
 }
 
-// Takes the modules of a segment if the device can run them and they use more shared memory than those taken before.
+// Takes the modules of a segment if the device can run them and they use more shared memory than
+// those taken before.
 lw_status consider(Model &model, uint32_t index) {
     Block copy;
     artifact::ModulesView modules;

@@ -1,4 +1,5 @@
-// lw_vulkan_prove: runs the golden vectors on the device twice and remembers a success next to its pipelines.
+// lw_vulkan_prove: runs the golden vectors on the device twice and remembers a success next to its
+// pipelines.
 #include "runtime/core/model.h"
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/device/gpu.h"

@@ -1,5 +1,6 @@
-// Times the steps of a run, each on its own device, and the transfers between the devices. Steps of the GPU are timed
-// with the host's clock, recorded once and several times: the difference has no submission and no wait in it.
+// Times the steps of a run, each on its own device, and the transfers between the devices. Steps of
+// the GPU are timed with the host's clock, recorded once and several times: the difference has no
+// submission and no wait in it.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/model.h"
 #include "runtime/vulkan/device/failure.h"
@@ -41,7 +42,8 @@ template <class Work> lw_status median(const Work &work, double *us) {
     return LW_OK;
 }
 
-// The time of one thing: prepare(n) makes n in a row and work() does them. `beside`: the time of work() for none.
+// The time of one thing: prepare(n) makes n in a row and work() does them. `beside`: the time of
+// work() for none.
 template <class Prepare, class Work>
 lw_status each(const Prepare &prepare, const Work &work, double beside, double *us) {
     double one = 0, several = 0;

@@ -1,4 +1,5 @@
-// The common beginning of every session of this library. library/calls.cc reads `kind` to find the session's type.
+// The common beginning of every session of this library. library/calls.cc reads `kind` to find the
+// session's type.
 #pragma once
 #include "runtime/vulkan/model/model.h"
 

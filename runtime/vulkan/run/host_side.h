@@ -1,6 +1,6 @@
-// The CPU's part in runs: its steps of mixed entries and, with lw_vulkan_options.fall_back, runs that fail on the GPU.
-// Such a run is computed from the same inputs. All memory is taken when the model is opened and the runner created, so
-// nothing needs to be allocated when a device is lost.
+// The CPU's part in runs: its steps of mixed entries and, with lw_vulkan_options.fall_back, runs
+// that fail on the GPU. Such a run is computed from the same inputs. All memory is taken when the
+// model is opened and the runner created, so nothing needs to be allocated when a device is lost.
 #pragma once
 #include "runtime/core/device.h"
 

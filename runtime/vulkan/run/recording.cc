@@ -1,4 +1,5 @@
-// Records an entry: one command buffer for each of its segments on the GPU, with one dispatch per kernel call.
+// Records an entry: one command buffer for each of its segments on the GPU, with one dispatch per
+// kernel call.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/scalars.h"
 #include "runtime/vulkan/device/failure.h"

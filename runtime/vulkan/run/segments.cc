@@ -1,12 +1,13 @@
-// Runs an entry segment by segment. A mixed entry alternates between the GPU and the CPU. The arena of the CPU then
-// holds the ports and everything that the steps of the CPU read and write.
+// Runs an entry segment by segment. A mixed entry alternates between the GPU and the CPU. The arena
+// of the CPU then holds the ports and everything that the steps of the CPU read and write.
 #include "formats/artifact/geometry.h"
 #include "runtime/vulkan/run/session.h"
 
 namespace longwave::runtime::vulkan {
 namespace {
 
-// Copies what the segment's steps of that kind transfer, between the CPU's arena and the exchange buffer.
+// Copies what the segment's steps of that kind transfer, between the CPU's arena and the exchange
+// buffer.
 void transfer(const RunSession &session, uint32_t entry, const DeviceSegment &segment, fb::StepKind kind) {
     const Recording &recording = session.recordings[entry];
     const Device &cpu = cpu_of(session);

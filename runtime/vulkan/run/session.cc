@@ -30,7 +30,8 @@ template <class PortOf> void lay_out_ports(const flatbuffers::Vector<flatbuffers
     }
 }
 
-// Splits the steps into maximal ranges of one device. With null it only counts. An entry without steps has one range.
+// Splits the steps into maximal ranges of one device. With null it only counts. An entry without
+// steps has one range.
 uint32_t split(const fb::Entry &entry, DeviceSegment *segments) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < count(entry.steps()) || n == 0; ++i) {

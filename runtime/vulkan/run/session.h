@@ -1,5 +1,6 @@
-// The memory of one runner on a GPU, and the command buffers of its run entries. The CPU's parts of mixed entries run
-// in a session of the CPU (host_side.h). Its arena then holds the inputs and outputs of the entry.
+// The memory of one runner on a GPU, and the command buffers of its run entries. The CPU's parts of
+// mixed entries run in a session of the CPU (host_side.h). Its arena then holds the inputs and
+// outputs of the entry.
 #pragma once
 #include "runtime/vulkan/model/session.h"
 #include "runtime/vulkan/run/host_side.h"
@@ -19,8 +20,8 @@ struct DeviceSegment {
     VkCommandBuffer commands = VK_NULL_HANDLE;
 };
 
-// The command buffers of a run entry. One mapped buffer holds what it exchanges with the host: scalars, inputs,
-// outputs, and the transfers of a mixed entry.
+// The command buffers of a run entry. One mapped buffer holds what it exchanges with the host:
+// scalars, inputs, outputs, and the transfers of a mixed entry.
 struct Recording {
     const fb::Entry *entry = nullptr; // null: an entry of another device
     bool mixed = false;
@@ -39,7 +40,8 @@ struct Recording {
     uint64_t transferred = 0; // bytes
 };
 
-// The exchange buffer begins with a row of zeros: kernels made for many streams use it as their table in a run.
+// The exchange buffer begins with a row of zeros: kernels made for many streams use it as their
+// table in a run.
 inline constexpr uint64_t zeros_bytes = 512;
 // Then a word that kernels set when they store a value that float16 cannot hold.
 inline constexpr uint64_t overflow_at = zeros_bytes, exchanged_from = overflow_at + place_alignment;

@@ -1,8 +1,9 @@
-// Streams whose blocks fire the same steps form a group. A group runs in one submission, with one dispatch per step.
+// Streams whose blocks fire the same steps form a group. A group runs in one submission, with one
+// dispatch per step.
 //
-// All that differs between streams and blocks is in tables that the host writes: where the memory of a stream lies at
-// its tick, its scalars, where its input and outputs go, and the number of workgroups. So a pool records the commands
-// of an entry once, whichever streams have a block.
+// All that differs between streams and blocks is in tables that the host writes: where the memory
+// of a stream lies at its tick, its scalars, where its input and outputs go, and the number of
+// workgroups. So a pool records the commands of an entry once, whichever streams have a block.
 #include "runtime/vulkan/stream/blocks.h"
 #include "runtime/core/scalars.h"
 #include "runtime/vulkan/stream/pool.h"

@@ -139,8 +139,8 @@ lw_status create_sets(const Model &model, Pool &pool) {
     return LW_OK;
 }
 
-// Lays the exchange buffer out: tables, workgroups, staging memory, room for copies of state. Returns its bytes. With
-// null it only measures.
+// Lays the exchange buffer out: tables, workgroups, staging memory, room for copies of state.
+// Returns its bytes. With null it only measures.
 uint64_t place_exchange(const StreamFamily &family, uint32_t capacity, Pool *pool) {
     uint64_t used = 0;
     const auto take = [&](uint64_t bytes) {

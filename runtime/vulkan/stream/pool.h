@@ -1,6 +1,7 @@
-// Memory of many streams of one scheduler. A full pool doubles, by a copy on the device, up to StreamFamily::most
-// streams; then the scheduler makes another one. stream_family.h says how streams lie in it. Taking and giving a place
-// look at one pool and one place, however many there are.
+// Memory of many streams of one scheduler. A full pool doubles, by a copy on the device, up to
+// StreamFamily::most streams; then the scheduler makes another one. stream_family.h says how
+// streams lie in it. Taking and giving a place look at one pool and one place, however many there
+// are.
 #pragma once
 #include "runtime/vulkan/stream/stream_family.h"
 #include "runtime/vulkan/stream/stream_session.h"
@@ -26,7 +27,8 @@ struct Pool {
     // Of each recording of the family: the block modulo the period that it holds; UINT64_MAX: none.
     VkCommandBuffer *recorded = nullptr;
     uint64_t *pattern_of = nullptr;
-    // In `exchange`: what the first stream takes and brings; room for one copy of state from or to the host.
+    // In `exchange`: what the first stream takes and brings; room for one copy of state from or to
+    // the host.
     uint64_t staging_at = 0, state_copies_at = 0;
     DeviceBuffer device, exchange;
     VkDescriptorPool descriptors = VK_NULL_HANDLE;
@@ -45,7 +47,8 @@ struct Pool {
 // The most bytes of state that one copy from or to the host moves.
 inline constexpr uint64_t state_copy_bytes = 256u << 10;
 
-// What the first stream of a model takes: a scheduler, and a pool of one place on the host and on the device.
+// What the first stream of a model takes: a scheduler, and a pool of one place on the host and on
+// the device.
 uint64_t first_stream_bytes(const Model &model);
 // A place for the stream in a pool of its scheduler: a free one, a grown pool or a new one.
 lw_status take_place(StreamSession &session);

@@ -1,11 +1,12 @@
 // Schedulers: the streams of a model, one scheduler for each thread that creates some.
 //
-// A scheduler owns the pools of its streams and the list of blocks that wait to run. Streams of one scheduler run
-// together in one submission. Streams of two schedulers share nothing that changes, so two threads run their streams
-// side by side. A stream may go to another thread: it stays in its scheduler, whose lock orders the two threads.
+// A scheduler owns the pools of its streams and the list of blocks that wait to run. Streams of one
+// scheduler run together in one submission. Streams of two schedulers share nothing that changes,
+// so two threads run their streams side by side. A stream may go to another thread: it stays in its
+// scheduler, whose lock orders the two threads.
 //
-// Nobody holds the lock of the list and that of a scheduler at once. A copy between streams of two schedulers holds
-// both of theirs, taken in the order of their addresses (StreamHold).
+// Nobody holds the lock of the list and that of a scheduler at once. A copy between streams of two
+// schedulers holds both of theirs, taken in the order of their addresses (StreamHold).
 #pragma once
 #include "runtime/vulkan/device/lock.h"
 #include "runtime/vulkan/model/session.h"
@@ -31,14 +32,15 @@ struct StreamSchedulers {
     StreamScheduler *first = nullptr;
 };
 
-// Makes a session in the calling thread's scheduler. LW_NO_MEMORY, LW_UNSUPPORTED or a failure of the device: nothing
-// is left behind.
+// Makes a session in the calling thread's scheduler. LW_NO_MEMORY, LW_UNSUPPORTED or a failure of
+// the device: nothing is left behind.
 lw_status begin_stream(const Model &model, uint8_t *memory, Session **out);
-// Runs the stream's enqueued block, if any, and gives its memory back; with the last stream its scheduler's.
+// Runs the stream's enqueued block, if any, and gives its memory back; with the last stream its
+// scheduler's.
 void end_stream(StreamSession &session);
 
-// Holds the scheduler of one stream, or those of two, until the end of the scope. Every function of stream_session.h
-// runs under it.
+// Holds the scheduler of one stream, or those of two, until the end of the scope. Every function of
+// stream_session.h runs under it.
 class StreamHold {
 public:
     explicit StreamHold(const StreamSession &session) : StreamHold(session, session) {}

@@ -1,16 +1,18 @@
 // The layout and the calls that all streams of a model share. Immutable once the model is open.
 //
-// The memory of a stream has parts: each field of the state, the cache of each entry, the arena. In a pool of
-// `capacity` streams, part p of stream s begins at byte p.before * capacity + s * p.bytes. So the same part of all
-// streams is contiguous and one descriptor reaches them all. The device's limit on a descriptor then applies to a part,
-// not to a stream. A kernel finds its stream's part in the table of streams (formats/artifact/modules.fbs).
+// The memory of a stream has parts: each field of the state, the cache of each entry, the arena. In
+// a pool of `capacity` streams, part p of stream s begins at byte p.before * capacity + s *
+// p.bytes. So the same part of all streams is contiguous and one descriptor reaches them all. The
+// device's limit on a descriptor then applies to a part, not to a stream. A kernel finds its
+// stream's part in the table of streams (formats/artifact/modules.fbs).
 #pragma once
 #include "runtime/vulkan/device/pipelines.h"
 
 namespace longwave::runtime::vulkan {
 
-// Command buffers of an entry: one for each pattern of steps that fire in a block, at most 16. With more patterns,
-// those that are equal modulo 16 share a command buffer, which is then recorded again.
+// Command buffers of an entry: one for each pattern of steps that fire in a block, at most 16. With
+// more patterns, those that are equal modulo 16 share a command buffer, which is then recorded
+// again.
 inline uint32_t recordings(const fb::Entry &entry) { return entry.period() < 16 ? entry.period() : 16; }
 
 struct Part {
@@ -29,7 +31,8 @@ struct StreamCall {
     uint32_t row_words() const { return pipeline->buffers - 1 + scalars; } // of its table, per stream
 };
 
-// The rows of one port of all streams, between the pool's staging memory and the part they belong to (transfer.comp).
+// The rows of one port of all streams, between the pool's staging memory and the part they belong
+// to (transfer.comp).
 struct StreamTransfer {
     const Part *part = nullptr;
 };

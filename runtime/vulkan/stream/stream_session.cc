@@ -1,5 +1,5 @@
-// Input waits in memory that the host and the device share, and the outputs of a block lie there. Every other access
-// (saved states, reset) is a copy of its own that this file waits for.
+// Input waits in memory that the host and the device share, and the outputs of a block lie there.
+// Every other access (saved states, reset) is a copy of its own that this file waits for.
 #include "runtime/vulkan/stream/stream_session.h"
 #include "runtime/core/samples.h"
 #include "runtime/vulkan/stream/blocks.h"
@@ -100,7 +100,7 @@ const uint8_t *find_output(const StreamSession &session, const Area &area) {
 
 } // namespace
 
-// ---- memory -----------------------------------------------------------------------------------------------
+// ---- memory ----
 
 void record_input(const StreamSession &session, VkCommandBuffer commands) {
     if (session.staged_bytes == 0) return;
@@ -200,7 +200,7 @@ uint64_t put_stream(StreamSession &session, const Area &area, uint64_t stride, c
     return to ? convert(samples, to, stride) : 0;
 }
 
-// ---- work -------------------------------------------------------------------------------------------------
+// ---- work ----
 
 lw_status enqueue_stream(StreamSession &session, uint32_t entry, uint64_t block) {
     session.has_output = false;

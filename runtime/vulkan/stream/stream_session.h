@@ -1,5 +1,5 @@
-// The memory of one stream on a GPU, and the block that it waits for. The scheduler of the stream is held (StreamHold)
-// during every function here.
+// The memory of one stream on a GPU, and the block that it waits for. The scheduler of the stream
+// is held (StreamHold) during every function here.
 #pragma once
 #include "runtime/vulkan/model/session.h"
 #include "runtime/vulkan/stream/stream_family.h"
@@ -15,7 +15,8 @@ struct StreamSession : SessionHeader {
     StreamScheduler *scheduler = nullptr;
     Pool *pool = nullptr;
     uint32_t place = 0; // in the pool
-    // Input that waits in the pool's exchange buffer for the next submission: its bytes, and where in the state it goes.
+    // Input that waits in the pool's exchange buffer for the next submission: its bytes, and where
+    // in the state it goes.
     uint64_t staged_from = 0, staged_bytes = 0;
     bool enqueued = false;   // a block waits to run
     bool has_output = false; // the rows of the newest block are in the exchange buffer

@@ -14,15 +14,16 @@ namespace longwave::bench {
 
 namespace {
 
-Problem make_problem(int length, int channels) {
-    Problem p{.length = length, .channels = channels, .input = {}, .taps = {}};
+Problem make_problem(int length, int channels, int taps) {
+    Problem p{.length = length, .channels = channels, .tap_count = taps, .input = {}, .taps = {}};
     std::mt19937 random(static_cast<uint32_t>(length));
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (int c = 0; c < p.channels; c++)
         for (int t = 0; t < length; t++) {
             p.input.push_back(uniform(random));
-            p.taps.push_back(uniform(random) *
-                             std::exp(-3.0f * static_cast<float>(t) / static_cast<float>(length)));
+            const float tap =
+                uniform(random) * std::exp(-3.0f * static_cast<float>(t) / static_cast<float>(length));
+            p.taps.push_back(t < taps ? tap : 0);
         }
     return p;
 }
@@ -37,7 +38,7 @@ double error_of(const Problem &p, const Contestant &contestant) {
         const int stride = std::max(1, p.length / 1024); // of a long output, some rows
         for (int t = p.length - 1; t >= 0; t -= stride) {
             double sum = 0;
-            for (int j = 0; j <= t; j++) sum += static_cast<double>(k[j]) * static_cast<double>(u[t - j]);
+            for (int j = 0; j <= t && j < p.tap_count; j++) sum += static_cast<double>(k[j]) * static_cast<double>(u[t - j]);
             difference += std::pow(contestant.output(channel, t) - sum, 2), size += sum * sum;
         }
     }
@@ -50,7 +51,45 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-// Best of a few runs in a row: what a round reports, so that an interruption does not count.
+std::string best_target() {
+    std::string name;
+    for (const targets::Target &target : targets::all())
+        if (test::host_runs(target)) name = target.name;
+    return name;
+}
+
+// The form that was asked for, or the faster one: its name, and it.
+using Best = std::pair<std::string, std::unique_ptr<Contestant>>;
+Expected<Best> our_best(const Problem &problem, const ConvOptions &options) {
+    Best best;
+    double least = 0;
+    for (const std::string form : {"right_angle", "polyphase", "overlap_add_phases"}) {
+        const bool exists = form == "right_angle" ? true
+                            : form == "polyphase"
+                                ? schedules::has_polyphase(static_cast<uint32_t>(problem.length))
+                                : problem.tap_count < problem.length && problem.channels == 1;
+        if (options.form.empty() ? !exists : options.form != form) continue;
+        LW_ASSIGN(auto one,
+                  ours(problem, form, options.target.empty() ? best_target() : options.target, options.kgen));
+        const double ns = best_ns(*one, 5, 1);
+        if (!best.second || ns < least) best = {form, std::move(one)}, least = ns;
+    }
+    return best;
+}
+
+// The transforms of the complete sequence, or what is best for few taps.
+std::vector<std::pair<std::string, std::unique_ptr<Contestant>>> peers_of(const Problem &problem,
+                                                                          bool patient) {
+    std::vector<std::pair<std::string, std::unique_ptr<Contestant>>> peers;
+    if (problem.tap_count < problem.length)
+        peers.emplace_back("fftw-overlap-save", fftw_overlap_save(problem, patient));
+    else peers.emplace_back("fftw-right-angle", fftw_right_angle(problem, patient));
+    peers.emplace_back("fftw-rfft-2L", fftw_rfft(problem, patient));
+    return peers;
+}
+
+} // namespace
+
 double best_ns(Contestant &contestant, int runs, double samples) {
     double best = 1e300;
     for (int i = 0; i < runs; i++) {
@@ -61,32 +100,6 @@ double best_ns(Contestant &contestant, int runs, double samples) {
     }
     return best / samples;
 }
-
-std::string best_target() {
-    std::string name;
-    for (const targets::Target &target : targets::all())
-        if (test::host_runs(target)) name = target.name;
-    return name;
-}
-
-// The form that was asked for, or the faster one: its name, and it.
-using Ours = std::pair<std::string, std::unique_ptr<Contestant>>;
-Expected<Ours> our_best(const Problem &problem, const ConvOptions &options) {
-    Ours best;
-    double least = 0;
-    for (const std::string form : {"right_angle", "polyphase"}) {
-        const bool exists =
-            form == "right_angle" || schedules::has_polyphase(static_cast<uint32_t>(problem.length));
-        if (options.form.empty() ? !exists : options.form != form) continue;
-        LW_ASSIGN(auto one,
-                  ours(problem, form, options.target.empty() ? best_target() : options.target, options.kgen));
-        const double ns = best_ns(*one, 5, 1);
-        if (!best.second || ns < least) best = {form, std::move(one)}, least = ns;
-    }
-    return best;
-}
-
-} // namespace
 
 std::string conv_environment(const ConvOptions &options) {
     utsname system{};
@@ -99,24 +112,21 @@ std::string conv_environment(const ConvOptions &options) {
 
 std::string conv_json(const ConvResult &r) {
     return fmt::format(
-        R"({{"what":"conv","length":{},"channels":{},"form":"{}","ours_ns":{:.3f},"peer":"{}","peer_ns":{:.3f},"ratio":{:.3f},"error":{:.2e},"peer_error":{:.2e}}})",
-        r.length, r.channels, r.form, r.ours_ns, r.peer, r.peer_ns, r.ratio, r.error, r.peer_error);
+        R"({{"what":"conv","length":{},"channels":{},"taps":{},"form":"{}","ours_ns":{:.3f},"peer":"{}","peer_ns":{:.3f},"ratio":{:.3f},"error":{:.2e},"peer_error":{:.2e}}})",
+        r.length, r.channels, r.taps, r.form, r.ours_ns, r.peer, r.peer_ns, r.ratio, r.error, r.peer_error);
 }
 
 Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options,
                                              const std::function<void(const ConvResult &)> &tell) {
     std::vector<ConvResult> results;
     for (int length : options.lengths) {
-        const Problem problem = make_problem(length, options.channels ? options.channels
-                                                     : length < 4096  ? 64
-                                                                      : 32);
+        const int channels = options.channels ? options.channels : length < 4096 ? 64 : 32;
+        const Problem problem =
+            make_problem(length, channels, options.taps ? std::min(options.taps, length) : length);
         const double samples = static_cast<double>(length) * problem.channels;
-        LW_ASSIGN(const Ours best, our_best(problem, options));
+        LW_ASSIGN(const Best best, our_best(problem, options));
         const auto &[form, us] = best;
-        const std::pair<std::string, std::unique_ptr<Contestant>> peers[] = {
-            {"fftw-right-angle", fftw_right_angle(problem, options.patient)},
-            {"fftw-rfft-2L", fftw_rfft(problem, options.patient)},
-        };
+        const auto peers = peers_of(problem, options.patient);
         const double once =
             best_ns(*us, 3, 1) + best_ns(*peers[0].second, 3, 1) + best_ns(*peers[1].second, 3, 1);
         const int runs = 5,
@@ -132,7 +142,7 @@ Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options,
             }
         }
         for (int i = 0; i < 2; i++) {
-            results.push_back({length, problem.channels, form, peers[i].first, median(our_times),
+            results.push_back({length, problem.channels, problem.tap_count, form, peers[i].first, median(our_times),
                                median(peer_times[i]), median(ratios[i]), error_of(problem, *us),
                                error_of(problem, *peers[i].second)});
             tell(results.back());

@@ -1,5 +1,5 @@
-// Long convolution of whole sequences against FFTW: the same right-angle form with its best plan, and the
-// usual real transform of twice the length.
+// Long convolution of whole sequences against FFTW: the same right-angle form with its best plan,
+// and the usual real transform of twice the length.
 #pragma once
 #include "formats/base/expected.h"
 #include <functional>
@@ -11,7 +11,8 @@ namespace longwave::bench {
 struct ConvOptions {
     std::vector<int> lengths = {256, 1024, 4096, 16384};
     int channels = 0;     // 0: 64, from 4,096 rows on 32
-    std::string form;     // the kernel: "right_angle", "polyphase"; empty: the faster one
+    int taps = 0;         // 0: as many as samples
+    std::string form;     // the kernel: "right_angle", "polyphase", "overlap_add_phases"; empty: the fastest one
     std::string target;   // empty: the highest level this machine runs
     std::string kgen;     // longwave-kgen; empty: the one of this build
     double seconds = 2;   // time spent on each length, divided between the contestants in turns
@@ -19,16 +20,16 @@ struct ConvOptions {
 };
 
 struct ConvResult {
-    int length = 0, channels = 0;
+    int length = 0, channels = 0, taps = 0;
     std::string form;
-    std::string peer;                 // "fftw-right-angle", "fftw-rfft-2L"
+    std::string peer;                 // "fftw-right-angle" or "fftw-overlap-save", "fftw-rfft-2L"
     double ours_ns = 0, peer_ns = 0;  // one output sample of one channel: median over rounds
     double ratio = 0;                 // median of the ratios within each round
     double error = 0, peer_error = 0; // relative L2 against float64 sums
 };
 
-// {"what":"conv-environment","cpu":…,"system":…,"target":…,"fftw":…,"plans":…,"compiler":…,"threads":1}: what
-// the figures depend on.
+// {"what":"conv-environment","cpu":…,"system":…,"target":…,"fftw":…,"plans":…,"compiler":…,"threads":1}:
+// what the figures depend on.
 std::string conv_environment(const ConvOptions &options);
 // One JSON object: {"what":"conv","length":…,"ours_ns":…,"peer":…,"peer_ns":…,"ratio":…,"error":…}
 std::string conv_json(const ConvResult &result);

@@ -1,5 +1,5 @@
-// bench_conv: our long convolutions against FFTW's, JSON lines on standard output. `longwave bench conv`
-// starts it. Pins itself to the CPU it is on.
+// bench_conv: our long convolutions against FFTW's, JSON lines on standard output. `longwave bench
+// conv` starts it. Pins itself to the CPU it is on.
 #include "tests/bench/conv/bench_conv.h"
 #include "tests/bench/machine.h"
 #include "tools/cli/command_line/command_line.h"
@@ -18,15 +18,17 @@ int main(int argc, char **argv) {
     program.add_option("--against", peer, "Library to compare with")
         ->check(cli::one_of({"fftw"}))
         ->default_str("fftw");
-    program.add_option("--lengths", options.lengths, "Lengths of sequence and kernel")
+    program.add_option("--lengths", options.lengths, "Lengths of the sequence")
         ->delimiter(',')
         ->check(cli::range(4, 1 << 20))
         ->capture_default_str();
     program.add_option("--channels", options.channels, "Channels (default: 64, or 32 from 4096 rows)")
         ->check(cli::range(1, 4096));
+    program.add_option("--taps", options.taps, "Taps of the kernel (default: as many as samples)")
+        ->check(cli::range(1, 1 << 20));
     program
         .add_option("--form", options.form, "Algorithm of Longwave (default: the faster one on this machine)")
-        ->check(cli::one_of({"right_angle", "polyphase"}));
+        ->check(cli::one_of({"right_angle", "polyphase", "overlap_add_phases"}));
     program.add_option("--seconds", options.seconds, "Seconds per length")
         ->check(cli::range(0.1, 3600.0))
         ->capture_default_str();

@@ -1,6 +1,7 @@
-// A preload that shows Mesa's Intel driver a GPU where there is none. It answers what the driver asks of
-// the kernel at the border of the C library, so that the driver makes a device, compiles pipelines and
-// takes all other calls. Nothing is computed: memory holds zeros, and every submission ends at once.
+// A preload that shows Mesa's Intel driver a GPU where there is none. It answers what the driver
+// asks of the kernel at the border of the C library, so that the driver makes a device, compiles
+// pipelines and takes all other calls. Nothing is computed: memory holds zeros, and every
+// submission ends at once.
 //     LD_PRELOAD=intel_shim.so LONGWAVE_SHIM=a770 PROGRAM
 // Source of numbers and structs: i915_drm.h of libdrm, the kernel's public interface.
 #define _GNU_SOURCE

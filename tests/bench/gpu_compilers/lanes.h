@@ -1,4 +1,5 @@
-// The threads of a workgroup for simulate.cc: what a module says, decoded once, and what every lane holds.
+// The threads of a workgroup for simulate.cc: what a module says, decoded once, and what every lane
+// holds.
 #pragma once
 #include "formats/spirv/module.h"
 #include <array>
@@ -63,8 +64,8 @@ private:
     bool indexed_private_ = false;
 };
 
-// The values and the program counter of every lane. Lanes that wait for others wait at the first block in the
-// order of the module, which is where structured control flow meets again.
+// The values and the program counter of every lane. Lanes that wait for others wait at the first
+// block in the order of the module, which is where structured control flow meets again.
 class Lanes {
 public:
     explicit Lanes(const Code &code);

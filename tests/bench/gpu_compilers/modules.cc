@@ -1,5 +1,5 @@
-// The GPU modules of compiled models, as the runtime hands them to a driver: each becomes a file, and a line
-// of JSON says what it is and what it asks of memory.
+// The GPU modules of compiled models, as the runtime hands them to a driver: each becomes a file,
+// and a line of JSON says what it is and what it asks of memory.
 //     gpu_modules FOLDER MODEL.lw...
 #include "formats/artifact/modules.h"
 #include "formats/artifact/modules_schema.h"

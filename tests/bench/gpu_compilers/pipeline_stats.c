@@ -2,8 +2,9 @@
 // compiler says of them. Nothing is dispatched.
 //     pipeline_stats FILE ENTRY DESCRIPTORS [FILE ENTRY DESCRIPTORS]... [--dump FOLDER]
 // A line of JSON for the device, then one per module: its file and either "failed" (a VkResult) or
-// "statistics", one object per program that the compiler made. --dump writes its intermediate forms and
-// its machine code. C, and the loader by name, so that a cross compiler needs nothing but itself.
+// "statistics", one object per program that the compiler made. --dump writes its intermediate forms
+// and its machine code. C, and the loader by name, so that a cross compiler needs nothing but
+// itself.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,8 @@ static VkInstance load(void) {
     return instance;
 }
 
-// With whatever the modules may ask for, where the device has it: the driver must not be what refuses a module.
+// With whatever the modules may ask for, where the device has it: the driver must not be what
+// refuses a module.
 static VkDevice open_device(VkInstance instance) {
     VkPhysicalDevice physical;
     uint32_t count = 1;

@@ -125,8 +125,8 @@ private:
         buffer.sectors += static_cast<uint64_t>(std::unique(at.begin(), at.begin() + n) - at.begin());
     }
 
-    // A word that several lanes ask for is delivered to all of them at once. An element of 16 bytes takes four
-    // wavefronts of a quarter of the lanes each.
+    // A word that several lanes ask for is delivered to all of them at once. An element of 16 bytes
+    // takes four wavefronts of a quarter of the lanes each.
     void ask_banks(std::array<uint64_t, warp_lanes> &at, size_t n, uint32_t bytes) {
         constexpr uint64_t banks = 32;
         const size_t words = std::max<size_t>(bytes / 4, 1), lanes = std::max<size_t>(warp_lanes / words, 1);

@@ -1,5 +1,5 @@
-// What the threads of a GPU kernel ask of memory: a model of a processor that has warps of 32 lanes, reads
-// global memory in sectors of 32 bytes and shared memory in 32 banks of 4 bytes.
+// What the threads of a GPU kernel ask of memory: a model of a processor that has warps of 32
+// lanes, reads global memory in sectors of 32 bytes and shared memory in 32 banks of 4 bytes.
 #pragma once
 #include "formats/spirv/module.h"
 #include <cstdint>
@@ -34,9 +34,9 @@ struct ModuleFacts {
 };
 ModuleFacts facts_of(const spirv::Module &module);
 
-// Runs workgroup (0, 0, 0) in lock step. All buffers hold zeros, so a loop over a length that memory holds
-// does not turn. `limit`: instructions of a workgroup, after which it stops.
-// Throws spirv::Fault for an instruction that it does not know, which our kernels do not have.
+// Runs workgroup (0, 0, 0) in lock step. All buffers hold zeros, so a loop over a length that
+// memory holds does not turn. `limit`: instructions of a workgroup, after which it stops. Throws
+// spirv::Fault for an instruction that it does not know, which our kernels do not have.
 Simulation simulate(const spirv::Module &module, uint64_t limit);
 
 } // namespace longwave::bench

@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 #include <spirv-tools/libspirv.hpp>
 
+namespace simulate_test {
+
 using namespace longwave;
 
 namespace {
 
-// A workgroup of 64 threads; `body` has the thread's number as %id and may access %data (a buffer), %table (shared) and
-// %own (an array of 4 of a thread).
+// A workgroup of 64 threads; `body` has the thread's number as %id and may access %data (a buffer),
+// %table (shared) and %own (an array of 4 of a thread).
 spirv::Module module_of(const std::string &body) {
     const std::string text = R"(
         OpCapability Shader
@@ -142,3 +144,5 @@ TEST_CASE("gpu simulation: a private array is indexed when an index is not a con
     CHECK(indexed("%id"));
     CHECK(!bench::facts_of(module_of("")).float64);
 }
+
+} // namespace simulate_test

@@ -139,8 +139,8 @@ Status race(const LinearOptions &options, const Product &p, const targets::Targe
     errors.resize(all.size());
     for (size_t us = 0; us < variants.size(); us++)
         for (size_t i = 0; i < all.size(); i++) {
-            // Other formats are compared with float32, and each walk with the reader of as many bytes. Rows that are
-            // quantised are compared with rows that are not.
+            // Other formats are compared with float32, and each walk with the reader of as many
+            // bytes. Rows that are quantised are compared with rows that are not.
             const bool same_weights = i == us + 1 && i < variants.size() && variants[i].float_activations;
             if (i < variants.size() ? (i != 0 || us == 0) && !same_weights : i >= peers && i != peers + us) continue;
             LinearResult result = compared(p, *all[us], *all[i]);

@@ -1,5 +1,5 @@
-// Products of rows and a matrix of weights against BLAS libraries, which are opened when the program runs:
-// nothing is linked with them.
+// Products of rows and a matrix of weights against BLAS libraries, which are opened when the
+// program runs: nothing is linked with them.
 #pragma once
 #include "formats/base/expected.h"
 #include <functional>
@@ -24,8 +24,8 @@ struct LinearOptions {
 struct LinearResult {
     int in = 0, out = 0, rows = 0;
     std::string weights; // their format
-    // A library; "float32": ours with those weights; "read": as many bytes as the weights have, read once and
-    // nothing else.
+    // A library; "float32": ours with those weights; "read": as many bytes as the weights have,
+    // read once and nothing else.
     std::string peer;
     double ours_us = 0, peer_us = 0;      // processor time of one call: median over rounds
     double ratio = 0;                     // median of the ratios within each round
@@ -36,7 +36,8 @@ struct LinearResult {
 
 // {"what":"linear-environment","cpu":…,"system":…,"target":…,"compiler":…,"threads":1}
 std::string linear_environment(const LinearOptions &options);
-// One JSON object: {"what":"linear","in":…,"out":…,"rows":…,"ours_us":…,"peer":…,"peer_us":…,"ratio":…}
+// One JSON object:
+// {"what":"linear","in":…,"out":…,"rows":…,"ours_us":…,"peer":…,"peer_us":…,"ratio":…}
 std::string linear_json(const LinearResult &result);
 
 // Results as they come. Runs on the calling thread, which it does not pin.

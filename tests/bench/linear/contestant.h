@@ -65,7 +65,8 @@ Expected<std::unique_ptr<Contestant>> ours(const Product &product, const Variant
 Expected<std::unique_ptr<Contestant>> blas(const Product &product, const std::string &library);
 // Reads so many bytes and does nothing else.
 std::unique_ptr<Contestant> reader(size_t bytes);
-// Holds BLAS libraries to one thread and to the instructions of the target. Before the first of them is opened.
+// Holds BLAS libraries to one thread and to the instructions of the target. Before the first of
+// them is opened.
 void restrict_blas(const targets::Target &target);
 
 } // namespace longwave::bench

@@ -37,7 +37,7 @@ public:
             const std::vector<double> row(p.w.data() + o * in, p.w.data() + (o + 1) * in);
             packed_.set(static_cast<uint32_t>(o % out), static_cast<uint32_t>(o / out), row, inputs);
         }
-        std::memcpy(w_.data(), packed_.words.data(), weight_bytes());
+        std::memcpy(w_.data(), packed_.words.data(), packed_.words.size() * sizeof(uint32_t));
         steps_[0] = steps;
         auto bytes = [](const float *f) { return reinterpret_cast<uint8_t *>(const_cast<float *>(f)); };
         kernel_.prepare({{"x", bytes(p.x.data())},
@@ -55,10 +55,16 @@ public:
         if (panels.format == schedules::WeightFormat::float32) return p_.w[at];
         if (panels.format == schedules::WeightFormat::bf16) return schedules::nearest_bf16(p_.w[at]);
         const size_t output = at / panels.in;
+        if (panels.format == schedules::WeightFormat::int4) {
+            const auto o = static_cast<uint32_t>(output % panels.out), half = static_cast<uint32_t>(output / panels.out);
+            const auto group = static_cast<uint32_t>(at % panels.in / schedules::int4_group);
+            const float scale = packed_.scales[panels.scale_at(o, half, group)];
+            return double{scale} * schedules::int4_steps(p_.w[at], scale);
+        }
         const float scale = packed_.scales[output / panels.out * row_ + output % panels.out];
         return double{scale} * schedules::int8_steps(p_.w[at], scale);
     }
-    size_t weight_bytes() const override { return packed_.words.size() * sizeof(uint32_t); }
+    size_t weight_bytes() const override { return (packed_.words.size() + packed_.scales.size()) * sizeof(uint32_t); }
 
 private:
     const Product &p_;
@@ -135,6 +141,7 @@ std::string Variant::name() const {
 
 // Of all outputs; 0: rows are not quantised.
 static int steps_of(const Product &p, const Variant &variant) {
+    if (variant.format == schedules::WeightFormat::int4 && p.out > 1) return schedules::most_activation_steps;
     if (variant.format != schedules::WeightFormat::int8 || variant.float_activations || p.out == 1) return 0;
     const auto in = static_cast<size_t>(p.in);
     uint64_t heaviest = 0;

@@ -1,5 +1,5 @@
-// bench_linear: our products against BLAS libraries, JSON lines on standard output. `longwave bench linear`
-// starts it. Pins itself to the CPU it is on.
+// bench_linear: our products against BLAS libraries, JSON lines on standard output. `longwave bench
+// linear` starts it. Pins itself to the CPU it is on.
 #include "tests/bench/linear/bench_linear.h"
 #include "tests/bench/machine.h"
 #include "tools/cli/command_line/command_line.h"
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     program
         .add_option(
             "--weights", options.weights,
-            "Also time bf16 or int8 weights. With one row, also print GB/s of weights and of a plain read of "
+            "Also time bf16, int8 or int4 weights. With one row, also print GB/s of weights and of a plain read of "
             "as many bytes")
         ->delimiter(',');
     program.add_flag("--float-activations", options.float_activations,

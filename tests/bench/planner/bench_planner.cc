@@ -150,7 +150,8 @@ Names names_of(const fb::Plan &plan, const fb::Step &step) {
     return names;
 }
 
-// The choices that the report tells of: of one layer and op there may be several, twins, which count as one.
+// The choices that the report tells of: of one layer and op there may be several, twins, which
+// count as one.
 struct Choices {
     struct Choice {
         std::string layer, op, algorithm;

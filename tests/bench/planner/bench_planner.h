@@ -34,8 +34,8 @@ struct PlannerResult {
     std::vector<LayerCost> layers;
 };
 
-// Runs every run and stream entry on made-up input, on the calling thread, which it does not pin. The blocks
-// of a stream follow each other as in use, so caches are as warm as they are there.
+// Runs every run and stream entry on made-up input, on the calling thread, which it does not pin.
+// The blocks of a stream follow each other as in use, so caches are as warm as they are there.
 Expected<PlannerResult> bench_planner(const PlannerOptions &options);
 
 nlohmann::ordered_json to_json(const PlannerResult &result, const std::string &cpu);

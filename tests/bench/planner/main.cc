@@ -1,5 +1,5 @@
-// bench_planner: an artifact's layers, predicted and measured. `longwave bench MODEL --planner` starts it.
-// Pins itself to the CPU it is on.
+// bench_planner: an artifact's layers, predicted and measured. `longwave bench MODEL --planner`
+// starts it. Pins itself to the CPU it is on.
 #include "tests/bench/machine.h"
 #include "tests/bench/planner/bench_planner.h"
 #include "tools/cli/command_line/command_line.h"

@@ -8,6 +8,8 @@
 #include <set>
 #include <unistd.h>
 
+namespace planner_test {
+
 using namespace longwave;
 
 namespace {
@@ -100,3 +102,5 @@ TEST_CASE("bench --planner: what is no artifact is refused by its name") {
     CHECK(result.status().fault() == Fault::input);
     CHECK(result.status().message().rfind("README.md: ", 0) == 0);
 }
+
+} // namespace planner_test

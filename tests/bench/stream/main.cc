@@ -1,5 +1,6 @@
-// bench_stream: streams of long convolutions against zita-convolver and uniform partitions with FFTW, JSON
-// lines on standard output. `longwave bench stream` starts it. Pins itself to the CPU it is on.
+// bench_stream: streams of long convolutions against zita-convolver and uniform partitions with
+// FFTW, JSON lines on standard output. `longwave bench stream` starts it. Pins itself to the CPU it
+// is on.
 #include "tests/bench/machine.h"
 #include "tests/bench/stream/contestant.h"
 #include "tests/kernels/kernel_call.h"
@@ -56,7 +57,8 @@ public:
     }
     const StreamContestant &contestant() const { return *contestant_; }
 
-    // Relative L2 error of some rows, against sums in float64; every sample of the kernel has its part.
+    // Relative L2 error of some rows, against sums in float64; every sample of the kernel has its
+    // part.
     Expected<double> check() {
         double difference = 0, size = 0;
         const size_t rows = p_.taps;

@@ -1,5 +1,5 @@
-// zita-convolver: partitions of several lengths, the longer ones in threads of their own. They inherit the
-// caller's one CPU, so that wall-clock time is that of all of them.
+// zita-convolver: partitions of several lengths, the longer ones in threads of their own. They
+// inherit the caller's one CPU, so that wall-clock time is that of all of them.
 #include "tests/bench/stream/contestant.h"
 #include <algorithm>
 #include <sched.h>

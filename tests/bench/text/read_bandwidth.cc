@@ -1,5 +1,6 @@
-// What one thread reads from memory: bench_read MEGABYTES SECONDS prints GB/s of its best and its median pass
-// over that many bytes, each byte used once, as a product with a vector reads its weights.
+// What one thread reads from memory: bench_read MEGABYTES SECONDS prints GB/s of its best and its
+// median pass over that many bytes, each byte used once, as a product with a vector reads its
+// weights.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

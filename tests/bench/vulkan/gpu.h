@@ -1,5 +1,6 @@
-// A GPU for benchmarks: buffers of its own memory, dispatches in one command buffer, and its own clock. Not what runs
-// models (runtime/vulkan), so that peers and we are timed by the same few lines.
+// A GPU for benchmarks: buffers of its own memory, dispatches in one command buffer, and its own
+// clock. Not what runs models (runtime/vulkan), so that peers and we are timed by the same few
+// lines.
 #pragma once
 #include "formats/base/expected.h"
 #include <cstdint>
@@ -56,8 +57,8 @@ public:
 
     using Record = std::function<Status(VkCommandBuffer)>;
     Status run(const Record &record); // once
-    // The median of `repeats` submissions of `calls` calls each, with a barrier between calls: seconds a call, by the
-    // clock of the device.
+    // The median of `repeats` submissions of `calls` calls each, with a barrier between calls:
+    // seconds a call, by the clock of the device.
     Expected<double> time(const Record &record, unsigned calls, unsigned repeats);
 
     bool software() const;

@@ -1,5 +1,5 @@
-// bench_conv_gpu: our fused convolution of a GPU against VkFFT's and a copy, JSON lines on standard output. `longwave
-// bench conv --device vulkan` starts it.
+// bench_conv_gpu: our fused convolution of a GPU against VkFFT's and a copy, JSON lines on standard
+// output. `longwave bench conv --device vulkan` starts it.
 #include "tests/bench/vulkan/problem.h"
 #include "tools/cli/command_line/command_line.h"
 #include "tools/cli/output/json_line.h"
@@ -21,7 +21,7 @@ struct Flags {
     std::vector<uint32_t> lengths = {64, 128, 256, 512, 1024, 2048, 4096}, batches = {1, 8, 64};
     uint32_t channels = 64, repeats = 20;
     std::string device = "vulkan", kernels, to_write, peer = "vkfft";
-    bool json = true;
+    bool json = true, software_times = false;
 };
 
 struct Made {
@@ -30,16 +30,22 @@ struct Made {
 };
 
 // So many calls a submission that it takes some milliseconds.
-unsigned calls_for(const Problem &problem) {
+unsigned calls_for(const Gpu &gpu, const Problem &problem) {
+    if (gpu.software()) return 1; // takes that long by itself
     return static_cast<unsigned>(std::clamp<uint64_t>((uint64_t{1} << 26) / problem.samples(), 1, 256));
 }
 
 // A line for each. Returns whether all are right.
 Expected<bool> compare(Gpu &gpu, const Problem &problem, const Flags &flags) {
-    Made all[] = {{"copy", copy(gpu, problem)},
-                  {"longwave", fused(gpu, problem, flags.kernels)},
-                  {"vkfft-three-steps", vkfft_three_steps(gpu, problem)},
-                  {"vkfft-packed", vkfft_packed(gpu, problem)}};
+    std::vector<Made> all;
+    all.push_back({"copy", copy(gpu, problem)});
+    const bool registers = has_registers(problem);
+    all.push_back({"longwave", fused(gpu, problem, flags.kernels,
+                                     registers ? Points::in_registers : Points::in_shared_memory)});
+    if (registers)
+        all.push_back({"longwave-in-shared-memory", fused(gpu, problem, flags.kernels, Points::in_shared_memory)});
+    all.push_back({"vkfft-three-steps", vkfft_three_steps(gpu, problem)});
+    all.push_back({"vkfft-packed", vkfft_packed(gpu, problem)});
     double of_copy = 0, ours = 0;
     bool right = true;
     for (Made &made : all) {
@@ -61,11 +67,11 @@ Expected<bool> compare(Gpu &gpu, const Problem &problem, const Flags &flags) {
                 right = right && outputs == problem.inputs;
             }
             line["dispatches"] = contestant.dispatches();
-            if (gpu.software()) {
+            if (gpu.software() && !flags.software_times) {
                 line["times"] = "left out: a software driver";
             } else {
                 LW_TRY(contestant.reset());
-                LW_ASSIGN(const double seconds, gpu.time(record, calls_for(problem), flags.repeats));
+                LW_ASSIGN(const double seconds, gpu.time(record, calls_for(gpu, problem), flags.repeats));
                 if (made.name == "copy") of_copy = seconds;
                 if (made.name == "longwave") ours = seconds;
                 line["us"] = 1e6 * seconds;
@@ -124,6 +130,8 @@ int main(int argc, char **argv) {
         ->capture_default_str();
     program.add_option("--kernels", flags.kernels, "Folder of compiled kernels (default: compile them now)");
     program.add_option("--write-kernels", flags.to_write, "Compile the kernels into this folder, and exit");
+    program.add_flag("--software-times", flags.software_times,
+                     "Measure on a software driver, too. Only ratios of our kernels mean something there");
     program.add_flag("--json", flags.json, "Accepted for uniformity: the result is always JSON");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
     char scratch[] = "/tmp/longwave-bench-XXXXXX";

@@ -1,4 +1,5 @@
-// Causal convolutions of `batch` sequences of `channels` channels with a kernel for each channel, all of `length`.
+// Causal convolutions of `batch` sequences of `channels` channels with a kernel for each channel,
+// all of `length`.
 #pragma once
 #include "formats/base/expected.h"
 #include "tests/bench/vulkan/gpu.h"
@@ -16,7 +17,8 @@ struct Problem {
 
     static Problem made_up(uint32_t length, uint32_t channels, uint32_t batch);
     uint64_t samples() const { return uint64_t{length} * channels * batch; }
-    // Relative L2 distance of outputs [sequence][channel][row] from the definition in float64, in some channels.
+    // Relative L2 distance of outputs [sequence][channel][row] from the definition in float64, in
+    // some channels.
     double error_of(const std::vector<float> &outputs) const;
 };
 
@@ -31,11 +33,18 @@ public:
     virtual int dispatches() const = 0;                 // in one recording
 };
 
-// fused.cc: our kernel of `folder` (long_conv_fused, one dispatch a sequence).
-Expected<std::unique_ptr<Contestant>> fused(Gpu &gpu, const Problem &problem, const std::string &folder);
-// Compiles the kernels of such lengths into the folder. Fault::device: there is no longwave-kgen beside this program.
+// fused.cc: our kernel of `folder`, one dispatch a sequence: long_conv_registers or
+// long_conv_fused.
+enum class Points { in_registers, in_shared_memory };
+Expected<std::unique_ptr<Contestant>> fused(Gpu &gpu, const Problem &problem, const std::string &folder,
+                                            Points points);
+// Whether the length has the first of them.
+bool has_registers(const Problem &problem);
+// Compiles the kernels of such lengths into the folder. Fault::device: there is no longwave-kgen
+// beside this program.
 Status write_kernels(const std::string &folder, std::span<const uint32_t> lengths, uint32_t channels);
-// vkfft_peers.cc: transform to 2 L points, product, inverse; all with zero padding that is neither read nor written.
+// vkfft_peers.cc: transform to 2 L points, product, inverse; all with zero padding that is neither
+// read nor written.
 Expected<std::unique_ptr<Contestant>> vkfft_three_steps(Gpu &gpu, const Problem &problem);
 // VkFFT's merged convolution, two sequences as the real and imaginary part of one.
 Expected<std::unique_ptr<Contestant>> vkfft_packed(Gpu &gpu, const Problem &problem);

@@ -1,5 +1,6 @@
-// VkFFT (MIT, header-only): its transforms with a product between them, and its merged convolution in the one form
-// that is right in version 1.2.26: complex, one batch, the kernel as often as there are sequences.
+// VkFFT (MIT, header-only): its transforms with a product between them, and its merged convolution
+// in the one form that is right in version 1.2.26: complex, one batch, the kernel as often as there
+// are sequences.
 #include "tests/bench/vulkan/problem.h"
 #include <fmt/format.h>
 #define VKFFT_BACKEND 0
@@ -94,7 +95,8 @@ void pad_with_zeros(App &app, uint32_t length) {
     app.configuration.fft_zeropad_right[0] = 2 * uint64_t{length};
 }
 
-// Complex rows of 2 L points: sequences 2 p and 2 p + 1 of a channel are the real and the imaginary part.
+// Complex rows of 2 L points: sequences 2 p and 2 p + 1 of a channel are the real and the imaginary
+// part.
 class Packed : public Contestant {
 public:
     std::string name() const override { return "vkfft-packed"; }

@@ -1,6 +1,6 @@
-// A CHELA block (Eq. 8-15; models.md §2.1) with LayerNorm before it, two heads, SiLU between the short
-// convolution (3 taps and an identity) and the long one (48 taps and D), srms behind the attention, and the
-// feed-forward part.
+// A CHELA block (Eq. 8-15; models.md §2.1) with LayerNorm before it, two heads, SiLU between the
+// short convolution (3 taps and an identity) and the long one (48 taps and D), srms behind the
+// attention, and the feed-forward part.
 #include "tests/conformance/endless/endless_model.h"
 
 namespace longwave::test::endless {

@@ -1,5 +1,5 @@
-// Small models whose streams have no end, each with its float64 recurrence from the definition: a step of
-// both costs the same after ten rows and after ten million.
+// Small models whose streams have no end, each with its float64 recurrence from the definition: a
+// step of both costs the same after ten rows and after ten million.
 #pragma once
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"

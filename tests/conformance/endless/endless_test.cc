@@ -1,12 +1,14 @@
 // Streams without end: what remembers for ever (matrix states, sums of exponentials, running means,
-// positions) and what remembers a while (rings) must give after millions of rows what float64 recurrences
-// give, no worse than after a thousand, in the same memory. LONGWAVE_ROWS says how many rows; 300,000
-// without.
+// positions) and what remembers a while (rings) must give after millions of rows what float64
+// recurrences give, no worse than after a thousand, in the same memory. LONGWAVE_ROWS says how many
+// rows; 300,000 without.
 #include "tests/conformance/endless/endless_model.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fstream>
 #include <unistd.h>
+
+namespace endless_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -100,7 +102,8 @@ void check(endless::Model model, const std::vector<uint32_t> &blocks, const std:
                                         << window.first + compared << ": " << y << ", pooled " << pool);
         CHECK(y <= limit);
         CHECK(pool <= limit);
-        // No drift: float32 rounding of a window is what it was near the start, give or take its rows.
+        // No drift: float32 rounding of a window is what it was near the start, give or take its
+        // rows.
         if (window.first < 100'000) early = std::max(early, y);
         else CHECK(y <= 4 * early);
     }
@@ -114,3 +117,5 @@ TEST_CASE("endless: an SGConv stream, with spectra and with running filters") {
 }
 TEST_CASE("endless: a CHELA stream") { check(endless::chela(), {64}); }
 TEST_CASE("endless: a LightNet stream with cosine positions") { check(endless::lightnet(), {64}); }
+
+} // namespace endless_test

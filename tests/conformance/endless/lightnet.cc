@@ -1,5 +1,5 @@
-// A LightNet block (Eq. 7; models.md §4.1): attention with cosine positions, RMSNorm and sigmoid gate in a
-// residual, and its GLU in another. Two heads of 2 × 2.
+// A LightNet block (Eq. 7; models.md §4.1): attention with cosine positions, RMSNorm and sigmoid
+// gate in a residual, and its GLU in another. Two heads of 2 × 2.
 #include "tests/conformance/endless/endless_model.h"
 
 namespace longwave::test::endless {

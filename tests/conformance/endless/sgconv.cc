@@ -1,6 +1,6 @@
-// Two SGConv layers in residuals (models.md §1.1-1.4). The kernel of 256 taps is built here from its
-// definition: five scales of 16 weights, linear between them, each scale half as loud as the one before, L2
-// norm 1.
+// Two SGConv layers in residuals (models.md §1.1-1.4). The kernel of 256 taps is built here from
+// its definition: five scales of 16 weights, linear between them, each scale half as loud as the
+// one before, L2 norm 1.
 #include "tests/conformance/endless/endless_model.h"
 
 namespace longwave::test::endless {

@@ -100,8 +100,7 @@ def merged(what="", everywhere=True, at=""):
 
 
 multi_scale = {"long": "sgconv", "l_max": 500, "kernel_dim": 8}
-looks_ahead = [("layers.0/short", "it is centred (13 taps read 6 samples after t)"), ("layers.1/long", "it is bidirectional"),
-               ("layers.1/attention", "its attention is two-sided")]
+looks_ahead = [("layers.1/long", "it is bidirectional"), ("layers.1/attention", "its attention is two-sided")]
 CHELA_BLOCKS = [
     Case("chela_serial_silu", lambda: chela_blocks(),
          expect=merged("branches {3, 13, identity} → 13 taps and a bias", at="/short")),
@@ -112,7 +111,7 @@ CHELA_BLOCKS = [
     Case("chela_multi_scale", lambda: chela_blocks(**multi_scale, residual="normalised"), expect=merged()),
     Refused("chela_two_sided", lambda: chela_blocks(causal=False), looks_ahead),
     Refused("chela_two_sided_multi_scale", lambda: chela_blocks(causal=False, short_mode="parallel", **multi_scale),
-            looks_ahead[1:]),
+            looks_ahead),
 ]
 
 # ---- softmax attention and long convolutions in one model -------------------------------------------------------

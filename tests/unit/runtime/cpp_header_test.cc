@@ -1,5 +1,6 @@
-// longwave/longwave.hpp as a user compiles it: C++17, strict warnings, with and without exceptions. cpp_header_test builds
-// it and runs it in the folder of audio.lw, spotter.lw and text.lw (tests/support/make_tiny_artifacts.cc).
+// longwave/longwave.hpp as a user compiles it: C++17, strict warnings, with and without exceptions.
+// cpp_header_test builds it and runs it in the folder of audio.lw, spotter.lw and text.lw
+// (tests/support/make_tiny_artifacts.cc).
 #include "longwave/longwave.hpp"
 #include <cstdio>
 #include <cstdlib>

@@ -4,6 +4,8 @@
 #include <random>
 #include <vector>
 
+namespace decision_test {
+
 using namespace longwave::runtime;
 
 namespace {
@@ -21,7 +23,8 @@ struct Rule {
         decision.thresholds()[1] = 0.8f;
         decision.thresholds()[2] = 0.6f;
     }
-    // Rows in which one word has the given probability and silence the rest; returns the rows that fired.
+    // Rows in which one word has the given probability and silence the rest; returns the rows that
+    // fired.
     std::vector<uint64_t> feed(uint32_t word, std::initializer_list<float> probabilities) {
         std::vector<uint64_t> fired;
         for (float p : probabilities) {
@@ -137,3 +140,5 @@ TEST_CASE("decision: the average does not drift") {
     rule.feed(1, 0.25f, 30);
     CHECK(rule.decision.averages()[1] == doctest::Approx(0.25f).epsilon(1e-6));
 }
+
+} // namespace decision_test

@@ -8,6 +8,8 @@
 #include <functional>
 #include <random>
 
+namespace family_test {
+
 using namespace longwave::test;
 using longwave::runtime::StreamState;
 
@@ -50,8 +52,8 @@ void push(lw_stream *stream, const float *x, size_t n, const std::function<void(
     }
 }
 
-// A walk through entries: pushes, prefills, pulls, saved and loaded, copied. Every row that comes out is as
-// expected, and none is left out but by a prefill. Returns the saved state at its end.
+// A walk through entries: pushes, prefills, pulls, saved and loaded, copied. Every row that comes
+// out is as expected, and none is left out but by a prefill. Returns the saved state at its end.
 std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::vector<float> &x,
                           uint32_t seed) {
     std::mt19937 random(seed);
@@ -317,3 +319,5 @@ TEST_CASE("family: entries are named, and one that is not there is refused") {
     CHECK(stats_of(none).blocks == 2);
     lw_stream_destroy(none);
 }
+
+} // namespace family_test

@@ -1,5 +1,5 @@
-// Every allocation and every system call of open and create fails once, and for good: a status, nothing
-// leaked, nothing changed.
+// Every allocation and every system call of open and create fails once, and for good: a status,
+// nothing leaked, nothing changed.
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
 #include "tests/support/failing_allocator.h"
@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <doctest/doctest.h>
 #include <unistd.h>
+
+namespace fault_test {
 
 using namespace longwave::test;
 
@@ -146,3 +148,5 @@ TEST_CASE("faults: a file that cannot be opened, read or mapped, or is interrupt
     CHECK(opened(faults::map, -1, 0) == LW_OK);
     unlink(path);
 }
+
+} // namespace fault_test

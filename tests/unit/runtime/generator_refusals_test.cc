@@ -6,6 +6,8 @@
 #include <limits>
 #include <random>
 
+namespace generator_refusals_test {
+
 using namespace longwave::test;
 
 TEST_CASE("generator: logits that are not finite are a status, and nothing is read") {
@@ -215,3 +217,5 @@ TEST_CASE("generator: a state of an earlier version, without a checksum, loads a
     REQUIRE(lw_generator_load(target, good.data(), good.size()) == LW_OK);
     CHECK(stats_of(target.stream).unchecked_state == 0);
 }
+
+} // namespace generator_refusals_test

@@ -1,10 +1,13 @@
-// Text through the C interface: prompts, draws, stops, saved states; its model is a bigram (tiny_text.h).
+// Text through the C interface: prompts, draws, stops, saved states; its model is a bigram
+// (tiny_text.h).
 #include "tests/support/text_session.h"
 #include "tests/support/tiny_text.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <random>
 #include <string>
+
+namespace generator_test {
 
 using namespace longwave::test;
 
@@ -242,3 +245,5 @@ TEST_CASE("generator: the state stays as large as it was, and a token takes one 
     REQUIRE(lw_model_get_info(model, &info) == LW_OK);
     CHECK(info.stream_entries[0].period == 1); // no block differs from another
 }
+
+} // namespace generator_test

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include <string>
 
+namespace info_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -86,8 +88,8 @@ TEST_CASE("introspection: every stream entry with its block, delay and cost, eve
         CHECK(entry.cache_bytes == (i == 0 ? 128u : 0u));
         CHECK(entry.rebuild_calls == (i == 0 ? 1u : 0u));
     }
-    // Block 4: the FIR reads a ring of 96 and 9 taps and writes 4; the total reads 4, its sum twice 8 bytes,
-    // writes 4; every other block the sums read 8, their sum twice, write 3.
+    // Block 4: the FIR reads a ring of 96 and 9 taps and writes 4; the total reads 4, its sum twice
+    // 8 bytes, writes 4; every other block the sums read 8, their sum twice, write 3.
     CHECK(info.stream_entries[1].moved_bytes == (96 + 9 + 4) * 4 + (4 + 4) * 4 + 16 + ((8 + 3) * 4 + 16) / 2);
     REQUIRE(info.n_state_fields == 4);
     const lw_state_field &audio = info.state_fields[0], &sum = info.state_fields[3];
@@ -135,3 +137,5 @@ TEST_CASE("status: a detail longer than its buffer is cut, not overrun") {
     CHECK(strlen(lw_last_error()) < 256);
     CHECK(strlen(lw_last_error()) > 200);
 }
+
+} // namespace info_test

@@ -12,6 +12,8 @@
 #include <string>
 #include <unistd.h>
 
+namespace memory_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -164,7 +166,8 @@ TEST_CASE(
 }
 
 TEST_CASE("memory: of a megabyte that is opened at all, opening takes at most 64 times its bytes") {
-    // A table derived in tiles of 64 bytes, as long as it may be: `tiles` is the most that is accepted.
+    // A table derived in tiles of 64 bytes, as long as it may be: `tiles` is the most that is
+    // accepted.
     const auto bytes_with = [](uint32_t tiles) {
         Draft draft = audio_model();
         draft.plan.report = std::string(1 << 20, ' ');
@@ -299,3 +302,5 @@ TEST_CASE("memory: verification asks for its golden vectors and what runs them t
     CHECK(passed);
     (void)refused; // a stream may need more than a run and its golden vector
 }
+
+} // namespace memory_test

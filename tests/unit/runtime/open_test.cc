@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+namespace open_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -299,3 +301,5 @@ TEST_CASE("verify: golden vectors pass, and a wrong one is a failed check with i
     CHECK(lw_model_verify(Model(audio_model()), nullptr) == LW_OK);
     CHECK(lw_model_verify(nullptr, nullptr) == LW_INVALID_ARGUMENT);
 }
+
+} // namespace open_test

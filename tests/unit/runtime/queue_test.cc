@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+namespace queue_test {
+
 using namespace longwave::runtime;
 
 namespace {
@@ -98,3 +100,5 @@ TEST_CASE("queue: whatever is appended, dropped and forgotten, the rows are thos
     CHECK(longest == capacity);
     CHECK(wrapped > 1000);
 }
+
+} // namespace queue_test

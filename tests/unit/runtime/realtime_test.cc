@@ -1,5 +1,5 @@
-// After create nothing allocates, locks or calls the system: shown by counting, and by a process that may
-// make no system call at all.
+// After create nothing allocates, locks or calls the system: shown by counting, and by a process
+// that may make no system call at all.
 #include "longwave/generator.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
@@ -16,11 +16,14 @@
 #include <xmmintrin.h>
 #endif
 
+namespace realtime_test {
+
 using namespace longwave::test;
 
 namespace {
 
-// Everything a real-time thread may call, many times over. Returns the number of rows and events seen, or -1.
+// Everything a real-time thread may call, many times over. Returns the number of rows and events
+// seen, or -1.
 long work(lw_stream *stream, lw_stream *other, lw_spotter *spotter, const float *x, size_t n, void *saved,
           size_t capacity) {
     long seen = 0;
@@ -52,7 +55,8 @@ long work(lw_stream *stream, lw_stream *other, lw_spotter *spotter, const float 
     return seen;
 }
 
-// The same for streams of several entries: states go back and forth, caches are filled. Rows seen, or -1.
+// The same for streams of several entries: states go back and forth, caches are filled. Rows seen,
+// or -1.
 long work_of_family(lw_stream *const *streams, size_t n_streams, const float *x, size_t n, void *saved,
                     size_t capacity) {
     long seen = 0;
@@ -212,3 +216,5 @@ TEST_CASE("real time: denormals are flushed inside, and the caller's floating-po
     pull_all(stream, &rows);
     for (float y : rows[0]) CHECK(y == 0);
 }
+
+} // namespace realtime_test

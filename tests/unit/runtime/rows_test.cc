@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <random>
 
+namespace rows_test {
+
 using namespace longwave;
 using runtime::Rows;
 using Wide = unsigned __int128;
@@ -50,3 +52,5 @@ TEST_CASE("rows: countable is false exactly where rows need more than 62 bits") 
             CHECK(Wide{rows.end(row)} == (Wide{row + 1} * den + num - 1) / num + 5);
         }
 }
+
+} // namespace rows_test

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 #include <string>
 
+namespace run_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -229,3 +231,5 @@ TEST_CASE("run: samples beyond the artifact's limit count as zero") {
     REQUIRE(lw_run(runner.runner, &in, 1, &out, 1) == LW_OK);
     for (int t = 0; t < 5; ++t) CHECK(y[t] == z[t]);
 }
+
+} // namespace run_test

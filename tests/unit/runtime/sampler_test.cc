@@ -1,4 +1,5 @@
-// The choice of an id against its definition in float64, by distributions and at the edges of each setting.
+// The choice of an id against its definition in float64, by distributions and at the edges of each
+// setting.
 #include "runtime/text/sampler.h"
 #include <algorithm>
 #include <cmath>
@@ -6,6 +7,8 @@
 #include <numeric>
 #include <random>
 #include <vector>
+
+namespace sampler_test {
 
 using namespace longwave::runtime;
 
@@ -142,8 +145,8 @@ TEST_CASE("sampler: ids come as often as their definition says, whatever the set
             ++freedom;
         }
         CHECK(std::fabs(rare_count - rare) <= 5 * std::sqrt(rare) + 1);
-        // Mean `freedom`, variance twice that: beyond five deviations lies less than a millionth, for many
-        // degrees; a little more for few.
+        // Mean `freedom`, variance twice that: beyond five deviations lies less than a millionth,
+        // for many degrees; a little more for few.
         INFO("chi-square " << chi_square << " at " << freedom << " degrees, seed " << settings.seed);
         CHECK(chi_square <= freedom + 5 * std::sqrt(2.0 * std::max(freedom, 1)));
     }
@@ -173,7 +176,8 @@ TEST_CASE("sampler: settings at their edges leave one id, or all") {
         CHECK(counts[1] > 400);
         CHECK(counts[3] > 400);
     }
-    // top_p 1 keeps even what is far below the rounding of the sum; a huge temperature makes all alike.
+    // top_p 1 keeps even what is far below the rounding of the sum; a huge temperature makes all
+    // alike.
     std::vector<int> counts(n);
     for (uint64_t position = 0; position < 6000; ++position)
         counts[static_cast<size_t>(Picker({.vocabulary = n, .temperature = 1e6f}).pick(logits, position))]++;
@@ -215,3 +219,5 @@ TEST_CASE("sampler: the log-probability is that of the model, whatever the setti
     CHECK(picker.sampler.log_probability(7) ==
           doctest::Approx(double{logits[7]} - std::log(sum)).epsilon(1e-6));
 }
+
+} // namespace sampler_test

@@ -1,4 +1,5 @@
-// The saved form of a state by fields: another artifact of the model loads it, and every damage is reported.
+// The saved form of a state by fields: another artifact of the model loads it, and every damage is
+// reported.
 #include "longwave/longwave.h"
 #include "tests/support/named_state.h"
 #include "tests/support/session.h"
@@ -6,14 +7,16 @@
 #include <functional>
 #include <random>
 
+namespace saved_state_test {
+
 using namespace longwave::test;
 using namespace longwave::runtime;
 using longwave::fb::StateKind;
 
 namespace {
 
-// Fields: the input's ring of 16 samples (the FIR reads 8 old ones), y's ring of 8 (its sum reads 4 old ones), a
-// carry of 8 bytes.
+// Fields: the input's ring of 16 samples (the FIR reads 8 old ones), y's ring of 8 (its sum reads 4
+// old ones), a carry of 8 bytes.
 Draft audio() {
     Draft draft = named_state(audio_model(), audio_block, 8);
     draft.plan.state[1]->needs = 4;
@@ -290,3 +293,5 @@ TEST_CASE("saved state: one of an earlier version, without a checksum, loads and
     REQUIRE(lw_stream_reset(to) == LW_OK);
     CHECK(stats_of(to).unchecked_state == 0);
 }
+
+} // namespace saved_state_test

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <doctest/doctest.h>
 
+namespace signature_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -144,3 +146,5 @@ TEST_CASE("trust: a signed file of an older version does not come back") {
     options.check_signature = nullptr;
     CHECK(open(raised, options) == LW_INVALID_ARGUMENT);
 }
+
+} // namespace signature_test

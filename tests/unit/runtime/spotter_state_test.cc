@@ -7,6 +7,8 @@
 #include <new>
 #include <string>
 
+namespace spotter_state_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -193,3 +195,5 @@ TEST_CASE("spotter: in the caller's memory it hears the same, and touches nothin
     lw_spotter_destroy(spotter); // frees nothing
     for (size_t i = 0; i < alignment; ++i) REQUIRE((memory.get()[i] == 0xa5 && at[size + i] == 0xa5));
 }
+
+} // namespace spotter_state_test

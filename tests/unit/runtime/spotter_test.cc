@@ -6,6 +6,8 @@
 #include <random>
 #include <string>
 
+namespace spotter_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -75,8 +77,8 @@ TEST_CASE("spotter: one event for each word, with its score and its ticks") {
     Spotter spotter(model);
     const std::vector<Seen> seen = listen(spotter.spotter, two_words(), {64});
     REQUIRE(seen.size() == 2);
-    // The average of three rows reaches 1 in row 22; the second row at the threshold is 23. Ticks count to
-    // the end of the row that fired.
+    // The average of three rows reaches 1 in row 22; the second row at the threshold is 23. Ticks
+    // count to the end of the row that fired.
     CHECK(seen[0] == Seen{"yes", 1.0f, 240, 200, 23});
     CHECK(seen[1].word == "no");
     CHECK(seen[1].score == 0.75f);
@@ -178,7 +180,8 @@ TEST_CASE("spotter: scores and stats can be watched") {
 
 TEST_CASE(
     "spotter: scores that are no longer finite reset it, it says so, and where does not depend on cuts") {
-    // The scores are 0, 1, 2 plus the sum of all samples so far: what overflows it once is in it for good.
+    // The scores are 0, 1, 2 plus the sum of all samples so far: what overflows it once is in it
+    // for good.
     Draft draft = spotter_model();
     draft.plan.sample_limit = 3e38f;
     draft.plan.weights_bytes = 0;
@@ -277,3 +280,5 @@ TEST_CASE("spotter: without options there is no format, and 16-bit samples are n
     size_t size, alignment;
     CHECK(lw_spotter_size(model, nullptr, &size, &alignment) == LW_INVALID_ARGUMENT);
 }
+
+} // namespace spotter_test

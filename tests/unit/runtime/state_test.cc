@@ -1,10 +1,12 @@
-// The state of a stream is one block: reset, copy, save and load are exact, and a loaded state is checked
-// like any input.
+// The state of a stream is one block: reset, copy, save and load are exact, and a loaded state is
+// checked like any input.
 #include "longwave/longwave.h"
 #include "runtime/stream/memory.h"
 #include "tests/support/session.h"
 #include <doctest/doctest.h>
 #include <random>
+
+namespace state_test {
 
 using namespace longwave::test;
 using longwave::runtime::Life;
@@ -300,3 +302,5 @@ TEST_CASE("state: a stream in the caller's memory needs no allocation and may be
     lw_stream_destroy(stream); // harmless
     REQUIRE(lw_stream_init(model, nullptr, aligned, size, &stream) == LW_OK);
 }
+
+} // namespace state_test

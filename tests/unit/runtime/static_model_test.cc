@@ -1,5 +1,5 @@
-// Models that a program contains: tables that are made beforehand give the bits of tables that are made at open, and
-// memory is the caller's alone. Real code in a real program: tests/static.
+// Models that a program contains: tables that are made beforehand give the bits of tables that are
+// made at open, and memory is the caller's alone. Real code in a real program: tests/static.
 #include "formats/artifact/hash.h"
 #include "formats/artifact/static_form.h"
 #include "formats/artifact/static_model.h"
@@ -10,6 +10,8 @@
 #include <cstring>
 #include <doctest/doctest.h>
 #include <sys/mman.h>
+
+namespace static_model_test {
 
 using namespace longwave;
 
@@ -174,3 +176,5 @@ TEST_CASE("static model: exactly the stated memory is enough, and everything els
     lw_model_close(model);
     CHECK(lw_model_open_static(reinterpret_cast<const lw_static_model *>(memory.data()), memory.data(), size, &model) == LW_BAD_ARTIFACT);
 }
+
+} // namespace static_model_test

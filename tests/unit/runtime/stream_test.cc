@@ -1,10 +1,12 @@
-// A stream equals the whole, however its input is cut; its rows come when they should and are numbered as
-// they should be.
+// A stream equals the whole, however its input is cut; its rows come when they should and are
+// numbered as they should be.
 #include "longwave/longwave.h"
 #include "tests/support/session.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <random>
+
+namespace stream_test {
 
 using namespace longwave::test;
 
@@ -105,8 +107,8 @@ TEST_CASE("stream: a queue of the caller's size holds that many rows") {
     const std::vector<float> x(1000);
     size_t taken = 0;
     REQUIRE(lw_stream_push(stream, x.data(), x.size(), &taken) == LW_OK);
-    // 2 blocks bring 4 + 5 rows: 14 blocks 63 rows; the fifteenth would bring 4 more, so all of it but its
-    // last tick is taken.
+    // 2 blocks bring 4 + 5 rows: 14 blocks 63 rows; the fifteenth would bring 4 more, so all of it
+    // but its last tick is taken.
     CHECK(taken == 14 * 4 + 3);
 }
 
@@ -177,8 +179,8 @@ TEST_CASE("stream: steps fire at their period and phase, and scalars follow the 
 }
 
 TEST_CASE("stream: a delay is taken off at the front and flushed at the end") {
-    // Two rows late: the rows numbered 0 and 1 by the plan are start-up; row r of the output is number r + 2,
-    // and finish runs on for two blocks.
+    // Two rows late: the rows numbered 0 and 1 by the plan are start-up; row r of the output is
+    // number r + 2, and finish runs on for two blocks.
     const Model late(timing_model({.delay = 2}));
     CHECK(numbers(late, 5) == std::vector<float>{2, 3, 4, 5, 6});
     Stream stream(late);
@@ -193,8 +195,8 @@ TEST_CASE("stream: a delay is taken off at the front and flushed at the end") {
     CHECK(out.row == 3);
     CHECK(out.end == 4 + 2);
 
-    // An output that fires early in its period shows, in each firing, what was complete before: one row of
-    // start-up.
+    // An output that fires early in its period shows, in each firing, what was complete before: one
+    // row of start-up.
     CHECK(numbers(Model(timing_model({.period = 2, .phase = 0})), 7) == std::vector<float>{1, 2, 3});
     // Both at once: block 4, period 2, phase 0, 12 ticks late: (4 + 12)/8 = 2 rows.
     CHECK(numbers(Model(timing_model({.block = 4, .period = 2, .phase = 0, .delay = 12})), 33) ==
@@ -221,8 +223,8 @@ TEST_CASE("stream: prefill leaves what pushes leave, and keeps the newest rows i
             for (uint32_t i = 0; i < out.width; ++i)
                 CHECK(out.data[i] == all[out.index][out.row * out.width + i]);
         }
-        // The last block brought four rows of y; of the sums it brought one or none, and then the one before
-        // is kept.
+        // The last block brought four rows of y; of the sums it brought one or none, and then the
+        // one before is kept.
         const uint64_t blocks = n / 4, ticks = 8 + blocks * 4;
         if (blocks == 0) CHECK(numbers.empty());
         else CHECK(numbers[0] == std::vector<uint64_t>{ticks - 4, ticks - 3, ticks - 2, ticks - 1});
@@ -370,3 +372,5 @@ TEST_CASE("pull_rows: without room for a row nothing is taken") {
     pull_all(stream, &rows);
     CHECK(rows[0].size() == 8);
 }
+
+} // namespace stream_test

@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+namespace threads_test {
+
 using namespace longwave::test;
 
 namespace {
@@ -212,3 +214,5 @@ TEST_CASE(
     for (std::thread &thread : threads) thread.join();
     CHECK(good == 4 * 50);
 }
+
+} // namespace threads_test

@@ -1,8 +1,11 @@
-// Values from outside and values that come out: formats, tokens, numbers that are not finite or too large.
+// Values from outside and values that come out: formats, tokens, numbers that are not finite or too
+// large.
 #include "longwave/longwave.h"
 #include "tests/support/session.h"
 #include <cmath>
 #include <doctest/doctest.h>
+
+namespace values_test {
 
 using namespace longwave::test;
 
@@ -76,7 +79,8 @@ TEST_CASE(
     const Model model(draft);
     Stream stream(model);
     std::vector<float> x(64);
-    // y overflows while they are in the FIR's reach; the sum, a double, still holds it, its rows do not.
+    // y overflows while they are in the FIR's reach; the sum, a double, still holds it, its rows do
+    // not.
     x[8] = x[9] = 3e38f;
     Rows rows;
     push_all(stream, {x.begin(), x.begin() + 8}, &rows);
@@ -125,3 +129,5 @@ TEST_CASE("values: tokens are checked before anything is taken") {
     CHECK(lw_stream_create(model, nullptr, &other) == LW_OK); // the default of a token stream is ids
     lw_stream_destroy(other);
 }
+
+} // namespace values_test

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+namespace eval_test {
+
 using namespace longwave::cli;
 
 namespace {
@@ -91,3 +93,5 @@ TEST_CASE("listen: bars are drawn in place and removed") {
     CHECK(panel.draw({0.1f, 0.1f}, 1.1).starts_with("\033[3A"));
     CHECK(panel.clear() == "\033[3A\033[J");
 }
+
+} // namespace eval_test

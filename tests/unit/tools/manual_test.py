@@ -98,9 +98,9 @@ class Manual(unittest.TestCase):
         self.assertEqual(complete("longwave", "co"), ["compile"])
         self.assertLessEqual({*self.commands, "--help", "--version"}, set(complete("longwave", "")))
         self.assertEqual(complete("longwave", "compile", "--conv"), ["--convolution"])
-        self.assertEqual(complete("longwave", "compile", "--weights", ""), ["float32", "bf16", "int8"])
+        self.assertEqual(complete("longwave", "compile", "--weights", ""), ["float32", "bf16", "int8", "int4"])
         self.assertEqual(complete("longwave", "compile", "--weights", "=", "b"), ["bf16"])
-        self.assertEqual(complete("longwave", "compile", "--weights", "="), ["float32", "bf16", "int8"])
+        self.assertEqual(complete("longwave", "compile", "--weights", "="), ["float32", "bf16", "int8", "int4"])
         self.assertEqual(complete("longwave", "compile", "--target", "host,vulkan-3"), ["host,vulkan-32k"])
         self.assertEqual(complete("longwave", "run", "--device", ""), ["cpu", "vulkan", "auto"])
         self.assertEqual(complete("longwave", "listen", "--format", "s"), ["s16le"])
@@ -140,7 +140,7 @@ class Manual(unittest.TestCase):
 
         self.assertEqual(complete("longwave comp"), ["compile"])
         self.assertIn("--convolution", complete("longwave compile --"))
-        self.assertEqual(sorted(complete("longwave compile --weights ")), ["bf16", "float32", "int8"])
+        self.assertEqual(sorted(complete("longwave compile --weights ")), ["bf16", "float32", "int4", "int8"])
         self.assertIn("host", complete("longwave compile --target "))
         self.assertIn("auto", complete("longwave run kws.lw --device "))
 

@@ -1,5 +1,5 @@
-// The compile report inside an artifact is whatever its maker wrote: `inspect` reads it with limits, and
-// tells what is wrong with it.
+// The compile report inside an artifact is whatever its maker wrote: `inspect` reads it with
+// limits, and tells what is wrong with it.
 #include "formats/artifact/write.h"
 #include "tests/support/tiny_model.h"
 #include "tools/cli/commands/command.h"
@@ -8,6 +8,8 @@
 #include "tools/cli/output/text.h"
 #include <doctest/doctest.h>
 #include <unistd.h>
+
+namespace report_test {
 
 using namespace longwave;
 using nlohmann::ordered_json;
@@ -190,3 +192,5 @@ TEST_CASE("limited JSON: what is within the limits is the document itself, its k
     CHECK(cli::parse_limited(repeated("[", 32) + repeated("]", 32), "it"));
     CHECK(!cli::parse_limited(repeated("[", 33) + repeated("]", 33), "it"));
 }
+
+} // namespace report_test

@@ -1,6 +1,8 @@
 #include "tools/cli/check/statistics.h"
 #include <doctest/doctest.h>
 
+namespace statistics_test {
+
 using namespace longwave;
 
 TEST_CASE("intervals: known values") {
@@ -16,3 +18,5 @@ TEST_CASE("intervals: known values") {
     CHECK(cli::count_bound(0) == doctest::Approx(2.9957).epsilon(0.0001)); // -ln 0.05
     CHECK(cli::count_bound(1) == doctest::Approx(4.7439).epsilon(0.0001));
 }
+
+} // namespace statistics_test

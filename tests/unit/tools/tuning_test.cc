@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+namespace tuning_test {
+
 using namespace longwave;
 using nlohmann::json;
 
@@ -37,7 +39,8 @@ const compiler::costs::CostTable &table_of(const std::string &key) {
     std::abort();
 }
 
-// What a machine would say on which the k-th candidate of a length takes 1 − k/100 of the generic time.
+// What a machine would say on which the k-th candidate of a length takes 1 − k/100 of the generic
+// time.
 kernels::Measured all_measured(const targets::Target &target) {
     kernels::Measured measured;
     for (bool more = true; more;) {
@@ -168,8 +171,8 @@ TEST_CASE("tuning: a candidate that failed is passed over") {
 }
 
 TEST_CASE("tuning: costs come of all rows or not at all") {
-    // Row n of a table: place n + 1, then 0.5, then 0.25. A step of `dyadic` takes 0.25 in a cache, and 0.75 as
-    // measured by `dyadic_memory`.
+    // Row n of a table: place n + 1, then 0.5, then 0.25. A step of `dyadic` takes 0.25 in a cache,
+    // and 0.75 as measured by `dyadic_memory`.
     kernels::Measured measured;
     for (const compiler::costs::CostTable *table : compiler::costs::all_tables())
         for (const uint32_t point : table->points) {
@@ -203,3 +206,5 @@ TEST_CASE("tuning: structures have one text each") {
     CHECK(!kernels::plausible("structures 256: a; b", json::array({{{"ratio", 1.0}}})));
     CHECK(!kernels::plausible("anything", json(1)));
 }
+
+} // namespace tuning_test

@@ -4,22 +4,29 @@ namespace longwave::cli {
 
 void AudioFlags::add(CommandLine &app, bool input) {
     if (input) {
-        app.add_option("input,--input", path, "Audio file, or - for standard input")
+        const Option *const input_path = app.add_option("input,--input", path, "Audio file, or - for standard input")
             ->file()
             ->capture_default_str();
-        app.add_option("--format", format,
+        const Option *const raw_format = app.add_option("--format", format,
                        "Audio format. `auto` detects WAV, FLAC and Ogg, and reads other pipes as raw s16le. "
                        "s16le and "
                        "f32le are raw samples")
             ->check(one_of({"auto", "s16le", "f32le"}))
             ->value("FORMAT")
             ->capture_default_str();
-        app.add_option("--rate", rate, "Sample rate of raw samples in Hz (default: that of the model)")
+        app.add_option("--rate", rate, "Sample rate of raw samples or of the microphone in Hz (default: that of the model)")
             ->check(range(1000, 768000))
             ->value("HZ");
-        app.add_option("--channels", channels, "Number of interleaved channels of raw samples")
+        app.add_option("--channels", channels, "Number of interleaved channels of raw samples or of the microphone")
             ->check(range(1, 64))
             ->capture_default_str();
+        app.add_option("--microphone", microphone,
+                       "Record from this ALSA device instead of reading an input: `default`, or a name that "
+                       "`longwave devices --microphones` lists")
+            ->value("NAME")
+            ->suggests({"default"})
+            ->excludes(input_path)
+            ->excludes(raw_format);
     }
     app.add_option("--channel", channel,
                    "Channel to use of a file with several. 1 is the first. Channels are never mixed")

@@ -7,13 +7,15 @@
 namespace longwave::cli {
 
 struct AudioFlags {
-    std::string path = "-", format = "auto";
+    std::string path = "-", format = "auto", microphone;
     uint32_t rate = 0, channel = 0, channels = 1;
     bool resample = false;
 
     void add(CommandLine &app, bool input); // input: also the path itself
     audio::Options options(uint32_t model_rate) const;
-    std::string name() const { return path == "-" ? "standard input" : path; }
+    std::string name() const {
+        return !microphone.empty() ? "microphone " + microphone : path == "-" ? "standard input" : path;
+    }
 };
 
 void add_decision_flags(CommandLine &app, DecisionFlags &flags);

@@ -1,4 +1,5 @@
-// What `compile` checks before it writes a file: golden vectors and streams on every target that runs here.
+// What `compile` checks before it writes a file: golden vectors and streams on every target that
+// runs here.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/check/entry_switching.h"
@@ -20,9 +21,9 @@ struct ArtifactCheck {
     bool hold() const;
 };
 
-// `open` opens the artifact for a target: in this process, or under its emulator. `report`: the compile report,
-// which names the targets. States pass between all targets that run, also when the model has one stream entry.
-// Errors (Fault::check): a golden vector does not hold.
+// `open` opens the artifact for a target: in this process, or under its emulator. `report`: the
+// compile report, which names the targets. States pass between all targets that run, also when the
+// model has one stream entry. Errors (Fault::check): a golden vector does not hold.
 using OpenForTarget = std::function<Expected<Model>(const std::string &target)>;
 Expected<ArtifactCheck> check_artifact(const OpenForTarget &open, const nlohmann::ordered_json &report,
                                        unsigned walks, const Emulators &emulators = {});

@@ -10,8 +10,8 @@
 
 namespace longwave::cli {
 
-// A large one waits in a file beside its place, where it is mapped for the check: memory holds its weights once. It goes
-// when it is not written, also by a signal. A small one waits in memory.
+// A large one waits in a file beside its place, where it is mapped for the check: memory holds its
+// weights once. It goes when it is not written, also by a signal. A small one waits in memory.
 class UnwrittenArtifact {
 public:
     // `bytes_needed`: it stays in memory, whatever its size.

@@ -4,6 +4,7 @@
 #include "formats/artifact/verify.h"
 #include "formats/package/layer_types.h"
 #include "formats/package/package.h"
+#include "targets/target.h"
 #include "tools/cli/check/artifact_check.h"
 #include "tools/cli/check/unwritten_artifact.h"
 #include "tools/cli/commands/command.h"
@@ -50,7 +51,9 @@ std::string text(const ArtifactCheck &checks, bool emit_static) {
     for (const auto &[target, worst] : checks.golden)
         out += format("golden    %s: within %.2g of the limit, in an emulator\n", target.c_str(), worst);
     for (const std::string &name : checks.elsewhere)
-        out += format("          %s: not checked on this machine; %sgive --emulator\n", name.c_str(),
+        if (const targets::Target *target = targets::find(name); target && !target->loads_code)
+            out += format("          %s: checked with the code of this machine\n", name.c_str());
+        else out += format("          %s: not checked on this machine; %sgive --emulator\n", name.c_str(),
                       emit_static ? "" : "run `longwave verify` on one that has it, or ");
     return out;
 }
@@ -102,7 +105,9 @@ Status compile(const CompileFlags &flags) {
     const std::string kernels_path = flags.no_code ? kernel_source_path(path) : "";
     LW_TRY(check_output_of(flags, path));
     if (flags.no_code) LW_TRY(check_output_of(flags, kernels_path));
-    if (flags.emit_static()) LW_TRY(check_output_of(flags, library.header_path()));
+    if (flags.emit_static())
+        for (const std::string &file : {library.header_path(), library.weights_path()})
+            if (!file.empty()) LW_TRY(check_output_of(flags, file));
     LW_ASSIGN(compiler::CompiledPieces compiled,
               compile_package(std::move(package), library.options(), flags.quiet));
     ordered_json report = ordered_json::parse(compiled.report, nullptr, false);

@@ -1,5 +1,6 @@
 #include "tools/cli/commands/compile_flags.h"
 #include "formats/package/file_bytes.h"
+#include "targets/target.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/installed_program.h"
@@ -40,7 +41,7 @@ void add_target_flags(CommandLine &app, CompileFlags &flags) {
                    "vulkan-32k are GPUs with that much shared memory (default: all levels of this CPU's "
                    "architecture)")
         ->value("TARGETS")
-        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "arm64", "armv7", "vulkan-16k", "vulkan-32k"})
+        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "arm64", "armv7", "cortex-m55", "wasm32", "vulkan-16k", "vulkan-32k"})
         ->separator(',');
     app.add_option(
            "--emulator", flags.emulators,
@@ -95,10 +96,10 @@ void add_entry_flags(CommandLine &app, CompileFlags &flags) {
 void add_weight_flags(CommandLine &app, CompileFlags &flags) {
     app.add_option(
            "--weights", flags.weights,
-           "Storage of the weights of linear layers. int8 has one scale per output; CPUs then multiply integers. "
-           "The report states the errors")
+           "Storage of the weights of linear layers. int8 has one scale per output, int4 one per 32 inputs "
+           "of an output; CPUs then multiply integers. The report states the errors")
         ->value("TYPE")
-        ->suggests({"float32", "bf16", "int8"})
+        ->suggests({"float32", "bf16", "int8", "int4"})
         ->capture_default_str();
     app.add_option(
            "--gpu-storage", flags.gpu_storage,
@@ -148,6 +149,9 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     }
     if (flags.emit_static() && (options.targets.size() != 1 || options.targets[0].starts_with("vulkan")))
         return Status::usage("--emit static: expected one CPU target, such as --target arm64");
+    for (const std::string &name : options.targets)
+        if (const targets::Target *target = targets::find(name); target && !target->loads_code && !flags.emit_static())
+            return Status::usage("--target " + name + ": its programs contain their models: add --emit static");
     if (flags.no_code && (options.targets.size() != 1 || options.targets[0].starts_with("vulkan")))
         return Status::usage("--no-code: expected one CPU target, such as --target host");
     LW_ASSIGN(options.place, placement_of(flags.place));
@@ -193,7 +197,8 @@ void add_compile_flags(CommandLine &app, CompileFlags &flags) {
         ->file(".lw");
     app.add_option("--emit", flags.emit,
                    "Form of the compiled model. `static` writes a library NAME.a and a header NAME.h for "
-                   "programs that contain the model and load nothing. Needs --target with one CPU target")
+                   "programs that contain the model and load nothing, and for wasm32 the weights as "
+                   "NAME.weights. Needs --target with one CPU target")
         ->value("FORM")
         ->suggests({"lw", "static"})
         ->capture_default_str();

@@ -45,23 +45,47 @@ Expected<std::vector<uint8_t>> derived_tables(const std::vector<uint8_t> &artifa
     return tables;
 }
 
-// StaticModel, artifact and offsets, as they lie in the program. The address of the code is the linker's.
-std::vector<uint8_t> constants_of(const targets::Target &target, const std::vector<uint8_t> &artifact,
-                                  const std::vector<uint32_t> &entries) {
+using Bytes = std::vector<uint8_t>;
+
+// What lies in the program and what lies beside it.
+struct Constants {
+    Bytes contained; // StaticModel, artifact and offsets. The address of the code is the linker's
+    Bytes weights;   // with their WeightsFront; empty: they are in the artifact
+};
+
+Constants constants_of(const targets::Target &target, Bytes artifact, std::vector<uint32_t> entries) {
+    if (target.thumb)
+        for (uint32_t &entry : entries) entry |= 1; // a call needs to know
+    Constants made;
     artifact::StaticModel front{};
     std::memcpy(front.magic, artifact::static_magic, sizeof front.magic);
     front.layout = artifact::static_layout;
     front.machine = target.elf_machine;
     front.functions = static_cast<uint32_t>(entries.size());
     front.features = target.features;
+    if (target.separate_weights) {
+        const Bytes weights = artifact::take_weights(artifact);
+        artifact::WeightsFront apart{};
+        std::memcpy(apart.magic, artifact::weights_magic, sizeof apart.magic);
+        uint8_t digest[artifact::hash_bytes];
+        artifact::hash(weights.data(), weights.size(), digest);
+        std::memcpy(&apart.stamp, digest, sizeof apart.stamp);
+        if (apart.stamp == 0) apart.stamp = 1;
+        apart.bytes = weights.size();
+        front.weights = apart.stamp;
+        made.weights.resize(sizeof apart);
+        std::memcpy(made.weights.data(), &apart, sizeof apart);
+        made.weights.insert(made.weights.end(), weights.begin(), weights.end());
+    }
     front.file = sizeof front;
     front.file_bytes = artifact.size();
     front.entries = (front.file + artifact.size() + 63) / 64 * 64;
-    std::vector<uint8_t> bytes(front.entries + entries.size() * sizeof entries[0]);
-    std::memcpy(bytes.data(), &front, sizeof front);
-    std::memcpy(bytes.data() + front.file, artifact.data(), artifact.size());
-    if (!entries.empty()) std::memcpy(bytes.data() + front.entries, entries.data(), entries.size() * sizeof entries[0]);
-    return bytes;
+    made.contained.resize(front.entries + entries.size() * sizeof entries[0]);
+    uint8_t *to = made.contained.data();
+    std::memcpy(to, &front, sizeof front);
+    std::memcpy(to + front.file, artifact.data(), artifact.size());
+    if (!entries.empty()) std::memcpy(to + front.entries, entries.data(), entries.size() * sizeof entries[0]);
+    return made;
 }
 
 struct Free {
@@ -70,11 +94,13 @@ struct Free {
 using Memory = std::unique_ptr<uint8_t, Free>;
 Memory aligned(size_t bytes) { return Memory(static_cast<uint8_t *>(std::aligned_alloc(64, (bytes + 63) / 64 * 64))); }
 
-// What the runtime asks for, from the runtime: the model is opened as the target's program would, but for its code, which
-// nothing calls. On 32-bit targets pointers are shorter, and so the sizes are larger than needed.
-Status measure(const std::vector<uint8_t> &constants, StaticSizes &sizes) {
-    const Memory copy = aligned(constants.size());
-    std::memcpy(copy.get(), constants.data(), constants.size());
+// What the runtime asks for, from the runtime: the model is opened as the target's program would,
+// but for its code, which nothing calls. On 32-bit targets pointers are shorter, and so the sizes
+// are larger than needed.
+Status measure(const Constants &constants, StaticSizes &sizes) {
+    const Memory copy = aligned(constants.contained.size()), weights = aligned(constants.weights.size());
+    std::memcpy(copy.get(), constants.contained.data(), constants.contained.size());
+    std::copy(constants.weights.begin(), constants.weights.end(), weights.get());
     artifact::StaticModel &front = *reinterpret_cast<artifact::StaticModel *>(copy.get());
     front.machine = artifact::host().machine;
     front.features = 0;
@@ -84,7 +110,9 @@ Status measure(const std::vector<uint8_t> &constants, StaticSizes &sizes) {
     sizes.model = size;
     const Memory memory = aligned(size);
     lw_model *opened = nullptr;
-    LW_TRY(status_of(lw_model_open_static(model, memory.get(), size, &opened), "the static model"));
+    LW_TRY(status_of(lw_model_open_static_weights(model, constants.weights.empty() ? nullptr : weights.get(), constants.weights.size(),
+                                                  memory.get(), size, &opened),
+                     "the static model"));
     lw_model_info info = {};
     info.struct_size = sizeof info;
     LW_TRY(status_of(lw_model_get_info(opened, &info), "the static model"));
@@ -118,9 +146,14 @@ StaticLibrary::StaticLibrary(const CompileFlags &flags, compiler::Options option
     if (!runs_on_this_machine(target_) && !host_target().empty()) options_.targets.insert(options_.targets.begin(), host_target());
 }
 
-std::string StaticLibrary::header_path() const {
+std::string StaticLibrary::beside(const std::string &ending) const {
     const std::string suffix = ".a";
-    return (path_.ends_with(suffix) ? path_.substr(0, path_.size() - suffix.size()) : path_) + ".h";
+    return (path_.ends_with(suffix) ? path_.substr(0, path_.size() - suffix.size()) : path_) + ending;
+}
+std::string StaticLibrary::header_path() const { return beside(".h"); }
+std::string StaticLibrary::weights_path() const {
+    const targets::Target *target = targets::find(target_); // null for a name that is none, which the compilation refuses
+    return target && target->separate_weights ? beside(".weights") : "";
 }
 
 Status StaticLibrary::prepare(std::vector<uint8_t> &artifact) const {
@@ -139,27 +172,30 @@ Status StaticLibrary::write(const std::vector<uint8_t> &artifact, nlohmann::orde
     artifact::Digest hash;
     std::copy_n(digest, hash.size(), hash.begin());
     LW_ASSIGN(const std::vector<uint8_t> bare, artifact::without_code(artifact, target_, hash));
-    const std::vector<uint8_t> constants = constants_of(target, bare, code.entries);
+    const Constants constants = constants_of(target, bare, code.entries);
     sizes_.code = code.image.size();
-    sizes_.constants = constants.size();
+    sizes_.constants = constants.contained.size();
+    sizes_.weights = constants.weights.size();
     LW_TRY(measure(constants, sizes_));
     LW_ASSIGN(const std::vector<uint8_t> library,
-              compiler::static_library(static_symbol(name), target_, code.image, constants));
+              compiler::static_library(static_symbol(name), target_, code.image, constants.contained));
     const std::string header = static_header(name, target_, sizes_);
     LW_TRY(write_output(header_path(), std::span(reinterpret_cast<const uint8_t *>(header.data()), header.size())));
+    if (sizes_.weights > 0) LW_TRY(write_output(weights_path(), constants.weights));
     LW_TRY(write_output(path_, library));
     report["output"] = path_;
     report["static"] = {{"target", target_},         {"header", header_path()},         {"symbol", static_symbol(name)},
                         {"code_bytes", sizes_.code}, {"constant_bytes", sizes_.constants}, {"model_bytes", sizes_.model},
                         {"stream_bytes", sizes_.stream}, {"spotter_bytes", sizes_.spotter}};
+    if (sizes_.weights > 0) report["static"].update({{"weights", weights_path()}, {"weights_bytes", sizes_.weights}});
     return {};
 }
 
 std::string StaticLibrary::text() const {
     return "static    " + target_ + ": code " + bytes_text(sizes_.code) + " · constants " + bytes_text(sizes_.constants) +
-           " · memory of the model " + bytes_text(sizes_.model) +
-           (sizes_.stream > 0 ? " · of a stream " + bytes_text(sizes_.stream) : "") + "\nwrote     " + path_ + " and " +
-           header_path() + "\n";
+           (sizes_.weights > 0 ? " · weights " + bytes_text(sizes_.weights) : "") + " · memory of the model " + bytes_text(sizes_.model) +
+           (sizes_.stream > 0 ? " · of a stream " + bytes_text(sizes_.stream) : "") + "\nwrote     " + path_ + (sizes_.weights > 0 ? ", " + weights_path() : "") +
+           " and " + header_path() + "\n";
 }
 
 } // namespace longwave::cli

@@ -1,7 +1,8 @@
-// longwave devices: lists the CPU, the GPUs and the targets that each can run.
+// longwave devices: lists the CPU, the GPUs and the targets that each can run; or the microphones.
 #include "formats/artifact/features.h"
 #include "targets/target.h"
 #include "tools/cli/commands/command.h"
+#include "tools/cli/microphone/microphone.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/output/json_line.h"
@@ -14,7 +15,7 @@ namespace longwave::cli {
 namespace {
 
 struct DevicesFlags {
-    bool json = false;
+    bool json = false, microphones = false;
 };
 
 ordered_json cpu() {
@@ -65,7 +66,20 @@ std::string joined(const ordered_json &names) {
     return text;
 }
 
+Status microphones(bool json) {
+    LW_ASSIGN(const auto list, list_microphones());
+    for (const MicrophoneDescription &microphone : list) {
+        const ordered_json line = {{"microphone", microphone.name}, {"description", microphone.description}};
+        if (json) std::printf("%s\n", json_line(line).c_str());
+        else std::printf("%-30s %s\n", microphone.name.c_str(), microphone.description.c_str());
+    }
+    if (list.empty()) std::fprintf(stderr, "ALSA knows no microphone\n");
+    return {};
+}
+
 Status devices(const DevicesFlags &flags) {
+    if (flags.microphones) return microphones(flags.json);
+
     ordered_json all = ordered_json::array({cpu()});
     const auto found = gpus();
     if (found) all.insert(all.end(), found->begin(), found->end());
@@ -97,6 +111,8 @@ Command add_devices(CommandLine &program) {
     CommandLine *app =
         program.add_subcommand("devices", "List CPU and GPU devices and the targets each can run.");
     app->add_flag("--json", flags->json, "Print one JSON object per line");
+    app->add_flag("--microphones", flags->microphones,
+                  "List the ALSA devices that `longwave listen --microphone` can record from, instead");
     return {app, [flags] { return devices(*flags); }};
 }
 

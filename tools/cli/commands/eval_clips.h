@@ -21,7 +21,8 @@ std::string speaker_of(const std::string &path);
 // Every file under a folder, sorted; a file stands for itself. Hidden files are left out.
 Status collect_files(const std::string &path, std::vector<std::string> &files);
 
-// FOLDER/<label>/<file>, shuffled by the seed. Fault::input: a folder whose name is not a label, or no clip.
+// FOLDER/<label>/<file>, shuffled by the seed. Fault::input: a folder whose name is not a label, or
+// no clip.
 Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vector<std::string> &labels,
                                        uint64_t seed);
 

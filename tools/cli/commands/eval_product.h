@@ -1,5 +1,5 @@
-// What a product team asks of a keyword model, beyond the clips: how late, for whom, in which noise,
-// and at which price in false accepts.
+// What a product team asks of a keyword model, beyond the clips: how late, for whom, in which
+// noise, and at which price in false accepts.
 #pragma once
 #include "formats/artifact/view.h"
 #include "tools/cli/audio/audio_flags.h"

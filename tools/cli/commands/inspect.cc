@@ -1,5 +1,5 @@
-// longwave inspect: the contents of a compiled model. Works for artifacts of any machine: without --time it reads, it
-// does not run.
+// longwave inspect: the contents of a compiled model. Works for artifacts of any machine: without
+// --time it reads, it does not run.
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/description.h"
@@ -84,7 +84,8 @@ void print_outputs(const ordered_json &outputs) {
                                             : (output["clock"][1].dump() + " ticks").c_str());
 }
 
-// Outputs stand below the first of the entries that have the same ones. `alone`: no report says delay and caches.
+// Outputs stand below the first of the entries that have the same ones. `alone`: no report says
+// delay and caches.
 void print_entries(const ordered_json &json, bool alone) {
     std::vector<ordered_json> seen;
     for (const auto &entry : json["entries"]) {

@@ -7,6 +7,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/device.h"
+#include "tools/cli/microphone/microphone.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
@@ -69,6 +70,15 @@ public:
     Session(const ListenFlags &flags, const Model &model, Spotter &spotter, Lines &lines, Trace *trace)
         : flags_(flags), model_(model), spotter_(spotter), lines_(lines), trace_(trace),
           panel_(model.labels, thresholds_of(model, spotter)), rate_(model.audio()->sample_rate) {}
+
+    // The input lost audio or stopped for a while.
+    void interrupted(const std::string &text) {
+        interruptions_++;
+        if (now() < next_notice_) return; // a device in trouble may fail many times per second
+        next_notice_ = now() + 1;
+        write_controls(panel_.clear());
+        std::fprintf(stderr, "%s\n", text.c_str());
+    }
 
     Status run(audio::Reader &reader) {
         print_ready();
@@ -168,12 +178,14 @@ private:
     void print_stats() {
         write_controls(panel_.clear());
         const double t = seconds();
-        lines_.print({{"type", "stats"},
-                      {"t", rounded(t)},
-                      {"events", events_},
-                      {"real_time_factor", t > 0 ? busy_ / t : 0},
-                      {"non_finite", spotter_.stats().non_finite},
-                      {"rows_dropped", spotter_.stats().rows_dropped}});
+        nlohmann::ordered_json line = {{"type", "stats"},
+                                       {"t", rounded(t)},
+                                       {"events", events_},
+                                       {"real_time_factor", t > 0 ? busy_ / t : 0},
+                                       {"non_finite", spotter_.stats().non_finite},
+                                       {"rows_dropped", spotter_.stats().rows_dropped}};
+        if (!flags_.audio.microphone.empty()) line["interruptions"] = interruptions_;
+        lines_.print(line);
     }
 
     const ListenFlags &flags_;
@@ -184,9 +196,16 @@ private:
     ScorePanel panel_;
     double next_drawing_ = 0;
     const double rate_;
-    uint64_t events_ = 0, samples_ = 0;
+    uint64_t events_ = 0, samples_ = 0, interruptions_ = 0;
     double busy_ = 0; // seconds of computing
+    double next_notice_ = 0;
 };
+
+Expected<audio::Reader> open_input(const AudioFlags &flags, const audio::Options &options, Session &session) {
+    if (flags.microphone.empty()) return audio::Reader::open(flags.path, options);
+    return open_microphone(
+        {flags.microphone, options, [&session](const std::string &text) { session.interrupted(text); }});
+}
 
 Status listen(const ListenFlags &flags, Lines &lines) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
@@ -204,10 +223,11 @@ Status listen(const ListenFlags &flags, Lines &lines) {
     LW_ASSIGN(Spotter spotter, Spotter::create(file.view(), model, flags.decision));
     audio::Options options = flags.audio.options(input->sample_rate);
     options.stop = &stopped;
-    LW_ASSIGN(audio::Reader reader, audio::Reader::open(flags.audio.path, options));
+    Session session(flags, model, spotter, lines, trace.get());
+    LW_ASSIGN(audio::Reader reader, open_input(flags.audio, options, session));
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);
-    LW_TRY(Session(flags, model, spotter, lines, trace.get()).run(reader));
+    LW_TRY(session.run(reader));
     return trace ? trace->write(flags.trace) : Status();
 }
 
@@ -216,7 +236,7 @@ Status listen(const ListenFlags &flags, Lines &lines) {
 Command add_listen(CommandLine &program) {
     auto flags = std::make_shared<ListenFlags>();
     CommandLine *app = program.add_subcommand(
-        "listen", "Report keywords in audio from a pipe or file, as one JSON object per line.");
+        "listen", "Report keywords in audio from a microphone, pipe or file, as one JSON object per line.");
     flags->model.add(*app);
     flags->model.streams = true;
     add_device_flags(*app, flags->model);
@@ -240,6 +260,7 @@ Command add_listen(CommandLine &program) {
     add_trace_flag(*app, flags->trace);
     app->footer(
         "Example:\n"
+        "  longwave listen kws.lw --microphone default\n"
         "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
         "The `type` of a line is ready, keyword, scores, block, stats, error or eof.\n"
         "t: seconds of audio at the decision. t_start: where the score of the word began to rise.\n"

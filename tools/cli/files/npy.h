@@ -1,4 +1,5 @@
-// NumPy's .npy files: arrays of numbers, little endian. An Array is row major (C order), whatever the file is.
+// NumPy's .npy files: arrays of numbers, little endian. An Array is row major (C order), whatever
+// the file is.
 #pragma once
 #include "formats/base/expected.h"
 #include <cstdint>

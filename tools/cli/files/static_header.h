@@ -8,6 +8,7 @@ namespace longwave::cli {
 // Bytes. What a program cannot have is 0.
 struct StaticSizes {
     uint64_t code = 0, constants = 0;                          // of the library: read-only
+    uint64_t weights = 0;                                      // of the file beside it
     uint64_t model = 0, stream = 0, spotter = 0, run = 0; // memory that the program gives
     uint32_t block = 0;                                        // input ticks
 };

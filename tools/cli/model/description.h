@@ -6,8 +6,8 @@
 
 namespace longwave::cli {
 
-// `path`: for messages. `steps`: also every step of every entry. Fault::input: the compile report or
-// the certificates are no JSON, or exceed the limits of limited_json.h.
+// `path`: for messages. `steps`: also every step of every entry. Fault::input: the compile report
+// or the certificates are no JSON, or exceed the limits of limited_json.h.
 Expected<nlohmann::ordered_json> description_of(const ArtifactFile &file, const std::string &path, bool steps);
 
 } // namespace longwave::cli

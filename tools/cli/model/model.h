@@ -21,7 +21,8 @@ struct ModelFlags {
     std::string path, variant; // variant empty: the best for this CPU
     uint64_t memory = 0;       // limit in bytes; 0: the library's default
     bool map = false;          // weights stay in the mapped file
-    // Public keys, or files of them (public_keys). Empty: unsigned files open, as the user chose the file.
+    // Public keys, or files of them (public_keys). Empty: unsigned files open, as the user chose
+    // the file.
     std::vector<std::string> require_key;
     uint64_t least_version = 0; // of a signed model
     std::string device = "cpu"; // device.h; only for commands that have the flag
@@ -48,7 +49,8 @@ struct Model {
     // A file of this program's own, whose weights stay in it.
     static Expected<Model> open_mapped(const std::string &path, const std::string &variant);
     static Expected<Model> open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device);
-    // In another process, for code of another machine. `handle` stays null: only what is declared here works.
+    // In another process, for code of another machine. `handle` stays null: only what is declared
+    // here works.
     static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant,
                                 std::shared_ptr<Remote> remote);
 

@@ -10,8 +10,8 @@ inline std::string json_line(const nlohmann::ordered_json &json) {
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// The list of that name, made if there is none. push_back on a null makes one too, but nlohmann 3.11.2 crashes there
-// when memory is short.
+// The list of that name, made if there is none. push_back on a null makes one too, but nlohmann
+// 3.11.2 crashes there when memory is short.
 inline nlohmann::ordered_json &list_in(nlohmann::ordered_json &object, const char *name) {
     nlohmann::ordered_json &list = object[name];
     if (list.is_null()) list = nlohmann::ordered_json::array();

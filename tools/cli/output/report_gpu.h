@@ -5,7 +5,8 @@
 
 namespace longwave::cli {
 
-// What runs there, layers that stay on the CPU, and algorithms of several dispatches. "" for files without a GPU.
+// What runs there, layers that stay on the CPU, and algorithms of several dispatches. "" for files
+// without a GPU.
 std::string report_gpu(const ReportValue &report);
 
 } // namespace longwave::cli

@@ -1,4 +1,5 @@
-// The layers of a compile report as text: a line for each layer, with its ops, algorithms and kernels.
+// The layers of a compile report as text: a line for each layer, with its ops, algorithms and
+// kernels.
 #pragma once
 #include "tools/cli/output/report_value.h"
 #include <string>

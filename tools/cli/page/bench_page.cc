@@ -15,7 +15,8 @@ struct Bar {
     std::string style = "c1";
 };
 
-// Bars of one unit on one scale. A bar above `limit` ends at the edge, in grey: an outlier would hide all others.
+// Bars of one unit on one scale. A bar above `limit` ends at the edge, in grey: an outlier would
+// hide all others.
 std::string bars(std::vector<Bar> list, double limit = 0) {
     double most = 1e-30;
     for (Bar &bar : list) {

@@ -1,5 +1,5 @@
-// A longwave-runner in another process: under an emulator, or on a board behind a command such as ssh. The
-// messages are those of tools/runner/wire.h.
+// A longwave-runner in another process: under an emulator, or on a board behind a command such as
+// ssh. The messages are those of tools/runner/wire.h.
 #pragma once
 #include "formats/base/expected.h"
 #include <cstdint>
@@ -58,9 +58,9 @@ public:
     Remote(const Remote &) = delete;
     Remote &operator=(const Remote &) = delete;
 
-    // Sends a request and waits for its reply. `which`: number of a stream; set to the reply's. A status other
-    // than LW_OK becomes the Fault that status_of gives it, with `doing` in front of the detail. Fault::device:
-    // the program ended, or gave no answer in ten minutes.
+    // Sends a request and waits for its reply. `which`: number of a stream; set to the reply's. A
+    // status other than LW_OK becomes the Fault that status_of gives it, with `doing` in front of
+    // the detail. Fault::device: the program ended, or gave no answer in ten minutes.
     Expected<Message> ask(uint32_t what, uint32_t *which, const Request &request, const std::string &doing);
 
 private:

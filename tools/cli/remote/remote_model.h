@@ -13,7 +13,8 @@ struct RemoteModel {
     std::shared_ptr<const RemoteDescription> description;
 };
 
-// Opens the artifact there and fills in what Model says of it. `variant` empty: the best for that machine.
+// Opens the artifact there and fills in what Model says of it. `variant` empty: the best for that
+// machine.
 Status open_remotely(const std::vector<uint8_t> &artifact, const std::string &variant,
                      std::shared_ptr<Remote> remote, Model &model);
 

@@ -17,8 +17,8 @@ Status status_of(lw_status status) {
     }
 }
 
-// model.tokenizer.json next to model.lw; empty if it does not exist. Without it the ids are bytes: a file that
-// cannot be seen for another reason must not give another text.
+// model.tokenizer.json next to model.lw; empty if it does not exist. Without it the ids are bytes:
+// a file that cannot be seen for another reason must not give another text.
 Expected<std::string> next_to(const std::string &model) {
     const std::filesystem::path path = std::filesystem::path(model).replace_extension("tokenizer.json");
     std::error_code error;

@@ -1,4 +1,5 @@
-// The Python module longwave._native: the C API as classes. Arrays are NumPy's; the C functions run without the GIL.
+// The Python module longwave._native: the C API as classes. Arrays are NumPy's; the C functions run
+// without the GIL.
 #pragma once
 #include "longwave/longwave.h"
 #include <cstddef>
@@ -31,8 +32,8 @@ template <class Struct> Struct make() {
     return made;
 }
 
-// A C object that one thread at a time may use. A second thread gets an error instead of a data race: without the
-// GIL nothing else keeps two Python threads apart.
+// A C object that one thread at a time may use. A second thread gets an error instead of a data
+// race: without the GIL nothing else keeps two Python threads apart.
 template <class T> class Owned {
 public:
     Owned(T *object, void (*destroy)(T *), std::shared_ptr<const void> keeps, const char *what)
@@ -80,7 +81,8 @@ template <class Save> std::string saved(const Save &save) {
 // An open model, shared by the Python object and by everything made from it.
 class Model {
 public:
-    // keys: those that are accepted, 32 bytes each, one after the other; empty: no signature is asked for.
+    // keys: those that are accepted, 32 bytes each, one after the other; empty: no signature is
+    // asked for.
     Model(const std::string &path, const nb::bytes &keys, uint64_t least_version, const std::string &variant,
           const std::string &device, uint64_t memory_limit, bool map_weights);
     ~Model();
@@ -103,15 +105,16 @@ private:
     std::vector<std::unique_ptr<Runner>> runners_; // idle; destroyed before the model
 };
 
-// Samples, features or token ids of the first input's kind, as the C API takes them. Keeps the array alive.
+// Samples, features or token ids of the first input's kind, as the C API takes them. Keeps the
+// array alive.
 struct Samples {
     nb::object array;
     const void *data;
     size_t ticks;
     lw_format format;
 };
-// `width` floats per tick. Accepts float32 and, for audio, int16 (divided by 32768) without a copy; other float types
-// are converted. Errors: TypeError and ValueError that say what was expected.
+// `width` floats per tick. Accepts float32 and, for audio, int16 (divided by 32768) without a copy;
+// other float types are converted. Errors: TypeError and ValueError that say what was expected.
 Samples samples(nb::handle values, const lw_input_info &input);
 lw_input_info input_info(const lw_model *model, uint32_t index);
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import importer_models as models  # noqa: E402
-from test_importer import LONGWAVE, compiled_equals, imported, kinds, longwave  # noqa: E402
+from importer_checks import LONGWAVE, compiled_equals, imported, kinds, longwave  # noqa: E402
 from longwave import package  # noqa: E402
 from longwave.package import Package, layer  # noqa: E402
 from longwave.importer.exponentials import Exponentials, exponentials, powers  # noqa: E402

@@ -19,7 +19,7 @@ from longwave.importer.known import marked  # noqa: E402
 from longwave.layers.lightnet import LightNetAttention, LightNetConfig  # noqa: E402
 from longwave.layers.orchid import OrchidOperator  # noqa: E402
 from longwave.layers.sgconv import GConv  # noqa: E402
-from test_importer import compiled_equals, imported  # noqa: E402
+from importer_checks import compiled_equals, imported  # noqa: E402
 
 
 class Renamed(nn.Module):

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave.kws.model import KwsConfig, KwsNet  # noqa: E402
 from longwave.package import read  # noqa: E402
-from test_importer import LONGWAVE, ROOT, imported, longwave  # noqa: E402
+from importer_checks import LONGWAVE, ROOT, imported, longwave  # noqa: E402
 
 MODEL = ROOT / "examples/kws/model"
 RATE, FRAMES_READ = 16000, 15

@@ -10,7 +10,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import importer_models as models  # noqa: E402
-from test_importer import imported, kinds  # noqa: E402
+from importer_checks import imported, kinds  # noqa: E402
 
 TWICE = [1, 3, 1, 0, 0]  # features of the input
 READS_TWICE = {

@@ -1,28 +1,27 @@
 """Random modules of accepted operations: the importer refuses them, or the recovered graph equals the module.
 
 LONGWAVE_MODULES=500 makes 500 of them (tools/test --all); the default is 20. The module runs in float64 here, apart from
-the importer's own proof, and at a length that the importer has not seen. Every seventh module reads samples and begins with
-a transform of frames.
+the importer's own proof, and at a length that the importer has not seen. random_modules.py makes them.
 """
 from __future__ import annotations
 
 import copy
 import os
-import random
 import sys
+from collections import Counter
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.fft import irfft, rfft
+from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 from longwave.importer.api import import_module  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.execute import execute  # noqa: E402
 from longwave.importer.export import float64_default  # noqa: E402
 from longwave.importer.prove import error, rows_of  # noqa: E402
+from random_modules import REFUSED, RandomModule  # noqa: E402
 
 EQUAL = 1e-10  # of the peak: float64 on both sides
 FITTED = 1e-6  # with a recurrence, whose taps are within 1e-7 of theirs; the layers after it may amplify that
@@ -32,163 +31,6 @@ FIRST = int(os.environ.get("LONGWAVE_MODULES_FROM", "0"))
 LENGTH, OTHER = 97, 71
 SAMPLES = 8  # per row: a module that reads samples gets so many times more
 torch.set_num_threads(1)
-
-
-KINDS = ["linear", "conv", "depthwise", "long", "long", "two sided", "norm", "batch norm", "activation", "glu", "split", "cat", "gate", "constant",
-         "permute", "softmax", "broadcast", "strided", "circular", "shift", "arithmetic", "pool", "lstm", "gru", "group norm", "sums", "take", "join",
-         "delay", "state space", "state space", "centred", "rms norm", "power"]
-REFUSED = {"circular", "shift"}
-
-
-class Step(nn.Module):
-    """One random operation on (1, T, H); most have an own choice of layout."""
-
-    def __init__(self, choice: random.Random, width: int) -> None:
-        super().__init__()
-        self.kind = choice.choice(KINDS)
-        self.first, self.width, self.number = choice.random() < 0.5, width, choice.randint(1, 6)
-        k = self.number
-        self.extra = choice.choice(["relu", "gelu", "silu", "sigmoid", "tanh", "log", "square", "elu", "hardswish", "softplus", "clamp", "exp"])
-        self.out = {"linear": width + k, "split": width // 2 or 1, "cat": 2 * width, "conv": width + 1, "lstm": k + 1, "gru": k + 1, "take": k,
-                    "join": 2 * width + 1}.get(self.kind, width)
-        if self.kind == "linear":
-            self.m = nn.Linear(width, self.out, bias=self.first)
-        elif self.kind == "conv":
-            self.m = nn.Conv1d(width, self.out, k, dilation=2 if self.first else 1, padding=(k - 1) * (2 if self.first else 1))
-        elif self.kind in ("depthwise", "strided"):
-            self.m = nn.Conv1d(width, width, k + 1, groups=width, stride=2 if self.kind == "strided" else 1)
-        elif self.kind == "centred":
-            self.m = nn.Conv1d(width, width, 2 * k + 1, groups=width, padding=k, bias=self.first)
-        elif self.kind == "norm":
-            self.m = nn.LayerNorm(width)
-        elif self.kind == "rms norm":
-            self.m = nn.RMSNorm(width, eps=1e-6)  # the default depends on the type
-        elif self.kind == "group norm":
-            self.m = nn.GroupNorm(width if self.first else 1, width)
-        elif self.kind == "batch norm":
-            self.m = nn.BatchNorm1d(width)
-            self.m.running_mean.uniform_(-1, 1)
-        elif self.kind == "glu":
-            self.m = nn.Linear(width, 2 * width)
-        elif self.kind in ("lstm", "gru"):
-            self.m = {"lstm": nn.LSTM, "gru": nn.GRU}[self.kind](width, self.out, 1 + k // 4, batch_first=True, bias=self.first)
-        self.k = nn.Parameter(torch.randn(2, width, 5 * k))
-        self.order = torch.randperm(width)
-        self.index = torch.randint(width, (self.out,))
-        self.poles = 1 + k // 3
-
-    def kernel(self, rows: int) -> Tensor:
-        """Taps of a state space, (H, rows)."""
-        n = torch.arange(self.poles, dtype=self.k.dtype)
-        real, turn = -0.1 * (1 + self.k[0, :, :1].abs()), 0.5 * (1 + n)
-        return (self.k[1, :, :1, None] * torch.exp(torch.complex(real.expand(-1, self.poles), turn.expand(self.width, -1))[..., None]
-                                                   * torch.arange(rows))).sum(1).real
-
-    def convolved(self, x: Tensor) -> Tensor:
-        rows = x.shape[1]
-        n = rows if self.kind == "circular" else 2 * rows + 40
-        if self.kind == "state space":
-            k = self.kernel(rows)
-        else:
-            k = F.pad(self.k[0], (0, n - self.k.shape[-1])) if self.kind != "circular" else self.k[0]
-        if self.kind == "two sided":
-            k = k + F.pad(self.k[1], (n - self.k.shape[-1], 0))
-        return irfft(rfft(x.mT, n=n) * rfft(k, n=n), n=n)[..., :rows].mT
-
-    def activation(self, x: Tensor) -> Tensor:
-        own = {"log": lambda: torch.log(x.square() + 1), "square": x.square, "clamp": lambda: x.clamp(-0.5, 1), "exp": lambda: torch.exp(-x.abs())}
-        return own.get(self.extra, lambda: getattr(F, self.extra)(x))()
-
-    def forward(self, x: Tensor) -> Tensor:
-        kind, k = self.kind, self.number
-        if kind in ("linear", "norm", "rms norm"):
-            return self.m(x)
-        if kind in ("lstm", "gru"):
-            return self.m(x)[0] if self.first else self.m(x.transpose(0, 1).transpose(0, 1))[0]
-        if kind == "conv":
-            return self.m(x.mT)[..., :x.shape[1]].mT
-        if kind in ("depthwise", "strided"):
-            return self.m(F.pad(x.mT, (self.m.kernel_size[0] - self.m.stride[0], 0))).mT
-        if kind in ("centred", "group norm", "batch norm"):
-            return self.m(x.mT).mT
-        if kind in ("long", "two sided", "circular", "state space"):
-            return self.convolved(x) + (x * self.k[0, :, 0] if self.first else 0)
-        if kind == "activation":
-            return self.activation(x)
-        if kind == "pool":
-            size = 1 + k // 2
-            return (F.max_pool1d if self.first else F.avg_pool1d)(x.mT, size).mT
-        if kind == "sums":
-            return x.cumsum(1) / 8 if self.first else torch.logcumsumexp(x, 1)
-        if kind == "take":
-            return x[..., self.index]
-        if kind == "join":
-            return torch.cat([x.tanh(), x[..., :1], x * 0.5], 2)
-        if kind == "delay":
-            return F.pad(x, (0, 0, k, 0))[:, :-k] if self.first else torch.cat([torch.zeros_like(x[:, :k]), x[:, :-k]], 1)
-        if kind == "power":
-            return (x.abs() + 0.5).rsqrt() if self.first else x.pow(3) / (1 + x * x)
-        if kind == "glu":
-            return F.glu(self.m(x), -1)
-        if kind == "split":
-            return x[..., :self.out] if self.first else x[..., -self.out:]
-        if kind == "cat":
-            return torch.cat([x, x.relu()], -1) if self.first else torch.cat([x.mT, -x.mT], 1).mT
-        if kind == "gate":
-            return x * torch.sigmoid(x.flip(-1))
-        if kind == "constant":
-            return (x - self.k[0, :, 0]) / (2 + self.k[1, :, 0].abs())
-        if kind == "permute":
-            return x[..., self.order]
-        if kind == "softmax":
-            return x.softmax(-1)
-        if kind == "broadcast":
-            return x * x.sum(-1, keepdim=True) if self.first else x + x.mean(-1, keepdim=True)
-        if kind == "shift":
-            return x + x.roll(1, 1)
-        return 1 - 2 * x + 0.5 * x
-
-
-class Frames(nn.Module):
-    """Samples (1, T) to rows of magnitudes or powers."""
-
-    kind, first = "frames", False
-
-    def __init__(self, choice: random.Random) -> None:
-        super().__init__()
-        self.size, self.squared, self.width = choice.choice([8, 16]), choice.random() < 0.5, 1
-        self.hop = self.size // choice.choice([1, 2, 4])
-        self.out = self.size // 2 + 1
-        self.register_buffer("window", torch.hann_window(self.size))
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = torch.stft(F.pad(x, (self.size - self.hop, 0)), self.size, self.hop, window=self.window, center=False, return_complex=True).abs()
-        return (y.square() if self.squared else y).mT
-
-
-class RandomModule(nn.Module):
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        torch.manual_seed(seed)
-        choice, width, steps = random.Random(seed), random.Random(seed + 1).randint(2, 7), []
-        if seed % 7 == 6:
-            steps.append(Frames(choice))
-            width = steps[-1].out
-        for _ in range(choice.randint(1, 5)):
-            steps.append(Step(choice, width))
-            width = steps[-1].out
-        self.steps, self.end = nn.ModuleList(steps), choice.choice(["rows", "rows", "mean", "last", "sum", "largest", "first", "transposed"])
-        if self.end == "transposed":
-            self.up = nn.ConvTranspose1d(width, 2, 5, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        for step in self.steps:
-            y = step(x)
-            x = x + y if y.shape == x.shape and step.first else y
-        if self.end == "transposed":
-            return self.up(x.mT)[..., :3 * x.shape[1]].tanh()
-        return {"rows": lambda: x, "mean": lambda: x.mean(1), "last": lambda: x[:, -1], "sum": lambda: x.sum(1), "largest": lambda: x.amax(1),
-                "first": lambda: x[:, 0]}[self.end]()
 
 
 def imported(module: nn.Module, audio: bool):
@@ -207,31 +49,47 @@ def equals(made, module: nn.Module, audio: bool) -> None:
     assert error(found, expected) <= (FITTED if fitted else EQUAL), f"differs by {error(found, expected):.1e}"
 
 
+def outcome(seed: int) -> tuple[str, list[str], str]:
+    """"equal", "refused" or "wrong", the kinds of operations, and what was said."""
+    module = RandomModule(seed).eval()
+    kinds = [step.kind for step in module.steps] + [module.end]
+    audio = kinds[0] == "frames"
+    try:
+        made = imported(module, audio)
+    except ImportFailed as e:
+        return "refused", kinds, str(e).splitlines()[0]
+    except Exception as e:  # noqa: BLE001, whatever the importer raises is an error of its own
+        return "wrong", kinds, f"{type(e).__name__}: {e}"
+    try:
+        equals(made, module, audio)
+    except AssertionError as e:
+        return "wrong", kinds, str(e)
+    return "equal", kinds, ""
+
+
+def table(found: list[tuple[str, list[str], str]]) -> str:
+    """How many modules that hold each kind were equal, refused or wrong."""
+    counts = Counter((kind, result) for result, kinds, _ in found for kind in set(kinds))
+    lines = [f"{'kind':16}{'equal':>7}{'refused':>9}{'wrong':>7}"]
+    lines += [f"{kind:16}{counts[kind, 'equal']:7}{counts[kind, 'refused']:9}{counts[kind, 'wrong']:7}" for kind in sorted({kind for kind, _ in counts})]
+    return "\n".join(lines)
+
+
 @torch.no_grad()
 def test_random_modules() -> None:
-    refused, equal, accepted = [], 0, set()
+    found, problems = [], []
     for seed in range(FIRST, FIRST + COUNT):
-        module = RandomModule(seed).eval()
-        kinds = [step.kind for step in module.steps] + [module.end]
-        audio = kinds[0] == "frames"
-        try:
-            made = imported(module, audio)
-        except ImportFailed as e:
-            refused.append((seed, kinds, str(e)))
-            print(seed, kinds, "refused:", str(e).splitlines()[0], flush=True)
-            continue
-        try:
-            equals(made, module, audio)
-        except AssertionError as e:
-            raise AssertionError(f"module {seed} of {kinds} {e}") from e
-        equal += 1
-        print(seed, kinds, "equal", flush=True)
-        accepted |= set(kinds)
-    print(f"{COUNT} modules: {equal} equal, {len(refused)} refused, none wrong")
-    for seed, kinds, message in refused:
-        assert REFUSED & set(kinds), f"module {seed} of {kinds} was refused: {message}"
-    assert not REFUSED & accepted, "these must be refused"
-    assert equal >= COUNT // 2, f"{equal} of {COUNT} accepted"
+        found.append(outcome(seed))
+        result, kinds, text = found[-1]
+        print(seed, kinds, result, text, flush=True)
+        must_be = "refused" if REFUSED & set(kinds) else "equal"
+        if result != must_be:
+            problems.append(f"module {seed} of {kinds} is {result}, expected {must_be}: {text}")
+    print(table(found))
+    numbers = Counter(result for result, _, _ in found)
+    print(f"{COUNT} modules: {numbers['equal']} equal, {numbers['refused']} refused, {numbers['wrong']} wrong")
+    assert not problems, "\n".join(problems)
+    assert numbers["equal"] >= COUNT // 2, f"{numbers['equal']} of {COUNT} accepted"
 
 
 if __name__ == "__main__":

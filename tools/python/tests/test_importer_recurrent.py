@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from test_importer import PEAK, compiled_equals, imported, kinds, longwave, refusal  # noqa: E402
+from importer_checks import PEAK, compiled_equals, imported, kinds, longwave, refusal  # noqa: E402
 from longwave.importer.execute import execute  # noqa: E402
 from longwave.importer.inputs import parse_input  # noqa: E402
 from longwave.importer.recovered import Output, Recovered  # noqa: E402

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import importer_models as models  # noqa: E402
 from longwave.importer.taps import Pieces, dyadic  # noqa: E402
-from test_importer import compiled_equals, imported, kinds  # noqa: E402
+from importer_checks import compiled_equals, imported, kinds  # noqa: E402
 
 SHAPES = [  # dim, count, init, taps (0: all), nearest
     (8, 4, 0, 0, False), (8, 4, 0, 50, False), (3, 6, 0, 0, False), (1, 7, 0, 0, False), (5, 4, 1, 0, False), (4, 3, 2, 0, False),

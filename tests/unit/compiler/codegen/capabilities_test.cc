@@ -1,7 +1,9 @@
-// Asking which kernels a device has: one start of the kernel compiler for all of them, and none for answers
-// that an earlier compile kept. A script stands for longwave-kgen.
+// Asking which kernels a device has: one start of the kernel compiler for all of them, and none for
+// answers that an earlier compile kept. A script stands for longwave-kgen.
 #include "compiler/codegen/capabilities.h"
 #include "tests/unit/compiler/codegen/kernel_folder.h"
+
+namespace capabilities_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -81,3 +83,5 @@ TEST_CASE("capabilities: without a kernel compiler the message says which progra
     CHECK(status.fault() == Fault::device);
     CHECK(status.message().find("longwave-kgen") != std::string::npos);
 }
+
+} // namespace capabilities_test

@@ -1,9 +1,11 @@
-// The kernel cache between the compiler and whoever else can write to the disk: what it believes, and what it
-// makes again.
+// The kernel cache between the compiler and whoever else can write to the disk: what it believes,
+// and what it makes again.
 #include "formats/artifact/hash.h"
 #include "tests/unit/compiler/codegen/kernel_folder.h"
 #include <fcntl.h>
 #include <unistd.h>
+
+namespace kernel_cache_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -288,3 +290,5 @@ TEST_CASE("kernel cache: a bad signature text of the kernel compiler is a plain 
                       kernels.status().message());
     }
 }
+
+} // namespace kernel_cache_test

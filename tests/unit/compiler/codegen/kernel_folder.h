@@ -1,5 +1,5 @@
-// A folder of its own with a kernel cache and a script that stands in for the kernel compiler. Both are removed at
-// the end.
+// A folder of its own with a kernel cache and a script that stands in for the kernel compiler. Both
+// are removed at the end.
 #pragma once
 #include "compiler/codegen/kernel_cache.h"
 #include <algorithm>
@@ -47,8 +47,8 @@ public:
     }
     ~KernelFolder() { fs::remove_all(path); }
 
-    // A script whose objects say what they were made of, and by which version. `versions`: the version of
-    // each CPU kernel as JSON; the version of all others is `version`.
+    // A script whose objects say what they were made of, and by which version. `versions`: the
+    // version of each CPU kernel as JSON; the version of all others is `version`.
     void write_kgen(const std::string &version = "one", const std::string &signature = plain_signature,
                     const std::string &versions = "{}") {
         std::ofstream script(kgen());

@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <thread>
 
+namespace process_test {
+
 using namespace longwave;
 using namespace longwave::test;
 using compiler::run_process;
@@ -100,3 +102,5 @@ TEST_CASE("temporary folder: where none can be made the place, the reason and th
     for (const char *words : {"TMPDIR=/nowhere", "No such file or directory", "set TMPDIR"})
         CHECK_MESSAGE(folder.status().message().find(words) != std::string::npos, folder.status().message());
 }
+
+} // namespace process_test

@@ -1,6 +1,8 @@
 #include "compiler/codegen/kernel_signature.h"
 #include <doctest/doctest.h>
 
+namespace signature_test {
+
 using namespace longwave;
 using compiler::parse_signature;
 
@@ -57,3 +59,5 @@ TEST_CASE("kernel signature: a text that is none is a failure that names the pla
                       signature.status().message());
     }
 }
+
+} // namespace signature_test

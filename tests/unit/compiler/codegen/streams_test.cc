@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <stdexcept>
 
+namespace streams_test {
+
 using namespace longwave::spirv;
 
 namespace {
@@ -53,3 +55,5 @@ TEST_CASE("streams: a module gets one more buffer behind its others, and looks u
     CHECK(count(deep, modulo) == 1);
     CHECK(rewrite_batch(shift, {3, 1, 4}, 2).words == deep);
 }
+
+} // namespace streams_test

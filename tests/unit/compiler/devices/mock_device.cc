@@ -15,7 +15,8 @@ namespace {
 using runtime::DeviceModel;
 using runtime::ModelSource;
 
-// The artifact as the CPU device should see it: the mock's entries are its own, and the host's are another's.
+// The artifact as the CPU device should see it: the mock's entries are its own, and the host's are
+// another's.
 class Swapped {
 public:
     explicit Swapped(const artifact::View &view) {

@@ -1,5 +1,5 @@
-// The runtime library of the mock device (mock_traits.h): each function of the device interface computes on the
-// CPU and counts its calls.
+// The runtime library of the mock device (mock_traits.h): each function of the device interface
+// computes on the CPU and counts its calls.
 #pragma once
 #include "runtime/core/device.h"
 #include <memory>

@@ -1,11 +1,14 @@
-// A device beyond CPU and Vulkan needs its traits, its kernels and its runtime library. Here is one: planner,
-// passes and ops do not know it, and its offline runs and streams have the bits of the host's.
+// A device beyond CPU and Vulkan needs its traits, its kernels and its runtime library. Here is
+// one: planner, passes and ops do not know it, and its offline runs and streams have the bits of
+// the host's.
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
 #include "tests/unit/compiler/devices/mock_device.h"
 #include "tests/unit/compiler/devices/mock_traits.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+
+namespace mock_device_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -73,3 +76,5 @@ TEST_CASE("devices: only the devices that the options know are targets") {
     CHECK(artifact.status().fault() == Fault::usage);
     CHECK(artifact.status().message().find("unknown target \"mock\"") != std::string::npos);
 }
+
+} // namespace mock_device_test

@@ -1,4 +1,5 @@
-// The traits of a device that computes on the CPU, with the CPU's kernels and through the device interface.
+// The traits of a device that computes on the CPU, with the CPU's kernels and through the device
+// interface.
 #pragma once
 #include "compiler/devices/traits.h"
 #include "formats/artifact/plan_generated.h"

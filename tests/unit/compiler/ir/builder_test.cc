@@ -2,6 +2,8 @@
 #include "compiler/ir/op.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace builder_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -176,3 +178,5 @@ TEST_CASE("copy_into: stops at mapped values and refuses to go past an input") {
     REQUIRE(!refused);
     CHECK(refused.status().fault() == Fault::internal);
 }
+
+} // namespace builder_test

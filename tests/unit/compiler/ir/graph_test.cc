@@ -1,6 +1,8 @@
 #include "compiler/ir/graph.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace graph_test {
+
 using namespace longwave::ir;
 
 static Type row_of(std::vector<uint32_t> dims) { return {.dims = std::move(dims)}; }
@@ -48,3 +50,5 @@ TEST_CASE("graph: a node that reads a value twice is one use, an output another"
     CHECK(graph.producer(0) == nullptr);
     CHECK(graph.constant(0) == nullptr);
 }
+
+} // namespace graph_test

@@ -1,4 +1,5 @@
-// Graphs for tests: parsed from text, with numbers that can be checked by hand or with fixed random ones.
+// Graphs for tests: parsed from text, with numbers that can be checked by hand or with fixed random
+// ones.
 #pragma once
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"

@@ -1,6 +1,8 @@
 #include "compiler/ir/op.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace text_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -140,3 +142,5 @@ TEST_CASE("text: a line of text does not make gigabytes of zeros") {
     CHECK(refusal(many).find("\"k16\" is too large to be made of zeros") !=
           std::string::npos); // they count together
 }
+
+} // namespace text_test

@@ -2,6 +2,8 @@
 #include "compiler/ir/op.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace verify_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -84,3 +86,5 @@ TEST_CASE("verify: inputs and outputs are there and have names") {
     check_broken("has no time axis", [](Graph &g) { g.values[0].type.clock = {0, 1}; });
     check_broken("token inputs are i32", [](Graph &g) { g.inputs[0].kind = GraphInput::Kind::tokens; });
 }
+
+} // namespace verify_test

@@ -1,11 +1,13 @@
-// Layers of language and image models around the blocks: adaptive embeddings, scaled ones, sums, patches and
-// block-diagonal matrices, as graph text, and what they refuse.
+// Layers of language and image models around the blocks: adaptive embeddings, scaled ones, sums,
+// patches and block-diagonal matrices, as graph text, and what they refuse.
 #include "compiler/ir/text.h"
 #include "compiler/ir/op.h"
 #include "compiler/ops/support/reference.h"
 #include "tests/unit/compiler/layers/tiny_model.h"
 #include <cmath>
 #include <doctest/doctest.h>
+
+namespace adaptive_test {
 
 using namespace longwave;
 using namespace longwave::tests;
@@ -200,3 +202,5 @@ TEST_CASE("lower: linear with blocks is block-diagonal") {
     refused("features 6", layer + R"(, "weights": "int8"}])", {},
             {"layers[0].weights (l)", "null with \"blocks\""});
 }
+
+} // namespace adaptive_test

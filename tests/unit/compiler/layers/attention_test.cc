@@ -4,6 +4,8 @@
 #include "tests/unit/compiler/layers/tiny_model.h"
 #include <doctest/doctest.h>
 
+namespace attention_test {
+
 using namespace longwave;
 using namespace longwave::tests;
 
@@ -61,3 +63,5 @@ TEST_CASE("lower: attention says what does not go together, and the way out") {
     REQUIRE_FALSE(graph);
     CHECK(graph.status().message().find("head_width") != std::string::npos);
 }
+
+} // namespace attention_test

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 
+namespace chela_test {
+
 using namespace longwave;
 using namespace longwave::tests;
 
@@ -158,3 +160,5 @@ TEST_CASE("lower: what a chela block refuses") {
     says(refused(even, {{"c.0.conv.weight", {4, 1, 4}}}),
          "layers[0].branches (c): expected an odd kernel, which has a middle, found 4 taps in branch 0");
 }
+
+} // namespace chela_test

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+namespace lightnet_test {
+
 using namespace longwave;
 using namespace longwave::tests;
 
@@ -165,3 +167,5 @@ TEST_CASE("lower: gated_mlp, lrpe") {
     refused(R"([{"type": "lrpe", "name": "p", "heads": 3}])", weights_of({{"p.theta", {2}}}),
             {"layers[0].heads (p)", "a divisor of the 4 features"});
 }
+
+} // namespace lightnet_test

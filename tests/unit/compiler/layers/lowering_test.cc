@@ -6,6 +6,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+namespace lowering_test {
+
 using namespace longwave;
 using namespace longwave::tests;
 
@@ -359,8 +361,8 @@ graph "tiny"
 %8 = long_conv(%0, %6, %7) {channels=1, two_sided=0} : f32[4] @1/1 causal   ; layer c
 output "y" %8
 )");
-    // All weights are one, so tap p of channel h is (p + 1)^-decay_h, p = 0 … 3: over all K taps, whatever
-    // the resolution.
+    // All weights are one, so tap p of channel h is (p + 1)^-decay_h, p = 0 … 3: over all K taps,
+    // whatever the resolution.
     auto graph = lowered("features 4", layers, weights);
     REQUIRE(graph);
     const auto &norm = constant(*graph, "c.kernel_norm.computed");
@@ -489,3 +491,5 @@ TEST_CASE("lower: the hand-written example packages are read and lowered") {
         CHECK(ir::verify(*graph));
     }
 }
+
+} // namespace lowering_test

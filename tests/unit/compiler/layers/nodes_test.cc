@@ -3,6 +3,8 @@
 #include "tests/unit/compiler/layers/tiny_model.h"
 #include <doctest/doctest.h>
 
+namespace nodes_test {
+
 using namespace longwave;
 using namespace longwave::tests;
 using nlohmann::json;
@@ -110,3 +112,5 @@ TEST_CASE("nodes: an output must depend on an input") {
     refused(R"([{"name": "a", "op": "relu", "inputs": [{"tensor": "s"}]}])", weights_of({{"s", {4}}}),
             "outputs: expected the name of a layer, node or input that depends on an input, found \"a\"");
 }
+
+} // namespace nodes_test

@@ -6,17 +6,19 @@
 #include <cstdio>
 #include <doctest/doctest.h>
 
+namespace oracles_test {
+
 using namespace longwave;
 
 namespace {
 
-// The oracles are float32 roundings of float64 results (6e-8 of the peak at most), and so are the weights of
-// both sides; what remains is the order of float64 sums. 1e-6 leaves room for that and is below what any
-// wrong norm, eps, lag or scale does (more than 1e-5).
+// The oracles are float32 roundings of float64 results (6e-8 of the peak at most), and so are the
+// weights of both sides; what remains is the order of float64 sums. 1e-6 leaves room for that and
+// is below what any wrong norm, eps, lag or scale does (more than 1e-5).
 constexpr double limit = 1e-6;
 
-// The official padded form: positions behind the length enter convolutions, pooling stops at the length.
-// Every clock of these models is the input's.
+// The official padded form: positions behind the length enter convolutions, pooling stops at the
+// length. Every clock of these models is the input's.
 std::vector<ir::Array> evaluate_padded(const ir::Graph &graph, const oracles::Run &run) {
     std::vector<ir::Array> values(graph.values.size());
     std::vector<size_t> lengths(graph.values.size());
@@ -57,8 +59,8 @@ double error_of(const ir::Array &found, const oracles::Expectation &expected) {
     return worst / expected.peak;
 }
 
-// The taps against ref.k (cut or padded to the sequence) or, where sequences are shorter than the kernel,
-// ref.k_full as far as taps go.
+// The taps against ref.k (cut or padded to the sequence) or, where sequences are shorter than the
+// kernel, ref.k_full as far as taps go.
 void check_kernel(const ir::Graph &graph, const oracles::Case &fixture,
                   const std::vector<ir::Array> &values) {
     for (const auto &node : graph.nodes) {
@@ -148,3 +150,5 @@ TEST_CASE("a window as long as the sequence gives the published running mean at 
         }
     }
 }
+
+} // namespace oracles_test

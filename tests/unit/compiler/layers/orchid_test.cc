@@ -5,6 +5,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+namespace orchid_test {
+
 using namespace longwave;
 using namespace longwave::tests;
 
@@ -128,3 +130,5 @@ TEST_CASE("lower: m2_mlp with blocks, each half of them its own product") {
     REQUIRE_FALSE(odd);
     CHECK(odd.status().message().find("layers[0].blocks (m): expected 0 or an even number") == 0);
 }
+
+} // namespace orchid_test

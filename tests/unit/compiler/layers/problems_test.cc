@@ -1,9 +1,11 @@
-// Everything that is wrong with a model is said in one go, each line with its place, what was expected and
-// what was found.
+// Everything that is wrong with a model is said in one go, each line with its place, what was
+// expected and what was found.
 #include "tests/unit/compiler/layers/tiny_model.h"
 #include <algorithm>
 #include <ctime>
 #include <doctest/doctest.h>
+
+namespace problems_test {
 
 using namespace longwave;
 using namespace longwave::tests;
@@ -302,3 +304,5 @@ TEST_CASE("lower: missing weights among thousands of unused ones are reported in
     CHECK(message.find("did you mean \"layre0.bias\"?") != message.npos);
     CHECK(message.ends_with(" more problems"));
 }
+
+} // namespace problems_test

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <complex>
 
+namespace state_space_test {
+
 using namespace longwave;
 using namespace longwave::tests;
 
@@ -66,3 +68,5 @@ TEST_CASE("lower: state_space refuses states that grow, and lists tensors that a
     for (const char *key : {"s.kernel.log_dt", "s.kernel.log_A_real", "s.kernel.A_imag", "s.D"})
         CHECK_MESSAGE(missing.status().message().find(key) != std::string::npos, missing.status().message());
 }
+
+} // namespace state_space_test

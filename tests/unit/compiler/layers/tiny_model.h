@@ -26,7 +26,8 @@ inline void set(package::Tensor &tensor, size_t index, float value) {
     tensor.data = std::move(data);
 }
 
-// `input`: "features 4", "audio 16000" or "tokens 10", named x. The output "y" comes from the last layer.
+// `input`: "features 4", "audio 16000" or "tokens 10", named x. The output "y" comes from the last
+// layer.
 inline Expected<package::Package> tiny(const std::string &input, const std::string &layers_json,
                                        Weights weights) {
     using nlohmann::json;

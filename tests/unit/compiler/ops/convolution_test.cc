@@ -3,6 +3,8 @@
 #include "tests/unit/compiler/ir/graphs.h"
 #include <array>
 
+namespace convolution_test {
+
 using namespace longwave::ir;
 
 namespace {
@@ -113,3 +115,5 @@ TEST_CASE("long_conv: only the two-sided form reads rows after the end") {
     CHECK(rule(causal) == EndRule::exact);
     CHECK(rule(two_sided) == EndRule::clear);
 }
+
+} // namespace convolution_test

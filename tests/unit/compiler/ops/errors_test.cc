@@ -1,5 +1,8 @@
-// Inputs that each op must refuse: one line each, with the part of the message that names what is wrong.
+// Inputs that each op must refuse: one line each, with the part of the message that names what is
+// wrong.
 #include "tests/unit/compiler/ir/graphs.h"
+
+namespace errors_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -157,3 +160,5 @@ TEST_CASE("ops: a sum is causal when both sides are") {
     CHECK_FALSE(graph.type(2).causal);
     CHECK_FALSE(graph.type(3).causal);
 }
+
+} // namespace errors_test

@@ -1,6 +1,8 @@
 // Graphs run in float64: rows follow clocks, and a length ends pooling.
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace evaluate_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -130,3 +132,5 @@ TEST_CASE("evaluate: sequences of different length do not meet") {
     CHECK(refusal(graph, {{"a", rows_of(1, {1, 2})}, {"b", rows_of(1, {1})}}) ==
           "layer sum: expected inputs of one length, found 2 and 1 ticks");
 }
+
+} // namespace evaluate_test

@@ -1,8 +1,10 @@
-// frame, power_spectrum, conv2d, linear: what stands before the sequence layers. Expected numbers are worked
-// out by hand.
+// frame, power_spectrum, conv2d, linear: what stands before the sequence layers. Expected numbers
+// are worked out by hand.
 #include "tests/unit/compiler/ir/graphs.h"
 #include <cmath>
 #include <numbers>
+
+namespace front_end_test {
 
 using namespace longwave::ir;
 
@@ -129,3 +131,5 @@ TEST_CASE("conv2d: a width counts as frequencies or as channels") {
     CHECK(dims("1") == std::vector<uint32_t>{6, 3});
     CHECK(dims("0") == std::vector<uint32_t>{3});
 }
+
+} // namespace front_end_test

@@ -1,8 +1,11 @@
-// The ops of LightNet against closed forms that are no recurrence: weighted means over all rows so far.
+// The ops of LightNet against closed forms that are no recurrence: weighted means over all rows so
+// far.
 #include "compiler/ir/op.h"
 #include "compiler/ops/attention/positions.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <fmt/format.h>
+
+namespace lightnet_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -19,7 +22,8 @@ std::vector<double> columns(const std::vector<double> &x, size_t all, size_t fir
     return out;
 }
 
-// One input of `widths` side by side, cut by products with unit matrices into %0, %1, …; `body` makes %y.
+// One input of `widths` side by side, cut by products with unit matrices into %0, %1, …; `body`
+// makes %y.
 Array compute(const std::vector<size_t> &widths, const std::vector<double> &x, const std::string &body,
               Weights weights = {}) {
     size_t all = 0, first = 0;
@@ -229,3 +233,5 @@ TEST_CASE("ops of LightNet: what does not fit is refused with what was expected"
     refused("%l = const \"l\" : [12,2]\n%y = exponential_scan(%x, %l, %l) {shape=\"3x4\", axis=2}",
             "axis expected 0 to 1");
 }
+
+} // namespace lightnet_test

@@ -4,6 +4,8 @@
 #include "compiler/ir/op.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace multi_scale_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -207,3 +209,5 @@ TEST_CASE("expand_scales: more taps than its scales have are refused") {
     REQUIRE(!graph);
     CHECK(graph.status().message().find("taps expected 1 to 6, found 7") != std::string::npos);
 }
+
+} // namespace multi_scale_test

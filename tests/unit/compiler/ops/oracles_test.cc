@@ -1,4 +1,5 @@
-// sgconv_kernel, long_conv and the rest of the layer against the oracle fixtures of the published operator.
+// sgconv_kernel, long_conv and the rest of the layer against the oracle fixtures of the published
+// operator.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/long_conv/multi_scale.h"
 #include "formats/package/package.h"
@@ -8,6 +9,8 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+
+namespace oracles_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -168,3 +171,5 @@ TEST_CASE("sgconv: kernel and output equal the published operator in every mode"
     CHECK(cases == 23);
     std::cout << "compared " << cases << " sgconv fixtures\n";
 }
+
+} // namespace oracles_test

@@ -4,6 +4,8 @@
 #include <complex>
 #include <fmt/format.h>
 
+namespace recurrences_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -163,3 +165,5 @@ TEST_CASE("recurrences and selections: what does not fit is refused with what wa
     refused("[4]", "%w = const \"w\" : [4]\n%y = group_norm(%x, %w, %w) {groups=3, eps=0.1}", "4 channels do not divide into 3 groups");
     refused("[4]", "%y = cumulative_softmax(%x) {start=1, log=1}", "log expected with start 0");
 }
+
+} // namespace recurrences_test

@@ -1,8 +1,11 @@
-// What ops say of themselves to the passes that rewrite them, and the sums of filters that passes make of it.
+// What ops say of themselves to the passes that rewrite them, and the sums of filters that passes
+// make of it.
 #include "compiler/ir/builder.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ir/op.h"
 #include "tests/unit/compiler/ir/graphs.h"
+
+namespace rewrites_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -131,3 +134,5 @@ output "n" %6
         CHECK(map->shift == std::vector<double>{0.5, 0, -0.5, 1});
     }
 }
+
+} // namespace rewrites_test

@@ -2,6 +2,8 @@
 #include "tests/unit/compiler/ir/graphs.h"
 #include <cmath>
 
+namespace rows_test {
+
 using namespace longwave::ir;
 
 namespace {
@@ -239,3 +241,5 @@ TEST_CASE("pair_features: u, v, their difference and their product") {
     REQUIRE(y);
     check_close(y->at(0).data, {3, 4, 5, 7, -2, -3, 15, 28});
 }
+
+} // namespace rows_test

@@ -1,8 +1,10 @@
-// softmax_attention and rotary against closed forms: weighted means over the rows in sight, and products of
-// turned rows that depend on their distance only.
+// softmax_attention and rotary against closed forms: weighted means over the rows in sight, and
+// products of turned rows that depend on their distance only.
 #include "compiler/ir/op.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <fmt/format.h>
+
+namespace softmax_attention_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -121,3 +123,5 @@ TEST_CASE("rotary: products of turned rows depend on their distance, what is beh
                         0.3 * std::sin(0.7)) < 1e-13);
     }
 }
+
+} // namespace softmax_attention_test

@@ -1,7 +1,9 @@
-// What each op remembers in a stream, checked against its own reference: a row must not depend on older rows
-// than the rule keeps, and on no newer ones.
+// What each op remembers in a stream, checked against its own reference: a row must not depend on
+// older rows than the rule keeps, and on no newer ones.
 #include "compiler/ir/op.h"
 #include "tests/unit/compiler/ir/graphs.h"
+
+namespace stream_rules_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -80,7 +82,8 @@ TEST_CASE("stream: every op that is not refused is causal, and forgets beyond it
     struct Case {
         const char *op, *dims, *constants, *attributes;
     };
-    // Each runs on 24 rows; then one input row changes, and only the rows that may depend on it change.
+    // Each runs on 24 rows; then one input row changes, and only the rows that may depend on it
+    // change.
     for (const Case &c :
          {Case{"frame", "[1]", "[5]", "window=5, hop=2"},
           Case{"conv2d", "[3]", "[2,3,4,1]", "stride_t=3, stride_f=1, groups=1, bias=0, frequency=0"},
@@ -138,3 +141,5 @@ TEST_CASE("ops: all are in the table under their own names, sorted") {
     CHECK(find_op("matmul") == nullptr);
     CHECK(find_op("") == nullptr);
 }
+
+} // namespace stream_rules_test

@@ -1,10 +1,12 @@
-// Random sets of parallel branches become one convolution with the same results, edges included; the reference
-// of every op is in float64, so what differs is the order of sums.
+// Random sets of parallel branches become one convolution with the same results, edges included;
+// the reference of every op is in float64, so what differs is the order of sums.
 #include "compiler/ops/support/filter.h"
 #include "compiler/ir/op.h"
 #include "compiler/passes/merge_branches.h"
 #include "tests/support/branch_sets.h"
 #include <algorithm>
+
+namespace branch_sets_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -43,3 +45,5 @@ TEST_CASE("merge_branches: 200 random sets of branches, of one copy or several, 
         }
     }
 }
+
+} // namespace branch_sets_test

@@ -1,6 +1,8 @@
 #include "compiler/passes/fold_constants.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace fold_constants_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -56,3 +58,5 @@ output "y" %2
     REQUIRE(folded);
     CHECK(print(*folded) == text);
 }
+
+} // namespace fold_constants_test

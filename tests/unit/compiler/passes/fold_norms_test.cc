@@ -1,8 +1,10 @@
-// Norms with fixed statistics fold into what stands beside them: graph text in, graph text out, and equal
-// numbers.
+// Norms with fixed statistics fold into what stands beside them: graph text in, graph text out, and
+// equal numbers.
 #include "compiler/ir/op.h"
 #include "compiler/passes/fold_norms.h"
 #include "tests/unit/compiler/ir/graphs.h"
+
+namespace fold_norms_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -254,3 +256,5 @@ TEST_CASE("fold_norms: a graph without norms stays as it is") {
     REQUIRE(made);
     CHECK(print(*made) == text);
 }
+
+} // namespace fold_norms_test

@@ -2,6 +2,8 @@
 #include "compiler/plan/fuse_regions.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace fuse_regions_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 using compiler::fuse_regions;
@@ -102,3 +104,5 @@ TEST_CASE(
         %y = long_conv(%x, %k, %d) {channels=1, two_sided=0}
         output "y" %y)")) == "long_conv");
 }
+
+} // namespace fuse_regions_test

@@ -2,6 +2,8 @@
 #include "compiler/passes/materialise_kernels.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace materialise_kernels_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -110,3 +112,5 @@ TEST_CASE("materialise_kernels: parameters that are computed are refused") {
     REQUIRE(!made);
     CHECK(made.status().message().find("expected constant parameters") != std::string::npos);
 }
+
+} // namespace materialise_kernels_test

@@ -1,9 +1,11 @@
-// Branches on one value become one convolution, only where that is exact: graph text in, graph text out, and
-// equal numbers.
+// Branches on one value become one convolution, only where that is exact: graph text in, graph text
+// out, and equal numbers.
 #include "compiler/ir/op.h"
 #include "compiler/passes/merge_branches.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <algorithm>
+
+namespace merge_branches_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -520,3 +522,5 @@ TEST_CASE("merge_branches: a variance without a square root is left for the pass
     REQUIRE(made);
     CHECK(count(*made, "batch_norm") == 1);
 }
+
+} // namespace merge_branches_test

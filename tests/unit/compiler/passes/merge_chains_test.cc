@@ -4,6 +4,8 @@
 #include "compiler/passes/merge_chains.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace merge_chains_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -125,3 +127,5 @@ TEST_CASE(
         %y = long_conv(%s, %e, %D) {channels=1, two_sided=0} ; layer long
 )");
 }
+
+} // namespace merge_chains_test

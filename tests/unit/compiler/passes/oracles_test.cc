@@ -1,5 +1,5 @@
-// merge_branches against the oracle fixtures of re-parameterisation: the merged kernel and bias, and the
-// output of the branches.
+// merge_branches against the oracle fixtures of re-parameterisation: the merged kernel and bias,
+// and the output of the branches.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
 #include "compiler/passes/merge_branches.h"
@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+namespace oracles_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -124,3 +126,5 @@ TEST_CASE("merge_branches: the fixtures' branches, norms, biases, dilations and 
 TEST_CASE("merge_branches: the fixture's short branches go into the long kernel") {
     check_fixture("chela_fuse_parallel_long_causal");
 }
+
+} // namespace oracles_test

@@ -3,6 +3,8 @@
 #include "compiler/passes/pack_outputs.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
+namespace pack_outputs_test {
+
 using namespace longwave;
 using namespace longwave::ir;
 
@@ -83,3 +85,5 @@ TEST_CASE("pack_outputs: certificates of earlier passes stay") {
     REQUIRE(made.certificates.size() == 1);
     CHECK(made.certificates[0].what == graph.certificates[0].what);
 }
+
+} // namespace pack_outputs_test

@@ -1,5 +1,5 @@
-// The exact rewrites one behind the other on whole models: every published fixture answers as it did before
-// them.
+// The exact rewrites one behind the other on whole models: every published fixture answers as it
+// did before them.
 #include "compiler/ir/op.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
@@ -10,6 +10,8 @@
 #include "tests/oracles/oracle_package.h"
 #include <cstdlib>
 #include <filesystem>
+
+namespace pipeline_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -63,3 +65,5 @@ TEST_CASE("passes: no fixture's output changes, no norm with fixed statistics is
     CHECK(cases == 32);
     CHECK(certificates > 0);
 }
+
+} // namespace pipeline_test

@@ -1,7 +1,10 @@
-// Weights of products rounded to what their format holds: graph text in, graph text out, and the numbers.
+// Weights of products rounded to what their format holds: graph text in, graph text out, and the
+// numbers.
 #include "compiler/ir/op.h"
 #include "compiler/passes/store_weights.h"
 #include "tests/unit/compiler/ir/graphs.h"
+
+namespace store_weights_test {
 
 using namespace longwave;
 using namespace longwave::ir;
@@ -179,7 +182,42 @@ TEST_CASE("linear, conv2d: weights in a format that does not exist are refused")
                       attributes.substr(0, attributes.size() - 1) + R"(, weights="fp4"})");
         const auto graph = parse(wrong, weights);
         REQUIRE(!graph);
-        CHECK(graph.status().message().find("expected float32, bf16 or int8, found fp4") !=
+        CHECK(graph.status().message().find("expected float32, bf16, int8 or int4, found fp4") !=
               std::string::npos);
     }
 }
+
+TEST_CASE("store_weights: int4 has a scale for each group of 32 inputs; what reads no groups gets int8") {
+    const Graph graph = graph_of(R"(graph "g"
+%0 = input "x" features : f32[40] @1/1 causal
+%1 = const "w" : [3,40]
+%2 = linear(%0, %1) {bias=0} : f32[3] @1/1 causal   ; layer many
+%3 = const "v" : [2,3]
+%4 = linear(%2, %3) {bias=0} : f32[2] @1/1 causal   ; layer few
+output "y" %4
+)",
+                                 {{"w", [] {
+                                      std::vector<double> w(120, 0.0);
+                                      w[0] = 7, w[1] = 2.5, w[31] = -7, w[32] = 0.7, w[39] = 0.26; // output 0
+                                      w[40] = 1;
+                                      return w;
+                                  }()},
+                                  {"v", {1, 2, 3, 4, 5, 127}}});
+    std::vector<StoredWeights> layers;
+    const Graph made = stored(graph, WeightFormat::int4, layers);
+    REQUIRE(layers.size() == 2);
+    CHECK(layers[0].format == WeightFormat::int4);
+    CHECK(layers[1].format == WeightFormat::int8);
+    const std::vector<double> w = numbers(made, "w.int4");
+    REQUIRE(w.size() == 120);
+    CHECK(w[0] == 7);
+    CHECK(w[1] == 2); // a tie, to even
+    CHECK(w[31] == -7);
+    const double scale = double{static_cast<float>(0.7 / 7)}; // of the group behind
+    CHECK(w[32] == 7 * scale);
+    CHECK(w[39] == 3 * scale);
+    CHECK(w[40] == 7 * double{1.f / 7});
+    CHECK(numbers(made, "v.int8").size() == 6);
+    CHECK(print(made).find("{activation_steps=32512, bias=0, weights=\"int4\"}") != std::string::npos);
+}
+} // namespace store_weights_test

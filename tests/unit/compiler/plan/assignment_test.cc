@@ -4,12 +4,14 @@
 #include <doctest/doctest.h>
 #include <random>
 
+namespace assignment_test {
+
 using namespace longwave::compiler;
 
 namespace {
 
-// A run of so many layers: each call reads the value before it, and sometimes older ones; some layers have several calls,
-// far from each other, and some take scratch or write in place.
+// A run of so many layers: each call reads the value before it, and sometimes older ones; some
+// layers have several calls, far from each other, and some take scratch or write in place.
 EntryPlan made_up(uint32_t layers, std::mt19937 &random, bool chain) {
     const auto up_to = [&](uint32_t n) { return random() % (n + 1); };
     EntryPlan plan;
@@ -127,3 +129,5 @@ TEST_CASE("assignment: with more states than it may keep, the search is no longe
     CHECK(few.time < never);
     CHECK(time_of(graph, times, few.cpu_layers) == doctest::Approx(few.time));
 }
+
+} // namespace assignment_test

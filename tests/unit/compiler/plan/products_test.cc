@@ -3,6 +3,8 @@
 #include "tests/unit/compiler/ir/graphs.h"
 #include <doctest/doctest.h>
 
+namespace products_test {
+
 using namespace longwave;
 using namespace longwave::compiler;
 using ir::graph_of;
@@ -68,3 +70,5 @@ output "y" %2
         CHECK(step_of(plan_run(graph_of(text), 100, storage), kernel).tiles == 1);
     }
 }
+
+} // namespace products_test

@@ -1,10 +1,13 @@
-// The plan of a run as a stream over a sliding window: its steps, ring and ports, and which windows fit.
+// The plan of a run as a stream over a sliding window: its steps, ring and ports, and which windows
+// fit.
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/windowed_stream.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <tuple>
+
+namespace windowed_stream_test {
 
 using namespace longwave;
 using namespace longwave::compiler;
@@ -120,3 +123,5 @@ output "y" %2
     refused(slow, 8000, 1000, "--hop 1000: it cuts a row of output y, which has 1 for every 160 ticks");
     refused(pair, 64, 16, "--window slides over one input; this model has 2");
 }
+
+} // namespace windowed_stream_test

@@ -1,5 +1,6 @@
-// The corpus: every artifact that the tests of the rules know by name, with the rule that it breaks. It is made by the
-// tests' own code, never stored. tests/attack opens it through the C API and holds each check of the verifier against it.
+// The corpus: every artifact that the tests of the rules know by name, with the rule that it
+// breaks. It is made by the tests' own code, never stored. tests/attack opens it through the C API
+// and holds each check of the verifier against it.
 #pragma once
 #include "tests/unit/formats/artifact/cases.h"
 #include <string>
@@ -18,7 +19,8 @@ struct Sample {
 };
 using Samples = std::vector<Sample>;
 
-// What verify() says of a sample and, for what a GPU runs, open_modules(). Rule 0: nothing is broken.
+// What verify() says of a sample and, for what a GPU runs, open_modules(). Rule 0: nothing is
+// broken.
 artifact::Broken verdict_of(const Sample &sample);
 
 void add_cases(Samples &samples, const char *group, Draft (*model)(), std::span<const Case> cases);

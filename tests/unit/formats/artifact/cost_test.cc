@@ -1,9 +1,12 @@
-// What opening costs: work that grows with the bytes of the file and with nothing they say. Work is counted,
-// not timed: no test depends on how busy the machine is. The times are printed for whoever wants to see them.
+// What opening costs: work that grows with the bytes of the file and with nothing they say. Work is
+// counted, not timed: no test depends on how busy the machine is. The times are printed for whoever
+// wants to see them.
 #include "tests/unit/formats/artifact/cases.h"
 #include <cstring>
 #include <ctime>
 #include <doctest/doctest.h>
+
+namespace cost_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -48,8 +51,8 @@ Cost cost_of(const std::vector<uint8_t> &bytes, const char *name) {
 
 Cost cost_of(const Draft &draft, const char *name) { return cost_of(draft.bytes(), name); }
 
-// Plans share tables only where no writer does; this is what one looks like that was made to: the header of a
-// sound file, and a plan straight from a builder.
+// Plans share tables only where no writer does; this is what one looks like that was made to: the
+// header of a sound file, and a plan straight from a builder.
 std::vector<uint8_t> file_around(const flatbuffers::FlatBufferBuilder &builder) {
     std::vector<uint8_t> bytes = audio_model().bytes();
     Header header;
@@ -62,8 +65,8 @@ std::vector<uint8_t> file_around(const flatbuffers::FlatBufferBuilder &builder) 
     return patch(bytes, 0, {0x89}); // renews the root
 }
 
-// A stream of `layers` layers, each of a few calls that hand an arena on, some of them in turns of 16 blocks,
-// some of them remembering: the shape of real plans, and larger than any of them.
+// A stream of `layers` layers, each of a few calls that hand an arena on, some of them in turns of
+// 16 blocks, some of them remembering: the shape of real plans, and larger than any of them.
 Draft deep_model(int layers) {
     Draft draft = empty_draft("deep");
     add_input(draft, "x", fb::InputKind::features);
@@ -109,8 +112,8 @@ Draft deep_model(int layers) {
     return draft;
 }
 
-// A file whose run entry has its first step `times` times more: one table, named again and again. `padding`
-// bytes of report make the file long enough for so many tables.
+// A file whose run entry has its first step `times` times more: one table, named again and again.
+// `padding` bytes of report make the file long enough for so many tables.
 std::vector<uint8_t> step_shared(Draft draft, uint32_t times, size_t padding) {
     std::vector<std::unique_ptr<fb::StepT>> &steps = entry(draft, run).steps;
     for (uint32_t i = 0; i < times; ++i) steps.insert(steps.begin() + 1, std::make_unique<fb::StepT>());
@@ -339,3 +342,5 @@ TEST_CASE("cost: tables that share one text or one step may not say more than th
               5); // more tables than a plan of its size can have
     }
 }
+
+} // namespace cost_test

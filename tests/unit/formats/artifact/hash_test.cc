@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+namespace hash_test {
+
 using namespace longwave::artifact;
 
 static std::string hex(const uint8_t (&digest)[hash_bytes]) {
@@ -41,3 +43,5 @@ TEST_CASE("hash: equals libsodium for every length around its blocks, in one pie
         CHECK(equal_hash(pieces, theirs));
     }
 }
+
+} // namespace hash_test

@@ -1,6 +1,9 @@
 // The rules about what steps do to memory: V10, V12 and V14.
+#include "tests/support/tiny_gpu.h"
 #include "tests/unit/formats/artifact/corpus.h"
 #include <doctest/doctest.h>
+
+namespace memory_rules_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -24,7 +27,8 @@ const Case lifetimes[] = {
      [](Draft &d) { entry(d, run).steps.erase(entry(d, run).steps.begin() + 4); }},
     {"a tensor runs into a live one", 10,
      [](Draft &d) {
-         // Bytes across the end of y, which is read later: 4 bytes within it would be a write of a part.
+         // Bytes across the end of y, which is read later: 4 bytes within it would be a write of a
+         // part.
          auto &steps = entry(d, run).steps;
          steps.insert(steps.begin() + 2, zero("clear", Space::arena, 320 + 256 - 8, 16));
      }},
@@ -117,9 +121,20 @@ const Case calls[] = {
     {"phase of a rebuild at its period", 12, [](Draft &d) { entry(d, large_stream).rebuild[0]->phase = 1; }},
     {"zero without bytes", 12, [](Draft &d) { step(d, run, 0).bytes = 0; }},
     {"zero beyond its space", 12, [](Draft &d) { step(d, run, 0).bytes = 833; }},
-    {"zero_tail in a stream", 12,
+    {"zero_tail without rows", 12,
      [](Draft &d) { step(d, stream, 0).kind = fb::StepKind::zero_tail, step(d, stream, 0).args.resize(1); }},
+    {"zero_tail of a run with rows before the first", 12, [](Draft &d) { step(d, run, 2).lead = 1; }},
     {"zero_tail by zero", 12, [](Draft &d) { step(d, run, 2).den = 0; }},
+};
+
+const Case gpu_streams[] = {
+    {"zero_tail in a stream of a GPU", 12,
+     [](Draft &d) {
+         auto tail = zero("tail", Space::arena, 0, 0);
+         tail->kind = fb::StepKind::zero_tail;
+         tail->rows = tail->row_bytes = 4;
+         entry(d, 1).steps.push_back(std::move(tail));
+     }},
 };
 
 const Case ports[] = {
@@ -220,15 +235,20 @@ const Case overlaps[] = {
 
 } // namespace
 
-void test::memory_samples(Samples &samples) {
-    add_cases(samples, "V10", family_model, lifetimes);
-    add_cases(samples, "V10 of a single stream", audio_model, lone_lifetimes);
-    add_cases(samples, "V12, places", family_model, places);
-    add_cases(samples, "V12, calls", family_model, calls);
-    add_cases(samples, "V12, ports", family_model, ports);
-    add_cases(samples, "V12, ports of a single stream", audio_model, lone_ports);
-    add_cases(samples, "V14", family_model, overlaps);
+} // namespace memory_rules_test
+
+void longwave::test::memory_samples(Samples &samples) {
+    add_cases(samples, "V10", family_model, memory_rules_test::lifetimes);
+    add_cases(samples, "V10 of a single stream", audio_model, memory_rules_test::lone_lifetimes);
+    add_cases(samples, "V12, places", family_model, memory_rules_test::places);
+    add_cases(samples, "V12, calls", family_model, memory_rules_test::calls);
+    add_cases(samples, "V12, streams of a GPU", gpu_stream_model, memory_rules_test::gpu_streams);
+    add_cases(samples, "V12, ports", family_model, memory_rules_test::ports);
+    add_cases(samples, "V12, ports of a single stream", audio_model, memory_rules_test::lone_ports);
+    add_cases(samples, "V14", family_model, memory_rules_test::overlaps);
 }
+
+namespace memory_rules_test {
 
 TEST_CASE("verify: V10, what is read was written in the same block") {
     check_cases(family_model, lifetimes);
@@ -236,6 +256,7 @@ TEST_CASE("verify: V10, what is read was written in the same block") {
 }
 TEST_CASE("verify: V12, every place inside its space") { check_cases(family_model, places); }
 TEST_CASE("verify: V12, calls as their kernels take them") { check_cases(family_model, calls); }
+TEST_CASE("verify: V12, streams of a GPU") { check_cases(gpu_stream_model, gpu_streams); }
 TEST_CASE("verify: V12, ports") {
     check_cases(family_model, ports);
     check_cases(audio_model, lone_ports);
@@ -253,8 +274,8 @@ TEST_CASE("verify: a scalar whose kernel knows only 0 takes 0") {
     CHECK(check(draft.bytes()).rule == 12);
 }
 
-// state: the input's ring of 16 samples, then a ring of 4 slots of 4 values interleaved, as spectra of past
-// blocks lie.
+// state: the input's ring of 16 samples, then a ring of 4 slots of 4 values interleaved, as spectra
+// of past blocks lie.
 static Draft ring_model(std::vector<fb::Dim> newest, uint32_t slots, uint64_t slot_bytes) {
     Draft draft = empty_draft("ring");
     add_input(draft, "x", fb::InputKind::features);
@@ -316,8 +337,9 @@ TEST_CASE("verify: slots of one ring keep apart when they turn together") {
 }
 
 TEST_CASE("verify: the memory of steps that never fire together is not shared") {
-    // Each slow step would find what it wrote, were the other's write in between not to be counted. It is: no
-    // plan of ours lays tensors out so, and whoever does would have to prove more than V10 looks at.
+    // Each slow step would find what it wrote, were the other's write in between not to be counted.
+    // It is: no plan of ours lays tensors out so, and whoever does would have to prove more than
+    // V10 looks at.
     Draft draft = audio_model();
     auto &steps = entry(draft, stream).steps;
     steps.push_back(zero("other", Space::arena, 0, 12));
@@ -326,3 +348,5 @@ TEST_CASE("verify: the memory of steps that never fire together is not shared") 
     steps.back()->phase = 1;
     check_sound(draft);
 }
+
+} // namespace memory_rules_test

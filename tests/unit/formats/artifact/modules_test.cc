@@ -5,6 +5,8 @@
 #include <cstring>
 #include <doctest/doctest.h>
 
+namespace modules_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -165,8 +167,10 @@ const Case mixed_order[] = {
 
 } // namespace
 
-void test::modules_samples(Samples &samples) {
-    for (const ManifestCase &c : manifests) {
+} // namespace modules_test
+
+void longwave::test::modules_samples(Samples &samples) {
+    for (const modules_test::ManifestCase &c : modules_test::manifests) {
         fb::ModulesT manifest = gpu_manifest();
         c.edit(manifest);
         samples.push_back({std::string("V21: ") + c.name, 21, gpu_model(manifest).bytes()});
@@ -176,12 +180,14 @@ void test::modules_samples(Samples &samples) {
         samples.push_back({std::string(group) + ": " + c.name, c.rule, draft.bytes()});
         samples.back().modules_alone = true;
     };
-    for (const Case &c : plans) alone("V21, entries", gpu_model(), c);
-    for (const Case &c : mixed_order) alone("V21, moves", mixed_model(), c);
+    for (const Case &c : modules_test::plans) alone("V21, entries", gpu_model(), c);
+    for (const Case &c : modules_test::mixed_order) alone("V21, moves", mixed_model(), c);
     add_cases(
-        samples, "GPU entries", [] { return gpu_model(); }, cases);
-    add_cases(samples, "mixed entries", mixed_model, mixed_cases);
+        samples, "GPU entries", [] { return gpu_model(); }, modules_test::cases);
+    add_cases(samples, "mixed entries", mixed_model, modules_test::mixed_cases);
 }
+
+namespace modules_test {
 
 TEST_CASE("modules: a mixed entry is sound, needs format 2.3, and every move that it lacks or has too many "
           "is told") {
@@ -246,7 +252,7 @@ TEST_CASE("modules: an artifact without them is of format 2.0, as it was before 
 }
 
 TEST_CASE("modules: V21, each thing that can be wrong with a manifest") {
-    for (const ManifestCase &c : manifests) {
+    for (const modules_test::ManifestCase &c : manifests) {
         fb::ModulesT manifest = gpu_manifest();
         c.edit(manifest);
         const artifact::Broken broken = check_modules(gpu_model(manifest));
@@ -300,3 +306,5 @@ TEST_CASE("modules: the writer refuses an artifact whose modules break the rule"
     REQUIRE_FALSE(written);
     CHECK(written.status().message().find("rule V21") != std::string::npos);
 }
+
+} // namespace modules_test

@@ -1,4 +1,5 @@
-// Samples of the rules about counts, sizes, segments, indices, the state and values: V1 to V9, V11, V13, V15, V17 to V20.
+// Samples of the rules about counts, sizes, segments, indices, the state and values: V1 to V9, V11,
+// V13, V15, V17 to V20.
 #include "formats/artifact/hash.h"
 #include "tests/support/named_state.h"
 #include "tests/unit/formats/artifact/corpus.h"
@@ -68,7 +69,7 @@ const Case counts[] = {
      [](Draft &d) { clears_alone(d, 1ull << 40, 1 << 23, 2); }},
 };
 
-const Case indices[] = {
+const Case index_numbers[] = {
     {"an output in an unknown space", 13,
      [](Draft &d) { into(*entry(d, stream).outputs[0]->place, static_cast<fb::Space>(5)); }},
     {"two streams of which one has an output less", 13,
@@ -199,7 +200,7 @@ void hashes(Samples &samples, const std::vector<uint8_t> &good) {
 
 void number_samples(Samples &samples) {
     add_cases(samples, "counts", family_model, counts);
-    add_cases(samples, "indices", family_model, indices);
+    add_cases(samples, "indices", family_model, index_numbers);
     add_cases(samples, "tokens", token_model, tokens);
     add_cases(samples, "saved state of a single stream", lone_named, lone_state);
     const std::vector<uint8_t> good = audio_model().bytes();

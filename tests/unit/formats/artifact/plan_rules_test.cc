@@ -5,6 +5,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+namespace plan_rules_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -309,16 +311,20 @@ const Case values[] = {
 
 } // namespace
 
-void test::plan_samples(Samples &samples) {
-    add_cases(samples, "V6", family_model, caps);
-    add_cases(samples, "V7", family_model, sizes);
-    add_cases(samples, "container", audio_model, container);
-    add_cases(samples, "V13", family_model, indices);
-    add_cases(samples, "V15", family_model, state);
-    add_cases(samples, "saved state", named_family, saved_state);
-    add_cases(samples, "V16", family_model, names);
-    add_cases(samples, "V18", audio_model, values);
+} // namespace plan_rules_test
+
+void longwave::test::plan_samples(Samples &samples) {
+    add_cases(samples, "V6", family_model, plan_rules_test::caps);
+    add_cases(samples, "V7", family_model, plan_rules_test::sizes);
+    add_cases(samples, "container", audio_model, plan_rules_test::container);
+    add_cases(samples, "V13", family_model, plan_rules_test::indices);
+    add_cases(samples, "V15", family_model, plan_rules_test::state);
+    add_cases(samples, "saved state", plan_rules_test::named_family, plan_rules_test::saved_state);
+    add_cases(samples, "V16", family_model, plan_rules_test::names);
+    add_cases(samples, "V18", audio_model, plan_rules_test::values);
 }
+
+namespace plan_rules_test {
 
 TEST_CASE("verify: V6, how many and how large") { check_cases(family_model, caps); }
 TEST_CASE("verify: V7, sizes by checked arithmetic") { check_cases(family_model, sizes); }
@@ -348,3 +354,5 @@ TEST_CASE("verify: with a single stream entry, the state may hold derived past")
     draft.plan.state[1]->kind = fb::StateKind::spectra;
     check_sound(draft);
 }
+
+} // namespace plan_rules_test

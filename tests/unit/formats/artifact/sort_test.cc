@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <random>
 
+namespace sort_test {
+
 using namespace longwave;
 
 TEST_CASE("sort: the same order as std::sort, for random, equal, ascending and descending values") {
@@ -22,3 +24,5 @@ TEST_CASE("sort: the same order as std::sort, for random, equal, ascending and d
             }
         }
 }
+
+} // namespace sort_test

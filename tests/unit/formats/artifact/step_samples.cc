@@ -106,7 +106,8 @@ const Case ports[] = {
      }},
 };
 
-// Two streams of 4 ticks that clear their output, over one input. Its field has room for rows of two values.
+// Two streams of 4 ticks that clear their output, over one input. Its field has room for rows of
+// two values.
 Draft two_streams() {
     Draft d = empty_draft("two-streams");
     add_input(d, "x", fb::InputKind::features);
@@ -206,7 +207,8 @@ void in_place(Samples &samples) {
 
 // ---- the newest slot of a ring ----
 
-// state: the input's ring of 16 rows, then a ring of 4 slots of 8 numbers. One step reads the whole and writes the newest.
+// state: the input's ring of 16 rows, then a ring of 4 slots of 8 numbers. One step reads the whole
+// and writes the newest.
 Draft newest(Dims whole, Dims slot, std::unique_ptr<fb::BindingT> from, std::unique_ptr<fb::BindingT> to,
              Elem elem = Elem::f32, uint32_t tiles = 1) {
     Draft d = empty_draft("ring");

@@ -2,6 +2,8 @@
 #include "tests/unit/formats/artifact/cases.h"
 #include <doctest/doctest.h>
 
+namespace traffic_test {
+
 using namespace longwave;
 using namespace longwave::test;
 using fb::Space;
@@ -11,8 +13,8 @@ namespace {
 constexpr uint32_t many = 3'000'000; // floats: 12 MB
 constexpr uint64_t bytes = 4ull * many;
 
-// A stream of 4 ticks a block that copies 12 MB of state into 12 MB of arena, `calls` times. The files are
-// small: nothing but the plan says that the memory is there.
+// A stream of 4 ticks a block that copies 12 MB of state into 12 MB of arena, `calls` times. The
+// files are small: nothing but the plan says that the memory is there.
 Draft copying_stream(size_t calls, uint32_t block = 4) {
     Draft draft = empty_draft("copies");
     add_input(draft, "x", fb::InputKind::features);
@@ -127,3 +129,5 @@ TEST_CASE("traffic: prepare moves what it needs to write its tables, and its are
         CHECK(often(1 << 15) == 14); // 1.2 MB of outputs that nobody reads, 32768 calls
     }
 }
+
+} // namespace traffic_test

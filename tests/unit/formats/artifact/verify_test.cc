@@ -1,11 +1,13 @@
-// The gate as a whole: header, segments, hashes, limits, truncations and flipped bits. The plan is the other
-// files' subject.
+// The gate as a whole: header, segments, hashes, limits, truncations and flipped bits. The plan is
+// the other files' subject.
 #include "formats/artifact/features.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/verify.h"
 #include "tests/unit/formats/artifact/corpus.h"
 #include <doctest/doctest.h>
 #include <type_traits>
+
+namespace verify_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -34,7 +36,7 @@ std::vector<HeaderCase> header_cases(const std::vector<uint8_t> &good) {
         {"magic with a converted line ending", 2, 4, {'\n', '\n'}},
         {"major 1", 2, 8, {1, 0}},
         {"major 0", 2, 8, {0, 0}},
-        {"minor 6", 2, 10, {6, 0}},
+        {"minor 7", 2, 10, {7, 0}},
         {"header of 128 bytes", 2, 12, {128, 0, 0, 0}},
         {"declared size one more", 3, 16, u64(good.size() + 1)},
         {"declared size one less", 3, 16, u64(good.size() - 1)},
@@ -81,18 +83,22 @@ static_assert(!std::is_aggregate_v<artifact::View> &&
                   !std::is_constructible_v<artifact::View, const Header *, const fb::Plan *, const uint8_t *>,
               "only verify() fills in a View");
 
-void test::header_samples(Samples &samples) {
+} // namespace verify_test
+
+void longwave::test::header_samples(Samples &samples) {
     const std::vector<uint8_t> good = audio_model().bytes();
     samples.push_back({"sound", 0, good});
     samples.push_back({"no bytes", 1, {}});
     samples.push_back({"half a header", 1, std::vector<uint8_t>(128)});
     samples.push_back({"a byte too many", 3, good});
     samples.back().bytes.push_back(0);
-    for (const HeaderCase &c : header_cases(good))
+    for (const verify_test::HeaderCase &c : verify_test::header_cases(good))
         samples.push_back({std::string("header: ") + c.name, c.rule, patch(good, c.at, c.with)});
-    for (const SegmentCase &c : segment_cases)
+    for (const verify_test::SegmentCase &c : verify_test::segment_cases)
         samples.push_back({std::string("segments: ") + c.name, 8, rewrite(good, c.edit)});
 }
+
+namespace verify_test {
 
 TEST_CASE("verify: the artifacts the other tests start from are sound") {
     check_sound(audio_model());
@@ -227,8 +233,8 @@ TEST_CASE("verify: every flipped bit is noticed") {
     CHECK(accepted == 0);
 }
 
-// The same with the root hash renewed: what someone who can hash would try. Nothing may crash; what is
-// accepted has passed every rule.
+// The same with the root hash renewed: what someone who can hash would try. Nothing may crash; what
+// is accepted has passed every rule.
 TEST_CASE("verify: every flipped bit of the plan, under a fresh hash, is refused or sound") {
     const std::vector<uint8_t> good = audio_model().bytes();
     Header header;
@@ -283,3 +289,5 @@ TEST_CASE("verify: memory for the check that is not there is a status of its own
     CHECK(broken.rule == 0);
     CHECK(!view);
 }
+
+} // namespace verify_test

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+namespace write_test {
+
 using namespace longwave;
 using namespace longwave::test;
 namespace fs = std::filesystem;
@@ -353,3 +355,5 @@ TEST_CASE("write_file_atomically: a link stays a link, and the file it leads to 
     CHECK(round.fault() == Fault::device);
     CHECK(fs::is_symlink(folder.path + "/round"));
 }
+
+} // namespace write_test

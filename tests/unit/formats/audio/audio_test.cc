@@ -10,6 +10,8 @@
 #include <thread>
 #include <unistd.h>
 
+namespace audio_test {
+
 using namespace longwave;
 using namespace std::string_literals;
 
@@ -224,3 +226,5 @@ TEST_CASE("wav: cut anywhere, a header is an error or the samples that are there
         else CHECK(audio.status().fault() == Fault::input);
     }
 }
+
+} // namespace audio_test

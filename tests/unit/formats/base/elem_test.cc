@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <string>
 
+namespace elem_test {
+
 using namespace longwave;
 
 TEST_CASE("every element type of the schema has its name and its size") {
@@ -14,3 +16,5 @@ TEST_CASE("every element type of the schema has its name and its size") {
     }
     CHECK(std::string(name_of(Elem::f16)) == "f16");
 }
+
+} // namespace elem_test

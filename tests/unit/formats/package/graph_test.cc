@@ -1,6 +1,8 @@
 #include "formats/package/package.h"
 #include <doctest/doctest.h>
 
+namespace graph_test {
+
 using namespace longwave;
 using nlohmann::json;
 
@@ -165,3 +167,5 @@ TEST_CASE("package graph: a node with a type is a layer, which names its input")
     model["graph"][1]["type"] = "gleu";
     CHECK(failure(model).starts_with("graph[1].type: expected a layer type that `longwave compile --layers` lists, found \"gleu\""));
 }
+
+} // namespace graph_test

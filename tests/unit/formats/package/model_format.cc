@@ -1,6 +1,6 @@
-// The source has a section "## TYPE" for each layer type: a text, "- `attribute`: text" and
-// "+ `tensor`: shape" lines, a text. A line of two spaces continues the one before. The page gets kinds, ranges,
-// defaults and conditions from the table of layer types.
+// The source has a section "## TYPE" for each layer type: a text, "- `attribute`: text" and "+
+// `tensor`: shape" lines, a text. A line of two spaces continues the one before. The page gets
+// kinds, ranges, defaults and conditions from the table of layer types.
 #include "tests/unit/formats/package/model_format.h"
 #include "formats/package/layer_types.h"
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ void read_section_line(const std::string &line, Section &section) {
     else (listed ? section.after : section.before).push_back(line);
 }
 
-Source read(const std::string &text) {
+Source read_source(const std::string &text) {
     Source source;
     std::istringstream lines(text);
     std::string line;
@@ -250,6 +250,6 @@ private:
 
 } // namespace
 
-Expected<std::string> model_format(const std::string &source) { return Page(read(source)).write(); }
+Expected<std::string> model_format(const std::string &source) { return Page(read_source(source)).write(); }
 
 } // namespace longwave::package

@@ -5,8 +5,8 @@
 
 namespace longwave::package {
 
-// The page. Fails with one line per layer, attribute or tensor that has no text, and per text that names none
-// of the table.
+// The page. Fails with one line per layer, attribute or tensor that has no text, and per text that
+// names none of the table.
 Expected<std::string> model_format(const std::string &source);
 
 } // namespace longwave::package

@@ -7,6 +7,8 @@
 #include <limits>
 #include <unistd.h>
 
+namespace model_test {
+
 using namespace longwave;
 using nlohmann::json;
 using package::Tensor;
@@ -576,3 +578,5 @@ TEST_CASE("package: a folder is read, and what is missing is named with the syst
     CHECK(package::read(folder.path).status().message() ==
           folder.path + "/model.json: cannot be read: Is a directory");
 }
+
+} // namespace model_test

@@ -1,4 +1,5 @@
-// Writes safetensors files for tests: good ones from tensors, and any header text in front of any bytes.
+// Writes safetensors files for tests: good ones from tensors, and any header text in front of any
+// bytes.
 #pragma once
 #include <bit>
 #include <cstdint>

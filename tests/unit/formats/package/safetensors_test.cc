@@ -6,6 +6,8 @@
 #include <limits>
 #include <unistd.h>
 
+namespace safetensors_test {
+
 using namespace longwave;
 using namespace longwave::tests;
 
@@ -238,3 +240,5 @@ TEST_CASE("safetensors: a file that cannot be read says why") {
     REQUIRE_FALSE(device);
     CHECK(device.status().message().find("not a regular file") != std::string::npos);
 }
+
+} // namespace safetensors_test

@@ -1,6 +1,6 @@
-// Hostile descriptions: reading or refusing one takes time in proportion to its size. Growth is measured, not
-// time: four times the bytes may take six times the CPU time, which holds on any machine, busy or not,
-// and which no square survives.
+// Hostile descriptions: reading or refusing one takes time in proportion to its size. Growth is
+// measured, not time: four times the bytes may take six times the CPU time, which holds on any
+// machine, busy or not, and which no square survives.
 #include "formats/package/package.h"
 #include "formats/package/safetensors.h"
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include <ctime>
 #include <doctest/doctest.h>
 #include <functional>
+
+namespace speed_test {
 
 using namespace longwave;
 using namespace longwave::package;
@@ -59,7 +61,8 @@ struct Description {
     std::function<std::string(size_t bytes)> text;
 };
 
-// The best of five, less when that is enough. What takes less than a millisecond says nothing about growth.
+// The best of five, less when that is enough. What takes less than a millisecond says nothing about
+// growth.
 void grows_in_proportion(const Description &description, const Read &read) {
     const std::string few = description.text(small), many = description.text(large);
     CHECK(few.size() < small + 1000);
@@ -239,3 +242,5 @@ TEST_CASE("safetensors: four times the bytes of any header take at most six time
             return parse_safetensors(safetensors_file(text), "weights.safetensors").status();
         });
 }
+
+} // namespace speed_test

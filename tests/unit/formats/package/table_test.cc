@@ -1,10 +1,13 @@
-// docs/model-format.md and layer_types.cc say the same: people read one, the reader obeys the other.
+// docs/model-format.md and layer_types.cc say the same: people read one, the reader obeys the
+// other.
 #include "formats/package/layer_types.h"
 #include "tests/unit/formats/package/model_format.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <fstream>
 #include <sstream>
+
+namespace table_test {
 
 using namespace longwave::package;
 
@@ -69,3 +72,5 @@ TEST_CASE("the layer table: parameters are recognised, with and without an index
     CHECK(reads(*find_layer_type("branches"), {}, "3.conv.weight"));
     CHECK(find_layer_type("linera") == nullptr);
 }
+
+} // namespace table_test

@@ -1,4 +1,5 @@
-// model_format OUT.md: writes docs/model-format.md from docs/model-format.in.md. Run it at the root of the tree.
+// model_format OUT.md: writes docs/model-format.md from docs/model-format.in.md. Run it at the root
+// of the tree.
 #include "tests/unit/formats/package/model_format.h"
 #include <cstdio>
 #include <fstream>

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+namespace text_test {
+
 namespace {
 
 constexpr const char *folder =
@@ -183,3 +185,5 @@ TEST_CASE("threads share a tokenizer") {
     for (std::thread &thread : threads) thread.join();
     CHECK(wrong == 0);
 }
+
+} // namespace text_test

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <sys/stat.h>
 
+namespace cache_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -116,7 +118,8 @@ TEST_CASE("vulkan cache: what another device or driver kept is foreign, even und
         CHECK(given_to_driver(folder, bytes) == 0);
     }
     VulkanShim::properties = nullptr;
-    // Three of the four say in Vulkan's own header that they are another's, so that nothing was kept for them.
+    // Three of the four say in Vulkan's own header that they are another's, so that nothing was
+    // kept for them.
     REQUIRE(folder.files().size() == 2);
     const fs::path theirs = folder.files()[folder.files()[0] == ours ? 1 : 0];
     write(ours, bytes_of(theirs));
@@ -184,3 +187,5 @@ TEST_CASE("vulkan cache: the oldest entries go when the folder grows too large, 
     CHECK(fs::exists(strange));
     CHECK(!fs::exists(unfinished));
 }
+
+} // namespace cache_test

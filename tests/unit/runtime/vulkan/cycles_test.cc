@@ -1,5 +1,8 @@
-// A thousand lives of a device, every other one with a call that fails: for the sanitizers, and for what they miss.
+// A thousand lives of a device, every other one with a call that fails: for the sanitizers, and for
+// what they miss.
 #include "tests/unit/runtime/vulkan/life.h"
+
+namespace cycles_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -28,3 +31,5 @@ TEST_CASE(
     }
     VulkanShim::reset();
 }
+
+} // namespace cycles_test

@@ -6,6 +6,8 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
+namespace fault_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -23,14 +25,15 @@ void check_ending(const Life &life, const std::string &name, int64_t before) {
                life.status == LW_NO_DEVICE));
         CHECK(lw_last_error()[0] != 0);
     }
-    // An instance whose vkDestroyInstance is not to be found cannot be given back, nor such a device.
+    // An instance whose vkDestroyInstance is not to be found cannot be given back, nor such a
+    // device.
     const bool lost_way = name == "vkDestroyInstance" || name == "vkDestroyDevice";
     CHECK(VulkanShim::alive() - before <= (lost_way ? 1 : 0));
     CHECK(taken == 0);
 }
 
-// One life for each of the calls of a good one, in which that call fails with `result`: what must hold always, and
-// what check(life, name, k) asks, k from 1.
+// One life for each of the calls of a good one, in which that call fails with `result`: what must
+// hold always, and what check(life, name, k) asks, k from 1.
 template <class Check> void each_failing(const std::vector<uint8_t> &bytes, const LifeOptions &with,
                                          uint64_t calls, VkResult result, const Check &check) {
     for (uint64_t k = 1; k <= calls; ++k) {
@@ -93,8 +96,8 @@ TEST_CASE(
             if (!filled) folder.clear();
             each_failing(bytes, with, calls, result,
                          [&](const Life &life, const std::string &name, uint64_t k) {
-                             // What is found where a cache call failed is the work done once more. One that is not
-                             // there at all is a driver that lacks it.
+                             // What is found where a cache call failed is the work done once more.
+                             // One that is not there at all is a driver that lacks it.
                              if (of_the_cache(name) && life.status != LW_NO_DEVICE)
                                  CHECK(life.status == LW_OK);
                              if (k % 16 == 1) {
@@ -130,7 +133,8 @@ TEST_CASE("vulkan: whichever call of a run fails, whole or mixed, the CPU goes o
             for (int i = 0; i < 2; ++i)
                 for (size_t row = 0; row < good.results[i].y.size(); ++row)
                     CHECK(life.results[i].y[row] == doctest::Approx(good.results[i].y[row]).epsilon(1e-5));
-            // A device that is gone computes nothing more; after any other failure it is asked again.
+            // A device that is gone computes nothing more; after any other failure it is asked
+            // again.
             if (result == VK_ERROR_DEVICE_LOST && name == "vkQueueSubmit")
                 CHECK(life.stats.runs + life.stats.fallen_back == 2);
         });
@@ -284,3 +288,5 @@ TEST_CASE("vulkan: a run out of time is computed by the CPU, and the late answer
     lw_model_close(model);
     lw_vulkan_close(device); // what was made on an abandoned device stays
 }
+
+} // namespace fault_test

@@ -19,7 +19,8 @@ struct Life {
 // Opens a device and the model, runs it twice, and closes all. Memory comes from `counting`.
 Life whole_life(const std::vector<uint8_t> &bytes, const LifeOptions &with = {});
 
-// gpu_model with a golden vector of its run, what the CPU gives, of that limit. `wrong`: added to one value.
+// gpu_model with a golden vector of its run, what the CPU gives, of that limit. `wrong`: added to
+// one value.
 std::vector<uint8_t> model_with_golden(float limit = 1e-5f, float wrong = 0);
 
 } // namespace longwave::test

@@ -1,9 +1,11 @@
-// Creating and ending n streams is work in proportion to n. What is counted: places of pools that are looked at, and
-// calls of Vulkan.
+// Creating and ending n streams is work in proportion to n. What is counted: places of pools that
+// are looked at, and calls of Vulkan.
 #include "runtime/vulkan/device/gpu.h"
 #include "tests/unit/runtime/vulkan/device.h"
 #include <algorithm>
 #include <random>
+
+namespace many_streams_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -20,7 +22,8 @@ uint64_t places(const Device &device) {
     return runtime::vulkan::gpu_of(device).stats.places_examined;
 }
 
-// Creates n streams, pushes a block to each, and destroys them. Half of them are replaced in between.
+// Creates n streams, pushes a block to each, and destroys them. Half of them are replaced in
+// between.
 Work create_and_destroy(const Device &device, const lw_model *model, size_t n, Order order) {
     const uint64_t before = places(device);
     VulkanShim::reset();
@@ -83,3 +86,5 @@ TEST_CASE("vulkan streams: and so it is when they lie in many pools, because a d
     }
     VulkanShim::properties = nullptr;
 }
+
+} // namespace many_streams_test

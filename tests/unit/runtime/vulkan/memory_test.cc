@@ -2,6 +2,8 @@
 #include "runtime/core/memory.h"
 #include "tests/unit/runtime/vulkan/device.h"
 
+namespace memory_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -118,3 +120,5 @@ TEST_CASE("vulkan: the memory of a stream on a GPU is that of its place on the d
     lw_stream_destroy(stream);
     lw_model_close(model);
 }
+
+} // namespace memory_test

@@ -2,6 +2,8 @@
 #include "tests/unit/runtime/vulkan/life.h"
 #include <cmath>
 
+namespace mixed_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -114,3 +116,5 @@ TEST_CASE("vulkan, mixed: each step is timed on its side, and a wrong question i
     lw_model_close(model);
     lw_vulkan_close(device);
 }
+
+} // namespace mixed_test

@@ -1,6 +1,9 @@
-// A device that answers wrongly, or not the same twice, is disabled; one that answered rightly is remembered.
+// A device that answers wrongly, or not the same twice, is disabled; one that answered rightly is
+// remembered.
 #include "tests/unit/runtime/vulkan/life.h"
 #include <fstream>
+
+namespace proof_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -136,3 +139,5 @@ TEST_CASE("vulkan: only a model of a Vulkan device can be proved") {
     CHECK(lw_vulkan_prove(cpu, 0, nullptr) == LW_INVALID_ARGUMENT);
     CHECK(lw_vulkan_prove(nullptr, 0, nullptr) == LW_INVALID_ARGUMENT);
 }
+
+} // namespace proof_test

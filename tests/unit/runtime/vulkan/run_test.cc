@@ -1,7 +1,10 @@
-// Whole sequences on a Vulkan device: what the CPU gives, in as many dispatches as the plan has calls.
+// Whole sequences on a Vulkan device: what the CPU gives, in as many dispatches as the plan has
+// calls.
 #include "tests/unit/runtime/vulkan/life.h"
 #include <cmath>
 #include <cstdio>
+
+namespace run_test {
 
 using namespace longwave;
 using namespace longwave::test;
@@ -68,7 +71,8 @@ TEST_CASE("vulkan: sequences of every length give what the CPU gives, in one sub
         CHECK(stats.runs == ++runs);
         CHECK(stats.dispatches == 2 * runs);
     }
-    // The entry clears behind the end of a sequence, so it is recorded for each length that differs from the last.
+    // The entry clears behind the end of a sequence, so it is recorded for each length that differs
+    // from the last.
     CHECK(device.stats().recordings == 5);
     CHECK(device.stats().uploaded_bytes == 64); // the derived taps: no GPU entry reads the weights
 }
@@ -162,3 +166,5 @@ TEST_CASE("vulkan: a device is found by number and by name, and one that is not 
     options.struct_size = 0;
     CHECK(lw_vulkan_open(&options, &device) == LW_INVALID_ARGUMENT);
 }
+
+} // namespace run_test

@@ -1,12 +1,16 @@
-// Every call that can fail in the life of streams on a Vulkan device, failing: a named status, nothing kept.
+// Every call that can fail in the life of streams on a Vulkan device, failing: a named status,
+// nothing kept.
 #include "tests/unit/runtime/vulkan/device.h"
+
+namespace stream_fault_test {
 
 using namespace longwave;
 using namespace longwave::test;
 
 namespace {
 
-// The life of three streams of a model; the first failure, or LW_OK. What is written stays within `rows`.
+// The life of three streams of a model; the first failure, or LW_OK. What is written stays within
+// `rows`.
 lw_status life(const std::vector<uint8_t> &bytes, Rows *rows) {
     lw_vulkan_options options = through_shim();
     lw_device *device = nullptr;
@@ -70,3 +74,5 @@ TEST_CASE("vulkan streams: whichever call fails, there is a named status, the ro
         }
     VulkanShim::reset();
 }
+
+} // namespace stream_fault_test

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <memory>
 
+namespace stream_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -133,3 +135,5 @@ TEST_CASE("vulkan streams: a block that does not end in time fails its streams u
     pull_all(one, &rows);
     CHECK(rows[0].size() == 4);
 }
+
+} // namespace stream_test

@@ -2,6 +2,8 @@
 #include "tests/unit/runtime/vulkan/device.h"
 #include <thread>
 
+namespace threads_test {
+
 using namespace longwave;
 using namespace longwave::test;
 
@@ -29,7 +31,8 @@ struct Driver {
             (*to)[out.index].insert((*to)[out.index].end(), out.data, out.data + out.width);
         failures += status != LW_AGAIN;
     }
-    // Every stream gets its input in rounds with a flush in between. From round to round another one is new.
+    // Every stream gets its input in rounds with a flush in between. From round to round another
+    // one is new.
     void drive() {
         lw_stream *streams[streams_of_thread] = {};
         for (size_t round = 0; round < rounds; ++round) {
@@ -155,3 +158,5 @@ TEST_CASE("vulkan threads: the stream of a thread that is gone leaves nothing be
     pull_all(after, &rows);
     CHECK(rows[0].size() == 4);
 }
+
+} // namespace threads_test

@@ -25,8 +25,8 @@ def conv2d(x: Tensor, op: Op, dims: tuple[int, ...]) -> Tensor:
     w, a = op.constant("weight"), op.attributes
     channels = w.shape[1] * a["groups"]
     image = x.reshape(1, len(x), -1, channels).permute(0, 3, 1, 2)
-    pad, lead = (w.shape[3] - 1) // 2, w.shape[2] - a["stride_t"]
-    image = F.pad(image, (pad, pad, lead, 0))
+    pad, ahead = (w.shape[3] - 1) // 2, a.get("ahead", 0)
+    image = F.pad(image, (pad, pad, w.shape[2] - a["stride_t"] - ahead, ahead))  # a negative pad cuts
     return F.conv2d(image, w, op.constant("bias"), (a["stride_t"], a["stride_f"]), groups=a["groups"])[0].permute(1, 2, 0).flatten(1)
 
 

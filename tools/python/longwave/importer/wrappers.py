@@ -52,8 +52,16 @@ def store_computed_weights(part: nn.Module) -> None:
         if type(hook).__name__ in removers:
             removers[type(hook).__name__](part, hook.name)
     if parametrize.is_parametrized(part):
+        own_class(part)
         for name in list(part.parametrizations):
             parametrize.remove_parametrizations(part, name, leave_parametrized=True)
+
+
+def own_class(part: nn.Module) -> None:
+    """A parametrized module has a class of its own with the weight as a property. Copies share it: removing the property from the
+    copy would take it from the module as well."""
+    shared = type(part)
+    part.__class__ = type(shared.__name__, shared.__bases__, {name: value for name, value in vars(shared).items() if name not in ("__dict__", "__weakref__")})
 
 
 def _without_statistics(part: nn.Module) -> bool:

@@ -1,4 +1,4 @@
-"""Convolutions with short kernels: causal in time, over all channels or images of (frequency, channel)."""
+"""Convolutions with short kernels over all channels or images of (frequency, channel). Those that look ahead stream late."""
 from __future__ import annotations
 
 import torch
@@ -77,36 +77,43 @@ def conv1d(importer, n) -> Placed:
         padding = (w.shape[2] - 1) // 2 if padding == "same" else 0
     zeros, order = leading(x.at[0].T, op.width, op.rows)
     w, ahead = causal(w, zeros + both(padding, 1)[0], stride)
+    late(importer, n, ahead, n.meta["val"].shape[2], op.rows // stride)
+    if ahead and stride == 1 and groups == len(order) == len(w):
+        return centred(importer, n, x, order, w, bias, ahead)
+    return short(importer, n, graph.flat(x.value), order, w, bias, stride, groups, ahead)
+
+
+def late(importer, n, ahead: int, found: int, rows: int) -> None:
+    """A convolution that looks ahead must give every row. Its stream waits."""
+    if ahead and found < rows:
+        raise Refused(f"looks {ahead} rows ahead, and gives {found} rows of {rows}", "pad with zeros at both ends, as padding=\"same\" does")
     if ahead:
-        return centred(importer, n, x, order, w, bias, ahead, stride, groups)
-    return short(importer, n, graph.flat(x.value), order, w, bias, stride, groups)
+        importer.warn(n, f"looks {ahead} rows ahead: its stream comes so many rows late")
 
 
-def short(importer, n, value: int, order: Tensor, w: Tensor, bias, stride: int, groups: int) -> Placed:
+def short(importer, n, value: int, order: Tensor, w: Tensor, bias, stride: int, groups: int, ahead: int = 0) -> Placed:
     graph, width = importer.graph, importer.graph.ops[value].width
     if groups == len(order) == len(w):
         value = graph.take(value, order)
     else:
         w = dense(w, groups)
         w, groups = torch.zeros(len(w), width, w.shape[2], dtype=torch.float64).index_add(1, order, w.to(torch.float64)), 1
-    attributes = {"stride_t": stride, "stride_f": 1, "groups": groups, "bias": int(bias is not None), "frequency": 0}
+    attributes = {"stride_t": stride, "stride_f": 1, "groups": groups, "bias": int(bias is not None), "frequency": 0,
+                  **({"ahead": ahead} if ahead else {})}
     rows = graph.ops[value].rows // stride
     out = graph.emit("conv2d", [value], [("weight", w[..., None]), ("bias", bias)], attributes, len(w), rows)
     shape = n.meta["val"].shape
     return result(out, rows, natural(out, shape, 2).at, 2)
 
 
-def centred(importer, n, x: Placed, order: Tensor, w: Tensor, bias, ahead: int, stride: int, groups: int) -> Placed:
-    """One filter per channel that looks ahead runs offline. Other kernels have no op."""
+def centred(importer, n, x: Placed, order: Tensor, w: Tensor, bias, ahead: int) -> Placed:
+    """One filter per channel."""
     graph = importer.graph
-    if stride != 1 or not groups == len(order) == len(w):
-        raise Refused(f"looks {ahead} rows ahead", "pad only on the left: F.pad(x, (taps - 1, 0)); depthwise kernels may look ahead")
     behind = w.shape[2] - 1 - ahead
     half = max(ahead, behind)
     w = F.pad(w[:, 0], (half - behind, half - ahead))
     value = graph.take(graph.flat(x.value), order)
     out = graph.emit("centred_conv", [value], [("weight", w), ("bias", bias)], {"bias": int(bias is not None)})
-    importer.warn(n, "looks ahead: no stream")
     rows = graph.ops[out].rows
     return result(out, rows, natural(out, n.meta["val"].shape, 2).at, 2)
 
@@ -135,18 +142,17 @@ def conv2d(importer, n) -> Placed:
     if (dims != (frequencies, channels)) and not (frequencies == 1 and op.dims == (channels,)):
         raise Refused("an image that no convolution made", "start from one channel")
     w, ahead = causal(w, zeros + padding[0], stride[0])
-    if ahead:
-        raise Refused(f"looks {ahead} rows ahead", "pad time only on the left: F.pad(x, (0, 0, taps - stride, 0))")
-    out = image(graph, x.value, w, bias, stride, groups, frequencies)
     shape = list(n.meta["val"].shape)
     time, frequency = (3, 2) if first_last else (2, 3)
+    late(importer, n, ahead, shape[time], op.rows // stride[0])
+    out = image(graph, x.value, w, bias, stride, groups, frequencies, ahead)
     places = torch.arange(shape[time])[:, None, None] * graph.ops[out].width + torch.arange(shape[frequency])[:, None] * graph.ops[out].dims[-1] \
         + torch.arange(shape[1])
     made = places.permute(2, 1, 0) if first_last else places.permute(2, 0, 1)
     return result(out, graph.ops[out].rows, made[None], time)
 
 
-def image(graph, value: int, w: Tensor, bias, stride, groups: int, frequencies: int) -> int:
+def image(graph, value: int, w: Tensor, bias, stride, groups: int, frequencies: int, ahead: int = 0) -> int:
     channels = graph.ops[value].width // frequencies
     if groups != 1 and not groups == channels == len(w):
         w, groups = dense(w, groups), 1
@@ -154,7 +160,7 @@ def image(graph, value: int, w: Tensor, bias, stride, groups: int, frequencies: 
     if len(w) == 1 and bands > 1:  # the kernel computes at least two channels
         w, bias = torch.cat([w, torch.zeros_like(w)]), None if bias is None else F.pad(bias, (0, 1))
     attributes = {"stride_t": stride[0], "stride_f": stride[1], "groups": groups, "bias": int(bias is not None),
-                  "frequency": int(len(graph.ops[value].dims) == 1 and channels == 1)}
+                  "frequency": int(len(graph.ops[value].dims) == 1 and channels == 1), **({"ahead": ahead} if ahead else {})}
     dims = (bands, len(w)) if bands > 1 else (len(w),)
     return graph.emit("conv2d", [value], [("weight", w), ("bias", bias)], attributes, bands * len(w), graph.ops[value].rows // stride[0], dims)
 

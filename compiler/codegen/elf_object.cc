@@ -1,15 +1,15 @@
-#include "compiler/codegen/static_object.h"
+#include "compiler/codegen/elf_object.h"
 #include "formats/artifact/features.h"
 #include "formats/artifact/static_model.h"
 #include <cstddef>
 #include <cstring>
 #include <elf.h>
-#include <fmt/format.h>
 
 namespace longwave::compiler {
 namespace {
 
-// What differs between machines: the relocation "address of a symbol minus this place", as wide as a pointer.
+// What differs between machines: the relocation "address of a symbol minus this place", as wide as
+// a pointer.
 struct Machine {
     uint32_t relative, flags;
     uint64_t code_alignment; // addresses of code are made page by page on some
@@ -150,37 +150,14 @@ template <class Elf> std::vector<uint8_t> object_of(const std::string &symbol, c
     return std::move(object).finish(number, machine.flags);
 }
 
-void put_header(std::vector<uint8_t> &to, const std::string &name, size_t bytes) {
-    const std::string header = fmt::format("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", name, 0, 0, 0, 644, bytes);
-    to.insert(to.end(), header.begin(), header.end());
-}
-
 } // namespace
 
-Expected<std::vector<uint8_t>> static_object(const std::string &symbol, const targets::Target &target,
-                                             const std::vector<uint8_t> &image, const std::vector<uint8_t> &model) {
+Expected<std::vector<uint8_t>> elf_static_object(const std::string &symbol, const targets::Target &target,
+                                                 const std::vector<uint8_t> &image, const std::vector<uint8_t> &model) {
     LW_ASSIGN(const Machine machine, machine_of(target));
     return target.elf_machine == artifact::machine_arm
                ? object_of<Elf32>(symbol, machine, target.elf_machine, image, model)
                : object_of<Elf64>(symbol, machine, target.elf_machine, image, model);
-}
-
-std::vector<uint8_t> archive_of(const std::string &symbol, const std::vector<uint8_t> &object) {
-    const std::string start = "!<arch>\n", names = symbol + '\0';
-    constexpr size_t header = 60; // of each member; members begin at even offsets
-    const size_t index_bytes = (8 + names.size() + 1) / 2 * 2;
-    const uint32_t at = static_cast<uint32_t>(start.size() + header + index_bytes);
-    const uint32_t index[2] = {__builtin_bswap32(1), __builtin_bswap32(at)};
-    std::vector<uint8_t> archive(start.begin(), start.end());
-    put_header(archive, "/", index_bytes);
-    const uint8_t *numbers = reinterpret_cast<const uint8_t *>(index);
-    archive.insert(archive.end(), numbers, numbers + sizeof index);
-    archive.insert(archive.end(), names.begin(), names.end());
-    archive.resize(at, '\n');
-    put_header(archive, "model.o/", object.size());
-    archive.insert(archive.end(), object.begin(), object.end());
-    if (archive.size() % 2 != 0) archive.push_back('\n');
-    return archive;
 }
 
 } // namespace longwave::compiler

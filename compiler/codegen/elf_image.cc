@@ -1,18 +1,18 @@
-#include "compiler/codegen/code_image.h"
+#include "compiler/codegen/elf_object.h"
+#include "compiler/codegen/object_format.h"
 #include "compiler/codegen/process.h"
 #include "compiler/codegen/temporary_folder.h"
-#include "formats/artifact/features.h"
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <elf.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
 #include <span>
 
 extern "C" {
-extern const uint8_t longwave_shim_x86_64[], longwave_shim_x86_64_end[], longwave_shim_aarch64[],
-    longwave_shim_aarch64_end[], longwave_shim_arm[], longwave_shim_arm_end[];
 extern const uint8_t longwave_image_script[], longwave_image_script_end[];
 }
 
@@ -45,7 +45,7 @@ struct Elf32 {
 // The linker's output, read with our own eyes: what it promises is checked, not believed.
 template <class Elf> class LinkedFile {
 public:
-    explicit LinkedFile(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
+    LinkedFile(std::vector<uint8_t> bytes, bool thumb) : bytes_(std::move(bytes)), thumb_(thumb) {}
 
     Expected<CodeImage> image(const std::vector<LinkedKernel> &kernels) {
         header_ = read<typename Elf::Header>(0);
@@ -119,35 +119,27 @@ private:
             std::string name = text(strings.sh_offset + symbol.st_name);
             if (name.empty()) continue;
             if (symbol.st_shndx == SHN_UNDEF) undefined_ += (undefined_.empty() ? "" : ", ") + name;
-            else symbols_[name] = symbol.st_value;
+            else symbols_[name] = thumb_ ? symbol.st_value & ~uint64_t{1} : symbol.st_value;
         }
     }
 
     std::vector<uint8_t> bytes_;
+    bool thumb_; // addresses of functions are odd
     typename Elf::Header header_{};
     uint64_t end_of_constants_ = 0;
     std::map<std::string, uint64_t> symbols_;
     std::string undefined_;
 };
 
-Expected<CodeImage> image_of(std::vector<uint8_t> bytes, const std::vector<LinkedKernel> &kernels) {
+Expected<CodeImage> image_of(std::vector<uint8_t> bytes, const std::vector<LinkedKernel> &kernels, bool thumb) {
     if (bytes.size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
         return Status::internal("the linker's output is not an ELF file");
-    if (bytes[EI_CLASS] == ELFCLASS32) return LinkedFile<Elf32>(std::move(bytes)).image(kernels);
-    return LinkedFile<Elf64>(std::move(bytes)).image(kernels);
+    if (bytes[EI_CLASS] == ELFCLASS32) return LinkedFile<Elf32>(std::move(bytes), thumb).image(kernels);
+    return LinkedFile<Elf64>(std::move(bytes), thumb).image(kernels);
 }
 
-// The scratch allocator for the machine of a target.
-std::span<const uint8_t> shim_of(uint16_t elf_machine) {
-    switch (elf_machine) {
-    case artifact::machine_arm: return {longwave_shim_arm, longwave_shim_arm_end};
-    case artifact::machine_aarch64: return {longwave_shim_aarch64, longwave_shim_aarch64_end};
-    default: return {longwave_shim_x86_64, longwave_shim_x86_64_end};
-    }
-}
-
-// The linker script: every kernel right behind the 8 bytes that say what it needs. Entries are aligned to 16
-// bytes, as compilers align functions.
+// The linker script: every kernel right behind the 8 bytes that say what it needs. Entries are
+// aligned to 16 bytes, as compilers align functions.
 std::string image_script(const std::vector<LinkedKernel> &kernels) {
     std::string script(reinterpret_cast<const char *>(longwave_image_script),
                        reinterpret_cast<const char *>(longwave_image_script_end)),
@@ -180,14 +172,30 @@ template <class Elf> uint64_t loaded_bytes(const std::vector<uint8_t> &object) {
     return bytes;
 }
 
-} // namespace
-
-uint64_t code_bytes(const std::vector<uint8_t> &object) {
+uint64_t code_bytes_of(const std::vector<uint8_t> &object) {
     if (object.size() <= EI_CLASS || std::memcmp(object.data(), ELFMAG, SELFMAG) != 0) return 0;
     return object[EI_CLASS] == ELFCLASS32 ? loaded_bytes<Elf32>(object) : loaded_bytes<Elf64>(object);
 }
 
-Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const targets::Target &target) {
+// LONGWAVE_LINKER names an ld.lld, or a zig, which contains one. Without it ld.lld is looked up in
+// PATH.
+std::vector<std::string> linker() {
+    const char *named = std::getenv("LONGWAVE_LINKER");
+    if (!named || !*named) return {"ld.lld"};
+    if (std::filesystem::path(named).filename() == "zig") return {named, "ld.lld"};
+    return {named};
+}
+
+Expected<ProcessResult> run_linker(const std::vector<std::string> &command) {
+    auto run = run_process(command);
+    if (run) return run;
+    return Status::device(fmt::format(
+        "{}. Install the Debian package lld, or pip install ziglang for the Python package. "
+        "Or set LONGWAVE_LINKER to the path of an ld.lld",
+        run.status().message()));
+}
+
+Expected<CodeImage> link(const std::vector<LinkedKernel> &kernels, const targets::Target &target) {
     LW_ASSIGN(auto folder, TemporaryFolder::create());
     auto file = [&](const std::string &name) { return (folder.path() / name).string(); };
     const auto put = [&](const std::string &name, const uint8_t *bytes, size_t size) {
@@ -196,33 +204,31 @@ Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const t
     };
     const std::string script = image_script(kernels);
     LW_TRY(put("image.ld", reinterpret_cast<const uint8_t *>(script.data()), script.size()));
-    const std::span<const uint8_t> shim = shim_of(target.elf_machine);
+    const std::span<const uint8_t> shim = shim_of(target);
     LW_TRY(put("shim.o", shim.data(), shim.size()));
-    std::vector<std::string> command = {"ld.lld",
-                                        "-m",
-                                        target.emulation,
-                                        "-pie",
-                                        "--no-dynamic-linker",
-                                        "--gc-sections",
-                                        "--hash-style=sysv",
-                                        "--no-undefined",
-                                        "--build-id=none",
-                                        "-T",
-                                        file("image.ld"),
-                                        "--entry",
-                                        "0"};
+    std::vector<std::string> command = linker();
+    command.insert(command.end(), {"-m", target.emulation, "-pie", "--no-dynamic-linker", "--gc-sections",
+                                   "--hash-style=sysv", "--no-undefined", "--build-id=none", "-T",
+                                   file("image.ld"), "--entry", "0"});
     for (size_t i = 0; i < kernels.size(); i++) {
         const std::string object = fmt::format("{}.o", i);
         LW_TRY(put(object, kernels[i].object->data(), kernels[i].object->size()));
         command.insert(command.end(), {"-u", kernels[i].symbol, file(object)});
     }
     command.insert(command.end(), {file("shim.o"), "-o", file("image.elf")});
-    LW_ASSIGN(auto run, run_process(command));
+    LW_ASSIGN(auto run, run_linker(command));
     if (run.exit_code != 0)
         return folder.explained(
             Status::device(fmt::format("ld.lld ended with {}: {}", run.exit_code, run.output)));
     LW_ASSIGN(auto bytes, read_bytes(file("image.elf")));
-    return image_of(std::move(bytes), kernels);
+    return image_of(std::move(bytes), kernels, target.thumb);
+}
+
+} // namespace
+
+const ObjectFormat &elf_objects() {
+    static constexpr ObjectFormat format = {code_bytes_of, link, elf_static_object};
+    return format;
 }
 
 } // namespace longwave::compiler

@@ -1,13 +1,11 @@
-/* What the program needs of qemu's machine `virt`: a serial port, the end of the program, and three functions of memory. */
-#include "../listen.h"
+/* The program's main where there is no operating system, three functions of memory, and a table of sizes. The machine's
+ * own part is in virt/ and m55/.
+ */
+#include "listen.h"
 #include <kws12.h>
 
 extern const int16_t audio[], audio_end[];
 extern unsigned char text_begin[], text_end[], rodata_begin[], rodata_end[], data_begin[], data_end[], bss_begin[], bss_end[], stack_top[];
-
-void put_text(const char *text) {
-    while (*text) *(volatile uint32_t *)0x09000000 = (unsigned char)*text++;
-}
 
 void put_number(uint64_t number) {
     char digits[21], *at = digits + 20;
@@ -15,14 +13,6 @@ void put_number(uint64_t number) {
     do *--at = (char)('0' + number % 10);
     while (number /= 10);
     put_text(at);
-}
-
-/* Semihosting: qemu ends with this exit code. */
-static void end(int code) {
-    const uint64_t block[2] = {0x20026, (uint64_t)code};
-    register uint64_t operation __asm__("x0") = 0x20;
-    register const uint64_t *parameters __asm__("x1") = block;
-    __asm__ volatile("hlt #0xf000" ::"r"(operation), "r"(parameters) : "memory");
 }
 
 /* All that the library asks for. The barrier keeps the compiler from calling the function that it compiles. A real
@@ -87,6 +77,6 @@ int main(void) {
     if (!result) result = listen_to(audio, (size_t)(audio_end - audio));
     line("memory stack, at most               ", stack_used());
     line("memory all                          ", variables + stack_used());
-    end(result);
+    board_end(result);
     return result;
 }

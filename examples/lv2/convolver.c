@@ -1,0 +1,106 @@
+/* A mono LV2 plug-in that streams a compiled model with one feature in and one out, such as an impulse response.
+ * The model is the file convolver.lw in the bundle of the plug-in.
+ *
+ * A host may ask for any number of samples, but a stream computes whole blocks. So the output comes up to one block
+ * less one sample later. The plug-in reports this latency.
+ */
+#include <longwave/longwave.h>
+#include <lv2/core/lv2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IN, OUT, LATENCY };
+
+typedef struct {
+    lw_model *model;
+    lw_stream *stream;
+    const float *in;
+    float *out, *latency;
+    uint32_t block;
+    float *ready; /* outputs that wait for the host: at most two blocks */
+    uint32_t n_ready;
+} Convolver;
+
+static void cleanup(LV2_Handle handle) {
+    Convolver *self = handle;
+    lw_stream_destroy(self->stream);
+    lw_model_close(self->model);
+    free(self->ready);
+    free(self);
+}
+
+static LV2_Handle failed(Convolver *self, const char *what) {
+    fprintf(stderr, "longwave convolver: %s: %s\n", what, lw_last_error());
+    cleanup(self);
+    return NULL;
+}
+
+static LV2_Handle instantiate(const LV2_Descriptor *descriptor, double rate, const char *bundle,
+                              const LV2_Feature *const *features) {
+    (void)descriptor, (void)rate, (void)features;
+    Convolver *self = calloc(1, sizeof *self);
+    if (!self) return NULL;
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/convolver.lw", bundle) >= (int)sizeof path) return failed(self, "path too long");
+    lw_open_options open = {.struct_size = sizeof open};
+    open.allow_unsigned_code = 1; /* the user installed the bundle */
+    if (lw_model_open(path, &open, &self->model)) return failed(self, path);
+
+    lw_stream_options how = {.struct_size = sizeof how}; /* float samples */
+    if (lw_stream_create(self->model, &how, &self->stream)) return failed(self, path);
+    lw_model_info info = {.struct_size = sizeof info};
+    lw_input_info input = {.struct_size = sizeof input};
+    if (lw_model_get_info(self->model, &info) || lw_model_input(self->model, 0, &input)) return failed(self, path);
+    if (input.width != 1 || info.stream_outputs != 1) return failed(self, "the model must be mono, with one output");
+    self->block = info.stream_block;
+    self->ready = calloc(2 * self->block, sizeof(float));
+    if (!self->ready) return failed(self, "no memory");
+    return self;
+}
+
+static void connect_port(LV2_Handle handle, uint32_t port, void *data) {
+    Convolver *self = handle;
+    if (port == IN) self->in = data;
+    if (port == OUT) self->out = data;
+    if (port == LATENCY) self->latency = data;
+}
+
+/* Silence until the first block is complete. */
+static void activate(LV2_Handle handle) {
+    Convolver *self = handle;
+    lw_stream_reset(self->stream);
+    self->n_ready = self->block - 1;
+    memset(self->ready, 0, self->n_ready * sizeof(float));
+}
+
+/* n is at most one block. Calls no function of the system. */
+static void convolve(Convolver *self, const float *in, float *out, uint32_t n) {
+    size_t taken = 0;
+    lw_stream_push(self->stream, in, n, &taken);
+    lw_rows rows = {.struct_size = sizeof rows, .data = self->ready + self->n_ready, .capacity = 2 * self->block - self->n_ready};
+    if (lw_stream_pull_rows(self->stream, &rows) == LW_OK) self->n_ready += (uint32_t)rows.rows;
+    if (self->n_ready < n) { /* the stream has failed: silence */
+        memset(out, 0, n * sizeof(float));
+        return;
+    }
+    memcpy(out, self->ready, n * sizeof(float));
+    self->n_ready -= n;
+    memmove(self->ready, self->ready + n, self->n_ready * sizeof(float));
+}
+
+static void run(LV2_Handle handle, uint32_t n) {
+    Convolver *self = handle;
+    for (uint32_t done = 0; done < n;) {
+        const uint32_t part = n - done < self->block ? n - done : self->block;
+        convolve(self, self->in + done, self->out + done, part);
+        done += part;
+    }
+    if (self->latency) *self->latency = (float)(self->block - 1);
+}
+
+static const LV2_Descriptor descriptor = {"urn:longwave:convolver", instantiate, connect_port, activate, run, NULL, cleanup, NULL};
+
+LV2_SYMBOL_EXPORT const LV2_Descriptor *lv2_descriptor(uint32_t index) {
+    return index == 0 ? &descriptor : NULL;
+}

@@ -1,0 +1,90 @@
+/** The two files of a model. Both can be sent to workers and worklets. */
+export interface Model {
+  module: WebAssembly.Module;
+  weights: ArrayBuffer;
+}
+
+/** Fetches a .wasm file and the .weights file of the same compilation. */
+export function loadModel(moduleUrl: string | URL, weightsUrl: string | URL): Promise<Model>;
+
+/** A word that was recognised. */
+export interface KeywordEvent {
+  word: string;
+  /** The average that fired, 0 to 1. */
+  score: number;
+  /** Seconds of audio heard when it fired. */
+  time: number;
+  /** Seconds at which the word's score rose. */
+  start: number;
+}
+
+export interface SpotterOptions {
+  /** Of every word, in (0, 1]. 0 keeps the thresholds of the model. */
+  threshold?: number;
+}
+
+/** Keywords in audio. Works in pages, workers and audio worklets. */
+export class Spotter {
+  constructor(model: Model, options?: SpotterOptions);
+  /** Samples per second that `push` expects. */
+  readonly sampleRate: number;
+  /** Samples that are computed at once. */
+  readonly block: number;
+  readonly labels: string[];
+  /** Of each label. */
+  readonly thresholds: number[];
+  /** Averaged score of each label after the last push. A view: copy it to keep it. */
+  readonly scores: Float32Array;
+  /** Hears any number of samples, -1 to 1. */
+  push(samples: Float32Array): KeywordEvent[];
+  /** Ends the audio. */
+  finish(): KeywordEvent[];
+  /** Forgets everything that was heard. */
+  reset(): void;
+}
+
+/** Hears a complete recording at the spotter's rate. `scores` has one row of labels per block. */
+export function listenTo(spotter: Spotter, samples: Float32Array): { events: KeywordEvent[]; scores: Float32Array };
+
+export interface ListenOptions extends SpotterOptions {
+  /** After each block: the score of each label, and the events. */
+  onBlock?: (block: { scores: Float32Array; events: KeywordEvent[] }) => void;
+  onError?: (error: Error) => void;
+}
+
+/** Keywords from the microphone, computed on the audio thread. Needs https or localhost. */
+export function listenToMicrophone(model: Model, options?: ListenOptions): Promise<{ stop(): Promise<void> }>;
+
+/** The samples of an audio file, mono, at this rate. */
+export function decodeAudio(bytes: ArrayBuffer, sampleRate: number): Promise<Float32Array>;
+
+export interface WritingOptions {
+  /** 0: the most probable byte. Default 0.8. */
+  temperature?: number;
+  /** Default 0.95. */
+  topP?: number;
+  /** Equal seeds give equal text. Default 1. */
+  seed?: number;
+}
+
+/** Text from a byte-level language model, in the thread that calls it. */
+export class Writer {
+  constructor(model: Model);
+  /** Yields text without end. */
+  write(prompt: string, options?: WritingOptions): Generator<string, never>;
+}
+
+/** The same in a worker. */
+export class WritingWorker {
+  constructor(model: Model);
+  /** Resolves after `length` characters (default 600), or when stopped. */
+  write(prompt: string, options?: WritingOptions & { length?: number; onText?: (text: string, charactersPerSecond: number) => void }): Promise<void>;
+  stop(): void;
+  close(): void;
+}
+
+/** Changes the sample rate of a stream. */
+export class Resampler {
+  constructor(from: number, to: number);
+  push(samples: Float32Array): Float32Array;
+}

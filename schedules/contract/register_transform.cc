@@ -1,0 +1,198 @@
+#include "schedules/contract/register_transform.h"
+#include "schedules/contract/twiddles.h"
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+namespace longwave::schedules {
+
+namespace {
+
+constexpr uint32_t points_of_thread = 16; // Intel's registers hold these at 512 threads without a spill
+constexpr uint32_t most_lanes = 16;       // 64 bytes of a row; 8 are a whole sector
+constexpr uint32_t banks = 32;
+
+uint32_t log2_of(uint32_t power) { return static_cast<uint32_t>(std::countr_zero(power)); }
+
+// Few passes, each of at most 16. The first and the last are large: the first has constants for
+// roots.
+std::vector<uint32_t> radices_of(uint32_t length) {
+    switch (length) {
+    case 256: return {16, 16};
+    case 512: return {16, 4, 8};
+    case 1024: return {16, 4, 16};
+    case 2048: return {16, 8, 16};
+    case 4096: return {16, 16, 16};
+    case 8192: return {16, 8, 4, 16};
+    default: return {};
+    }
+}
+
+} // namespace
+
+uint32_t RegisterForm::blocks(size_t pass) const {
+    uint32_t before = 1;
+    for (size_t p = 0; p < pass; p++) before *= radices[p];
+    return before;
+}
+
+uint32_t RegisterForm::apart(size_t pass) const { return length / blocks(pass) / radices[pass]; }
+
+uint32_t RegisterForm::position(size_t pass, uint32_t worker, uint32_t slot) const {
+    const uint32_t radix = radices[pass], step = apart(pass), butterfly = worker + slot / radix * workers();
+    return butterfly / step * radix * step + butterfly % step + slot % radix * step;
+}
+
+uint32_t register_length(uint32_t rows) {
+    const uint32_t length = std::max(std::bit_ceil(rows), least_register_length);
+    return length <= most_register_length ? length : 0;
+}
+
+std::optional<RegisterForm> register_form(uint32_t length, uint32_t lanes, const WorkgroupLimits &limits) {
+    RegisterForm form{.length = length, .radices = radices_of(length), .points = points_of_thread};
+    if (form.radices.empty()) return std::nullopt;
+    const auto fits = [&] {
+        return form.threads() <= limits.threads &&
+               uint64_t{form.shared_floats()} * sizeof(float) <= limits.shared_bytes;
+    };
+    for (form.lanes = most_lanes; form.lanes > 0; form.lanes /= 2) {
+        if (lanes % form.lanes != 0 || !fits()) continue;
+        form.planes = 2;
+        if (!fits()) form.planes = 1;
+        return form;
+    }
+    return std::nullopt;
+}
+
+bool paired(uint32_t level) { return level > 0; }
+
+bool product_in_table(uint32_t radix, uint32_t level) { return radix >> (level + 1) == 1; }
+
+std::vector<RootKey> root_keys(uint32_t radix, bool back) {
+    const uint32_t levels = log2_of(radix);
+    std::vector<RootKey> keys;
+    const auto need = [&](const RootKey &key) {
+        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    };
+    for (uint32_t level = 0; !back && level < levels; level++)
+        for (uint32_t block = 0; block < 1u << level; block += 2) need({level, block});
+    for (uint32_t left = levels; back && left > 0;) {
+        const uint32_t level = left - 1, step = paired(level) ? 2 : 1;
+        for (uint32_t block = 0; step == 2 && block < 1u << (level - 1); block++) {
+            need({level - 1, block & ~1u});
+            need({level, 2 * block});
+            if (product_in_table(radix, level)) need({level, block, true});
+        }
+        if (step == 1) need({level, 0});
+        left -= step;
+    }
+    return keys;
+}
+
+namespace {
+
+uint32_t fours_of_block(uint32_t radix, bool back) {
+    return static_cast<uint32_t>((root_keys(radix, back).size() + 1) / 2);
+}
+
+} // namespace
+
+RootPlace root_place(const RegisterForm &form, size_t pass, bool back) {
+    RootPlace place;
+    for (const bool direction : {false, true})
+        for (size_t p = 1; p < form.radices.size(); p++) {
+            place.of_block = fours_of_block(form.radices[p], direction);
+            if (direction == back && p == pass) return place;
+            place.first += form.blocks(p) * place.of_block;
+        }
+    return place;
+}
+
+uint32_t zeros_of_roots(const RegisterForm &form) {
+    const size_t last = form.radices.size() - 1;
+    const RootPlace place = root_place(form, last, true);
+    return place.first + form.blocks(last) * place.of_block;
+}
+
+// Block b of a level is z^M − e^(2πi φ): φ is 1/4 at first, and the halves have φ/2 and φ/2 + 1/2.
+double register_root_phase(uint32_t level, uint64_t block) {
+    double phase = 0.25;
+    for (uint32_t bit = level; bit-- > 0;) phase = (phase + static_cast<double>(block >> bit & 1)) / 2;
+    return phase / 2;
+}
+
+std::vector<float> register_roots(const RegisterForm &form) {
+    std::vector<float> table(4 * (size_t{zeros_of_roots(form)} + 1), 0.0f);
+    for (const bool back : {false, true})
+        for (size_t pass = 1; pass < form.radices.size(); pass++) {
+            const RootPlace place = root_place(form, pass, back);
+            const std::vector<RootKey> keys = root_keys(form.radices[pass], back);
+            const uint32_t before = log2_of(form.blocks(pass));
+            for (uint32_t block = 0; block < form.blocks(pass); block++)
+                for (size_t i = 0; i < keys.size(); i++) {
+                    const auto phase = [&](uint32_t level, uint32_t of) {
+                        return register_root_phase(before + level, (uint64_t{block} << level) + of);
+                    };
+                    const RootKey &key = keys[i];
+                    const double turns = key.product ? phase(key.level - 1, key.block) +
+                                                           phase(key.level, 2 * key.block)
+                                                     : phase(key.level, key.block);
+                    float *at = &table[4 * (size_t{place.first} + block * place.of_block) + 2 * i];
+                    at[0] = static_cast<float>(std::cos(2 * std::numbers::pi * turns));
+                    at[1] = static_cast<float>(std::sin(2 * std::numbers::pi * turns));
+                }
+        }
+    return table;
+}
+
+std::vector<int32_t> register_spectrum_order(const RegisterForm &form) {
+    const std::vector<int> radices = right_angle_radices(form.length);
+    // The point at phase (k + 1/4) / length.
+    std::vector<int32_t> where(form.length);
+    const auto number = [&](double phase) {
+        return static_cast<size_t>(std::lround(phase * form.length - 0.25)) % form.length;
+    };
+    for (uint32_t q = 0; q < form.length; q++)
+        where[number(phase(radices, 0.25, static_cast<int>(radices.size()), q))] = static_cast<int32_t>(q);
+    std::vector<int32_t> order;
+    for (uint32_t slot = 0; slot < form.points; slot++)
+        for (uint32_t worker = 0; worker < form.workers(); worker++) {
+            const uint32_t position = form.position(form.radices.size() - 1, worker, slot);
+            // The root of a block behind the last level is half its phase.
+            order.push_back(where[number(2 * register_root_phase(log2_of(form.length), position))]);
+        }
+    return order;
+}
+
+uint32_t BankFold::operator()(uint32_t position) const {
+    uint32_t folded = 0;
+    for (const uint32_t shift : shifts) folded ^= position >> shift;
+    return position ^ (folded & mask);
+}
+
+// The first of all folds by one and by two shifts that has the fewest conflicts. XOR is linear, so
+// slot 0 of a pass stands for all.
+BankFold bank_fold(const RegisterForm &form) {
+    const uint32_t levels = log2_of(form.length), mask = banks / form.lanes - 1;
+    std::vector<std::vector<uint32_t>> all;
+    for (uint32_t one = 1; one < levels; one++) all.push_back({one});
+    for (uint32_t one = 1; one < levels; one++)
+        for (uint32_t two = one + 1; two < levels; two++) all.push_back({one, two});
+    BankFold best;
+    uint32_t least = UINT32_MAX;
+    for (const std::vector<uint32_t> &shifts : all) {
+        const BankFold fold{shifts, mask};
+        uint32_t conflicts = 0;
+        for (size_t pass = 0; pass < form.radices.size(); pass++) {
+            std::vector<uint32_t> load(mask + 1, 0);
+            for (uint32_t worker = 0; worker < std::min(mask + 1, form.workers()); worker++)
+                load[fold(form.position(pass, worker, 0)) & mask]++;
+            conflicts += *std::max_element(load.begin(), load.end());
+        }
+        if (conflicts < least) least = conflicts, best = fold;
+    }
+    return best;
+}
+
+} // namespace longwave::schedules

@@ -1,0 +1,81 @@
+// The right-angle transform (twiddles.h) of a GPU whose threads keep their points in registers. The
+// blocks of z^L − i split in two, level by level. A pass is a radix: several levels of points that
+// one thread holds. Between passes threads exchange points through shared memory.
+//
+// Compiler and kernel agree here on the form, on the table of roots and on the order of the
+// spectrum. No Halide.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace longwave::schedules {
+
+struct RegisterForm {
+    uint32_t length = 0;
+    std::vector<uint32_t> radices; // outermost first; powers of two
+    uint32_t points = 0;           // complex points of a thread
+    uint32_t lanes = 0;            // channels of a workgroup, or kernel copies of a single channel
+    uint32_t planes = 1;           // 2: both parts of a point are exchanged at once
+    // Thread: worker · lanes + lane.
+    uint32_t workers() const { return length / points; }
+    uint32_t threads() const { return workers() * lanes; }
+    uint32_t shared_floats() const { return length * lanes * planes; }
+    uint32_t blocks(size_t pass) const; // before the pass
+    uint32_t apart(size_t pass) const;  // positions between the points of one butterfly
+    // The position that a worker holds in a slot during the pass.
+    uint32_t position(size_t pass, uint32_t worker, uint32_t slot) const;
+};
+
+// Limits of a workgroup, as a target states them (targets/target.h).
+struct WorkgroupLimits {
+    uint32_t shared_bytes = 0, threads = 0;
+};
+
+// Shortest and longest transform of this form, powers of two.
+inline constexpr uint32_t least_register_length = 256, most_register_length = 8192;
+// The shortest one that is at least `rows`; 0: there is none.
+uint32_t register_length(uint32_t rows);
+// Empty: the workgroup is too small, or the length is not one of the above. `lanes`: of a row.
+std::optional<RegisterForm> register_form(uint32_t length, uint32_t lanes, const WorkgroupLimits &limits);
+
+// One root of a butterfly: s of level `level`, block `block` of the butterfly (a even), or on the
+// way back the product of the roots of two levels.
+struct RootKey {
+    uint32_t level = 0, block = 0;
+    bool product = false; // of (level − 1, block) and (level, 2 · block)
+    bool operator==(const RootKey &) const = default;
+};
+// On the way back two levels at a time, from the innermost. `paired`: of level and level − 1. Where
+// one butterfly alone has the third root of a pair, the table holds it.
+bool paired(uint32_t level);
+bool product_in_table(uint32_t radix, uint32_t level);
+// The roots of a butterfly in the order of the table.
+std::vector<RootKey> root_keys(uint32_t radix, bool back);
+
+// Where the roots of a pass begin in register_roots(), and how many each block has, in fours.
+struct RootPlace {
+    uint32_t first = 0, of_block = 0;
+};
+RootPlace root_place(const RegisterForm &form, size_t pass, bool back);
+// The roots as pairs (re, im): of the passes after the first forward, the same for the way back,
+// and a four of zeros.
+std::vector<float> register_roots(const RegisterForm &form);
+// The four of zeros.
+uint32_t zeros_of_roots(const RegisterForm &form);
+
+// s of a block of a level of the whole transform, as an angle in turns.
+double register_root_phase(uint32_t level, uint64_t block);
+// Of each slot and worker [slot][worker]: where the CPU's spectrum of this length has that point.
+std::vector<int32_t> register_spectrum_order(const RegisterForm &form);
+
+// Shared memory: position n lies at fold(n) · lanes + lane. The fold swaps neighbours so that no
+// two lanes of 32 meet in a bank.
+struct BankFold {
+    std::vector<uint32_t> shifts;
+    uint32_t mask = 0;
+    uint32_t operator()(uint32_t position) const;
+};
+BankFold bank_fold(const RegisterForm &form);
+
+} // namespace longwave::schedules

@@ -1,0 +1,73 @@
+// long_conv_registers: a long convolution of a complete sequence, causal or two-sided (the spectrum
+// decides), in one dispatch. The threads keep their points in registers, which no schedule of
+// Halide can say: spirv/long_conv.cc writes the kernel out. This file declares its arguments and
+// hands over the epilogue.
+//
+// What it moves: u once per copy, y once and the spectrum once. A thread reads its part of the
+// spectrum in order, 16 bytes at a time.
+#include "schedules/contract/register_transform.h"
+#include "schedules/halide/expression.h"
+#include "schedules/halide/registry.h"
+#include "schedules/spirv/long_conv.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+static void build_long_conv_registers(KernelBuilder &k) {
+    const int length = k.params.integer("length", 4, 1 << 22), rows = k.params.integer("rows", 1, 1 << 22),
+              copies = k.params.integer_or("copies", 1, 1, 64),
+              channels = k.params.integer("channels", 1, 1 << 20);
+    const auto row = static_cast<int>(pad(extent(channels)));
+    k.params.require(rows <= length, "'rows' must not exceed length");
+    const WorkgroupLimits limits{extent(k.target.shared_bytes), extent(k.target.threads)};
+    const std::optional<RegisterForm> form =
+        register_form(extent(length), extent(row == 1 ? copies : row), limits);
+    k.params.require(form.has_value(), "'length' must be a power of two from 256 to 8192 that fits " +
+                                           k.target.name);
+    const int tiles = (row == 1 ? copies : row) / static_cast<int>(form->lanes);
+    k.params.require(int64_t{tiles} * static_cast<int>(form->lanes) * (row == 1 ? 1 : copies) * length <
+                         int64_t{1} << 29,
+                     "the points of all channels must be less than 2^29");
+
+    k.input("u", dense({row, rows}));
+    k.weight("spectrum", dense({4, static_cast<int>(form->threads()), static_cast<int>(form->points / 2),
+                                row == 1 ? 1 : copies, tiles}));
+    k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(*form)) + 1}));
+    const Shape y_shape = dense({row, copies, rows});
+    const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, channels);
+    Var c("c"), m("m"), t("t");
+    Func y("y");
+    y(c, m, t) = 0.0f; // the type: the kernel below computes the values
+    k.output(y, y_shape);
+
+    k.written = [&k, form = *form, epilogue, rows, row, copies] {
+        const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {
+            std::map<std::string, gpu::Memory> memory;
+            for (const ImageParam &buffer : k.buffers())
+                if (buffer.name() != "u" && buffer.name() != "spectrum" && buffer.name() != "roots")
+                    memory[buffer.name()] = program.buffer(buffer.name(), 1, gpu::Access::read);
+            const auto read = [&program, memory, row, copies](const std::string &name,
+                                                              const std::vector<gpu::Uint> &at) {
+                // [row, copies, rows] or, of one row, [row, copies].
+                gpu::Uint index = at[0] + at[1] * extent(row);
+                if (at.size() > 2) index = index + at[2] * extent(row * copies);
+                return program.load(memory.at(name), index);
+            };
+            const Var channel("channel"), copy("copy"), at_row("row");
+            const Param<float> sum("sum");
+            const Expr value = epilogue(Expr(sum), {Expr(channel), Expr(copy), Expr(at_row)});
+            return [&program, value, read](const gpu::Float &of, const gpu::ResultPlace &at) {
+                return written_value(
+                    program, value,
+                    {{{"channel", at.channel}, {"copy", at.copy}, {"row", at.row}}, {{"sum", of}}, read});
+            };
+        };
+        return gpu::long_conv(form, {extent(rows), extent(row), extent(copies)}, finish);
+    };
+}
+
+static const GpuSchedule long_conv_registers{"long_conv_registers", build_long_conv_registers,
+                                             Fp16::inputs_and_outputs};
+
+} // namespace longwave::schedules

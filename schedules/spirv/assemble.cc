@@ -1,0 +1,267 @@
+#include "schedules/spirv/assemble.h"
+#include "formats/spirv/module.h"
+#include <spirv/unified1/GLSL.std.450.h>
+
+namespace longwave::gpu {
+
+namespace {
+
+using spirv::put, spirv::Words;
+
+constexpr uint32_t version = 0x00010000;
+
+struct Code {
+    spv::Op op = spv::OpNop;
+    uint32_t extended = 0; // GLSL.std.450, where op is OpExtInst
+};
+
+Code code_of(Op op) {
+    switch (op) {
+    case Op::add_real: return {spv::OpFAdd};
+    case Op::subtract_real: return {spv::OpFSub};
+    case Op::multiply_real: return {spv::OpFMul};
+    case Op::divide_real: return {spv::OpFDiv};
+    case Op::negate: return {spv::OpFNegate};
+    case Op::fma: return {spv::OpExtInst, GLSLstd450Fma};
+    case Op::least: return {spv::OpExtInst, GLSLstd450FMin};
+    case Op::most: return {spv::OpExtInst, GLSLstd450FMax};
+    case Op::absolute: return {spv::OpExtInst, GLSLstd450FAbs};
+    case Op::root: return {spv::OpExtInst, GLSLstd450Sqrt};
+    case Op::exponential: return {spv::OpExtInst, GLSLstd450Exp};
+    case Op::logarithm: return {spv::OpExtInst, GLSLstd450Log};
+    case Op::add: return {spv::OpIAdd};
+    case Op::subtract: return {spv::OpISub};
+    case Op::multiply: return {spv::OpIMul};
+    case Op::bit_and: return {spv::OpBitwiseAnd};
+    case Op::bit_or: return {spv::OpBitwiseOr};
+    case Op::bit_xor: return {spv::OpBitwiseXor};
+    case Op::shift_left: return {spv::OpShiftLeftLogical};
+    case Op::shift_right: return {spv::OpShiftRightLogical};
+    case Op::bits_of_real: return {spv::OpBitcast};
+    case Op::less: return {spv::OpULessThan};
+    case Op::less_real: return {spv::OpFOrdLessThan};
+    case Op::less_equal_real: return {spv::OpFOrdLessThanEqual};
+    case Op::equal_real: return {spv::OpFOrdEqual};
+    case Op::both: return {spv::OpLogicalAnd};
+    case Op::either: return {spv::OpLogicalOr};
+    case Op::invert: return {spv::OpLogicalNot};
+    case Op::select: return {spv::OpSelect};
+    default: break;
+    }
+    throw spirv::Fault("an instruction without a code");
+}
+
+class Assembler {
+public:
+    explicit Assembler(const Program &program) : program_(program), ids_(program.value_count(), 0) {}
+
+    Words run() {
+        module_.header = {spirv_magic, version, 0, 1, 0};
+        declare();
+        write_function();
+        write_preamble();
+        return module_.assemble();
+    }
+
+private:
+    uint32_t id() { return module_.new_id(); }
+    void declare(spv::Op op, std::initializer_list<uint32_t> operands) {
+        put(module_.declarations, op, operands);
+    }
+    void decorate(std::initializer_list<uint32_t> operands) {
+        put(module_.annotations, spv::OpDecorate, operands);
+    }
+    void code(spv::Op op, std::initializer_list<uint32_t> operands) { put(module_.functions, op, operands); }
+    uint32_t type_id(Type type) const {
+        return type == Type::real ? float_ : type == Type::whole ? uint_ : bool_;
+    }
+    uint32_t word(uint32_t value) {
+        const uint32_t made = id();
+        declare(spv::OpConstant, {uint_, made, value});
+        return made;
+    }
+
+    void declare() {
+        extended_ = id(), main_ = id(), float_ = id(), uint_ = id(), bool_ = id(), triple_ = id(), four_ = id();
+        void_ = id(), signature_ = id();
+        declare(spv::OpTypeVoid, {void_});
+        declare(spv::OpTypeFunction, {signature_, void_});
+        declare(spv::OpTypeFloat, {float_, 32});
+        declare(spv::OpTypeInt, {uint_, 32, 0});
+        declare(spv::OpTypeBool, {bool_});
+        declare(spv::OpTypeVector, {triple_, uint_, 3});
+        declare(spv::OpTypeVector, {four_, float_, 4});
+        zero_ = word(0);
+        workgroup_ = word(spv::ScopeWorkgroup);
+        semantics_ = word(spv::MemorySemanticsAcquireReleaseMask | spv::MemorySemanticsWorkgroupMemoryMask);
+        declare_inputs();
+        for (const Buffer &buffer : program_.buffers()) declare_buffer(buffer);
+        if (program_.shared_floats()) declare_shared();
+        for (uint32_t value = 1; value < program_.value_count(); value++)
+            if (program_.value(value).constant) declare_constant(value);
+    }
+
+    void declare_inputs() {
+        const uint32_t pointer = id();
+        thread_ = id(), group_ = id();
+        declare(spv::OpTypePointer, {pointer, spv::StorageClassInput, triple_});
+        declare(spv::OpVariable, {pointer, thread_, spv::StorageClassInput});
+        declare(spv::OpVariable, {pointer, group_, spv::StorageClassInput});
+        decorate({thread_, spv::DecorationBuiltIn, spv::BuiltInLocalInvocationId});
+        decorate({group_, spv::DecorationBuiltIn, spv::BuiltInWorkgroupId});
+    }
+
+    // Each buffer has types of its own: a rewrite may change the elements of one.
+    void declare_buffer(const Buffer &buffer) {
+        const uint32_t array = id(), block = id(), pointer = id(), variable = id(), element = id();
+        const uint32_t of = buffer.width == 4 ? four_ : float_;
+        declare(spv::OpTypeRuntimeArray, {array, of});
+        declare(spv::OpTypeStruct, {block, array});
+        declare(spv::OpTypePointer, {pointer, spv::StorageClassUniform, block});
+        if (!pointers_[of]) declare(spv::OpTypePointer, {pointers_[of] = element, spv::StorageClassUniform, of});
+        declare(spv::OpVariable, {pointer, variable, spv::StorageClassUniform});
+        decorate({array, spv::DecorationArrayStride, 4 * buffer.width});
+        decorate({block, spv::DecorationBufferBlock});
+        put(module_.annotations, spv::OpMemberDecorate, {block, 0, spv::DecorationOffset, 0});
+        const spv::Decoration access =
+            buffer.access == Access::read ? spv::DecorationNonWritable : spv::DecorationNonReadable;
+        put(module_.annotations, spv::OpMemberDecorate, {block, 0, static_cast<uint32_t>(access)});
+        decorate({variable, spv::DecorationDescriptorSet, 0});
+        decorate({variable, spv::DecorationBinding, static_cast<uint32_t>(variables_.size())});
+        name(variable, buffer.name);
+        variables_.push_back(variable);
+    }
+
+    void declare_shared() {
+        const uint32_t size = word(program_.shared_floats()), array = id(), pointer = id();
+        shared_pointer_ = id(), shared_ = id();
+        declare(spv::OpTypeArray, {array, float_, size});
+        declare(spv::OpTypePointer, {pointer, spv::StorageClassWorkgroup, array});
+        declare(spv::OpTypePointer, {shared_pointer_, spv::StorageClassWorkgroup, float_});
+        declare(spv::OpVariable, {pointer, shared_, spv::StorageClassWorkgroup});
+        name(shared_, "shared");
+    }
+
+    void declare_constant(uint32_t value) {
+        const ValueInfo &info = program_.value(value);
+        ids_[value] = id();
+        if (info.type == Type::truth)
+            declare(info.bits ? spv::OpConstantTrue : spv::OpConstantFalse, {bool_, ids_[value]});
+        else declare(spv::OpConstant, {type_id(info.type), ids_[value], info.bits});
+    }
+
+    void name(uint32_t variable, const std::string &text) {
+        Words operands{variable};
+        const Words words = spirv::words_of(text);
+        operands.insert(operands.end(), words.begin(), words.end());
+        put(names_, spv::OpName, operands);
+    }
+
+    void write_preamble() {
+        Words &to = module_.preamble;
+        put(to, spv::OpCapability, {spv::CapabilityShader});
+        Words import{extended_}, entry{spv::ExecutionModelGLCompute, main_};
+        const Words library = spirv::words_of("GLSL.std.450"), text = spirv::words_of(program_.entry());
+        import.insert(import.end(), library.begin(), library.end());
+        entry.insert(entry.end(), text.begin(), text.end());
+        entry.insert(entry.end(), {thread_, group_});
+        put(to, spv::OpExtInstImport, import);
+        put(to, spv::OpMemoryModel, {spv::AddressingModelLogical, spv::MemoryModelGLSL450});
+        put(to, spv::OpEntryPoint, entry);
+        const auto &local = program_.local();
+        put(to, spv::OpExecutionMode,
+            {main_, spv::ExecutionModeLocalSize, local[0], local[1], local[2]});
+        to.insert(to.end(), names_.begin(), names_.end());
+    }
+
+    void write_function() {
+        code(spv::OpFunction, {void_, main_, spv::FunctionControlMaskNone, signature_});
+        code(spv::OpLabel, {id()});
+        for (const Instruction &one : program_.instructions()) write(one);
+        code(spv::OpReturn, {});
+        code(spv::OpFunctionEnd, {});
+    }
+
+    uint32_t operand(const Instruction &one, size_t i) const { return ids_[one.operands[i]]; }
+
+    void write(const Instruction &one) {
+        switch (one.op) {
+        case Op::thread: return input(one, thread_, 0);
+        case Op::group: return input(one, group_, one.operands[0]);
+        case Op::load: return load(one);
+        case Op::store: return code(spv::OpStore, {address(one), operand(one, 1)});
+        case Op::load_shared:
+            return code(spv::OpLoad, {float_, ids_[one.result] = id(), shared_address(one)});
+        case Op::store_shared: return code(spv::OpStore, {shared_address(one), operand(one, 1)});
+        case Op::barrier: return code(spv::OpControlBarrier, {workgroup_, workgroup_, semantics_});
+        case Op::begin_if: return begin_if(one);
+        case Op::end_if: return end_if();
+        default: compute(one);
+        }
+    }
+
+    void input(const Instruction &one, uint32_t variable, uint32_t part) {
+        const uint32_t all = id();
+        code(spv::OpLoad, {triple_, all, variable});
+        code(spv::OpCompositeExtract, {uint_, ids_[one.result] = id(), all, part});
+    }
+
+    uint32_t address(const Instruction &one) {
+        const uint32_t of = program_.buffers()[one.memory].width == 4 ? four_ : float_, made = id();
+        code(spv::OpAccessChain, {pointers_.at(of), made, variables_[one.memory], zero_, operand(one, 0)});
+        return made;
+    }
+    uint32_t shared_address(const Instruction &one) {
+        const uint32_t made = id();
+        code(spv::OpAccessChain, {shared_pointer_, made, shared_, operand(one, 0)});
+        return made;
+    }
+
+    void load(const Instruction &one) {
+        const uint32_t from = address(one);
+        if (program_.buffers()[one.memory].width == 1)
+            return code(spv::OpLoad, {float_, ids_[one.result] = id(), from});
+        const uint32_t all = id();
+        code(spv::OpLoad, {four_, all, from});
+        for (uint32_t part = 0; part < 4; part++)
+            code(spv::OpCompositeExtract, {float_, ids_[one.result + part] = id(), all, part});
+    }
+
+    void begin_if(const Instruction &one) {
+        const uint32_t body = id();
+        ends_.push_back(id());
+        code(spv::OpSelectionMerge, {ends_.back(), spv::SelectionControlMaskNone});
+        code(spv::OpBranchConditional, {operand(one, 0), body, ends_.back()});
+        code(spv::OpLabel, {body});
+    }
+    void end_if() {
+        code(spv::OpBranch, {ends_.back()});
+        code(spv::OpLabel, {ends_.back()});
+        ends_.pop_back();
+    }
+
+    void compute(const Instruction &one) {
+        const Code found = code_of(one.op);
+        Words operands{type_id(program_.value(one.result).type), ids_[one.result] = id()};
+        if (found.op == spv::OpExtInst) operands.insert(operands.end(), {extended_, found.extended});
+        for (int i = 0; i < operand_count(one.op); i++) operands.push_back(operand(one, static_cast<size_t>(i)));
+        put(module_.functions, found.op, operands);
+    }
+
+    const Program &program_;
+    std::vector<uint32_t> ids_; // by value
+    spirv::Module module_;
+    Words names_;
+    uint32_t extended_ = 0, main_ = 0, float_ = 0, uint_ = 0, bool_ = 0, triple_ = 0, four_ = 0;
+    uint32_t void_ = 0, signature_ = 0, zero_ = 0, workgroup_ = 0, semantics_ = 0;
+    uint32_t thread_ = 0, group_ = 0, shared_ = 0, shared_pointer_ = 0;
+    std::map<uint32_t, uint32_t> pointers_; // to elements, by type
+    std::vector<uint32_t> variables_;       // of buffers
+    std::vector<uint32_t> ends_;            // of open guards
+};
+
+} // namespace
+
+std::vector<uint32_t> assemble(const Program &program) { return Assembler(program).run(); }
+
+} // namespace longwave::gpu

@@ -1,0 +1,221 @@
+#include "schedules/spirv/program.h"
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace longwave::gpu {
+
+namespace {
+
+float real_of(uint32_t bits) { return std::bit_cast<float>(bits); }
+uint32_t bits_of_float(float value) { return std::bit_cast<uint32_t>(value); }
+
+} // namespace
+
+int operand_count(Op op) {
+    switch (op) {
+    case Op::negate:
+    case Op::absolute:
+    case Op::root:
+    case Op::exponential:
+    case Op::logarithm:
+    case Op::bits_of_real:
+    case Op::invert: return 1;
+    case Op::fma:
+    case Op::select: return 3;
+    case Op::constant:
+    case Op::thread:
+    case Op::group:
+    case Op::load:
+    case Op::store:
+    case Op::load_shared:
+    case Op::store_shared:
+    case Op::barrier:
+    case Op::begin_if:
+    case Op::end_if: return 0;
+    default: return 2;
+    }
+}
+
+uint32_t evaluate(Op op, const std::array<uint32_t, 3> &bits) {
+    const uint32_t a = bits[0], b = bits[1], c = bits[2];
+    const float x = real_of(a), y = real_of(b), z = real_of(c);
+    switch (op) {
+    case Op::add_real: return bits_of_float(x + y);
+    case Op::subtract_real: return bits_of_float(x - y);
+    case Op::multiply_real: return bits_of_float(x * y);
+    case Op::divide_real: return bits_of_float(x / y);
+    case Op::negate: return bits_of_float(-x);
+    case Op::fma: return bits_of_float(std::fma(x, y, z));
+    case Op::least: return bits_of_float(std::fmin(x, y));
+    case Op::most: return bits_of_float(std::fmax(x, y));
+    case Op::absolute: return bits_of_float(std::fabs(x));
+    case Op::root: return bits_of_float(std::sqrt(x));
+    case Op::exponential: return bits_of_float(std::exp(x));
+    case Op::logarithm: return bits_of_float(std::log(x));
+    case Op::add: return a + b;
+    case Op::subtract: return a - b;
+    case Op::multiply: return a * b;
+    case Op::bit_and: return a & b;
+    case Op::bit_or: return a | b;
+    case Op::bit_xor: return a ^ b;
+    case Op::shift_left: return b < 32 ? a << b : 0;
+    case Op::shift_right: return b < 32 ? a >> b : 0;
+    case Op::bits_of_real: return a;
+    case Op::less: return a < b;
+    case Op::less_real: return x < y;
+    case Op::less_equal_real: return x <= y;
+    case Op::equal_real: return x == y;
+    case Op::both: return a & b;
+    case Op::either: return a | b;
+    case Op::invert: return !a;
+    case Op::select: return a ? b : c;
+    default: return 0; // it does not compute
+    }
+}
+
+Program::Program(std::string entry, std::array<uint32_t, 3> local, std::array<uint32_t, 3> grid)
+    : entry_(std::move(entry)), local_(local), grid_(grid), values_(1) {} // number 0: no value
+
+Memory Program::buffer(const std::string &name, uint32_t width, Access access) {
+    buffers_.push_back({name, width, access});
+    return {static_cast<uint32_t>(buffers_.size() - 1)};
+}
+
+void Program::shared(uint32_t floats) { shared_floats_ = floats; }
+
+uint32_t Program::new_value(Type type) {
+    values_.push_back({type});
+    return static_cast<uint32_t>(values_.size() - 1);
+}
+
+uint32_t Program::constant(Type type, uint32_t bits) {
+    const auto [found, fresh] = constants_.try_emplace({type, bits}, 0);
+    if (fresh) {
+        found->second = new_value(type);
+        values_[found->second] = {type, true, bits};
+    }
+    return found->second;
+}
+
+Float Program::real(float value) { return {this, constant(Type::real, bits_of_float(value))}; }
+Uint Program::whole(uint32_t value) { return {this, constant(Type::whole, value)}; }
+
+Uint Program::thread() {
+    const uint32_t made = new_value(Type::whole);
+    instructions_.push_back({Op::thread, made});
+    return {this, made};
+}
+
+Uint Program::group(uint32_t dimension) {
+    const uint32_t made = new_value(Type::whole);
+    instructions_.push_back({Op::group, made, {dimension, 0, 0}});
+    return {this, made};
+}
+
+Float Program::load(Memory from, Uint at) {
+    const uint32_t made = new_value(Type::real);
+    instructions_.push_back({Op::load, made, {at.number, 0, 0}, from.number});
+    return {this, made};
+}
+
+std::array<Float, 4> Program::load_four(Memory from, Uint at) {
+    std::array<Float, 4> made;
+    for (Float &one : made) one = {this, new_value(Type::real)};
+    instructions_.push_back({Op::load, made[0].number, {at.number, 0, 0}, from.number});
+    return made;
+}
+
+Float Program::load_shared(Uint at) {
+    const uint32_t made = new_value(Type::real);
+    instructions_.push_back({Op::load_shared, made, {at.number, 0, 0}});
+    return {this, made};
+}
+
+void Program::store(Memory to, Uint at, Float value) {
+    instructions_.push_back({Op::store, 0, {at.number, value.number, 0}, to.number});
+}
+
+void Program::store_shared(Uint at, Float value) {
+    instructions_.push_back({Op::store_shared, 0, {at.number, value.number, 0}});
+}
+
+void Program::barrier() { instructions_.push_back({Op::barrier}); }
+
+void Program::when(Bool condition, const std::function<void()> &body) {
+    instructions_.push_back({Op::begin_if, 0, {condition.number, 0, 0}});
+    open_guards_++;
+    body();
+    open_guards_--;
+    instructions_.push_back({Op::end_if});
+}
+
+bool Program::is(uint32_t value, float number) const {
+    return values_[value].constant && real_of(values_[value].bits) == number;
+}
+
+bool Program::is_word(uint32_t value, uint32_t word) const {
+    return values_[value].constant && values_[value].bits == word;
+}
+
+// The value that the operation returns unchanged, or 0. Zeros come from rows that do not exist, so
+// 0 x is 0 here also where x is infinite.
+uint32_t Program::simplified(Op op, Type type, const std::array<uint32_t, 3> &of) {
+    const auto [a, b, c] = of;
+    const auto zero = [&] { return constant(type, 0); };
+    switch (op) {
+    case Op::add_real: return is(a, 0) ? b : is(b, 0) ? a : 0;
+    case Op::subtract_real: return is(b, 0) ? a : is(a, 0) ? compute(Op::negate, type, {b, 0, 0}) : 0;
+    case Op::multiply_real: return is(a, 0) || is(b, 0) ? zero() : is(a, 1) ? b : is(b, 1) ? a : 0;
+    case Op::fma:
+        if (is(a, 0) || is(b, 0)) return c;
+        if (is(c, 0)) return compute(Op::multiply_real, type, {a, b, 0});
+        if (is(a, 1)) return compute(Op::add_real, type, {b, c, 0});
+        return is(b, 1) ? compute(Op::add_real, type, {a, c, 0}) : 0;
+    case Op::add:
+    case Op::bit_or:
+    case Op::bit_xor: return is_word(a, 0) ? b : is_word(b, 0) ? a : 0;
+    case Op::bit_and: return is_word(a, 0) || is_word(b, 0) ? zero() : 0;
+    case Op::multiply:
+        return is_word(a, 0) || is_word(b, 0) ? zero() : is_word(a, 1) ? b : is_word(b, 1) ? a : 0;
+    case Op::shift_left:
+    case Op::shift_right: return is_word(b, 0) ? a : 0;
+    default: return 0;
+    }
+}
+
+uint32_t Program::compute(Op op, Type type, std::array<uint32_t, 3> operands) {
+    const int count = operand_count(op);
+    bool known = true;
+    std::array<uint32_t, 3> bits{};
+    for (int i = 0; i < count; i++) {
+        const ValueInfo &one = values_[operands[static_cast<size_t>(i)]];
+        known = known && one.constant;
+        bits[static_cast<size_t>(i)] = one.bits;
+    }
+    if (known) return constant(type, evaluate(op, bits));
+    if (const uint32_t same = simplified(op, type, operands)) return same;
+    if (type == Type::whole)
+        if (const auto found = addresses_.find({op, operands}); found != addresses_.end()) return found->second;
+    const uint32_t made = new_value(type);
+    instructions_.push_back({op, made, operands});
+    if (type == Type::whole && open_guards_ == 0) addresses_[{op, operands}] = made;
+    return made;
+}
+
+void Program::drop_unused() {
+    std::vector<bool> used(values_.size(), false);
+    std::vector<Instruction> kept;
+    for (auto one = instructions_.rbegin(); one != instructions_.rend(); ++one) {
+        const uint32_t results = one->op == Op::load ? buffers_[one->memory].width : 1;
+        bool needed = one->result == 0; // a store or control
+        for (uint32_t i = 0; i < results && !needed; i++) needed = used[one->result + i];
+        if (!needed) continue;
+        if (one->op != Op::group)
+            for (const uint32_t operand : one->operands) used[operand] = true;
+        kept.push_back(*one);
+    }
+    instructions_.assign(kept.rbegin(), kept.rend());
+}
+
+} // namespace longwave::gpu

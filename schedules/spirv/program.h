@@ -1,0 +1,221 @@
+// A GPU kernel as a list of instructions: straight-line code of one thread with guards and
+// barriers. Values are typed, so a wrong operand does not compile. Each value is computed once,
+// where it is made. Equal constants are one value, and so are equal addresses. Operations whose
+// result is known are not emitted.
+//
+//     Program p("scale", {256, 1, 1}, {4, 1, 1});
+//     const Memory u = p.buffer("u", 1, Access::read), y = p.buffer("y", 1, Access::write);
+//     const Uint at = (p.group(0) << 8) + p.thread();
+//     p.store(y, at, p.load(u, at) * p.real(2));
+//     std::vector<uint32_t> module = assemble(p);   // assemble.h
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace longwave::gpu {
+
+enum class Type : uint8_t { real, whole, truth }; // float32, uint32, bool
+
+enum class Op : uint8_t {
+    constant, // the bits are those of the value
+    thread,   // number of the thread in its workgroup
+    group,    // number of the workgroup; operand 0 is the dimension
+    // float32
+    add_real,
+    subtract_real,
+    multiply_real,
+    divide_real,
+    negate,
+    fma,
+    least,
+    most,
+    absolute,
+    root,
+    exponential,
+    logarithm,
+    // uint32
+    add,
+    subtract,
+    multiply,
+    bit_and,
+    bit_or,
+    bit_xor,
+    shift_left,
+    shift_right,
+    bits_of_real, // the word of a float32
+    // bool
+    less,
+    less_real,
+    less_equal_real,
+    equal_real,
+    both,
+    either,
+    invert,
+    select, // operands: condition, if true, if false
+    // memory: `memory` is the buffer; operand 0 is the index
+    load,  // `width` results with consecutive numbers
+    store, // operand 1 is the value
+    load_shared,
+    store_shared,
+    // control
+    barrier,
+    begin_if, // operand 0 is the condition
+    end_if
+};
+
+struct Instruction {
+    Op op;
+    uint32_t result = 0; // of no meaning for stores and control
+    std::array<uint32_t, 3> operands{};
+    uint32_t memory = 0;
+};
+
+enum class Access : uint8_t { read, write };
+
+struct Memory {
+    uint32_t number = 0;
+};
+
+// A buffer of float32. `width` 4: elements of four, which a thread reads at once.
+struct Buffer {
+    std::string name;
+    uint32_t width = 1;
+    Access access = Access::read;
+};
+
+struct ValueInfo {
+    Type type = Type::real;
+    bool constant = false;
+    uint32_t bits = 0; // of a constant
+};
+
+class Program;
+
+// A value of a program.
+template <Type type> struct Value {
+    Program *program = nullptr;
+    uint32_t number = 0;
+};
+using Float = Value<Type::real>;
+using Uint = Value<Type::whole>;
+using Bool = Value<Type::truth>;
+
+class Program {
+public:
+    Program(std::string entry, std::array<uint32_t, 3> local, std::array<uint32_t, 3> grid);
+
+    // ---- memory ----
+    Memory buffer(const std::string &name, uint32_t width, Access access); // bindings in this order
+    void shared(uint32_t floats);                                          // of a workgroup
+
+    // ---- values ----
+    Float real(float value);
+    Uint whole(uint32_t value);
+    Uint thread();
+    Uint group(uint32_t dimension);
+    Float load(Memory from, Uint at);
+    std::array<Float, 4> load_four(Memory from, Uint at);
+    Float load_shared(Uint at);
+    uint32_t compute(Op op, Type type, std::array<uint32_t, 3> operands);
+
+    // ---- effects ----
+    void store(Memory to, Uint at, Float value);
+    void store_shared(Uint at, Float value);
+    void barrier(); // all threads of the workgroup must come here
+    void when(Bool condition, const std::function<void()> &body);
+
+    // Removes what no store and no guard needs.
+    void drop_unused();
+
+    // ---- what was written ----
+    const std::string &entry() const { return entry_; }
+    const std::array<uint32_t, 3> &local() const { return local_; }
+    const std::array<uint32_t, 3> &grid() const { return grid_; }
+    const std::vector<Buffer> &buffers() const { return buffers_; }
+    uint32_t shared_floats() const { return shared_floats_; }
+    const std::vector<Instruction> &instructions() const { return instructions_; }
+    const ValueInfo &value(uint32_t number) const { return values_[number]; }
+    size_t value_count() const { return values_.size(); }
+
+private:
+    uint32_t constant(Type type, uint32_t bits);
+    uint32_t new_value(Type type);
+    uint32_t simplified(Op op, Type type, const std::array<uint32_t, 3> &operands);
+    bool is(uint32_t value, float number) const;
+    bool is_word(uint32_t value, uint32_t word) const;
+
+    std::string entry_;
+    std::array<uint32_t, 3> local_, grid_;
+    std::vector<Buffer> buffers_;
+    uint32_t shared_floats_ = 0;
+    std::vector<Instruction> instructions_;
+    std::vector<ValueInfo> values_;
+    std::map<std::pair<Type, uint32_t>, uint32_t> constants_;
+    // Addresses that were computed outside of every guard are not computed again.
+    std::map<std::pair<Op, std::array<uint32_t, 3>>, uint32_t> addresses_;
+    int open_guards_ = 0;
+};
+
+// The number of operands of an operation that computes; 0 for the others.
+int operand_count(Op op);
+// What an operation makes of the bits of its operands: for constants, and for interpreters.
+uint32_t evaluate(Op op, const std::array<uint32_t, 3> &bits);
+
+// ---- operators ----
+namespace detail {
+template <Type result, Type type>
+Value<result> binary(Op op, const Value<type> &a, const Value<type> &b) {
+    return {a.program, a.program->compute(op, result, {a.number, b.number, 0})};
+}
+template <Type result, Type type> Value<result> unary(Op op, const Value<type> &a) {
+    return {a.program, a.program->compute(op, result, {a.number, 0, 0})};
+}
+} // namespace detail
+
+inline Float operator+(Float a, Float b) { return detail::binary<Type::real>(Op::add_real, a, b); }
+inline Float operator-(Float a, Float b) { return detail::binary<Type::real>(Op::subtract_real, a, b); }
+inline Float operator*(Float a, Float b) { return detail::binary<Type::real>(Op::multiply_real, a, b); }
+inline Float operator/(Float a, Float b) { return detail::binary<Type::real>(Op::divide_real, a, b); }
+inline Float operator-(Float a) { return detail::unary<Type::real>(Op::negate, a); }
+inline Float fma(Float a, Float b, Float c) { // a b + c, rounded once where the device can
+    return {a.program, a.program->compute(Op::fma, Type::real, {a.number, b.number, c.number})};
+}
+inline Float min(Float a, Float b) { return detail::binary<Type::real>(Op::least, a, b); }
+inline Float max(Float a, Float b) { return detail::binary<Type::real>(Op::most, a, b); }
+inline Float abs(Float a) { return detail::unary<Type::real>(Op::absolute, a); }
+inline Float sqrt(Float a) { return detail::unary<Type::real>(Op::root, a); }
+inline Float exp(Float a) { return detail::unary<Type::real>(Op::exponential, a); }
+inline Float log(Float a) { return detail::unary<Type::real>(Op::logarithm, a); }
+
+inline Uint operator+(Uint a, Uint b) { return detail::binary<Type::whole>(Op::add, a, b); }
+inline Uint operator-(Uint a, Uint b) { return detail::binary<Type::whole>(Op::subtract, a, b); }
+inline Uint operator*(Uint a, Uint b) { return detail::binary<Type::whole>(Op::multiply, a, b); }
+inline Uint operator&(Uint a, Uint b) { return detail::binary<Type::whole>(Op::bit_and, a, b); }
+inline Uint operator|(Uint a, Uint b) { return detail::binary<Type::whole>(Op::bit_or, a, b); }
+inline Uint operator^(Uint a, Uint b) { return detail::binary<Type::whole>(Op::bit_xor, a, b); }
+inline Uint operator<<(Uint a, Uint b) { return detail::binary<Type::whole>(Op::shift_left, a, b); }
+inline Uint operator>>(Uint a, Uint b) { return detail::binary<Type::whole>(Op::shift_right, a, b); }
+inline Uint operator+(Uint a, uint32_t b) { return a + a.program->whole(b); }
+inline Uint operator*(Uint a, uint32_t b) { return a * a.program->whole(b); }
+inline Uint operator&(Uint a, uint32_t b) { return a & a.program->whole(b); }
+inline Uint operator^(Uint a, uint32_t b) { return a ^ a.program->whole(b); }
+inline Uint operator<<(Uint a, uint32_t b) { return a << a.program->whole(b); }
+inline Uint operator>>(Uint a, uint32_t b) { return a >> a.program->whole(b); }
+inline Uint bits_of(Float a) { return detail::unary<Type::whole>(Op::bits_of_real, a); }
+
+inline Bool operator<(Uint a, Uint b) { return detail::binary<Type::truth>(Op::less, a, b); }
+inline Bool operator<(Float a, Float b) { return detail::binary<Type::truth>(Op::less_real, a, b); }
+inline Bool operator<=(Float a, Float b) { return detail::binary<Type::truth>(Op::less_equal_real, a, b); }
+inline Bool operator==(Float a, Float b) { return detail::binary<Type::truth>(Op::equal_real, a, b); }
+inline Bool operator&(Bool a, Bool b) { return detail::binary<Type::truth>(Op::both, a, b); }
+inline Bool operator|(Bool a, Bool b) { return detail::binary<Type::truth>(Op::either, a, b); }
+inline Bool operator!(Bool a) { return detail::unary<Type::truth>(Op::invert, a); }
+template <Type type> Value<type> select(Bool condition, Value<type> a, Value<type> b) {
+    return {a.program, a.program->compute(Op::select, type, {condition.number, a.number, b.number})};
+}
+
+} // namespace longwave::gpu

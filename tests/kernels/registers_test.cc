@@ -1,0 +1,206 @@
+// long_conv_registers: a list of instructions, run by an interpreter and on a Vulkan device,
+// against convolution by its definition in float64. The bound is 1e-6 of the peak of a channel.
+#include "schedules/contract/register_transform.h"
+#include "schedules/spirv/assemble.h"
+#include "schedules/spirv/long_conv.h"
+#include "tests/kernels/long_conv_check.h"
+#include "tests/kernels/program_interpreter.h"
+#include "tests/kernels/random.h"
+
+namespace registers_test {
+
+using namespace longwave;
+using namespace longwave::test;
+
+namespace {
+
+schedules::WorkgroupLimits limits_of(const targets::Target &target) {
+    return {static_cast<uint32_t>(target.shared_bytes), static_cast<uint32_t>(target.threads)};
+}
+
+uint32_t lanes_of(const LongConv &s) {
+    return static_cast<uint32_t>(s.channels == 1 ? s.copies : padded(s.channels));
+}
+
+schedules::RegisterForm form_of(const LongConv &s, const targets::Target &target) {
+    const auto form = schedules::register_form(static_cast<uint32_t>(s.length), lanes_of(s), limits_of(target));
+    REQUIRE(form.has_value());
+    return *form;
+}
+
+// The spectrum as fours [threads, points / 2, copies, tiles].
+std::vector<float> spectrum_by_threads(const LongConv &s, const schedules::RegisterForm &form,
+                                       const Filters &filters) {
+    const std::vector<int32_t> order = schedules::register_spectrum_order(form);
+    const uint32_t copies = s.channels == 1 ? 1 : static_cast<uint32_t>(s.copies);
+    std::vector<float> all(size_t{lanes_of(s)} * copies * form.length * 2, 0.0f);
+    for (int c = 0; c < s.channels; c++)
+        for (int m = 0; m < s.copies; m++) {
+            const Points made = filters.spectrum(c, m);
+            const auto lane = static_cast<uint32_t>(s.channels == 1 ? m : c),
+                       copy = static_cast<uint32_t>(s.channels == 1 ? 0 : m);
+            for (uint32_t slot = 0; slot < form.points; slot++)
+                for (uint32_t worker = 0; worker < form.workers(); worker++) {
+                    const auto value = made[static_cast<size_t>(order[slot * form.workers() + worker])];
+                    const size_t thread = worker * form.lanes + lane % form.lanes,
+                                 four = ((size_t{lane / form.lanes} * copies + copy) * (form.points / 2) +
+                                         slot / 2) * form.threads() + thread;
+                    all[4 * four + 2 * (slot % 2)] = static_cast<float>(value.real());
+                    all[4 * four + 2 * (slot % 2) + 1] = static_cast<float>(value.imag());
+                }
+        }
+    return all;
+}
+
+void interpreted(const LongConv &s, const targets::Target &target) {
+    INFO(s.length, " points, ", s.rows, " rows, ", target.name);
+    const schedules::RegisterForm form = form_of(s, target);
+    const int row = padded(s.channels);
+    const gpu::Program program =
+        gpu::long_conv(form, {static_cast<uint32_t>(s.rows), static_cast<uint32_t>(row),
+                              static_cast<uint32_t>(s.copies)});
+    const Filters filters(s);
+    std::mt19937 random(3);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> u(size_t(s.rows) * row, 0.0f);
+    for (int t = 0; t < s.rows; t++)
+        for (int c = 0; c < s.channels; c++) u[size_t(t) * row + c] = uniform(random);
+    std::vector<std::vector<float>> buffers{u, spectrum_by_threads(s, form, filters),
+                                            schedules::register_roots(form),
+                                            std::vector<float>(size_t(s.rows) * row * s.copies, 7e7f)};
+    CHECK(interpret(program, buffers).fault == "");
+    const std::vector<float> &y = buffers.back();
+    const int stride = std::max(1, s.rows / 61);
+    for (int c = 0; c < row; c += 5) {
+        std::vector<double> x;
+        for (int t = 0; t < s.rows; t++) x.push_back(u[size_t(t) * row + c]);
+        for (int m = 0; m < s.copies; m++) {
+            double peak = 0, worst = 0;
+            for (int t = s.rows - 1; t >= 0; t -= stride) {
+                const double expected = c < s.channels ? filters.convolved(x, c, m, t) : 0;
+                peak = std::max(peak, std::fabs(expected));
+                worst = std::max(worst, std::fabs(expected - y[(size_t(t) * s.copies + m) * row + c]));
+            }
+            CHECK(worst <= 1e-6 * peak);
+        }
+    }
+}
+
+Case on_device(const LongConv &s, const std::string &epilogue = "", const Finish &finish = {}) {
+    return {spec("long_conv_registers",
+                 fmt::format(R"("length":{},"rows":{},"channels":{},"copies":{})", s.length, s.rows,
+                             s.channels, s.copies),
+                 epilogue),
+            [=](Kernel &k) {
+                const Filters filters(s);
+                const schedules::RegisterForm form = form_of(s, *gpu_under_test());
+                const std::vector<float> spectrum = spectrum_by_threads(s, form, filters),
+                                         roots = schedules::register_roots(form);
+                size_t next = 0;
+                k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum[next++]); });
+                next = 0;
+                k["roots"].for_each([&](const std::vector<int> &at) { k["roots"].set(at, roots[next++]); });
+                zero_padding(k["u"], s.channels, padded(s.channels));
+                REQUIRE(k.call() == 0);
+                const double error = error_of(k["u"], k, s, filters, finish);
+                INFO("relative L2 error ", error);
+                CHECK(error <= 5e-7);
+            },
+            true};
+}
+
+} // namespace
+
+TEST_CASE("long_conv_registers: interpreted, every length, one- and two-sided, in copies, short rows") {
+    if (gpu_under_test()) return; // once, with the tests of the CPU
+    for (const targets::Target &target : targets::gpus()) {
+        interpreted({256, 256, 16}, target);
+        interpreted({256, 130, 20, 2, true}, target);
+        interpreted({512, 512, 16}, target);
+        interpreted({1024, 1000, 5, 1, true}, target);
+        interpreted({2048, 2048, 16}, target);
+        interpreted({4096, 3000, 2}, target);
+        interpreted({256, 250, 1, 16}, target);
+    }
+    interpreted({8192, 8192, 1, 16}, *targets::find_gpu("vulkan-32k"));
+}
+
+TEST_CASE("long_conv_registers: no bank conflict, and few float instructions per sample") {
+    if (gpu_under_test()) return;
+    const std::map<uint32_t, double> most{{1024, 68}, {2048, 75}, {4096, 82}};
+    for (const auto &[length, limit] : most) {
+        const auto form = schedules::register_form(length, 16, limits_of(*targets::find_gpu("vulkan-32k")));
+        REQUIRE(form.has_value());
+        const gpu::Program program = gpu::long_conv(*form, {length, 16, 1});
+        size_t floats = 0; // a negation is part of the instruction that takes it
+        for (const gpu::Instruction &one : program.instructions())
+            floats += one.op >= gpu::Op::add_real && one.op <= gpu::Op::logarithm && one.op != gpu::Op::negate;
+        CHECK(static_cast<double>(floats) / form->points <= limit);
+        const schedules::BankFold fold = schedules::bank_fold(*form);
+        for (size_t pass = 0; pass < form->radices.size(); pass++)
+            for (uint32_t slot = 0; slot < form->points; slot++) {
+                std::set<uint32_t> banks;
+                for (uint32_t thread = 0; thread < 32; thread++)
+                    banks.insert((fold(form->position(pass, thread / form->lanes, slot)) * form->lanes +
+                                  thread % form->lanes) % 32);
+                CHECK(banks.size() == 32);
+            }
+    }
+}
+
+TEST_CASE("interpreter of programs: races, accesses out of bounds and stores by two threads are found") {
+    if (gpu_under_test()) return;
+    const auto fault_of = [](const std::function<void(gpu::Program &, gpu::Memory)> &body) {
+        gpu::Program program("p", {64, 1, 1}, {1, 1, 1});
+        const gpu::Memory y = program.buffer("y", 1, gpu::Access::write);
+        program.shared(64);
+        body(program, y);
+        std::vector<std::vector<float>> buffers{std::vector<float>(64)};
+        return interpret(program, buffers).fault;
+    };
+    const auto neighbour = [](gpu::Program &p, bool barrier) {
+        const gpu::Uint thread = p.thread();
+        p.store_shared(thread, p.real(1));
+        if (barrier) p.barrier();
+        p.load_shared(thread ^ 1);
+    };
+    CHECK(fault_of([&](gpu::Program &p, gpu::Memory) { neighbour(p, true); }) == "");
+    CHECK(fault_of([&](gpu::Program &p, gpu::Memory) { neighbour(p, false); }).find("no barrier between") !=
+          std::string::npos);
+    CHECK(fault_of([](gpu::Program &p, gpu::Memory y) { p.store(y, p.thread() + 1, p.real(1)); }) ==
+          "thread 63 accesses element 64 of y, which has 64");
+    CHECK(fault_of([](gpu::Program &p, gpu::Memory y) { p.store(y, p.thread() >> 1, p.real(1)); })
+              .find("store to element 0 of y") != std::string::npos);
+    CHECK(fault_of([](gpu::Program &p, gpu::Memory) {
+              p.when(p.thread() < p.whole(32), [&] { p.barrier(); });
+          }) == "a barrier inside a guard");
+}
+
+TEST_CASE("long_conv_registers: every length that fits, sequences as long as the transform and shorter") {
+    if (!gpu_under_test()) return;
+    run_everywhere({on_device({256, 200, 24}), on_device({512, 512, 3}), on_device({1024, 1000, 16}),
+                    on_device({2048, 2048, 3}), on_device({4096, 4096, 2})});
+}
+
+TEST_CASE("long_conv_registers: two-sided and in copies") {
+    if (!gpu_under_test()) return;
+    run_everywhere({on_device({256, 250, 17, 2, true}), on_device({256, 256, 1, 16}),
+                    on_device({1024, 700, 20, 3})});
+}
+
+TEST_CASE("long_conv_registers: bias, gate and activation in the same dispatch; padding stays zero") {
+    if (!gpu_under_test()) return;
+    const auto finish = [](Kernel &k, double sum, int c, int m, int t) {
+        const double moved = sum * k["scale_0"].get({c, m}) + k["shift_0"].get({c, m});
+        return logistic(moved) * k["mul_2"].get({c, m, t});
+    };
+    run_everywhere({on_device({256, 256, 20}, R"({"op":"affine"},{"op":"sigmoid"},{"op":"mul"})", finish)});
+}
+
+TEST_CASE("long_conv_registers: 8,192 rows in 32 KiB") {
+    const auto *gpu = gpu_under_test();
+    if (!gpu || gpu->shared_bytes < 32 << 10) return;
+    run_everywhere({on_device({8192, 8192, 2})});
+}
+
+} // namespace registers_test

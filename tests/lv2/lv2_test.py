@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""examples/lv2 in a host: lv2_test.py LONGWAVE SCRATCH_FOLDER
+
+The plug-in must give the samples of `longwave run --stream`, later by the latency that it reports. Some samples are
+compared with a sum over all taps in float64. The host is lv2apply, which asks for one sample at a time, and then this
+program, which asks for any number.
+"""
+import array
+import ctypes
+import json
+import math
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LONGWAVE, SCRATCH = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RATE, TAPS, SAMPLES = 48000, 24000, 60000
+LIMIT = 1e-5  # of the peak: float32 transforms of this length; their rounding grows with the logarithm of the length
+
+
+def missing():
+    if not shutil.which("lv2apply") or subprocess.run(["pkg-config", "--exists", "lv2"]).returncode:
+        return "LV2 is missing; install lv2-dev and lilv-utils"
+    return ""
+
+
+def write_model(folder, taps):
+    folder.mkdir()
+    (folder / "model.json").write_text(json.dumps({
+        "format": "longwave-model", "version": 2, "name": "reverb", "inputs": [{"name": "x", "kind": "features", "width": 1}],
+        "graph": [{"name": "reverb", "op": "long_conv", "inputs": ["x", {"tensor": "taps"}, {"tensor": "direct"}],
+                   "attributes": {"channels": 1, "two_sided": 0}}],
+        "outputs": [{"name": "y", "from": "reverb"}]}))
+    header = json.dumps({"taps": {"dtype": "F32", "shape": [1, 1, len(taps)], "data_offsets": [0, 4 * len(taps)]},
+                         "direct": {"dtype": "F32", "shape": [1, 1], "data_offsets": [4 * len(taps), 4 * len(taps) + 4]}}).encode()
+    header += b" " * (-len(header) % 8)
+    (folder / "weights.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + taps.tobytes() + bytes(4))
+
+
+def write_wav(path, samples):
+    data = samples.tobytes()
+    path.write_bytes(b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 3, 1, RATE, 4 * RATE, 4, 32) +
+                     b"data" + struct.pack("<I", len(data)) + data)
+
+
+def read_wav(path):
+    data = path.read_bytes()
+    assert struct.unpack_from("<H", data, data.index(b"fmt ") + 8)[0] in (3, 0xFFFE), "float samples"
+    at = data.index(b"data")
+    size, = struct.unpack_from("<I", data, at + 4)
+    return array.array("f", data[at + 8:at + 8 + size])
+
+
+def npy(samples):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(samples)}, 1), }}"
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + samples.tobytes()
+
+
+class Descriptor(ctypes.Structure):
+    """LV2_Descriptor of lv2.h."""
+    _fields_ = [("uri", ctypes.c_char_p),
+                ("instantiate", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_double, ctypes.c_char_p, ctypes.c_void_p)),
+                ("connect_port", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)),
+                ("activate", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+                ("run", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32)),
+                ("deactivate", ctypes.c_void_p),
+                ("cleanup", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+                ("extension_data", ctypes.c_void_p)]
+
+
+class Convolver(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="lv2-", dir=SCRATCH))
+        rng = random.Random(1)
+        cls.taps = array.array("f", [rng.gauss(0, 0.05) * math.exp(-6 * i / TAPS) for i in range(TAPS)])
+        cls.samples = array.array("f", [rng.uniform(-0.3, 0.3) for _ in range(SAMPLES)])
+        write_model(cls.folder / "reverb", cls.taps)
+        write_wav(cls.folder / "in.wav", cls.samples)
+        (cls.folder / "in.npy").write_bytes(npy(cls.samples))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def make_bundle(self, model, name):
+        path = self.folder / name
+        subprocess.run(["make", "-s", "-C", ROOT / "examples/lv2", f"MODEL={model}", f"OUT={path}", f"INCLUDE={ROOT}/runtime/include",
+                        f"LIB={pathlib.Path(LONGWAVE).parent}", "CFLAGS=-Werror"], check=True)
+        return path
+
+    def run_in_lv2apply(self, bundle):
+        return subprocess.run(["lv2apply", "-i", self.folder / "in.wav", "-o", self.folder / "out.wav", "urn:longwave:convolver"],
+                              env={**os.environ, "LV2_PATH": str(bundle)}, capture_output=True, text=True, timeout=300)
+
+    def run_here(self, bundle):
+        """All samples in parts of many sizes, and the latency. The samples are replaced in place, as hosts may ask."""
+        library = ctypes.CDLL(str(bundle / "longwave.lv2/convolver.so"))
+        library.lv2_descriptor.restype = ctypes.POINTER(Descriptor)
+        plugin = library.lv2_descriptor(0).contents
+        instance = plugin.instantiate(None, RATE, f"{bundle}/longwave.lv2/".encode(), None)
+        self.assertTrue(instance)
+        samples, latency = (ctypes.c_float * SAMPLES)(*self.samples), ctypes.c_float(-1)
+        plugin.connect_port(instance, 2, ctypes.addressof(latency))
+        plugin.activate(instance)
+        rng, done = random.Random(2), 0
+        while done < SAMPLES:
+            n = min(SAMPLES - done, rng.choice((0, 1, 3, 63, 64, 65, 512, 2500)))
+            for port in (0, 1):
+                plugin.connect_port(instance, port, ctypes.addressof(samples) + 4 * done)
+            plugin.run(instance, n)
+            done += n
+        plugin.cleanup(instance)
+        return array.array("f", samples), int(latency.value)
+
+    def test_the_plugin_gives_the_samples_of_the_stream(self):
+        for block in (1, 64, 1000):
+            model = self.folder / f"reverb{block}.lw"
+            subprocess.run([LONGWAVE, "compile", self.folder / "reverb", "-o", model, "--target", "host", "--blocks", str(block), "--length", str(SAMPLES),
+                            "--no-check", "--cache", SCRATCH / "kernels"], check=True, stdout=subprocess.DEVNULL)
+            expected = json.loads(subprocess.run([LONGWAVE, "run", model, "--input", f"x=@{self.folder}/in.npy", "--stream", "--json"],
+                                                 check=True, capture_output=True, text=True).stdout)["y"]["data"]
+            expected = array.array("f", expected)
+            bundle = self.make_bundle(model, f"block{block}")
+            heard, latency = self.run_here(bundle)
+            self.assertEqual(latency, block - 1)
+            applied = self.run_in_lv2apply(bundle)
+            self.assertEqual(applied.returncode, 0, applied.stderr)
+            self.assertEqual(read_wav(self.folder / "out.wav"), heard)
+            self.assertEqual(heard[:latency], array.array("f", bytes(4 * latency)))
+            self.assertEqual(heard[latency:], expected[:SAMPLES - latency])
+            peak = max(map(abs, heard))
+            for t in (0, 1, 777, 30000, SAMPLES - block):
+                exact = math.fsum(self.taps[j] * self.samples[t - j] for j in range(min(t + 1, TAPS)))
+                self.assertLess(abs(heard[t + latency] - exact), LIMIT * peak)
+
+    def test_a_bundle_without_a_usable_model_is_refused(self):
+        model = self.folder / "damaged.lw"
+        model.write_bytes(b"no model")
+        result = self.run_in_lv2apply(self.make_bundle(model, "damaged"))
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("convolver.lw", result.stderr)
+
+
+if __name__ == "__main__":
+    if reason := missing():
+        print(f"SKIPPED: {reason}")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""longwave compile --emit static --target cortex-m55: a Cortex-M55 without an operating system, under qemu-system-arm -M mps3-an547.
+
+    static_m55_test.py BUILD
+
+Rows are within 1e-5 of the peak of those that the compiled file gives on this machine, as everywhere between machines. A block of 20 ms of the
+keyword model takes at most as many instructions as the bar allows. qemu counts instructions, not cycles.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import wave
+
+from static_cross_test import Machine, check_model, check_sizes, make_runtime, needs_headers
+from static_program import RECORDING, ROOT, Program, make_example, make_models, needs, run, skip, words_of_file
+
+TARGET, INSTRUCTIONS = "cortex-m55", 300_000  # in a block of 320 samples, push and pull included
+CC = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "--specs=rdimon.specs", "-nostartfiles", "-T", ROOT / "tests/static/m55.ld",
+      "-Wl,--no-enum-size-warning", "-Wl,-z,noexecstack", ROOT / "tests/static/m55_start.c"]
+QEMU = ["timeout", "600", "qemu-system-arm", "-M", "mps3-an547", "-nic", "none", "-display", "none", "-monitor", "none", "-serial", "none"]
+
+
+class Board(Machine):
+    def run(self, program, *words):
+        words = ",".join(f"arg={word}" for word in (program.name, *words))
+        return run(*QEMU, "-semihosting-config", f"enable=on,target=native,{words}", "-kernel", program)
+
+
+def has_clang():
+    names = [os.environ.get("LONGWAVE_CLANG", ""), "clang-19", "clang-20", "clang-21", "clang-22"]
+    return any(shutil.which(name) for name in names if name)
+
+
+def has_newlib():
+    found = subprocess.run([*CC[:4], "-print-file-name=rdimon.specs"], capture_output=True, text=True).stdout.strip()
+    return pathlib.Path(found).is_file()
+
+
+def make_board(program, *arguments):
+    make_example(program, "-B", "CC=arm-none-eabi-gcc", *arguments, "m55")
+
+
+def instructions_of(program, seconds, counter):
+    """That the board executes over so many seconds of the recording, its start included."""
+    part = program.folder / f"{seconds}.wav"
+    with wave.open(str(RECORDING)) as whole, wave.open(str(part), "wb") as cut:
+        cut.setparams(whole.getparams())
+        cut.writeframes(whole.readframes(seconds * 16000))
+    make_board(program, f"AUDIO={part}")
+    done = subprocess.run([*QEMU, "-semihosting", "-plugin", counter, "-kernel", program.folder / "m55.elf"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return int(re.search(r"^instructions: (\d+)$", done.stderr, re.M).group(1))
+
+
+def check_instructions(program):
+    counter = program.folder / "count.so"
+    run("cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", ROOT / "tests/static/count_instructions.c", "-o", counter)
+    a_block = (instructions_of(program, 2, counter) - instructions_of(program, 1, counter)) // 50
+    print(f"instructions per block of 20 ms: {a_block}, at most {INSTRUCTIONS}")
+    assert a_block <= INSTRUCTIONS
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    needs("arm-none-eabi-gcc", "arm-none-eabi-ld", "qemu-system-arm", "clang", "nm", "readelf", "ninja", "make")
+    needs_headers("arm-linux-gnueabihf")
+    if not has_clang():
+        skip("needs clang-19")
+    if not has_newlib():
+        skip("needs libnewlib-arm-none-eabi")
+    machine = Board(CC, [], "arm-none-eabi", "arm-none-eabi-ld", 0, "__aeabi_(uldivmod|l2d|ul2d|d2ulz)$")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        program = Program(build / "longwave", build / "tests/kernels", make_runtime(build, TARGET), folder / TARGET, TARGET, CC)
+        for name, package, samples, flags in make_models(folder):
+            check_model(program, machine, build, name, package, samples, flags)
+        make_board(program)
+        check_sizes(make_example(program, "run-m55"), words_of_file(program, build, program.folder / "kws.lw"))
+        check_instructions(program)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

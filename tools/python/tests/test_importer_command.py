@@ -1,0 +1,85 @@
+"""The command of the importer, and longwave.compile of a module."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import importer_models as models
+from importer_checks import LONGWAVE, PEAK, ROOT
+
+
+def command(*arguments, **environment) -> subprocess.CompletedProcess:
+    path = f"{ROOT}/tools/python:{ROOT}/tools/python/tests"
+    return subprocess.run([sys.executable, "-m", "longwave.importer", *map(str, arguments)], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **environment})
+
+
+def test_command_writes_a_folder_and_a_report(tmp_path: Path) -> None:
+    torch.save({"state_dict": models.make_conv_stack().state_dict()}, tmp_path / "state.ckpt")
+    if not LONGWAVE.exists():
+        pytest.skip(f"{LONGWAVE} is not built")
+    done = command("importer_models:make_conv_stack", "--input", "x=1x5xT", "--checkpoint", tmp_path / "state.ckpt", "-o", tmp_path / "model",
+                   LONGWAVE_PROGRAM=str(LONGWAVE))
+    assert done.returncode == 0, done.stderr
+    assert "equal to PyTorch in float64 within" in done.stdout
+    assert "differs from PyTorch in float32 by" in done.stdout and "as a stream" in done.stdout
+    report = json.loads((tmp_path / "model/import.json").read_text())
+    assert report["modules"]["a"] == ["conv2d"] and report["artifact"]["kernels"]["a"]["run"]
+    assert max(report["artifact"]["offline"], report["artifact"]["stream"]) <= PEAK
+    assert json.loads((tmp_path / "model/model.json").read_text())["version"] == 2
+
+
+def test_command_refuses_with_status_3_and_writes_nothing(tmp_path: Path) -> None:
+    done = command("importer_models:make_both_ways", "--input", "x=1xTx4", "-o", tmp_path / "model")
+    assert done.returncode == 3
+    assert "lstm/lstm: lstm: is bidirectional" in done.stderr
+    assert "nothing was written" in done.stderr
+    assert not (tmp_path / "model").exists()
+
+
+def test_command_explains_a_node() -> None:
+    done = command("importer_models:make_conv_stack", "--input", "x=1x5xT", "--explain", "a/conv1d")
+    assert done.returncode == 0, done.stderr
+    assert "became conv2d of 254 rows of 8" in done.stdout, done.stdout
+
+
+def test_command_without_torch_says_so(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('none')\n")
+    path = f"{tmp_path}:{ROOT}/tools/python"
+    done = command("a:b", "--input", "x=1xTx4", "-o", tmp_path / "m", PYTHONPATH=path)
+    assert done.returncode == 3
+    assert done.stderr.strip() == "longwave.importer: needs PyTorch, found none; install it: pip install torch safetensors"
+
+
+def test_compile_takes_a_module(tmp_path):
+    """longwave.compile imports, compiles and opens in one call; what cannot be imported is one CompileError."""
+    built = LONGWAVE.resolve().parent / "python" / "longwave"
+    native = next(built.glob("_native*.so"), None)
+    if native is None:
+        pytest.skip(f"{built} has no _native module: configure with -DLONGWAVE_PYTHON=ON")
+    code = f"""
+import sys; sys.path.insert(0, {str(built.parent)!r})
+import numpy as np, torch, longwave
+torch.manual_seed(1)
+module = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.Linear(8, 3)).eval()
+x = np.random.default_rng(2).standard_normal((70, 6)).astype(np.float32)
+expected = module(torch.from_numpy(x)[None])[0].detach().numpy()
+with longwave.compile(module, inputs=["x=1xTx6"], stream=True) as model:
+    assert np.abs(model.run(x) - expected).max() <= 2e-6 * np.abs(expected).max()
+    assert np.abs(model.stream().process(x, last=True) - expected).max() <= 2e-6 * np.abs(expected).max()
+try:
+    longwave.compile(torch.nn.LSTM(6, 8, batch_first=True), inputs=["x=1xTx6"])
+except longwave.CompileError as error:
+    print(error)
+else:
+    sys.exit("an LSTM was imported")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env=os.environ | {"LONGWAVE_PROGRAM": str(LONGWAVE.resolve())})
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,87 @@
+"""What the importer refuses: every cause by name, with a way out, and nothing else."""
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.fft import irfft, rfft
+
+import importer_models as models
+from importer_checks import refusal
+from longwave.importer.errors import ImportFailed
+from longwave.importer.inputs import parse_input
+
+
+def circular(x: Tensor, k: Tensor) -> Tensor:
+    return irfft(rfft(x.mT, n=x.shape[1]) * rfft(k, n=x.shape[1]), n=x.shape[1]).mT
+
+
+def wrapping(x: Tensor, k: Tensor) -> Tensor:
+    n = x.shape[1] + 25
+    return irfft(rfft(x.mT, n=n) * rfft(k, n=n), n=n)[..., :x.shape[1]].mT
+
+
+def from_input(x: Tensor, k: Tensor) -> Tensor:
+    n = 2 * x.shape[1]
+    return irfft(rfft(x.mT, n=n) * rfft(torch.tanh(x.mT) * k[:, :1], n=n), n=n)[..., :x.shape[1]].mT
+
+
+def mixing(x: Tensor, k: Tensor) -> Tensor:
+    n = 2 * x.shape[1]
+    return irfft(torch.einsum("bhl,hgl->bgl", rfft(x.mT, n=n), rfft(k[:, None] + k[None], n=n)), n=n)[..., :x.shape[1]].mT
+
+
+def complex_result(x: Tensor) -> Tensor:
+    return torch.fft.rfft(x, dim=1)
+
+
+REFUSED = {
+    "circular": (lambda: models.Function(circular, 4, 30), "circular convolution: its taps change with the length"),
+    "wrapping": (lambda: models.Function(wrapping, 4, 30), "circular convolution: its taps change with the length"),
+    "kernel from the input": (lambda: models.Function(from_input, 4, 30), "fft_rfft: FFT that is neither a convolution with constant taps"),
+    "mixing channels": (lambda: models.Function(mixing, 4, 30), "not a depthwise convolution"),
+    "lstm both ways": (lambda: models.BothWays(), "lstm/lstm: lstm: is bidirectional: it reads the sequence backwards; a forward layer streams"),
+    "branch on data": (lambda: models.Branching(), "torch.export: a branch on data: "),
+    "complex result": (lambda: models.Function(complex_result), "output: is complex"),
+    "fewer rows": (lambda: models.Function(lambda x: nn.functional.conv1d(x.mT, torch.ones(4, 4, 3)).mT), "conv1d: looks 2 rows ahead, and gives 209 rows of 211"),
+    "length in the numbers": (lambda: models.Function(lambda x: x / x.shape[1]), "differs by"),
+    "positions": (lambda: models.Function(lambda x: x + torch.arange(x.shape[1])[:, None]), "add: a constant that changes with time"),
+    "option without an op": (lambda: models.Function(lambda x: nn.functional.softplus(x, beta=2)), "softplus: beta=2, threshold=20 has no op"),
+    "stft that is centred": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, return_complex=True).abs().mT),
+                              "pad: a centred stft: its frames lie 32 samples ahead"),
+    "stft that is centred between zeros": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, pad_mode="constant", return_complex=True).abs().mT),
+                                           "pad: a centred stft: its frames lie 32 samples ahead"),
+    "softmax over time": (lambda: models.Function(lambda x: x.softmax(1)), "softmax: its rows are not one time step each"),
+    "shifted": (lambda: models.Function(lambda x: x + x.roll(1, 1)), "its operands do not lie in step"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusal(name: str) -> None:
+    torch.manual_seed(3)
+    make, expected = REFUSED[name]
+    found = refusal(make(), "x=1xTx4", length=211)
+    assert expected in found, found
+    assert all("; " in line for line in found.splitlines()), "each line has a way out"
+
+
+def test_weights_that_are_not_finite_are_refused() -> None:
+    module = nn.Linear(4, 2)
+    module.weight.data[0, 1] = float("nan")
+    assert refusal(module, "x=1xTx4") == "weight: holds NaN or infinity; the training diverged; take an earlier checkpoint"
+
+
+def test_every_cause_is_reported_and_no_consequence() -> None:
+    def two(x: Tensor) -> Tensor:
+        return torch.erfinv(x) * 2 + torch.lgamma(x).relu()
+    found = refusal(models.Function(two), "x=1xTx4").splitlines()
+    assert [line.split(":")[1].strip() for line in found] == ["erfinv", "lgamma"], found
+
+
+@pytest.mark.parametrize("text", ["x", "x=64", "x=2xTx4x", "x=1x64", "x=2xTx4", "x=1xTxT", "audio=1x2xT@16000", "=1xT"])
+def test_malformed_inputs_are_refused(text: str) -> None:
+    if text == "x=64":
+        assert parse_input(text).rate == 64
+        return
+    with pytest.raises(ImportFailed):
+        parse_input(text)
